@@ -1,0 +1,100 @@
+// The decision about a request: pure and total. It is told everything and does nothing; whoever acts on a Verdict has to
+// handle each kind of it. An unknown kind of anything does not compile here, and there is no "otherwise let it through".
+import type { UndeclaredMethods } from './explain.ts';
+import type { Offer } from './offer.ts';
+import { problem, type Problem } from './problem.ts';
+import type { Route } from './route.ts';
+import type { Match } from './snapshot.ts';
+
+/** What a client presents to pay: the header it came in and its value, not yet read. */
+export type Credential = { readonly version: 1 | 2; readonly value: string };
+
+export type Caller = { readonly customerId: string | undefined; readonly credential: Credential | undefined };
+
+export type Policy = {
+  readonly undeclaredMethods: UndeclaredMethods;
+  readonly preflight: 'answer' | 'forward';
+  /** x402 v1 is enabled. */
+  readonly v1: boolean;
+};
+
+export type Question = {
+  readonly match: Match;
+  readonly method: string;
+  /** An OPTIONS request that carries Origin and Access-Control-Request-Method. */
+  readonly preflight: boolean;
+  readonly policy: Policy;
+  /** Asked only where the request costs something. */
+  readonly caller: () => Caller | Problem;
+  readonly offer: (route: Route) => Offer | Problem;
+};
+
+export type Verdict =
+  | {
+      readonly kind: 'pass';
+      readonly because: 'unprotected' | 'paused' | 'undeclared' | 'preflight';
+      readonly route: Route | undefined;
+    }
+  | { readonly kind: 'answer_preflight' }
+  | {
+      readonly kind: 'demand';
+      readonly offer: Offer;
+      readonly because: 'payment_required' | 'x402_version_unsupported';
+    }
+  | { readonly kind: 'verify'; readonly offer: Offer; readonly caller: Caller; readonly credential: Credential }
+  | { readonly kind: 'refuse'; readonly problem: Problem };
+
+export function decide(question: Question): Verdict {
+  const { match, policy } = question;
+  switch (match.kind) {
+    case 'none':
+      return { kind: 'pass', because: 'unprotected', route: undefined };
+    case 'route':
+      if (match.route.status === 'paused') return { kind: 'pass', because: 'paused', route: match.route };
+      if (question.preflight) return preflight(policy);
+      return price(match.route, question);
+    case 'undeclared': {
+      // Paused routes cost nothing, for other methods too.
+      if (match.dearest === undefined) return { kind: 'pass', because: 'undeclared', route: undefined };
+      if (question.preflight) return preflight(policy);
+      switch (policy.undeclaredMethods) {
+        case 'forward':
+          return { kind: 'pass', because: 'undeclared', route: undefined };
+        case 'pay':
+          return price(match.dearest, question);
+        case 'refuse':
+          return {
+            kind: 'refuse',
+            problem: problem('method_not_declared', `No route of this path declares the method ${question.method}.`),
+          };
+        default:
+          return policy.undeclaredMethods satisfies never;
+      }
+    }
+    default:
+      return match satisfies never;
+  }
+}
+
+function preflight(policy: Policy): Verdict {
+  return policy.preflight === 'answer'
+    ? { kind: 'answer_preflight' }
+    : { kind: 'pass', because: 'preflight', route: undefined };
+}
+
+function price(route: Route, { policy, caller: readCaller, offer: offerOf }: Question): Verdict {
+  const caller = readCaller();
+  if ('code' in caller) return { kind: 'refuse', problem: caller };
+  if (!route.allowAnonymous && caller.customerId === undefined) {
+    return {
+      kind: 'refuse',
+      problem: problem('customer_required', 'This route is not open to anonymous requests: send a customer id.'),
+    };
+  }
+  const offer = offerOf(route);
+  if ('code' in offer) return { kind: 'refuse', problem: offer };
+  const { credential } = caller;
+  if (credential === undefined) return { kind: 'demand', offer, because: 'payment_required' };
+  if (credential.version === 1 && !policy.v1) return { kind: 'demand', offer, because: 'x402_version_unsupported' };
+  return { kind: 'verify', offer, caller, credential };
+}

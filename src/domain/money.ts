@@ -1,0 +1,42 @@
+// Prices as integers. A price is written by people as a decimal string and stays exactly that decimal: it is split into
+// an integer and a scale, never put into a float, never rounded. Converting it to an asset's smallest unit refuses
+// excess digits instead of cutting them off, because cutting can make a route free ("0.0000001" at six decimals).
+
+/** The amount as the interface writes it: up to 12 digits before and 18 after the point, no sign, no exponent. */
+export const AMOUNT_PATTERN = /^(0|[1-9]\d{0,11})(\.\d{1,18})?$/;
+
+export const AMOUNT_ADVICE =
+  'a decimal written as a string, such as "0.10": up to 12 digits before the point and 18 after it, no sign, no exponent, greater than 0';
+
+/** `units / 10^scale`; canonical: no trailing zero in `units` where `scale` > 0, so equal prices are equal members. */
+export type Price = { readonly units: bigint; readonly scale: number };
+
+/** The price that `amount` writes, or undefined where it is not a price (wrong form, or zero). */
+export function parsePrice(amount: string): Price | undefined {
+  if (!AMOUNT_PATTERN.test(amount)) return undefined;
+  const point = amount.indexOf('.');
+  const whole = point < 0 ? amount : amount.slice(0, point);
+  const fraction = (point < 0 ? '' : amount.slice(point + 1)).replace(/0+$/, '');
+  const units = BigInt(whole + fraction);
+  return units === 0n ? undefined : { units, scale: fraction.length };
+}
+
+/** `price` in an asset's smallest units, or undefined where the asset has too few decimals to hold it exactly. */
+export function toAtomic(price: Price, decimals: number): bigint | undefined {
+  return price.scale > decimals ? undefined : price.units * 10n ** BigInt(decimals - price.scale);
+}
+
+/** Negative where a < b, 0 where equal, positive where a > b. */
+export function comparePrices(a: Price, b: Price): number {
+  const scale = Math.max(a.scale, b.scale);
+  const left = a.units * 10n ** BigInt(scale - a.scale);
+  const right = b.units * 10n ** BigInt(scale - b.scale);
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** The decimal that writes `price` (shortest form), for messages and for what a quote fixed. */
+export function formatPrice(price: Price): string {
+  if (price.scale === 0) return price.units.toString();
+  const digits = price.units.toString().padStart(price.scale + 1, '0');
+  return `${digits.slice(0, -price.scale)}.${digits.slice(-price.scale)}`;
+}

@@ -1,0 +1,150 @@
+// Route patterns (CONTRACT section 4): literal segments, parameters that fill a segment, one wildcard at the end.
+// path-to-regexp reads the path syntax into tokens; nothing here or later builds a regular expression from a pattern.
+// A pattern that could mean something else than its author thinks is refused with a sentence, never stored as a literal:
+// a route that matches nothing protects nothing.
+import { parse, type Token } from 'path-to-regexp';
+import { foldSegment } from './fold.ts';
+import { FULL_FOLDING } from './profile.ts';
+import { canonicalPath } from './target.ts';
+
+export type Segment =
+  /** `text` is decoded; a matcher folds it. */
+  | { readonly kind: 'literal'; readonly text: string }
+  | { readonly kind: 'param'; readonly name: string }
+  | { readonly kind: 'wildcard'; readonly name: string };
+
+export type Pattern = {
+  /** As it was written. */
+  readonly text: string;
+  readonly segments: readonly Segment[];
+  /** The fully folded form without parameter names. Two routes with one key and one method cannot exist. */
+  readonly key: string;
+};
+
+export type PatternResult =
+  | { readonly ok: true; readonly pattern: Pattern }
+  | { readonly ok: false; readonly reason: string };
+
+const MAX_LENGTH = 512;
+/** What an unnamed trailing `/*` is called in the parameters of a match. */
+const WILDCARD_NAME = 'wildcard';
+/** Most segments: nothing to escape, to decode or to refuse. */
+const PLAIN = /^[A-Za-z0-9_-]+$/;
+const NAME = '[A-Za-z_][A-Za-z0-9_]*';
+const COLON_PARAM = new RegExp(`^:(${NAME})$`);
+const BRACE_PARAM = new RegExp(`^\\{(${NAME})(?::(int|float|uuid|str))?\\}$`);
+const WILDCARD = new RegExp(`^(?:\\*(${NAME})?|\\{(${NAME}):path\\})$`);
+
+/** Reads `text`; `reason` is a sentence that says what is wrong and what to write instead. */
+export function parsePattern(text: string): PatternResult {
+  const translated = translate(text);
+  if (!translated.ok) return translated;
+  const segments = segmentsOf(parse(translated.path).tokens);
+  const names = new Set<string>();
+  let key = '';
+  for (const segment of segments) {
+    if (segment.kind === 'literal') {
+      const folded = foldSegment(segment.text, FULL_FOLDING);
+      if (folded === '') return refuse('a segment is empty once ;parameters are taken off; leave them out');
+      if (folded.includes('/')) return refuse('the pattern holds a look-alike of a slash; write a plain one');
+      // Encoded, so that no literal can be mistaken for the braces of a parameter.
+      key += `/${PLAIN.test(folded) ? folded : encodeURIComponent(folded)}`;
+      continue;
+    }
+    if (names.has(segment.name)) return refuse(`the parameter ${segment.name} stands twice; give each its own name`);
+    names.add(segment.name);
+    key += segment.kind === 'param' ? '/{}' : '/{*}';
+  }
+  return { ok: true, pattern: { text, segments, key: key || '/' } };
+}
+
+/** A pattern's segments in the syntax of path-to-regexp, every literal character escaped. */
+function translate(text: string): { ok: true; path: string } | { ok: false; reason: string } {
+  if (text.length > MAX_LENGTH) return refuse(`the pattern is longer than ${MAX_LENGTH} characters`);
+  if (!text.startsWith('/')) return refuse('the pattern must start with a slash, such as /reports/*');
+  if (text.includes('?'))
+    return refuse('the pattern holds a query or a ?; a route protects a path, whatever its query');
+  if (text.includes('#')) return refuse('the pattern holds a fragment; it never reaches a server');
+  if (/[\u0000-\u001f\u007f]/.test(text)) return refuse('the pattern holds a control character');
+  if (text.includes('//')) return refuse('the pattern holds an empty segment (//); write one slash');
+  const parts = text.slice(1).split('/');
+  let path = '';
+  for (const [index, part] of parts.entries()) {
+    const last = index === parts.length - 1;
+    if (part === '') continue;
+    if (PLAIN.test(part)) {
+      path += `/${part}`;
+      continue;
+    }
+    const param = COLON_PARAM.exec(part)?.[1] ?? BRACE_PARAM.exec(part)?.[1];
+    if (param !== undefined) {
+      path += `/:"${param}"`;
+      continue;
+    }
+    const wildcard = WILDCARD.exec(part);
+    if (wildcard) {
+      if (!last) return refuse(`the wildcard ${part} must stand at the end; use :name for one segment`);
+      path += `/*"${wildcard[1] ?? wildcard[2] ?? WILDCARD_NAME}"`;
+      continue;
+    }
+    const literal = readLiteral(part);
+    if (!literal.ok) return literal;
+    path += `/${literal.text.replace(/[^A-Za-z0-9]/gu, (character) => `\\${character}`)}`;
+  }
+  return { ok: true, path: path || '/' };
+}
+
+function readLiteral(part: string): { ok: true; text: string } | { ok: false; reason: string } {
+  const syntax = /[*+()[\]{}:]/.exec(part)?.[0];
+  if (syntax === ':' || syntax === '{' || syntax === '}') {
+    return refuse(
+      `"${part}" looks like a parameter; one fills a whole segment as :name, {name} or {name:int|float|uuid|str}, {name:path} stands at the end; write %${syntax.charCodeAt(0).toString(16).toUpperCase()} for a literal ${syntax}`,
+    );
+  }
+  if (syntax === '*') return refuse(`"${part}": a wildcard is a whole segment at the end, as in /prefix/*`);
+  if (syntax !== undefined) {
+    return refuse(
+      `"${part}" looks like an expression; patterns have none, write %${syntax.charCodeAt(0).toString(16).toUpperCase()} for a literal ${syntax}`,
+    );
+  }
+  // People write patterns in their own letters; requests carry them percent-encoded.
+  let encoded: string;
+  try {
+    encoded = part.replace(/[^\x21-\x7e]+/gu, encodeURIComponent);
+  } catch {
+    return refuse('the pattern is not valid Unicode');
+  }
+  const canonical = canonicalPath(`/${encoded}`, {
+    encodedSlashes: 'refuse',
+    doubleSlashes: 'merge',
+    folding: FULL_FOLDING,
+  });
+  if (!canonical.ok) return refuse(`"${part}" can never match: ${canonical.reason}`);
+  return { ok: true, text: decodeURIComponent(canonical.path.slice(1)) };
+}
+
+function segmentsOf(tokens: readonly Token[]): Segment[] {
+  const segments: Segment[] = [];
+  for (const token of tokens) {
+    switch (token.type) {
+      case 'text':
+        for (const text of token.value.split('/')) if (text !== '') segments.push({ kind: 'literal', text });
+        break;
+      case 'param':
+        segments.push({ kind: 'param', name: token.name });
+        break;
+      case 'wildcard':
+        segments.push({ kind: 'wildcard', name: token.name });
+        break;
+      case 'group':
+        throw new Error('a translated pattern has no groups');
+      default:
+        token satisfies never;
+    }
+  }
+  return segments;
+}
+
+function refuse(reason: string): { ok: false; reason: string } {
+  return { ok: false, reason };
+}

@@ -1,0 +1,86 @@
+// The one catalogue of everything that Tollgate refuses: code, status, title and whose fault it is. The gateway and the
+// registry both answer from here, so that a client meets one error shape (RFC 9457) whatever it talks to.
+// The 402 is not a problem: its body is the source interface's section 7.1, see payment-required.
+
+type Entry = { readonly status: number; readonly title: string; readonly fault: 'client' | 'tollgate' | 'upstream' };
+
+export const PROBLEMS = {
+  // The gateway: what a request on the proxy port can be told.
+  target_ambiguous: { status: 400, title: 'Ambiguous request target', fault: 'client' },
+  request_malformed: { status: 400, title: 'Malformed request', fault: 'client' },
+  target_too_long: { status: 414, title: 'Request target too long', fault: 'client' },
+  headers_too_large: { status: 431, title: 'Request header fields too large', fault: 'client' },
+  request_timeout: { status: 408, title: 'Request took too long to arrive', fault: 'client' },
+  expectation_failed: { status: 417, title: 'Expectation failed', fault: 'client' },
+  method_unsupported: { status: 501, title: 'Method not supported', fault: 'client' },
+  coding_unsupported: { status: 501, title: 'Transfer coding not supported', fault: 'client' },
+  method_not_declared: { status: 405, title: 'Method not declared for this path', fault: 'client' },
+  http_version_unsupported: { status: 505, title: 'HTTP version not supported', fault: 'client' },
+  customer_required: { status: 400, title: 'Customer identification required', fault: 'client' },
+  payment_malformed: { status: 400, title: 'Malformed payment', fault: 'client' },
+  payment_in_use: { status: 409, title: 'Payment in use', fault: 'client' },
+  already_paid: { status: 409, title: 'Already paid', fault: 'client' },
+  too_many_unsettled: { status: 429, title: 'Too many unsettled payments', fault: 'client' },
+  receiver_unknown: { status: 503, title: 'Receiver unknown', fault: 'tollgate' },
+  price_unpayable: { status: 503, title: 'Price unpayable', fault: 'tollgate' },
+  rail_unavailable: { status: 503, title: 'Payment rail unavailable', fault: 'tollgate' },
+  facilitator_unavailable: { status: 503, title: 'Facilitator unavailable', fault: 'tollgate' },
+  settlement_unknown: { status: 503, title: 'Settlement outcome unknown', fault: 'tollgate' },
+  ledger_unavailable: { status: 503, title: 'Ledger unavailable', fault: 'tollgate' },
+  routes_absent: { status: 503, title: 'Routes not loaded yet', fault: 'tollgate' },
+  too_many_requests_in_flight: { status: 503, title: 'Too many requests in flight', fault: 'tollgate' },
+  upstream_unreachable: { status: 502, title: 'Upstream unreachable', fault: 'upstream' },
+  upstream_timeout: { status: 504, title: 'Upstream took too long', fault: 'upstream' },
+  // The registry: what a dashboard or an SDK can be told.
+  malformed: { status: 400, title: 'Malformed request', fault: 'client' },
+  credentials_missing: { status: 401, title: 'Credentials missing', fault: 'client' },
+  credentials_invalid: { status: 401, title: 'Credentials invalid', fault: 'client' },
+  scope_insufficient: { status: 403, title: 'Scope insufficient', fault: 'client' },
+  not_found: { status: 404, title: 'Not found', fault: 'client' },
+  method_not_allowed: { status: 405, title: 'Method not allowed', fault: 'client' },
+  duplicate: { status: 409, title: 'Duplicate', fault: 'client' },
+  precondition_failed: { status: 412, title: 'Precondition failed', fault: 'client' },
+  body_too_large: { status: 413, title: 'Body too large', fault: 'client' },
+  media_type_unsupported: { status: 415, title: 'Media type not supported', fault: 'client' },
+  invalid: { status: 422, title: 'Invalid content', fault: 'client' },
+  too_many_requests: { status: 429, title: 'Too many requests', fault: 'client' },
+  registry_unavailable: { status: 503, title: 'Registry unavailable', fault: 'tollgate' },
+  internal: { status: 500, title: 'Internal error', fault: 'tollgate' },
+} as const satisfies Record<string, Entry>;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+
+/** One wrong place in a JSON body: `pointer` is an RFC 6901 JSON pointer (`/amount`), `detail` a sentence. */
+export type FieldError = { readonly pointer: string; readonly detail: string };
+
+export type Problem = {
+  readonly code: ProblemCode;
+  /** A public sentence: what is wrong and what to do. Never a stack, a path of this machine or a secret. */
+  readonly detail: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly errors?: readonly FieldError[];
+  /** Further public members of the body, such as `charge_id` or `existing_id`. */
+  readonly members?: Readonly<Record<string, string | number | boolean>>;
+};
+
+export function problem(code: ProblemCode, detail: string, rest: Omit<Problem, 'code' | 'detail'> = {}): Problem {
+  return { code, detail, ...rest };
+}
+
+export function problemStatus(code: ProblemCode): number {
+  return PROBLEMS[code].status;
+}
+
+/** The body of `application/problem+json` (RFC 9457); `type` is relative, as CONTRACT section 2 says. */
+export function problemBody(p: Problem): string {
+  const { status, title } = PROBLEMS[p.code];
+  return JSON.stringify({
+    type: `/problems/${p.code}`,
+    title,
+    status,
+    detail: p.detail,
+    code: p.code,
+    ...(p.errors ? { errors: p.errors } : {}),
+    ...p.members,
+  });
+}

@@ -1,0 +1,121 @@
+// Quotes: the charge id of a 402. It is stateless, signed and expiring, so that an unpaid request writes nothing and a
+// price changed in between does not hurt who holds it. CONTRACT section 3. 84 bytes, base64url behind `chg_`:
+//   0 version | 1 key id | 2 route id (16) | 18 method (2) | 20 price units (13) | 33 scale | 34 currency (10)
+//   44 terms hash (8) | 52 expiry, seconds (4) | 56 MAC (16) | 72 nonce (12)
+// The MAC leaves the nonce out and is the same for all quotes of one route and second: it is cached, and only the nonce
+// is drawn per answer. The nonce proves nothing; that a charge id is good for one charge is the ledger's to hold.
+import { createHash, createHmac, createSecretKey, timingSafeEqual, type KeyObject } from 'node:crypto';
+import type { Price } from './money.ts';
+import type { Offer } from './offer.ts';
+
+export type Quote = {
+  readonly id: string;
+  readonly routeId: string;
+  readonly price: Price;
+  readonly currency: string;
+  /** Seconds since the epoch; the quote is void from then on. */
+  readonly expiresAt: number;
+  /** Whether it was made for `method` (HEAD counts as GET). */
+  readonly isFor: (method: string) => boolean;
+  /** Whether `offer`'s receiver still has the terms that were quoted. */
+  readonly hasTermsOf: (offer: Offer) => boolean;
+};
+
+export type Quotes = {
+  /** A new charge id for `offer` and `method`. */
+  readonly issue: (offer: Offer, method: string, nowMs: number) => string;
+  /** The quote that `id` is, or undefined where it is none, is not signed by us or has expired. */
+  readonly read: (id: string, nowMs: number) => Quote | undefined;
+};
+
+export type QuoteOptions = {
+  /** The first signs, all verify; at least one. */
+  readonly secrets: readonly string[];
+  readonly ttlMs: number;
+  readonly random: (size: number) => Buffer;
+};
+
+const VERSION = 1;
+const SIGNED = 56;
+const MAC = 16;
+const NONCE = 12;
+const FORM = /^chg_[A-Za-z0-9_-]{112}$/;
+const PREFIX = 'chg_';
+
+type Key = { readonly id: number; readonly secret: KeyObject };
+type Signed = { readonly method: string; readonly second: number; readonly text: string };
+
+export function createQuotes({ secrets, ttlMs, random }: QuoteOptions): Quotes {
+  const keys = secrets.map(deriveKey);
+  const [signer] = keys;
+  if (signer === undefined) throw new Error('charges.secrets is empty: quotes need a secret to be signed with');
+  const latest = new WeakMap<Offer, Signed>();
+
+  const sign = (offer: Offer, method: string, second: number): string => {
+    const known = latest.get(offer);
+    if (known !== undefined && known.second === second && known.method === method) return known.text;
+    const bytes = writeTerms(offer, method, second + Math.ceil(ttlMs / 1000), signer.id);
+    const text = PREFIX + Buffer.concat([bytes, mac(signer, bytes)]).toString('base64url');
+    latest.set(offer, { method, second, text });
+    return text;
+  };
+
+  return {
+    issue: (offer, method, nowMs) =>
+      sign(offer, method, Math.floor(nowMs / 1000)) + random(NONCE).toString('base64url'),
+    read: (id, nowMs) => {
+      if (!FORM.test(id)) return undefined;
+      const bytes = Buffer.from(id.slice(PREFIX.length), 'base64url');
+      const signed = bytes.subarray(0, SIGNED);
+      const presented = bytes.subarray(SIGNED, SIGNED + MAC);
+      const genuine = keys.some((key) => key.id === bytes[1] && timingSafeEqual(mac(key, signed), presented));
+      if (bytes[0] !== VERSION || !genuine) return undefined;
+      const expiresAt = bytes.readUInt32BE(52);
+      return expiresAt * 1000 <= nowMs ? undefined : readTerms(id, bytes, expiresAt);
+    },
+  };
+}
+
+function writeTerms(offer: Offer, method: string, expiresAt: number, keyId: number): Buffer {
+  const bytes = Buffer.alloc(SIGNED);
+  bytes[0] = VERSION;
+  bytes[1] = keyId;
+  bytes.write(offer.route.id.replaceAll('-', ''), 2, 'hex');
+  methodCode(method).copy(bytes, 18);
+  bytes.write(offer.price.units.toString(16).padStart(26, '0'), 20, 'hex');
+  bytes[33] = offer.price.scale;
+  bytes.write(offer.route.currency, 34, 'latin1');
+  offer.termsHash.copy(bytes, 44);
+  bytes.writeUInt32BE(expiresAt, 52);
+  return bytes;
+}
+
+function readTerms(id: string, bytes: Buffer, expiresAt: number): Quote {
+  const hex = bytes.toString('hex', 2, 18);
+  const termsHash = bytes.subarray(44, 52);
+  return {
+    id,
+    routeId: [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-'),
+    price: { units: BigInt(`0x${bytes.toString('hex', 20, 33)}`), scale: bytes[33] ?? 0 },
+    currency: bytes.toString('latin1', 34, 44).replace(/\0+$/, ''),
+    expiresAt,
+    isFor: (method) => methodCode(method).equals(bytes.subarray(18, 20)),
+    hasTermsOf: (offer) => offer.termsHash.equals(termsHash),
+  };
+}
+
+function methodCode(method: string): Buffer {
+  return createHash('sha256')
+    .update(method === 'HEAD' ? 'GET' : method)
+    .digest()
+    .subarray(0, 2);
+}
+
+function deriveKey(secret: string): Key {
+  const derive = (purpose: string): Buffer => createHmac('sha256', secret).update(purpose).digest();
+  return { id: derive('tollgate key id')[0] ?? 0, secret: createSecretKey(derive('tollgate charge id v1')) };
+}
+
+function mac(key: Key, bytes: Buffer): Buffer {
+  return createHmac('sha256', key.secret).update(bytes).digest().subarray(0, MAC);
+}

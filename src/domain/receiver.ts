@@ -1,0 +1,83 @@
+// Receivers: where money goes. They come only from the process's own configuration, never from the network, because
+// whoever can change a receiver can redirect every payment. Networks are known by their x402 v1 name and by their
+// CAIP-2 name; either may be written, the other is derived.
+
+export type SettleMode = 'auto' | 'before_response' | 'before_forward';
+
+export type Facilitator = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeouts: { readonly verifyMs: number; readonly settleMs: number };
+};
+
+export type Receiver = {
+  readonly id: string;
+  readonly scheme: string;
+  /** As configured: what the interface's `rail_config.network` answers. */
+  readonly network: string;
+  /** CAIP-2, such as `eip155:84532`. */
+  readonly caip2: string;
+  /** The x402 v1 name, or undefined where v1 has none for this network. */
+  readonly v1Network: string | undefined;
+  readonly asset: string;
+  readonly assetDecimals: number;
+  /** EIP-712 domain of the token. */
+  readonly assetName: string;
+  readonly assetVersion: string;
+  readonly payTo: string;
+  readonly maxTimeoutSeconds: number;
+  /** Route currencies this receiver takes, at par. */
+  readonly currencies: readonly string[];
+  readonly facilitators: readonly Facilitator[];
+  readonly rpcUrl: string | undefined;
+  readonly confirmations: number;
+  readonly settle: SettleMode;
+};
+
+export type KnownAsset = {
+  readonly address: string;
+  readonly decimals: number;
+  readonly name: string;
+  readonly version: string;
+};
+export type Network = {
+  readonly caip2: string;
+  readonly v1: string;
+  readonly testnet: boolean;
+  readonly usdc?: KnownAsset;
+};
+
+/** EVM networks of the x402 v1 enum, and USDC with its EIP-712 name where it is known for certain. */
+export const NETWORKS: readonly Network[] = [
+  {
+    caip2: 'eip155:8453',
+    v1: 'base',
+    testnet: false,
+    usdc: { address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', decimals: 6, name: 'USD Coin', version: '2' },
+  },
+  {
+    caip2: 'eip155:84532',
+    v1: 'base-sepolia',
+    testnet: true,
+    usdc: { address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', decimals: 6, name: 'USDC', version: '2' },
+  },
+  { caip2: 'eip155:137', v1: 'polygon', testnet: false },
+  { caip2: 'eip155:80002', v1: 'polygon-amoy', testnet: true },
+  { caip2: 'eip155:43114', v1: 'avalanche', testnet: false },
+  { caip2: 'eip155:43113', v1: 'avalanche-fuji', testnet: true },
+  { caip2: 'eip155:1329', v1: 'sei', testnet: false },
+  { caip2: 'eip155:1328', v1: 'sei-testnet', testnet: true },
+  { caip2: 'eip155:2741', v1: 'abstract', testnet: false },
+  { caip2: 'eip155:11124', v1: 'abstract-testnet', testnet: true },
+  { caip2: 'eip155:4689', v1: 'iotex', testnet: false },
+  { caip2: 'eip155:3338', v1: 'peaq', testnet: false },
+];
+
+/** The network that `name` means: its v1 name, or `eip155:<chain id>` for any EVM chain. Undefined: not an EVM network we know. */
+export function findNetwork(
+  name: string,
+): { caip2: string; v1: string | undefined; known: Network | undefined } | undefined {
+  const known = NETWORKS.find((network) => network.caip2 === name || network.v1 === name);
+  if (known) return { caip2: known.caip2, v1: known.v1, known };
+  return /^eip155:[1-9]\d{0,17}$/.test(name) ? { caip2: name, v1: undefined, known: undefined } : undefined;
+}

@@ -1,0 +1,45 @@
+// Who calls and what they present: the customer id and the payment credential. Read only where a request costs
+// something, and read from the raw headers, because Node joins or drops repeated ones and two credentials must never be
+// taken for one. The customer id is a claim unless something in front of Tollgate vouches for it.
+import type { Caller, Credential } from '../domain/decide.ts';
+import { problem, type Problem } from '../domain/problem.ts';
+
+const CREDENTIAL_BYTES = 16 * 1024;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+const CUSTOMER_ID = /^[\x21-\x7e]{1,128}$/;
+const CREDENTIAL_HEADERS: ReadonlyMap<string, Credential['version']> = new Map([
+  ['payment-signature', 2],
+  ['x-payment', 1],
+]);
+
+/**
+ * `customerHeader`: its lower-cased name. Problems: `payment_malformed` for two credentials, one over 16 KiB or one that
+ * is not standard base64; `customer_required` for a customer id that is repeated or not 1..128 visible ASCII characters.
+ */
+export function readCaller(rawHeaders: readonly string[], customerHeader: string): Caller | Problem {
+  let customerId: string | undefined;
+  let credential: Credential | undefined;
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const name = (rawHeaders[i] ?? '').toLowerCase();
+    const value = rawHeaders[i + 1] ?? '';
+    const version = CREDENTIAL_HEADERS.get(name);
+    if (version !== undefined) {
+      if (credential !== undefined)
+        return problem('payment_malformed', 'The request carries more than one payment; send one.');
+      if (value.length > CREDENTIAL_BYTES) return problem('payment_malformed', 'The payment is longer than 16 KiB.');
+      if (!BASE64.test(value) || value.length % 4 !== 0) {
+        return problem('payment_malformed', 'The payment is not base64 of the standard alphabet, padded.');
+      }
+      credential = { version, value };
+    } else if (name === customerHeader) {
+      if (customerId !== undefined || !CUSTOMER_ID.test(value)) {
+        return problem(
+          'customer_required',
+          'The customer id must be given once, as 1 to 128 visible ASCII characters.',
+        );
+      }
+      customerId = value;
+    }
+  }
+  return { customerId, credential };
+}

@@ -1,0 +1,117 @@
+// One request and its answer: where the answer goes, the record that is counted and logged, and that both happen once.
+// A client that asked for a WebSocket is answered through a response made on its bare socket, so that there is one way
+// to answer. Knows nothing of routes or money.
+import { ServerResponse, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { problem } from '../domain/problem.ts';
+import type { Clock } from '../host/clock.ts';
+import { respond } from '../host/respond.ts';
+import type { AnswerOutcome, Collector } from './collect.ts';
+import type { ForwardOutcome } from './forward.ts';
+import type { RequestRecord, Telemetry } from './telemetry.ts';
+
+export type Client =
+  | { readonly kind: 'response'; readonly res: ServerResponse }
+  | { readonly kind: 'socket'; readonly socket: Duplex; readonly head: Buffer };
+
+export type Exchange = { readonly req: IncomingMessage; readonly client: Client; readonly record: RequestRecord };
+
+export type ExchangeDeps = {
+  readonly telemetry: Telemetry;
+  readonly clock: Clock;
+  readonly refuse: Collector['refuse'];
+};
+
+export type Exchanges = {
+  readonly begin: (req: IncomingMessage, client: Client) => Exchange;
+  readonly answer: (exchange: Exchange, outcome: AnswerOutcome) => void;
+  /** What forwarding came to; answers with a Problem where nothing reached the client yet. */
+  readonly finish: (exchange: Exchange, forwarded: ForwardOutcome) => void;
+};
+
+/** The client closed the request first: sent to nobody, it only names the case in logs and metrics. */
+const CLIENT_CLOSED_REQUEST = 499;
+/** An unread request body up to this size is read to its end and dropped; for a larger one the connection is closed. */
+const DRAINED_BODY_BYTES = 64 * 1024;
+
+export function createExchanges({ telemetry, clock, refuse }: ExchangeDeps): Exchanges {
+  const end = (record: RequestRecord): void => telemetry.end(record, clock.monotonic());
+
+  const answer: Exchanges['answer'] = ({ req, client, record }, outcome) => {
+    record.outcome = outcome.outcome;
+    record.reason = outcome.reason;
+    record.chargeId = outcome.chargeId;
+    record.routeId ??= outcome.routeId;
+    record.status = outcome.answer.status;
+    const headers = [...outcome.answer.headers, 'X-Request-Id', record.requestId];
+    if (leavesBodyUnread(req)) headers.push('Connection', 'close');
+    const res = client.kind === 'response' ? client.res : responseOn(req, client.socket);
+    respond(res, { ...outcome.answer, headers }, req.method === 'HEAD');
+    end(record);
+  };
+
+  return {
+    answer,
+    begin: (req, client) => {
+      telemetry.begin();
+      const record: RequestRecord = {
+        startedAt: clock.monotonic(),
+        method: req.method ?? '',
+        requestId: '',
+        traceId: undefined,
+        path: '',
+        routeId: undefined,
+        outcome: 'free',
+        status: 0,
+        reason: undefined,
+        chargeId: undefined,
+        upstreamMs: undefined,
+        client: req.socket.remoteAddress,
+        ended: false,
+      };
+      return { req, client, record };
+    },
+    finish: (exchange, forwarded) => {
+      const { record } = exchange;
+      switch (forwarded.kind) {
+        case 'delivered':
+        case 'replaced':
+          record.status = forwarded.status;
+          record.upstreamMs = forwarded.upstreamMs;
+          return end(record);
+        case 'client_gone':
+          record.status = forwarded.status ?? CLIENT_CLOSED_REQUEST;
+          record.reason = 'client_gone';
+          return end(record);
+        case 'failed':
+          if (!forwarded.headersSent) {
+            return answer(exchange, refuse(problem(forwarded.code, forwarded.detail), exchange.req.headers.origin));
+          }
+          record.outcome = 'error';
+          record.reason = forwarded.code;
+          return end(record);
+        default:
+          return forwarded satisfies never;
+      }
+    },
+  };
+}
+
+/**
+ * Whether answering now leaves a body on the connection that nobody will read: one that waits for `100 Continue`, one
+ * of unknown length, or a large one.
+ */
+function leavesBodyUnread({ headers, complete }: IncomingMessage): boolean {
+  if (headers['transfer-encoding'] !== undefined || headers.expect !== undefined) return !complete;
+  return Number(headers['content-length'] ?? 0) > DRAINED_BODY_BYTES && !complete;
+}
+
+function responseOn(req: IncomingMessage, socket: Duplex): ServerResponse {
+  const res = new ServerResponse(req);
+  // The parser has let go of this socket: it cannot carry another request.
+  res.shouldKeepAlive = false;
+  res.on('finish', () => socket.end());
+  // The types ask for a net.Socket; a server's upgrade hands over just that.
+  res.assignSocket(socket as Parameters<typeof res.assignSocket>[0]);
+  return res;
+}

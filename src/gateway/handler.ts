@@ -1,0 +1,153 @@
+// The journey of a request, top to bottom: target, route, caller, verdict, outcome. Everything is parsed once and here;
+// what was matched is what is forwarded. A request that costs nothing meets no await before the upstream's socket.
+// Whatever goes wrong in here is answered with a Problem: there is no way past `collect` but a Permit.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { decide, type Policy } from '../domain/decide.ts';
+import type { Offer } from '../domain/offer.ts';
+import { problem, type Problem } from '../domain/problem.ts';
+import type { Route } from '../domain/route.ts';
+import type { Snapshot } from '../domain/snapshot.ts';
+import { refuseAmbiguous, splitTarget, type TargetOptions } from '../domain/target.ts';
+import type { Clock, Random } from '../host/clock.ts';
+import type { Log } from '../host/log.ts';
+import { readCaller } from './caller.ts';
+import type { Collector } from './collect.ts';
+import type { Client, Exchange, Exchanges } from './exchange.ts';
+import type { ForwardOrder } from './forward.ts';
+import { inspectInbound, responseHeaders, upstreamHeaders } from './headers.ts';
+import { publicOrigin } from './peer.ts';
+import type { Telemetry } from './telemetry.ts';
+import { readTrace } from './trace.ts';
+
+export type HandlerOptions = {
+  readonly target: TargetOptions;
+  readonly policy: Policy;
+  readonly publicUrl: string | undefined;
+  readonly upstream: URL;
+  readonly hostHeader: 'preserve' | 'upstream';
+  /** Lower-cased name of the header that carries the customer id. */
+  readonly customerHeader: string;
+  readonly passPaymentHeaders: boolean;
+  readonly maxInFlight: number;
+};
+
+export type HandlerDeps = {
+  readonly options: HandlerOptions;
+  readonly snapshot: () => Snapshot | undefined;
+  readonly offer: (route: Route) => Offer | Problem;
+  readonly collector: Collector;
+  readonly exchanges: Exchanges;
+  /** Sends upstream: the request, or the handshake of a WebSocket. */
+  readonly forward: (exchange: Exchange, order: ForwardOrder) => void;
+  readonly trusts: (address: string | undefined) => boolean;
+  readonly telemetry: Telemetry;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+};
+
+export type Handler = {
+  readonly request: (req: IncomingMessage, res: ServerResponse) => void;
+  readonly upgrade: (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
+};
+
+/** When to come back after a passing fault on our side, in seconds. */
+const RETRY_SOON = { 'Retry-After': '1' };
+
+export function createHandler(deps: HandlerDeps): Handler {
+  const { options, collector, exchanges, telemetry, clock, random } = deps;
+
+  const serve = (req: IncomingMessage, client: Client): void => {
+    const exchange = exchanges.begin(req, client);
+    try {
+      journey(exchange);
+    } catch (error) {
+      // A defect of ours, not of the request. Whatever it was, it did not end in a Permit.
+      deps.log.error('request failed', { request_id: exchange.record.requestId, error });
+      const refusal = problem('internal', 'Something went wrong here; the request was not forwarded.');
+      exchanges.answer(exchange, collector.refuse(refusal, req.headers.origin));
+    }
+  };
+
+  const journey = (exchange: Exchange): void => {
+    const { req, record } = exchange;
+    const { headers } = req;
+    const { origin } = headers;
+    const refuse = (refusal: Problem): void => exchanges.answer(exchange, collector.refuse(refusal, origin));
+    const trace = readTrace(headers['x-request-id'], headers.traceparent, headers.tracestate, random);
+    record.requestId = trace.requestId;
+    record.traceId = trace.traceId;
+
+    // 1 target: parsed once; nothing later looks at req.url.
+    if (telemetry.inFlight() > options.maxInFlight) return refuse(tooMany(options.maxInFlight));
+    const malformed = inspectInbound(req);
+    if (malformed !== undefined) return refuse(malformed);
+    const method = req.method ?? '';
+    if (method === 'OPTIONS' && req.url === '*') return exchanges.answer(exchange, collector.serverOptions());
+    const target = splitTarget({ method, target: req.url ?? '', host: headers.host }, options.target);
+    if ('code' in target) return refuse(target);
+
+    // 2 route: a pointer read and one look-up.
+    const snapshot = deps.snapshot();
+    if (snapshot === undefined) return refuse(routesAbsent());
+    const resolution = snapshot.resolve(method, target.rawPath);
+    if (!resolution.ok) return refuse(refuseAmbiguous(resolution.reason));
+    const { path, match } = resolution;
+    record.path = path;
+
+    // 3 verdict: pure; the caller's headers are read only where the request costs something.
+    const verdict = decide({
+      match,
+      method,
+      preflight: method === 'OPTIONS' && origin !== undefined && headers['access-control-request-method'] !== undefined,
+      policy: options.policy,
+      caller: () => readCaller(req.rawHeaders, options.customerHeader),
+      offer: deps.offer,
+    });
+
+    // 4 outcome: an answer of ours, or the Permit without which nothing goes upstream.
+    const trusted = deps.trusts(req.socket.remoteAddress);
+    const origins = (): string => publicOrigin(req, options.publicUrl, trusted);
+    const outcome = collector.perform(verdict, { method, path, publicOrigin: origins, origin, nowMs: clock.now() });
+    if (outcome.kind === 'answer') return exchanges.answer(exchange, outcome);
+    const { permit } = outcome;
+    record.routeId = permit.route?.id;
+    const passPaymentHeaders = options.passPaymentHeaders && permit.because !== 'paid';
+    deps.forward(exchange, {
+      permit,
+      target: path + target.query,
+      headers: upstreamHeaders(req, {
+        permit,
+        trace,
+        trusted,
+        protectedPath: match.kind !== 'none',
+        passPaymentHeaders,
+        host: options.hostHeader === 'preserve' ? headers.host : options.upstream.host,
+      }),
+      responseHeaders: responseHeaders({
+        requestId: trace.requestId,
+        paid: permit.because === 'paid',
+        passPaymentHeaders,
+        upstream: options.upstream,
+        publicOrigin: origins,
+      }),
+      hooks: { done: (forwarded) => exchanges.finish(exchange, forwarded) },
+    });
+  };
+
+  return {
+    request: (req, res) => serve(req, { kind: 'response', res }),
+    upgrade: (req, socket, head) => serve(req, { kind: 'socket', socket, head }),
+  };
+}
+
+function tooMany(limit: number): Problem {
+  return problem('too_many_requests_in_flight', `More than ${limit} requests are in flight; try again.`, {
+    headers: RETRY_SOON,
+  });
+}
+
+function routesAbsent(): Problem {
+  return problem('routes_absent', 'The protected routes are not loaded yet; try again.', { headers: RETRY_SOON });
+}

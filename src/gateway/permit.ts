@@ -1,0 +1,22 @@
+// The proof that a request may pass. `forward` and `upgrade` take a Permit and nothing else opens the way to the
+// upstream, so a path through the journey that forgot to decide does not compile. Only `collect` mints them
+// (test/architecture.test.ts holds that): for a request that costs nothing, or for a charge that was claimed.
+import type { Route } from '../domain/route.ts';
+
+declare const proof: unique symbol;
+
+export type Permit = {
+  readonly [proof]: true;
+  readonly because: 'unprotected' | 'paused' | 'undeclared' | 'preflight' | 'paid';
+  readonly route: Route | undefined;
+  /** Headers that tell the upstream who paid for what: flat name, value pairs. Empty for a request that costs nothing. */
+  readonly headers: readonly string[];
+};
+
+export function mintPermit(
+  because: Permit['because'],
+  route: Route | undefined,
+  headers: readonly string[] = [],
+): Permit {
+  return { because, route, headers } as Permit;
+}

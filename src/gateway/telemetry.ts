@@ -1,0 +1,136 @@
+// Counts and logs what happened to a request, from one record, when it is over. Labels never hold a path; a route's id
+// appears once the route was hit and only for the first `maxRoutes` of them, then `other`, so that 100,000 routes do
+// not make 100,000 series. Children are bound once per combination, not looked up per request.
+import type { Log } from '../host/log.ts';
+import type { Metrics } from '../host/metrics.ts';
+import type { Snapshot } from '../domain/snapshot.ts';
+
+export type RequestOutcome = 'free' | 'paid' | 'payment_required' | 'refused' | 'error';
+
+/** One request, filled in as it goes. Times in milliseconds of the monotonic clock. */
+export type RequestRecord = {
+  readonly startedAt: number;
+  readonly method: string;
+  requestId: string;
+  traceId: string | undefined;
+  path: string;
+  routeId: string | undefined;
+  outcome: RequestOutcome;
+  status: number;
+  /** The problem's code or the 402's reason, where there is one. */
+  reason: string | undefined;
+  chargeId: string | undefined;
+  upstreamMs: number | undefined;
+  client: string | undefined;
+  /** Counted and logged: whatever comes after is not. */
+  ended: boolean;
+};
+
+export type Telemetry = {
+  readonly begin: () => void;
+  readonly inFlight: () => number;
+  readonly end: (record: RequestRecord, now: number) => void;
+};
+
+export type TelemetryOptions = { readonly maxRoutes: number; readonly access: boolean };
+
+export function createTelemetry(
+  metrics: Metrics,
+  log: Log,
+  snapshot: () => Snapshot | undefined,
+  cacheTotals: () => { readonly hits: number; readonly misses: number },
+  options: () => TelemetryOptions,
+): Telemetry {
+  const requests = metrics.counter('requests_total', 'Requests on the proxy port, by outcome.', [
+    'outcome',
+    'code',
+    'route_id',
+  ]);
+  const durations = metrics.duration('request_duration_seconds', 'From the request to the last byte of its answer.', [
+    'outcome',
+  ]);
+  const overheads = metrics.duration(
+    'overhead_duration_seconds',
+    'The part of a request that the upstream did not take.',
+    ['outcome'],
+  );
+  const upstreams = metrics.duration(
+    'upstream_duration_seconds',
+    'From forwarding to the end of the upstream answer.',
+    ['code'],
+  );
+  let inFlight = 0;
+  const hit = new Set<string>();
+
+  metrics.observed('gauge', 'requests_in_flight', 'Requests being served.', [], (set) => set({}, inFlight));
+  metrics.observed('counter', 'match_cache_requests_total', 'Look-ups in the route cache.', ['result'], (set) => {
+    const { hits, misses } = cacheTotals();
+    set({ result: 'hit' }, hits);
+    set({ result: 'miss' }, misses);
+  });
+  metrics.observed('gauge', 'routes', 'Protected routes in force.', ['status'], (set) => {
+    const counts = { active: 0, paused: 0 };
+    for (const route of snapshot()?.routes ?? []) counts[route.status]++;
+    for (const [status, count] of Object.entries(counts)) set({ status }, count);
+  });
+  metrics.observed(
+    'gauge',
+    'route_info',
+    'Routes hit since start: joins a route_id with what it stands for.',
+    ['route_id', 'route_pattern', 'method', 'amount', 'currency'],
+    (set) => {
+      for (const id of hit) {
+        const route = snapshot()?.byId.get(id);
+        if (route === undefined) continue;
+        const { pattern, method, amount, currency } = route;
+        set({ route_id: id, route_pattern: pattern, method, amount, currency }, 1);
+      }
+    },
+  );
+
+  const label = (routeId: string | undefined): string => {
+    if (routeId === undefined) return '';
+    if (hit.has(routeId)) return routeId;
+    if (hit.size >= options().maxRoutes) return 'other';
+    hit.add(routeId);
+    return routeId;
+  };
+
+  return {
+    begin: () => void inFlight++,
+    inFlight: () => inFlight,
+    end: (record, now) => {
+      if (record.ended) return;
+      record.ended = true;
+      inFlight--;
+      const code = String(record.status);
+      const totalMs = now - record.startedAt;
+      requests(record.outcome, code, label(record.routeId))(1);
+      durations(record.outcome)(totalMs / 1000);
+      overheads(record.outcome)(Math.max(0, totalMs - (record.upstreamMs ?? 0)) / 1000);
+      if (record.upstreamMs !== undefined) upstreams(code)(record.upstreamMs / 1000);
+      if (options().access) logRequest(log, record, totalMs);
+    },
+  };
+}
+
+function logRequest(log: Log, record: RequestRecord, totalMs: number): void {
+  log.info('request', {
+    request_id: record.requestId,
+    trace_id: record.traceId,
+    method: record.method,
+    path: record.path,
+    status: record.status,
+    outcome: record.outcome,
+    reason: record.reason,
+    route_id: record.routeId,
+    charge_id: record.chargeId,
+    duration_ms: round(totalMs),
+    upstream_ms: record.upstreamMs === undefined ? undefined : round(record.upstreamMs),
+    client_ip: record.client,
+  });
+}
+
+function round(ms: number): number {
+  return Math.round(ms * 1000) / 1000;
+}

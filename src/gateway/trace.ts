@@ -1,0 +1,35 @@
+// The two identities that follow a request through every log: its request id and its W3C trace context. Both are taken
+// from the client only where they have exactly the form they should have; anything else is replaced or dropped, so that
+// nobody can write into our logs or into the upstream's.
+import type { Random } from '../host/clock.ts';
+
+export type Trace = {
+  readonly requestId: string;
+  /** `traceparent` for the upstream, or undefined where the client sent none. */
+  readonly traceparent: string | undefined;
+  readonly tracestate: string | undefined;
+  readonly traceId: string | undefined;
+};
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
+const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
+const ZEROS = /^0+$/;
+
+type Header = string | string[] | undefined;
+
+/** The client's trace id is kept and the parent id replaced by one of ours (W3C Trace Context, section 3.4). */
+export function readTrace(givenId: Header, givenParent: Header, givenState: Header, random: Random): Trace {
+  const requestId = typeof givenId === 'string' && REQUEST_ID.test(givenId) ? givenId : random(16).toString('hex');
+  const parent = typeof givenParent === 'string' ? TRACEPARENT.exec(givenParent) : null;
+  const traceId = parent?.[1];
+  if (traceId === undefined || ZEROS.test(traceId) || ZEROS.test(parent?.[2] ?? '0')) {
+    return { requestId, traceparent: undefined, tracestate: undefined, traceId: undefined };
+  }
+  return {
+    requestId,
+    traceparent: `00-${traceId}-${random(8).toString('hex')}-${parent?.[3] ?? '00'}`,
+    tracestate: typeof givenState === 'string' && TRACESTATE.test(givenState) ? givenState : undefined,
+    traceId,
+  };
+}

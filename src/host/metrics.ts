@@ -1,0 +1,112 @@
+// Prometheus metrics behind plain functions: whoever counts binds a child once and calls it, whoever scrapes gets text.
+// Every name has the prefix `tollgate_`; the names themselves belong to those who count.
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** The child for these label values, in the order of the label names; made once, then only looked up. */
+export type Bound = (...values: readonly string[]) => (amount: number) => void;
+
+export type Metrics = {
+  readonly counter: (name: string, help: string, labels: readonly string[]) => Bound;
+  /** Seconds, in buckets from 50 microseconds to 60 seconds. */
+  readonly duration: (name: string, help: string, labels: readonly string[]) => Bound;
+  readonly gauge: (name: string, help: string, labels: readonly string[]) => Bound;
+  /** Values that somebody else keeps, read when they are scraped: series that `read` does not set are gone. */
+  readonly observed: (
+    kind: 'counter' | 'gauge',
+    name: string,
+    help: string,
+    labels: readonly string[],
+    read: (set: (values: Labels, value: number) => void) => void,
+  ) => void;
+  readonly text: () => Promise<string>;
+  readonly contentType: string;
+};
+
+const PREFIX = 'tollgate_';
+const BUCKETS = [
+  0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+];
+
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const common = (name: string, help: string, labels: readonly string[]) => ({
+    name: PREFIX + name,
+    help,
+    labelNames: [...labels],
+    registers,
+  });
+  return {
+    counter: (name, help, labels) => {
+      const counter = new Counter<string>(common(name, help, labels));
+      return bind(labels, (values) => {
+        const child = counter.labels(values);
+        return (by) => child.inc(by);
+      });
+    },
+    duration: (name, help, labels) => {
+      const histogram = new Histogram<string>({ ...common(name, help, labels), buckets: BUCKETS });
+      return bind(labels, (values) => {
+        const child = histogram.labels(values);
+        return (seconds) => child.observe(seconds);
+      });
+    },
+    gauge: (name, help, labels) => {
+      const gauge = new Gauge<string>(common(name, help, labels));
+      return bind(labels, (values) => {
+        const child = gauge.labels(values);
+        return (value) => child.set(value);
+      });
+    },
+    observed: (kind, name, help, labels, read) => {
+      const options = common(name, help, labels);
+      if (kind === 'counter') {
+        const counter: Counter<string> = new Counter({
+          ...options,
+          collect: () => {
+            counter.reset();
+            read((values, value) => counter.labels({ ...values }).inc(value));
+          },
+        });
+        return;
+      }
+      const gauge: Gauge<string> = new Gauge({
+        ...options,
+        collect: () => {
+          gauge.reset();
+          read((values, value) => gauge.labels({ ...values }).set(value));
+        },
+      });
+    },
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}
+
+type Child = (amount: number) => void;
+type Branch = Map<string, Branch | Child>;
+
+function bind(names: readonly string[], make: (labels: Record<string, string>) => Child): Bound {
+  const root: Branch = new Map();
+  const unlabelled = names.length === 0 ? make({}) : undefined;
+  return (...values) => {
+    if (unlabelled !== undefined) return unlabelled;
+    let branch = root;
+    const last = names.length - 1;
+    for (let i = 0; i < last; i++) {
+      const value = values[i] ?? '';
+      let next = branch.get(value);
+      if (!(next instanceof Map)) branch.set(value, (next = new Map()));
+      branch = next;
+    }
+    const value = values[last] ?? '';
+    const known = branch.get(value);
+    if (typeof known === 'function') return known;
+    const child = make(Object.fromEntries(names.map((name, index) => [name, values[index] ?? ''])));
+    branch.set(value, child);
+    return child;
+  };
+}

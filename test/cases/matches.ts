@@ -1,0 +1,132 @@
+// Which route wins for which request: the rules of CONTRACT section 4 as data. Run by the snapshot tests, by the linear
+// oracle, through the registry's /match and through the proxy. `wins`: the winning rule, `free` or `undeclared`.
+
+export type MatchCase = {
+  readonly why: string;
+  readonly rules: readonly string[];
+  readonly asks: readonly (readonly [request: string, wins: string])[];
+};
+
+export const MATCHES: readonly MatchCase[] = [
+  {
+    why: 'a wildcard covers its prefix, its prefix with a slash, and everything below',
+    rules: ['GET /p/*'],
+    asks: [
+      ['GET /p', 'GET /p/*'],
+      ['GET /p/', 'GET /p/*'],
+      ['GET /p/a', 'GET /p/*'],
+      ['GET /p/a/b/c', 'GET /p/*'],
+      ['GET /pa', 'free'],
+      ['GET /', 'free'],
+    ],
+  },
+  {
+    why: 'literal over parameter over wildcard, segment by segment',
+    rules: ['GET /a/b', 'GET /a/:x', 'GET /a/*', 'GET /:x/b', 'GET /*'],
+    asks: [
+      ['GET /a/b', 'GET /a/b'],
+      ['GET /a/c', 'GET /a/:x'],
+      ['GET /a/c/d', 'GET /a/*'],
+      ['GET /a', 'GET /a/*'],
+      ['GET /z/b', 'GET /:x/b'],
+      ['GET /z', 'GET /*'],
+      ['GET /', 'GET /*'],
+    ],
+  },
+  {
+    why: 'an earlier literal beats a later one: the walk goes back only where nothing below matches',
+    rules: ['GET /a/:x/c', 'GET /:x/b/d'],
+    asks: [
+      ['GET /a/b/c', 'GET /a/:x/c'],
+      ['GET /a/b/d', 'GET /:x/b/d'],
+      ['GET /a/b', 'free'],
+    ],
+  },
+  {
+    why: 'the longest wildcard prefix wins, whatever the method is written as',
+    rules: ['GET /a/*', '* /a/b/c/*'],
+    asks: [
+      ['GET /a/b/c/d', '* /a/b/c/*'],
+      ['GET /a/b/x', 'GET /a/*'],
+      ['POST /a/b/c/d', '* /a/b/c/*'],
+    ],
+  },
+  {
+    why: 'of one pattern, the exact method beats *',
+    rules: ['GET /a', '* /a'],
+    asks: [
+      ['GET /a', 'GET /a'],
+      ['POST /a', '* /a'],
+    ],
+  },
+  {
+    why: 'only routes whose method matches compete',
+    rules: ['POST /a/b', '* /a/*'],
+    asks: [
+      ['GET /a/b', '* /a/*'],
+      ['POST /a/b', 'POST /a/b'],
+    ],
+  },
+  {
+    why: 'HEAD: an exact HEAD route, else GET, else *',
+    rules: ['HEAD /a', 'GET /a', '* /a', 'GET /b', '* /b', '* /c', 'POST /d'],
+    asks: [
+      ['HEAD /a', 'HEAD /a'],
+      ['HEAD /b', 'GET /b'],
+      ['HEAD /c', '* /c'],
+      ['HEAD /d', 'undeclared'],
+    ],
+  },
+  {
+    why: 'a method is undeclared where only routes of other methods match',
+    rules: ['GET /a', 'GET /b/*'],
+    asks: [
+      ['POST /a', 'undeclared'],
+      ['DELETE /b/c', 'undeclared'],
+      ['POST /c', 'free'],
+    ],
+  },
+  {
+    why: 'parameters take one segment, never none',
+    rules: ['GET /a/{id}', 'GET /f/{p:path}'],
+    asks: [
+      ['GET /a/1', 'GET /a/{id}'],
+      ['GET /a/', 'free'],
+      ['GET /a', 'free'],
+      ['GET /a/1/2', 'free'],
+      ['GET /f/1/2', 'GET /f/{p:path}'],
+      ['GET /f', 'GET /f/{p:path}'],
+    ],
+  },
+  {
+    why: 'patterns are folded like paths',
+    rules: ['GET /Café/Menu/', 'GET /a%20b/*'],
+    asks: [
+      ['GET /caf%C3%A9/menu', 'GET /Café/Menu/'],
+      ['GET /CAF%C3%89/MENU', 'GET /Café/Menu/'],
+      ['GET /a%20b/c', 'GET /a%20b/*'],
+      ['GET /A%20B', 'GET /a%20b/*'],
+    ],
+  },
+  {
+    why: 'a suffix is looked up a second time, where the whole has no route',
+    rules: ['GET /v1/export', 'GET /v1/export.csv', 'GET /files/*'],
+    asks: [
+      ['GET /v1/export.csv', 'GET /v1/export.csv'],
+      ['GET /v1/export.json', 'GET /v1/export'],
+      ['GET /v1/export.tar.gz', 'GET /v1/export'],
+      ['GET /files/a.b', 'GET /files/*'],
+      ['GET /v1/.export', 'free'],
+    ],
+  },
+  {
+    why: 'where a path can be read in two ways, the dearest reading counts',
+    rules: ['GET /a/* 0.10', 'GET /a/b/c 5.00', 'GET /a/:x/c 1.00'],
+    asks: [
+      ['GET /a/b/c', 'GET /a/b/c'],
+      ['GET /a/b;x/c', 'GET /a/b/c'],
+      ['GET /a/;x/c', 'GET /a/:x/c'],
+      ['GET /a/b/c;d/e', 'GET /a/b/c'],
+    ],
+  },
+];

@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest';
+import { decide, type Caller, type Policy, type Question } from '../../src/domain/decide.ts';
+import { makeOffer } from '../../src/domain/offer.ts';
+import { problem } from '../../src/domain/problem.ts';
+import type { Match } from '../../src/domain/snapshot.ts';
+import { RECEIVERS } from '../cases/receivers.ts';
+import { route } from '../cases/routes.ts';
+
+const POLICY: Policy = { undeclaredMethods: 'forward', preflight: 'answer', v1: false };
+const ACTIVE = route('GET /a');
+const PAUSED = route('GET /a', { status: 'paused' });
+const NAMED = route('GET /a', { allowAnonymous: false });
+const CREDENTIAL = { version: 2, value: 'e30=' } as const;
+
+function ask(match: Match, rest: { policy?: Partial<Policy>; caller?: Partial<Caller>; preflight?: boolean } = {}) {
+  let callerRead = false;
+  const question: Question = {
+    match,
+    method: 'GET',
+    preflight: rest.preflight ?? false,
+    policy: { ...POLICY, ...rest.policy },
+    caller: () => {
+      callerRead = true;
+      return { customerId: undefined, credential: undefined, ...rest.caller };
+    },
+    offer: (asked) => makeOffer(asked, RECEIVERS),
+  };
+  return { verdict: decide(question), callerRead };
+}
+
+const on = (match: Match, rest: Parameters<typeof ask>[1] = {}) => ask(match, rest).verdict;
+
+describe('what costs nothing', () => {
+  test('behaviour: passes without a look at what the caller presents', () => {
+    for (const match of [
+      { kind: 'none' },
+      { kind: 'route', route: PAUSED },
+      { kind: 'undeclared', dearest: undefined },
+    ] as const) {
+      const { verdict, callerRead } = ask(match, { caller: { credential: CREDENTIAL } });
+      expect([verdict.kind, callerRead]).toEqual(['pass', false]);
+    }
+  });
+
+  test('behaviour: an undeclared method passes under forward, pays under pay, ends under refuse', () => {
+    const match = { kind: 'undeclared', dearest: ACTIVE } as const;
+    expect(on(match)).toMatchObject({ kind: 'pass', because: 'undeclared' });
+    expect(on(match, { policy: { undeclaredMethods: 'pay' } })).toMatchObject({
+      kind: 'demand',
+      offer: { route: ACTIVE },
+    });
+    expect(on(match, { policy: { undeclaredMethods: 'refuse' } })).toMatchObject({
+      kind: 'refuse',
+      problem: { code: 'method_not_declared' },
+    });
+  });
+
+  test('behaviour: a preflight on a protected path is answered here, on a paused one it goes on', () => {
+    expect(on({ kind: 'route', route: ACTIVE }, { preflight: true })).toEqual({ kind: 'answer_preflight' });
+    expect(on({ kind: 'undeclared', dearest: ACTIVE }, { preflight: true })).toEqual({ kind: 'answer_preflight' });
+    expect(on({ kind: 'route', route: PAUSED }, { preflight: true })).toMatchObject({ kind: 'pass' });
+    expect(on({ kind: 'route', route: ACTIVE }, { preflight: true, policy: { preflight: 'forward' } })).toMatchObject({
+      because: 'preflight',
+    });
+  });
+});
+
+describe('what costs', () => {
+  const match = { kind: 'route', route: ACTIVE } as const;
+
+  test('behaviour: is demanded where nothing is presented, verified where something is', () => {
+    expect(on(match)).toMatchObject({ kind: 'demand', because: 'payment_required' });
+    expect(on(match, { caller: { credential: CREDENTIAL } })).toMatchObject({ kind: 'verify', credential: CREDENTIAL });
+  });
+
+  test('behaviour: a v1 credential counts only where v1 is enabled', () => {
+    const caller = { credential: { version: 1, value: 'e30=' } } as const;
+    expect(on(match, { caller })).toMatchObject({ kind: 'demand', because: 'x402_version_unsupported' });
+    expect(on(match, { caller, policy: { v1: true } })).toMatchObject({ kind: 'verify' });
+  });
+
+  test('behaviour: a route closed to anonymous callers needs a customer id before anything else', () => {
+    const named = { kind: 'route', route: NAMED } as const;
+    expect(on(named, { caller: { credential: CREDENTIAL } })).toMatchObject({
+      kind: 'refuse',
+      problem: { code: 'customer_required' },
+    });
+    expect(on(named, { caller: { customerId: 'c1' } })).toMatchObject({ kind: 'demand' });
+  });
+
+  test('refuses: a route that cannot be priced, paid or not', () => {
+    const unpriced = { kind: 'route', route: route('GET /a', { receiverConfigId: 'nobody' }) } as const;
+    expect(on(unpriced)).toMatchObject({ kind: 'refuse', problem: { code: 'receiver_unknown' } });
+    expect(on(unpriced, { caller: { credential: CREDENTIAL } })).toMatchObject({
+      problem: { code: 'receiver_unknown' },
+    });
+  });
+
+  test('refuses: a caller whose headers could not be read', () => {
+    const verdict = decide({
+      match,
+      method: 'GET',
+      preflight: false,
+      policy: POLICY,
+      caller: () => problem('payment_malformed', 'two of them'),
+      offer: (asked) => makeOffer(asked, RECEIVERS),
+    });
+    expect(verdict).toMatchObject({ kind: 'refuse', problem: { code: 'payment_malformed' } });
+  });
+});

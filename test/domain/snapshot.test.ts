@@ -1,0 +1,179 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { explainMatch, matchRoute } from '../../src/domain/explain.ts';
+import { FULL_FOLDING } from '../../src/domain/profile.ts';
+import type { Route } from '../../src/domain/route.ts';
+import { compileSnapshot, compileSnapshotInSlices, type Snapshot } from '../../src/domain/snapshot.ts';
+import { MATCHES } from '../cases/matches.ts';
+import { route } from '../cases/routes.ts';
+import { SPELLINGS_OF_EXPORT } from '../cases/targets.ts';
+import { findLinear } from './oracle.ts';
+
+const PATHS = { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: FULL_FOLDING } as const;
+const compile = (routes: readonly Route[]): Snapshot =>
+  compileSnapshot({ registryId: 'r', revision: 1, routes }, PATHS);
+
+function winner(snapshot: Snapshot, request: string): string {
+  const [method = '', path = ''] = request.split(' ');
+  const resolution = snapshot.resolve(method, path);
+  if (!resolution.ok) return 'refused';
+  const { match } = resolution;
+  if (match.kind === 'route') return `${match.route.method} ${match.route.pattern}`;
+  return match.kind === 'none' ? 'free' : 'undeclared';
+}
+
+describe('which route applies', () => {
+  for (const { why, rules, asks } of MATCHES) {
+    test(`behaviour: ${why}`, () => {
+      const snapshot = compile(rules.map((rule) => route(rule)));
+      const expected = asks.map(([request, wins]) => [request, wins]);
+      expect(asks.map(([request]) => [request, winner(snapshot, request)])).toEqual(expected);
+      // Asked a third time the answer comes out of the cache, and is the same.
+      for (const [request] of asks) winner(snapshot, request);
+      expect(asks.map(([request]) => [request, winner(snapshot, request)])).toEqual(expected);
+      expect(snapshot.cache.hits).toBeGreaterThan(0);
+    });
+  }
+
+  test.each(SPELLINGS_OF_EXPORT)('attack: %s costs what /v1/export costs', (spelling) => {
+    expect(winner(compile([route('GET /v1/export')]), `GET ${spelling}`)).toBe('GET /v1/export');
+  });
+
+  test('behaviour: agrees with the linear oracle on random routes and paths', () => {
+    const segment = fc.constantFrom('a', 'b', 'A', 'c', ':x', ':y', '{z:int}');
+    const pattern = fc
+      .tuple(fc.array(segment, { maxLength: 4 }), fc.boolean())
+      .map(
+        ([parts, wild]) =>
+          `/${[...new Set(parts.map((part, i) => (part.length > 1 ? `:p${i}` : part)).concat(wild ? ['*'] : []))].join('/')}`,
+      );
+    const method = fc.constantFrom('GET', 'POST', 'HEAD', '*');
+    const rules = fc.uniqueArray(fc.tuple(method, pattern), {
+      maxLength: 12,
+      selector: ([m, p]) => `${m} ${p.toLowerCase().replace(/:p\d/g, ':')}`,
+    });
+    const path = fc
+      .array(fc.constantFrom('a', 'b', 'c', 'd', 'B'), { maxLength: 5 })
+      .map((parts) => `/${parts.join('/')}`);
+    fc.assert(
+      fc.property(
+        rules,
+        fc.array(fc.tuple(fc.constantFrom('GET', 'HEAD', 'POST', 'PUT'), path), { minLength: 5, maxLength: 20 }),
+        (made, asks) => {
+          const routes = made.map(([m, p]) => route(`${m} ${p}`));
+          const { matcher } = compile(routes);
+          for (const [m, p] of asks) {
+            const key = p.toLowerCase();
+            expect(matcher.find(key, m)?.id).toBe(findLinear(routes, key, m, FULL_FOLDING)?.id);
+          }
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('behaviour: a paused route still wins by the order and then costs nothing', () => {
+    const snapshot = compile([route('GET /a/*'), route('GET /a/free', { status: 'paused' })]);
+    expect(matchRoute(snapshot, { method: 'GET', path: '/a/free', undeclared: 'forward' })).toMatchObject({
+      matched: true,
+      payment_required: false,
+      route: { route_pattern: '/a/free', status: 'paused' },
+    });
+    expect(matchRoute(snapshot, { method: 'GET', path: '/a/b', undeclared: 'forward' }).payment_required).toBe(true);
+  });
+
+  test('behaviour: for an undeclared method that pays, the dearest active route counts', () => {
+    const dear = route('PUT /a 9.90');
+    const snapshot = compile([route('GET /a 0.10'), dear, route('PATCH /a 99', { status: 'paused' })]);
+    const resolution = snapshot.resolve('POST', '/a');
+    expect(resolution).toMatchObject({ ok: true, match: { kind: 'undeclared', dearest: { id: dear.id } } });
+  });
+});
+
+describe('the cache', () => {
+  test('attack: paths that never come twice do not push out those that do', () => {
+    const snapshot = compile([route('GET /a/*')]);
+    for (let i = 0; i < 3; i++) snapshot.resolve('GET', '/a/hot');
+    for (let i = 0; i < 50_000; i++) snapshot.resolve('GET', `/a/${i}`);
+    const before = snapshot.cache.hits;
+    snapshot.resolve('GET', '/a/hot');
+    expect(snapshot.cache.hits).toBe(before + 1);
+  });
+
+  test('behaviour: what was cached for one method does not answer another', () => {
+    const snapshot = compile([route('GET /a')]);
+    for (let i = 0; i < 3; i++) expect(winner(snapshot, 'GET /a')).toBe('GET /a');
+    for (let i = 0; i < 3; i++) expect(winner(snapshot, 'POST /a')).toBe('undeclared');
+  });
+});
+
+describe('compiling', () => {
+  test.each([
+    ['a pattern that is none', [route('GET a')]],
+    ['an amount that is none', [route('GET /a 0')]],
+    ['two routes with one key and method', [route('GET /a/:x'), route('GET /A/{y}/')]],
+  ])('refuses: %s, whole', (_why, routes) => {
+    expect(() => compile([route('GET /fine'), ...routes])).toThrow(/^route /);
+  });
+
+  test('refuses: one id twice', () => {
+    const first = route('GET /a');
+    expect(() => compile([first, { ...route('GET /b'), id: first.id }])).toThrow(/the id stands twice/);
+  });
+
+  test('behaviour: in slices it gives the same, and lets others run in between', async () => {
+    const routes = Array.from({ length: 1000 }, (_, i) => route(`GET /r${i}/:id`));
+    let breaths = 0;
+    const sliced = await compileSnapshotInSlices(
+      { registryId: 'r', revision: 1, routes },
+      PATHS,
+      async () => void breaths++,
+    );
+    expect(breaths).toBe(3);
+    expect(winner(sliced, 'GET /r999/x')).toBe('GET /r999/:id');
+  });
+});
+
+describe('explaining', () => {
+  const snapshot = compile([route('GET /v1/reports/:id'), route('POST /v1/reports/:id'), route('* /v1/*')]);
+
+  test('behaviour: says which routes were considered and why one won', () => {
+    const explanation = explainMatch(snapshot, {
+      method: 'get',
+      path: '/v1/reports/q%203?full=1',
+      undeclared: 'forward',
+    });
+    expect(explanation.answer).toMatchObject({ matched: true, payment_required: true, params: { id: 'q 3' } });
+    expect(explanation.path).toBe('/v1/reports/q%203');
+    expect(explanation.considered.map(({ route, because }) => `${route.method} ${route.pattern}: ${because}`)).toEqual([
+      'GET /v1/reports/:id: wins',
+      'POST /v1/reports/:id: is for POST, not GET',
+      '* /v1/*: is less specific, or cheaper where the path can be read in two ways',
+    ]);
+  });
+
+  test('behaviour: bytes that a target cannot hold are percent-encoded first', () => {
+    expect(matchRoute(snapshot, { method: 'GET', path: '/v1/reports/q 3 é', undeclared: 'forward' }).params).toEqual({
+      id: 'q 3 é',
+    });
+  });
+
+  test('behaviour: a path that the proxy would refuse is protected and ambiguous', () => {
+    expect(matchRoute(snapshot, { method: 'GET', path: '/free/../v1', undeclared: 'forward' })).toEqual({
+      matched: true,
+      payment_required: true,
+      ambiguous: true,
+      route: null,
+      params: {},
+    });
+  });
+
+  test('behaviour: an unmatched path is no match, with every member there', () => {
+    expect(matchRoute(snapshot, { method: 'GET', path: '/free', undeclared: 'pay' })).toEqual({
+      matched: false,
+      payment_required: false,
+      route: null,
+      params: {},
+    });
+  });
+});
