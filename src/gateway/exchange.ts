@@ -1,24 +1,27 @@
 // One request and its answer: where the answer goes, the record that is counted and logged, and that both happen once.
 // A client that asked for a WebSocket is answered through a response made on its bare socket, so that there is one way
 // to answer. Knows nothing of routes or money.
-import { ServerResponse, type IncomingMessage } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { problem } from '../domain/problem.ts';
 import type { Clock } from '../host/clock.ts';
+import type { Log } from '../host/log.ts';
 import { respond } from '../host/respond.ts';
+import { responseOn } from '../host/server.ts';
 import type { AnswerOutcome, Collector } from './collect.ts';
 import type { ForwardOutcome } from './forward.ts';
 import type { RequestRecord, Telemetry } from './telemetry.ts';
 
 export type Client =
   | { readonly kind: 'response'; readonly res: ServerResponse }
-  | { readonly kind: 'socket'; readonly socket: Duplex; readonly head: Buffer };
+  | { readonly kind: 'socket'; readonly socket: Socket; readonly head: Buffer };
 
 export type Exchange = { readonly req: IncomingMessage; readonly client: Client; readonly record: RequestRecord };
 
 export type ExchangeDeps = {
   readonly telemetry: Telemetry;
   readonly clock: Clock;
+  readonly log: Log;
   readonly refuse: Collector['refuse'];
 };
 
@@ -34,7 +37,12 @@ const CLIENT_CLOSED_REQUEST = 499;
 /** An unread request body up to this size is read to its end and dropped; for a larger one the connection is closed. */
 const DRAINED_BODY_BYTES = 64 * 1024;
 
-export function createExchanges({ telemetry, clock, refuse }: ExchangeDeps): Exchanges {
+const UPSTREAM_FAILED = {
+  upstream_unreachable: 'The upstream could not be reached, or its answer could not be read.',
+  upstream_timeout: 'The upstream did not answer in time.',
+};
+
+export function createExchanges({ telemetry, clock, log, refuse }: ExchangeDeps): Exchanges {
   const end = (record: RequestRecord): void => telemetry.end(record, clock.monotonic());
 
   const answer: Exchanges['answer'] = ({ req, client, record }, outcome) => {
@@ -84,8 +92,12 @@ export function createExchanges({ telemetry, clock, refuse }: ExchangeDeps): Exc
           record.reason = 'client_gone';
           return end(record);
         case 'failed':
+          log.warn('upstream failed', { request_id: record.requestId, code: forwarded.code, detail: forwarded.detail });
           if (!forwarded.headersSent) {
-            return answer(exchange, refuse(problem(forwarded.code, forwarded.detail), exchange.req.headers.origin));
+            return answer(
+              exchange,
+              refuse(problem(forwarded.code, UPSTREAM_FAILED[forwarded.code]), exchange.req.headers.origin),
+            );
           }
           record.outcome = 'error';
           record.reason = forwarded.code;
@@ -104,14 +116,4 @@ export function createExchanges({ telemetry, clock, refuse }: ExchangeDeps): Exc
 function leavesBodyUnread({ headers, complete }: IncomingMessage): boolean {
   if (headers['transfer-encoding'] !== undefined || headers.expect !== undefined) return !complete;
   return Number(headers['content-length'] ?? 0) > DRAINED_BODY_BYTES && !complete;
-}
-
-function responseOn(req: IncomingMessage, socket: Duplex): ServerResponse {
-  const res = new ServerResponse(req);
-  // The parser has let go of this socket: it cannot carry another request.
-  res.shouldKeepAlive = false;
-  res.on('finish', () => socket.end());
-  // The types ask for a net.Socket; a server's upgrade hands over just that.
-  res.assignSocket(socket as Parameters<typeof res.assignSocket>[0]);
-  return res;
 }

@@ -2,7 +2,7 @@
 // what was matched is what is forwarded. A request that costs nothing meets no await before the upstream's socket.
 // Whatever goes wrong in here is answered with a Problem: there is no way past `collect` but a Permit.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
 import { decide, type Policy } from '../domain/decide.ts';
 import type { Offer } from '../domain/offer.ts';
 import { problem, type Problem } from '../domain/problem.ts';
@@ -49,7 +49,7 @@ export type HandlerDeps = {
 
 export type Handler = {
   readonly request: (req: IncomingMessage, res: ServerResponse) => void;
-  readonly upgrade: (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
+  readonly upgrade: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
 };
 
 /** When to come back after a passing fault on our side, in seconds. */

@@ -1,0 +1,39 @@
+// What a command is, and everything it may touch of the process. A command returns its exit code and never exits; what
+// was asked for goes to `out`, talk and complaints go to `err`.
+import type { Env } from '../config/environment.ts';
+import type { Args, Flags } from './args.ts';
+
+/** CONTRACT section 1. `no`: the answer is no. `away`: something that is needed is not there. */
+export const EXIT = { fine: 0, no: 1, usage: 64, away: 69 } as const;
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+export type Io = {
+  /** Standard output, one line; the line end is added. */
+  readonly out: (line: string) => void;
+  /** Standard output, as it is. */
+  readonly write: (text: string) => void;
+  /** Standard error, one line. */
+  readonly err: (line: string) => void;
+  readonly env: Env;
+  /** The working folder. */
+  readonly folder: string;
+  /** Options that Node itself was started with. */
+  readonly execArgv: readonly string[];
+  /** Undefined where the system has no users. */
+  readonly uid: number | undefined;
+  readonly version: string;
+  readonly onSignal: (signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP', handler: () => void) => void;
+  /** Ends the process at once, whatever is under way. */
+  readonly exitNow: (code: number) => void;
+};
+
+export type Command = {
+  readonly name: string;
+  readonly summary: string;
+  /** Lines of help; the flags are listed after them. */
+  readonly usage: readonly string[];
+  readonly flags: Flags;
+  /** How many words may follow the name. */
+  readonly words: { readonly min: number; readonly max: number };
+  readonly run: (args: Args, io: Io) => Promise<ExitCode>;
+};

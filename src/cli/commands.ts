@@ -1,0 +1,27 @@
+// The table of commands. A new one is a file of its own and a line here.
+import { charges } from './charges.ts';
+import { check } from './check.ts';
+import type { Command } from './command.ts';
+import { demo } from './demo.ts';
+import { healthcheck } from './healthcheck.ts';
+import { keys } from './keys.ts';
+import { match } from './match.ts';
+import { migrate } from './migrate.ts';
+import { openapi } from './openapi.ts';
+import { serve } from './serve.ts';
+import { token } from './token.ts';
+import { version } from './version.ts';
+
+export const COMMANDS: readonly Command[] = [
+  serve,
+  check,
+  match,
+  keys,
+  token,
+  healthcheck,
+  openapi,
+  migrate,
+  charges,
+  demo,
+  version,
+];

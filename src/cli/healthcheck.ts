@@ -1,0 +1,62 @@
+// `tollgate healthcheck`: asks a running Tollgate whether it is ready. For containers without curl.
+import { formatListen, isWildcard, type Listen } from '../config/addresses.ts';
+import { parseUrl } from '../config/fields.ts';
+import type { Args } from './args.ts';
+import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
+import { CONFIG_FLAG, loadFor } from './configuration.ts';
+
+const TIMEOUT_MS = 3000;
+
+export const healthcheck: Command = {
+  name: 'healthcheck',
+  summary: 'exit 0 if the running Tollgate is ready, else 1',
+  usage: [
+    'tollgate healthcheck [--config FILE | --url URL]',
+    '',
+    'Asks /readyz of the configured admin listener, or exactly URL.',
+  ],
+  flags: { ...CONFIG_FLAG, url: { value: 'URL', help: 'ask this instead, such as http://127.0.0.1:9402/readyz' } },
+  words: { min: 0, max: 0 },
+  run: runHealthcheck,
+};
+
+async function runHealthcheck(args: Args, io: Io): Promise<ExitCode> {
+  const url = args.text('url') ?? configuredUrl(args, io);
+  if (typeof url !== 'string') return url;
+  if (parseUrl(url) === undefined) {
+    io.err('--url: is not an http or https URL');
+    return EXIT.usage;
+  }
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'manual' });
+    await response.body?.cancel();
+    if (response.status === 200) return EXIT.fine;
+    io.err(`not ready: /readyz answered ${response.status}`);
+  } catch (error) {
+    io.err(`not ready: nothing answers (${reasonOf(error)})`);
+  }
+  return EXIT.no;
+}
+
+function configuredUrl(args: Args, io: Io): string | ExitCode {
+  const loaded = loadFor(args, io);
+  if (!loaded.ok) return loaded.code;
+  const { listen } = loaded.config.admin;
+  if (listen.port === 0) {
+    io.err('admin.listen has port 0, so only the running process knows where it is; use --url');
+    return EXIT.usage;
+  }
+  return `http://${formatListen(reachable(listen))}/readyz`;
+}
+
+/** An address that binds everything is asked at loopback. */
+function reachable({ host, port }: Listen): Listen {
+  if (!isWildcard(host)) return { host, port };
+  return { host: host.includes(':') ? '::1' : '127.0.0.1', port };
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown reason';
+  if (error.name === 'TimeoutError') return `no answer within ${TIMEOUT_MS / 1000} s`;
+  return error.cause instanceof Error && 'code' in error.cause ? String(error.cause.code) : error.message;
+}

@@ -1,0 +1,145 @@
+// `tollgate keys create | list | revoke`: API keys in the store of the configured registry, also while it runs. A new key
+// is printed alone and only once; nothing can show it again.
+import type { Config } from '../config/config.ts';
+import { suggest } from '../config/suggest.ts';
+import { oneOf } from '../config/fields.ts';
+import { createRandom } from '../host/clock.ts';
+import type { Scope, StoredKey } from '../registry/store/api-keys.ts';
+import type { Store } from '../registry/store/store.ts';
+import type { Args } from './args.ts';
+import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
+import { CONFIG_FLAG, loadWithSecrets, messageOf, registryOf } from './configuration.ts';
+
+/** A command waits this long for another process that writes. */
+const BUSY_MS = 5000;
+const ACTIONS = ['create', 'list', 'revoke'] as const;
+const SCOPES: readonly Scope[] = ['sdk', 'ledger'];
+
+export const keys: Command = {
+  name: 'keys',
+  summary: 'create, list or revoke API keys',
+  usage: [
+    'tollgate keys create --name NAME [--scope sdk,ledger]   prints the key alone; it cannot be shown again',
+    'tollgate keys list [--json]',
+    'tollgate keys revoke ID',
+  ],
+  flags: {
+    ...CONFIG_FLAG,
+    name: { value: 'NAME', help: 'create: what the key is for' },
+    scope: { value: 'sdk,ledger', help: 'create: what it may do (sdk where left out)' },
+    json: { help: 'list: print an array' },
+  },
+  words: { min: 1, max: 2 },
+  run: runKeys,
+};
+
+async function runKeys(args: Args, io: Io): Promise<ExitCode> {
+  const [action = '', id, ...rest] = args.words;
+  const wrong = findMistakes(action, id, rest, args);
+  if (wrong.length > 0) {
+    for (const line of wrong) io.err(line);
+    return EXIT.usage;
+  }
+  const loaded = loadWithSecrets(args, io);
+  if (!loaded.ok) return loaded.code;
+  const registry = registryOf(loaded.config, io);
+  if (!registry) return EXIT.usage;
+  const { openStore } = await import('../registry/store/store.ts');
+  let store: Store;
+  try {
+    store = openStore(registry.store.file, { random: createRandom(), now: Date.now, busyMs: BUSY_MS });
+  } catch (error) {
+    io.err(messageOf(error));
+    return EXIT.away;
+  }
+  try {
+    if (action === 'create') return create(store, args, io);
+    return action === 'list' ? list(store, loaded.config, args, io) : revoke(store, id ?? '', loaded.config, io);
+  } catch (error) {
+    io.err(messageOf(error));
+    return EXIT.away;
+  } finally {
+    store.close();
+  }
+}
+
+function findMistakes(action: string, id: string | undefined, rest: readonly string[], args: Args): string[] {
+  if (!ACTIONS.some((known) => known === action)) {
+    const meant = suggest(action, ACTIONS);
+    return [`keys: is followed by ${oneOf(ACTIONS)}${meant === undefined ? '' : `; did you mean ${meant}?`}`];
+  }
+  const mistakes: string[] = [];
+  if (action === 'revoke' ? rest.length > 0 : id !== undefined) mistakes.push(`keys ${action}: has a word too many`);
+  if (action === 'revoke' && id === undefined)
+    mistakes.push('keys revoke: needs the id of a key; `tollgate keys list` shows them');
+  if (action === 'create') {
+    const name = args.text('name');
+    if (name === undefined) mistakes.push('--name: is missing; say what the key is for');
+    else if (!/^[\x20-\x7e]{1,64}$/.test(name)) mistakes.push('--name: is not 1 to 64 visible ASCII characters');
+    if (readScopes(args) === undefined) mistakes.push(`--scope: is not a list of ${oneOf(SCOPES)}, such as sdk,ledger`);
+  } else if (args.has('name') || args.has('scope')) mistakes.push(`keys ${action}: takes neither --name nor --scope`);
+  if (action !== 'list' && args.has('json')) mistakes.push('--json: is for keys list');
+  return mistakes;
+}
+
+function readScopes(args: Args): readonly Scope[] | undefined {
+  const names = (args.text('scope') ?? 'sdk').split(',').map((name) => name.trim());
+  const scopes = SCOPES.filter((scope) => names.includes(scope));
+  return scopes.length === new Set(names).size ? scopes : undefined;
+}
+
+function create(store: Store, args: Args, io: Io): ExitCode {
+  io.out(store.apiKeys.create(args.text('name') ?? '', readScopes(args) ?? []).key);
+  return EXIT.fine;
+}
+
+/** Keys of the configuration are listed too: they work, but only the file can take them away. */
+function list(store: Store, config: Config, args: Args, io: Io): ExitCode {
+  const stored = store.apiKeys.list().map((key) => Object.assign(key, { where: 'store' }));
+  const configured = (config.registry?.apiKeys ?? []).map(({ name, scopes }) => ({
+    id: null,
+    name,
+    scopes,
+    createdAt: null,
+    revokedAt: null,
+    where: 'configuration',
+  }));
+  const all = [...configured, ...stored];
+  if (args.has('json')) {
+    io.out(
+      JSON.stringify(
+        all.map(({ createdAt, revokedAt, ...key }) => ({ ...key, created_at: createdAt, revoked_at: revokedAt })),
+      ),
+    );
+    return EXIT.fine;
+  }
+  for (const key of all)
+    io.out([key.id ?? '-', stateOf(key), key.scopes.join(','), key.createdAt ?? key.where, key.name].join('\t'));
+  if (all.length === 0) io.err('no keys');
+  return EXIT.fine;
+}
+
+function stateOf({ revokedAt }: Pick<StoredKey, 'revokedAt'>): string {
+  return revokedAt === null ? 'active' : 'revoked';
+}
+
+function revoke(store: Store, id: string, config: Config, io: Io): ExitCode {
+  const outcome = store.apiKeys.revoke(id);
+  switch (outcome) {
+    case 'revoked':
+    case 'already_revoked':
+      io.err(outcome === 'revoked' ? 'revoked' : 'was revoked before');
+      return EXIT.fine;
+    case 'unknown': {
+      const configured = config.registry?.apiKeys.some(({ name }) => name === id);
+      io.err(
+        configured
+          ? 'this key comes from the configuration, or from secrets.json where it names none; take it out there'
+          : 'no key has this id; `tollgate keys list` shows them',
+      );
+      return EXIT.no;
+    }
+    default:
+      return outcome satisfies never;
+  }
+}

@@ -1,0 +1,71 @@
+// `tollgate match METHOD PATH`: which route a request would meet and why, by the proxy's own matcher, with nothing running.
+import { explainMatch, type Explanation } from '../domain/explain.ts';
+import { toWire, type Route } from '../domain/route.ts';
+import { allowedMethods } from '../domain/target.ts';
+import type { Args } from './args.ts';
+import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
+import { CONFIG_FLAG, loadFor } from './configuration.ts';
+import { readOfflineRoutes } from './offline-routes.ts';
+
+export const match: Command = {
+  name: 'match',
+  summary: 'say which route a request would meet, and why',
+  usage: [
+    'tollgate match METHOD PATH [--config FILE] [--json]',
+    '',
+    'Looks at the routes of the store and of the file. Exit code 1 where no route applies: the request would be free.',
+  ],
+  flags: { ...CONFIG_FLAG, json: { help: 'print the answer of /v1/protected-routes/match with the reasons' } },
+  words: { min: 2, max: 2 },
+  run: async (args, io) => runMatch(args, io),
+};
+
+function runMatch(args: Args, io: Io): ExitCode {
+  const [word = '', path = ''] = args.words;
+  const method = word.toUpperCase();
+  if (!path.startsWith('/')) {
+    io.err('PATH: does not start with a slash; write it as it stands in a request, such as /reports/q3');
+    return EXIT.usage;
+  }
+  const loaded = loadFor(args, io);
+  if (!loaded.ok) return loaded.code;
+  const { proxy } = loaded.config;
+  if (!allowedMethods(proxy?.methods).has(method)) {
+    io.err('METHOD: is one that the proxy refuses with 501; common ones are let in, others by proxy.methods');
+    return EXIT.usage;
+  }
+  const routes = readOfflineRoutes(loaded.config);
+  if (!routes.ok) {
+    io.err(routes.problem);
+    return EXIT.away;
+  }
+  const explanation = explainMatch(routes.snapshot, {
+    method,
+    path,
+    undeclared: proxy?.undeclaredMethods ?? 'forward',
+  });
+  if (args.has('json')) io.out(JSON.stringify(toJson(explanation)));
+  else for (const line of describe(method, path, explanation)) io.out(line);
+  return explanation.answer.matched ? EXIT.fine : EXIT.no;
+}
+
+function toJson({ answer, path, reason, considered }: Explanation): Record<string, unknown> {
+  return {
+    ...answer,
+    path: path ?? null,
+    reason,
+    considered: considered.map(({ route, because }) => ({ route: toWire(route), because })),
+  };
+}
+
+function describe(method: string, asked: string, { answer, path, reason, considered }: Explanation): string[] {
+  const lines = [`${answer.matched ? 'matched' : 'not matched'}: ${reason}`];
+  if (path !== undefined && path !== asked) lines.push(`  goes upstream as ${method} ${path}`);
+  for (const [name, value] of Object.entries(answer.params)) lines.push(`  ${name} = ${value}`);
+  for (const { route, because } of considered) lines.push(`  ${describeRoute(route)}: ${because}`);
+  return lines;
+}
+
+function describeRoute({ method, pattern, amount, currency, status }: Route): string {
+  return `${method} ${pattern} ${amount} ${currency}${status === 'paused' ? ' (paused)' : ''}`;
+}

@@ -1,0 +1,58 @@
+// From the words of the command line to a command and its exit code. Without a command, or with flags alone, it is serve.
+import { suggest } from '../config/suggest.ts';
+import { readArgs, type Flags } from './args.ts';
+import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
+
+const HELP: Flags = { help: { short: 'h', help: 'print this' } };
+
+export async function runCommandLine(argv: readonly string[], commands: readonly Command[], io: Io): Promise<ExitCode> {
+  const [first, ...others] = argv;
+  if (first === 'help' || first === '--help' || first === '-h') return help(others[0], commands, io);
+  const named = first === '--version' || first === '-v' ? 'version' : first;
+  const implied = named === undefined || named.startsWith('-');
+  const name = implied ? 'serve' : named;
+  const command = commands.find((candidate) => candidate.name === name);
+  if (command === undefined) {
+    const meant = suggest(
+      name,
+      commands.map((candidate) => candidate.name),
+    );
+    io.err(`${name}: is no command; ${meant === undefined ? '`tollgate help` lists them' : `did you mean ${meant}?`}`);
+    return EXIT.usage;
+  }
+  const result = readArgs(implied ? argv : others, { ...command.flags, ...HELP }, command.words);
+  if (!result.ok) {
+    for (const problem of result.problems) io.err(problem);
+    io.err(`See \`tollgate ${command.name} --help\`.`);
+    return EXIT.usage;
+  }
+  if (result.args.has('help')) return help(command.name, commands, io);
+  return command.run(result.args, io);
+}
+
+function help(name: string | undefined, commands: readonly Command[], io: Io): ExitCode {
+  const command = commands.find((candidate) => candidate.name === name);
+  const lines = command ? describeCommand(command) : describeAll(commands);
+  for (const line of lines) io.out(line);
+  return name === undefined || command ? EXIT.fine : EXIT.usage;
+}
+
+function describeAll(commands: readonly Command[]): string[] {
+  const width = Math.max(...commands.map(({ name }) => name.length));
+  return [
+    'tollgate: a sidecar that makes an HTTP API paid per request (HTTP 402, x402)',
+    '',
+    ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
+    '',
+    '`tollgate COMMAND --help` says more. Exit codes: 0 fine, 1 the answer is no, 64 usage or configuration, 69 a needed service is away.',
+  ];
+}
+
+function describeCommand({ usage, flags }: Command): string[] {
+  const rows = Object.entries({ ...flags, ...HELP }).map(([name, flag]): [string, string] => [
+    `${flag.short === undefined ? '    ' : `-${flag.short}, `}--${name}${flag.value === undefined ? '' : ` ${flag.value}`}`,
+    flag.help,
+  ]);
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return [...usage, '', ...rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`)];
+}

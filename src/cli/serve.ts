@@ -1,0 +1,184 @@
+// `tollgate serve`: from a configuration to a running Tollgate and back. Refuses to start where Node's parser was told to
+// be lenient, because every rule about framing would be void then. SIGTERM and SIGINT stop it, a second one at once.
+import type { Config, LoadedConfig } from '../config/config.ts';
+import { findConfigFile } from '../config/load.ts';
+import { resolveSecrets } from '../config/first-start.ts';
+import { quickConfig, quickNetworks } from '../config/quick.ts';
+import { configWarnings } from '../config/warnings.ts';
+import { findNetwork } from '../domain/receiver.ts';
+import { createRandom, systemClock, type Clock, type Random } from '../host/clock.ts';
+import { createLog, type Log } from '../host/log.ts';
+import type { Args, Flags } from './args.ts';
+import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
+import { CONFIG_FLAG, loadFor, messageOf, reportProblems, type Loaded } from './configuration.ts';
+
+export type Running = {
+  /** By listener: proxy, registry, admin, sync. */
+  readonly addresses: Readonly<Record<string, { readonly address: string; readonly port: number }>>;
+  /** Takes a new configuration on; undefined where this version cannot. */
+  readonly reload?: (config: Config) => void | Promise<void>;
+  readonly stop: () => Promise<void>;
+};
+export type StartDeps = { readonly log: Log; readonly clock: Clock; readonly random: Random; readonly version: string };
+export type Start = (config: Config, deps: StartDeps) => Promise<Running>;
+
+const QUICK_FLAGS = {
+  upstream: { value: 'URL', help: 'without a file: the API to put behind the paywall' },
+  route: {
+    value: "'GET /reports/* 0.10 USD'",
+    multiple: true,
+    help: 'without a file: what costs how much; may be repeated',
+  },
+  'pay-to': { value: '0x...', help: 'without a file: the address that receives the payments' },
+  network: { value: 'NAME', help: `without a file: ${quickNetworks().join(' or ')} (base-sepolia where left out)` },
+  facilitator: {
+    value: 'URL',
+    multiple: true,
+    help: 'without a file: who verifies and settles; needed outside base-sepolia',
+  },
+  listen: { value: '127.0.0.1:8402', help: 'without a file: where clients connect' },
+  'registry-listen': { value: '127.0.0.1:8403', help: 'without a file: where the registry answers' },
+  'admin-listen': { value: '127.0.0.1:9402', help: 'without a file: where metrics and health are' },
+  data: { value: 'DIR', help: 'without a file: the folder of the store (./data where left out)' },
+} as const satisfies Flags;
+
+export const serve: Command = {
+  name: 'serve',
+  summary: 'run Tollgate (what `tollgate` alone does too)',
+  usage: [
+    'tollgate serve [--config FILE]',
+    "tollgate serve --upstream URL --route 'GET /reports/* 0.10 USD' --pay-to 0x... [--network base --facilitator URL]",
+  ],
+  flags: { ...CONFIG_FLAG, ...QUICK_FLAGS },
+  words: { min: 0, max: 0 },
+  run: (args, io) =>
+    runServe(args, io, async (config, deps) => {
+      // Loaded when it is needed: a wrong configuration is told without it, and other commands start faster.
+      const { startTollgate } = await import('../compose.ts');
+      return startTollgate(config, deps);
+    }),
+};
+
+export async function runServe(args: Args, io: Io, start: Start): Promise<ExitCode> {
+  if (isParserLenient(io)) {
+    io.err(
+      'Node was started with --insecure-http-parser, which lets requests through that two servers read differently. Take it out of the command and of NODE_OPTIONS.',
+    );
+    return EXIT.usage;
+  }
+  const loaded = args.has('config') || !isQuick(args) ? loadServed(args, io) : loadQuick(args, io);
+  if (!loaded.ok) return loaded.code;
+  const log = createLog(loaded.config.log.level, io.write, systemClock.now);
+  const resolved = resolveSecrets(loaded.config, { random: createRandom(), log });
+  if (!resolved.ok) {
+    io.err(resolved.problem);
+    return EXIT.usage;
+  }
+  for (const warning of configWarnings(loaded.config)) log.warn(warning);
+  const testnets = resolved.config.receivers.filter(({ caip2 }) => findNetwork(caip2)?.known?.testnet);
+  if (testnets.length > 0)
+    log.warn('TESTNET: payments are test money', {
+      receivers: testnets.map(({ id, network }) => `${id} (${network})`),
+    });
+  if (io.uid === 0) log.warn('running as root; run as a user of its own, who owns the data folder');
+  return supervise(resolved.config, { args, io, start, log });
+}
+
+type Supervised = { readonly args: Args; readonly io: Io; readonly start: Start; readonly log: Log };
+
+/** Runs until a signal says stop. */
+async function supervise(config: Config, { args, io, start, log }: Supervised): Promise<ExitCode> {
+  const stopAsked = Promise.withResolvers<void>();
+  let running: Running | undefined;
+  let signals = 0;
+  for (const [signal, code] of [
+    ['SIGTERM', 143],
+    ['SIGINT', 130],
+  ] as const) {
+    io.onSignal(signal, () => {
+      signals++;
+      if (signals > 1) {
+        log.warn('stopping at once', { signal });
+        io.exitNow(code);
+        return;
+      }
+      log.info('stopping', { signal });
+      stopAsked.resolve();
+    });
+  }
+  io.onSignal('SIGHUP', () => void reload(running, { args, io, log }));
+  try {
+    running = await start(config, { log, clock: systemClock, random: createRandom(), version: io.version });
+  } catch (error) {
+    log.error('could not start', { error: messageOf(error) });
+    io.err(`Tollgate could not start: ${messageOf(error)}`);
+    return EXIT.away;
+  }
+  await stopAsked.promise;
+  await running.stop();
+  return EXIT.fine;
+}
+
+/** A bad file keeps what runs. */
+async function reload(running: Running | undefined, { args, io, log }: Omit<Supervised, 'start'>): Promise<void> {
+  if (running?.reload === undefined || (isQuick(args) && !args.has('config'))) {
+    log.warn('nothing to reload; restart to take changes on');
+    return;
+  }
+  try {
+    const loaded = loadFor(args, {
+      ...io,
+      err: (line) => log.error('the configuration was not reloaded', { problem: line }),
+    });
+    if (!loaded.ok) return;
+    const resolved = resolveSecrets(loaded.config, { random: createRandom(), log });
+    if (resolved.ok) await running.reload(resolved.config);
+    else log.error('the configuration was not reloaded', { problem: resolved.problem });
+  } catch (error) {
+    log.error('the configuration was not reloaded', { problem: messageOf(error) });
+  }
+}
+
+function isQuick(args: Args): boolean {
+  return Object.keys(QUICK_FLAGS).some((flag) => args.has(flag));
+}
+
+function loadServed(args: Args, io: Io): Loaded<LoadedConfig> {
+  const clashing = Object.keys(QUICK_FLAGS).filter((flag) => args.has(flag));
+  if (clashing.length === 0) return loadFor(args, io);
+  for (const flag of clashing)
+    io.err(`--${flag}: cannot stand beside --config; write it into the file, or leave --config out`);
+  return { ok: false, code: EXIT.usage };
+}
+
+function loadQuick(args: Args, io: Io): Loaded<LoadedConfig> {
+  const result = quickConfig(
+    {
+      upstream: args.text('upstream'),
+      routes: args.all('route'),
+      payTo: args.text('pay-to'),
+      network: args.text('network'),
+      facilitators: args.all('facilitator'),
+      listen: args.text('listen'),
+      registryListen: args.text('registry-listen'),
+      adminListen: args.text('admin-listen'),
+      data: args.text('data'),
+    },
+    io.folder,
+  );
+  if (!result.ok) {
+    reportProblems(result.problems, io.err);
+    return { ok: false, code: EXIT.usage };
+  }
+  const ignored = findConfigFile(undefined, io.env, io.folder);
+  if (ignored !== undefined) io.err(`The flags say everything; ${ignored} is not read.`);
+  if (result.testnet)
+    io.err('TESTNET: payments are made on base-sepolia with test money. For real money use --network base.');
+  return result;
+}
+
+/** Node spells options with dashes or underscores. */
+function isParserLenient({ execArgv, env }: Io): boolean {
+  const options = [...execArgv, ...(env['NODE_OPTIONS'] ?? '').split(/\s+/)];
+  return options.some((option) => /^["']?--insecure[-_]http[-_]parser/.test(option));
+}

@@ -1,0 +1,52 @@
+// The seam between what a request means (forward, upgrade) and how bytes reach the upstream. A transport sends one
+// request, with the target and the headers exactly as given, and reports what came back; it never looks at a client,
+// never rewrites a header and never delivers one call's bytes to another. pool.ts implements it.
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+
+export type UpstreamRequest = {
+  readonly method: string;
+  /** Origin-form, sent byte for byte. */
+  readonly target: string;
+  /** Flat name, value pairs; framing included. */
+  readonly headers: readonly string[];
+  /** Streamed with back-pressure; undefined where the request has none. */
+  readonly body: IncomingMessage | undefined;
+  /** A 101 is expected; without this one it is a failure. */
+  readonly upgrade: boolean;
+};
+
+export type UpstreamFailure = {
+  readonly code: 'upstream_unreachable' | 'upstream_timeout';
+  /** For the log, not for the client. */
+  readonly detail: string;
+};
+
+/** None of these is called before `send` returned or after `abort`; the last one is onEnd, onUpgrade or onFailure. */
+export type UpstreamListener = {
+  /** 1xx other than 100 and 101. */
+  readonly onInformation: (status: number, headers: readonly string[]) => void;
+  /** The final status, 200..999. Data follows on a later tick, or after `resume` where `pause` is called here. */
+  readonly onHead: (status: number, headers: readonly string[]) => void;
+  readonly onData: (chunk: Buffer) => void;
+  /** The answer is whole. */
+  readonly onEnd: () => void;
+  /** 101 on a call with `upgrade`: the socket is the listener's from here on, `head` are bytes already read from it. */
+  readonly onUpgrade: (headers: readonly string[], socket: Socket, head: Buffer) => void;
+  /** Before the head or in the middle of the body. */
+  readonly onFailure: (failure: UpstreamFailure) => void;
+};
+
+export type UpstreamCall = {
+  /** Stops onData and the idle time-out: whoever waits now is not the upstream. */
+  readonly pause: () => void;
+  readonly resume: () => void;
+  /** Ends the call and its connection, unless the answer is whole already. */
+  readonly abort: () => void;
+};
+
+export type Transport = {
+  readonly send: (request: UpstreamRequest, listener: UpstreamListener) => UpstreamCall;
+  /** Destroys every connection. */
+  readonly close: () => void;
+};

@@ -1,0 +1,178 @@
+// Which header may cross, by name. Names of ours and of payments are reserved in every spelling, because CGI, WSGI, Rack
+// and PHP read `X_A`, `X.A` and `X-A` as one; names with other characters than letters, digits and dashes never go
+// upstream at all. The lists are data; headers.ts does what they say.
+
+/** What happens to a request header on its way to the upstream. */
+export type InboundRule =
+  | 'pass'
+  | 'drop'
+  /** Passes where the request costs nothing and the operator said so. */
+  | 'payment'
+  /** Dropped on paths that some route protects: it changes the method behind our back. */
+  | 'method_override'
+  /** Believed of a trusted peer only. */
+  | 'forwarded_for'
+  | 'forwarded_proto'
+  | 'forwarded_host'
+  | 'trusted_only';
+
+/** What happens to a response header on its way to the client. */
+export type OutboundRule =
+  | 'pass'
+  | 'drop'
+  | 'payment'
+  | 'connection'
+  | 'content_length'
+  | 'cache_control'
+  /** A cache may obey it instead of Cache-Control. */
+  | 'cache_override'
+  | 'allow_origin'
+  | 'location';
+
+/** RFC 9110 section 7.6.1, and what older proxies send. */
+const HOP_BY_HOP = [
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+];
+
+const INBOUND: ReadonlyMap<string, InboundRule> = new Map([
+  ...rules('pass', [
+    'accept',
+    'accept-charset',
+    'accept-encoding',
+    'accept-language',
+    'authorization',
+    'cache-control',
+    'content-disposition',
+    'content-encoding',
+    'content-language',
+    'content-type',
+    'cookie',
+    'date',
+    'dnt',
+    'if-match',
+    'if-modified-since',
+    'if-none-match',
+    'if-range',
+    'if-unmodified-since',
+    'origin',
+    'pragma',
+    'priority',
+    'range',
+    'referer',
+    'sec-fetch-dest',
+    'sec-fetch-mode',
+    'sec-fetch-site',
+    'upgrade-insecure-requests',
+    'user-agent',
+    'x-requested-with',
+  ]),
+  // Recomputed: framing and Host. Answered here: Expect.
+  ...rules('drop', [...HOP_BY_HOP, 'host', 'content-length', 'expect', 'http2-settings']),
+  // Ours to say: the request's identities.
+  ...rules('drop', ['x-request-id', 'traceparent', 'tracestate']),
+  // Routers that believe one of these serve another path than the one that was matched.
+  ...rules('drop', [
+    'forwarded',
+    'x-envoy-original-path',
+    'x-forwarded-method',
+    'x-forwarded-path',
+    'x-forwarded-prefix',
+    'x-forwarded-uri',
+    'x-host',
+    'x-matched-path',
+    'x-now-route-matches',
+    'x-original-host',
+    'x-original-method',
+    'x-original-uri',
+    'x-original-url',
+    'x-rewrite-url',
+    'x-script-name',
+    'x-waws-unencoded-url',
+  ]),
+  ...rules('method_override', ['x-http-method', 'x-http-method-override', 'x-method-override']),
+  ...rules('payment', ['x-payment', 'x-payment-response']),
+  ...rules('forwarded_for', ['x-forwarded-for']),
+  ...rules('forwarded_proto', ['x-forwarded-proto']),
+  ...rules('forwarded_host', ['x-forwarded-host']),
+  ...rules('trusted_only', ['x-real-ip']),
+]);
+
+/** By what the name starts with, where the table above does not know it. */
+const INBOUND_PREFIXES: readonly (readonly [string, InboundRule])[] = [
+  ['tollgate', 'drop'],
+  ['payment-', 'payment'],
+  ['x-forwarded-', 'trusted_only'],
+  // Next.js lets these skip its middleware or say which page is meant.
+  ['x-middleware-', 'drop'],
+  ['x-invoke-', 'drop'],
+];
+
+const OUTBOUND: ReadonlyMap<string, OutboundRule> = new Map([
+  ...rules('pass', [
+    'accept-ranges',
+    'age',
+    'content-encoding',
+    'content-language',
+    'content-type',
+    'date',
+    'etag',
+    'last-modified',
+    'server',
+    'set-cookie',
+    'vary',
+    'x-powered-by',
+  ]),
+  ...rules('drop', HOP_BY_HOP),
+  // Set anew, the one that the log has.
+  ...rules('drop', ['x-request-id']),
+  ...rules('connection', ['connection']),
+  // Orders to a proxy like us, not to the client.
+  ...rules('drop', ['x-sendfile', 'x-lighttpd-send-file', 'x-litespeed-location', 'x-reproxy-url']),
+  // Would lead the client around us, straight to the upstream.
+  ...rules('drop', ['alt-svc']),
+  ...rules('payment', ['x-payment', 'x-payment-response']),
+  ...rules('content_length', ['content-length']),
+  ...rules('cache_control', ['cache-control']),
+  ...rules('cache_override', ['expires', 'surrogate-control']),
+  ...rules('allow_origin', ['access-control-allow-origin']),
+  ...rules('location', ['location', 'content-location']),
+]);
+
+const OUTBOUND_PREFIXES: readonly (readonly [string, OutboundRule])[] = [
+  ['tollgate', 'drop'],
+  ['payment-', 'payment'],
+  ['x-accel-', 'drop'],
+];
+
+const ODD = /[^a-z0-9-]/;
+
+export function inboundRule(name: string): InboundRule {
+  const lower = name.toLowerCase();
+  const known = INBOUND.get(lower);
+  if (known !== undefined) return known;
+  if (ODD.test(lower)) return 'drop';
+  for (const [prefix, rule] of INBOUND_PREFIXES) if (lower.startsWith(prefix)) return rule;
+  return 'pass';
+}
+
+export function outboundRule(name: string): OutboundRule {
+  const lower = name.toLowerCase();
+  const known = OUTBOUND.get(lower);
+  if (known !== undefined) return known;
+  if (lower.endsWith('cdn-cache-control')) return 'cache_override';
+  const plain = lower.replace(/[^a-z0-9]/g, '-');
+  for (const [prefix, rule] of OUTBOUND_PREFIXES) if (plain.startsWith(prefix)) return rule;
+  return plain === lower ? 'pass' : (OUTBOUND.get(plain) ?? 'pass');
+}
+
+function rules<Rule extends string>(rule: Rule, names: readonly string[]): [string, Rule][] {
+  return names.map((name) => [name, rule]);
+}

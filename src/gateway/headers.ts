@@ -1,0 +1,243 @@
+// What crosses each border. Towards the upstream: nothing that a client could use to speak in our name, to change path
+// or method after we decided on them, or to frame the request in a second way. Towards the client: nothing hop-by-hop,
+// nothing that lets a cache keep what was paid for, nothing that leads around us. Raw headers in order, in one pass; a
+// header is dropped by name (header-rules.ts), never turned into another.
+// Sources: CONTRACT section 5, RFC 9110 section 7.6, research/threats.md sections 3.3 and 4.
+import type { IncomingMessage } from 'node:http';
+import { problem, type Problem } from '../domain/problem.ts';
+import { inboundRule, outboundRule } from './header-rules.ts';
+import type { Permit } from './permit.ts';
+import type { Trace } from './trace.ts';
+
+const HOST = /^(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
+const LENGTH = /^(?:0|[1-9]\d{0,15})$/;
+
+/**
+ * Refuses what Node's parser accepts but a paywall must not. Problems: `http_version_unsupported`,
+ * `request_malformed`, `coding_unsupported`.
+ */
+export function inspectInbound(req: IncomingMessage): Problem | undefined {
+  if (req.httpVersionMajor !== 1 || req.httpVersionMinor > 1) {
+    return problem('http_version_unsupported', 'This server speaks HTTP/1.1 and HTTP/1.0.');
+  }
+  const raw = req.rawHeaders;
+  let hosts = 0;
+  let lengths = 0;
+  let codings = 0;
+  let host = '';
+  let length = '0';
+  let coding = '';
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i] ?? '';
+    const size = name.length;
+    // Only these lengths can be one of the three names.
+    if (size !== 4 && size !== 14 && size !== 17) continue;
+    switch (name.toLowerCase()) {
+      case 'host':
+        hosts++;
+        host = raw[i + 1] ?? '';
+        break;
+      case 'content-length':
+        lengths++;
+        length = raw[i + 1] ?? '';
+        break;
+      case 'transfer-encoding':
+        codings++;
+        coding = raw[i + 1] ?? '';
+        break;
+    }
+  }
+  if (hosts > 1 || (hosts === 1 ? !HOST.test(host) : req.httpVersionMinor === 1)) {
+    return malformed('The request needs exactly one Host header that names a host.');
+  }
+  if (lengths > 1 || !LENGTH.test(length)) return malformed('The Content-Length is not one plain number.');
+  if (codings === 0) return undefined;
+  if (req.httpVersionMinor === 0) return malformed('HTTP/1.0 has no transfer codings.');
+  if (lengths > 0) return malformed('The request has both a Content-Length and a transfer coding.');
+  if (codings === 1 && coding.toLowerCase() === 'chunked') return undefined;
+  return problem('coding_unsupported', 'The only transfer coding this server knows is chunked.');
+}
+
+export type UpstreamFacts = {
+  readonly permit: Permit;
+  readonly trace: Trace;
+  /** The peer may speak for others: its X-Forwarded-* are believed and added to. */
+  readonly trusted: boolean;
+  /** Some route protects this path. */
+  readonly protectedPath: boolean;
+  /** The operator passes payment headers on, and this request costs nothing. */
+  readonly passPaymentHeaders: boolean;
+  /** For the Host header; undefined where the client named none (HTTP/1.0). */
+  readonly host: string | undefined;
+};
+
+/** The complete headers for the upstream. `req` went through `inspectInbound`. */
+export function upstreamHeaders(req: IncomingMessage, facts: UpstreamFacts): string[] {
+  const { headers, rawHeaders: raw, socket } = req;
+  const named = namedByConnection(headers.connection);
+  const out = ['Host', facts.host ?? `${bracketed(socket.localAddress)}:${socket.localPort}`];
+  let forwardedFor = '';
+  let forwardedProto = '';
+  let forwardedHost = '';
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i] ?? '';
+    const value = raw[i + 1] ?? '';
+    switch (inboundRule(name)) {
+      case 'pass':
+        break;
+      case 'drop':
+        continue;
+      case 'payment':
+        if (!facts.passPaymentHeaders) continue;
+        break;
+      case 'method_override':
+        if (facts.protectedPath) continue;
+        break;
+      // These three are set below whatever Connection names: nobody takes them away.
+      case 'forwarded_for':
+        if (facts.trusted) forwardedFor = join(forwardedFor, value);
+        continue;
+      case 'forwarded_proto':
+        if (facts.trusted) forwardedProto = join(forwardedProto, value);
+        continue;
+      case 'forwarded_host':
+        if (facts.trusted) forwardedHost = join(forwardedHost, value);
+        continue;
+      case 'trusted_only':
+        if (facts.trusted) out.push(name, value);
+        continue;
+    }
+    if (named === undefined || !named.has(name.toLowerCase())) out.push(name, value);
+  }
+  out.push('X-Forwarded-For', join(forwardedFor, peerAddress(socket.remoteAddress)));
+  out.push('X-Forwarded-Proto', forwardedProto || 'http');
+  if (forwardedHost !== '' || headers.host !== undefined)
+    out.push('X-Forwarded-Host', forwardedHost || (headers.host ?? ''));
+  const { requestId, traceparent, tracestate } = facts.trace;
+  out.push('X-Request-Id', requestId);
+  if (traceparent !== undefined) out.push('traceparent', traceparent);
+  if (tracestate !== undefined) out.push('tracestate', tracestate);
+  // Framing comes after everything of the client's: Node writes a Content-Disposition that follows a Content-Length anew.
+  if (headers['transfer-encoding'] !== undefined) out.push('Transfer-Encoding', 'chunked');
+  else if (headers['content-length'] !== undefined) out.push('Content-Length', headers['content-length']);
+  for (const part of facts.permit.headers) out.push(part);
+  return out;
+}
+
+export type ResponseFacts = {
+  readonly requestId: string;
+  readonly paid: boolean;
+  /** As in UpstreamFacts. */
+  readonly passPaymentHeaders: boolean;
+  readonly upstream: URL;
+  /** Scheme and authority by which clients reach us. */
+  readonly publicOrigin: () => string;
+};
+
+// Names of ours that a browser may read from an answer of another origin.
+const EXPOSED = 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Retry-After, Tollgate-Reason';
+
+/** What of an upstream's head crosses to the client: `(status, raw) => headers`. */
+export function responseHeaders(facts: ResponseFacts): (status: number, raw: readonly string[]) => string[] {
+  return (status, raw) => {
+    const out: string[] = [];
+    let connection: string | undefined;
+    let length: string | undefined;
+    let allowsOrigin = false;
+    let isPrivate = false;
+    let caching: string[] | undefined;
+    for (let i = 0; i + 1 < raw.length; i += 2) {
+      const name = raw[i] ?? '';
+      const value = raw[i + 1] ?? '';
+      switch (outboundRule(name)) {
+        case 'pass':
+          out.push(name, value);
+          break;
+        case 'drop':
+          break;
+        case 'payment':
+          if (facts.passPaymentHeaders && !facts.paid) out.push(name, value);
+          break;
+        case 'connection':
+          connection = connection === undefined ? value : join(connection, value);
+          break;
+        case 'content_length':
+          length = value;
+          break;
+        case 'cache_control':
+          if (!facts.paid) {
+            out.push(name, value);
+          } else {
+            (caching ??= []).push(name, value);
+            isPrivate ||= saysPrivate(value);
+          }
+          break;
+        case 'cache_override':
+          if (!facts.paid) out.push(name, value);
+          break;
+        case 'allow_origin':
+          allowsOrigin = true;
+          out.push(name, value);
+          break;
+        case 'location':
+          out.push(name, publicLocation(value, facts));
+          break;
+      }
+    }
+    const named = namedByConnection(connection);
+    const kept = named === undefined ? out : out.filter((_, i) => !named.has((out[i - (i % 2)] ?? '').toLowerCase()));
+    if (facts.paid) {
+      if (isPrivate && caching !== undefined) kept.push(...caching);
+      else kept.push('Cache-Control', 'private, no-store');
+      if (allowsOrigin) kept.push('Access-Control-Expose-Headers', EXPOSED);
+    }
+    kept.push('X-Request-Id', facts.requestId);
+    // A 204 has no length (RFC 9110 section 8.6). Last, for the reason given above.
+    if (length !== undefined && status !== 204 && status >= 200) kept.push('Content-Length', length);
+    return kept;
+  };
+}
+
+/** The lower-cased names that a Connection header lists; undefined where there is none but the usual two. */
+function namedByConnection(value: string | undefined): ReadonlySet<string> | undefined {
+  if (value === undefined) return undefined;
+  const lower = value.toLowerCase();
+  if (lower === 'keep-alive' || lower === 'close' || lower === 'upgrade') return undefined;
+  return new Set(lower.split(',').map((name) => name.trim()));
+}
+
+function join(list: string, value: string): string {
+  return list === '' ? value : `${list}, ${value}`;
+}
+
+/** An IPv4 address on a socket for both families is written as IPv4. */
+function peerAddress(address: string | undefined): string {
+  if (address === undefined) return 'unknown';
+  return address.startsWith('::ffff:') ? address.slice(7) : address;
+}
+
+function bracketed(address: string | undefined): string {
+  const plain = peerAddress(address);
+  return plain.includes(':') ? `[${plain}]` : plain;
+}
+
+function malformed(detail: string): Problem {
+  return problem('request_malformed', detail);
+}
+
+/** `private` for the whole answer; `private="name"` covers one header, and beside `public` it is no promise. */
+function saysPrivate(value: string): boolean {
+  const directives = value.toLowerCase().split(',');
+  return directives.some((it) => it.trim() === 'private') && !directives.some((it) => it.trim() === 'public');
+}
+
+const AUTHORITY = /^(?:https?:)?\/\/[^/?#\\]*/i;
+
+/** A URL at the upstream's own origin becomes one at ours, or the client would walk around us. */
+function publicLocation(value: string, { upstream, publicOrigin }: ResponseFacts): string {
+  const authority = AUTHORITY.exec(value)?.[0];
+  if (authority === undefined) return value;
+  const absolute = authority.startsWith('//') ? `${upstream.protocol}${authority}` : authority;
+  if (!URL.canParse(absolute) || new URL(absolute).origin !== upstream.origin) return value;
+  return `${publicOrigin()}${value.slice(authority.length)}`;
+}

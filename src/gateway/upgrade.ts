@@ -1,0 +1,98 @@
+// WebSocket through the same journey: the upstream's 101 is held, settled and passed on like any other answer, and only
+// then do the two sockets speak to each other. Nothing that the client sent after its handshake reaches the upstream
+// before that 101, so that no byte can be taken for a second request; an answer other than 101 is an ordinary answer
+// with `Connection: close`. As in forward.ts, no pass of http-proxy-3 itself runs.
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { createProxyServer } from 'http-proxy-3';
+import { systemClock, type Clock } from '../host/clock.ts';
+import type { Log } from '../host/log.ts';
+import { responseOn } from '../host/server.ts';
+import type { Transport } from './client/transport.ts';
+import { relay, type ForwardOrder, type Tunnel } from './relay.ts';
+
+export type UpgraderOptions = {
+  /** The forwarder's. */
+  readonly transport: Transport;
+  readonly upstream: URL;
+  /** A tunnel without a byte for so long is closed. */
+  readonly idleMs: number;
+  readonly log: Log;
+  readonly clock?: Pick<Clock, 'monotonic'>;
+};
+
+export type Upgrader = {
+  /** `hooks.done` is called when the 101 was handed to the client, or when there will be none; `req.socket` must be `socket`. */
+  readonly forwardUpgrade: (req: IncomingMessage, socket: Socket, head: Buffer, order: ForwardOrder) => void;
+};
+
+export function createUpgrader(options: UpgraderOptions): Upgrader {
+  const { transport, upstream, idleMs, log, clock = systemClock } = options;
+  const context = { transport, clock, log };
+  let handed: ForwardOrder | undefined;
+  const proxy = createProxyServer({ target: upstream });
+  proxy.before('ws', 'checkMethodAndHeader', (req, socket, _options, head) => {
+    const order = handed;
+    handed = undefined;
+    if (order === undefined) socket.destroy();
+    else relay(context, req, responseOn(req, socket), offer(order), tunnelTo(socket, head ?? Buffer.alloc(0), idleMs));
+    return true;
+  });
+  // The engine reports errors of the client's socket here; whoever holds the socket has seen them already.
+  proxy.on('error', (error) => log.debug('an upgraded connection broke', { error }));
+
+  return {
+    forwardUpgrade: (req, socket, head, order) => {
+      handed = order;
+      proxy.ws(req, socket, head);
+    },
+  };
+}
+
+/** Hop-by-hop headers ended at the border (headers.ts), so the offer to the upstream is our own. */
+function offer(order: ForwardOrder): ForwardOrder {
+  return { ...order, headers: [...order.headers, 'Connection', 'Upgrade', 'Upgrade', 'websocket'] };
+}
+
+function tunnelTo(client: Socket, clientHead: Buffer, idleMs: number): Tunnel {
+  return {
+    accepts: (headers) => headers.some((name, i) => i % 2 === 0 && isUpgrade(name) && isWebSocket(headers[i + 1])),
+    open: (headers, upstream, upstreamHead, handed) => {
+      const close = (): void => {
+        client.destroy();
+        upstream.destroy();
+      };
+      let told = false;
+      const tell = (delivered: boolean): void => {
+        if (!told) handed(delivered);
+        told = true;
+      };
+      client.on('close', () => {
+        tell(false);
+        upstream.destroySoon();
+      });
+      upstream.on('close', () => client.destroySoon());
+      client.setTimeout(idleMs, close);
+      upstream.setTimeout(idleMs, close);
+      client.write(switching(headers), 'latin1', (error) => tell(!error));
+      if (upstreamHead.length > 0) client.write(upstreamHead);
+      if (clientHead.length > 0) upstream.write(clientHead);
+      upstream.pipe(client);
+      client.pipe(upstream);
+    },
+  };
+}
+
+function switching(headers: readonly string[]): string {
+  let text = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n';
+  for (let i = 0; i + 1 < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  return `${text}\r\n`;
+}
+
+function isUpgrade(name: string): boolean {
+  return name.toLowerCase() === 'upgrade';
+}
+
+function isWebSocket(value: string | undefined): boolean {
+  return value?.toLowerCase() === 'websocket';
+}

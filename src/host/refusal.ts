@@ -1,0 +1,90 @@
+// What a listener itself refuses, before any handler sees the request: a fixed list, as RFC 9457 bodies with the codes of
+// the catalogue in domain/problem (test/gateway/server.test.ts holds the two together). Every one closes the connection.
+import { STATUS_CODES } from 'node:http';
+import type { Answer } from './respond.ts';
+
+export type Refusal = {
+  readonly status: number;
+  readonly code: string;
+  readonly title: string;
+  readonly detail: string;
+};
+
+export const REFUSALS = {
+  malformed: {
+    status: 400,
+    code: 'request_malformed',
+    title: 'Malformed request',
+    detail: 'The request is not well-formed HTTP/1.1.',
+  },
+  hostMissing: {
+    status: 400,
+    code: 'request_malformed',
+    title: 'Malformed request',
+    detail: 'An HTTP/1.1 request needs a Host header.',
+  },
+  timeout: {
+    status: 408,
+    code: 'request_timeout',
+    title: 'Request took too long to arrive',
+    detail: 'The request headers did not arrive in time.',
+  },
+  targetTooLong: {
+    status: 414,
+    code: 'target_too_long',
+    title: 'Request target too long',
+    detail: 'The request target is longer than this server reads.',
+  },
+  expectationFailed: {
+    status: 417,
+    code: 'expectation_failed',
+    title: 'Expectation failed',
+    detail: 'The only expectation this server knows is 100-continue.',
+  },
+  headersTooLarge: {
+    status: 431,
+    code: 'headers_too_large',
+    title: 'Request header fields too large',
+    detail: 'The request headers are larger than this server reads.',
+  },
+  internal: {
+    status: 500,
+    code: 'internal',
+    title: 'Internal error',
+    detail: 'The request could not be handled; the log says why.',
+  },
+  methodUnsupported: {
+    status: 501,
+    code: 'method_unsupported',
+    title: 'Method not supported',
+    detail: 'This server does not support the request method.',
+  },
+} as const satisfies Record<string, Refusal>;
+
+const ONLY_A_TARGET = /^[A-Z]+ [^ \r\n]*$/;
+
+/** The refusal for an error of Node's parser; `packet` is what was read last. */
+export function refusalOf(code: string | undefined, packet: Buffer | undefined): Refusal {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return REFUSALS.timeout;
+  if (code !== 'HPE_HEADER_OVERFLOW') return REFUSALS.malformed;
+  const onlyTarget = packet !== undefined && ONLY_A_TARGET.test(packet.toString('latin1'));
+  return onlyTarget ? REFUSALS.targetTooLong : REFUSALS.headersTooLarge;
+}
+
+export function answerOf(refusal: Refusal): Answer {
+  const headers = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store', 'Connection', 'close'];
+  return { status: refusal.status, headers, body: bodyOf(refusal) };
+}
+
+/** The whole answer, for a socket that has no response object. */
+export function bytesOf(refusal: Refusal): string {
+  const { status, headers } = answerOf(refusal);
+  const body = bodyOf(refusal);
+  let text = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
+  for (let i = 0; i + 1 < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  return `${text}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+}
+
+function bodyOf({ status, code, title, detail }: Refusal): string {
+  return JSON.stringify({ type: `/problems/${code}`, title, status, detail, code });
+}

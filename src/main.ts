@@ -1,0 +1,27 @@
+#!/usr/bin/env node
+// The program: hands the command line and what it may touch of the process to a command, and exits with its code. The
+// only file that ends the process.
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { COMMANDS } from './cli/commands.ts';
+import { runCommandLine } from './cli/run.ts';
+
+const packageFile = new URL('../package.json', import.meta.url);
+const { version } = z.object({ version: z.string() }).parse(JSON.parse(readFileSync(packageFile, 'utf8')));
+
+// Whoever reads us may go first, as in `tollgate keys list | head`: that is no reason to die with a stack.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+
+const code = await runCommandLine(process.argv.slice(2), COMMANDS, {
+  out: (line) => void process.stdout.write(`${line}\n`),
+  write: (text) => void process.stdout.write(text),
+  err: (line) => void process.stderr.write(`${line}\n`),
+  env: process.env,
+  folder: process.cwd(),
+  execArgv: process.execArgv,
+  uid: process.getuid?.(),
+  version,
+  onSignal: (signal, handler) => void process.on(signal, handler),
+  exitNow: (code) => process.exit(code),
+});
+process.exit(code);
