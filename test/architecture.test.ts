@@ -1,0 +1,114 @@
+// Holds the house against its rules: who may import whom, which file may touch what, and that src/README.md is a true
+// map of the tree. A rule that only stands in a document is broken within a month.
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { readReadme, renderReadme } from './support/map.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '..');
+const SRC = path.join(ROOT, 'src');
+
+type Source = { readonly file: string; readonly folder: string; readonly text: string; readonly imports: readonly string[] };
+
+const SOURCES: readonly Source[] = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => {
+    const text = readFileSync(path.join(SRC, file), 'utf8');
+    const specifiers = [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
+    const imports = specifiers.map((specifier) =>
+      specifier.startsWith('.') ? path.relative(SRC, path.resolve(SRC, path.dirname(file), specifier)) : specifier,
+    );
+    return { file, folder: file.includes('/') ? (file.split('/')[0] ?? '') : '', text, imports };
+  });
+
+const isOurs = (specifier: string): boolean => specifier.endsWith('.ts');
+const packageOf = (specifier: string): string => specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/');
+
+/** Folder -> what of ours and which packages it may import. `main`, `compose` and `cli` may import everything. */
+const MAY: Readonly<Record<string, { readonly folders: readonly string[]; readonly packages: readonly string[] }>> = {
+  domain: { folders: ['domain'], packages: ['zod', 'path-to-regexp', 'lru-cache', 'node:crypto'] },
+  host: { folders: ['host'], packages: ['prom-client'] },
+  gateway: { folders: ['gateway', 'domain', 'host'], packages: ['http-proxy-3', 'ky', 'zod', 'lru-cache'] },
+  registry: { folders: ['registry', 'domain', 'host'], packages: ['jose', 'zod', 'path-to-regexp'] },
+  config: { folders: ['config', 'domain', 'host'], packages: ['yaml', 'zod'] },
+};
+
+describe('who may import whom', () => {
+  for (const [folder, { folders, packages }] of Object.entries(MAY)) {
+    test(`behaviour: ${folder} imports ${folders.join(', ')} and ${packages.join(', ')}`, () => {
+      const sources = SOURCES.filter((source) => source.folder === folder);
+      expect(sources.length).toBeGreaterThan(0);
+      const wrong = sources.flatMap(({ file, imports }) =>
+        imports
+          .filter((specifier) =>
+            isOurs(specifier)
+              ? !folders.includes(specifier.split('/')[0] ?? '')
+              : !packages.includes(packageOf(specifier)) && !(specifier.startsWith('node:') && folder !== 'domain'),
+          )
+          .map((specifier) => `${file} imports ${specifier}`),
+      );
+      expect(wrong).toEqual([]);
+    });
+  }
+
+  test.each([
+    ['http-proxy-3', ['gateway/forward.ts', 'gateway/upgrade.ts']],
+    ['jose', ['registry/auth.ts']],
+    ['prom-client', ['host/metrics.ts']],
+    ['path-to-regexp', ['domain/pattern.ts', 'registry/router.ts']],
+    ['yaml', ['config/']],
+    ['ky', ['gateway/rails/', 'gateway/sync/']],
+    ['node:sqlite', ['registry/store/']],
+  ])('behaviour: %s is imported in %j only', (name, places) => {
+    const wrong = SOURCES.filter(({ imports }) => imports.some((specifier) => packageOf(specifier) === name))
+      .map(({ file }) => file)
+      .filter((file) => !places.some((place) => file === place || (place.endsWith('/') && file.startsWith(place))));
+    expect(wrong).toEqual([]);
+  });
+
+  test('behaviour: domain reads no clock, draws no randomness and opens nothing', () => {
+    const wrong = SOURCES.filter(({ folder }) => folder === 'domain').flatMap(({ file, text }) =>
+      [...text.matchAll(/Date\.now|new Date\(\)|performance\.|Math\.random|randomBytes|randomUUID|setTimeout|process\.|fetch\(/g)].map(
+        (match) => `${file}: ${match[0]}`,
+      ),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('behaviour: only collect mints permits, and only main ends the process', () => {
+    const minting = SOURCES.filter(({ text }) => /\bmintPermit\(/.test(text)).map(({ file }) => file);
+    expect(minting.toSorted()).toEqual(MINTERS);
+    const exiting = SOURCES.filter(({ text }) => /\bprocess\.exit\b/.test(text)).map(({ file }) => file);
+    expect(exiting).toEqual(['main.ts']);
+  });
+});
+
+const MINTERS = ['gateway/collect.ts', 'gateway/permit.ts'];
+
+describe('how files are written', () => {
+  test('behaviour: every file starts with a comment of 2 to 8 lines that says what it is for', () => {
+    const wrong = SOURCES.filter(({ text }) => {
+      const lines = text.replace(/^#!.*\n/, '').split('\n');
+      const comment = lines.findIndex((line) => !line.startsWith('//'));
+      return comment < 1 || comment > 9;
+    }).map(({ file }) => file);
+    expect(wrong).toEqual([]);
+  });
+
+  test('refuses: enums, default exports, barrels, junk drawers, files that outgrew one idea', () => {
+    const wrong = SOURCES.flatMap(({ file, text }) => {
+      const found: string[] = [];
+      if (/^\s*(export\s+)?(const\s+)?enum\s/m.test(text)) found.push('enum');
+      if (/^export default/m.test(text)) found.push('default export');
+      if (/^export \* from/m.test(text)) found.push('barrel');
+      if (/(^|\/)(utils?|helpers?|common|misc)\.ts$/.test(file)) found.push('junk drawer');
+      if (text.split('\n').length > 400) found.push('more than 400 lines');
+      return found.map((what) => `${file}: ${what}`);
+    });
+    expect(wrong).toEqual([]);
+  });
+});
+
+test('behaviour: src/README.md is a true map of the tree (npm run map writes it)', () => {
+  expect(readReadme()).toBe(renderReadme());
+});

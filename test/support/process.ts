@@ -1,0 +1,131 @@
+// Tollgate as a process of its own, started as people start it: `node src/main.ts serve -c FILE`. What it logs is
+// collected, waiting is for a line or for the exit, and every process is ended by its id. Knows no test.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const NODE = path.join(ROOT, 'node_modules/.bin/node');
+const MAIN = path.join(ROOT, 'src/main.ts');
+const START_MS = 15_000;
+
+export type LogLine = { readonly level: string; readonly msg: string; readonly [field: string]: unknown };
+
+export type TollgateProcess = {
+  readonly pid: number;
+  /** Base URL of a listener: proxy, registry, admin, sync. */
+  readonly url: (listener: string) => string;
+  readonly port: (listener: string) => number;
+  readonly lines: readonly LogLine[];
+  readonly stderr: () => string;
+  /** The first line, past or to come, that `accepts`. */
+  readonly line: (accepts: (line: LogLine) => boolean) => Promise<LogLine>;
+  readonly signal: (signal: NodeJS.Signals) => void;
+  /** The exit code, or the signal's name. */
+  readonly exited: Promise<number | string>;
+  /** Ends it at once and waits until it is gone. */
+  readonly kill: () => Promise<void>;
+};
+
+export type StartOptions = {
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** Listeners to wait for; none: resolve at once. */
+  readonly listeners?: readonly string[];
+};
+
+/** `node src/main.ts ...args`; resolves when `listeners` are bound, rejects with what it wrote where it ends before. */
+export async function startProcess({ args = [], env = {}, cwd = ROOT, listeners = ['proxy', 'admin'] }: StartOptions): Promise<TollgateProcess> {
+  const child: ChildProcess = spawn(NODE, [MAIN, ...args], { cwd, env: { ...cleanEnvironment(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const lines: LogLine[] = [];
+  const waiting = new Set<{ accepts: (line: LogLine) => boolean; resolve: (line: LogLine) => void }>();
+  let stderr = '';
+  let rest = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    const parts = (rest + text).split('\n');
+    rest = parts.pop() ?? '';
+    for (const part of parts) {
+      const line = readLine(part);
+      lines.push(line);
+      for (const wait of waiting) {
+        if (!wait.accepts(line)) continue;
+        waiting.delete(wait);
+        wait.resolve(line);
+      }
+    }
+  });
+  const exited = new Promise<number | string>((resolve) => {
+    child.on('exit', (code, signal) => resolve(code ?? signal ?? 'unknown'));
+  });
+  const lineThat = (accepts: (line: LogLine) => boolean): Promise<LogLine> => {
+    const past = lines.find(accepts);
+    return past === undefined ? new Promise((resolve) => waiting.add({ accepts, resolve })) : Promise.resolve(past);
+  };
+  const bound = new Map<string, number>();
+  const kill = async (): Promise<void> => {
+    child.kill('SIGKILL');
+    await exited;
+  };
+  const whenBound = Promise.all(
+    listeners.map(async (listener) => {
+      const line = await lineThat(({ msg, listener: named }) => msg === 'listening' && named === listener);
+      bound.set(listener, Number(line['port']));
+    }),
+  );
+  const early = exited.then((code) => {
+    throw new Error(`tollgate ${args.join(' ')} ended with ${code}: ${stderr}${JSON.stringify(lines.slice(-5))}`);
+  });
+  const late = new Promise<never>((_resolve, reject) => {
+    setTimeout(() => reject(new Error(`tollgate did not start: ${stderr}${JSON.stringify(lines)}`)), START_MS).unref();
+  });
+  early.catch(() => undefined);
+  late.catch(() => undefined);
+  try {
+    await Promise.race([whenBound, early, late]);
+  } catch (error) {
+    await kill();
+    throw error;
+  }
+  const port = (listener: string): number => bound.get(listener) ?? 0;
+  return {
+    pid: child.pid ?? 0,
+    port,
+    url: (listener) => `http://127.0.0.1:${port(listener)}`,
+    lines,
+    stderr: () => stderr,
+    line: lineThat,
+    signal: (signal) => void child.kill(signal),
+    exited,
+    kill,
+  };
+}
+
+/** A folder of its own for one test file, with `write` for the files in it. */
+export function temporaryFolder(): { readonly folder: string; readonly write: (name: string, text: string) => string; readonly remove: () => void } {
+  const folder = mkdtempSync(path.join(tmpdir(), 'tollgate-test-'));
+  return {
+    folder,
+    write: (name, text) => {
+      const file = path.join(folder, name);
+      writeFileSync(file, text);
+      return file;
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+function cleanEnvironment(): NodeJS.ProcessEnv {
+  const { NODE_OPTIONS: _options, VITEST: _vitest, NODE_ENV: _env, ...rest } = process.env;
+  return Object.fromEntries(Object.entries(rest).filter(([name]) => !name.startsWith('TOLLGATE_')));
+}
+
+function readLine(text: string): LogLine {
+  try {
+    return JSON.parse(text) as LogLine;
+  } catch {
+    return { level: 'text', msg: text };
+  }
+}
