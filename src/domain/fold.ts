@@ -7,12 +7,12 @@ export type FoldResult =
   | { readonly ok: true; readonly keys: readonly string[] }
   | { readonly ok: false; readonly reason: string };
 
-// Stand in a key for an encoded slash or backslash that a router may keep inside a segment. They cannot occur otherwise:
-// encoded control characters were refused before.
+// Stand in a key for an encoded slash or backslash that a router may keep inside a segment. They cannot occur otherwise.
 const KEPT_SLASH = '\u0000';
 const KEPT_BACKSLASH = '\u0001';
 
-const ASCII = /^[\x20-\x7e]*$/;
+// The two above count as ASCII; encoded control characters were refused before.
+const ASCII = /^[\x00-\x7e]*$/;
 // C1 controls and the Unicode line and paragraph separators: no URL needs them, parsers disagree about them.
 const CONTROL = /[\u0080-\u009f\u2028\u2029]/;
 const HIDDEN_ESCAPE = /%[0-9A-Fa-f]{2}/;

@@ -88,4 +88,5 @@ export const SPELLINGS_OF_EXPORT: readonly string[] = [
   '/v1/%EF%BD%85xport',
   '/v1/ex%EF%BD%90ort',
   '/v1%EF%BC%8Fexport',
+  '/v1/export%EF%BC%9Bx',
 ];

@@ -55,6 +55,12 @@ describe('what costs nothing', () => {
     });
   });
 
+  test('behaviour: paused routes cost nothing for other methods either', () => {
+    for (const undeclaredMethods of ['forward', 'pay', 'refuse'] as const) {
+      expect(on({ kind: 'undeclared', dearest: undefined }, { policy: { undeclaredMethods } })).toMatchObject({ kind: 'pass' });
+    }
+  });
+
   test('behaviour: a preflight on a protected path is answered here, on a paused one it goes on', () => {
     expect(on({ kind: 'route', route: ACTIVE }, { preflight: true })).toEqual({ kind: 'answer_preflight' });
     expect(on({ kind: 'undeclared', dearest: ACTIVE }, { preflight: true })).toEqual({ kind: 'answer_preflight' });
