@@ -1,0 +1,230 @@
+// The routes of this registry in memory, over the store that keeps them. Every write goes through here: it is checked,
+// committed, applied to memory and told to the listeners, all before the caller goes on, so that nobody who hears of a
+// change can still meet the old state in this process. Nothing here waits; a busy or broken store throws.
+import type { FieldError } from '../domain/problem.ts';
+import type { Receiver } from '../domain/receiver.ts';
+import type { Route } from '../domain/route.ts';
+import type { RouteSet } from '../domain/snapshot.ts';
+import { parsePattern } from '../domain/pattern.ts';
+import type { Clock, Random } from '../host/clock.ts';
+import type { Log } from '../host/log.ts';
+import { findUnpayable } from './payable.ts';
+import type { RouteInput, RoutePatch } from './schemas.ts';
+import type { ChangeKind, Conflict, Head, RouteStore, Written } from './store/routes.ts';
+import { makeUuid } from './uuid.ts';
+
+/** `reset`: anything may have changed, read the whole set again. A deleted route is given as it was. */
+export type Change =
+  | { readonly kind: ChangeKind; readonly revision: number; readonly route: Route }
+  | { readonly kind: 'reset'; readonly revision: number };
+
+export type Invalid = { readonly kind: 'invalid'; readonly errors: readonly FieldError[] };
+/** The registry holds as many routes as it may. */
+export type Full = { readonly kind: 'full'; readonly limit: number };
+export type Created = { readonly kind: 'created'; readonly route: Route } | Conflict | Invalid | Full;
+export type Patched =
+  | { readonly kind: 'updated' | 'unchanged'; readonly route: Route }
+  | { readonly kind: 'gone' }
+  | Conflict
+  | Invalid;
+
+export type RouteBook = {
+  readonly registryId: string;
+  readonly head: () => Head;
+  /** Oldest first; the same array until something changes. */
+  readonly routeSet: () => RouteSet;
+  readonly get: (id: string) => Route | undefined;
+  readonly create: (input: RouteInput) => Created;
+  /** Several at once in one transaction; each may have an outcome of its own. */
+  readonly createAll: (inputs: readonly RouteInput[]) => readonly Created[];
+  readonly patch: (route: Route, patch: RoutePatch) => Patched;
+  /** False where there is no such route any more. */
+  readonly remove: (route: Route) => boolean;
+  readonly subscribe: (listener: (change: Change) => void) => () => void;
+};
+
+export type BookOptions = {
+  readonly registryId: string;
+  readonly store: RouteStore;
+  readonly receivers: () => ReadonlyMap<string, Receiver>;
+  readonly maxRoutes: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+};
+
+export function createRouteBook(options: BookOptions): RouteBook {
+  const { registryId, store, receivers, maxRoutes, clock, random, log } = options;
+  const listeners = new Set<(change: Change) => void>();
+  let { head, byId } = load(store);
+  let set: RouteSet | undefined;
+
+  const tell = (change: Change): void => {
+    for (const listener of listeners) {
+      try {
+        listener(change);
+      } catch (error) {
+        // The change is committed whatever a listener makes of it.
+        log.error('a listener of route changes failed', { error: describe(error) });
+      }
+    }
+  };
+
+  /** Another process wrote to the file, against the rules: what is in memory is not the truth any more. */
+  const reload = (): void => {
+    log.warn('the routes were changed by another process; one registry process owns a store', {
+      revision: head.revision,
+    });
+    ({ head, byId } = load(store));
+    set = undefined;
+    tell({ kind: 'reset', revision: head.revision });
+  };
+
+  const apply = (kind: ChangeKind, written: Head, route: Route): void => {
+    if (written.revision <= head.revision) return;
+    if (written.revision > head.revision + 1) return reload();
+    head = written;
+    set = undefined;
+    if (kind === 'deleted') byId.delete(route.id);
+    else byId.set(route.id, route);
+    tell({ kind, revision: head.revision, route });
+  };
+
+  const conflict = (outcome: Conflict): Conflict => {
+    if (!byId.has(outcome.existing.id)) reload();
+    return outcome;
+  };
+
+  /** Checks and stores `input`, without telling anyone: the caller applies it once it is committed. */
+  const insert = (input: RouteInput, held: number): Written | Invalid | Full => {
+    const now = new Date(clock.now()).toISOString();
+    const route = makeRoute(makeUuid(random), input, now);
+    const errors = findUnpayable(route, receivers());
+    if (errors.length > 0) return { kind: 'invalid', errors };
+    // A duplicate is told before a full book: an SDK registers what is there at every start.
+    if (held >= maxRoutes) {
+      const existing = store.findByKey(keyOf(route.pattern), route.method);
+      return existing ? { kind: 'conflict', existing } : { kind: 'full', limit: maxRoutes };
+    }
+    return store.insert(route, keyOf(route.pattern));
+  };
+
+  const createAll = (inputs: readonly RouteInput[]): readonly Created[] => {
+    const outcomes = store.batch(() => {
+      let held = byId.size;
+      return inputs.map((input) => {
+        const outcome = insert(input, held);
+        if (outcome.kind === 'written') held++;
+        return outcome;
+      });
+    });
+    return outcomes.map((outcome) => {
+      if (outcome.kind === 'conflict') return conflict(outcome);
+      if (outcome.kind !== 'written') return outcome;
+      apply('created', outcome.head, outcome.route);
+      return { kind: 'created', route: outcome.route };
+    });
+  };
+
+  return {
+    registryId,
+    head: () => head,
+    routeSet: () => (set ??= { registryId, revision: head.revision, routes: [...byId.values()] }),
+    get: (id) => byId.get(id),
+    create: (input) => {
+      const [outcome] = createAll([input]);
+      if (!outcome) throw new Error('creating a route had no outcome');
+      return outcome;
+    },
+    createAll,
+    patch: (route, patch) => {
+      const changed = applyPatch(route, patch);
+      if (!differs(route, changed)) return { kind: 'unchanged', route };
+      // Pausing must work even where the receiver's configuration has moved on since: only a new price is checked.
+      const repriced = changed.amount !== route.amount || changed.currency !== route.currency;
+      if (repriced || changed.receiverConfigId !== route.receiverConfigId) {
+        const errors = findUnpayable(changed, receivers());
+        if (errors.length > 0) return { kind: 'invalid', errors };
+      }
+      const next = { ...changed, updatedAt: new Date(clock.now()).toISOString() };
+      const written = store.update(next, keyOf(next.pattern));
+      if (written === undefined) {
+        reload();
+        return { kind: 'gone' };
+      }
+      if (written.kind === 'conflict') return conflict(written);
+      apply('updated', written.head, next);
+      return { kind: 'updated', route: next };
+    },
+    remove: (route) => {
+      const written = store.remove(route.id);
+      if (written === undefined) {
+        reload();
+        return false;
+      }
+      apply('deleted', written, route);
+      return true;
+    },
+    subscribe: (listener) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+}
+
+function load(store: RouteStore): { head: Head; byId: Map<string, Route> } {
+  const { head, routes } = store.all();
+  return { head, byId: new Map(routes.map((route) => [route.id, route])) };
+}
+
+function keyOf(pattern: string): string {
+  const parsed = parsePattern(pattern);
+  if (!parsed.ok) throw new Error(`a pattern that was checked is not valid: ${parsed.reason}`);
+  return parsed.pattern.key;
+}
+
+function makeRoute(id: string, input: RouteInput, now: string): Route {
+  return {
+    id,
+    pattern: input.route_pattern,
+    method: input.method,
+    amount: input.amount,
+    currency: input.currency,
+    name: wellFormed(input.name),
+    description: wellFormed(input.description),
+    status: input.status,
+    allowAnonymous: input.allow_anonymous,
+    source: input.source,
+    receiverConfigId: input.receiver_config_id,
+    createdAt: now,
+    updatedAt: now,
+  };
+}
+
+function applyPatch(route: Route, patch: RoutePatch): Route {
+  return {
+    ...route,
+    pattern: patch.route_pattern ?? route.pattern,
+    method: patch.method ?? route.method,
+    amount: patch.amount ?? route.amount,
+    currency: patch.currency ?? route.currency,
+    name: patch.name === undefined ? route.name : wellFormed(patch.name),
+    description: patch.description === undefined ? route.description : wellFormed(patch.description),
+    status: patch.status ?? route.status,
+    allowAnonymous: patch.allow_anonymous ?? route.allowAnonymous,
+    receiverConfigId: patch.receiver_config_id === undefined ? route.receiverConfigId : patch.receiver_config_id,
+  };
+}
+
+/** JSON can hold half a character; the store cannot, and memory must not differ from it. */
+function wellFormed(text: string | null): string | null {
+  return text === null ? null : text.toWellFormed();
+}
+
+function differs(a: Route, b: Route): boolean {
+  return JSON.stringify(a) !== JSON.stringify(b);
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

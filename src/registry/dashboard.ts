@@ -1,0 +1,75 @@
+// The dashboard's endpoints (interface section 4.1, and POST, which CONTRACT section 2 adds): people look at routes and
+// change them one at a time. A change is answered only after everything in this process works with it.
+import type { z } from 'zod';
+import { problem } from '../domain/problem.ts';
+import { toWire } from '../domain/route.ts';
+import { answerEmpty, answerJson, fail, type Call, type Outcome } from './endpoint.ts';
+import { isUnmodified, mayChange, routeEtag } from './preconditions.ts';
+import { answerRoute, logWrite, refusalOf } from './route-answers.ts';
+import { writeCursor, type listQuery, type routeParams, type RouteInput, type RoutePatch } from './schemas.ts';
+import type { Services } from './services.ts';
+
+type Params = z.output<typeof routeParams>;
+
+export function listRoutes({ query }: Call<unknown, z.output<typeof listQuery>>, { list }: Services): Outcome {
+  const { limit, cursor, status, method, source, q } = query;
+  const { routes, nextBefore } = list({ limit, before: cursor, status, method, source, q });
+  return answerJson(200, {
+    data: routes.map(toWire),
+    next_cursor: nextBefore === undefined ? null : writeCursor(nextBefore),
+  });
+}
+
+export function getRoute({ params, headers }: Call<Params>, { book }: Services): Outcome {
+  const route = book.get(params.id);
+  if (!route) return unknownRoute();
+  const etag = routeEtag(route);
+  return isUnmodified(headers, etag) ? answerEmpty(304, ['ETag', etag]) : answerRoute(200, route);
+}
+
+export function createRoute(call: Call<unknown, unknown, RouteInput>, services: Services): Outcome {
+  const created = services.book.create(call.body);
+  if (created.kind !== 'created') return fail(refusalOf(created));
+  logWrite('route created', created.route, call.principal, services);
+  return answerRoute(201, created.route, true);
+}
+
+export function patchRoute(call: Call<Params, unknown, RoutePatch>, services: Services): Outcome {
+  const route = services.book.get(call.params.id);
+  if (!route) return unknownRoute();
+  if (!mayChange(call.headers, routeEtag(route))) return changedMeanwhile();
+  const patched = services.book.patch(route, call.body);
+  switch (patched.kind) {
+    case 'updated':
+      logWrite('route updated', patched.route, call.principal, services);
+      return answerRoute(200, patched.route);
+    case 'unchanged':
+      return answerRoute(200, patched.route);
+    case 'gone':
+      return unknownRoute();
+    case 'conflict':
+    case 'invalid':
+      return fail(refusalOf(patched));
+    default:
+      return patched satisfies never;
+  }
+}
+
+export function deleteRoute(call: Call<Params>, services: Services): Outcome {
+  const route = services.book.get(call.params.id);
+  if (!route) return unknownRoute();
+  if (!mayChange(call.headers, routeEtag(route))) return changedMeanwhile();
+  if (!services.book.remove(route)) return unknownRoute();
+  logWrite('route deleted', route, call.principal, services);
+  return answerEmpty(204);
+}
+
+function unknownRoute(): Outcome {
+  return fail(problem('not_found', 'There is no route with this id.'));
+}
+
+function changedMeanwhile(): Outcome {
+  return fail(
+    problem('precondition_failed', 'The route is not as your condition says; read it again before you change it.'),
+  );
+}

@@ -1,0 +1,159 @@
+// The OpenAPI 3.1 document, made from the table of endpoints and the schemas that validate: it cannot say what is not so.
+import { z } from 'zod';
+import { PROBLEMS, type ProblemCode } from '../domain/problem.ts';
+import type { Auth } from './credentials.ts';
+import type { AnswerSpec, Endpoint } from './endpoint.ts';
+import { describedAs, documented, problemAnswer } from './schemas.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+const COMPONENTS = '#/components/schemas/';
+
+/** What the header parameters and answer headers of this interface mean. */
+const HEADERS: Readonly<Record<string, string>> = {
+  'If-Match': 'Change the route only if its ETag is one of these, or `*`.',
+  'If-None-Match': 'For reads: answer 304 if the ETag is one of these. For changes: refuse then.',
+  'Last-Event-ID': 'Resume after this revision.',
+  ETag: 'A strong entity tag.',
+  Location: 'Where the route can be read.',
+  'Tollgate-Registry': 'The id of this registry.',
+  'Tollgate-Revision': 'A number that grows with every change of a route.',
+};
+
+/** A JSON value. `api` is the table in api.ts. */
+export function describeApi<S>(api: readonly Endpoint<S>[], version: string): Json {
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const endpoint of api)
+    (paths[endpoint.path] ??= {})[endpoint.method.toLowerCase()] = describeOperation(endpoint);
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Tollgate registry', version, license: { name: 'MIT', identifier: 'MIT' } },
+    security: [],
+    paths,
+    components: {
+      schemas: describeComponents(),
+      securitySchemes: {
+        jwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'A dashboard token.' },
+        api_key: { type: 'http', scheme: 'bearer', description: 'An API key with the scope that the operation names.' },
+      },
+    },
+  };
+}
+
+function describeOperation<S>(endpoint: Endpoint<S>): Json {
+  const answers = Object.entries(endpoint.answers).map(([status, answer]) => [status, describeAnswer(answer)] as const);
+  return {
+    operationId: endpoint.id,
+    summary: endpoint.summary,
+    security: securityOf(endpoint.auth),
+    parameters: [
+      ...parametersOf('path', endpoint.params),
+      ...parametersOf('query', endpoint.query),
+      ...(endpoint.requestHeaders ?? []).map((name) => ({
+        name,
+        in: 'header',
+        description: HEADERS[name],
+        schema: { type: 'string' },
+      })),
+    ],
+    ...(endpoint.mediaTypes.length > 0
+      ? { requestBody: { required: true, content: contentOf(endpoint.body, endpoint.mediaTypes) } }
+      : {}),
+    responses: Object.fromEntries([...answers, ...describeProblems(problemsOf(endpoint))]),
+  };
+}
+
+function describeAnswer({ description, schema, mediaType, headers }: AnswerSpec): Json {
+  const described = (headers ?? []).map((name) => [name, { description: HEADERS[name], schema: { type: 'string' } }]);
+  return {
+    description,
+    ...(headers ? { headers: Object.fromEntries(described) } : {}),
+    ...(schema ? { content: contentOf(schema, [mediaType ?? 'application/json']) } : {}),
+  };
+}
+
+/** What an endpoint can refuse with follows from what it takes; the row adds the rest. */
+function problemsOf<S>({ auth, params, query, mediaTypes, problems }: Endpoint<S>): readonly ProblemCode[] {
+  const takesQuery = Object.keys(query.shape).length > 0;
+  return [
+    ...(auth.kind === 'none' ? [] : (['malformed', 'credentials_missing', 'credentials_invalid'] as const)),
+    ...(auth.kind === 'api_key' ? (['scope_insufficient'] as const) : []),
+    ...(Object.keys(params.shape).length > 0 ? (['not_found'] as const) : []),
+    ...(takesQuery || mediaTypes.length > 0 ? (['malformed'] as const) : []),
+    ...(mediaTypes.length > 0 ? (['body_too_large', 'media_type_unsupported', 'invalid'] as const) : []),
+    ...problems,
+    'internal',
+    'registry_unavailable',
+  ];
+}
+
+function describeProblems(codes: readonly ProblemCode[]): [string, Json][] {
+  const byStatus = Map.groupBy(new Set(codes), (code) => PROBLEMS[code].status);
+  return [...byStatus].map(([status, group]) => [
+    String(status),
+    {
+      description: group.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join('; '),
+      content: contentOf(problemAnswer, ['application/problem+json']),
+    },
+  ]);
+}
+
+function securityOf(auth: Auth): readonly Json[] {
+  switch (auth.kind) {
+    case 'none':
+      return [];
+    case 'jwt':
+      return [{ jwt: [] }];
+    case 'api_key':
+      return [{ api_key: [auth.scope] }];
+    default:
+      return auth satisfies never;
+  }
+}
+
+function parametersOf(place: 'path' | 'query', schema: z.ZodObject): Json[] {
+  const described = toJsonSchema(schema);
+  const required = new Set(Array.isArray(described['required']) ? described['required'] : []);
+  const properties = z.record(z.string(), z.unknown()).parse(described['properties'] ?? {});
+  return Object.entries(properties).map(([name, property]) => ({
+    name,
+    in: place,
+    required: place === 'path' || required.has(name),
+    schema: property,
+  }));
+}
+
+function contentOf(schema: z.ZodType, mediaTypes: readonly string[]): Json {
+  return Object.fromEntries(mediaTypes.map((mediaType) => [mediaType, { schema: referTo(schema) }]));
+}
+
+/** A reference where the schema is a component or a list of one, else the schema itself. */
+function referTo(schema: z.ZodType): Json {
+  const id = documented.get(schema)?.id;
+  if (id !== undefined) return { $ref: `${COMPONENTS}${id}` };
+  if (schema instanceof z.ZodArray && schema.element instanceof z.ZodType)
+    return { type: 'array', items: referTo(schema.element) };
+  return toJsonSchema(schema);
+}
+
+// Bodies are described as they are sent, so defaulted members are optional; what is answered has none.
+const CONVERSION = {
+  io: 'input',
+  metadata: documented,
+  override: ({ zodSchema, jsonSchema }: { zodSchema: unknown; jsonSchema: object }): void => {
+    Object.assign(jsonSchema, describedAs.get(zodSchema));
+  },
+} as const;
+
+function describeComponents(): Json {
+  const { schemas } = z.toJSONSchema(documented, { ...CONVERSION, uri: (id) => `${COMPONENTS}${id}` });
+  return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, withoutDialect(schema)]));
+}
+
+function toJsonSchema(schema: z.ZodType): Json {
+  return withoutDialect(z.toJSONSchema(schema, CONVERSION));
+}
+
+function withoutDialect({ $schema: _dialect, $id: _id, id: _name, ...schema }: Json): Json {
+  return schema;
+}

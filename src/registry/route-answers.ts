@@ -1,0 +1,51 @@
+// The answers about one route that dashboard and SDK endpoints share, and the log line that every write leaves.
+import { problem, type Problem } from '../domain/problem.ts';
+import { toWire, type Route } from '../domain/route.ts';
+import type { Full, Invalid } from './book.ts';
+import { describePrincipal, type Principal } from './credentials.ts';
+import { answerJson, invalidBody, type Outcome } from './endpoint.ts';
+import { routeEtag } from './preconditions.ts';
+import type { Services } from './services.ts';
+import type { Conflict } from './store/routes.ts';
+
+export const ROUTES_PATH = '/v1/billing/protected-routes';
+
+/** `location`: where the route can be read, for answers to a registration or a creation. */
+export function answerRoute(status: 200 | 201, route: Route, location = false): Outcome {
+  const etag = routeEtag(route);
+  return answerJson(status, toWire(route), [
+    ...(location ? ['Location', `${ROUTES_PATH}/${route.id}`] : []),
+    'ETag',
+    etag,
+  ]);
+}
+
+/** Why a route was not made. */
+export function refusalOf(refusal: Conflict | Invalid | Full): Problem {
+  switch (refusal.kind) {
+    case 'conflict': {
+      const { id, method, pattern } = refusal.existing;
+      const detail = `The route ${method} ${pattern} has the same method and, but for spelling, the same pattern; change that one.`;
+      return problem('duplicate', detail, { members: { existing_id: id } });
+    }
+    case 'invalid':
+      return invalidBody(refusal.errors);
+    case 'full':
+      return problem('invalid', `This registry holds its limit of ${refusal.limit} routes; delete some first.`);
+    default:
+      return refusal satisfies never;
+  }
+}
+
+/** Who changed what is charged, for whoever has to explain a price later. */
+export function logWrite(msg: string, route: Route, principal: Principal, { log }: Services): void {
+  log.info(msg, {
+    route_id: route.id,
+    route_pattern: route.pattern,
+    method: route.method,
+    amount: route.amount,
+    currency: route.currency,
+    status: route.status,
+    by: describePrincipal(principal),
+  });
+}

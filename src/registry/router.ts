@@ -1,0 +1,161 @@
+// Takes a request of the registry from its path to its answer, by the table of endpoints: find the endpoint, check the
+// credential, read the input, call the handler. Refuses before it reads: no body of a stranger is parsed. Whatever goes
+// wrong inside is a problem without details for the client and a log line with them.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { problem, problemBody, problemStatus, type Problem } from '../domain/problem.ts';
+import type { Log } from '../host/log.ts';
+import { respond } from '../host/respond.ts';
+import { corsHeaders, preflightHeaders } from './cors.ts';
+import type { Auth, Principal } from './credentials.ts';
+import { answerEmpty, fail, type Endpoint, type Outcome } from './endpoint.ts';
+import { readJsonBody, readQuery, splitUrl } from './request.ts';
+import { isStoreFailure, retryWhileBusy } from './store/sqlite.ts';
+
+export type RouterOptions = {
+  readonly authenticate: (auth: Auth, req: IncomingMessage) => Promise<Principal | Problem>;
+  readonly corsOrigins: () => readonly string[];
+  /** Bytes of a request body; one more is 413. */
+  readonly bodyLimit: number;
+  readonly log: Log;
+};
+
+const STORE_RETRY_SECONDS = '5';
+const SAFE_HEADERS = ['X-Content-Type-Options', 'nosniff'];
+
+export function createRouter<S>(
+  api: readonly Endpoint<S>[],
+  services: S,
+  { authenticate, corsOrigins, bodyLimit, log }: RouterOptions,
+): (req: IncomingMessage, res: ServerResponse) => void {
+  const find = indexPaths(api);
+
+  /** Undefined: the client went away, there is nobody to answer. */
+  const decide = async (req: IncomingMessage): Promise<Outcome | undefined> => {
+    const { path, query } = splitUrl(req.url ?? '');
+    const found = find(path);
+    if (!found) return fail(problem('not_found', 'There is nothing at this path.'));
+    if (req.method === 'OPTIONS')
+      return answerEmpty(204, ['Allow', found.allow, ...preflightHeaders(req, found.allow)]);
+    const endpoint = found.endpoints.get(req.method === 'HEAD' ? 'GET' : (req.method ?? ''));
+    if (!endpoint) {
+      return fail(
+        problem('method_not_allowed', `This path takes ${found.allow}.`, { headers: { Allow: found.allow } }),
+      );
+    }
+    const principal = await retryWhileBusy(() => authenticate(endpoint.auth, req));
+    if ('code' in principal) return fail(principal);
+    const asked = readQuery(query, new Set(Object.keys(endpoint.query.shape)));
+    if ('code' in asked) return fail(asked);
+    const body =
+      endpoint.mediaTypes.length > 0 ? await readJsonBody(req, bodyLimit, endpoint.mediaTypes) : { value: undefined };
+    if (body === undefined) return undefined;
+    if ('code' in body) return fail(body);
+    const call = { params: found.params, query: asked.values, body: body.value, headers: req.headers, principal };
+    return retryWhileBusy(() => endpoint.run(call, services));
+  };
+
+  const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    const head = req.method === 'HEAD';
+    const headers = [...SAFE_HEADERS, ...corsHeaders(req, corsOrigins())];
+    try {
+      const outcome = await decide(req);
+      if (outcome) send(res, outcome, headers, head);
+      else res.destroy();
+    } catch (error) {
+      send(res, fail(problemOf(error, req, log)), headers, head);
+    }
+  };
+
+  return (req, res) => {
+    serve(req, res).catch((error: unknown) => {
+      log.error('an answer of the registry could not be sent', { error });
+      res.destroy();
+    });
+  };
+}
+
+type Found<S> = {
+  readonly endpoints: ReadonlyMap<string, Endpoint<S>>;
+  readonly allow: string;
+  readonly params: Readonly<Record<string, string>>;
+};
+
+/** Paths of the table are few: plain ones are looked up, those with parameters are tried one by one. */
+function indexPaths<S>(api: readonly Endpoint<S>[]): (path: string) => Found<S> | undefined {
+  const paths = [...Map.groupBy(api, ({ path }) => path)].map(([path, endpoints]) => {
+    const byMethod = new Map<string, Endpoint<S>>(endpoints.map((endpoint) => [endpoint.method, endpoint]));
+    const methods = [...byMethod.keys(), ...(byMethod.has('GET') ? ['HEAD'] : []), 'OPTIONS'];
+    return { path, segments: path.split('/'), endpoints: byMethod, allow: methods.join(', ') };
+  });
+  const plain = new Map(paths.map((entry) => [entry.path, { ...entry, params: {} }]));
+  const templates = paths.filter(({ path }) => path.includes('{'));
+  return (path) => {
+    const known = plain.get(path);
+    if (known) return known;
+    const parts = path.split('/');
+    for (const template of templates) {
+      const params = readParams(template.segments, parts);
+      if (params) return { ...template, params };
+    }
+    return undefined;
+  };
+}
+
+function readParams(segments: readonly string[], parts: readonly string[]): Record<string, string> | undefined {
+  if (segments.length !== parts.length) return undefined;
+  const params: [string, string][] = [];
+  for (const [index, segment] of segments.entries()) {
+    const part = parts[index] ?? '';
+    if (segment.startsWith('{') && part !== '') params.push([segment.slice(1, -1), part]);
+    else if (segment !== part) return undefined;
+  }
+  return Object.fromEntries(params);
+}
+
+function send(res: ServerResponse, outcome: Outcome, headers: readonly string[], head: boolean): void {
+  switch (outcome.kind) {
+    case 'answer':
+      return respond(res, { ...outcome, headers: [...headers, ...withCaching(outcome.headers)] }, head);
+    case 'problem': {
+      const { problem } = outcome;
+      const own = Object.entries(problem.headers ?? {}).flat();
+      const described = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store'];
+      return respond(
+        res,
+        {
+          status: problemStatus(problem.code),
+          headers: [...headers, ...described, ...own],
+          body: problemBody(problem),
+        },
+        head,
+      );
+    }
+    case 'stream':
+      if (res.destroyed) return;
+      res.writeHead(200, [...headers, ...outcome.headers]);
+      if (head) res.end();
+      else {
+        res.flushHeaders();
+        outcome.open(res);
+      }
+      return;
+    default:
+      outcome satisfies never;
+  }
+}
+
+function withCaching(headers: readonly string[]): readonly string[] {
+  return headers.includes('Cache-Control') ? headers : ['Cache-Control', 'no-store', ...headers];
+}
+
+function problemOf(error: unknown, req: IncomingMessage, log: Log): Problem {
+  const fields = { method: req.method, path: splitUrl(req.url ?? '').path, error };
+  if (isStoreFailure(error)) {
+    log.error('the store of the registry failed', fields);
+    return problem('registry_unavailable', 'The store of this registry does not answer; try again later.', {
+      headers: { 'Retry-After': STORE_RETRY_SECONDS },
+    });
+  }
+  log.error('a request to the registry failed', { ...fields, stack: error instanceof Error ? error.stack : undefined });
+  return problem('internal', 'Something went wrong here; the log of this registry says more.');
+}

@@ -1,0 +1,77 @@
+// What SDKs and sidecars ask (interface section 4.2, and events, which CONTRACT section 2 adds): the whole set of routes,
+// its changes as they happen, registering a route at every boot of an application, and which route a request would meet.
+// The answer to the last comes from the proxy's own matcher.
+import type { z } from 'zod';
+import { matchRoute } from '../domain/explain.ts';
+import { problem } from '../domain/problem.ts';
+import { describePrincipal } from './credentials.ts';
+import { answerEmpty, answerJson, fail, JSON_TYPE, type Call, type Outcome } from './endpoint.ts';
+import { acceptsGzip } from './feed.ts';
+import { isUnmodified } from './preconditions.ts';
+import { answerRoute, logWrite, refusalOf } from './route-answers.ts';
+import type { matchQuery, RouteInput } from './schemas.ts';
+import type { Services } from './services.ts';
+
+const MAX_LOGGED_NAMES = 20;
+const MAX_LOGGED_LENGTH = 64;
+const STREAM_RETRY_SECONDS = '60';
+/** A Last-Event-ID that is not one of ours: no log reaches back to it, so the client is told to read everything again. */
+const UNREADABLE_ID = -1;
+
+export async function serveRoutes({ headers }: Call, { feed, book }: Services): Promise<Outcome> {
+  const body = await feed.current();
+  const zipped = acceptsGzip(headers['accept-encoding']) ? await body.zipped() : undefined;
+  const common = [
+    ...['Cache-Control', 'private, no-cache', 'Vary', 'Accept-Encoding', 'ETag', zipped ? body.zippedEtag : body.etag],
+    ...['Tollgate-Registry', book.registryId, 'Tollgate-Revision', String(body.revision)],
+  ];
+  if (isUnmodified(headers, body.etag, body.zippedEtag)) return answerEmpty(304, common);
+  const coding = zipped ? ['Content-Encoding', 'gzip'] : [];
+  return {
+    kind: 'answer',
+    status: 200,
+    headers: [...common, 'Content-Type', JSON_TYPE, ...coding],
+    body: zipped ?? body.plain,
+  };
+}
+
+export function registerRoute(call: Call<unknown, unknown, RouteInput>, services: Services): Outcome {
+  if (call.ignored.length > 0) {
+    const members = call.ignored.slice(0, MAX_LOGGED_NAMES).map((name) => name.slice(0, MAX_LOGGED_LENGTH));
+    services.log.warn('members of a registration were ignored', { members, by: describePrincipal(call.principal) });
+  }
+  const created = services.book.create(call.body);
+  if (created.kind === 'created') {
+    logWrite('route registered', created.route, call.principal, services);
+    return answerRoute(201, created.route, true);
+  }
+  // The very same pattern is a boot like any other: what the dashboard changed since stays.
+  const known = created.kind === 'conflict' && created.existing.pattern === call.body.route_pattern;
+  return known ? answerRoute(200, created.existing, true) : fail(refusalOf(created));
+}
+
+export function answerMatch({ query }: Call<unknown, z.output<typeof matchQuery>>, services: Services): Outcome {
+  const { path, method } = query;
+  return answerJson(200, matchRoute(services.snapshot(), { method, path, undeclared: services.undeclaredMethods() }));
+}
+
+export function streamEvents({ headers, principal }: Call, { streams, book }: Services): Outcome {
+  if (!streams.hasRoom()) {
+    return fail(
+      problem('too_many_requests', 'This registry serves as many event streams as it may; poll the routes instead.', {
+        headers: { 'Retry-After': STREAM_RETRY_SECONDS },
+      }),
+    );
+  }
+  const id = headers['last-event-id'];
+  const lastSeen =
+    id === undefined || id === '' ? undefined : /^\d{1,15}$/.test(String(id)) ? Number(id) : UNREADABLE_ID;
+  return {
+    kind: 'stream',
+    headers: [
+      ...['Content-Type', 'text/event-stream', 'Cache-Control', 'no-store', 'X-Accel-Buffering', 'no'],
+      ...['Tollgate-Registry', book.registryId, 'Tollgate-Revision', String(book.head().revision)],
+    ],
+    open: (res) => streams.open(res, principal, lastSeen),
+  };
+}

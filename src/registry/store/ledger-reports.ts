@@ -1,0 +1,130 @@
+// What people ask of the ledger's store: lists, sums and counts. Reads only, on a connection of their own in a thread of
+// their own, so that a dashboard that looks through a million charges delays no claim.
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { CHARGE_STATES, type ChargeState } from '../../domain/charge.ts';
+import type {
+  Bucket,
+  ChargeFilter,
+  ChargePage,
+  ListedCharge,
+  Sum,
+  Summary,
+  SummaryQuery,
+} from '../../domain/ledger.ts';
+import { readListed, SELECT_LISTED } from './ledger-rows.ts';
+import { integer, text } from './rows.ts';
+
+export type LedgerReports = {
+  readonly list: (filter: ChargeFilter) => ChargePage;
+  readonly get: (id: string) => ListedCharge | undefined;
+  readonly summary: (query: SummaryQuery) => Summary;
+  readonly countByState: () => Record<ChargeState, number>;
+};
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+export function createLedgerReports(db: DatabaseSync): LedgerReports {
+  const prepare = remember((sql) => db.prepare(sql));
+  return {
+    list: (filter) => {
+      const { where, values } = conditions(filter);
+      const rows = prepare(`${SELECT_LISTED} ${where} ORDER BY seq DESC LIMIT ?`).all(...values, filter.limit + 1);
+      const page = rows.slice(0, filter.limit);
+      const last = page.at(-1);
+      return {
+        charges: page.map(readListed),
+        nextBefore: rows.length > filter.limit && last ? integer(last, 'seq') : undefined,
+      };
+    },
+    get: (id) => {
+      const row = prepare(`${SELECT_LISTED} WHERE id = ?`).get(id);
+      return row && readListed(row);
+    },
+    summary: (query) => summarise(prepare, query),
+    countByState: () => {
+      const counts = new Map(
+        prepare('SELECT state, charges FROM charge_counts')
+          .all()
+          .map((row) => [text(row, 'state'), integer(row, 'charges')]),
+      );
+      const count = (state: ChargeState): [ChargeState, number] => [state, counts.get(state) ?? 0];
+      return Object.fromEntries(CHARGE_STATES.map(count)) as Record<ChargeState, number>;
+    },
+  };
+}
+
+type Prepare = (sql: string) => StatementSync;
+
+/** The texts are made from the fixed parts below: there are few of them. */
+function remember(prepare: Prepare): Prepare {
+  const known = new Map<string, StatementSync>();
+  return (sql) => {
+    let statement = known.get(sql);
+    if (statement === undefined) known.set(sql, (statement = prepare(sql)));
+    return statement;
+  };
+}
+
+function conditions(filter: ChargeFilter): { where: string; values: SQLInputValue[] } {
+  const asked: readonly [string, SQLInputValue | undefined][] = [
+    ['seq < ?', filter.before],
+    ['state = ?', filter.state],
+    ['route_id = ?', filter.routeId],
+    ['payer = ?', filter.payer?.toLowerCase()],
+    ['customer_id = ?', filter.customerId],
+    ['created_at >= ?', filter.fromMs],
+    ['created_at < ?', filter.toMs],
+  ];
+  const given = asked.flatMap(([condition, value]) => (value === undefined ? [] : [{ condition, value }]));
+  return {
+    where: given.length === 0 ? '' : `WHERE ${given.map(({ condition }) => condition).join(' AND ')}`,
+    values: given.map(({ value }) => value),
+  };
+}
+
+/** Sums are kept by the hour; integers of money are added here, because they may be larger than SQL can add. */
+function summarise(prepare: Prepare, { fromMs, toMs, bucket, routeId, currency, limit }: SummaryQuery): Summary {
+  const rows = prepare(
+    `SELECT hour, route_id, currency, network, asset, asset_decimals, charges, amount FROM charge_sums
+     WHERE hour >= ? AND hour < ? AND (?3 IS NULL OR route_id = ?3) AND (?4 IS NULL OR currency = ?4) ORDER BY hour`,
+  ).iterate(Math.floor(fromMs / HOUR_MS), Math.ceil(toMs / HOUR_MS), routeId ?? null, currency ?? null);
+  const sums = new Map<string, Sum>();
+  for (const row of rows) {
+    const sum: Sum = {
+      start: bucketStart(bucket, integer(row, 'hour') * HOUR_MS, fromMs),
+      routeId: text(row, 'route_id'),
+      currency: text(row, 'currency'),
+      network: text(row, 'network'),
+      asset: text(row, 'asset'),
+      assetDecimals: integer(row, 'asset_decimals'),
+      charges: integer(row, 'charges'),
+      amount: BigInt(text(row, 'amount')),
+    };
+    const key = JSON.stringify([sum.start, sum.routeId, sum.currency, sum.network, sum.asset, sum.assetDecimals]);
+    const known = sums.get(key);
+    if (known === undefined && sums.size >= limit) return { kind: 'too_long' };
+    sums.set(
+      key,
+      known === undefined ? sum : { ...known, charges: known.charges + sum.charges, amount: known.amount + sum.amount },
+    );
+  }
+  return { kind: 'sums', sums: [...sums.values()] };
+}
+
+export function bucketStart(bucket: Bucket, at: number, from: number): number {
+  switch (bucket) {
+    case 'hour':
+      return at - (at % HOUR_MS);
+    case 'day':
+      return at - (at % DAY_MS);
+    case 'month': {
+      const date = new Date(at);
+      return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
+    }
+    case 'total':
+      return from;
+    default:
+      return bucket satisfies never;
+  }
+}

@@ -1,0 +1,173 @@
+// Calls a thread of the ledger and waits for nothing in between: calls of one turn of the event loop, and those that come
+// while a commit runs, go out as the next batch and share its fsync. A call that is not answered in time, or whose thread
+// died, is refused with LedgerUnavailable; a thread that died is replaced. The queue is bounded.
+import type { Worker } from 'node:worker_threads';
+import { LedgerUnavailable } from '../../domain/ledger.ts';
+import type { Log } from '../../host/log.ts';
+import type { Arguments, Call, CallName, CallResult, FromWorker, ToWorker, Value } from './ledger-messages.ts';
+
+export type Thread = {
+  readonly call: <N extends CallName>(name: N, ...args: Arguments<N>) => Promise<Value<N>>;
+  /** Finishes what was called, refuses what comes later, closes the file. */
+  readonly close: () => Promise<void>;
+};
+
+export type ThreadOptions = {
+  /** Starts the thread; told whether it is the first. */
+  readonly spawn: (first: boolean) => Worker;
+  /** Milliseconds since the epoch: the ledger's clock. */
+  readonly now: () => number;
+  /** Calls that wait at most. */
+  readonly maxQueued: number;
+  readonly timeoutMs: number;
+  readonly log: Log;
+};
+
+type Waiting = {
+  readonly call: Call;
+  readonly deadline: number;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: Error) => void;
+};
+
+const MAX_BATCH = 512;
+/** A thread that dies within this time after its start is not replaced for as long. */
+const RESTART_MS = 1000;
+
+export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOptions): Thread {
+  let worker: Worker | undefined;
+  let started = 0;
+  let spawnedAt = -Infinity;
+  let restartAt = -Infinity;
+  let queue: Waiting[] = [];
+  /** The batch that the thread works on; calls of it that were refused meanwhile are undefined. */
+  let running: (Waiting | undefined)[] | undefined;
+  let scheduled = false;
+  let timer: NodeJS.Timeout | undefined;
+  let closing: (() => void) | undefined;
+  let closed: Promise<void> | undefined;
+
+  const start = (): Worker => {
+    const next = spawn(started === 0);
+    started += 1;
+    spawnedAt = performance.now();
+    next.on('message', (message: FromWorker) => {
+      if (worker !== next) return;
+      if (message.kind === 'closed') void next.terminate();
+      else finish(message.results);
+    });
+    next.on('error', (error) => log.error('a thread of the ledger failed', { error }));
+    next.on('messageerror', () => void next.terminate());
+    next.on('exit', () => {
+      if (worker === next) lost();
+    });
+    next.unref();
+    return next;
+  };
+
+  const lost = (): void => {
+    worker = undefined;
+    if (performance.now() - spawnedAt < RESTART_MS) restartAt = performance.now() + RESTART_MS;
+    const dropped = running ?? [];
+    running = undefined;
+    for (const waiting of dropped) waiting?.reject(new LedgerUnavailable('The thread of the ledger died.'));
+    if (closing !== undefined && queue.length === 0) closing();
+    else pump();
+  };
+
+  const pump = (): void => {
+    scheduled = false;
+    if (running !== undefined) return;
+    if (queue.length === 0) return idle();
+    if (worker === undefined && performance.now() < restartAt) {
+      refuseAll(queue.splice(0), 'The thread of the ledger keeps dying.');
+      return idle();
+    }
+    const batch = queue.splice(0, MAX_BATCH);
+    running = batch;
+    try {
+      worker ??= start();
+      worker.ref();
+      post(worker, { kind: 'batch', now: now(), calls: batch.map(({ call }) => call) });
+    } catch (error) {
+      running = undefined;
+      log.error('the ledger could not be called', { error });
+      refuseAll(batch, 'The thread of the ledger could not be called.');
+      pump();
+    }
+  };
+
+  const idle = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    worker?.unref();
+    if (closing === undefined) return;
+    if (worker === undefined) closing();
+    else {
+      worker.ref();
+      post(worker, { kind: 'close' });
+    }
+  };
+
+  const finish = (results: readonly CallResult[]): void => {
+    const done = running ?? [];
+    running = undefined;
+    for (const [index, waiting] of done.entries()) {
+      const result = results[index];
+      if (result?.ok) waiting?.resolve(result.value);
+      else waiting?.reject(failure(result, log));
+    }
+    pump();
+  };
+
+  /** Refuses what waited too long; what was not sent yet is never carried out. */
+  const expire = (): void => {
+    const at = performance.now();
+    const late = (waiting: Waiting | undefined): waiting is Waiting => waiting !== undefined && waiting.deadline <= at;
+    const expired = [...(running ?? []), ...queue].filter(late);
+    running = running?.map((waiting) => (late(waiting) ? undefined : waiting));
+    queue = queue.filter((waiting) => !late(waiting));
+    refuseAll(expired, `The ledger did not answer within ${timeoutMs} milliseconds.`);
+    const next = [...(running ?? []), ...queue].find((waiting) => waiting !== undefined);
+    timer = next && setTimeout(expire, Math.max(1, next.deadline - at));
+  };
+
+  return {
+    call: (name, ...args) =>
+      new Promise((resolve, reject) => {
+        if (closed !== undefined) return reject(new LedgerUnavailable('The ledger is closed.'));
+        if (queue.length >= maxQueued) return reject(new LedgerUnavailable('Too many calls wait for the ledger.'));
+        const deadline = performance.now() + timeoutMs;
+        queue.push({
+          call: { name, args },
+          deadline,
+          resolve: (value) => resolve(value as Value<typeof name>),
+          reject,
+        });
+        timer ??= setTimeout(expire, timeoutMs);
+        if (scheduled) return;
+        scheduled = true;
+        // After everything that this turn of the event loop brings: requests that arrive together share a commit.
+        setImmediate(pump);
+      }),
+    close: () =>
+      (closed ??= new Promise<void>((resolve) => {
+        closing = resolve;
+        pump();
+      })),
+  };
+}
+
+function post(worker: Worker, message: ToWorker): void {
+  worker.postMessage(message, []);
+}
+
+function refuseAll(all: readonly Waiting[], message: string): void {
+  for (const { reject } of all) reject(new LedgerUnavailable(message));
+}
+
+function failure(result: CallResult | undefined, log: Log): Error {
+  const message = result === undefined || result.ok ? 'The ledger gave no answer.' : result.message;
+  log.error('the ledger refused a call', { error: message });
+  return new LedgerUnavailable(message);
+}

@@ -1,0 +1,145 @@
+// A thread of the ledger: runs batches of calls on its SQLite file and answers after the commit, never before. All writes
+// of a batch share one transaction, and so one fsync. Where the file fails, is gone or was replaced, every call of the
+// batch is refused and the file is opened anew for the next: a ledger that forgot must not say that it does not know.
+import { statSync, type BigIntStats } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
+import { parentPort, workerData } from 'node:worker_threads';
+import type { Batch, Call, CallResult, Calls, FromWorker, ToWorker, WorkerOptions } from './ledger-messages.ts';
+import { createLedgerReports } from './ledger-reports.ts';
+import { createLedgerWrites } from './ledger-writes.ts';
+import { isBusy, isStoreFailure, openDatabase } from './sqlite.ts';
+
+type Opened = {
+  readonly db: DatabaseSync;
+  readonly calls: Calls;
+  readonly prune: (now: number) => void;
+  readonly files: Files;
+};
+type Files = { readonly main: bigint; readonly wal: bigint };
+
+const PRUNE_EVERY_MS = 60_000;
+const CONSTRAINT = 19;
+
+function run(options: WorkerOptions, send: (message: FromWorker) => void): (message: ToWorker) => void {
+  let opened: Opened | undefined;
+  let mayCreate = options.create;
+  let prunedAt = -Infinity;
+
+  const open = (): Opened => {
+    if (!mayCreate && (statOf(options.file)?.size ?? 0n) === 0n) {
+      throw new StoreGone(`The ledger's file ${options.file} is gone; put it back, or restart to begin a new one.`);
+    }
+    const db = openDatabase(options.file, options.busyMs);
+    if (options.role === 'read') db.exec('PRAGMA query_only = ON');
+    else db.exec("BEGIN IMMEDIATE; UPDATE charge_counts SET charges = charges WHERE state = 'claimed'; COMMIT");
+    mayCreate = false;
+    const { prune, ...writes } = createLedgerWrites(db);
+    return { db, calls: { ...writes, ...createLedgerReports(db) }, prune, files: filesOf(options.file) };
+  };
+
+  const close = (): void => {
+    const closing = opened;
+    opened = undefined;
+    if (closing?.db.isOpen) closing.db.close();
+  };
+
+  const transact = ({ db, calls, prune, files }: Opened, batch: Batch): CallResult[] => {
+    const reads = options.role === 'read';
+    db.exec(reads ? 'BEGIN' : 'BEGIN IMMEDIATE');
+    try {
+      const results = batch.calls.map((call): CallResult => ({ ok: true, value: perform(calls, call) }));
+      if (!reads && batch.now - prunedAt >= PRUNE_EVERY_MS) {
+        prune(batch.now);
+        prunedAt = batch.now;
+      }
+      if (options.commitDelayMs > 0) pause(options.commitDelayMs);
+      db.exec('COMMIT');
+      const now = filesOf(options.file);
+      // What was committed to a file that no path leads to is lost with this process.
+      if (now.main !== files.main || (!reads && now.wal !== files.wal)) {
+        throw new StoreGone(`The ledger's file ${options.file} was taken away or replaced while it was open.`);
+      }
+      return results;
+    } finally {
+      if (db.isOpen && db.isTransaction) db.exec('ROLLBACK');
+    }
+  };
+
+  const serve = (batch: Batch): CallResult[] => {
+    try {
+      opened ??= open();
+      return transact(opened, batch);
+    } catch (error) {
+      if (isDefect(error) && opened !== undefined) {
+        // One call cannot be carried out. The others must not suffer: each gets a transaction of its own.
+        return batch.calls.length === 1
+          ? [refused(error, false)]
+          : batch.calls.flatMap((call) => serve({ ...batch, calls: [call] }));
+      }
+      if (!isBusy(error)) quietly(close);
+      return batch.calls.map(() => refused(error, true));
+    }
+  };
+
+  return (message) => {
+    switch (message.kind) {
+      case 'batch':
+        send({ kind: 'results', results: serve(message) });
+        return;
+      case 'close':
+        quietly(close);
+        send({ kind: 'closed' });
+        return;
+      default:
+        message satisfies never;
+    }
+  };
+}
+
+class StoreGone extends Error {}
+
+function perform(calls: Calls, { name, args }: Call): unknown {
+  return (calls[name] as (...args: readonly unknown[]) => unknown)(...args);
+}
+
+/** Not the store's fault: a call that breaks a constraint, a row that says no charge, a mistake of ours. */
+function isDefect(error: unknown): boolean {
+  if (error instanceof StoreGone) return false;
+  return !isStoreFailure(error) || primaryCode(error) === CONSTRAINT;
+}
+
+function primaryCode(error: unknown): number {
+  return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0;
+}
+
+function refused(error: unknown, unavailable: boolean): CallResult {
+  return { ok: false, unavailable, message: error instanceof Error ? error.message : String(error) };
+}
+
+function filesOf(file: string): Files {
+  return { main: statOf(file)?.ino ?? 0n, wal: statOf(`${file}-wal`)?.ino ?? 0n };
+}
+
+function statOf(file: string): BigIntStats | undefined {
+  return statSync(file, { bigint: true, throwIfNoEntry: false });
+}
+
+/** The file may be broken in a way that closing it fails too; it is forgotten then. */
+function quietly(action: () => void): void {
+  try {
+    action();
+  } catch {
+    // What failed was told with the call that met it.
+  }
+}
+
+function pause(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+const port = parentPort;
+if (port === null) throw new Error('ledger-worker runs as a thread of the ledger alone');
+port.on(
+  'message',
+  run(workerData as WorkerOptions, (message) => port.postMessage(message)),
+);

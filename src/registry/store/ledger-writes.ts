@@ -1,0 +1,149 @@
+// The ledger's calls on its SQLite file. What they decide is decided by domain/standing and domain/transition; here it is
+// read and written. The caller holds a transaction with the write lock around all of it, so that nothing that was read
+// changes before it is decided, and commits before anybody is told.
+import type { DatabaseSync } from 'node:sqlite';
+import { canonicalTransaction, type Charge, type Claim, type PaymentKey } from '../../domain/charge.ts';
+import type { Advanced, TakeOver } from '../../domain/ledger.ts';
+import { decideClaim, REDEEM_MS, type Claimed, type ClaimOptions } from '../../domain/standing.ts';
+import { transition, type Actor, type ChargeEvent } from '../../domain/transition.ts';
+import { allValues, changingValues, INSERT, readCharge, REWRITE, SELECT, UPDATE } from './ledger-rows.ts';
+import { integer, text } from './rows.ts';
+
+/** Synchronous; `now` is the ledger's clock at the call. */
+export type LedgerWrites = {
+  readonly find: (payment: PaymentKey) => Charge | undefined;
+  readonly findByChargeId: (id: string) => Charge | undefined;
+  readonly claim: (claim: Claim, options: ClaimOptions, now: number) => Claimed;
+  readonly advance: (id: string, event: ChargeEvent, actor: Actor, now: number) => Advanced;
+  readonly unfinished: (options: TakeOver, now: number) => Charge[];
+  /** Writes without changing anything: throws where a write would. */
+  readonly check: () => void;
+  /** Takes away what nobody can ask for any more, a bounded part of it at a time. */
+  readonly prune: (now: number) => void;
+};
+
+/** A released charge is kept as long as the credential behind it may come again: longer than any quote lives. */
+const RELEASED_KEPT_MS = 48 * 3_600_000;
+const PRUNED_AT_ONCE = 500;
+const HOUR_MS = 3_600_000;
+const DUE = 'max(lease_until, coalesce(next_try_at, 0))';
+
+export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
+  const sql = {
+    byPayment: db.prepare(`${SELECT} WHERE network = ? AND asset = ? AND payer = ? AND nonce = ?`),
+    byId: db.prepare(`${SELECT} WHERE id = ?`),
+    idTaken: db.prepare('SELECT 1 AS taken FROM charges WHERE id = ?'),
+    // Counted no further than the limit that is asked about.
+    unsettled: db.prepare(
+      `SELECT count(*) AS unsettled FROM (SELECT 1 FROM charges INDEXED BY charges_unsettled
+       WHERE state IN ('claimed', 'settling') AND payer = ? AND (state = 'settling' OR lease_until > ?) LIMIT ?)`,
+    ),
+    due: db.prepare(
+      `SELECT id FROM charges INDEXED BY charges_due
+       WHERE state IN ('claimed', 'settling') AND ${DUE} <= ? ORDER BY ${DUE} LIMIT ?`,
+    ),
+    proofUsed: db.prepare(
+      `SELECT 1 AS used FROM charges INDEXED BY charges_proof
+       WHERE settled_transaction IS NOT NULL AND network = ? AND settled_transaction = ?
+         AND coalesce(settled_log_index, -1) = ?`,
+    ),
+    insert: db.prepare(INSERT),
+    rewrite: db.prepare(REWRITE),
+    update: db.prepare(UPDATE),
+    keepAnswer: db.prepare(
+      'INSERT OR REPLACE INTO charge_answers (seq, status, headers, body) SELECT seq, ?, ?, ? FROM charges WHERE id = ?',
+    ),
+    dropAnswer: db.prepare('DELETE FROM charge_answers WHERE seq = (SELECT seq FROM charges WHERE id = ?)'),
+    sum: db.prepare(
+      `SELECT charges, amount FROM charge_sums
+       WHERE hour = ? AND route_id = ? AND currency = ? AND network = ? AND asset = ? AND asset_decimals = ?`,
+    ),
+    putSum: db.prepare('INSERT OR REPLACE INTO charge_sums VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
+    touch: db.prepare("UPDATE charge_counts SET charges = charges WHERE state = 'claimed'"),
+    pruneAnswers: db.prepare(
+      `DELETE FROM charge_answers WHERE seq IN (
+         SELECT charge_answers.seq FROM charge_answers JOIN charges ON charges.seq = charge_answers.seq
+         WHERE charges.state NOT IN ('settling', 'settled')
+           OR charges.state = 'settled' AND lease_until <= :now AND coalesce(undelivered_at, lease_until) + :window <= :now
+         LIMIT :limit)`,
+    ),
+    pruneReleased: db.prepare(
+      `DELETE FROM charges WHERE seq IN (
+         SELECT seq FROM charges INDEXED BY charges_released WHERE state = 'released' AND updated_at < ? LIMIT ?)`,
+    ),
+  };
+
+  const find = ({ network, asset, payer, nonce }: PaymentKey): Charge | undefined => {
+    const row = sql.byPayment.get(network, asset, payer, nonce);
+    return row && readCharge(row);
+  };
+  const findByChargeId = (id: string): Charge | undefined => {
+    const row = sql.byId.get(id);
+    return row && readCharge(row);
+  };
+
+  const write = (before: Charge, after: Charge): void => {
+    sql.update.run(...changingValues(after), after.id);
+    if (after.answer !== before.answer) {
+      if (after.answer === null) sql.dropAnswer.run(after.id);
+      else {
+        const { status, headers, body } = after.answer;
+        sql.keepAnswer.run(status, JSON.stringify(headers), body, after.id);
+      }
+    }
+    if (before.state === 'settling' && after.state === 'settled') addToSums(after);
+  };
+
+  const addToSums = ({ route, price, payment, terms, settledAt }: Charge): void => {
+    const hour = Math.floor((settledAt ?? 0) / HOUR_MS);
+    const key = [hour, route.id, price.currency, payment.network, payment.asset, terms.assetDecimals];
+    const row = sql.sum.get(...key);
+    const charges = row === undefined ? 0 : integer(row, 'charges');
+    const amount = row === undefined ? 0n : BigInt(text(row, 'amount'));
+    sql.putSum.run(...key, charges + 1, (amount + terms.amount).toString());
+  };
+
+  const isProofUsed = (charge: Charge, event: ChargeEvent): boolean => {
+    if (event.kind !== 'settled') return false;
+    const { transaction, logIndex } = event.proof;
+    return sql.proofUsed.get(charge.payment.network, canonicalTransaction(transaction), logIndex ?? -1) !== undefined;
+  };
+
+  return {
+    find,
+    findByChargeId,
+    claim: (claim, options, now) => {
+      const existing = find(claim.payment);
+      const { unsettled } = sql.unsettled.get(claim.payment.payer, now, options.maxUnsettledPerPayer) ?? {};
+      const idTaken = existing === undefined && sql.idTaken.get(claim.id) !== undefined;
+      const claimed = decideClaim({ existing, idTaken, unsettled: Number(unsettled) }, claim, options, now);
+      if (claimed.kind !== 'claimed' || claimed.charge === existing) return claimed;
+      if (existing === undefined) sql.insert.run(...allValues(claimed.charge));
+      else sql.rewrite.run(...allValues(claimed.charge), existing.id);
+      return claimed;
+    },
+    advance: (id, event, actor, now) => {
+      const charge = findByChargeId(id);
+      if (charge === undefined) return { kind: 'conflict', because: 'unknown_charge', charge };
+      const moved = transition(charge, event, actor, now);
+      if (!moved.ok) return { kind: 'conflict', because: moved.because, charge };
+      if (moved.charge === charge) return { kind: 'ok', charge };
+      if (isProofUsed(charge, event)) return { kind: 'conflict', because: 'proof_used', charge };
+      write(charge, moved.charge);
+      return { kind: 'ok', charge: moved.charge };
+    },
+    unfinished: ({ owner, leaseMs, limit }, now) =>
+      sql.due.all(now, limit).flatMap((row) => {
+        const charge = findByChargeId(text(row, 'id'));
+        const moved = charge && transition(charge, { kind: 'taken_over', leaseMs }, { owner }, now);
+        if (!charge || !moved?.ok) return [];
+        write(charge, moved.charge);
+        return [moved.charge];
+      }),
+    check: () => void sql.touch.run(),
+    prune: (now) => {
+      sql.pruneAnswers.run({ now, window: REDEEM_MS, limit: PRUNED_AT_ONCE });
+      sql.pruneReleased.run(now - RELEASED_KEPT_MS, PRUNED_AT_ONCE);
+    },
+  };
+}

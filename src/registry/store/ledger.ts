@@ -1,0 +1,92 @@
+// The ledger on SQLite: the port of domain/ledger over threads that own the file, so that a slow disk stalls nothing but
+// payments. The writing thread commits in groups; the reading one serves dashboards and starts when it is first asked.
+// The same serves a registry, in its store beside the routes, and a sidecar with a store of its own.
+import { Worker } from 'node:worker_threads';
+import { findClaimFault, type KeptAnswer } from '../../domain/charge.ts';
+import type { Ledger, Reports } from '../../domain/ledger.ts';
+import type { ChargeEvent } from '../../domain/transition.ts';
+import type { Log } from '../../host/log.ts';
+import type { WorkerOptions } from './ledger-messages.ts';
+import { createThread, type Thread } from './ledger-thread.ts';
+
+export type SqliteLedger = Ledger &
+  Reports & {
+    /** Resolves where a write would be taken right now; rejects with LedgerUnavailable. For the start and for readiness. */
+    readonly check: () => Promise<void>;
+    /** Finishes what was called, then closes the file; later calls are refused. */
+    readonly close: () => Promise<void>;
+  };
+
+export type SqliteLedgerOptions = {
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly log: Log;
+  /** How long a call may take. */
+  readonly timeoutMs?: number;
+  /** How long a commit waits for another process that writes. */
+  readonly busyMs?: number;
+  readonly answerLimitBytes?: number;
+  readonly maxQueued?: number;
+  /** For tests: how long every commit takes longer, as on a slow disk. */
+  readonly commitDelayMs?: number;
+  /** For tests: starts a thread. */
+  readonly spawn?: (script: URL, options: WorkerOptions) => Worker;
+};
+
+const TIMEOUT_MS = 5_000;
+const BUSY_MS = 2_000;
+const ANSWER_BYTES = 16 * 1024 * 1024;
+const MAX_QUEUED = 20_000;
+
+/** Opens `file` with the first call; makes it where there is none. */
+export function openLedger(file: string, options: SqliteLedgerOptions): SqliteLedger {
+  const { now, log, timeoutMs = TIMEOUT_MS, busyMs = BUSY_MS, maxQueued = MAX_QUEUED } = options;
+  const spawn = options.spawn ?? spawnWorker;
+  const commitDelayMs = options.commitDelayMs ?? 0;
+  const script = new URL(`./ledger-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+  const thread = (role: WorkerOptions['role']): Thread =>
+    createThread({
+      spawn: (first) => spawn(script, { role, file, create: first, busyMs, commitDelayMs }),
+      now,
+      maxQueued,
+      timeoutMs,
+      log,
+    });
+  const writer = thread('write');
+  let reader: Thread | undefined;
+  const reading = (): Thread => (reader ??= thread('read'));
+
+  return {
+    answerLimitBytes: options.answerLimitBytes ?? ANSWER_BYTES,
+    find: (payment) => writer.call('find', payment),
+    findByChargeId: (id) => writer.call('findByChargeId', id),
+    claim: async (claim, claimOptions) => {
+      const fault = findClaimFault(claim);
+      if (fault !== undefined) throw new TypeError(`a claim that cannot be written: ${fault}`);
+      return writer.call('claim', claim, claimOptions, now());
+    },
+    advance: (id, event, actor) => writer.call('advance', id, ownEvent(event), actor, now()),
+    unfinished: (takeOver) => writer.call('unfinished', takeOver, now()),
+    check: () => writer.call('check'),
+    list: (filter) => reading().call('list', filter),
+    get: (id) => reading().call('get', id),
+    summary: (query) => reading().call('summary', query),
+    countByState: () => reading().call('countByState'),
+    close: async () => {
+      await Promise.all([writer.close(), reader?.close()]);
+    },
+  };
+}
+
+/** Secrets of the environment are none of a thread's business, and flags of this process may not be meant for it. */
+function spawnWorker(script: URL, options: WorkerOptions): Worker {
+  return new Worker(script, { workerData: options, env: {}, execArgv: [], name: `ledger ${options.role}` });
+}
+
+/** A clone of a view takes all of the memory behind it along; a kept answer takes its own bytes alone. */
+function ownEvent(event: ChargeEvent): ChargeEvent {
+  if (event.kind !== 'answer_kept') return event;
+  const { status, headers, body } = event.answer;
+  const answer: KeptAnswer = { status, headers, body: new Uint8Array(body) };
+  return { kind: 'answer_kept', answer };
+}

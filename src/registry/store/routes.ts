@@ -1,0 +1,194 @@
+// Routes on disk. Every write raises the revision, draws a new stamp and appends to the change log in the transaction
+// that makes it: a revision without its change, or a change that was not made, cannot be read. Keeps no copy in memory.
+import type { DatabaseSync } from 'node:sqlite';
+import type { Random } from '../../host/clock.ts';
+import { toWire, type Route } from '../../domain/route.ts';
+import { inTransaction } from './sqlite.ts';
+import { integer, nullableText, text, type Row } from './rows.ts';
+
+export type ChangeKind = 'created' | 'updated' | 'deleted';
+
+/** The state of the whole set. `stamp` is new with every write, also where a restored backup repeats a revision. */
+export type Head = { readonly revision: number; readonly stamp: string };
+
+/** A change as the feed sends it; `data` is JSON: the route, or `{"id"}` of one that was deleted. */
+export type StoredChange = { readonly revision: number; readonly kind: ChangeKind; readonly data: string };
+
+export type Written = { readonly kind: 'written'; readonly head: Head; readonly route: Route } | Conflict;
+/** Another route has this method and pattern key. */
+export type Conflict = { readonly kind: 'conflict'; readonly existing: Route };
+
+export type RouteFilter = {
+  readonly limit: number;
+  /** The sequence number that `nextBefore` gave. */
+  readonly before: number | undefined;
+  readonly status: string | undefined;
+  readonly method: string | undefined;
+  readonly source: string | undefined;
+  /** Part of the pattern or the name; ASCII letters match in either case. */
+  readonly q: string | undefined;
+};
+
+export type RouteStore = {
+  readonly head: () => Head;
+  /** Oldest first. */
+  readonly all: () => { readonly head: Head; readonly routes: Route[] };
+  /** Newest first. `nextBefore` is undefined on the last page. */
+  readonly list: (filter: RouteFilter) => { readonly routes: Route[]; readonly nextBefore: number | undefined };
+  readonly findByKey: (key: string, method: string) => Route | undefined;
+  readonly insert: (route: Route, key: string) => Written;
+  /** Writes `route` over the stored one with its id; undefined where there is none. */
+  readonly update: (route: Route, key: string) => Written | undefined;
+  /** The new head, or undefined where there is no such route. */
+  readonly remove: (id: string) => Head | undefined;
+  /** Up to `limit` changes after `revision`, or undefined where the log does not reach back that far, or ahead. */
+  readonly changesAfter: (revision: number, limit: number) => readonly StoredChange[] | undefined;
+  /** Several writes in one transaction: all of them or none. */
+  readonly batch: <T>(run: () => T) => T;
+};
+
+/** How many changes are kept for feeds that resume. */
+export const CHANGES_KEPT = 10_000;
+
+const COLUMNS =
+  'id, route_pattern, method, amount, currency, name, description, status, allow_anonymous, source, receiver_config_id, created_at, updated_at';
+
+export function createRouteStore(db: DatabaseSync, random: Random, changesKept = CHANGES_KEPT): RouteStore {
+  const sql = {
+    head: db.prepare('SELECT revision, stamp FROM meta'),
+    bump: db.prepare('UPDATE meta SET revision = revision + 1, stamp = ? RETURNING revision, stamp'),
+    all: db.prepare(`SELECT ${COLUMNS} FROM routes ORDER BY seq`),
+    list: db.prepare(
+      `SELECT seq, ${COLUMNS} FROM routes
+       WHERE (:before IS NULL OR seq < :before) AND (:status IS NULL OR status = :status)
+         AND (:method IS NULL OR method = :method) AND (:source IS NULL OR source = :source)
+         AND (:like IS NULL OR route_pattern LIKE :like ESCAPE '\\' OR name LIKE :like ESCAPE '\\')
+       ORDER BY seq DESC LIMIT :limit`,
+    ),
+    byKey: db.prepare(`SELECT ${COLUMNS} FROM routes WHERE pattern_key = ? AND method = ?`),
+    insert: db.prepare(
+      `INSERT INTO routes (pattern_key, ${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    update: db.prepare(
+      `UPDATE routes SET pattern_key = ?, route_pattern = ?, method = ?, amount = ?, currency = ?, name = ?, description = ?,
+         status = ?, allow_anonymous = ?, source = ?, receiver_config_id = ?, created_at = ?, updated_at = ? WHERE id = ?`,
+    ),
+    remove: db.prepare('DELETE FROM routes WHERE id = ?'),
+    append: db.prepare('INSERT INTO changes (revision, kind, data) VALUES (?, ?, ?)'),
+    trim: db.prepare('DELETE FROM changes WHERE revision <= ?'),
+    oldest: db.prepare('SELECT min(revision) AS revision FROM changes'),
+    after: db.prepare('SELECT revision, kind, data FROM changes WHERE revision > ? ORDER BY revision LIMIT ?'),
+  };
+
+  const head = (): Head => readHead(sql.head.get());
+  const byKey = (key: string, method: string): Route | undefined => {
+    const row = sql.byKey.get(key, method);
+    return row && readRoute(row);
+  };
+  const record = (kind: ChangeKind, data: unknown): Head => {
+    const next = readHead(sql.bump.get(random(8).toString('base64url')));
+    sql.append.run(next.revision, kind, JSON.stringify(data));
+    sql.trim.run(next.revision - changesKept);
+    return next;
+  };
+
+  return {
+    head,
+    all: () => {
+      // One read transaction, so that the head belongs to the rows.
+      db.exec('BEGIN');
+      try {
+        return { head: head(), routes: sql.all.all().map(readRoute) };
+      } finally {
+        db.exec('COMMIT');
+      }
+    },
+    list: ({ limit, before, status, method, source, q }) => {
+      const rows = sql.list.all({
+        before: before ?? null,
+        status: status ?? null,
+        method: method ?? null,
+        source: source ?? null,
+        like: q === undefined ? null : `%${q.replace(/[\\%_]/g, '\\$&')}%`,
+        limit: limit + 1,
+      });
+      const page = rows.slice(0, limit);
+      const last = page.at(-1);
+      return {
+        routes: page.map(readRoute),
+        nextBefore: rows.length > limit && last ? integer(last, 'seq') : undefined,
+      };
+    },
+    findByKey: byKey,
+    insert: (route, key) =>
+      inTransaction(db, () => {
+        const existing = byKey(key, route.method);
+        if (existing) return { kind: 'conflict', existing };
+        sql.insert.run(key, route.id, ...values(route));
+        return { kind: 'written', head: record('created', toWire(route)), route };
+      }),
+    update: (route, key) =>
+      inTransaction(db, () => {
+        const existing = byKey(key, route.method);
+        if (existing && existing.id !== route.id) return { kind: 'conflict', existing };
+        if (sql.update.run(key, ...values(route), route.id).changes === 0) return undefined;
+        return { kind: 'written', head: record('updated', toWire(route)), route };
+      }),
+    remove: (id) => inTransaction(db, () => (sql.remove.run(id).changes === 0 ? undefined : record('deleted', { id }))),
+    changesAfter: (revision, limit) => {
+      const { revision: newest } = head();
+      if (revision === newest) return [];
+      const oldest = sql.oldest.get()?.['revision'];
+      if (revision > newest || typeof oldest !== 'number' || revision < oldest - 1) return undefined;
+      return sql.after.all(revision, limit).map(readChange);
+    },
+    batch: (run) => inTransaction(db, run),
+  };
+}
+
+function values(route: Route): (string | number | null)[] {
+  return [
+    route.pattern,
+    route.method,
+    route.amount,
+    route.currency,
+    route.name,
+    route.description,
+    route.status,
+    route.allowAnonymous ? 1 : 0,
+    route.source,
+    route.receiverConfigId,
+    route.createdAt,
+    route.updatedAt,
+  ];
+}
+
+function readRoute(row: Row): Route {
+  return {
+    id: text(row, 'id'),
+    pattern: text(row, 'route_pattern'),
+    method: text(row, 'method'),
+    amount: text(row, 'amount'),
+    currency: text(row, 'currency'),
+    name: nullableText(row, 'name'),
+    description: nullableText(row, 'description'),
+    status: text(row, 'status') === 'paused' ? 'paused' : 'active',
+    allowAnonymous: integer(row, 'allow_anonymous') === 1,
+    source: nullableText(row, 'source'),
+    receiverConfigId: nullableText(row, 'receiver_config_id'),
+    createdAt: text(row, 'created_at'),
+    updatedAt: text(row, 'updated_at'),
+  };
+}
+
+function readHead(row: Row | undefined): Head {
+  if (!row) throw new Error('the store has lost its meta row');
+  return { revision: integer(row, 'revision'), stamp: text(row, 'stamp') };
+}
+
+function readChange(row: Row): StoredChange {
+  const kind = text(row, 'kind');
+  if (kind !== 'created' && kind !== 'updated' && kind !== 'deleted')
+    throw new Error(`the store holds a change of kind ${kind}`);
+  return { revision: integer(row, 'revision'), kind, data: text(row, 'data') };
+}

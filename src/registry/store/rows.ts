@@ -1,0 +1,31 @@
+// Reads columns of a row with their types checked: a store that holds something else than the schema says throws here
+// instead of handing a wrong value on.
+import type { SQLOutputValue } from 'node:sqlite';
+
+export type Row = Readonly<Record<string, SQLOutputValue>>;
+
+export function text(row: Row, column: string): string {
+  const value = row[column];
+  if (typeof value !== 'string') throw new TypeError(`the column ${column} of the store is not text`);
+  return value;
+}
+
+export function nullableText(row: Row, column: string): string | null {
+  return row[column] === null ? null : text(row, column);
+}
+
+export function integer(row: Row, column: string): number {
+  const value = row[column];
+  if (typeof value !== 'number') throw new TypeError(`the column ${column} of the store is not an integer`);
+  return value;
+}
+
+export function bytes(row: Row, column: string): Buffer {
+  const value = row[column];
+  if (!(value instanceof Uint8Array)) throw new TypeError(`the column ${column} of the store is not bytes`);
+  return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+}
+
+export function nullableInteger(row: Row, column: string): number | null {
+  return row[column] === null ? null : integer(row, column);
+}

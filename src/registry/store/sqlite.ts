@@ -1,0 +1,167 @@
+// Opens the registry's SQLite file and brings its schema up to date. Writes are durable when they return (WAL with
+// synchronous FULL). Another process may have the same file open, such as `tollgate keys`. A file that a newer version
+// wrote, or that is not ours, is refused and never touched.
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout } from 'node:timers/promises';
+
+const MIGRATIONS = new URL('./migrations/', import.meta.url);
+const APPLICATION_ID = 0x54474154;
+/** How long opening and migrating wait for another process that is doing the same. */
+const OPEN_BUSY_MS = 10_000;
+const BUSY = 5;
+
+/**
+ * Opens `file`, made with mode 0600 where there is none, and migrates it. `busyMs`: how long a write may block the
+ * thread while another process writes; a server keeps it short and tries again later (`isBusy`). Throws a sentence.
+ */
+export function openDatabase(file: string, busyMs: number): DatabaseSync {
+  const db = connect(file);
+  try {
+    migrate(db, file);
+    db.exec(`PRAGMA busy_timeout = ${Math.trunc(busyMs)}`);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** Brings the schema of `file` up to date and closes it again; returns the versions applied, none where it was. */
+export function migrateFile(file: string): readonly number[] {
+  const db = connect(file);
+  try {
+    return migrate(db, file);
+  } finally {
+    db.close();
+  }
+}
+
+/** Runs `run` in one transaction that holds the write lock from its start; what it throws undoes everything. */
+export function inTransaction<T>(db: DatabaseSync, run: () => T): T {
+  if (db.isTransaction) return run();
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    const result = run();
+    db.exec('COMMIT');
+    return result;
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+/** Whether `error` says that the store failed (disk, lock, corruption, closed), not that we have a bug. */
+export function isStoreFailure(error: unknown): boolean {
+  if (!(error instanceof Error) || !('code' in error)) return false;
+  return (
+    error.code === 'ERR_SQLITE_ERROR' ||
+    (error.code === 'ERR_INVALID_STATE' && /database is not open|finalized/.test(error.message))
+  );
+}
+
+/** Whether another process held the lock: nothing was written, trying again soon is right. */
+export function isBusy(error: unknown): boolean {
+  return isStoreFailure(error) && error instanceof Error && 'errcode' in error && Number(error.errcode) % 256 === BUSY;
+}
+
+const RETRIES = 80;
+const RETRY_MS = 25;
+
+/**
+ * Runs `run` again while another process holds the lock, for two seconds, without blocking the thread in between. Right
+ * only for what writes nothing before it throws, as every transaction here does.
+ */
+export async function retryWhileBusy<T>(run: () => T | Promise<T>): Promise<T> {
+  for (let left = RETRIES; ; left--) {
+    try {
+      return await run();
+    } catch (error) {
+      if (left === 0 || !isBusy(error)) throw error;
+      await setTimeout(RETRY_MS);
+    }
+  }
+}
+
+function connect(file: string): DatabaseSync {
+  mkdirSync(dirname(file), { recursive: true });
+  makeFile(file);
+  const db = new DatabaseSync(file, { timeout: OPEN_BUSY_MS, enableForeignKeyConstraints: true, defensive: true });
+  try {
+    refuseForeign(db, file);
+    const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
+    if (mode !== 'wal') throw new Error(`The database ${file} cannot use a write-ahead log; put it on a local disk.`);
+    db.exec('PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF');
+    return db;
+  } catch (error) {
+    db.close();
+    if (!isStoreFailure(error)) throw error;
+    throw new Error(
+      `The database ${file} cannot be used: ${error instanceof Error ? error.message : 'unknown reason'}.`,
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * Made by us and not by SQLite, so that nobody else may read it; its journals inherit the mode. A file that is there is
+ * not opened: closing a descriptor drops every lock that this process holds on it (POSIX), and without its lock another
+ * process that closes the file takes the write-ahead log of this one away.
+ */
+function makeFile(file: string): void {
+  try {
+    closeSync(openSync(file, 'ax', 0o600));
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    accessSync(file, constants.R_OK | constants.W_OK);
+  }
+}
+
+function refuseForeign(db: DatabaseSync, file: string): void {
+  const objects = pragmaNumber(db.prepare('SELECT count(*) AS value FROM sqlite_schema').get());
+  const application = pragmaNumber(db.prepare('SELECT application_id AS value FROM pragma_application_id').get());
+  if (objects > 0 && application !== APPLICATION_ID) {
+    throw new Error(`The file ${file} is a database of another program; name a file of its own for Tollgate.`);
+  }
+}
+
+function migrate(db: DatabaseSync, file: string): readonly number[] {
+  const migrations = readMigrations();
+  const newest = migrations.length;
+  const applied: number[] = [];
+  if (schemaVersion(db) > newest) {
+    throw new Error(
+      `The database ${file} was written by a newer version of Tollgate (schema ${schemaVersion(db)}, this version knows ${newest}): run that version, or restore a backup from before the upgrade.`,
+    );
+  }
+  for (const { version, sql } of migrations) {
+    if (version <= schemaVersion(db)) continue;
+    inTransaction(db, () => {
+      // Another process may have been faster while this one waited for the lock.
+      if (version <= schemaVersion(db)) return;
+      db.exec(`${sql}; PRAGMA user_version = ${version}`);
+      applied.push(version);
+    });
+  }
+  return applied;
+}
+
+function readMigrations(): readonly { version: number; sql: string }[] {
+  const files = (existsSync(MIGRATIONS) ? readdirSync(MIGRATIONS) : [])
+    .filter((name) => /^\d{3}-[a-z0-9-]+\.sql$/.test(name))
+    .sort();
+  if (files.length === 0) throw new Error('The migrations of the store are missing from this installation.');
+  return files.map((name, index) => {
+    if (Number(name.slice(0, 3)) !== index + 1) throw new Error(`The migration ${name} is out of sequence.`);
+    return { version: index + 1, sql: readFileSync(new URL(name, MIGRATIONS), 'utf8') };
+  });
+}
+
+function schemaVersion(db: DatabaseSync): number {
+  return pragmaNumber(db.prepare('SELECT user_version AS value FROM pragma_user_version').get());
+}
+
+function pragmaNumber(row: Record<string, unknown> | undefined): number {
+  return Number(row?.['value'] ?? 0);
+}

@@ -1,0 +1,77 @@
+// The registry's store: one SQLite file with routes, their change log and API keys. Nothing outside this folder writes
+// or reads SQL. One process owns the routes; others, such as `tollgate keys`, may have the file open beside it.
+import type { DatabaseSync } from 'node:sqlite';
+import type { Random } from '../../host/clock.ts';
+import { makeUuid } from '../uuid.ts';
+import { createApiKeyStore, type ApiKeyStore } from './api-keys.ts';
+import { text } from './rows.ts';
+import { createRouteStore, type RouteStore } from './routes.ts';
+import { inTransaction, isBusy, openDatabase } from './sqlite.ts';
+
+export type Store = {
+  /** Drawn when the file was made: a sidecar tells one registry from another by it. */
+  readonly registryId: string;
+  readonly routes: RouteStore;
+  readonly apiKeys: ApiKeyStore;
+  /** Whether a write would be taken right now; for readiness. */
+  readonly writable: () => boolean;
+  readonly close: () => void;
+};
+
+export type StoreOptions = {
+  readonly random: Random;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /**
+   * How long a write may block while another process holds the lock. A server keeps the default, which stalls nobody,
+   * and the router tries again; a command that has nothing else to do gives seconds.
+   */
+  readonly busyMs?: number;
+  /** Changes kept for feeds that resume. */
+  readonly changesKept?: number;
+};
+
+const DEFAULT_BUSY_MS = 5;
+
+/** Opens and migrates the store in `file`. Throws an Error whose message says what to do. */
+export function openStore(file: string, options: StoreOptions): Store {
+  const db = openDatabase(file, options.busyMs ?? DEFAULT_BUSY_MS);
+  try {
+    return {
+      registryId: registryIdOf(db, options.random),
+      routes: createRouteStore(db, options.random, options.changesKept),
+      apiKeys: createApiKeyStore(db, options.random, options.now),
+      writable: () => isWritable(db),
+      close: () => {
+        if (db.isOpen) db.close();
+      },
+    };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function isWritable(db: DatabaseSync): boolean {
+  try {
+    inTransaction(db, () => db.exec('UPDATE meta SET revision = revision'));
+    return true;
+  } catch (error) {
+    // Somebody else is writing: then it can be written.
+    return isBusy(error);
+  }
+}
+
+function registryIdOf(db: DatabaseSync, random: Random): string {
+  const select = db.prepare('SELECT registry_id FROM meta');
+  const row =
+    select.get() ??
+    inTransaction(db, () => {
+      db.prepare(
+        "INSERT INTO meta (one, registry_id, revision, stamp) VALUES (1, ?, 0, '') ON CONFLICT DO NOTHING",
+      ).run(makeUuid(random));
+      return select.get();
+    });
+  if (!row) throw new Error('the store did not take its meta row');
+  return text(row, 'registry_id');
+}

@@ -1,0 +1,244 @@
+// A registry over real HTTP and a real SQLite file in a folder of its own, with a clock that tests can move.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, request, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { FieldError } from '../../src/domain/problem.ts';
+import { FULL_FOLDING } from '../../src/domain/profile.ts';
+import type { RouteWire } from '../../src/domain/route.ts';
+import { compileSnapshot, type Snapshot } from '../../src/domain/snapshot.ts';
+import { createRandom } from '../../src/host/clock.ts';
+import { createLog } from '../../src/host/log.ts';
+import { mintToken } from '../../src/registry/auth.ts';
+import {
+  createRegistry,
+  type Registry,
+  type RegistryDeps,
+  type RegistrySettings,
+} from '../../src/registry/registry.ts';
+import { openStore, type Store } from '../../src/registry/store/store.ts';
+import { RECEIVERS } from '../cases/receivers.ts';
+
+export const SECRET = 'a secret of thirty-two bytes, or more';
+export const SDK_KEY = 'configured-sdk-key-1';
+export const LEDGER_KEY = 'configured-ledger-key-1';
+export const LIST = '/v1/billing/protected-routes';
+export const FEED = '/v1/protected-routes/routes';
+export const REGISTER = '/v1/protected-routes/routes/register';
+export const MATCH = '/v1/protected-routes/match';
+export const EVENTS = '/v1/protected-routes/events';
+
+export const SETTINGS: RegistrySettings = {
+  jwt: { issuer: 'tollgate', audience: 'dashboard', key: { kind: 'secret', secret: SECRET } },
+  apiKeys: [
+    { name: 'app', key: SDK_KEY, scopes: ['sdk'] },
+    { name: 'sidecar-ledger', key: LEDGER_KEY, scopes: ['ledger'] },
+  ],
+  receivers: RECEIVERS,
+  corsOrigins: ['https://dash.example.com'],
+  undeclaredMethods: 'forward',
+};
+
+/** Every member that some answer has: tests compare, they do not narrow. */
+export type Wire = RouteWire & {
+  data: RouteWire[];
+  next_cursor: string | null;
+  code: string;
+  type: string;
+  detail: string;
+  errors: FieldError[];
+  existing_id: string;
+  matched: boolean;
+  ambiguous?: boolean;
+  route: RouteWire | null;
+};
+
+/** `list`: the body where it is a bare array. */
+export type Reply = { status: number; headers: IncomingHttpHeaders; body: Buffer; json: Wire; list: RouteWire[] };
+export type Ask = { auth?: string | undefined; body?: unknown; headers?: Record<string, string | string[]> };
+
+export type Kit = {
+  port: number;
+  file: string;
+  folder: string;
+  store: Store;
+  registry: Registry;
+  clock: { now: () => number; monotonic: () => number; advance: (ms: number) => void };
+  logs: string[];
+  /** `as` is who asks: `sdk`, `dashboard`, `nobody` or a credential. */
+  ask: (method: string, path: string, ask?: Ask) => Promise<Reply>;
+  dashboard: (method: string, path: string, ask?: Ask) => Promise<Reply>;
+  sdk: (method: string, path: string, ask?: Ask) => Promise<Reply>;
+  close: () => Promise<void>;
+};
+
+export function temporaryFolder(): { folder: string; remove: () => void } {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-registry-'));
+  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+export async function startRegistry(
+  options: Partial<Pick<RegistryDeps, 'limits' | 'fetch' | 'snapshot'>> & {
+    settings?: Partial<RegistrySettings>;
+    file?: string;
+    changesKept?: number;
+  } = {},
+): Promise<Kit> {
+  const temporary = temporaryFolder();
+  const file = options.file ?? join(temporary.folder, 'tollgate.db');
+  let offset = 0;
+  const clock = {
+    now: () => Date.now() + offset,
+    monotonic: () => performance.now() + offset,
+    advance: (ms: number) => void (offset += ms),
+  };
+  const random = createRandom();
+  const logs: string[] = [];
+  const log = createLog('debug', (line) => void logs.push(line), clock.now);
+  const kept = options.changesKept === undefined ? {} : { changesKept: options.changesKept };
+  const store = openStore(file, { random, now: clock.now, ...kept });
+  let snapshot: Snapshot | undefined;
+  const registry = createRegistry({
+    store,
+    settings: { ...SETTINGS, ...options.settings },
+    snapshot:
+      options.snapshot ??
+      (() =>
+        (snapshot ??= compileSnapshot(registry.routeSet(), {
+          encodedSlashes: 'refuse',
+          doubleSlashes: 'merge',
+          folding: FULL_FOLDING,
+        }))),
+    log,
+    clock,
+    random,
+    version: '1.2.3',
+    ...(options.limits ? { limits: options.limits } : {}),
+    ...(options.fetch ? { fetch: options.fetch } : {}),
+  });
+  registry.subscribe(() => (snapshot = undefined));
+  const server = createServer(registry.handle);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const ask = (method: string, path: string, given: Ask = {}): Promise<Reply> => send(port, method, path, given);
+  return {
+    port,
+    file,
+    folder: temporary.folder,
+    store,
+    registry,
+    clock,
+    logs,
+    ask,
+    dashboard: async (method, path, given = {}) =>
+      ask(method, path, { auth: await token({ now: clock.now() }), ...given }),
+    sdk: (method, path, given = {}) => ask(method, path, { auth: SDK_KEY, ...given }),
+    close: async () => {
+      registry.close();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      store.close();
+      temporary.remove();
+    },
+  };
+}
+
+export function token(
+  rest: { now?: number; ttlSeconds?: number; issuer?: string; audience?: string; secret?: string } = {},
+): Promise<string> {
+  const { secret = SECRET, ...claims } = rest;
+  return mintToken(secret, { issuer: 'tollgate', audience: 'dashboard', ttlSeconds: 60, now: Date.now(), ...claims });
+}
+
+/** One request on a connection of its own. A body that is not a string or bytes is sent as JSON. */
+export function send(port: number, method: string, path: string, { auth, body, headers = {} }: Ask): Promise<Reply> {
+  const bytes =
+    body === undefined ? undefined : typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+  const all: Record<string, string | string[]> = { ...headers };
+  if (auth !== undefined) all['Authorization'] ??= `Bearer ${auth}`;
+  const named = Object.keys(all).some((name) => name.toLowerCase() === 'content-type');
+  if (bytes !== undefined) {
+    if (!named) all['Content-Type'] = 'application/json';
+    if (!('Transfer-Encoding' in all)) all['Content-Length'] = String(Buffer.byteLength(bytes));
+  }
+  return new Promise((resolve, reject) => {
+    const req = request({ host: '127.0.0.1', port, method, path, headers: all, agent: false }, (res) => {
+      const chunks: Buffer[] = [];
+      res.on('data', (chunk: Buffer) => chunks.push(chunk));
+      res.on('error', reject);
+      res.on('end', () => {
+        const whole = Buffer.concat(chunks);
+        const readable =
+          /json/.test(res.headers['content-type'] ?? '') && !res.headers['content-encoding'] && whole.length > 0;
+        const json = JSON.parse(readable ? whole.toString() : 'null');
+        resolve({ status: res.statusCode ?? 0, headers: res.headers, body: whole, json, list: json });
+      });
+    });
+    req.on('error', reject);
+    req.end(bytes);
+  });
+}
+
+export type SseEvent = { event: string; id: string; data: unknown };
+
+/** An event stream: `next` waits for the next event; `comments` holds heartbeats; `closed` resolves when it ends. */
+export async function openEvents(
+  port: number,
+  headers: Record<string, string>,
+): Promise<{
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: () => string;
+  next: () => Promise<SseEvent>;
+  until: (what: string) => Promise<void>;
+  closed: Promise<void>;
+  close: () => void;
+}> {
+  return new Promise((resolve, reject) => {
+    const req = request({ host: '127.0.0.1', port, path: EVENTS, headers, agent: false }, (res) => {
+      const chunks: string[] = [];
+      const text = (): string => chunks.join('');
+      let rest = '';
+      let wake = (): void => undefined;
+      const events: SseEvent[] = [];
+      res.setEncoding('utf8');
+      res.on('data', (chunk: string) => {
+        chunks.push(chunk);
+        const blocks = (rest + chunk).split('\n\n');
+        rest = blocks.pop() ?? '';
+        for (const block of blocks) {
+          const lines = new Map(
+            block.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
+          );
+          const data = lines.get('data');
+          if (data !== undefined)
+            events.push({ event: lines.get('event') ?? '', id: lines.get('id') ?? '', data: JSON.parse(data) });
+        }
+        wake();
+      });
+      const closed = new Promise<void>((done) => res.once('close', done));
+      res.on('error', () => undefined);
+      const woken = (): Promise<void> => new Promise((done) => (wake = done));
+      resolve({
+        status: res.statusCode ?? 0,
+        headers: res.headers,
+        text,
+        next: async () => {
+          for (;;) {
+            const event = events.shift();
+            if (event) return event;
+            await woken();
+          }
+        },
+        until: async (what) => {
+          while (!text().includes(what)) await woken();
+        },
+        closed,
+        close: () => req.destroy(),
+      });
+    });
+    req.on('error', reject);
+    req.end();
+  });
+}

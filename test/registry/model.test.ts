@@ -1,0 +1,141 @@
+// Random histories of registrations, changes and deletions against a model of a few lines: the list, the set, the
+// events, the revision and what a restart finds must all tell the same story.
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parsePattern } from '../../src/domain/pattern.ts';
+import type { RouteWire } from '../../src/domain/route.ts';
+import { createRandom, systemClock } from '../../src/host/clock.ts';
+import { createLog } from '../../src/host/log.ts';
+import { createRouteBook, type RouteBook } from '../../src/registry/book.ts';
+import { registerBody } from '../../src/registry/schemas.ts';
+import { openStore } from '../../src/registry/store/store.ts';
+import { toWire } from '../../src/domain/route.ts';
+import { RECEIVERS } from '../cases/receivers.ts';
+import { temporaryFolder } from './kit.ts';
+
+type Step =
+  | { do: 'create'; pattern: string; method: string; amount: string }
+  | { do: 'patch'; at: number; pattern?: string; amount?: string; status?: 'active' | 'paused' }
+  | { do: 'delete'; at: number };
+
+const pattern = fc.constantFrom('/a', '/A/', '/a/:x', '/a/{y}', '/b/*', '/b/*rest', '/B/*');
+const amount = fc.constantFrom('1', '2', '0.50');
+const at = fc.nat({ max: 5 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ do: fc.constant('create' as const), pattern, method: fc.constantFrom('GET', '*'), amount }),
+  fc.record(
+    {
+      do: fc.constant('patch' as const),
+      at,
+      pattern,
+      amount,
+      status: fc.constantFrom('active' as const, 'paused' as const),
+    },
+    { requiredKeys: ['do', 'at'] },
+  ),
+  fc.record({ do: fc.constant('delete' as const), at }),
+);
+
+const keyOf = (route: { route_pattern: string; method: string }): string => {
+  const parsed = parsePattern(route.route_pattern);
+  return `${route.method} ${parsed.ok ? parsed.pattern.key : ''}`;
+};
+
+describe('random histories', () => {
+  test('behaviour: the book, its store and its changes agree with the model', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 25 }), (steps) => {
+        const { folder, remove } = temporaryFolder();
+        const random = createRandom();
+        const open = (): ReturnType<typeof openStore> => openStore(`${folder}/t.db`, { random, now: systemClock.now });
+        const store = open();
+        const log = createLog('error', () => undefined, systemClock.now);
+        const bookOf = (over: typeof store): RouteBook =>
+          createRouteBook({
+            registryId: over.registryId,
+            store: over.routes,
+            receivers: () => RECEIVERS,
+            maxRoutes: 100,
+            clock: systemClock,
+            random,
+            log,
+          });
+        const book = bookOf(store);
+        const model: RouteWire[] = [];
+        const replica = new Map<string, RouteWire>();
+        let revision = 0;
+        book.subscribe((change) => {
+          expect(change.revision).toBe(revision + 1);
+          if (change.kind === 'deleted') replica.delete(change.route.id);
+          else if (change.kind !== 'reset') replica.set(change.route.id, toWire(change.route));
+        });
+        for (const each of steps) revision += apply(each, book, model);
+        expect(book.head().revision).toBe(revision);
+        expect(book.routeSet().routes.map(toWire)).toEqual(model);
+        expect([...replica.values()].sort(byId)).toEqual([...model].sort(byId));
+        const filter = {
+          limit: 200,
+          before: undefined,
+          status: undefined,
+          method: undefined,
+          source: undefined,
+          q: undefined,
+        };
+        expect(store.routes.list(filter).routes.map(toWire)).toEqual(model.toReversed());
+        expect(store.routes.changesAfter(0, 1000)?.length).toBe(revision);
+        store.close();
+        const again = open();
+        expect(bookOf(again).routeSet()).toEqual(book.routeSet());
+        again.close();
+        remove();
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+/** Does `step` to the book and to the model; returns by how much the revision must have grown. */
+function apply(step: Step, book: RouteBook, model: RouteWire[]): number {
+  if (step.do === 'create') {
+    const wanted = { route_pattern: step.pattern, method: step.method, amount: step.amount };
+    const created = book.create(registerBody.parse(wanted));
+    const taken = model.find((route) => keyOf(route) === keyOf(wanted));
+    if (taken) {
+      expect(created).toMatchObject({ kind: 'conflict', existing: { id: taken.id } });
+      return 0;
+    }
+    if (created.kind !== 'created') throw new Error(created.kind);
+    expect(toWire(created.route)).toMatchObject(wanted);
+    model.push(toWire(created.route));
+    return 1;
+  }
+  const target = model[step.at];
+  const route = target && book.get(target.id);
+  expect(route && toWire(route)).toEqual(target);
+  if (!target || !route) return 0;
+  if (step.do === 'delete') {
+    expect(book.remove(route)).toBe(true);
+    expect(book.get(route.id)).toBeUndefined();
+    model.splice(step.at, 1);
+    return 1;
+  }
+  const { pattern, amount, status } = step;
+  const changes = {
+    ...(pattern ? { route_pattern: pattern } : {}),
+    ...(amount ? { amount } : {}),
+    ...(status ? { status } : {}),
+  };
+  const changed = { ...target, ...changes };
+  const patched = book.patch(route, changes);
+  const taken = model.find((other) => other !== target && keyOf(other) === keyOf(changed));
+  const same = JSON.stringify(changed) === JSON.stringify(target);
+  expect(patched.kind).toBe(same ? 'unchanged' : taken ? 'conflict' : 'updated');
+  if (patched.kind !== 'updated') return 0;
+  model[step.at] = { ...changed, updated_at: patched.route.updatedAt };
+  expect(toWire(patched.route)).toEqual(model[step.at]);
+  return 1;
+}
+
+function byId(a: RouteWire, b: RouteWire): number {
+  return a.id < b.id ? -1 : 1;
+}
