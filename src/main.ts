@@ -12,6 +12,9 @@ const { version } = z.object({ version: z.string() }).parse(JSON.parse(readFileS
 // Whoever reads us may go first, as in `tollgate keys list | head`: that is no reason to die with a stack.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
+/** A defect of ours (EX_SOFTWARE): never taken for an answer, which 1 is. */
+const DEFECT = 70;
+
 const code = await runCommandLine(process.argv.slice(2), COMMANDS, {
   out: (line) => void process.stdout.write(`${line}\n`),
   write: (text) => void process.stdout.write(text),
@@ -23,5 +26,10 @@ const code = await runCommandLine(process.argv.slice(2), COMMANDS, {
   version,
   onSignal: (signal, handler) => void process.on(signal, handler),
   exitNow: (code) => process.exit(code),
+}).catch((error: unknown) => {
+  process.stderr.write(
+    `tollgate: internal error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+  );
+  return DEFECT;
 });
 process.exit(code);

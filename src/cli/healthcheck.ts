@@ -1,6 +1,10 @@
 // `tollgate healthcheck`: asks a running Tollgate whether it is ready. For containers without curl.
-import { formatListen, isWildcard, type Listen } from '../config/addresses.ts';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { formatListen, isWildcard, parseListen, type Listen } from '../config/addresses.ts';
+import { ADMIN_LISTEN_VARIABLE } from '../config/admin-listen.ts';
 import { parseUrl } from '../config/fields.ts';
+import { findConfigFile } from '../config/load.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadFor } from './configuration.ts';
@@ -39,14 +43,26 @@ async function runHealthcheck(args: Args, io: Io): Promise<ExitCode> {
 }
 
 function configuredUrl(args: Args, io: Io): string | ExitCode {
-  const loaded = loadFor(args, io);
-  if (!loaded.ok) return loaded.code;
-  const { listen } = loaded.config.admin;
+  const listen = listenWithoutFile(args, io) ?? configuredListen(args, io);
+  if (typeof listen === 'number') return listen;
   if (listen.port === 0) {
     io.err('admin.listen has port 0, so only the running process knows where it is; use --url');
     return EXIT.usage;
   }
   return `http://${formatListen(reachable(listen))}/readyz`;
+}
+
+function configuredListen(args: Args, io: Io): Listen | ExitCode {
+  const loaded = loadFor(args, io);
+  return loaded.ok ? loaded.config.admin.listen : loaded.code;
+}
+
+/** A container that was started with flags alone has no file to ask, but its image says where the admin listener is. */
+function listenWithoutFile(args: Args, io: Io): Listen | undefined {
+  if (args.has('config')) return undefined;
+  const file = findConfigFile(undefined, io.env, io.folder);
+  if (file !== undefined && existsSync(resolve(io.folder, file))) return undefined;
+  return parseListen(io.env[ADMIN_LISTEN_VARIABLE] ?? '');
 }
 
 /** An address that binds everything is asked at loopback. */

@@ -1,5 +1,8 @@
 // `tollgate serve`: from a configuration to a running Tollgate and back. Refuses to start where Node's parser was told to
 // be lenient, because every rule about framing would be void then. SIGTERM and SIGINT stop it, a second one at once.
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { ADMIN_LISTEN_VARIABLE } from '../config/admin-listen.ts';
 import type { Config, LoadedConfig } from '../config/config.ts';
 import { findConfigFile } from '../config/load.ts';
 import { resolveSecrets } from '../config/first-start.ts';
@@ -161,7 +164,7 @@ function loadQuick(args: Args, io: Io): Loaded<LoadedConfig> {
       facilitators: args.all('facilitator'),
       listen: args.text('listen'),
       registryListen: args.text('registry-listen'),
-      adminListen: args.text('admin-listen'),
+      adminListen: args.text('admin-listen') ?? (io.env[ADMIN_LISTEN_VARIABLE] || undefined),
       data: args.text('data'),
     },
     io.folder,
@@ -171,7 +174,8 @@ function loadQuick(args: Args, io: Io): Loaded<LoadedConfig> {
     return { ok: false, code: EXIT.usage };
   }
   const ignored = findConfigFile(undefined, io.env, io.folder);
-  if (ignored !== undefined) io.err(`The flags say everything; ${ignored} is not read.`);
+  if (ignored !== undefined && existsSync(resolve(io.folder, ignored)))
+    io.err(`The flags say everything; ${ignored} is not read.`);
   if (result.testnet)
     io.err('TESTNET: payments are made on base-sepolia with test money. For real money use --network base.');
   return result;

@@ -1,0 +1,218 @@
+// Rules that need more than one key: which sections go together, what must differ, what is known but not in this version.
+// They look at raw data that may still be wrong in any way, so that everything wrong is reported at once; what they
+// cannot read is the schema's to complain about.
+import { parsePattern } from '../domain/pattern.ts';
+import { isLoopback, listensClash, parseListen, type Listen } from './addresses.ts';
+import { hostOf, isSafeUrl, parseUrl } from './fields.ts';
+import { isMap, valueAt, type Issue, type Path } from './problems.ts';
+import { payableIssues } from './payable.ts';
+import { receiverIssues } from './receivers.ts';
+
+type Raw = Readonly<Record<string, unknown>>;
+
+export function combinationIssues(raw: Raw): Issue[] {
+  return [
+    ...shapeIssues(raw),
+    ...jwtIssues(raw),
+    ...syncIssues(raw),
+    ...listenIssues(raw),
+    ...receiverIssues(raw['receivers']),
+    ...repeated(raw, ['registry', 'api_keys'], 'name', 'is the name of an earlier key; every key needs its own'),
+    ...repeated(raw, ['registry', 'api_keys'], 'key', 'is the same as an earlier key; every key needs its own'),
+    ...repeated(raw, ['receivers'], 'id', 'is the id of an earlier receiver; every receiver needs its own'),
+    ...routeIssues(raw),
+    ...payableIssues(raw),
+  ];
+}
+
+/** Takes out of `data` (changing it) what this version does not have, so that the schema does not call it unknown. */
+export function takeNotYet(data: Record<string, unknown>): Issue[] {
+  const issues: Issue[] = [];
+  if (Object.hasOwn(data, 'decision')) {
+    issues.push({
+      path: ['decision'],
+      at: 'key',
+      message: 'is not in this version; take it out and let the proxy forward',
+    });
+    delete data['decision'];
+  }
+  const { workers } = data;
+  if (typeof workers === 'number' ? workers > 1 : typeof workers === 'string' && /^[2-9]$|^[1-9]\d+$/.test(workers)) {
+    issues.push({ path: ['workers'], message: 'above 1 is not in this version; write 1, or run several processes' });
+  }
+  for (const path of [
+    ['registry', 'store'],
+    ['charges', 'store'],
+  ]) {
+    const store = valueAt(data, path);
+    if (typeof store === 'string' && /^postgres(ql)?:/i.test(store)) {
+      issues.push({ path, message: 'is PostgreSQL, which is not in this version; write sqlite: and a file' });
+    }
+  }
+  return issues;
+}
+
+function shapeIssues(raw: Raw): Issue[] {
+  const has = (section: string): boolean => Object.hasOwn(raw, section);
+  const [proxy, registry, sync] = [has('proxy'), has('registry'), has('sync')];
+  const issues: Issue[] = [];
+  if (sync && !proxy) {
+    issues.push({
+      path: ['sync'],
+      at: 'key',
+      message: 'stands without `proxy`; only a proxy syncs its routes, so add `proxy` or take `sync` out',
+    });
+  } else if (!proxy && !registry) {
+    issues.push({
+      path: [],
+      message: 'has nothing to run; write `proxy` with `registry` or `sync`, or `registry` alone',
+    });
+  } else if (proxy && registry && sync) {
+    issues.push({
+      path: ['sync'],
+      at: 'key',
+      message: 'stands beside `registry`; routes come from one of them, so take the other out',
+    });
+  } else if (proxy && !registry && !sync) {
+    issues.push({
+      path: ['proxy'],
+      at: 'key',
+      message: 'needs routes; add `registry` to keep them here, or `sync` to take them from a remote registry',
+    });
+  }
+  if (proxy && sync && !registry) {
+    if (valueAt(raw, ['charges', 'secrets']) === undefined) {
+      const message =
+        'is missing; a sidecar needs the secrets of its charges, the same on every replica: write secrets or secrets_file';
+      issues.push({ path: ['charges', 'secrets'], message });
+    }
+    const { routes } = raw;
+    if (Array.isArray(routes) && routes.length > 0) {
+      issues.push({
+        path: ['routes'],
+        at: 'key',
+        message: 'cannot stand in a sidecar, whose routes come from its registry; register them there',
+      });
+    }
+  }
+  if (registry && valueAt(raw, ['charges', 'store']) !== undefined) {
+    issues.push({
+      path: ['charges', 'store'],
+      at: 'key',
+      message: 'stands beside `registry`, whose store holds the charges; take it out',
+    });
+  }
+  return issues;
+}
+
+function jwtIssues(raw: Raw): Issue[] {
+  const path = ['registry', 'jwt'];
+  const jwt = valueAt(raw, path);
+  if (!isMap(jwt)) return [];
+  const given = ['secret', 'public_key', 'jwks_url'].filter((key) => jwt[key] !== undefined);
+  if (given.length === 1) return [];
+  const wrong = given.length === 0 ? 'says nothing to check tokens with' : `has ${given.join(' and ')}`;
+  return [{ path, at: 'key', message: `${wrong}; write exactly one of secret, public_key and jwks_url` }];
+}
+
+function syncIssues(raw: Raw): Issue[] {
+  const path = ['sync', 'registry_url'];
+  const value = valueAt(raw, path);
+  const insecure = valueAt(raw, ['sync', 'insecure']);
+  if (typeof value !== 'string' || parseUrl(value) === undefined || isSafeUrl(value)) return [];
+  if (insecure === true || insecure === 'true') return [];
+  return [
+    {
+      path,
+      message:
+        'is plain http beyond loopback and private addresses; write https, or insecure: true if you trust every network in between',
+    },
+  ];
+}
+
+const LISTENERS: readonly { readonly path: Path; readonly fallback: string | undefined }[] = [
+  { path: ['proxy', 'listen'], fallback: '0.0.0.0:8402' },
+  { path: ['registry', 'listen'], fallback: '127.0.0.1:8403' },
+  { path: ['sync', 'listen'], fallback: undefined },
+  { path: ['admin', 'listen'], fallback: '127.0.0.1:9402' },
+];
+
+function listenIssues(raw: Raw): Issue[] {
+  const issues: Issue[] = [];
+  const bound: { path: Path; listen: Listen; written: boolean }[] = [];
+  for (const { path, fallback } of LISTENERS) {
+    const section = path[0];
+    if (section === undefined || (section !== 'admin' && !Object.hasOwn(raw, section))) continue;
+    const value = valueAt(raw, path);
+    const listen =
+      typeof value === 'string'
+        ? parseListen(value)
+        : value === undefined && fallback
+          ? parseListen(fallback)
+          : undefined;
+    if (listen === undefined) continue;
+    const own = { path, listen, written: value !== undefined };
+    const other = bound.find((earlier) => listensClash(earlier.listen, listen));
+    if (other) {
+      // Whoever reads the message can only change what was written.
+      const [blamed, kept] = own.written || !other.written ? [own, other] : [other, own];
+      issues.push({
+        path: blamed.path,
+        message: `takes the address of ${kept.path.join('.')}; give each listener a port of its own`,
+      });
+    }
+    bound.push(own);
+  }
+  const upstream = valueAt(raw, ['proxy', 'upstream']);
+  const parsed = typeof upstream === 'string' ? parseUrl(upstream) : undefined;
+  if (parsed) {
+    const host = hostOf(parsed);
+    const target = { host, port: Number(parsed.port || (parsed.protocol === 'https:' ? 443 : 80)) };
+    const self = bound.find(({ listen }) => listensClash(listen, target) && (isLoopback(host) || listen.host === host));
+    if (self) {
+      issues.push({
+        path: ['proxy', 'upstream'],
+        message: `is Tollgate's own listener ${self.path.join('.')}; write the address of your API`,
+      });
+    }
+  }
+  return issues;
+}
+
+/** Complaints about every item of the list at `path` whose `field` an earlier item has too. */
+function repeated(raw: Raw, path: Path, field: string, message: string): Issue[] {
+  const items = valueAt(raw, path);
+  if (!Array.isArray(items)) return [];
+  const seen = new Set<string>();
+  return items.flatMap((item: unknown, index): Issue[] => {
+    const value = isMap(item) ? item[field] : undefined;
+    if (typeof value !== 'string' || value === '' || !seen.has(value)) {
+      if (typeof value === 'string') seen.add(value);
+      return [];
+    }
+    return [{ path: [...path, index, field], message }];
+  });
+}
+
+/** Two routes with one method and one pattern key cannot exist (CONTRACT section 4). */
+function routeIssues(raw: Raw): Issue[] {
+  const { routes } = raw;
+  if (!Array.isArray(routes)) return [];
+  const seen = new Map<string, number>();
+  return routes.flatMap((route: unknown, index): Issue[] => {
+    if (!isMap(route) || typeof route['route_pattern'] !== 'string') return [];
+    const parsed = parsePattern(route['route_pattern']);
+    if (!parsed.ok) return [];
+    const method = typeof route['method'] === 'string' ? route['method'].toUpperCase() : '*';
+    const key = `${method} ${parsed.pattern.key}`;
+    const earlier = seen.get(key);
+    seen.set(key, earlier ?? index);
+    if (earlier === undefined) return [];
+    return [
+      {
+        path: ['routes', index, 'route_pattern'],
+        message: `means the same as routes[${earlier}]; one method and pattern is one route`,
+      },
+    ];
+  });
+}

@@ -1,0 +1,123 @@
+// The configuration as the rest of the program sees it: camelCase, complete, durations in milliseconds, sizes in bytes,
+// paths absolute. Sections follow CONTRACT section 1; which of them are there decides which parts run.
+import type { UndeclaredMethods } from '../domain/explain.ts';
+import type { ProfileName } from '../domain/profile.ts';
+import type { Receiver } from '../domain/receiver.ts';
+import type { RouteWire } from '../domain/route.ts';
+import type { LogLevel } from '../host/log.ts';
+import type { Listen } from './addresses.ts';
+
+export type Shape = 'all-in-one' | 'sidecar' | 'registry';
+
+/** Everything, secrets included: what `startTollgate` takes. */
+export type Config = {
+  readonly shape: Shape;
+  /** The file it was read from, absolute; undefined where it was put together from flags. */
+  readonly file: string | undefined;
+  /** What relative paths were resolved against. */
+  readonly folder: string;
+  readonly proxy: ProxyConfig | undefined;
+  readonly registry: RegistryConfig | undefined;
+  readonly sync: SyncConfig | undefined;
+  readonly admin: { readonly listen: Listen };
+  readonly charges: ChargesConfig;
+  readonly receivers: readonly Receiver[];
+  readonly routes: readonly ConfigRoute[];
+  readonly x402: { readonly v1: boolean };
+  readonly metrics: { readonly maxRoutes: number };
+  readonly log: { readonly level: LogLevel; readonly access: boolean };
+};
+
+/** As loaded: secrets that the first start makes may still be undefined. `resolveSecrets` makes a Config of it. */
+export type LoadedConfig = Omit<Config, 'registry' | 'charges'> & {
+  readonly registry: Unresolved<RegistryConfig, 'jwt' | 'apiKeys'> | undefined;
+  readonly charges: Unresolved<ChargesConfig, 'secrets'>;
+};
+type Unresolved<T, K extends keyof T> = Omit<T, K> & { readonly [key in K]: T[key] | undefined };
+
+export type ProxyConfig = {
+  readonly listen: Listen;
+  readonly upstream: {
+    readonly protocol: 'http' | 'https';
+    readonly host: string;
+    readonly port: number;
+    readonly origin: string;
+  };
+  readonly hostHeader: 'preserve' | 'upstream';
+  /** Without a slash at its end. */
+  readonly publicUrl: string | undefined;
+  /** CIDRs and single addresses, checked. */
+  readonly trustedProxies: readonly string[];
+  readonly upstreamProfile: ProfileName;
+  readonly encodedSlashes: 'refuse' | 'keep';
+  readonly doubleSlashes: 'merge' | 'keep';
+  readonly undeclaredMethods: UndeclaredMethods;
+  /** Further methods to let in, upper-cased; for `allowedMethods` of domain/target. */
+  readonly methods: readonly string[];
+  readonly preflight: 'answer' | 'forward';
+  readonly corsOrigins: readonly string[];
+  readonly customerHeader: string;
+  readonly customerHeaderTrusted: boolean;
+  readonly passPaymentHeaders: boolean;
+  readonly timeouts: {
+    readonly connectMs: number;
+    readonly headersMs: number;
+    readonly idleMs: number;
+    readonly drainDelayMs: number;
+    readonly drainMs: number;
+  };
+  readonly limits: {
+    readonly targetBytes: number;
+    readonly headerBytes: number;
+    readonly connections: number;
+    readonly inFlight: number;
+  };
+};
+
+export type StoreConfig = { readonly kind: 'sqlite'; readonly file: string };
+
+export type Scope = 'sdk' | 'ledger';
+export type ApiKeyConfig = { readonly name: string; readonly key: string; readonly scopes: readonly Scope[] };
+export type JwtConfig = {
+  readonly key:
+    | { readonly kind: 'secret'; readonly secret: string }
+    | { readonly kind: 'public_key'; readonly pem: string }
+    | { readonly kind: 'jwks'; readonly url: string };
+  readonly issuer: string;
+  readonly audience: string;
+};
+
+export type RegistryConfig = {
+  readonly listen: Listen;
+  readonly store: StoreConfig;
+  readonly jwt: JwtConfig;
+  readonly apiKeys: readonly ApiKeyConfig[];
+  readonly corsOrigins: readonly string[];
+};
+
+export type SyncConfig = {
+  /** Without a slash at its end. */
+  readonly registryUrl: string;
+  readonly apiKey: string;
+  readonly pollIntervalMs: number;
+  readonly snapshotFile: string;
+  readonly snapshotMaxAgeMs: number;
+  readonly emptyAfterMs: number;
+  readonly whenAbsent: 'refuse' | 'forward';
+  readonly listen: Listen | undefined;
+};
+
+export type ChargesConfig = {
+  /** The first signs, all verify. */
+  readonly secrets: readonly string[];
+  /** A sidecar's own ledger; elsewhere the registry's store is it. */
+  readonly store: StoreConfig | undefined;
+  readonly quoteTtlMs: number;
+  readonly keepResponseBytes: number;
+  readonly maxUnsettledPerPayer: number;
+};
+
+/** A route of the `routes` section as an SDK would register it; what is stored wins over it. */
+export type ConfigRoute = Omit<RouteWire, 'id' | 'created_at' | 'updated_at' | 'source'> & {
+  readonly source: 'config';
+};

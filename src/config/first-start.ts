@@ -1,0 +1,151 @@
+// Secrets that nobody configured: the first start makes them in the store's folder, later starts read them. The file is
+// complete or not there, of two starts at once both end up with the same secrets, and no secret is ever logged.
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import type { Random } from '../host/clock.ts';
+import type { Log } from '../host/log.ts';
+import type { Config, JwtConfig, LoadedConfig } from './config.ts';
+import { apiKey, secret } from './fields.ts';
+import { codeOf } from './secret-files.ts';
+
+export const SECRETS_FILE = 'secrets.json';
+/** The name under which the made API key appears wherever a key is named. */
+export const FIRST_KEY_NAME = 'first-start';
+
+const secretsSchema = z.object({ jwt_secret: secret(), api_key: apiKey(), charge_secret: secret() });
+type Secrets = z.output<typeof secretsSchema>;
+
+export type SecretsDeps = { readonly random: Random; readonly log: Log };
+export type Resolved =
+  | { readonly ok: true; readonly config: Config }
+  | { readonly ok: false; readonly problem: string };
+
+/**
+ * `loaded` with every secret in place. Where `registry` runs without `jwt`, `api_keys` or `charges.secrets` they come
+ * from `secrets.json` beside the store, which is made (mode 0600) if it is not there. `api_keys: []` stays empty.
+ */
+export function resolveSecrets(loaded: LoadedConfig, { random, log }: SecretsDeps): Resolved {
+  const { registry, charges } = loaded;
+  if (!registry) {
+    if (charges.secrets === undefined)
+      throw new Error('a configuration without registry and charges.secrets was not checked');
+    return { ok: true, config: { ...loaded, registry, charges: { ...charges, secrets: charges.secrets } } };
+  }
+  const file = join(dirname(registry.store.file), SECRETS_FILE);
+  let made: Secrets | undefined;
+  if (registry.jwt === undefined || registry.apiKeys === undefined || charges.secrets === undefined) {
+    const found = readOrMake(file, random, log);
+    if (typeof found === 'string') return { ok: false, problem: found };
+    made = found;
+  }
+  const jwt: JwtConfig | undefined =
+    registry.jwt ??
+    (made && { key: { kind: 'secret', secret: made.jwt_secret }, issuer: 'tollgate', audience: 'dashboard' });
+  const apiKeys =
+    registry.apiKeys ?? (made && [{ name: FIRST_KEY_NAME, key: made.api_key, scopes: ['sdk', 'ledger'] as const }]);
+  const secrets = charges.secrets ?? (made && [made.charge_secret]);
+  if (!jwt || !apiKeys || !secrets) throw new Error('secrets that are not configured were not made');
+  return { ok: true, config: { ...loaded, registry: { ...registry, jwt, apiKeys }, charges: { ...charges, secrets } } };
+}
+
+function readOrMake(file: string, random: Random, log: Log): Secrets | string {
+  const existing = read(file, log);
+  if (existing !== undefined) return existing;
+  try {
+    make(file, random);
+  } catch (error) {
+    return `The data folder cannot be written: ${file} (${codeOf(error)}). Make the folder writable for this user, or configure registry.jwt, registry.api_keys and charges.secrets.`;
+  }
+  const made = read(file, log);
+  if (made === undefined)
+    return `The file ${file} is gone right after it was made. Keep other programs out of the data folder.`;
+  if (typeof made !== 'string') {
+    log.info('made random secrets for the first start', {
+      file,
+      how: `read them with: cat '${file}' (api_key is for SDKs and sidecars); \`tollgate token\` prints a dashboard token`,
+    });
+  }
+  return made;
+}
+
+/** Undefined where there is no such file; a sentence where it cannot be used. It is never overwritten. */
+function read(file: string, log: Log): Secrets | string | undefined {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+    const mode = statSync(file).mode & 0o777;
+    if ((mode & 0o077) !== 0) {
+      log.warn('others can read the secrets; take the permission away', {
+        file,
+        mode: mode.toString(8),
+        fix: `chmod 600 '${file}'`,
+      });
+    }
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    return `The secrets in ${file} cannot be read (${codeOf(error)}). Run as the user that made them, or configure registry.jwt, registry.api_keys and charges.secrets.`;
+  }
+  const parsed = secretsSchema.safeParse(parseJson(text));
+  if (parsed.success) return parsed.data;
+  return `The file ${file} does not hold usable secrets. Restore it, or delete it to have new ones made: open quotes, tokens and the API key in it are void then.`;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function make(file: string, random: Random): void {
+  const secrets: Secrets = {
+    jwt_secret: random(32).toString('base64url'),
+    // The form of keys that the store makes (CONTRACT section 2).
+    api_key: `tg_${random(8).toString('hex')}_${random(32).toString('base64url')}`,
+    charge_secret: random(32).toString('base64url'),
+  };
+  mkdirSync(dirname(file), { recursive: true });
+  const draft = `${file}.${random(8).toString('hex')}`;
+  const handle = openSync(draft, 'wx', 0o600);
+  try {
+    writeSync(handle, `${JSON.stringify(secrets, undefined, 2)}\n`);
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+  try {
+    publish(draft, file);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** Gives the whole `draft` its name at once, unless another start was faster: then its file stays. */
+function publish(draft: string, file: string): void {
+  try {
+    linkSync(draft, file);
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return;
+    // Some mounted file systems have no hard links.
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(codeOf(error))) throw error;
+    try {
+      copyFileSync(draft, file, constants.COPYFILE_EXCL);
+    } catch (second) {
+      if (codeOf(second) !== 'EEXIST') throw second;
+    }
+  }
+}

@@ -1,0 +1,61 @@
+// From a configuration file to a LoadedConfig, or to everything that is wrong with it. Reads the file and the secret
+// files it names; binds nothing, creates nothing.
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fillAdminListen } from './admin-listen.ts';
+import type { LoadedConfig } from './config.ts';
+import { readDocument } from './document.ts';
+import type { Env } from './environment.ts';
+import { formatPath, type ConfigProblem } from './problems.ts';
+import { codeOf } from './secret-files.ts';
+import { validate } from './validate.ts';
+
+export type LoadResult =
+  | { readonly ok: true; readonly config: LoadedConfig }
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+
+export const DEFAULT_FILE = 'tollgate.yaml';
+const MAX_BYTES = 1_048_576;
+
+/** `--config`, else `TOLLGATE_CONFIG`, else `tollgate.yaml` in `folder` if it is there; as it is to be named in messages. */
+export function findConfigFile(flag: string | undefined, env: Env, folder: string): string | undefined {
+  const named = flag ?? (env['TOLLGATE_CONFIG'] || undefined);
+  if (named !== undefined) return named;
+  return existsSync(resolve(folder, DEFAULT_FILE)) ? DEFAULT_FILE : undefined;
+}
+
+/** Loads `file` (relative to `folder`). Problems come in the order of the file. */
+export function loadConfig(file: string, env: Env, folder: string): LoadResult {
+  const path = resolve(folder, file);
+  const read = readSource(path);
+  if ('problem' in read) {
+    return { ok: false, problems: [{ file, line: 1, column: 1, path: '(file)', message: read.problem }] };
+  }
+  return readConfig(read.text, { file, path, env });
+}
+
+/** The same for text that was already read. `file` is its name in messages, `path` where it stands. */
+export function readConfig(text: string, { file, path, env }: { file: string; path: string; env: Env }): LoadResult {
+  const document = readDocument(text, env);
+  if (document.syntax.length > 0) {
+    return { ok: false, problems: document.syntax.map((error) => ({ ...error, file, path: '(file)' })) };
+  }
+  const issues = [...document.issues, ...fillAdminListen(document.data, env)];
+  const result = validate({ ...document, issues, file: path, folder: dirname(path) });
+  if (result.ok) return result;
+  const problems = result.issues.map(({ path, at, message }) => {
+    const { line, column } = document.locate(path, at);
+    return { file, line, column, path: formatPath(path), message };
+  });
+  return { ok: false, problems: problems.sort((a, b) => a.line - b.line || a.column - b.column) };
+}
+
+function readSource(path: string): { text: string } | { problem: string } {
+  try {
+    if (statSync(path).size > MAX_BYTES)
+      return { problem: `is larger than ${MAX_BYTES} bytes; that is no configuration` };
+    return { text: readFileSync(path, 'utf8') };
+  } catch (error) {
+    return { problem: `cannot be read (${codeOf(error)}); check its name and permissions` };
+  }
+}

@@ -1,0 +1,113 @@
+// `tollgate serve --upstream ... --route ... --pay-to ...`: a configuration without a file. The flags become the data
+// that a file would hold and are judged by the same schema; complaints name the flag instead of a line.
+import { findNetwork, NETWORKS } from '../domain/receiver.ts';
+import type { LoadedConfig } from './config.ts';
+import { oneOf } from './fields.ts';
+import type { ConfigProblem, Issue, Path } from './problems.ts';
+import { validate } from './validate.ts';
+
+export type QuickFlags = {
+  readonly upstream: string | undefined;
+  /** `METHOD PATTERN AMOUNT [CURRENCY]` each. */
+  readonly routes: readonly string[];
+  readonly payTo: string | undefined;
+  readonly network: string | undefined;
+  readonly facilitators: readonly string[];
+  readonly listen: string | undefined;
+  readonly registryListen: string | undefined;
+  readonly adminListen: string | undefined;
+  readonly data: string | undefined;
+};
+
+export type QuickResult =
+  | { readonly ok: true; readonly config: LoadedConfig; readonly testnet: boolean }
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+
+const DEFAULT_NETWORK = 'base-sepolia';
+/** The public facilitator of the x402 project; it serves test networks. */
+const TEST_FACILITATOR = 'https://x402.org/facilitator';
+const ROUTE_ADVICE = "write METHOD PATTERN AMOUNT and maybe CURRENCY, such as 'GET /reports/* 0.10 USD'";
+
+export function quickConfig(flags: QuickFlags, folder: string): QuickResult {
+  const problems: ConfigProblem[] = [];
+  const complain = (flag: string, message: string): void => {
+    problems.push({ file: undefined, line: 0, column: 0, path: flag, message });
+  };
+  if (flags.upstream === undefined)
+    complain('--upstream', 'is missing; write the URL of your API, such as http://127.0.0.1:3000');
+  if (flags.payTo === undefined)
+    complain('--pay-to', 'is missing; write the address that receives the payments, 0x and 40 hex digits');
+  const routes = flags.routes.map(readRoute);
+  for (const [index, route] of routes.entries()) {
+    if (route === undefined) complain(nameRoute(index), `is not a route; ${ROUTE_ADVICE}`);
+  }
+  const name = flags.network ?? DEFAULT_NETWORK;
+  const network = findNetwork(name)?.known;
+  if (network?.usdc === undefined) {
+    complain(
+      '--network',
+      `is not one whose USDC is known here; write ${oneOf(quickNetworks())}, or use a configuration file`,
+    );
+  } else if (network.v1 !== DEFAULT_NETWORK && flags.facilitators.length === 0) {
+    complain(
+      '--facilitator',
+      `is missing; ${network.v1} needs the URL of a facilitator of yours (only ${DEFAULT_NETWORK} has a public one)`,
+    );
+  }
+  const facilitators = flags.facilitators.length > 0 ? flags.facilitators : [TEST_FACILITATOR];
+  const data = {
+    proxy: { listen: flags.listen ?? '127.0.0.1:8402', upstream: flags.upstream },
+    registry: { ...listenAt(flags.registryListen), store: `sqlite:${flags.data ?? 'data'}/tollgate.db` },
+    admin: listenAt(flags.adminListen),
+    receivers: [{ id: 'default', network: name, pay_to_address: flags.payTo, facilitators }],
+    routes: routes.map((route) => route ?? {}),
+  };
+  const result = validate({ data, issues: [], fromEnvironment: () => false, file: undefined, folder });
+  if (!result.ok) {
+    for (const issue of result.issues) {
+      const flag = flagOf(issue);
+      // One complaint is enough for a flag that is missing or unreadable as a whole.
+      if (!problems.some(({ path }) => flag === path || flag.startsWith(`${path} `))) complain(flag, issue.message);
+    }
+  }
+  if (!result.ok || problems.length > 0) return { ok: false, problems };
+  return { ok: true, config: result.config, testnet: network?.testnet === true };
+}
+
+/** Networks that `--network` takes. */
+export function quickNetworks(): string[] {
+  return NETWORKS.flatMap(({ v1, usdc }) => (usdc ? [v1] : []));
+}
+
+function readRoute(text: string): Record<string, string> | undefined {
+  const [method, pattern, amount, currency = 'USD', ...rest] = text.trim().split(/\s+/);
+  if (method === undefined || pattern === undefined || amount === undefined || rest.length > 0) return undefined;
+  return { method, route_pattern: pattern, amount, currency };
+}
+
+function listenAt(listen: string | undefined): { listen?: string } {
+  return listen === undefined ? {} : { listen };
+}
+
+function nameRoute(index: number): string {
+  return `--route (${index + 1}.)`;
+}
+
+const FLAGS: readonly { readonly path: Path; readonly flag: string }[] = [
+  { path: ['proxy', 'upstream'], flag: '--upstream' },
+  { path: ['proxy', 'listen'], flag: '--listen' },
+  { path: ['registry', 'listen'], flag: '--registry-listen' },
+  { path: ['admin', 'listen'], flag: '--admin-listen' },
+  { path: ['registry', 'store'], flag: '--data' },
+  { path: ['receivers', 0, 'pay_to_address'], flag: '--pay-to' },
+  { path: ['receivers', 0, 'facilitators'], flag: '--facilitator' },
+  { path: ['receivers', 0], flag: '--network' },
+];
+
+function flagOf({ path }: Issue): string {
+  const [section, index, field] = path;
+  if (section === 'routes' && typeof index === 'number') {
+    return field === undefined ? nameRoute(index) : `${nameRoute(index)} ${field}`;
+  }
+  return FLAGS.find((entry) => entry.path.every((step, at) => step === path[at]))?.flag ?? path.join('.');
+}

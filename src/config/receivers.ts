@@ -1,0 +1,133 @@
+// The `receivers` section: where money goes. A wrong address here loses money for good, so everything that can be known
+// to be wrong is refused: placeholders, the zero address, tokens whose decimals would have to be guessed.
+import { z } from 'zod';
+import { findNetwork, NETWORKS, type KnownAsset, type Receiver } from '../domain/receiver.ts';
+import { choice, count, duration, headerName, identifier, oneOf, text, url } from './fields.ts';
+import { isMap, type Issue, type Path } from './problems.ts';
+
+const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
+const ZERO = /^0x0{40}$/;
+const CURRENCY = /^[A-Z][A-Z0-9]{2,9}$/;
+const NETWORK_NAMES = NETWORKS.map((network) => network.v1);
+const NAMES_WITH_USDC = NETWORKS.filter((network) => network.usdc).map((network) => network.v1);
+
+const facilitator = z.preprocess(
+  (value) => (typeof value === 'string' ? { url: value } : value),
+  z.strictObject({
+    url: url('the http or https URL of an x402 facilitator, without query'),
+    headers: z
+      .record(
+        headerName('a header name of letters, digits and dashes'),
+        text('a header value of visible ASCII characters', (value) => /^[\x20-\x7e\t]{1,4096}$/.test(value)),
+      )
+      .default({}),
+    timeouts: z
+      .strictObject({ verify: duration(1, 120_000).default(5000), settle: duration(1, 300_000).default(15_000) })
+      .prefault({}),
+  }),
+);
+
+export const receiverSchema = z.strictObject({
+  id: identifier('a name of this receiver'),
+  scheme: choice(['exact']).default('exact'),
+  network: text(
+    `a network: ${oneOf(NETWORK_NAMES)}, or eip155: and the chain id`,
+    (value) => findNetwork(value) !== undefined,
+  ),
+  asset: text('the address of the token: 0x and 40 hex digits, in quotes', (value) => ADDRESS.test(value)).optional(),
+  asset_decimals: count(0, 36).optional(),
+  asset_name: text('the EIP-712 name of the token').optional(),
+  asset_version: text('the EIP-712 version of the token, such as "2"').optional(),
+  pay_to_address: text(
+    'the address that receives the payments: 0x and 40 hex digits, in quotes',
+    (value) => value.startsWith('0x.') || ADDRESS.test(value),
+  )
+    .refine((value) => !value.startsWith('0x.'), {
+      error: 'is still the placeholder; write your own address: 0x and 40 hex digits, in quotes',
+    })
+    .refine((value) => !ZERO.test(value), {
+      error: 'is the zero address, which nobody can spend from; write your own',
+    }),
+  max_timeout_seconds: count(1, 86_400).default(300),
+  currencies: z
+    .array(
+      text('a currency code, such as USD', (value) => CURRENCY.test(value.toUpperCase())).transform((value) =>
+        value.toUpperCase(),
+      ),
+    )
+    .min(1, 'is empty; name the currencies of routes that this receiver takes, such as [USD, USDC]')
+    .default(['USD', 'USDC']),
+  facilitators: z.array(facilitator).min(1, 'is empty; name at least one facilitator'),
+  rpc_url: text(
+    'the http or https URL of a JSON-RPC node',
+    (value) => /^https?:\/\/[^\s\\]+$/i.test(value) && URL.canParse(value),
+  ).optional(),
+  confirmations: count(1, 1000).default(1),
+  settle: choice(['auto', 'before_response', 'before_forward']).default('auto'),
+});
+export type ReceiverInput = z.output<typeof receiverSchema>;
+
+/** The asset of a receiver, completed from what is known; undefined where that is not enough. */
+function assetOf(
+  input: Partial<Pick<ReceiverInput, 'network' | 'asset' | 'asset_decimals' | 'asset_name' | 'asset_version'>>,
+): KnownAsset | undefined {
+  const known = knownAssetOf(input);
+  const address = input.asset ?? known?.address;
+  const decimals = input.asset_decimals ?? known?.decimals;
+  const name = input.asset_name ?? known?.name;
+  const version = input.asset_version ?? known?.version;
+  if (address === undefined || decimals === undefined || name === undefined || version === undefined) return undefined;
+  return { address, decimals, name, version };
+}
+
+/** USDC of the receiver's network, where that is the asset meant: none is named, or this one. */
+export function knownAssetOf(input: { readonly network?: unknown; readonly asset?: unknown }): KnownAsset | undefined {
+  const usdc = typeof input.network === 'string' ? findNetwork(input.network)?.known?.usdc : undefined;
+  const asset = typeof input.asset === 'string' ? input.asset.toLowerCase() : input.asset;
+  return asset === undefined || asset === usdc?.address.toLowerCase() ? usdc : undefined;
+}
+
+/** Fields of the token that must be written because nothing is known about it. Looks at raw data, whatever its shape. */
+export function receiverIssues(raw: unknown): Issue[] {
+  if (!Array.isArray(raw)) return [];
+  return raw.flatMap((input: unknown, index): Issue[] => {
+    if (!isMap(input) || typeof input['network'] !== 'string' || findNetwork(input['network']) === undefined) return [];
+    if (knownAssetOf(input)) return [];
+    const fields = ['asset', 'asset_decimals', 'asset_name', 'asset_version'];
+    return fields
+      .filter((field) => input[field] === undefined)
+      .map((field) => ({
+        path: ['receivers', index, field] satisfies Path,
+        message: `is missing; only USDC on ${oneOf(NAMES_WITH_USDC)} is known here, so every asset_ field of another token must be written`,
+      }));
+  });
+}
+
+/** The receiver that `input` describes. Throws where `receiverIssues` found something. */
+export function toReceiver(input: ReceiverInput): Receiver {
+  const network = findNetwork(input.network);
+  const asset = assetOf(input);
+  if (network === undefined || asset === undefined) throw new Error(`receiver ${input.id} was not checked`);
+  return {
+    id: input.id,
+    scheme: input.scheme,
+    network: input.network,
+    caip2: network.caip2,
+    v1Network: network.v1,
+    asset: asset.address,
+    assetDecimals: asset.decimals,
+    assetName: asset.name,
+    assetVersion: asset.version,
+    payTo: input.pay_to_address,
+    maxTimeoutSeconds: input.max_timeout_seconds,
+    currencies: input.currencies,
+    facilitators: input.facilitators.map(({ url, headers, timeouts }) => ({
+      url,
+      headers,
+      timeouts: { verifyMs: timeouts.verify, settleMs: timeouts.settle },
+    })),
+    rpcUrl: input.rpc_url,
+    confirmations: input.confirmations,
+    settle: input.settle,
+  };
+}

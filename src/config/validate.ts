@@ -1,0 +1,165 @@
+// Judges configuration data wherever it came from, a file or flags: fills in secret files, asks the schema and the rules
+// about combinations, and reports everything wrong at once, each with its place.
+import { z } from 'zod';
+import { buildConfig, type Origin } from './build.ts';
+import { combinationIssues, takeNotYet } from './combinations.ts';
+import type { LoadedConfig } from './config.ts';
+import { whatStands } from './fields.ts';
+import { isMap, isWithin, valueAt, type Issue, type Path } from './problems.ts';
+import { configSchema } from './schema.ts';
+import { fileKeyOf, readSecretFiles } from './secret-files.ts';
+import { suggest } from './suggest.ts';
+
+export type Source = Origin & {
+  /** Plain data; it is changed while it is judged. */
+  readonly data: unknown;
+  /** What was already found wrong. */
+  readonly issues: readonly Issue[];
+  /** Whether the scalar there came from an environment variable, which can only hold text. */
+  readonly fromEnvironment: (path: Path) => boolean;
+};
+
+export type Validation =
+  | { readonly ok: true; readonly config: LoadedConfig }
+  | { readonly ok: false; readonly issues: readonly Issue[] };
+
+export function validate({ data, issues: known, fromEnvironment, file, folder }: Source): Validation {
+  const raw = data ?? {};
+  if (!isMap(raw)) {
+    const issues =
+      known.length > 0
+        ? known
+        : [{ path: [], message: `${whatStands(raw)}; write sections such as \`proxy:\` and \`registry:\`` }];
+    return { ok: false, issues };
+  }
+  fillEmptySections(raw);
+  const files = readSecretFiles(raw, folder);
+  const early = [...known, ...files.issues, ...takeNotYet(raw)];
+  const parsed = parse(raw, fromEnvironment);
+  const found = [...early, ...combinationIssues(raw).map(relocate)];
+  function relocate(issue: Issue): Issue {
+    return { ...issue, path: files.written(issue.path) };
+  }
+  if (!parsed.success) {
+    // Where something is already said about a place, the schema has nothing to add about it or what lies below.
+    const said = found.filter(({ at, path }) => at === undefined && path.length > 0).map(({ path }) => path);
+    const more = parsed.error.issues.flatMap((issue) => toIssues(issue, raw)).map(relocate);
+    found.push(...more.filter(({ path }) => !said.some((base) => isWithin(path, base))));
+  }
+  const issues = withoutRepetition(found);
+  if (issues.length > 0 || !parsed.success) return { ok: false, issues };
+  return { ok: true, config: buildConfig(parsed.data, { file, folder }) };
+}
+
+/** `proxy:` with nothing behind it is an empty section, not a missing one. */
+function fillEmptySections(raw: Record<string, unknown>): void {
+  for (const key of Object.keys(raw)) {
+    if (raw[key] !== null || !Object.hasOwn(configSchema.shape, key)) continue;
+    if (key === 'receivers' || key === 'routes') raw[key] = [];
+    else if (key !== 'workers') raw[key] = {};
+  }
+}
+
+/** Parses; text from the environment that stands where a number or a truth value is wanted is read as that first. */
+function parse(
+  raw: Record<string, unknown>,
+  fromEnvironment: (path: Path) => boolean,
+): z.ZodSafeParseResult<z.output<typeof configSchema>> {
+  const first = configSchema.safeParse(raw, { error: sentence });
+  if (first.success) return first;
+  let changed = false;
+  for (const issue of first.error.issues) {
+    const path = toPath(issue.path);
+    const value = valueAt(raw, path);
+    if (issue.code !== 'invalid_type' || typeof value !== 'string' || !fromEnvironment(path)) continue;
+    const read =
+      issue.expected === 'number' ? readNumber(value) : issue.expected === 'boolean' ? readFlag(value) : undefined;
+    const holder = valueAt(raw, path.slice(0, -1));
+    const key = path.at(-1);
+    if (read === undefined || key === undefined || typeof holder !== 'object' || holder === null) continue;
+    Reflect.set(holder, key, read);
+    changed = true;
+  }
+  return changed ? configSchema.safeParse(raw, { error: sentence }) : first;
+}
+
+function readNumber(text: string): number | undefined {
+  return /^(0|[1-9]\d{0,14})$/.test(text) ? Number(text) : undefined;
+}
+
+function readFlag(text: string): boolean | undefined {
+  return text === 'true' ? true : text === 'false' ? false : undefined;
+}
+
+/** What a field without words of its own says. Never the input itself. */
+function sentence(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code !== 'invalid_type') return undefined;
+  const wanted: Record<string, string> = {
+    string: 'text',
+    object: 'a section',
+    record: 'a section',
+    array: 'a list',
+    boolean: 'true or false',
+  };
+  const quote = issue.expected === 'string' && (typeof issue.input === 'number' || typeof issue.input === 'boolean');
+  return `${whatStands(issue.input)}${quote ? ': quote it' : ''}; write ${wanted[issue.expected] ?? `a ${issue.expected}`}`;
+}
+
+function toIssues(issue: z.core.$ZodIssue, raw: unknown): Issue[] {
+  const path = toPath(issue.path);
+  if (issue.code === 'unrecognized_keys') {
+    const known = knownKeys(configSchema, path);
+    return issue.keys.map((key) => ({
+      path: [...path, key],
+      at: 'key',
+      message: `is not known here; ${meant(key, known)}`,
+    }));
+  }
+  if (issue.code === 'invalid_key') return [{ path, at: 'key', message: issue.issues[0]?.message ?? 'is not a name' }];
+  return [{ path, message: complete(issue.message, valueAt(raw, path) === undefined) }];
+}
+
+/** The fields of a route say only what would be right, because an API's answers already say the rest. */
+function complete(message: string, missing: boolean): string {
+  if (message.startsWith('is ')) return message;
+  if (missing) return `is missing; ${message}`;
+  return /^(an?|at most|up to) /.test(message) ? `is not usable; write ${message}` : message;
+}
+
+function meant(key: string, known: readonly string[]): string {
+  const word = suggest(key, known);
+  if (word !== undefined) return `did you mean ${word}?`;
+  return known.length === 0 ? 'take it out' : `known are ${known.join(', ')}`;
+}
+
+/** The keys that the schema takes at `path`, the `_file` spellings of secrets included. */
+function knownKeys(schema: unknown, path: Path): string[] {
+  let at = schema;
+  for (const step of [...path, undefined]) {
+    at = unwrap(at);
+    if (step === undefined) break;
+    if (at instanceof z.ZodArray) at = at.element;
+    else if (at instanceof z.ZodObject) at = valueAt(at.shape, [step]);
+  }
+  const keys = at instanceof z.ZodObject ? Object.keys(at.shape) : [];
+  return keys.flatMap((key) => [key, fileKeyOf(key) ?? []].flat());
+}
+
+function unwrap(schema: unknown): unknown {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault) {
+    return unwrap(schema.def.innerType);
+  }
+  return schema instanceof z.ZodPipe ? unwrap(schema.def.out) : schema;
+}
+
+function toPath(path: readonly PropertyKey[]): Path {
+  return path.map((step) => (typeof step === 'symbol' ? String(step) : step));
+}
+
+function withoutRepetition(issues: readonly Issue[]): Issue[] {
+  const seen = new Set<string>();
+  return issues.filter(({ path, message }) => {
+    const name = JSON.stringify([path, message]);
+    return !seen.has(name) && seen.add(name);
+  });
+}

@@ -1,0 +1,205 @@
+// Every command with its whole work, in this process: what it writes where, and its exit code. The same commands as real
+// processes stand in process.test.ts, few of them, because each costs the start of a Node.
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { runCommandLine } from '../../src/cli/run.ts';
+import { RECEIVER, SECRET } from '../config/support.ts';
+import { fakeIo } from './support.ts';
+
+let folder: string;
+const put = (name: string, text: string): void => writeFileSync(join(folder, name), text);
+
+/** A command as main.ts runs it, in the folder of this file. */
+async function run(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const io = fakeIo({ folder });
+  const code = await runCommandLine(argv, COMMANDS, io);
+  return { code, stdout: io.stdout(), stderr: io.stderr() };
+}
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tollgate-'));
+  put(
+    'tollgate.yaml',
+    `
+proxy: { listen: "127.0.0.1:0", upstream: "http://127.0.0.1:1", timeouts: { drain_delay: 0s, drain: 1s } }
+registry: { listen: "127.0.0.1:0", jwt: { secret: "${SECRET}", audience: panel } }
+admin: { listen: "127.0.0.1:0" }
+receivers:${RECEIVER}
+routes:
+  - { route_pattern: "/reports/*", method: GET, amount: "0.10" }
+  - { route_pattern: "/reports/:id", amount: "0.20", status: paused }
+`,
+  );
+  put('bad.yaml', 'registry:\n  listn: x\n  jwt: { secret: canary }\n');
+  put(
+    'sidecar.yaml',
+    `proxy: { upstream: "http://127.0.0.1:1" }\nsync: { registry_url: "https://r", api_key: ${'k'.repeat(16)} }\ncharges: { secrets: ["${SECRET}"] }\n`,
+  );
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('commands that ask', () => {
+  test('behaviour: check says ok with a summary, and warns on standard error', async () => {
+    const { code, stdout, stderr } = await run('check');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^ok\n {2}shape: all-in-one\n/);
+    expect(stderr).toMatch(/^warning: proxy\.undeclared_methods is forward/);
+  });
+
+  test('behaviour: check prints every problem and ends with 64', async () => {
+    const { code, stdout } = await run('check', '-c', 'bad.yaml');
+    expect(code).toBe(64);
+    expect(stdout).toMatch(/^bad\.yaml:2:3 registry\.listn: .*\nbad\.yaml:3:18 registry\.jwt\.secret: .*\n$/);
+    expect(stdout).not.toContain('canary');
+  });
+
+  test('behaviour: check --json', async () => {
+    const { code, stdout } = await run('check', '-c', 'bad.yaml', '--json');
+    expect(code).toBe(64);
+    expect(JSON.parse(stdout)).toMatchObject({
+      ok: false,
+      problems: [{ file: 'bad.yaml', line: 2, column: 3, path: 'registry.listn' }, { line: 3 }],
+    });
+  });
+
+  test('behaviour: match says which route and why', async () => {
+    const { code, stdout } = await run('match', 'get', '/reports/a/b?c');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^matched: payment required\n {2}goes upstream as GET \/reports\/a\/b\n[^]*GET \/reports\/\* 0\.10 USD: wins\n$/,
+    );
+  });
+
+  test('behaviour: match --json is the wire answer with reasons', async () => {
+    const { code, stdout } = await run('match', 'GET', '/reports/q3', '--json');
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      matched: true,
+      payment_required: false,
+      route: { route_pattern: '/reports/:id', status: 'paused' },
+      params: { id: 'q3' },
+      considered: [{ because: expect.stringContaining('paused') }, { route: { route_pattern: '/reports/*' } }],
+    });
+  });
+
+  test('behaviour: match ends with 1 where nothing matches', async () => {
+    const { code, stdout } = await run('match', 'GET', '/free');
+    expect([code, stdout]).toEqual([1, 'not matched: no route matches: free\n']);
+  });
+
+  test('behaviour: match of a sidecar ends with 69, its routes are elsewhere', async () => {
+    const { code, stderr } = await run('match', 'GET', '/x', '-c', 'sidecar.yaml');
+    expect(code).toBe(69);
+    expect(stderr).toContain('kept by its registry');
+  });
+
+  test('refuses: match of a path without slash, a method the proxy never lets in', async () => {
+    const [path, method] = await Promise.all([run('match', 'GET', 'x'), run('match', 'TRACE', '/x')]);
+    expect([path.code, method.code]).toEqual([64, 64]);
+  });
+
+  test('behaviour: version and openapi', async () => {
+    const [version, openapi] = await Promise.all([run('version', '--json'), run('openapi')]);
+    expect(JSON.parse(version.stdout)).toEqual({
+      version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      node: process.version,
+    });
+    expect(JSON.parse(openapi.stdout)).toMatchObject({
+      openapi: '3.1.0',
+      info: { version: JSON.parse(version.stdout).version },
+    });
+  });
+
+  test('refuses: an unknown command and an unknown flag', async () => {
+    const { code, stdout, stderr } = await run('mach', 'GET', '/x');
+    expect([code, stdout, stderr]).toEqual([64, '', 'mach: is no command; did you mean match?\n']);
+  });
+});
+
+test('behaviour: looking makes no store', () => expect(existsSync(join(folder, 'data'))).toBe(false));
+
+describe('keys, tokens, migrations', () => {
+  test('behaviour: a key is printed alone, listed without itself, and revoked', async () => {
+    const created = await run('keys', 'create', '--name', 'ci', '--scope', 'ledger,sdk');
+    expect(created.code).toBe(0);
+    expect(created.stdout).toMatch(/^tg_[0-9a-f]{16}_[A-Za-z0-9_-]{43}\n$/);
+    const id = created.stdout.split('_')[1] ?? '';
+    const listed = await run('keys', 'list', '--json');
+    expect(JSON.parse(listed.stdout)).toEqual([
+      expect.objectContaining({ id: null, name: 'first-start', where: 'configuration' }),
+      expect.objectContaining({ id, name: 'ci', scopes: ['sdk', 'ledger'], revoked_at: null, where: 'store' }),
+    ]);
+    expect(listed.stdout + listed.stderr).not.toContain(created.stdout.trim().slice(20));
+    const [revoked, unknown] = [await run('keys', 'revoke', id), await run('keys', 'revoke', 'nothing')];
+    expect([revoked.code, unknown.code]).toEqual([0, 1]);
+    expect((await run('keys', 'list')).stdout).toMatch(new RegExp(`\\n${id}\\trevoked\\tsdk,ledger\\t.*\\tci\\n$`));
+  });
+
+  test('refuses: keys that cannot be, all mistakes at once', async () => {
+    const { code, stderr } = await run('keys', 'create', '--scope', 'sdk,admin', '--json');
+    expect(code).toBe(64);
+    expect(stderr).toMatch(/^--name: is missing.*\n--scope: is not a list.*\n--json: .*\n$/);
+    expect((await run('keys', 'creat')).stderr).toContain('did you mean create?');
+  });
+
+  test('behaviour: a token is printed alone and says what the configuration says', async () => {
+    const { code, stdout } = await run('token', '--ttl', '5m');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+    const claims = JSON.parse(Buffer.from(stdout.split('.')[1] ?? '', 'base64url').toString());
+    expect(claims).toMatchObject({ iss: 'tollgate', aud: 'panel' });
+    expect(claims.exp - claims.iat).toBe(300);
+  });
+
+  test('refuses: a token of no duration, and where no secret signs', async () => {
+    const [duration, sidecar] = await Promise.all([run('token', '--ttl', '60'), run('token', '-c', 'sidecar.yaml')]);
+    expect([duration.code, sidecar.code]).toEqual([64, 64]);
+    expect(sidecar.stderr).toContain('has no `registry`');
+  });
+
+  test('behaviour: migrate makes the store for its owner alone, once; a store that is none is 69', async () => {
+    put('other.yaml', 'registry: { store: "sqlite:other/t.db" }\n');
+    expect(await run('migrate', '-c', 'other.yaml')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^applied 1/),
+    });
+    expect(await run('migrate', '-c', 'other.yaml')).toMatchObject({ code: 0, stdout: 'up to date\n' });
+    expect(statSync(join(folder, 'other/t.db')).mode & 0o777).toBe(0o600);
+    writeFileSync(join(folder, 'other/t.db'), 'x'.repeat(5000));
+    expect(await run('migrate', '-c', 'other.yaml')).toMatchObject({ code: 69, stdout: '' });
+    expect(await run('match', 'GET', '/x', '-c', 'other.yaml')).toMatchObject({ code: 69, stdout: '' });
+  });
+});
+
+describe('behaviour: healthcheck', () => {
+  test('0 where /readyz is 200, 1 where it is not or nothing answers, 64 where it cannot be known', async () => {
+    let status = 200;
+    const asked: (string | undefined)[] = [];
+    const server = createServer((req, res) => {
+      asked.push(req.url);
+      res.writeHead(status).end();
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    put('admin.yaml', `registry: {}\nadmin: { listen: "0.0.0.0:${port}" }\n`);
+    expect((await run('healthcheck', '-c', 'admin.yaml')).code).toBe(0);
+    expect(asked).toEqual(['/readyz']);
+    status = 503;
+    expect(await run('healthcheck', '--url', `http://127.0.0.1:${port}/other`)).toMatchObject({
+      code: 1,
+      stderr: 'not ready: /readyz answered 503\n',
+    });
+    server.close();
+    server.closeAllConnections();
+    await once(server, 'close');
+    expect((await run('healthcheck', '-c', 'admin.yaml')).code).toBe(1);
+    expect((await run('healthcheck')).code).toBe(64);
+  });
+});

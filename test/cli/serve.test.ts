@@ -1,0 +1,238 @@
+// How serve comes up and goes down, with a Tollgate that is none: what is refused before the start, what a signal does.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { readArgs, type Args } from '../../src/cli/args.ts';
+import { runServe, serve, type Running, type Start } from '../../src/cli/serve.ts';
+import type { Config } from '../../src/config/config.ts';
+import { ADDRESS } from '../config/support.ts';
+import { fakeIo, type FakeIo } from './support.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tollgate-'));
+  writeFileSync(join(folder, 'tollgate.yaml'), 'registry: { listen: "127.0.0.1:0" }\n');
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function argsOf(...argv: string[]): Args {
+  const result = readArgs(argv, serve.flags, serve.words);
+  if (!result.ok) throw new Error(result.problems.join());
+  return result.args;
+}
+
+const never: Start = () => {
+  throw new Error('nothing may start here');
+};
+const lines = (io: FakeIo): Record<string, unknown>[] =>
+  io
+    .stdout()
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+
+/** Starts what `argv` says and hands over what would run; `end` is the exit code. */
+async function started(
+  io: FakeIo,
+  running: Partial<Running> = {},
+  ...argv: string[]
+): Promise<{ config: Config; end: Promise<number> }> {
+  const ready = Promise.withResolvers<Config>();
+  const end = runServe(argsOf(...argv), io, async (config) => {
+    ready.resolve(config);
+    return { addresses: {}, stop: async () => undefined, ...running };
+  });
+  const config = await Promise.race([
+    ready.promise,
+    end.then((code) => Promise.reject(new Error(`ended with ${code}: ${io.stderr()}`))),
+  ]);
+  // Signals are heard from before the start on; what runs is known one turn later.
+  await new Promise(setImmediate);
+  return { config, end };
+}
+
+const QUICK = ['--upstream', 'http://127.0.0.1:1', '--pay-to', ADDRESS, '--route', 'GET /a 1', '--data', 'kept'];
+
+describe('refuses, before anything is bound', () => {
+  test.each([
+    ['in the command', { execArgv: ['--insecure-http-parser'], env: {} }],
+    ['with underscores', { execArgv: ['--insecure_http_parser'], env: {} }],
+    ['in NODE_OPTIONS', { execArgv: [], env: { NODE_OPTIONS: '--max-old-space-size=100  --insecure-http-parser' } }],
+  ])('attack: a lenient parser %s', async (_name, overrides) => {
+    const io = fakeIo({ folder, ...overrides });
+    expect(await runServe(argsOf(), io, never)).toBe(64);
+    expect(io.stderr()).toContain('--insecure-http-parser');
+  });
+
+  test('refuses: no configuration at all, with the two ways to start', async () => {
+    rmSync(join(folder, 'tollgate.yaml'));
+    const io = fakeIo({ folder });
+    expect(await runServe(argsOf(), io, never)).toBe(64);
+    expect(io.stderr()).toMatch(/tollgate serve --config FILE[^]*tollgate serve --upstream .* --route .* --pay-to/);
+  });
+
+  test('refuses: a wrong file, on standard error', async () => {
+    writeFileSync(join(folder, 'tollgate.yaml'), 'registry:\n  listn: x\n');
+    const io = fakeIo({ folder });
+    expect(await runServe(argsOf(), io, never)).toBe(64);
+    expect(io.stderr()).toBe('tollgate.yaml:2:3 registry.listn: is not known here; did you mean listen?\n');
+    expect(io.stdout()).toBe('');
+  });
+
+  test('refuses: a file that is not there', async () => {
+    const io = fakeIo({ folder });
+    expect(await runServe(argsOf('-c', 'other.yaml'), io, never)).toBe(64);
+    expect(io.stderr()).toBe('other.yaml:1:1 (file): cannot be read (ENOENT); check its name and permissions\n');
+  });
+
+  test('refuses: --config beside the flags that stand for a file', async () => {
+    const io = fakeIo({ folder });
+    expect(await runServe(argsOf('-c', 'tollgate.yaml', '--upstream', 'http://a', '--data', 'd'), io, never)).toBe(64);
+    expect(io.stderr()).toMatch(
+      /^--upstream: cannot stand beside --config.*\n--data: cannot stand beside --config.*\n$/,
+    );
+  });
+
+  test('refuses: every wrong flag at once', async () => {
+    const io = fakeIo({ folder });
+    expect(await runServe(argsOf('--route', 'x', '--listen', 'y'), io, never)).toBe(64);
+    expect(io.stderr().split('\n')).toHaveLength(5);
+  });
+
+  test('refuses: a data folder that cannot be written', async () => {
+    writeFileSync(join(folder, 'data'), '');
+    const io = fakeIo({ folder });
+    expect(await runServe(argsOf(), io, never)).toBe(64);
+    expect(io.stderr()).toMatch(/data/);
+  });
+});
+
+describe('behaviour: which configuration is taken', () => {
+  const from = async (io: FakeIo, ...argv: string[]): Promise<Config> => {
+    const { config, end } = await started(io, {}, ...argv);
+    io.signal('SIGTERM');
+    await end;
+    return config;
+  };
+
+  test('--config, else TOLLGATE_CONFIG, else tollgate.yaml', async () => {
+    for (const name of ['flag', 'env']) writeFileSync(join(folder, `${name}.yaml`), 'registry: {}\n');
+    const env = { TOLLGATE_CONFIG: 'env.yaml' };
+    expect((await from(fakeIo({ folder, env }), '-c', 'flag.yaml')).file).toBe(join(folder, 'flag.yaml'));
+    expect((await from(fakeIo({ folder, env }))).file).toBe(join(folder, 'env.yaml'));
+    expect((await from(fakeIo({ folder }))).file).toBe(join(folder, 'tollgate.yaml'));
+  });
+
+  test('flags win over a file that is only there, and say TESTNET', async () => {
+    const io = fakeIo({ folder });
+    const config = await from(io, ...QUICK);
+    expect(config).toMatchObject({
+      file: undefined,
+      shape: 'all-in-one',
+      registry: { store: { file: join(folder, 'kept/tollgate.db') } },
+    });
+    expect(io.stderr()).toContain('tollgate.yaml is not read');
+    expect(io.stderr()).toContain('TESTNET');
+    expect(lines(io)).toContainEqual(
+      expect.objectContaining({ level: 'warn', msg: 'TESTNET: payments are test money' }),
+    );
+  });
+
+  test('real money does not say TESTNET', async () => {
+    const io = fakeIo({ folder });
+    await from(io, ...QUICK, '--network', 'base', '--facilitator', 'https://f.example');
+    expect(io.stdout() + io.stderr()).not.toContain('TESTNET');
+  });
+});
+
+describe('behaviour: running and stopping', () => {
+  test('SIGTERM stops and ends with 0; what goes to standard output is JSON', async () => {
+    const io = fakeIo({ folder });
+    let stopped = 0;
+    const { end } = await started(io, {
+      stop: async () => {
+        stopped++;
+      },
+    });
+    io.signal('SIGTERM');
+    expect(await end).toBe(0);
+    expect(stopped).toBe(1);
+    expect(io.exits).toEqual([]);
+    expect(lines(io).map(({ msg }) => msg)).toEqual(['made random secrets for the first start', 'stopping']);
+  });
+
+  test('a second signal ends at once', async () => {
+    const io = fakeIo({ folder });
+    const drained = Promise.withResolvers<void>();
+    const { end } = await started(io, { stop: () => drained.promise });
+    io.signal('SIGINT');
+    expect(io.exits).toEqual([]);
+    io.signal('SIGINT');
+    expect(io.exits).toEqual([130]);
+    drained.resolve();
+    await end;
+  });
+
+  test('a signal during the start stops after it', async () => {
+    const io = fakeIo({ folder });
+    const up = Promise.withResolvers<Running>();
+    const begun = Promise.withResolvers<void>();
+    let stopped = false;
+    const end = runServe(argsOf(), io, () => {
+      begun.resolve();
+      return up.promise;
+    });
+    await begun.promise;
+    io.signal('SIGTERM');
+    up.resolve({ addresses: {}, stop: async () => void (stopped = true) });
+    expect(await end).toBe(0);
+    expect(stopped).toBe(true);
+  });
+
+  test('a start that fails is told and ends with 69', async () => {
+    const io = fakeIo({ folder });
+    expect(await runServe(argsOf(), io, async () => Promise.reject(new Error('port 1 is taken')))).toBe(69);
+    expect(io.stderr()).toBe('Tollgate could not start: port 1 is taken\n');
+  });
+
+  test('root is warned once, others never', async () => {
+    for (const [uid, times] of [
+      [0, 1],
+      [1000, 0],
+      [undefined, 0],
+    ] as const) {
+      const io = fakeIo({ folder, uid });
+      const { end } = await started(io);
+      io.signal('SIGTERM');
+      await end;
+      expect(lines(io).filter(({ msg }) => String(msg).startsWith('running as root'))).toHaveLength(times);
+    }
+  });
+
+  test('SIGHUP reloads a good file and keeps what runs for a bad one', async () => {
+    const io = fakeIo({ folder });
+    const reloaded: Config[] = [];
+    const { end } = await started(io, { reload: (config) => void reloaded.push(config) });
+    writeFileSync(join(folder, 'tollgate.yaml'), 'registry: { listen: "127.0.0.1:0" }\nmetrics: { max_routes: 7 }\n');
+    io.signal('SIGHUP');
+    await new Promise(setImmediate);
+    expect(reloaded.map(({ metrics }) => metrics.maxRoutes)).toEqual([7]);
+    writeFileSync(join(folder, 'tollgate.yaml'), 'registry: { listn: x }\n');
+    io.signal('SIGHUP');
+    await new Promise(setImmediate);
+    expect(reloaded).toHaveLength(1);
+    expect(lines(io).at(-1)).toMatchObject({ level: 'error', problem: expect.stringContaining('registry.listn') });
+    io.signal('SIGTERM');
+    expect(await end).toBe(0);
+  });
+
+  test('SIGHUP without a way to reload is told and ends nothing', async () => {
+    const io = fakeIo({ folder });
+    const { end } = await started(io);
+    io.signal('SIGHUP');
+    expect(lines(io).at(-1)).toMatchObject({ level: 'warn', msg: 'nothing to reload; restart to take changes on' });
+    io.signal('SIGTERM');
+    expect(await end).toBe(0);
+  });
+});

@@ -1,0 +1,254 @@
+// What a configuration means that leaves everything out: every default of CONTRACT section 1, in the units of the code.
+import { describe, expect, test } from 'vitest';
+import { ADDRESS, configOf, KEY, RECEIVER, SECRET } from './support.ts';
+
+const REST = {
+  file: '/srv/t.yaml',
+  folder: '/srv',
+  admin: { listen: { host: '127.0.0.1', port: 9402 } },
+  receivers: [],
+  routes: [],
+  x402: { v1: false },
+  metrics: { maxRoutes: 1000 },
+  log: { level: 'info', access: true },
+};
+const CHARGES = {
+  secrets: undefined,
+  store: undefined,
+  quoteTtlMs: 300_000,
+  keepResponseBytes: 65_536,
+  maxUnsettledPerPayer: 8,
+};
+const PROXY = {
+  listen: { host: '0.0.0.0', port: 8402 },
+  upstream: { protocol: 'http', host: '127.0.0.1', port: 3000, origin: 'http://127.0.0.1:3000' },
+  hostHeader: 'preserve',
+  publicUrl: undefined,
+  trustedProxies: [],
+  upstreamProfile: 'unknown',
+  encodedSlashes: 'refuse',
+  doubleSlashes: 'merge',
+  undeclaredMethods: 'forward',
+  methods: [],
+  preflight: 'answer',
+  corsOrigins: [],
+  customerHeader: 'X-Customer-Id',
+  customerHeaderTrusted: false,
+  passPaymentHeaders: false,
+  timeouts: { connectMs: 5000, headersMs: 60_000, idleMs: 300_000, drainDelayMs: 5000, drainMs: 25_000 },
+  limits: { targetBytes: 8192, headerBytes: 32_768, connections: 20_000, inFlight: 10_000 },
+};
+const REGISTRY = {
+  listen: { host: '127.0.0.1', port: 8403 },
+  store: { kind: 'sqlite', file: '/srv/data/tollgate.db' },
+  jwt: undefined,
+  apiKeys: undefined,
+  corsOrigins: [],
+};
+
+describe('behaviour: what is left out has the default of the contract', () => {
+  test('all-in-one', () => {
+    expect(configOf('proxy: { upstream: "http://127.0.0.1:3000" }\nregistry:\n')).toEqual({
+      ...REST,
+      shape: 'all-in-one',
+      proxy: PROXY,
+      registry: REGISTRY,
+      sync: undefined,
+      charges: CHARGES,
+    });
+  });
+
+  test('registry', () => {
+    expect(configOf('registry: {}')).toEqual({
+      ...REST,
+      shape: 'registry',
+      proxy: undefined,
+      registry: REGISTRY,
+      sync: undefined,
+      charges: CHARGES,
+    });
+  });
+
+  test('sidecar', () => {
+    const text = `proxy: { upstream: "http://127.0.0.1:3000" }\nsync: { registry_url: "https://r.example/", api_key: ${KEY} }\ncharges: { secrets: ["${SECRET}"] }\n`;
+    expect(configOf(text)).toEqual({
+      ...REST,
+      shape: 'sidecar',
+      proxy: PROXY,
+      registry: undefined,
+      sync: {
+        registryUrl: 'https://r.example',
+        apiKey: KEY,
+        pollIntervalMs: 15_000,
+        snapshotFile: '/srv/data/routes.json',
+        snapshotMaxAgeMs: 86_400_000,
+        emptyAfterMs: 300_000,
+        whenAbsent: 'refuse',
+        listen: undefined,
+      },
+      charges: { ...CHARGES, secrets: [SECRET] },
+    });
+  });
+
+  test('a receiver on a network whose USDC is known', () => {
+    expect(configOf(`registry: {}\nreceivers:${RECEIVER}\n`).receivers).toEqual([
+      {
+        id: 'default',
+        scheme: 'exact',
+        network: 'base-sepolia',
+        caip2: 'eip155:84532',
+        v1Network: 'base-sepolia',
+        asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+        assetDecimals: 6,
+        assetName: 'USDC',
+        assetVersion: '2',
+        payTo: ADDRESS,
+        maxTimeoutSeconds: 300,
+        currencies: ['USD', 'USDC'],
+        facilitators: [
+          { url: 'https://facilitator.example.com', headers: {}, timeouts: { verifyMs: 5000, settleMs: 15_000 } },
+        ],
+        rpcUrl: undefined,
+        confirmations: 1,
+        settle: 'auto',
+      },
+    ]);
+  });
+
+  test('a route, an API key, a jwt', () => {
+    const text = `registry:\n  api_keys: [{ name: a, key: ${KEY} }]\n  jwt: { secret: "${SECRET}" }\nroutes: [{ route_pattern: /a, amount: "1.50" }]\n`;
+    const { routes, registry } = configOf(text);
+    expect(registry?.apiKeys).toEqual([{ name: 'a', key: KEY, scopes: ['sdk'] }]);
+    expect(registry?.jwt).toEqual({
+      key: { kind: 'secret', secret: SECRET },
+      issuer: 'tollgate',
+      audience: 'dashboard',
+    });
+    expect(routes).toEqual([
+      {
+        route_pattern: '/a',
+        method: '*',
+        amount: '1.50',
+        currency: 'USD',
+        name: null,
+        description: null,
+        status: 'active',
+        allow_anonymous: true,
+        receiver_config_id: null,
+        source: 'config',
+      },
+    ]);
+  });
+});
+
+test('behaviour: what is written replaces the default', () => {
+  const text = `
+proxy:
+  listen: "[::1]:0"
+  upstream: https://api.internal/
+  host_header: upstream
+  public_url: https://api.example.com/v2/
+  trusted_proxies: [10.0.0.0/8, "::1"]
+  upstream_profile: fastify
+  encoded_slashes: keep
+  double_slashes: keep
+  undeclared_methods: pay
+  methods: [propfind]
+  preflight: forward
+  cors_origins: ["*", "https://app.example.com:8443"]
+  customer_header: X-Account
+  customer_header_trusted: true
+  pass_payment_headers: true
+  timeouts: { connect: 250ms, headers: 1m, idle: 1h, drain_delay: 0s, drain: 0ms }
+  limits: { target: 100, headers: 2048, connections: 1, in_flight: 2 }
+registry: { listen: "localhost:0", store: "sqlite:/var/lib/t.db", cors_origins: ["https://d.example"], api_keys: [] }
+admin: { listen: 0.0.0.0:0 }
+charges: { quote_ttl: 10s, keep_response: 0, max_unsettled_per_payer: 1 }
+x402: { v1: true }
+metrics: { max_routes: 5 }
+log: { level: debug, access: false }
+workers: 1
+`;
+  const config = configOf(text);
+  expect(config.proxy).toEqual({
+    listen: { host: '::1', port: 0 },
+    upstream: { protocol: 'https', host: 'api.internal', port: 443, origin: 'https://api.internal' },
+    hostHeader: 'upstream',
+    publicUrl: 'https://api.example.com/v2',
+    trustedProxies: ['10.0.0.0/8', '::1'],
+    upstreamProfile: 'fastify',
+    encodedSlashes: 'keep',
+    doubleSlashes: 'keep',
+    undeclaredMethods: 'pay',
+    methods: ['PROPFIND'],
+    preflight: 'forward',
+    corsOrigins: ['*', 'https://app.example.com:8443'],
+    customerHeader: 'X-Account',
+    customerHeaderTrusted: true,
+    passPaymentHeaders: true,
+    timeouts: { connectMs: 250, headersMs: 60_000, idleMs: 3_600_000, drainDelayMs: 0, drainMs: 0 },
+    limits: { targetBytes: 100, headerBytes: 2048, connections: 1, inFlight: 2 },
+  });
+  expect(config.registry).toMatchObject({
+    listen: { host: 'localhost', port: 0 },
+    store: { file: '/var/lib/t.db' },
+    apiKeys: [],
+  });
+  expect(config).toMatchObject({
+    admin: { listen: { host: '0.0.0.0', port: 0 } },
+    charges: { quoteTtlMs: 10_000, keepResponseBytes: 0, maxUnsettledPerPayer: 1 },
+    x402: { v1: true },
+    metrics: { maxRoutes: 5 },
+    log: { level: 'debug', access: false },
+  });
+});
+
+describe('receivers', () => {
+  const receiver = (lines: string): string =>
+    `registry: {}\nreceivers:\n  - id: a\n    pay_to_address: "${ADDRESS}"\n    facilitators: ["http://127.0.0.1:1/x/"]\n    ${lines}\n`;
+
+  test('behaviour: a network is known by either of its names, the other is derived', () => {
+    const [byV1] = configOf(receiver('network: base')).receivers;
+    const [byCaip] = configOf(receiver('network: eip155:8453')).receivers;
+    expect(byV1).toMatchObject({ network: 'base', caip2: 'eip155:8453', v1Network: 'base', assetName: 'USD Coin' });
+    expect(byCaip).toEqual({ ...byV1, network: 'eip155:8453' });
+  });
+
+  test('behaviour: the known USDC may be named, in any case of letters, and parts of it overruled', () => {
+    const [named] = configOf(
+      receiver('network: base\n    asset: "0x833589FCD6EDB6E08F4C7C32D4F71B54BDA02913"\n    asset_name: Other'),
+    ).receivers;
+    expect(named).toMatchObject({
+      asset: '0x833589FCD6EDB6E08F4C7C32D4F71B54BDA02913',
+      assetDecimals: 6,
+      assetName: 'Other',
+      assetVersion: '2',
+    });
+  });
+
+  test('behaviour: any EVM chain and token, when the token is written whole', () => {
+    const token = `network: eip155:31337\n    asset: "${ADDRESS}"\n    asset_decimals: 18\n    asset_name: T\n    asset_version: "1"`;
+    expect(configOf(receiver(token)).receivers[0]).toMatchObject({
+      caip2: 'eip155:31337',
+      v1Network: undefined,
+      assetDecimals: 18,
+    });
+  });
+
+  test('behaviour: one network, asset and address may serve two receivers', () => {
+    expect(
+      configOf(`registry: {}\nreceivers:${RECEIVER}${RECEIVER.replace('default', 'second')}\n`).receivers,
+    ).toHaveLength(2);
+  });
+
+  test('behaviour: a facilitator is a URL or an object', () => {
+    const text = receiver('network: base').replace(
+      '["http://127.0.0.1:1/x/"]',
+      '["http://127.0.0.1:1/x/", { url: "https://f", headers: { Authorization: "Bearer x" }, timeouts: { verify: 1s } }]',
+    );
+    expect(configOf(text).receivers[0]?.facilitators).toEqual([
+      { url: 'http://127.0.0.1:1/x', headers: {}, timeouts: { verifyMs: 5000, settleMs: 15_000 } },
+      { url: 'https://f', headers: { Authorization: 'Bearer x' }, timeouts: { verifyMs: 1000, settleMs: 15_000 } },
+    ]);
+  });
+});

@@ -1,0 +1,55 @@
+// What is allowed and probably not meant: said, never refused.
+import { expect, test } from 'vitest';
+import { configWarnings } from '../../src/config/warnings.ts';
+import { ADDRESS, configOf, KEY, RECEIVER, SECRET } from './support.ts';
+
+const warningsOf = (text: string): string[] => configWarnings(configOf(text));
+const proxy = (lines: string): string =>
+  `registry: {}\nproxy:\n  upstream: http://127.0.0.1:3000\n  undeclared_methods: pay\n  ${lines}\nreceivers:${RECEIVER}\n`;
+
+test('behaviour: a whole configuration has nothing to warn of', () => {
+  expect(warningsOf(proxy(''))).toEqual([]);
+  expect(warningsOf('registry: {}')).toEqual([]);
+});
+
+test('behaviour: undeclared methods that are free are told while the upstream is unknown, and only then', () => {
+  const free = proxy('').replace('undeclared_methods: pay', 'undeclared_methods: forward');
+  expect(warningsOf(free)).toEqual([
+    expect.stringContaining('undeclared_methods is forward while proxy.upstream_profile is unknown'),
+  ]);
+  expect(warningsOf(free.replace('undeclared_methods: forward', 'upstream_profile: fastify'))).toEqual([]);
+  expect(warningsOf(free.replace('forward', 'refuse'))).toEqual([]);
+});
+
+test.each<[string, string, string]>([
+  ['everybody trusted', proxy('trusted_proxies: [0.0.0.0/0]'), 'proxy.trusted_proxies holds every address'],
+  [
+    'an upstream in the open',
+    proxy('').replace('127.0.0.1', '8.8.8.8'),
+    'proxy.upstream is plain http to a public address',
+  ],
+  ['nowhere to pay to', proxy('').replace(/receivers[^]*/, ''), 'receivers is empty'],
+  ['no default receiver', proxy('').replace('id: default', 'id: other'), 'no receiver has the id `default`'],
+  [
+    'a facilitator in plain http',
+    proxy('').replace('https://f', 'http://f'),
+    'a facilitator is spoken to in plain http',
+  ],
+  [
+    'USDC by another name',
+    proxy('').replace('base-sepolia', 'base\n    asset_name: USDC'),
+    'USDC on base has asset_name "USD Coin"',
+  ],
+  [
+    'v1 on a network that v1 lacks',
+    `x402: { v1: true }\n${proxy('').replace('base-sepolia', `eip155:1\n    asset: "${ADDRESS}"\n    asset_decimals: 6\n    asset_name: T\n    asset_version: "1"`)}`,
+    'has no x402 v1 name',
+  ],
+  [
+    'a registry in plain http',
+    `proxy: { upstream: "http://127.0.0.1:1", undeclared_methods: pay }\nsync: { registry_url: "http://r.example/x", api_key: ${KEY}, insecure: true }\ncharges: { secrets: ["${SECRET}"] }\nreceivers:${RECEIVER}\n`,
+    'travel in plain http to r.example',
+  ],
+])('behaviour: warns of %s', (_name, text, message) => {
+  expect(warningsOf(text)).toEqual([expect.stringContaining(message)]);
+});
