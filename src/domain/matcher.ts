@@ -25,24 +25,25 @@ export type Matcher = {
   readonly findAll: (key: string) => Route[];
 };
 
-export type MatcherBuilder = { readonly add: (route: Route, pattern: Pattern) => void; readonly matcher: Matcher };
+export type MatcherBuilder = {
+  /** Returns the route that stands there already with this method, if one does: then nothing was added. */
+  readonly add: (route: Route, pattern: Pattern) => Route | undefined;
+  readonly matcher: Matcher;
+};
 
 /** An empty matcher and the way to fill it: route by route, so that a large set can be compiled in slices. */
 export function createMatcher(folding: Folding): MatcherBuilder {
   const root = emptyNode();
-  const add = (route: Route, pattern: Pattern): void => {
+  const add = (route: Route, pattern: Pattern): Route | undefined => {
     let node = root;
     for (const segment of pattern.segments) {
-      if (segment.kind === 'wildcard') {
-        (node.wildcards ??= []).push({ method: route.method, route });
-        return;
-      }
+      if (segment.kind === 'wildcard') return put((node.wildcards ??= []), route);
       node =
         segment.kind === 'param'
           ? (node.param ??= emptyNode())
           : literalChild(node, foldSegment(segment.text, folding));
     }
-    (node.ends ??= []).push({ method: route.method, route });
+    return put((node.ends ??= []), route);
   };
   return {
     add,
@@ -59,6 +60,13 @@ export function createMatcher(folding: Folding): MatcherBuilder {
 
 function emptyNode(): Node {
   return { literals: undefined, param: undefined, ends: undefined, wildcards: undefined };
+}
+
+function put(entries: Entry[], route: Route): Route | undefined {
+  const { method } = route;
+  const other = entries.find((entry) => entry.method === method);
+  if (other === undefined) entries.push({ method, route });
+  return other?.route;
 }
 
 function literalChild(node: Node, literal: string): Node {

@@ -73,19 +73,15 @@ function createSnapshotBuilder(
 ): { add: (route: Route) => void; finish: () => Snapshot } {
   const { add: addToMatcher, matcher } = createMatcher(paths.folding);
   const byId = new Map<string, Route>();
-  const keys = new Map<string, string>();
   return {
     add: (route) => {
       const parsed = parsePattern(route.pattern);
       if (!parsed.ok) throw new Error(`route ${route.id}: ${parsed.reason}`);
       if (parsePrice(route.amount) === undefined) throw new Error(`route ${route.id}: the amount is not a price`);
       if (byId.has(route.id)) throw new Error(`route ${route.id}: the id stands twice`);
-      const key = `${route.method} ${parsed.pattern.key}`;
-      const other = keys.get(key);
-      if (other !== undefined) throw new Error(`route ${route.id}: route ${other} has the same method and pattern`);
+      const other = addToMatcher(route, parsed.pattern);
+      if (other !== undefined) throw new Error(`route ${route.id}: route ${other.id} has the same method and pattern`);
       byId.set(route.id, route);
-      keys.set(key, route.id);
-      addToMatcher(route, parsed.pattern);
     },
     finish: () => withResolve(set, paths, matcher, byId),
   };

@@ -1,16 +1,40 @@
 // Performs a verdict: the only one who talks to rails and ledger, and the only one who mints Permits. What it returns is
 // either the way upstream, with the proof that the way is open, or an answer of ours. Answers of ours carry CORS headers
 // for the configured origins, so that a browser's payer can read a 402.
+import type { Charge } from '../domain/charge.ts';
 import type { Verdict } from '../domain/decide.ts';
 import type { Offer } from '../domain/offer.ts';
 import type { PaymentRequired, Demand } from '../domain/payment-required.ts';
 import { PROBLEMS, problem, problemBody, type Problem } from '../domain/problem.ts';
 import type { Quotes } from '../domain/quote.ts';
+import type { Route } from '../domain/route.ts';
 import type { Answer } from '../host/respond.ts';
+import type { ForwardOrder, ForwardOutcome } from './forward.ts';
+import type { Pay } from './pay/pay.ts';
 import { mintPermit, type Permit } from './permit.ts';
 import type { RequestOutcome } from './telemetry.ts';
 
-export type Outcome = { readonly kind: 'forward'; readonly permit: Permit } | AnswerOutcome;
+export type Outcome = AnswerOutcome | ForwardedOutcome;
+
+/** `paid`: what the payment wants to know and say while the upstream answers. */
+export type ForwardedOutcome = {
+  readonly kind: 'forward';
+  readonly permit: Permit;
+  readonly paid: PaidOutcome | undefined;
+};
+
+/** A charge was claimed for this request: it may be forwarded. */
+export type PaidOutcome = {
+  readonly kind: 'paid';
+  readonly charge: Charge;
+  readonly route: Route;
+  readonly customerId: string | undefined;
+  /** As in ForwardOrder. */
+  readonly keepBytes: number;
+  readonly beforeResponse: NonNullable<ForwardOrder['hooks']['beforeResponse']>;
+  /** Exactly once, when all is over. */
+  readonly done: (outcome: ForwardOutcome) => void;
+};
 
 export type AnswerOutcome = {
   readonly kind: 'answer';
@@ -20,6 +44,8 @@ export type AnswerOutcome = {
   readonly reason: string | undefined;
   readonly chargeId: string | undefined;
   readonly routeId: string | undefined;
+  /** Told once whether the answer was handed to the client's socket whole. */
+  readonly delivered?: (whole: boolean) => void;
 };
 
 /** What a verdict needs to know of the request. */
@@ -27,25 +53,41 @@ export type Asked = {
   readonly method: string;
   /** The canonical path. */
   readonly path: string;
+  /** The canonical path and the query. */
+  readonly target: string;
   /** Scheme and authority that clients use. */
   readonly publicOrigin: () => string;
   /** The Origin header. */
   readonly origin: string | undefined;
   readonly nowMs: number;
+  /** Origins that are this API too, such as the upstream's own: a redirect to one of them leads nowhere else. */
+  readonly ownOrigins: readonly string[];
+  /** Somebody in front of us vouches for the customer id. */
+  readonly customerTrusted: boolean;
 };
 
 export type Collector = {
-  readonly perform: (verdict: Verdict, asked: Asked) => Outcome;
+  /** A promise only where a payment is presented. */
+  readonly perform: (verdict: Verdict, asked: Asked) => Outcome | Promise<Outcome>;
   readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => AnswerOutcome;
   /** `OPTIONS *`: about the server, not about a path; never forwarded. */
   readonly serverOptions: () => AnswerOutcome;
 };
 
 export type CollectorDeps = {
+  /** Takes payments, with the answers that this collector gives; undefined where there is no ledger to write them into. */
+  readonly createPay: (answers: Answers) => Pay | undefined;
   readonly quotes: Quotes;
   readonly paymentRequired: (demand: Demand) => PaymentRequired;
   readonly corsOrigins: readonly string[];
   readonly methods: ReadonlySet<string>;
+};
+
+/** How a payment's ends are told to the client. */
+export type Answers = {
+  /** A 402 with a new quote; `headers` are added. */
+  readonly demand: (offer: Offer, reason: string, asked: Asked, headers?: readonly string[]) => AnswerOutcome;
+  readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => AnswerOutcome;
 };
 
 const EXPOSED = 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Retry-After, Tollgate-Reason';
@@ -55,7 +97,13 @@ const PREFLIGHT_SECONDS = '600';
 /** When to come back after a passing fault on our side, in seconds. */
 const RETRY_SECONDS = '5';
 
-export function createCollector({ quotes, paymentRequired, corsOrigins, methods }: CollectorDeps): Collector {
+export function createCollector({
+  createPay,
+  quotes,
+  paymentRequired,
+  corsOrigins,
+  methods,
+}: CollectorDeps): Collector {
   const cors = (origin: string | undefined): string[] => {
     if (origin === undefined || corsOrigins.length === 0) return [];
     const any = corsOrigins.includes('*');
@@ -64,7 +112,7 @@ export function createCollector({ quotes, paymentRequired, corsOrigins, methods 
     return any ? allowed : [...allowed, 'Vary', 'Origin'];
   };
 
-  const demand = (offer: Offer, reason: string, asked: Asked): AnswerOutcome => {
+  const demand: Answers['demand'] = (offer, reason, asked, added = []) => {
     const chargeId = quotes.issue(offer, asked.method, asked.nowMs);
     const { body, header } = paymentRequired({
       offer,
@@ -76,6 +124,7 @@ export function createCollector({ quotes, paymentRequired, corsOrigins, methods 
     const headers = [
       ...['Content-Type', 'application/json', 'Cache-Control', 'no-store'],
       ...['PAYMENT-REQUIRED', header, 'Tollgate-Reason', reason],
+      ...added,
       ...cors(asked.origin),
     ];
     const answer = { status: 402, headers, body };
@@ -105,25 +154,37 @@ export function createCollector({ quotes, paymentRequired, corsOrigins, methods 
     return { kind: 'answer', answer, outcome: 'free', reason: 'preflight', chargeId: undefined, routeId: undefined };
   };
 
+  const noLedger = (routeId: string, asked: Asked): AnswerOutcome =>
+    refuse(
+      problem('ledger_unavailable', 'Payments cannot be recorded here, so none is taken; nothing was charged.', {
+        headers: { 'Retry-After': RETRY_SECONDS },
+      }),
+      asked.origin,
+      routeId,
+    );
+
+  const permit = (end: AnswerOutcome | PaidOutcome, asked: Asked): Outcome =>
+    end.kind === 'paid'
+      ? { kind: 'forward', permit: mintPermit('paid', end.route, paidHeaders(end, asked)), paid: end }
+      : end;
+
+  const pay = createPay({ demand, refuse });
+
   return {
     refuse,
     serverOptions: () => preflight(undefined),
     perform: (verdict, asked) => {
       switch (verdict.kind) {
         case 'pass':
-          return { kind: 'forward', permit: mintPermit(verdict.because, verdict.route) };
+          return { kind: 'forward', permit: mintPermit(verdict.because, verdict.route), paid: undefined };
         case 'answer_preflight':
           return preflight(asked.origin);
         case 'demand':
           return demand(verdict.offer, verdict.because, asked);
         case 'verify':
-          return refuse(
-            problem('rail_unavailable', 'Payments cannot be taken right now; nothing was charged. Try again later.', {
-              headers: { 'Retry-After': RETRY_SECONDS },
-            }),
-            asked.origin,
-            verdict.offer.route.id,
-          );
+          return pay === undefined
+            ? noLedger(verdict.offer.route.id, asked)
+            : pay(verdict, asked).then((end) => permit(end, asked));
         case 'refuse':
           return refuse(verdict.problem, asked.origin);
         default:
@@ -131,6 +192,15 @@ export function createCollector({ quotes, paymentRequired, corsOrigins, methods 
       }
     },
   };
+}
+
+/** Who paid for what, for the upstream. The customer id only where it is more than the client's word. */
+function paidHeaders({ charge, customerId }: PaidOutcome, { customerTrusted }: Asked): string[] {
+  const headers = [
+    ...['Tollgate-Charge-Id', charge.id, 'Tollgate-Route-Id', charge.route.id, 'Tollgate-Payer', charge.payment.payer],
+    ...['Tollgate-Amount', charge.price.amount, 'Tollgate-Currency', charge.price.currency],
+  ];
+  return customerTrusted && customerId !== undefined ? [...headers, 'Tollgate-Customer-Id', customerId] : headers;
 }
 
 /** A Problem as an answer; never cached, because what was wrong may be right a moment later. */

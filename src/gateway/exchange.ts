@@ -54,6 +54,8 @@ export function createExchanges({ telemetry, clock, log, refuse }: ExchangeDeps)
     const headers = [...outcome.answer.headers, 'X-Request-Id', record.requestId];
     if (leavesBodyUnread(req)) headers.push('Connection', 'close');
     const res = client.kind === 'response' ? client.res : responseOn(req, client.socket);
+    const { delivered } = outcome;
+    if (delivered !== undefined) res.once('close', () => delivered(res.writableFinished && !req.socket.destroyed));
     respond(res, { ...outcome.answer, headers }, req.method === 'HEAD');
     end(record);
   };
@@ -68,6 +70,7 @@ export function createExchanges({ telemetry, clock, log, refuse }: ExchangeDeps)
         requestId: '',
         traceId: undefined,
         path: '',
+        target: '',
         routeId: undefined,
         outcome: 'free',
         status: 0,

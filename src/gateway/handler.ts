@@ -7,18 +7,18 @@ import { decide, type Policy } from '../domain/decide.ts';
 import type { Offer } from '../domain/offer.ts';
 import { problem, type Problem } from '../domain/problem.ts';
 import type { Route } from '../domain/route.ts';
-import type { Snapshot } from '../domain/snapshot.ts';
+import type { Match, Snapshot } from '../domain/snapshot.ts';
 import { refuseAmbiguous, splitTarget, type TargetOptions } from '../domain/target.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { readCaller } from './caller.ts';
-import type { Collector } from './collect.ts';
+import type { Collector, Outcome } from './collect.ts';
 import type { Client, Exchange, Exchanges } from './exchange.ts';
-import type { ForwardOrder } from './forward.ts';
+import type { ForwardOrder, ForwardOutcome } from './forward.ts';
 import { inspectInbound, responseHeaders, upstreamHeaders } from './headers.ts';
 import { publicOrigin } from './peer.ts';
 import type { Telemetry } from './telemetry.ts';
-import { readTrace } from './trace.ts';
+import { readTrace, type Trace } from './trace.ts';
 
 export type HandlerOptions = {
   readonly target: TargetOptions;
@@ -28,6 +28,8 @@ export type HandlerOptions = {
   readonly hostHeader: 'preserve' | 'upstream';
   /** Lower-cased name of the header that carries the customer id. */
   readonly customerHeader: string;
+  /** Whoever stands in front authenticates the customer header. */
+  readonly customerHeaderTrusted: boolean;
   readonly passPaymentHeaders: boolean;
   readonly maxInFlight: number;
 };
@@ -52,6 +54,14 @@ export type Handler = {
   readonly upgrade: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
 };
 
+/** What is known of a request when its outcome is there. */
+type Facts = {
+  readonly trace: Trace;
+  readonly trusted: boolean;
+  readonly origins: () => string;
+  readonly match: Match;
+};
+
 /** When to come back after a passing fault on our side, in seconds. */
 const RETRY_SOON = { 'Retry-After': '1' };
 
@@ -63,11 +73,15 @@ export function createHandler(deps: HandlerDeps): Handler {
     try {
       journey(exchange);
     } catch (error) {
-      // A defect of ours, not of the request. Whatever it was, it did not end in a Permit.
-      deps.log.error('request failed', { request_id: exchange.record.requestId, error });
-      const refusal = problem('internal', 'Something went wrong here; the request was not forwarded.');
-      exchanges.answer(exchange, collector.refuse(refusal, req.headers.origin));
+      fail(exchange, error);
     }
+  };
+
+  /** A defect of ours, not of the request. Whatever it was, it did not end in a Permit. */
+  const fail = (exchange: Exchange, error: unknown): void => {
+    deps.log.error('request failed', { request_id: exchange.record.requestId, error });
+    const refusal = problem('internal', 'Something went wrong here; the request was not forwarded.');
+    exchanges.answer(exchange, collector.refuse(refusal, exchange.req.headers.origin));
   };
 
   const journey = (exchange: Exchange): void => {
@@ -106,33 +120,61 @@ export function createHandler(deps: HandlerDeps): Handler {
       offer: deps.offer,
     });
 
-    // 4 outcome: an answer of ours, or the Permit without which nothing goes upstream.
+    // 4 outcome: an answer of ours, or the Permit without which nothing goes upstream. Waits only for a payment.
     const trusted = deps.trusts(req.socket.remoteAddress);
     const origins = (): string => publicOrigin(req, options.publicUrl, trusted);
-    const outcome = collector.perform(verdict, { method, path, publicOrigin: origins, origin, nowMs: clock.now() });
+    const go = (outcome: Outcome): void => proceed(exchange, outcome, { trace, trusted, origins, match });
+    const outcome = collector.perform(verdict, {
+      method,
+      path,
+      target: path + target.query,
+      publicOrigin: origins,
+      origin,
+      nowMs: clock.now(),
+      ownOrigins: [options.upstream.origin],
+      customerTrusted: trusted || options.customerHeaderTrusted,
+    });
+    record.target = path + target.query;
+    if (outcome instanceof Promise) outcome.then(go).catch((error: unknown) => fail(exchange, error));
+    else go(outcome);
+  };
+
+  /** 5 answer, or forward. */
+  const proceed = (exchange: Exchange, outcome: Outcome, { trace, trusted, origins, match }: Facts): void => {
+    const { req, record } = exchange;
     if (outcome.kind === 'answer') return exchanges.answer(exchange, outcome);
-    const { permit } = outcome;
+    const { permit, paid } = outcome;
     record.routeId = permit.route?.id;
-    const passPaymentHeaders = options.passPaymentHeaders && permit.because !== 'paid';
+    record.chargeId = paid?.charge.id;
+    if (paid !== undefined) record.outcome = 'paid';
+    const done = (forwarded: ForwardOutcome): void => {
+      paid?.done(forwarded);
+      exchanges.finish(exchange, forwarded);
+    };
+    // The client may have left while its payment was taken: then there is nobody to forward for.
+    if (req.socket.destroyed) return done({ kind: 'client_gone', status: undefined, kept: undefined });
+    const passPaymentHeaders = options.passPaymentHeaders && paid === undefined;
     deps.forward(exchange, {
       permit,
-      target: path + target.query,
+      target: record.target,
       headers: upstreamHeaders(req, {
         permit,
         trace,
         trusted,
         protectedPath: match.kind !== 'none',
         passPaymentHeaders,
-        host: options.hostHeader === 'preserve' ? headers.host : options.upstream.host,
+        host: options.hostHeader === 'preserve' ? req.headers.host : options.upstream.host,
       }),
       responseHeaders: responseHeaders({
         requestId: trace.requestId,
-        paid: permit.because === 'paid',
+        paid: paid !== undefined,
         passPaymentHeaders,
         upstream: options.upstream,
         publicOrigin: origins,
       }),
-      hooks: { done: (forwarded) => exchanges.finish(exchange, forwarded) },
+      ...(paid === undefined
+        ? { hooks: { done } }
+        : { keepBytes: paid.keepBytes, hooks: { done, beforeResponse: paid.beforeResponse } }),
     });
   };
 

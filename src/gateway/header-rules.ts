@@ -30,7 +30,7 @@ export type OutboundRule =
   | 'location';
 
 /** RFC 9110 section 7.6.1, and what older proxies send. */
-const HOP_BY_HOP = [
+export const HOP_BY_HOP: readonly string[] = [
   'connection',
   'keep-alive',
   'proxy-authenticate',

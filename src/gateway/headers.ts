@@ -199,7 +199,7 @@ export function responseHeaders(facts: ResponseFacts): (status: number, raw: rea
 }
 
 /** The lower-cased names that a Connection header lists; undefined where there is none but the usual two. */
-function namedByConnection(value: string | undefined): ReadonlySet<string> | undefined {
+export function namedByConnection(value: string | undefined): ReadonlySet<string> | undefined {
   if (value === undefined) return undefined;
   const lower = value.toLowerCase();
   if (lower === 'keep-alive' || lower === 'close' || lower === 'upgrade') return undefined;

@@ -265,6 +265,8 @@ export function relay(
     } else {
       const { headersSent } = res;
       if (headersSent) cut(req, res);
+      // The caller answers on the bare socket again.
+      else if (tunnel !== undefined) res.detachSocket(req.socket);
       settle({ kind: 'failed', headersSent, ...given });
     }
   }
@@ -305,7 +307,12 @@ export function relay(
     over = true;
     // What is left of an upload that nobody reads any more; the listener bounds how long that may take.
     if (!req.complete) req.resume();
-    hooks.done(outcome);
+    try {
+      hooks.done(outcome);
+    } catch (error) {
+      log.error('the end of a request failed', { error });
+      req.socket.destroy();
+    }
   }
 }
 

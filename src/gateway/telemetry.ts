@@ -14,6 +14,8 @@ export type RequestRecord = {
   requestId: string;
   traceId: string | undefined;
   path: string;
+  /** Canonical path and query: what is forwarded, never logged. */
+  target: string;
   routeId: string | undefined;
   outcome: RequestOutcome;
   status: number;
@@ -30,6 +32,8 @@ export type Telemetry = {
   readonly begin: () => void;
   readonly inFlight: () => number;
   readonly end: (record: RequestRecord, now: number) => void;
+  /** A route's id as a label value: itself for the first `maxRoutes` that were hit, then `other`. */
+  readonly label: (routeId: string | undefined) => string;
 };
 
 export type TelemetryOptions = { readonly maxRoutes: number; readonly access: boolean };
@@ -99,6 +103,7 @@ export function createTelemetry(
   return {
     begin: () => void inFlight++,
     inFlight: () => inFlight,
+    label,
     end: (record, now) => {
       if (record.ended) return;
       record.ended = true;

@@ -10,6 +10,15 @@ export type Clock = {
 
 export const systemClock: Clock = { now: () => Date.now(), monotonic: () => performance.now() };
 
+/** Runs `run` once after `ms`; what is returned cancels it. A timer keeps no process alive. */
+export type Schedule = (ms: number, run: () => void) => () => void;
+
+export const systemSchedule: Schedule = (ms, run) => {
+  const timer = setTimeout(run, ms);
+  timer.unref();
+  return () => clearTimeout(timer);
+};
+
 /** `size` fresh random bytes. */
 export type Random = (size: number) => Buffer;
 

@@ -61,14 +61,18 @@ export const REFUSALS = {
   },
 } as const satisfies Record<string, Refusal>;
 
-const ONLY_A_TARGET = /^[A-Z]+ [^ \r\n]*$/;
+/** An error of Node's parser: what was read last, and how much of that was parsed. */
+export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly bytesParsed?: number };
 
-/** The refusal for an error of Node's parser; `packet` is what was read last. */
-export function refusalOf(code: string | undefined, packet: Buffer | undefined): Refusal {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return REFUSALS.timeout;
-  if (code !== 'HPE_HEADER_OVERFLOW') return REFUSALS.malformed;
-  const onlyTarget = packet !== undefined && ONLY_A_TARGET.test(packet.toString('latin1'));
-  return onlyTarget ? REFUSALS.targetTooLong : REFUSALS.headersTooLarge;
+export function refusalOf(error: ParserError): Refusal {
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return REFUSALS.timeout;
+  if (error.code !== 'HPE_HEADER_OVERFLOW') return REFUSALS.malformed;
+  return endsInRequestLine(error) ? REFUSALS.targetTooLong : REFUSALS.headersTooLarge;
+}
+
+function endsInRequestLine({ rawPacket, bytesParsed }: ParserError): boolean {
+  if (rawPacket === undefined || !/^[A-Z]+ /.test(rawPacket.toString('latin1', 0, 32))) return false;
+  return !rawPacket.subarray(0, bytesParsed).includes(0x0a);
 }
 
 export function answerOf(refusal: Refusal): Answer {

@@ -5,7 +5,7 @@
 import { createServer, ServerResponse, type IncomingMessage, type Server } from 'node:http';
 import { Socket } from 'node:net';
 import type { Log } from './log.ts';
-import { answerOf, bytesOf, refusalOf, REFUSALS, type Refusal } from './refusal.ts';
+import { answerOf, bytesOf, refusalOf, REFUSALS, type ParserError, type Refusal } from './refusal.ts';
 import { respond } from './respond.ts';
 
 export type ListenerOptions = {
@@ -70,6 +70,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
   let draining = false;
   let closing = false;
   let full = false;
+  let emptied: (() => void) | undefined;
 
   const server: Server = createServer({
     // Set here, so that --insecure-http-parser cannot weaken it.
@@ -100,6 +101,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     connections.set(socket, connection);
     socket.on('close', () => {
       connections.delete(socket);
+      if (connections.size === 0) emptied?.();
       if (connections.size < limits.connections * 0.9) full = false;
     });
   });
@@ -199,14 +201,14 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     }
   }
 
-  function onClientError(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Socket): void {
+  function onClientError(error: ParserError, socket: Socket): void {
     const connection = connections.get(socket);
     if (connection === undefined || !socket.writable || error.code === 'ECONNRESET') {
       socket.destroy();
       return;
     }
     if (connection.refusal !== undefined) return;
-    connection.refusal = refusalOf(error.code, error.rawPacket);
+    connection.refusal = refusalOf(error);
     socket.pause();
     if (connection.res === undefined) {
       refuse(socket, connection.refusal);
@@ -246,6 +248,8 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     }
     await closed;
     clearTimeout(deadline);
+    // The sockets' own `close` comes a moment later; then nothing is in flight any more.
+    if (connections.size > 0) await new Promise<void>((resolve) => (emptied = resolve));
   }
 
   return {

@@ -2,9 +2,22 @@
 // them can know an endpoint that the others do not. Interface section 4; what is ours is in CONTRACT section 2.
 import { z } from 'zod';
 import { serveDocument, serveHealth } from './about.ts';
+import {
+  advanceBody,
+  chargeList,
+  chargeParams,
+  chargesQuery,
+  chargeView,
+  claimBody,
+  claimsQuery,
+  summaryAnswer,
+  summaryQuery,
+} from './charge-schemas.ts';
+import { getCharge, listCharges, summariseCharges } from './charges.ts';
 import type { Auth } from './credentials.ts';
 import { createRoute, deleteRoute, getRoute, listRoutes, patchRoute } from './dashboard.ts';
 import { endpoint, JSON_TYPE, MERGE_PATCH_TYPE, type Endpoint } from './endpoint.ts';
+import { advanceClaim, claimPayment, findClaims, LEDGER_BODY_BYTES } from './ledger-api.ts';
 import { ROUTES_PATH } from './route-answers.ts';
 import {
   createBody,
@@ -19,12 +32,14 @@ import {
   routeParams,
   routeSet,
 } from './schemas.ts';
+import { advancedWire, chargesWire, claimedWire } from '../domain/ledger-wire.ts';
 import { routeWire } from '../domain/route.ts';
 import { answerMatch, registerRoute, serveRoutes, streamEvents } from './sdk.ts';
 import type { Services } from './services.ts';
 
 const DASHBOARD: Auth = { kind: 'jwt' };
 const SDK: Auth = { kind: 'api_key', scope: 'sdk' };
+const LEDGER: Auth = { kind: 'api_key', scope: 'ledger' };
 const ANYONE: Auth = { kind: 'none' };
 
 const noBody = { body: nothing, mediaTypes: [] };
@@ -167,6 +182,88 @@ export const API: readonly Endpoint<Services>[] = [
     },
     problems: ['too_many_requests'],
     handler: streamEvents,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/billing/charges',
+    id: 'listCharges',
+    summary: 'Charges, newest first, a page at a time',
+    auth: DASHBOARD,
+    params: nothing,
+    query: chargesQuery,
+    ...noBody,
+    answers: { 200: { description: 'A page of charges', schema: chargeList } },
+    problems: ['ledger_unavailable'],
+    handler: listCharges,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/billing/charges/{id}',
+    id: 'getCharge',
+    summary: 'One charge',
+    auth: DASHBOARD,
+    params: chargeParams,
+    query: nothing,
+    ...noBody,
+    answers: { 200: { description: 'The charge', schema: chargeView } },
+    problems: ['ledger_unavailable'],
+    handler: getCharge,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/billing/summary',
+    id: 'summariseCharges',
+    summary: 'What was taken, by route, currency and time',
+    auth: DASHBOARD,
+    params: nothing,
+    query: summaryQuery,
+    ...noBody,
+    answers: { 200: { description: 'Sums, oldest first', schema: summaryAnswer } },
+    problems: ['ledger_unavailable'],
+    handler: summariseCharges,
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/v1/ledger/claims',
+    id: 'claimPayment',
+    summary: 'Claim a payment for a request',
+    auth: LEDGER,
+    params: nothing,
+    query: nothing,
+    body: claimBody,
+    mediaTypes: [JSON_TYPE],
+    bodyLimit: LEDGER_BODY_BYTES,
+    answers: { 200: { description: 'What became of it', schema: claimedWire } },
+    problems: ['ledger_unavailable'],
+    handler: claimPayment,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/ledger/claims',
+    id: 'findClaims',
+    summary: 'Look a payment up, or what nobody works on',
+    auth: LEDGER,
+    params: nothing,
+    query: claimsQuery,
+    ...noBody,
+    answers: { 200: { description: 'What was found', schema: chargesWire } },
+    problems: ['ledger_unavailable'],
+    handler: findClaims,
+  }),
+  endpoint({
+    method: 'PATCH',
+    path: '/v1/ledger/claims/{id}',
+    id: 'advanceClaim',
+    summary: 'Take a charge from one state to the next',
+    auth: LEDGER,
+    params: chargeParams,
+    query: nothing,
+    body: advanceBody,
+    mediaTypes: [JSON_TYPE],
+    bodyLimit: LEDGER_BODY_BYTES,
+    answers: { 200: { description: 'What became of it', schema: advancedWire } },
+    problems: ['ledger_unavailable'],
+    handler: advanceClaim,
   }),
   endpoint({
     method: 'GET',

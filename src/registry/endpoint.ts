@@ -48,6 +48,8 @@ type Description = {
   /** Beyond those that follow from the rest of the row. */
   readonly problems: readonly ProblemCode[];
   readonly requestHeaders?: readonly string[];
+  /** Bytes of a body, where it may be larger than elsewhere. */
+  readonly bodyLimit?: number;
 };
 
 /** Media types of a body; empty where the endpoint takes none. */

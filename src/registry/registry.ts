@@ -3,6 +3,7 @@
 // own: whoever listens hands requests to `handle`.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { UndeclaredMethods } from '../domain/explain.ts';
+import type { Ledger, Reports } from '../domain/ledger.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import { toWire, type Route } from '../domain/route.ts';
 import type { RouteSet, Snapshot } from '../domain/snapshot.ts';
@@ -48,6 +49,8 @@ export const REGISTRY_LIMITS: RegistryLimits = {
 
 export type RegistryDeps = {
   readonly store: Store;
+  /** Charges of this registry's proxies; without one the endpoints about charges are 503. Whoever opened it closes it. */
+  readonly ledger?: Ledger & Reports;
   readonly settings: RegistrySettings;
   /** The routes compiled for matching; `match` is answered from it. */
   readonly snapshot: () => Snapshot;
@@ -107,6 +110,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
     list: store.routes.list,
     feed: createFeed(book),
     streams,
+    ledger: deps.ledger,
     snapshot: deps.snapshot,
     undeclaredMethods: () => settings.undeclaredMethods,
     log,

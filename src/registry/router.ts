@@ -47,7 +47,9 @@ export function createRouter<S>(
     const asked = readQuery(query, new Set(Object.keys(endpoint.query.shape)));
     if ('code' in asked) return fail(asked);
     const body =
-      endpoint.mediaTypes.length > 0 ? await readJsonBody(req, bodyLimit, endpoint.mediaTypes) : { value: undefined };
+      endpoint.mediaTypes.length > 0
+        ? await readJsonBody(req, endpoint.bodyLimit ?? bodyLimit, endpoint.mediaTypes)
+        : { value: undefined };
     if (body === undefined) return undefined;
     if ('code' in body) return fail(body);
     const call = { params: found.params, query: asked.values, body: body.value, headers: req.headers, principal };

@@ -1,5 +1,6 @@
 // What the handlers work with. Handlers are plain functions of a call and these; none of them holds state of its own.
 import type { UndeclaredMethods } from '../domain/explain.ts';
+import type { Ledger, Reports } from '../domain/ledger.ts';
 import type { Snapshot } from '../domain/snapshot.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
@@ -13,6 +14,8 @@ export type Services = {
   readonly list: RouteStore['list'];
   readonly feed: Feed;
   readonly streams: Streams;
+  /** Undefined where this registry keeps none: what needs it is 503. */
+  readonly ledger: (Ledger & Reports) | undefined;
   /** The set that `match` is answered from: compiled by whoever runs this registry. */
   readonly snapshot: () => Snapshot;
   readonly undeclaredMethods: () => UndeclaredMethods;

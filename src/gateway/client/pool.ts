@@ -86,6 +86,8 @@ export function createPool({ upstream, timeouts, maxSockets }: PoolOptions): Tra
       } else {
         request.on('finish', onSent);
         order.body.pipe(request);
+        // A client may wait for the answer to its head before it sends a body.
+        process.nextTick(flushHead, order.body, request);
       }
     }
 
@@ -224,6 +226,10 @@ export function createPool({ upstream, timeouts, maxSockets }: PoolOptions): Tra
       fresh.destroy();
     },
   };
+}
+
+function flushHead(body: IncomingMessage, request: ClientRequest): void {
+  if (!body.readableDidRead && !request.destroyed) request.flushHeaders();
 }
 
 function isRepeatable(order: UpstreamRequest): boolean {

@@ -14,14 +14,22 @@ import type { Current } from './current.ts';
 export type Compiler = {
   /** True where the set is in force when this returns; false where it is being compiled or was refused. */
   readonly load: (set: RouteSet) => boolean;
+  /** For a set from elsewhere: in slices whatever its size, and whoever gave it hears what is wrong with it. */
+  readonly take: (set: RouteSet) => Promise<Taken>;
+  /** Compiles the set in force again, for paths that are read in another way now. */
+  readonly recompile: () => void;
   /** Resolves once nothing is being compiled. */
   readonly settled: () => Promise<void>;
 };
 
+/** `reason` names the route that is wrong. */
+export type Taken = { readonly ok: true } | { readonly ok: false; readonly reason: string };
+
 /** Sets up to this many routes are compiled at once: a few milliseconds. */
 const AT_ONCE = 1000;
 
-export function createCompiler(current: Current, paths: PathOptions, log: Log): Compiler {
+/** `paths` is asked for each compilation: a reload may have changed it. */
+export function createCompiler(current: Current, paths: () => PathOptions, log: Log): Compiler {
   let waiting: RouteSet | undefined;
   let working: Promise<void> | undefined;
   /** Counts up with each set, so that a slower, older compilation never replaces a newer one. */
@@ -40,7 +48,7 @@ export function createCompiler(current: Current, paths: PathOptions, log: Log): 
       const mine = generation;
       waiting = undefined;
       try {
-        const snapshot = await compileSnapshotInSlices(set, paths, breathe);
+        const snapshot = await compileSnapshotInSlices(set, paths(), breathe);
         if (mine === generation) put(snapshot);
       } catch (error) {
         refused(set, error);
@@ -49,25 +57,41 @@ export function createCompiler(current: Current, paths: PathOptions, log: Log): 
     working = undefined;
   };
 
+  const load = (set: RouteSet): boolean => {
+    generation++;
+    if (set.routes.length > AT_ONCE) {
+      waiting = set;
+      working ??= work();
+      return false;
+    }
+    waiting = undefined;
+    try {
+      put(compileSnapshot(set, paths()));
+      return true;
+    } catch (error) {
+      refused(set, error);
+      return false;
+    }
+  };
+
   return {
-    load: (set) => {
-      generation++;
-      if (set.routes.length > AT_ONCE) {
-        waiting = set;
-        working ??= work();
-        return false;
-      }
-      waiting = undefined;
+    load,
+    recompile: () => {
+      const set = waiting ?? current.get();
+      if (set !== undefined) load(set);
+    },
+    take: async (set) => {
+      const mine = ++generation;
       try {
-        put(compileSnapshot(set, paths));
-        return true;
+        const snapshot = await compileSnapshotInSlices(set, paths(), breathe);
+        if (mine === generation) put(snapshot);
+        return { ok: true };
       } catch (error) {
-        refused(set, error);
-        return false;
+        return { ok: false, reason: error instanceof Error ? error.message : 'the set could not be compiled' };
       }
     },
     settled: async () => {
-      while (working !== undefined) await working;
+      await working;
     },
   };
 }

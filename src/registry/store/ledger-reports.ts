@@ -12,11 +12,13 @@ import type {
   SummaryQuery,
 } from '../../domain/ledger.ts';
 import { readListed, SELECT_LISTED } from './ledger-rows.ts';
+import { DUE } from './ledger-writes.ts';
 import { integer, text } from './rows.ts';
 
 export type LedgerReports = {
   readonly list: (filter: ChargeFilter) => ChargePage;
   readonly get: (id: string) => ListedCharge | undefined;
+  readonly due: (limit: number, now: number) => ListedCharge[];
   readonly summary: (query: SummaryQuery) => Summary;
   readonly countByState: () => Record<ChargeState, number>;
 };
@@ -41,6 +43,7 @@ export function createLedgerReports(db: DatabaseSync): LedgerReports {
       const row = prepare(`${SELECT_LISTED} WHERE id = ?`).get(id);
       return row && readListed(row);
     },
+    due: (limit, now) => prepare(`${SELECT_LISTED} ${DUE}`).all(now, limit).map(readListed),
     summary: (query) => summarise(prepare, query),
     countByState: () => {
       const counts = new Map(

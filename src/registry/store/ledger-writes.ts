@@ -26,7 +26,10 @@ export type LedgerWrites = {
 const RELEASED_KEPT_MS = 48 * 3_600_000;
 const PRUNED_AT_ONCE = 500;
 const HOUR_MS = 3_600_000;
-const DUE = 'max(lease_until, coalesce(next_try_at, 0))';
+const DUE_AT = 'max(lease_until, coalesce(next_try_at, 0))';
+/** Binds the time and a limit; earliest first. */
+export const DUE = `INDEXED BY charges_due
+  WHERE state IN ('claimed', 'settling') AND ${DUE_AT} <= ? ORDER BY ${DUE_AT} LIMIT ?`;
 
 export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
   const sql = {
@@ -38,10 +41,7 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
       `SELECT count(*) AS unsettled FROM (SELECT 1 FROM charges INDEXED BY charges_unsettled
        WHERE state IN ('claimed', 'settling') AND payer = ? AND (state = 'settling' OR lease_until > ?) LIMIT ?)`,
     ),
-    due: db.prepare(
-      `SELECT id FROM charges INDEXED BY charges_due
-       WHERE state IN ('claimed', 'settling') AND ${DUE} <= ? ORDER BY ${DUE} LIMIT ?`,
-    ),
+    due: db.prepare(`SELECT id FROM charges ${DUE}`),
     proofUsed: db.prepare(
       `SELECT 1 AS used FROM charges INDEXED BY charges_proof
        WHERE settled_transaction IS NOT NULL AND network = ? AND settled_transaction = ?
@@ -135,7 +135,7 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
     unfinished: ({ owner, leaseMs, limit }, now) =>
       sql.due.all(now, limit).flatMap((row) => {
         const charge = findByChargeId(text(row, 'id'));
-        const moved = charge && transition(charge, { kind: 'taken_over', leaseMs }, { owner }, now);
+        const moved = charge && transition(charge, { kind: 'taken_over', leaseMs, early: false }, { owner }, now);
         if (!charge || !moved?.ok) return [];
         write(charge, moved.charge);
         return [moved.charge];

@@ -70,6 +70,7 @@ export function openLedger(file: string, options: SqliteLedgerOptions): SqliteLe
     check: () => writer.call('check'),
     list: (filter) => reading().call('list', filter),
     get: (id) => reading().call('get', id),
+    due: (limit) => reading().call('due', limit, now()),
     summary: (query) => reading().call('summary', query),
     countByState: () => reading().call('countByState'),
     close: async () => {

@@ -1,0 +1,30 @@
+// What the parts of a running Tollgate have in common: how compose starts and ends them, and how paths are read by
+// whoever compiles routes. No part knows another.
+import type { Config, ProxyConfig } from '../config/config.ts';
+import { FULL_FOLDING, profileFolding } from '../domain/profile.ts';
+import type { Receiver } from '../domain/receiver.ts';
+import type { PathOptions } from '../domain/snapshot.ts';
+import type { Listener } from '../host/server.ts';
+
+export type Part = {
+  /** Undefined where the part listens nowhere. */
+  readonly listener: Listener | undefined;
+  readonly close: () => void | Promise<void>;
+};
+
+/** Listeners that serve operators and SDKs: plenty for them, and no way to exhaust the process. */
+export const INTERNAL = {
+  limits: { headers: 16 * 1024, connections: 2_000 },
+  timeouts: { headersMs: 30_000, idleMs: 60_000 },
+} as const;
+
+/** A registry without a proxy cannot know what stands behind the sidecars: it matches the coarsest way. */
+export function pathOptions(proxy: ProxyConfig | undefined): PathOptions {
+  if (proxy === undefined) return { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: FULL_FOLDING };
+  const { encodedSlashes, doubleSlashes, upstreamProfile } = proxy;
+  return { encodedSlashes, doubleSlashes, folding: profileFolding(upstreamProfile) };
+}
+
+export function receiversById(config: Config): ReadonlyMap<string, Receiver> {
+  return new Map(config.receivers.map((receiver) => [receiver.id, receiver]));
+}

@@ -1,0 +1,102 @@
+// The proxy part: everything a request meets, assembled from the configuration, and assembled anew when that changes.
+// Requests that are under way end with what they began with; the next one meets the new assembly whole.
+import type { Config, ProxyConfig } from '../config/config.ts';
+import { createOffers } from '../domain/offer.ts';
+import { createPaymentRequired } from '../domain/payment-required.ts';
+import { createQuotes } from '../domain/quote.ts';
+import { allowedMethods } from '../domain/target.ts';
+import { createCollector, type Answers } from '../gateway/collect.ts';
+import { createExchanges } from '../gateway/exchange.ts';
+import { createForwarder } from '../gateway/forward.ts';
+import { createHandler, type Handler } from '../gateway/handler.ts';
+import type { Pay } from '../gateway/pay/pay.ts';
+import { createTrust } from '../gateway/peer.ts';
+import type { Current } from '../gateway/sync/current.ts';
+import type { Telemetry } from '../gateway/telemetry.ts';
+import { createUpgrader } from '../gateway/upgrade.ts';
+import type { Clock, Random } from '../host/clock.ts';
+import type { Log } from '../host/log.ts';
+import { createListener } from '../host/server.ts';
+import { pathOptions, receiversById, type Part } from './part.ts';
+import { servedSnapshot } from './sync.ts';
+
+export type ProxyPart = Part & { readonly reconfigure: (config: Config, proxy: ProxyConfig) => void };
+
+export type ProxyDeps = {
+  readonly current: Current;
+  readonly telemetry: Telemetry;
+  /** How payments are taken under a configuration; undefined where nothing could write them down. */
+  readonly payFor: ((config: Config) => (answers: Answers) => Pay) | undefined;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
+};
+
+export function startProxy(config: Config, proxy: ProxyConfig, deps: ProxyDeps): ProxyPart {
+  let assembled = assemble(config, proxy, deps);
+  const { listen, limits, timeouts } = proxy;
+  const listener = createListener(
+    {
+      name: 'proxy',
+      listen,
+      limits: { headers: limits.headerBytes, connections: limits.connections },
+      timeouts,
+      log: deps.log,
+    },
+    {
+      request: (req, res) => assembled.handler.request(req, res),
+      upgrade: (req, socket, head) => assembled.handler.upgrade(req, socket, head),
+    },
+  );
+  return {
+    listener,
+    reconfigure: (next, section) => {
+      // The old connections to the upstream end by themselves once nobody uses them.
+      assembled = assemble(next, section, deps);
+    },
+    close: () => assembled.close(),
+  };
+}
+
+function assemble(config: Config, proxy: ProxyConfig, deps: ProxyDeps): { handler: Handler; close: () => void } {
+  const { current, telemetry, payFor, log, clock, random } = deps;
+  const upstream = new URL(proxy.upstream.origin);
+  const methods = allowedMethods(proxy.methods);
+  const collector = createCollector({
+    createPay: (answers) => payFor?.(config)(answers),
+    quotes: createQuotes({ secrets: config.charges.secrets, ttlMs: config.charges.quoteTtlMs, random }),
+    paymentRequired: createPaymentRequired({ v1: config.x402.v1 }),
+    corsOrigins: proxy.corsOrigins,
+    methods,
+  });
+  const forwarder = createForwarder({ upstream, timeouts: proxy.timeouts, clock, log });
+  const { transport } = forwarder;
+  const upgrader = createUpgrader({ transport, upstream, idleMs: proxy.timeouts.idleMs, clock, log });
+  const handler = createHandler({
+    options: {
+      target: { limit: proxy.limits.targetBytes, methods, ...pathOptions(proxy) },
+      policy: { undeclaredMethods: proxy.undeclaredMethods, preflight: proxy.preflight, v1: config.x402.v1 },
+      publicUrl: proxy.publicUrl,
+      upstream,
+      hostHeader: proxy.hostHeader,
+      customerHeader: proxy.customerHeader.toLowerCase(),
+      customerHeaderTrusted: proxy.customerHeaderTrusted,
+      passPaymentHeaders: proxy.passPaymentHeaders,
+      maxInFlight: proxy.limits.inFlight,
+    },
+    snapshot: servedSnapshot(config.sync, proxy, current),
+    offer: createOffers(receiversById(config)),
+    collector,
+    exchanges: createExchanges({ telemetry, clock, log, refuse: collector.refuse }),
+    forward: ({ req, client }, order) => {
+      if (client.kind === 'response') forwarder.forward(req, client.res, order);
+      else upgrader.forwardUpgrade(req, client.socket, client.head, order);
+    },
+    trusts: createTrust(proxy.trustedProxies),
+    telemetry,
+    clock,
+    random,
+    log,
+  });
+  return { handler, close: forwarder.close };
+}

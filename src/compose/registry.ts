@@ -1,0 +1,105 @@
+// The registry part: its store, its ledger, its listener, and the routes it hands to the gateway of the same process by
+// a call, before the dashboard that changed them has its answer.
+import type { Config, RegistryConfig } from '../config/config.ts';
+import type { Snapshot } from '../domain/snapshot.ts';
+import { createCompiler } from '../gateway/sync/compile.ts';
+import type { Current } from '../gateway/sync/current.ts';
+import type { Check } from '../host/admin.ts';
+import type { Clock, Random } from '../host/clock.ts';
+import type { Log } from '../host/log.ts';
+import { createListener } from '../host/server.ts';
+import { createRegistry, type Registry, type RegistrySettings } from '../registry/registry.ts';
+import { openLedger, type SqliteLedger } from '../registry/store/ledger.ts';
+import { openStore } from '../registry/store/store.ts';
+import { INTERNAL, pathOptions, receiversById, type Part } from './part.ts';
+
+export type RegistryPart = Part & {
+  readonly checks: readonly Check[];
+  readonly ledger: SqliteLedger;
+  /** Takes a new configuration on; throws a sentence, and changes nothing, where a key in it cannot be used. */
+  readonly reconfigure: (next: Config) => Promise<void>;
+  /** For paths that are read in another way now. */
+  readonly recompile: () => void;
+};
+
+export type RegistryPartDeps = {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly version: string;
+};
+
+export async function startRegistry(
+  config: () => Config,
+  section: RegistryConfig,
+  current: Current,
+  { log, clock, random, version }: RegistryPartDeps,
+): Promise<RegistryPart> {
+  const store = openStore(section.store.file, { random, now: clock.now });
+  const ledger = openLedger(section.store.file, { now: clock.now, log });
+  const compiler = createCompiler(current, () => pathOptions(config().proxy), log);
+  const registry = createRegistry({
+    store,
+    ledger,
+    settings: settingsOf(config(), section),
+    snapshot: () => {
+      const snapshot = current.get();
+      if (snapshot === undefined) throw new Error('the routes are not compiled yet');
+      return snapshot;
+    },
+    log,
+    clock,
+    random,
+    version,
+  });
+  await registerConfigured(config(), registry, log);
+  compiler.load(registry.routeSet());
+  await compiler.settled();
+  registry.subscribe(() => void compiler.load(registry.routeSet()));
+  const { handle } = registry;
+  const listener = createListener({ name: 'registry', listen: section.listen, ...INTERNAL, log }, { request: handle });
+  return {
+    listener,
+    ledger,
+    checks: [
+      { name: 'routes', run: () => routesCheck(current.get()) },
+      { name: 'store', run: () => ({ ok: store.writable(), detail: 'the registry writes to its store' }) },
+    ],
+    reconfigure: async (next) => {
+      if (next.registry === undefined) return;
+      registry.reconfigure(settingsOf(next, next.registry));
+      await registerConfigured(next, registry, log);
+    },
+    recompile: compiler.recompile,
+    close: async () => {
+      registry.close();
+      await ledger.close();
+      store.close();
+    },
+  };
+}
+
+function settingsOf(config: Config, { jwt, apiKeys, corsOrigins }: RegistryConfig): RegistrySettings {
+  const undeclaredMethods = config.proxy?.undeclaredMethods ?? 'forward';
+  return { jwt, apiKeys, corsOrigins, receivers: receiversById(config), undeclaredMethods };
+}
+
+/** The routes of the configuration are registered as an SDK would at its start: what is stored wins. */
+async function registerConfigured(config: Config, registry: Registry, log: Log): Promise<void> {
+  if (config.routes.length === 0) return;
+  const outcomes = await registry.register(config.routes, 'config');
+  for (const [index, outcome] of outcomes.entries()) {
+    const configured = config.routes[index];
+    const named = { method: configured?.method, route_pattern: configured?.route_pattern };
+    if (outcome.kind === 'refused') log.error('a configured route was refused', { ...named, reason: outcome.reason });
+    if (outcome.kind === 'exists' && outcome.differences.length > 0) {
+      const { differences } = outcome;
+      log.warn('a configured route differs from the stored one, which wins', { ...named, differences });
+    }
+  }
+}
+
+function routesCheck(snapshot: Snapshot | undefined): { ok: boolean; detail: string } {
+  if (snapshot === undefined) return { ok: false, detail: 'no routes were loaded yet' };
+  return { ok: true, detail: `${snapshot.routes.length} routes at revision ${snapshot.revision}` };
+}

@@ -1,0 +1,100 @@
+// The part of a sidecar that stands for the registry of the all-in-one shape: routes come over HTTP, and go on from the
+// last good set whatever becomes of the other side. Resolves as soon as the snapshot file was read; the registry may take
+// as long as it likes.
+import type { Config, ProxyConfig, SyncConfig } from '../config/config.ts';
+import { compileSnapshot, type Snapshot } from '../domain/snapshot.ts';
+import { createPool } from '../gateway/client/pool.ts';
+import { createCompiler } from '../gateway/sync/compile.ts';
+import type { Current } from '../gateway/sync/current.ts';
+import { createDisk } from '../gateway/sync/disk.ts';
+import { createRelayApi } from '../gateway/sync/relay-api.ts';
+import { createRemote } from '../gateway/sync/remote.ts';
+import { createStandIn } from '../gateway/sync/stand-in.ts';
+import { checkRoutes } from '../gateway/sync/status.ts';
+import { createSync } from '../gateway/sync/sync.ts';
+import type { Check } from '../host/admin.ts';
+import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
+import type { Log } from '../host/log.ts';
+import type { Metrics } from '../host/metrics.ts';
+import { createListener } from '../host/server.ts';
+import { INTERNAL, pathOptions, type Part } from './part.ts';
+
+export type SyncDeps = {
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly version: string;
+};
+
+/** A registry that does not answer for this long is away; one that is polled often is given up sooner. */
+const ANSWER_MS = { min: 1_000, max: 10_000 };
+const RELAY_TIMEOUTS = { connectMs: 3_000, headersMs: 10_000, idleMs: 60_000 };
+/** Above what is relayed at a time: nobody waits for a connection. */
+const RELAY_SOCKETS = 600;
+
+export async function startSync(
+  { charges }: Config,
+  section: SyncConfig,
+  proxy: () => ProxyConfig,
+  current: Current,
+  { metrics, log, clock, random, version }: SyncDeps,
+): Promise<Part & { readonly check: Check; readonly endStreams: () => void; readonly recompile: () => void }> {
+  const { registryUrl, apiKey, pollIntervalMs, emptyAfterMs, whenAbsent } = section;
+  if (whenAbsent === 'forward') {
+    log.warn('sync.when_absent is forward: before the first routes are there everything passes, free');
+  }
+  const answerMs = Math.min(ANSWER_MS.max, Math.max(ANSWER_MS.min, pollIntervalMs));
+  const compiler = createCompiler(current, () => pathOptions(proxy()), log);
+  const { recompile } = compiler;
+  const sync = createSync(
+    { pollIntervalMs, emptyAfterMs },
+    {
+      source: createRemote({
+        ...{ registryUrl, apiKey, version, fetch: globalThis.fetch, schedule: systemSchedule },
+        limits: { answerMs },
+      }),
+      disk: createDisk({
+        ...{ file: section.snapshotFile, maxAgeMs: section.snapshotMaxAgeMs, registryUrl },
+        ...{ secrets: charges.secrets, clock, log },
+      }),
+      compiler,
+      ...{ metrics, clock, schedule: systemSchedule, random, log },
+    },
+  );
+  await sync.start();
+  const check: Check = { name: 'routes', run: () => checkRoutes(sync.status(), whenAbsent) };
+  if (section.listen === undefined)
+    return { listener: undefined, check, endStreams: () => undefined, recompile, close: sync.close };
+
+  const registry = new URL(registryUrl);
+  const transport = createPool({ upstream: registry, timeouts: RELAY_TIMEOUTS, maxSockets: RELAY_SOCKETS });
+  const { lastGood } = sync;
+  const standIn = createStandIn({
+    ...{ apiKey, lastGood, snapshot: current.get, undeclared: () => proxy().undeclaredMethods, clock },
+  });
+  const relay = createRelayApi({ transport, registryUrl: registry, standIn, sync });
+  const listener = createListener(
+    { name: 'sync', listen: section.listen, ...INTERNAL, log },
+    { request: relay.handle },
+  );
+  const close = async (): Promise<void> => {
+    transport.close();
+    await sync.close();
+  };
+  return { listener, check, endStreams: relay.endStreams, recompile, close };
+}
+
+/**
+ * What requests are matched against: the routes in force. Before there are any, nothing (503 `routes_absent`), or a set
+ * without routes where `sync.when_absent` says so: then every request is an unprotected one like any other.
+ */
+export function servedSnapshot(
+  sync: SyncConfig | undefined,
+  proxy: ProxyConfig,
+  current: Current,
+): () => Snapshot | undefined {
+  if (sync?.whenAbsent !== 'forward') return current.get;
+  const none = compileSnapshot({ registryId: '', revision: 0, routes: [] }, pathOptions(proxy));
+  return () => current.get() ?? none;
+}

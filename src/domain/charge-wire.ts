@@ -1,0 +1,243 @@
+// Charges between a sidecar and the ledger of its registry, as JSON: schemas that both ends validate with, and the one
+// place where wire names become the code's and go back. Integers of money and of the chain's time are decimal strings.
+// Holds credentials and kept answers: for the scope `ledger` alone, never for a dashboard.
+import { z } from 'zod';
+import {
+  CHARGE_ID,
+  CHARGE_STATES,
+  findClaimFault,
+  type Charge,
+  type Claim,
+  type KeptAnswer,
+  type Proof,
+} from './charge.ts';
+
+/** Of a kept answer's body, and of its headers together, that may cross. */
+export const ANSWER_BYTES = 64 * 1024;
+const HEADER_CHARACTERS = 32 * 1024;
+const CREDENTIAL_CHARACTERS = 16 * 1024;
+export const TARGET_CHARACTERS = 64 * 1024;
+
+export const text = (max: number) => z.string().min(1).max(max);
+export const uint = z.string().regex(/^(0|[1-9]\d{0,77})$/, 'an unsigned integer, in decimal');
+export const sha256 = z.string().regex(/^[0-9a-f]{64}$/, '64 lower-case hex digits');
+const count = z.int().min(0);
+const time = z.int().min(0);
+
+export const chargeId = z.string().regex(CHARGE_ID, 'a charge id');
+
+export const paymentWire = z.object({ network: text(64), asset: text(64), payer: text(64), nonce: text(80) });
+
+export const proofWire = z.object({
+  transaction: text(128),
+  log_index: count.nullable(),
+  amount: uint,
+  payer: text(64),
+});
+
+export const answerWire = z.object({
+  status: z.int().min(200).max(599),
+  headers: z
+    .array(z.string())
+    .max(2000)
+    .refine((all) => all.length % 2 === 0, 'name, value pairs')
+    .refine((all) => all.reduce((sum, each) => sum + each.length, 0) <= HEADER_CHARACTERS, 'too long'),
+  /** Base64. */
+  body: z.base64().max(Math.ceil(ANSWER_BYTES / 3) * 4),
+});
+
+const claimFields = {
+  charge_id: chargeId,
+  payment: paymentWire,
+  credential_sha256: sha256,
+  x402_version: z.literal([1, 2]),
+  terms: z.object({
+    scheme: text(32),
+    network: text(64),
+    asset: text(64),
+    pay_to: text(64),
+    amount: uint,
+    max_timeout_seconds: count,
+    asset_name: z.string().max(128),
+    asset_version: z.string().max(32),
+    asset_decimals: z.int().min(0).max(255),
+    valid_after: uint,
+    valid_before: uint,
+  }),
+  route: z.object({ id: text(64), method: text(32), pattern: text(512) }),
+  request: z.object({ method: text(32), target: text(TARGET_CHARACTERS) }),
+  price: z.object({ amount: text(40), currency: text(10) }),
+  receiver_id: text(64),
+  customer_id: text(128).nullable(),
+  settle: z.enum(['before_response', 'before_forward']),
+  from_block: count.nullable(),
+};
+
+export const claimWire = z.object({ ...claimFields, credential: text(CREDENTIAL_CHARACTERS) });
+export type ClaimWire = z.infer<typeof claimWire>;
+
+export const chargeWire = z.object({
+  ...claimFields,
+  credential: z.string().nullable(),
+  state: z.enum(CHARGE_STATES),
+  owner: z.string().nullable(),
+  lease_until: time,
+  claims: count,
+  attempts: count,
+  next_try_at: time.nullable(),
+  proof: proofWire.nullable(),
+  reason: z.string().nullable(),
+  failed_by: z.enum(['operator', 'chain', 'refusal']).nullable(),
+  asks: count,
+  repeats: count,
+  undelivered: z.enum(['upstream_failed', 'answer_lost']).nullable(),
+  undelivered_at: time.nullable(),
+  answer: answerWire.nullable(),
+  change_id: z.string().nullable(),
+  created_at: time,
+  updated_at: time,
+  settled_at: time.nullable(),
+  delivered_at: time.nullable(),
+});
+export type ChargeWire = z.infer<typeof chargeWire>;
+
+/** Throws a sentence where the claim has a fault that its schema cannot see. */
+export function claimFromWire(wire: ClaimWire): Claim {
+  const claim = { ...fieldsFromWire(wire), credential: wire.credential };
+  const fault = findClaimFault(claim);
+  if (fault !== undefined) throw new TypeError(fault);
+  return claim;
+}
+
+export function claimToWire(claim: Claim): ClaimWire {
+  return { ...fieldsToWire(claim), credential: claim.credential };
+}
+
+export function chargeFromWire(wire: ChargeWire): Charge {
+  return {
+    ...fieldsFromWire(wire),
+    credential: wire.credential,
+    state: wire.state,
+    owner: wire.owner,
+    leaseUntil: wire.lease_until,
+    claims: wire.claims,
+    attempts: wire.attempts,
+    nextTryAt: wire.next_try_at,
+    proof: wire.proof && proofFromWire(wire.proof),
+    reason: wire.reason,
+    failedBy: wire.failed_by,
+    asks: wire.asks,
+    repeats: wire.repeats,
+    undelivered: wire.undelivered,
+    undeliveredAt: wire.undelivered_at,
+    answer: wire.answer && answerFromWire(wire.answer),
+    changeId: wire.change_id,
+    createdAt: wire.created_at,
+    updatedAt: wire.updated_at,
+    settledAt: wire.settled_at,
+    deliveredAt: wire.delivered_at,
+  };
+}
+
+export function chargeToWire(charge: Charge): ChargeWire {
+  return {
+    ...fieldsToWire(charge),
+    credential: charge.credential,
+    state: charge.state,
+    owner: charge.owner,
+    lease_until: charge.leaseUntil,
+    claims: charge.claims,
+    attempts: charge.attempts,
+    next_try_at: charge.nextTryAt,
+    proof: charge.proof && proofToWire(charge.proof),
+    reason: charge.reason,
+    failed_by: charge.failedBy,
+    asks: charge.asks,
+    repeats: charge.repeats,
+    undelivered: charge.undelivered,
+    undelivered_at: charge.undeliveredAt,
+    answer: charge.answer && answerToWire(charge.answer),
+    change_id: charge.changeId,
+    created_at: charge.createdAt,
+    updated_at: charge.updatedAt,
+    settled_at: charge.settledAt,
+    delivered_at: charge.deliveredAt,
+  };
+}
+
+function fieldsFromWire(wire: Omit<ClaimWire, 'credential'>): Omit<Claim, 'credential'> {
+  const { terms } = wire;
+  return {
+    id: wire.charge_id,
+    payment: wire.payment,
+    credentialSha256: wire.credential_sha256,
+    x402Version: wire.x402_version,
+    terms: {
+      scheme: terms.scheme,
+      network: terms.network,
+      asset: terms.asset,
+      payTo: terms.pay_to,
+      amount: BigInt(terms.amount),
+      maxTimeoutSeconds: terms.max_timeout_seconds,
+      assetName: terms.asset_name,
+      assetVersion: terms.asset_version,
+      assetDecimals: terms.asset_decimals,
+      validAfter: BigInt(terms.valid_after),
+      validBefore: BigInt(terms.valid_before),
+    },
+    route: wire.route,
+    request: wire.request,
+    price: wire.price,
+    receiverId: wire.receiver_id,
+    customerId: wire.customer_id,
+    settle: wire.settle,
+    fromBlock: wire.from_block,
+  };
+}
+
+function fieldsToWire(claim: Omit<Claim, 'credential'>): Omit<ClaimWire, 'credential'> {
+  const { terms } = claim;
+  return {
+    charge_id: claim.id,
+    payment: claim.payment,
+    credential_sha256: claim.credentialSha256,
+    x402_version: claim.x402Version,
+    terms: {
+      scheme: terms.scheme,
+      network: terms.network,
+      asset: terms.asset,
+      pay_to: terms.payTo,
+      amount: terms.amount.toString(),
+      max_timeout_seconds: terms.maxTimeoutSeconds,
+      asset_name: terms.assetName,
+      asset_version: terms.assetVersion,
+      asset_decimals: terms.assetDecimals,
+      valid_after: terms.validAfter.toString(),
+      valid_before: terms.validBefore.toString(),
+    },
+    route: claim.route,
+    request: claim.request,
+    price: claim.price,
+    receiver_id: claim.receiverId,
+    customer_id: claim.customerId,
+    settle: claim.settle,
+    from_block: claim.fromBlock,
+  };
+}
+
+export function proofFromWire({ transaction, log_index, amount, payer }: z.infer<typeof proofWire>): Proof {
+  return { transaction, logIndex: log_index, amount: BigInt(amount), payer };
+}
+
+export function proofToWire({ transaction, logIndex, amount, payer }: Proof): z.infer<typeof proofWire> {
+  return { transaction, log_index: logIndex, amount: amount.toString(), payer };
+}
+
+export function answerFromWire({ status, headers, body }: z.infer<typeof answerWire>): KeptAnswer {
+  return { status, headers, body: Buffer.from(body, 'base64') };
+}
+
+export function answerToWire({ status, headers, body }: KeptAnswer): z.infer<typeof answerWire> {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  return { status, headers: [...headers], body: bytes.toString('base64') };
+}

@@ -1,0 +1,60 @@
+// Who is told what became of a charge: one log line a transition, and the metrics of money. Never a credential, never a
+// kept answer. The ledger is the truth; what is counted here is for dashboards and alarms.
+import type { Charge } from '../../domain/charge.ts';
+import { formatPrice } from '../../domain/money.ts';
+import type { Log } from '../../host/log.ts';
+import type { Metrics } from '../../host/metrics.ts';
+
+/** How a presented payment ended. */
+export type PaymentResult =
+  | 'settled'
+  | 'delivered'
+  | 'settled_undelivered'
+  | 'replayed'
+  | 'released'
+  | 'refused'
+  | 'in_use'
+  | 'already_used'
+  | 'unknown'
+  | 'unavailable';
+
+export type ChargeLog = {
+  readonly changed: (charge: Charge) => void;
+  readonly counted: (routeId: string, result: PaymentResult) => void;
+};
+
+export function createChargeLog(metrics: Metrics, log: Log, routeLabel: (id: string) => string): ChargeLog {
+  const payments = metrics.counter('payments_total', 'Presented payments, by how they ended.', ['route_id', 'result']);
+  const revenue = metrics.counter(
+    'revenue_total',
+    'Settled money in the currency of the route, for dashboards; the ledger is the truth.',
+    ['route_id', 'currency'],
+  );
+  const counted: ChargeLog['counted'] = (routeId, result) => payments(routeLabel(routeId), result)(1);
+  return {
+    counted,
+    changed: (charge) => {
+      log.info('charge', {
+        charge_id: charge.id,
+        state: charge.state,
+        route_id: charge.route.id,
+        payer: charge.payment.payer,
+        network: charge.payment.network,
+        amount: charge.price.amount,
+        currency: charge.price.currency,
+        atomic: charge.terms.amount,
+        transaction: charge.proof?.transaction,
+        reason: charge.reason ?? undefined,
+        attempts: charge.attempts > 0 ? charge.attempts : undefined,
+      });
+      if (charge.state !== 'settled' || charge.undeliveredAt !== null || charge.asks > 0) return;
+      counted(charge.route.id, 'settled');
+      const { amount, assetDecimals } = charge.terms;
+      // A float is good enough for a graph.
+      revenue(
+        routeLabel(charge.route.id),
+        charge.price.currency,
+      )(Number(formatPrice({ units: amount, scale: assetDecimals })));
+    },
+  };
+}

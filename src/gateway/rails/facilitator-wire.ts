@@ -1,0 +1,144 @@
+// What is said to a facilitator and what may come back, for x402 v1 and v2. A facilitator is told our own terms, never
+// those that a client echoes, and of the credential only what was signed. Its answer is believed where it has exactly
+// the form of one, its booleans are booleans, and whatever it repeats of the payment is what it was asked about.
+// Source: x402 facilitator API, /verify, /settle and /supported.
+import { z } from 'zod';
+import { findNetwork } from '../../domain/receiver.ts';
+import type { Presented, RailOffer } from './rail.ts';
+import { cannotJudge, isFinal, mayHideSuccess, publicReason } from './x402-reasons.ts';
+import type { SignedPayment } from './x402-wire.ts';
+
+/** The body of /verify and of /settle. */
+export function writeRequest(presented: Presented, payment: SignedPayment, offer: RailOffer): unknown {
+  const { receiver, atomic, description } = offer;
+  // `to` is written as configured: some facilitators compare it as text with payTo.
+  const payload = { ...payment, authorization: { ...payment.authorization, to: receiver.payTo } };
+  const { scheme, asset, payTo, maxTimeoutSeconds } = receiver;
+  const extra = { name: receiver.assetName, version: receiver.assetVersion };
+  if (presented.version === 1) {
+    const network = receiver.v1Network;
+    return {
+      x402Version: 1,
+      paymentPayload: { x402Version: 1, scheme, network, payload },
+      paymentRequirements: {
+        scheme,
+        network,
+        maxAmountRequired: atomic.toString(),
+        resource: offer.resource ?? UNKNOWN_RESOURCE,
+        description,
+        mimeType: 'application/json',
+        payTo,
+        maxTimeoutSeconds,
+        asset,
+        extra,
+      },
+    };
+  }
+  const amount = atomic.toString();
+  const requirements = { scheme, network: receiver.caip2, amount, asset, payTo, maxTimeoutSeconds, extra };
+  return {
+    x402Version: 2,
+    paymentPayload: {
+      x402Version: 2,
+      ...(offer.resource === undefined ? {} : { resource: { url: offer.resource } }),
+      accepted: requirements,
+      payload,
+    },
+    paymentRequirements: requirements,
+  };
+}
+
+/** v1 facilitators insist on a URL. */
+const UNKNOWN_RESOURCE = 'https://resource.invalid/';
+
+export type VerifyAnswer =
+  | { readonly kind: 'valid' }
+  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'nonsense'; readonly why: string };
+
+export type SettleAnswer =
+  | { readonly kind: 'settled'; readonly transaction: string }
+  | { readonly kind: 'refused'; readonly reason: string; readonly final: boolean }
+  | { readonly kind: 'unknown'; readonly reason: string; readonly transaction: string | undefined }
+  | { readonly kind: 'nonsense'; readonly why: string };
+
+const word = z.string().max(512).nullish();
+const verifySchema = z.object({ isValid: z.boolean(), invalidReason: word, payer: word });
+const settleSchema = z.object({
+  success: z.boolean(),
+  errorReason: word,
+  transaction: word,
+  network: word,
+  payer: word,
+  amount: word,
+  asset: word,
+  payTo: word,
+});
+const supportedSchema = z.object({
+  kinds: z.array(z.object({ x402Version: z.number(), scheme: z.string(), network: z.string() })).max(2000),
+});
+
+export const TRANSACTION = /^0x[0-9a-fA-F]{64}$/;
+/** Statuses under which a facilitator may refuse a payment rather than the call. */
+const REFUSING = new Set([400, 402, 409, 412, 422]);
+
+/** What an answer of /verify says. `status` other than 2xx can refuse, never approve. */
+export function readVerifyAnswer(status: number, body: unknown, { key }: Presented): VerifyAnswer {
+  const { success, data } = verifySchema.safeParse(body);
+  if (!success) return nonsense(`status ${status} without the form of a verification`);
+  if (!data.isValid) {
+    if (!isOk(status) && !REFUSING.has(status)) return nonsense(`status ${status}`);
+    const reason = publicReason(data.invalidReason, 'payment_invalid');
+    return cannotJudge(reason) ? nonsense(`it cannot judge: ${reason}`) : { kind: 'refused', reason };
+  }
+  if (!isOk(status)) return nonsense(`status ${status} with a valid payment`);
+  if (data.invalidReason) return nonsense('valid, with a reason why not');
+  if (data.payer && data.payer.toLowerCase() !== key.payer) return nonsense('valid, for another payer');
+  return { kind: 'valid' };
+}
+
+/** What an answer of /settle says. `status` other than 2xx can refuse, never settle. */
+export function readSettleAnswer(
+  status: number,
+  body: unknown,
+  presented: Presented,
+  { receiver, atomic }: RailOffer,
+): SettleAnswer {
+  const { success, data } = settleSchema.safeParse(body);
+  if (!success) return nonsense(`status ${status} without the form of a settlement`);
+  const transaction =
+    data.transaction && TRANSACTION.test(data.transaction) ? data.transaction.toLowerCase() : undefined;
+  if (!data.success) {
+    if (!isOk(status) && !REFUSING.has(status)) return nonsense(`status ${status}`);
+    if (!data.errorReason) return nonsense('refused, without a reason');
+    const reason = publicReason(data.errorReason, 'settlement_refused');
+    // A transaction that was sent may yet succeed, or have succeeded, whatever the reason says.
+    if (data.transaction || mayHideSuccess(reason)) return { kind: 'unknown', reason, transaction };
+    return { kind: 'refused', reason, final: isFinal(reason) };
+  }
+  if (!isOk(status)) return nonsense(`status ${status} with a settled payment`);
+  if (data.errorReason) return nonsense('settled, with a reason why not');
+  if (transaction === undefined) return nonsense('settled, without a transaction');
+  if (findNetwork(data.network ?? '')?.caip2 !== receiver.caip2) return nonsense('settled, on another network');
+  if (data.payer && data.payer.toLowerCase() !== presented.key.payer) return nonsense('settled, for another payer');
+  if (data.amount && data.amount !== atomic.toString()) return nonsense('settled, for another amount');
+  if (data.asset && data.asset.toLowerCase() !== presented.key.asset) return nonsense('settled, in another asset');
+  if (data.payTo && data.payTo.toLowerCase() !== receiver.payTo.toLowerCase()) return nonsense('settled, to another');
+  return { kind: 'settled', transaction };
+}
+
+export type Kind = z.output<typeof supportedSchema>['kinds'][number];
+
+/** The kinds of payment that an answer of /supported lists, or undefined where it is not one. */
+export function readSupportedAnswer(status: number, body: unknown): readonly Kind[] | undefined {
+  const { success, data } = supportedSchema.safeParse(body);
+  return success && isOk(status) ? data.kinds : undefined;
+}
+
+function isOk(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+function nonsense(why: string): { readonly kind: 'nonsense'; readonly why: string } {
+  return { kind: 'nonsense', why };
+}

@@ -1,0 +1,101 @@
+// Decides whether what a registry answers replaces the last good set. A registry that lost its data, was restored from an
+// old backup or is another one altogether answers as politely as ever, and taking it at its word would make everything
+// free: such a set is held back until the registry has said the same for a while. Pure: no clock, no I/O.
+// CONTRACT section 7.
+import type { SetName } from './source.ts';
+
+/** A set as far as it matters here. */
+export type SetFacts = SetName & { readonly size: number };
+
+export type Suspicion = 'another_registry' | 'older_revision' | 'emptied';
+
+/** A set that waits. Times in milliseconds of a clock that only grows. */
+export type Holding = {
+  readonly suspicion: Suspicion;
+  readonly held: SetFacts;
+  readonly sinceMs: number;
+  /** How long the registry has said so without a poll in between that said otherwise or nothing. */
+  readonly agreedMs: number;
+  /** When it said so last; undefined where the poll after that came to nothing. */
+  readonly lastMs: number | undefined;
+};
+
+export type Polled =
+  | { readonly kind: 'set'; readonly facts: SetFacts }
+  /** The last good set again. */
+  | { readonly kind: 'unchanged' }
+  /** An answer that is no valid set. */
+  | { readonly kind: 'invalid' }
+  | { readonly kind: 'nothing' };
+
+export type Decision =
+  /** `waited`: it was held back before. */
+  | { readonly kind: 'take'; readonly waited: boolean }
+  | { readonly kind: 'keep' }
+  | { readonly kind: 'hold'; readonly holding: Holding }
+  /** Nothing of it is used. A set that is held back waits on, but this poll does not count for it. */
+  | { readonly kind: 'refuse'; readonly holding: Holding | undefined };
+
+export type Situation = {
+  /** The last good set, or undefined before the first. */
+  readonly good: SetFacts | undefined;
+  readonly holding: Holding | undefined;
+  readonly emptyAfterMs: number;
+};
+
+export function decideSet({ good, holding, emptyAfterMs }: Situation, polled: Polled, nowMs: number): Decision {
+  switch (polled.kind) {
+    case 'unchanged':
+      return { kind: 'keep' };
+    case 'invalid':
+    case 'nothing':
+      return { kind: 'refuse', holding: holding && { ...holding, lastMs: undefined } };
+    case 'set': {
+      const suspicion = good && suspect(good, polled.facts);
+      if (suspicion === undefined) return { kind: 'take', waited: false };
+      const next = agree(holding, suspicion, polled.facts, nowMs);
+      return next.agreedMs >= emptyAfterMs ? { kind: 'take', waited: true } : { kind: 'hold', holding: next };
+    }
+    default:
+      return polled satisfies never;
+  }
+}
+
+/** For logs and readiness: what is odd about the set that is held back. */
+export function describeHolding({ suspicion, held }: Holding, good: SetFacts | undefined): string {
+  switch (suspicion) {
+    case 'another_registry':
+      return `the registry calls itself ${held.registryId ?? 'nothing'}, the routes in force are of ${good?.registryId ?? 'one without a name'}`;
+    case 'older_revision':
+      return `the registry is at revision ${held.revision}, the routes in force are at ${good?.revision}`;
+    case 'emptied':
+      return `the registry has no routes any more, ${good?.size} are in force`;
+    default:
+      return suspicion satisfies never;
+  }
+}
+
+function suspect(good: SetFacts, next: SetFacts): Suspicion | undefined {
+  if (next.registryId !== good.registryId) return 'another_registry';
+  const known = next.revision !== undefined && good.revision !== undefined;
+  if (known && isBelow(next.revision, good.revision)) return 'older_revision';
+  const continues = next.registryId !== undefined && known && isBelow(good.revision, next.revision);
+  if (good.size > 0 && next.size === 0 && !continues) return 'emptied';
+  return undefined;
+}
+
+function isBelow(a: number | undefined, b: number | undefined): boolean {
+  return a !== undefined && b !== undefined && a < b;
+}
+
+/** The same registry saying the same kind of thing, and not something older still, is one holding. */
+function agree(holding: Holding | undefined, suspicion: Suspicion, facts: SetFacts, nowMs: number): Holding {
+  const same =
+    holding !== undefined &&
+    holding.suspicion === suspicion &&
+    holding.held.registryId === facts.registryId &&
+    !isBelow(facts.revision, holding.held.revision);
+  if (!same) return { suspicion, held: facts, sinceMs: nowMs, agreedMs: 0, lastMs: nowMs };
+  const gapMs = holding.lastMs === undefined ? 0 : Math.max(0, nowMs - holding.lastMs);
+  return { ...holding, held: facts, agreedMs: holding.agreedMs + gapMs, lastMs: nowMs };
+}

@@ -1,0 +1,37 @@
+// When to ask again. Jitter, so that sidecars which lost one registry together do not come back to it together; back-off,
+// so that a registry in trouble is left alone more and more. Pure but for the randomness that is handed in.
+import type { Random } from '../../host/clock.ts';
+
+/** Further apart than this no two tries are, unless the interval itself is longer. */
+const LONGEST_WAIT_MS = 120_000;
+/** Before there is any set, tries begin at this distance. */
+const FIRST_WAIT_MS = 1_000;
+/** Bells of one moment are answered together; a registry that rings all the time keeps us busy a third of it. */
+const BELL_WAIT_MS = 20;
+const BELL_WAIT_SHARE = 2;
+
+/** Jitter only shortens: a change takes effect within one interval. */
+export function pollWaitMs(
+  { pollIntervalMs, failures, hasRoutes }: { pollIntervalMs: number; failures: number; hasRoutes: boolean },
+  random: Random,
+): number {
+  if (failures === 0) return Math.round(pollIntervalMs * (0.8 + fraction(random) * 0.2));
+  const first = hasRoutes ? pollIntervalMs : Math.min(FIRST_WAIT_MS, pollIntervalMs);
+  return backOffMs(failures, first, Math.max(LONGEST_WAIT_MS, pollIntervalMs), random);
+}
+
+/** `ms`: what the last poll took; `endedMs`: how long ago it ended. */
+export function bellWaitMs({ ms, endedMs }: { readonly ms: number; readonly endedMs: number }): number {
+  return Math.max(BELL_WAIT_MS, ms * BELL_WAIT_SHARE - endedMs);
+}
+
+/** Twice as far at each failure, from half of it to the whole. */
+export function backOffMs(failures: number, firstMs: number, longestMs: number, random: Random): number {
+  const wholeMs = Math.min(longestMs, firstMs * 2 ** Math.min(failures - 1, 30));
+  return Math.round(wholeMs * (0.5 + fraction(random) * 0.5));
+}
+
+/** A number from 0 to 1, 1 left out. */
+function fraction(random: Random): number {
+  return random(4).readUInt32BE(0) / 2 ** 32;
+}

@@ -1,0 +1,99 @@
+// Answers `routes` and `match` in the registry's place while it is away, from the last good set: an SDK beside the
+// sidecar can start without its registry. Only for callers with the sidecar's own key, because whose other keys are good
+// is known to the registry alone. The matcher is the proxy's own.
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { setImmediate as breathe } from 'node:timers/promises';
+import { matchRoute, type UndeclaredMethods } from '../../domain/explain.ts';
+import { readMatchQuery } from '../../domain/match-query.ts';
+import type { Route } from '../../domain/route.ts';
+import type { Snapshot } from '../../domain/snapshot.ts';
+import type { Clock } from '../../host/clock.ts';
+import type { Answer } from '../../host/respond.ts';
+import { problemAnswer } from '../collect.ts';
+import { feedPieces } from './feed-text.ts';
+import type { LastGood } from './sync.ts';
+
+export type StandInOptions = {
+  readonly apiKey: string;
+  readonly lastGood: () => LastGood | undefined;
+  readonly snapshot: () => Snapshot | undefined;
+  readonly undeclared: () => UndeclaredMethods;
+  readonly clock: Pick<Clock, 'now'>;
+};
+
+export type StandIn = {
+  /** The answer, or undefined where only the registry can give one. `path` is without a slash at its end. */
+  readonly answer: (req: IncomingMessage, path: string, query: string) => Promise<Answer> | undefined;
+};
+
+const ROUTES = '/v1/protected-routes/routes';
+const MATCH = '/v1/protected-routes/match';
+const BEARER = /^Bearer +([\x21-\x7e]{1,16384})$/i;
+
+export function createStandIn({ apiKey, lastGood, snapshot, undeclared, clock }: StandInOptions): StandIn {
+  const own = digestOf(apiKey);
+  let made: { readonly routes: readonly Route[]; readonly body: Promise<Buffer> } | undefined;
+
+  const isOwn = (req: IncomingMessage): boolean => {
+    const [header, ...others] = req.headersDistinct['authorization'] ?? [];
+    const key = others.length === 0 ? BEARER.exec(header ?? '')?.[1] : undefined;
+    return key !== undefined && timingSafeEqual(digestOf(key), own);
+  };
+
+  const routes = async (req: IncomingMessage, { set, confirmedAt }: LastGood): Promise<Answer> => {
+    const headers = [
+      ...[
+        'Cache-Control',
+        'private, no-cache',
+        'Age',
+        String(Math.max(0, Math.round((clock.now() - confirmedAt) / 1000))),
+      ],
+      ...(set.registryId === undefined ? [] : ['Tollgate-Registry', set.registryId]),
+      ...(set.revision === undefined ? [] : ['Tollgate-Revision', String(set.revision)]),
+    ];
+    if (set.etag !== undefined && namesTag(req.headers['if-none-match'], set.etag)) {
+      return { status: 304, headers: [...headers, 'ETag', set.etag], body: '' };
+    }
+    if (made?.routes !== set.routes) made = { routes: set.routes, body: writeFeed(set.routes) };
+    return { status: 200, headers: [...headers, 'Content-Type', 'application/json'], body: await made.body };
+  };
+
+  const match = (query: string, current: Snapshot): Answer => {
+    const question = readMatchQuery(query);
+    if ('code' in question) return problemAnswer(question);
+    const body = JSON.stringify(matchRoute(current, { ...question, undeclared: undeclared() }));
+    return { status: 200, headers: ['Content-Type', 'application/json', 'Cache-Control', 'no-store'], body };
+  };
+
+  return {
+    answer: (req, path, query) => {
+      if (req.method !== 'GET' && req.method !== 'HEAD') return undefined;
+      if ((path !== ROUTES && path !== MATCH) || !isOwn(req)) return undefined;
+      const good = lastGood();
+      const current = snapshot();
+      if (good === undefined || current === undefined) return undefined;
+      return path === ROUTES ? routes(req, good) : Promise.resolve(match(query, current));
+    },
+  };
+}
+
+async function writeFeed(routes: readonly Route[]): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  for (const piece of feedPieces(routes)) {
+    parts.push(Buffer.from(piece));
+    await breathe();
+  }
+  return Buffer.concat(parts);
+}
+
+/** Whether an If-None-Match names `tag`, compared weakly (RFC 9110 section 13.1.2). */
+function namesTag(header: string | undefined, tag: string): boolean {
+  const opaque = tag.replace(/^W\//, '');
+  return header !== undefined && header.split(',').some((given) => given.trim().replace(/^W\//, '') === opaque);
+}
+
+/** Hashed first, so that comparing takes the same time for every key of any length. */
+function digestOf(key: string): Buffer {
+  return createHash('sha256').update(key).digest();
+}

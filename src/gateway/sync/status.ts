@@ -1,0 +1,63 @@
+// How the sync stands, in words for readiness and numbers for metrics. Says what is there; decides nothing.
+import { describeHolding, type Holding, type SetFacts } from './hold.ts';
+
+export type SyncStatus = {
+  /** Where the routes in force came from. */
+  readonly source: 'registry' | 'disk' | 'none';
+  /** Milliseconds since the registry last confirmed the routes in force; undefined where there are none. */
+  readonly ageMs: number | undefined;
+  /** When that was: milliseconds since the epoch. */
+  readonly lastSuccess: number | undefined;
+  /** What is odd about a set that is held back. */
+  readonly held: string | undefined;
+  /** Why the last poll came to nothing. */
+  readonly lastError: string | undefined;
+  readonly registryId: string | undefined;
+  readonly revision: number | undefined;
+  readonly routes: number | undefined;
+  /** The last poll met nobody who could answer. */
+  readonly away: boolean;
+};
+
+export type SyncState = {
+  readonly source: 'registry' | 'disk';
+  readonly good: SetFacts | undefined;
+  readonly holding: Holding | undefined;
+  readonly confirmedAt: number | undefined;
+  readonly lastError: string | undefined;
+  readonly away: boolean;
+};
+
+export function statusOf(
+  { source, good, holding, confirmedAt, lastError, away }: SyncState,
+  nowMs: number,
+): SyncStatus {
+  return {
+    source: good === undefined ? 'none' : source,
+    ageMs: confirmedAt === undefined ? undefined : Math.max(0, nowMs - confirmedAt),
+    lastSuccess: confirmedAt,
+    held: holding && describeHolding(holding, good),
+    lastError,
+    registryId: good?.registryId,
+    revision: good?.revision,
+    routes: good?.size,
+    away,
+  };
+}
+
+/** The check `routes` of /readyz. `whenAbsent` says whether requests are served before the first set. */
+export function checkRoutes(
+  status: SyncStatus,
+  whenAbsent: 'refuse' | 'forward',
+): { readonly ok: boolean; readonly detail: string } {
+  const error = status.lastError === undefined ? '' : `; ${status.lastError}`;
+  if (status.source === 'none') {
+    const forwarding = whenAbsent === 'forward' ? '; everything is forwarded free (sync.when_absent)' : '';
+    return { ok: whenAbsent === 'forward', detail: `no routes were loaded yet${forwarding}${error}` };
+  }
+  const revision = status.revision === undefined ? '' : ` at revision ${status.revision}`;
+  const from = status.source === 'disk' ? 'from the snapshot file, ' : '';
+  const age = `confirmed ${Math.round((status.ageMs ?? 0) / 1000)} s ago`;
+  const held = status.held === undefined ? '' : `; held back: ${status.held}`;
+  return { ok: true, detail: `${status.routes} routes${revision}, ${from}${age}${held}${error}` };
+}

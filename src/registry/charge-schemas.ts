@@ -1,0 +1,146 @@
+// What the endpoints about charges read and answer, as schemas. The billing ones show a charge without what could be
+// replayed or belongs to its payer alone; the ledger ones, for sidecars, speak the wire of domain/ledger-wire.
+import { z } from 'zod';
+import { CHARGE_STATES } from '../domain/charge.ts';
+import { chargeId, chargeWire, claimWire, paymentWire } from '../domain/charge-wire.ts';
+import { BUCKETS } from '../domain/ledger.ts';
+import { advancedWire, changeId, chargesWire, claimedWire, eventWire, leaseMs, owner } from '../domain/ledger-wire.ts';
+import { documented, listQuery } from './schemas.ts';
+
+/** A time in a query, in milliseconds since the epoch. */
+const moment = z
+  .string()
+  .refine(
+    (text) => z.union([z.iso.datetime({ offset: true }), z.iso.date()]).safeParse(text).success,
+    'a time such as 2026-01-31T00:00:00Z, or a date',
+  )
+  .transform((text) => Date.parse(text));
+const routeId = z.string().min(1).max(64);
+
+export const chargesQuery = z.object({
+  limit: listQuery.shape.limit,
+  cursor: listQuery.shape.cursor,
+  status: z.enum(CHARGE_STATES, `one of ${CHARGE_STATES.join(', ')}`).optional(),
+  route_id: routeId.optional(),
+  payer: z.string().min(1).max(64).optional(),
+  customer_id: z.string().min(1).max(128).optional(),
+  from: moment.optional(),
+  to: moment.optional(),
+});
+
+export const summaryQuery = z.object({
+  from: moment.optional(),
+  to: moment.optional(),
+  bucket: z.enum(BUCKETS, `one of ${BUCKETS.join(', ')}`).default('day'),
+  route_id: routeId.optional(),
+  currency: z
+    .string()
+    .max(10)
+    .transform((text) => text.toUpperCase())
+    .optional(),
+});
+
+export const chargeParams = z.object({ id: chargeId });
+
+const time = z.iso.datetime();
+
+export const chargeView = z.object({
+  id: z.string(),
+  status: z.enum(CHARGE_STATES),
+  route_id: z.string(),
+  route_method: z.string(),
+  route_pattern: z.string(),
+  /** Of the request; its query is nobody's business here. */
+  method: z.string(),
+  path: z.string(),
+  amount: z.string(),
+  currency: z.string(),
+  customer_id: z.string().nullable(),
+  payer: z.string(),
+  receiver_id: z.string(),
+  pay_to: z.string(),
+  network: z.string(),
+  asset: z.string(),
+  asset_decimals: z.int(),
+  amount_atomic: z.string(),
+  nonce: z.string(),
+  x402_version: z.literal([1, 2]),
+  settle: z.enum(['before_response', 'before_forward']),
+  transaction: z.string().nullable(),
+  log_index: z.int().nullable(),
+  claims: z.int(),
+  settle_attempts: z.int(),
+  asked_again: z.int(),
+  reason: z.string().nullable(),
+  failed_by: chargeWire.shape.failed_by,
+  created_at: time,
+  updated_at: time,
+  next_try_at: time.nullable(),
+  settled_at: time.nullable(),
+  delivered_at: time.nullable(),
+});
+export type ChargeView = z.infer<typeof chargeView>;
+
+export const chargeList = z.object({ data: z.array(chargeView), next_cursor: z.string().nullable() });
+
+export const summaryAnswer = z.object({
+  /** Whole hours. */
+  from: time,
+  to: time,
+  bucket: z.enum(BUCKETS),
+  data: z.array(
+    z.object({
+      start: time,
+      route_id: z.string(),
+      currency: z.string(),
+      network: z.string(),
+      asset: z.string(),
+      asset_decimals: z.int(),
+      charges: z.int(),
+      amount: z.string(),
+      amount_atomic: z.string(),
+    }),
+  ),
+});
+
+export const claimBody = z.object({
+  ...claimWire.shape,
+  owner,
+  lease_ms: leaseMs.min(1),
+  max_unsettled_per_payer: z.int().min(1).max(10_000),
+  change_id: changeId.optional(),
+});
+
+export const advanceBody = z.object({ event: eventWire, owner, change_id: changeId.optional() });
+
+/** One of: a charge id, a payment, or `due=true` for what nobody works on. */
+export const claimsQuery = z.object({
+  id: chargeId.optional(),
+  network: paymentWire.shape.network.optional(),
+  asset: paymentWire.shape.asset.optional(),
+  payer: paymentWire.shape.payer.optional(),
+  nonce: paymentWire.shape.nonce.optional(),
+  due: z.literal('true', 'true, or left out').optional(),
+  limit: z
+    .string()
+    .regex(/^([1-9]|1\d|20)$/, 'an integer from 1 to 20')
+    .transform(Number)
+    .default(20),
+});
+
+documented.add(chargeView, { id: 'Charge', description: 'One price taken once.' });
+documented.add(chargeList, { id: 'ChargeList' });
+documented.add(summaryAnswer, {
+  id: 'Summary',
+  description: 'Charges that were settled, with whole hours as the smallest step.',
+});
+documented.add(claimBody, { id: 'LedgerClaimRequest' });
+documented.add(advanceBody, { id: 'LedgerChangeRequest' });
+documented.add(chargeWire, {
+  id: 'LedgerClaim',
+  description: 'A charge with everything that a restart needs. Secret.',
+});
+documented.add(eventWire, { id: 'LedgerChange' });
+documented.add(claimedWire, { id: 'LedgerClaimOutcome' });
+documented.add(advancedWire, { id: 'LedgerChangeOutcome' });
+documented.add(chargesWire, { id: 'LedgerClaims' });

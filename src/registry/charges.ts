@@ -1,0 +1,126 @@
+// What people see of the money: charges, and sums of them. Reads only. Never answers a credential, a kept answer or a
+// request's query: a dashboard session that leaks must not be worth what its customers paid for.
+import type { z } from 'zod';
+import type { ListedCharge, Sum } from '../domain/ledger.ts';
+import { formatPrice } from '../domain/money.ts';
+import { problem } from '../domain/problem.ts';
+import type { chargeParams, chargesQuery, ChargeView, summaryQuery } from './charge-schemas.ts';
+import { answerJson, fail, type Call, type Outcome } from './endpoint.ts';
+import { withLedger } from './ledger-api.ts';
+import { writeCursor } from './schemas.ts';
+import type { Services } from './services.ts';
+
+const HOUR_MS = 3_600_000;
+const DEFAULT_RANGE_MS = 30 * 24 * HOUR_MS;
+const MAX_SUMS = 10_000;
+
+export function listCharges(
+  { query }: Call<unknown, z.output<typeof chargesQuery>>,
+  services: Services,
+): Promise<Outcome> {
+  return withLedger(services, async (ledger) => {
+    const { charges, nextBefore } = await ledger.list({
+      limit: query.limit,
+      before: query.cursor,
+      state: query.status,
+      routeId: query.route_id,
+      payer: query.payer,
+      customerId: query.customer_id,
+      fromMs: query.from,
+      toMs: query.to,
+    });
+    return answerJson(200, {
+      data: charges.map(viewCharge),
+      next_cursor: nextBefore === undefined ? null : writeCursor(nextBefore),
+    });
+  });
+}
+
+export function getCharge({ params }: Call<z.output<typeof chargeParams>>, services: Services): Promise<Outcome> {
+  return withLedger(services, async (ledger) => {
+    const charge = await ledger.get(params.id);
+    if (charge === undefined) return fail(problem('not_found', 'There is no charge with this id.'));
+    return answerJson(200, viewCharge(charge));
+  });
+}
+
+export function summariseCharges(
+  { query }: Call<unknown, z.output<typeof summaryQuery>>,
+  services: Services,
+): Promise<Outcome> {
+  const toMs = query.to ?? services.clock.now();
+  const fromMs = query.from ?? toMs - DEFAULT_RANGE_MS;
+  if (fromMs >= toMs) return Promise.resolve(fail(problem('malformed', "The query's from is not before its to.")));
+  const { bucket, route_id: routeId, currency } = query;
+  return withLedger(services, async (ledger) => {
+    const summary = await ledger.summary({ fromMs, toMs, bucket, routeId, currency, limit: MAX_SUMS });
+    if (summary.kind === 'too_long') {
+      const detail = `There are more than ${MAX_SUMS} sums; ask for larger buckets, a shorter time or one route.`;
+      return fail(problem('malformed', detail));
+    }
+    return answerJson(200, {
+      from: iso(Math.floor(fromMs / HOUR_MS) * HOUR_MS),
+      to: iso(Math.ceil(toMs / HOUR_MS) * HOUR_MS),
+      bucket,
+      data: summary.sums.map(viewSum),
+    });
+  });
+}
+
+/** A charge as people see it: what the endpoints answer, and what `tollgate charges` prints. */
+export function viewCharge(charge: ListedCharge): ChargeView {
+  const { route, request, price, payment, terms, proof } = charge;
+  return {
+    id: charge.id,
+    status: charge.state,
+    route_id: route.id,
+    route_method: route.method,
+    route_pattern: route.pattern,
+    method: request.method,
+    path: request.target.split('?', 1)[0] ?? '',
+    amount: price.amount,
+    currency: price.currency,
+    customer_id: charge.customerId,
+    payer: payment.payer,
+    receiver_id: charge.receiverId,
+    pay_to: terms.payTo,
+    network: payment.network,
+    asset: terms.asset,
+    asset_decimals: terms.assetDecimals,
+    amount_atomic: terms.amount.toString(),
+    nonce: payment.nonce,
+    x402_version: charge.x402Version,
+    settle: charge.settle,
+    transaction: proof?.transaction ?? null,
+    log_index: proof?.logIndex ?? null,
+    claims: charge.claims,
+    settle_attempts: charge.attempts,
+    asked_again: charge.asks,
+    reason: charge.reason,
+    failed_by: charge.failedBy,
+    created_at: iso(charge.createdAt),
+    updated_at: iso(charge.updatedAt),
+    next_try_at: charge.nextTryAt === null ? null : iso(charge.nextTryAt),
+    settled_at: charge.settledAt === null ? null : iso(charge.settledAt),
+    delivered_at: charge.deliveredAt === null ? null : iso(charge.deliveredAt),
+  };
+}
+
+function viewSum({ start, routeId, currency, network, asset, assetDecimals, charges, amount }: Sum): object {
+  const decimal = formatPrice({ units: amount, scale: assetDecimals });
+  return {
+    start: iso(start),
+    route_id: routeId,
+    currency,
+    network,
+    asset,
+    asset_decimals: assetDecimals,
+    charges,
+    amount: decimal.includes('.') ? decimal.replace(/\.?0+$/, '') : decimal,
+    amount_atomic: amount.toString(),
+  };
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}

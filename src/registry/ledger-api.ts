@@ -1,0 +1,105 @@
+// The ledger for sidecars (scope `ledger`): domain/ledger over HTTP. Expected outcomes are 200 with a `kind`, so that a
+// sidecar cannot take an error of something in between for one; a store that does not answer is 503, and then a sidecar
+// knows nothing. A call that is repeated with its `change_id` is the same call.
+import { hash } from 'node:crypto';
+import type { z } from 'zod';
+import { canonicalPayment, type Claim, type PaymentKey } from '../domain/charge.ts';
+import { chargeToWire, claimFromWire } from '../domain/charge-wire.ts';
+import { LedgerUnavailable, type Ledger, type Reports } from '../domain/ledger.ts';
+import { eventFromWire } from '../domain/ledger-wire.ts';
+import { problem } from '../domain/problem.ts';
+import type { advanceBody, chargeParams, claimBody, claimsQuery } from './charge-schemas.ts';
+import { answerJson, fail, invalidBody, type Call, type Outcome } from './endpoint.ts';
+import type { Services } from './services.ts';
+
+/** A claim may carry a credential of 16 KiB, a change a kept answer of 64 KiB as base64. */
+export const LEDGER_BODY_BYTES = 256 * 1024;
+const RETRY_SECONDS = '2';
+
+export function claimPayment(
+  { body }: Call<unknown, unknown, z.output<typeof claimBody>>,
+  services: Services,
+): Promise<Outcome> {
+  if (hash('sha256', body.credential) !== body.credential_sha256) {
+    const detail = 'This is not the SHA-256 of the credential.';
+    return Promise.resolve(fail(invalidBody([{ pointer: '/credential_sha256', detail }])));
+  }
+  const claim = readClaim(body);
+  if ('fault' in claim) return Promise.resolve(fail(invalidBody([{ pointer: '', detail: claim.fault }])));
+  const { owner, lease_ms: leaseMs, max_unsettled_per_payer: maxUnsettledPerPayer, change_id: changeId } = body;
+  return withLedger(services, async (ledger) => {
+    const claimed = await ledger.claim(claim, { owner, leaseMs, maxUnsettledPerPayer, changeId });
+    return answerJson(200, 'charge' in claimed ? { ...claimed, charge: chargeToWire(claimed.charge) } : claimed);
+  });
+}
+
+export function advanceClaim(
+  { params, body }: Call<z.output<typeof chargeParams>, unknown, z.output<typeof advanceBody>>,
+  services: Services,
+): Promise<Outcome> {
+  const actor = { owner: body.owner, changeId: body.change_id };
+  return withLedger(services, async (ledger) => {
+    const advanced = await ledger.advance(params.id, eventFromWire(body.event), actor);
+    return answerJson(200, { ...advanced, charge: advanced.charge ? chargeToWire(advanced.charge) : null });
+  });
+}
+
+/** At most one charge by its id or its payment; or those that nobody works on, which the caller then takes over. */
+export function findClaims(
+  { query }: Call<unknown, z.output<typeof claimsQuery>>,
+  services: Services,
+): Promise<Outcome> {
+  const wanted = readWanted(query);
+  if (wanted === undefined) {
+    const detail = 'The query names one of: id; network, asset, payer and nonce; due=true.';
+    return Promise.resolve(fail(problem('malformed', detail)));
+  }
+  return withLedger(services, async (ledger) => {
+    const found = await Promise.all(
+      wanted.kind === 'due'
+        ? (await ledger.due(query.limit)).map(({ id }) => ledger.findByChargeId(id))
+        : [wanted.kind === 'id' ? ledger.findByChargeId(wanted.id) : ledger.find(wanted.payment)],
+    );
+    return answerJson(200, { data: found.flatMap((charge) => (charge ? [chargeToWire(charge)] : [])) });
+  });
+}
+
+/** Runs `use` with the ledger; 503 where there is none or it cannot say. */
+export async function withLedger(
+  { ledger }: Services,
+  use: (ledger: Ledger & Reports) => Promise<Outcome>,
+): Promise<Outcome> {
+  try {
+    if (ledger !== undefined) return await use(ledger);
+  } catch (error) {
+    if (!(error instanceof LedgerUnavailable)) throw error;
+  }
+  const headers = { 'Retry-After': RETRY_SECONDS };
+  return fail(
+    problem('ledger_unavailable', 'The ledger of this registry does not answer; try again later.', { headers }),
+  );
+}
+
+function readClaim(body: z.output<typeof claimBody>): Claim | { readonly fault: string } {
+  try {
+    return claimFromWire(body);
+  } catch (error) {
+    if (error instanceof TypeError) return { fault: `The claim cannot be written: ${error.message}.` };
+    throw error;
+  }
+}
+
+type Wanted =
+  | { readonly kind: 'due' }
+  | { readonly kind: 'id'; readonly id: string }
+  | { readonly kind: 'payment'; readonly payment: PaymentKey };
+
+function readWanted({ id, network, asset, payer, nonce, due }: z.output<typeof claimsQuery>): Wanted | undefined {
+  const parts = [network, asset, payer, nonce];
+  const given = parts.filter((part) => part !== undefined);
+  if (due !== undefined) return id === undefined && given.length === 0 ? { kind: 'due' } : undefined;
+  if (id !== undefined) return given.length === 0 ? { kind: 'id', id } : undefined;
+  if (network === undefined || asset === undefined || payer === undefined || nonce === undefined) return undefined;
+  const payment = canonicalPayment({ network, asset, payer, nonce });
+  return payment && { kind: 'payment', payment };
+}
