@@ -30,7 +30,7 @@ export type PaidOutcome = {
   readonly route: Route;
   readonly customerId: string | undefined;
   /** As in ForwardOrder. */
-  readonly keepBytes: number;
+  readonly keepBytes: number | undefined;
   readonly beforeResponse: NonNullable<ForwardOrder['hooks']['beforeResponse']>;
   /** Exactly once, when all is over. */
   readonly done: (outcome: ForwardOutcome) => void;

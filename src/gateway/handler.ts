@@ -172,9 +172,8 @@ export function createHandler(deps: HandlerDeps): Handler {
         upstream: options.upstream,
         publicOrigin: origins,
       }),
-      ...(paid === undefined
-        ? { hooks: { done } }
-        : { keepBytes: paid.keepBytes, hooks: { done, beforeResponse: paid.beforeResponse } }),
+      ...(paid?.keepBytes === undefined ? {} : { keepBytes: paid.keepBytes }),
+      hooks: paid === undefined ? { done } : { done, beforeResponse: paid.beforeResponse },
     });
   };
 

@@ -83,6 +83,7 @@ export function relay(
   let wholeAt: number | undefined;
   let status: number | undefined;
   let holding = false;
+  let endedHeld = false;
   let failure: UpstreamFailure | undefined;
   let replaced = false;
   let started = false;
@@ -126,6 +127,7 @@ export function relay(
     hold(hooks.beforeResponse({ status: upstreamStatus, headers: raw }), (added) => {
       call.resume();
       begin(upstreamStatus, [...order.responseHeaders(upstreamStatus, raw), ...added]);
+      if (endedHeld) onEnd();
     });
   }
 
@@ -149,7 +151,6 @@ export function relay(
         return;
       }
       res.removeListener('close', onClose);
-      res.detachSocket(req.socket);
       tunnel.open([...order.responseHeaders(101, raw), ...added], upstream, head, (delivered) => {
         if (delivered) settle({ kind: 'delivered', status: 101, upstreamMs: upstreamMs() });
         else leave();
@@ -251,6 +252,11 @@ export function relay(
 
   function onEnd(): void {
     if (over) return;
+    // An answer without a body ends while it is held: nothing of it may reach the client before the verdict.
+    if (holding) {
+      endedHeld = true;
+      return;
+    }
     wholeAt = clock.monotonic();
     if (gone) leave(true);
     else if (!res.writableEnded) res.end();

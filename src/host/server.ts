@@ -23,6 +23,8 @@ export type ListenerOptions = {
     readonly headersMs: number;
     /** Without a byte of an upload or of an answer that is ready: closed. */
     readonly idleMs: number;
+    /** To take in and drop what a client still sends after its answer: 5 s. */
+    readonly lingerMs?: number;
   };
   readonly log: Log;
 };
@@ -172,7 +174,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
       return;
     }
     // Answered before the whole request was read: what follows is thrown away, but not for ever.
-    if (req?.complete === false) setTimeout(linger, LINGER_MS, req).unref();
+    if (req?.complete === false) setTimeout(linger, timeouts.lingerMs ?? LINGER_MS, req).unref();
     const next = connection.queue.shift();
     if (next !== undefined) handle(connection, next.req, next.res);
     else if (closing) socket.destroySoon();

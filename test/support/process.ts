@@ -37,8 +37,17 @@ export type StartOptions = {
 };
 
 /** `node src/main.ts ...args`; resolves when `listeners` are bound, rejects with what it wrote where it ends before. */
-export async function startProcess({ args = [], env = {}, cwd = ROOT, listeners = ['proxy', 'admin'] }: StartOptions): Promise<TollgateProcess> {
-  const child: ChildProcess = spawn(NODE, [MAIN, ...args], { cwd, env: { ...cleanEnvironment(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+export async function startProcess({
+  args = [],
+  env = {},
+  cwd = ROOT,
+  listeners = ['proxy', 'admin'],
+}: StartOptions): Promise<TollgateProcess> {
+  const child: ChildProcess = spawn(NODE, [MAIN, ...args], {
+    cwd,
+    env: { ...cleanEnvironment(), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const lines: LogLine[] = [];
   const waiting = new Set<{ accepts: (line: LogLine) => boolean; resolve: (line: LogLine) => void }>();
   let stderr = '';
@@ -104,7 +113,11 @@ export async function startProcess({ args = [], env = {}, cwd = ROOT, listeners 
 }
 
 /** A folder of its own for one test file, with `write` for the files in it. */
-export function temporaryFolder(): { readonly folder: string; readonly write: (name: string, text: string) => string; readonly remove: () => void } {
+export function temporaryFolder(): {
+  readonly folder: string;
+  readonly write: (name: string, text: string) => string;
+  readonly remove: () => void;
+} {
   const folder = mkdtempSync(path.join(tmpdir(), 'tollgate-test-'));
   return {
     folder,

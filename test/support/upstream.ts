@@ -3,7 +3,12 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export type SeenRequest = { readonly method: string; readonly url: string; readonly headers: IncomingMessage['headers']; readonly rawHeaders: readonly string[] };
+export type SeenRequest = {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly rawHeaders: readonly string[];
+};
 
 export type Upstream = {
   readonly url: string;

@@ -136,7 +136,6 @@ export function createPool({ upstream, timeouts, maxSockets }: PoolOptions): Tra
       answer = message;
       socket?.setTimeout(timeouts.idleMs);
       message.on('error', onCut);
-      message.on('close', onCut);
       message.on('end', onWhole);
       message.on('data', listener.onData);
       listener.onHead(status, message.rawHeaders);

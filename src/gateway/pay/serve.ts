@@ -94,7 +94,8 @@ export function createServe(
       charge,
       route: payment.offer.route,
       customerId: payment.customerId,
-      keepBytes: 0,
+      // Not paid yet: a client that leaves takes the request with it.
+      keepBytes: undefined,
       beforeResponse: async ({ status, headers }): Promise<ResponseVerdict> => {
         if (!isCharged(status, headers, payment)) {
           await release(`upstream_answered_${status}`);

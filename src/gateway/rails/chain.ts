@@ -11,7 +11,7 @@ import type { Evidence, ProofResult, ProofSearch, Unavailable } from './rail.ts'
 export type EvidenceDeps = RpcDeps;
 
 // Event topics and function selectors are Keccak-256 of the signatures beside them, as EIP-3009 and ERC-20 name them;
-// test/gateway/rails/chain.test.ts computes them again.
+// test/gateway/rails/settle.test.ts computes them again.
 /** AuthorizationUsed(address,bytes32) */
 export const AUTHORIZATION_USED = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5';
 /** Transfer(address,address,uint256) */

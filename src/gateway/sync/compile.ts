@@ -81,11 +81,15 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
       if (set !== undefined) load(set);
     },
     take: async (set) => {
-      const mine = ++generation;
       try {
-        const snapshot = await compileSnapshotInSlices(set, paths(), breathe);
-        if (mine === generation) put(snapshot);
-        return { ok: true };
+        for (;;) {
+          const mine = ++generation;
+          const snapshot = await compileSnapshotInSlices(set, paths(), breathe);
+          // A reload in between compiled the older set anew, for other paths: this one is still the newer.
+          if (mine !== generation) continue;
+          put(snapshot);
+          return { ok: true };
+        }
       } catch (error) {
         return { ok: false, reason: error instanceof Error ? error.message : 'the set could not be compiled' };
       }

@@ -59,7 +59,8 @@ export function createStandIn({ apiKey, lastGood, snapshot, undeclared, clock }:
     return { status: 200, headers: [...headers, 'Content-Type', 'application/json'], body: await made.body };
   };
 
-  const match = (query: string, current: Snapshot): Answer => {
+  // A promise like the other: whoever waits for an answer is told of a defect, it does not end the process.
+  const match = async (query: string, current: Snapshot): Promise<Answer> => {
     const question = readMatchQuery(query);
     if ('code' in question) return problemAnswer(question);
     const body = JSON.stringify(matchRoute(current, { ...question, undeclared: undeclared() }));
@@ -73,7 +74,7 @@ export function createStandIn({ apiKey, lastGood, snapshot, undeclared, clock }:
       const good = lastGood();
       const current = snapshot();
       if (good === undefined || current === undefined) return undefined;
-      return path === ROUTES ? routes(req, good) : Promise.resolve(match(query, current));
+      return path === ROUTES ? routes(req, good) : match(query, current);
     },
   };
 }

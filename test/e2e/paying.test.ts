@@ -1,0 +1,320 @@
+// Paying for real: public x402 clients as they are, a real facilitator, a real chain, Tollgate as a process. What the
+// reference middleware was measured to get wrong is tried here by name. The chain's balance has the last word.
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createPayer } from '../support/chain/payer.ts';
+import { PAY_TO, startPaidTollgate, until, type ChargeSeen, type PaidTollgate } from '../support/paid-tollgate.ts';
+
+let paid: PaidTollgate;
+const release = new Map<string, () => void>();
+
+beforeAll(async () => {
+  paid = await startPaidTollgate({
+    routes: [
+      ...['GET /report 0.10', '* /data/* 0.05', 'GET /events 0.02', 'GET /broken 0.10', 'POST /broken 0.10', 'GET /slow/* 0.01', 'GET /moved 0.01'],
+      ...['GET /big 0.03', 'GET /other 0.10', 'GET /priced 0.10'],
+    ],
+    more: 'charges: { max_unsettled_per_payer: 4 }',
+    handle: (req, res) => {
+      req.resume();
+      const { url = '' } = req;
+      if (url.startsWith('/broken')) res.writeHead(500).end('broken');
+      else if (url.startsWith('/moved')) res.writeHead(302, { location: '/login' }).end();
+      else if (url.startsWith('/big')) res.end(Buffer.alloc(200_000, 'x'));
+      else if (url.startsWith('/slow')) release.set(url, () => res.end('slow but there'));
+      else if (url.startsWith('/events')) {
+        res.writeHead(200, { 'content-type': 'text/event-stream' });
+        res.write('data: 1\n\n');
+        release.set(url, () => res.end('data: 2\n\n'));
+      } else res.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'public, max-age=60' }).end(JSON.stringify({ url, told: req.headers }));
+    },
+  });
+}, 60_000);
+
+afterAll(() => paid?.stop());
+
+const last = async (status?: string): Promise<ChargeSeen> =>
+  until(`a charge ${status ?? ''}`, async () => {
+    const [charge] = await paid.charges();
+    return charge !== undefined && (status === undefined || charge.status === status) ? charge : undefined;
+  });
+
+/** What arrives at the payee while `run` runs. */
+async function earning(run: () => Promise<void>): Promise<bigint> {
+  const before = await paid.earned();
+  await run();
+  return (await paid.earned()) - before;
+}
+
+const receiptOf = (response: Response): Record<string, unknown> =>
+  JSON.parse(Buffer.from(response.headers.get('payment-response') ?? response.headers.get('x-payment-response') ?? '', 'base64').toString()) as Record<string, unknown>;
+
+describe('unmodified clients', () => {
+  test('behaviour: @x402/fetch v2 pays, is served, and the money is there', async () => {
+    const earned = await earning(async () => {
+      const response = await paid.payer.fetch(paid.url('/report?x=1'));
+      const body = (await response.json()) as { url: string; told: Record<string, string> };
+      expect([response.status, body.url]).toEqual([200, '/report?x=1']);
+      expect(receiptOf(response)).toMatchObject({ success: true, payer: paid.payer.address.toLowerCase(), network: 'eip155:84532' });
+      expect(response.headers.get('cache-control')).toBe('private, no-store');
+      expect(body.told).toMatchObject({ 'tollgate-payer': paid.payer.address.toLowerCase(), 'tollgate-amount': '0.1', 'tollgate-currency': 'USD' });
+      expect(Object.keys(body.told).filter((name) => name.includes('payment'))).toEqual([]);
+    });
+    expect(earned).toBe(100_000n);
+    expect(await last('delivered')).toMatchObject({ status: 'delivered', payer: paid.payer.address.toLowerCase() });
+  });
+
+  test('behaviour: a v1 client pays, too', async () => {
+    const earned = await earning(async () => {
+      const response = await paid.payer.fetchV1(paid.url('/report'));
+      expect([response.status, receiptOf(response)['success']]).toEqual([200, true]);
+    });
+    expect(earned).toBe(100_000n);
+  });
+
+  test('behaviour: a POST is settled before it is forwarded', async () => {
+    const earned = await earning(async () => {
+      const response = await paid.payer.fetch(paid.url('/data/x'), { method: 'POST', body: 'hello' });
+      expect([response.status, receiptOf(response)['success']]).toEqual([200, true]);
+    });
+    expect(earned).toBe(50_000n);
+  });
+
+  test('behaviour: HEAD costs', async () => {
+    expect((await fetch(paid.url('/report'), { method: 'HEAD' })).status).toBe(402);
+    const earned = await earning(async () => {
+      expect((await paid.payer.fetch(paid.url('/report'), { method: 'HEAD' })).status).toBe(200);
+    });
+    expect(earned).toBe(100_000n);
+  });
+
+  test('behaviour: an event stream flows while it is paid for, nothing is buffered', async () => {
+    const earned = await earning(async () => {
+      const response = await paid.payer.fetch(paid.url('/events'));
+      const reader = response.body?.getReader();
+      expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe('data: 1\n\n');
+      release.get('/events')?.();
+      expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe('data: 2\n\n');
+    });
+    expect(earned).toBe(20_000n);
+  });
+});
+
+describe('one payment, one service', () => {
+  test('behaviour: of ten identical concurrent requests one is served, the others are told that it is in use', async () => {
+    const credential = await paid.sign(await paid.quote('/slow/ten'));
+    const before = paid.upstream.seen.filter(({ url }) => url === '/slow/ten').length;
+    const earned = await earning(async () => {
+      const answers = Array.from({ length: 10 }, () => paid.pay('/slow/ten', credential));
+      await until('the upstream was asked', async () => release.has('/slow/ten'));
+      // Nine are answered while the one is being served.
+      const statuses: number[] = [];
+      for (const answer of answers) void answer.then(({ status }) => statuses.push(status));
+      await until('nine answers', async () => statuses.length === 9);
+      expect(statuses).toEqual(Array(9).fill(409));
+      release.get('/slow/ten')?.();
+      expect((await Promise.all(answers)).map(({ status }) => status).toSorted()).toEqual([200, ...Array<number>(9).fill(409)]);
+    });
+    expect(paid.upstream.seen.filter(({ url }) => url === '/slow/ten').length).toBe(before + 1);
+    expect(earned).toBe(10_000n);
+  });
+
+  test('attack: a spent payment buys nothing more, in whatever spelling and on whatever route', async () => {
+    const accepted = await paid.quote('/report');
+    const credential = await paid.sign(accepted);
+    expect((await paid.pay('/report', credential)).status).toBe(200);
+    await last('delivered');
+    const decoded = JSON.parse(Buffer.from(credential, 'base64').toString()) as { payload: { authorization: Record<string, string> } };
+    decoded.payload.authorization['nonce'] = decoded.payload.authorization['nonce']?.toUpperCase().replace('0X', '0x') ?? '';
+    const respelled = Buffer.from(JSON.stringify(decoded, null, 1)).toString('base64');
+    const before = paid.upstream.seen.length;
+    for (const again of [credential, respelled]) {
+      const response = await paid.pay('/report', again);
+      expect([response.status, response.headers.get('tollgate-reason')]).toEqual([402, 'payment_already_used']);
+    }
+    expect((await paid.pay('/other', credential)).status).toBe(402);
+    expect(paid.upstream.seen.length).toBe(before);
+  });
+
+  test('attack: a quote of one route does not pay for another of the same price', async () => {
+    const credential = await paid.sign(await paid.quote('/report'));
+    const response = await paid.pay('/other', credential);
+    expect([response.status, response.headers.get('tollgate-reason')]).toEqual([402, 'quote_mismatch']);
+    const elsewhere = await paid.pay('/data/x', await paid.sign(await paid.quote('/data/x')), { method: 'POST' });
+    expect([elsewhere.status, elsewhere.headers.get('tollgate-reason')]).toEqual([402, 'quote_mismatch']);
+  });
+
+  test('attack: one quote is good for one charge, whoever signs again for it', async () => {
+    const accepted = await paid.quote('/report');
+    expect((await paid.pay('/report', await paid.sign(accepted))).status).toBe(200);
+    const response = await paid.pay('/report', await paid.sign(accepted));
+    expect([response.status, response.headers.get('tollgate-reason')]).toEqual([402, 'quote_already_used']);
+  });
+
+  test('refuses: a payment that is too small, of somebody without money, or not well-formed, and writes nothing', async () => {
+    const accepted = await paid.quote('/report');
+    const before = (await paid.charges()).length;
+    const poor = await createPayer(paid.chain, 1n);
+    for (const credential of [await paid.sign(accepted, poor), await paid.sign(accepted, paid.payer, { value: 99_999n })]) {
+      const response = await paid.pay('/report', credential);
+      expect([response.status, response.headers.get('tollgate-reason')]).toEqual([402, expect.stringMatching(/^payment_refused/)]);
+      expect(response.headers.get('payment-required')).not.toBeNull();
+    }
+    expect((await paid.pay('/report', Buffer.from('{"x402Version":2}').toString('base64'))).status).toBe(400);
+    expect((await paid.charges()).length).toBe(before);
+  });
+
+  test('behaviour: a quote keeps its price when the route’s changes', async () => {
+    const accepted = await paid.quote('/priced');
+    const token = await paid.cli('token');
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const base = `${paid.tollgate().url('registry')}/v1/billing/protected-routes`;
+    const { data } = (await (await fetch(`${base}?q=/priced`, { headers })).json()) as { data: [{ id: string }] };
+    await fetch(`${base}/${data[0].id}`, { method: 'PATCH', headers, body: '{"amount":"0.50"}' });
+    const earned = await earning(async () => {
+      expect((await paid.pay('/priced', await paid.sign(accepted))).status).toBe(200);
+    });
+    expect(earned).toBe(100_000n);
+    expect((await paid.quote('/priced')).amount).toBe('500000');
+  });
+});
+
+describe('nobody is charged for nothing', () => {
+  test('behaviour: an upstream error and a redirect to this API are not charged', async () => {
+    const earned = await earning(async () => {
+      const broken = await paid.pay('/broken', await paid.sign(await paid.quote('/broken')));
+      expect([broken.status, broken.headers.get('payment-response'), await broken.text()]).toEqual([500, null, 'broken']);
+      const moved = await paid.pay('/moved', await paid.sign(await paid.quote('/moved')));
+      expect([moved.status, moved.headers.get('payment-response')]).toEqual([302, null]);
+    });
+    expect(earned).toBe(0n);
+    expect((await paid.charges()).slice(0, 2).map(({ status }) => status)).toEqual(['released', 'released']);
+  });
+
+  test('behaviour: a payment that was released may be used again', async () => {
+    const credential = await paid.sign(await paid.quote('/broken'));
+    for (let i = 0; i < 3; i++) {
+      expect((await paid.pay('/broken', credential)).status).toBe(500);
+      await last('released');
+    }
+    const response = await paid.pay('/broken', credential);
+    expect([response.status, response.headers.get('tollgate-reason')]).toEqual([402, 'payment_already_used']);
+  });
+
+  test('behaviour: a client that leaves before the upstream answered is not charged', async () => {
+    const credential = await paid.sign(await paid.quote('/slow/leaves'));
+    const earned = await earning(async () => {
+      const leaving = new AbortController();
+      const answer = paid.pay('/slow/leaves', credential, { signal: leaving.signal });
+      await until('the upstream was asked', async () => release.has('/slow/leaves'));
+      leaving.abort();
+      await expect(answer).rejects.toThrow();
+      await last('released');
+    });
+    expect(earned).toBe(0n);
+  });
+
+  test('behaviour: an upstream that fails after settling may be asked again three times without a second charge', async () => {
+    const credential = await paid.sign(await paid.quote('/broken', 'POST'));
+    const earned = await earning(async () => {
+      const statuses: number[] = [];
+      for (let i = 0; i < 5; i++) {
+        const response = await paid.pay('/broken', credential, { method: 'POST' });
+        statuses.push(response.status);
+        await until('nobody works on it', async () => ((await last()).status === 'settled' ? true : undefined));
+      }
+      expect(statuses).toEqual([500, 500, 500, 500, 409]);
+    });
+    expect(earned).toBe(100_000n);
+  });
+});
+
+describe('what is lost comes back', () => {
+  /** Sends a paid request and resets the connection once `bytes` of the answer were read. */
+  function payAndLeave(target: string, credential: string, after: (received: string) => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      let received = '';
+      const socket = connect(paid.tollgate().port('proxy'), '127.0.0.1', () => {
+        socket.write(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nPAYMENT-SIGNATURE: ${credential}\r\n\r\n`);
+      });
+      socket.setEncoding('latin1').on('data', (text: string) => {
+        received += text;
+        if (!after(received)) return;
+        socket.resetAndDestroy();
+        resolve();
+      });
+    });
+  }
+
+  test('behaviour: an answer whose connection was lost after settling is fetched again, without a second charge', async () => {
+    const credential = await paid.sign(await paid.quote('/big'));
+    const earned = await earning(async () => {
+      await payAndLeave('/big', credential, (received) => received.includes('\r\n\r\n'));
+      const response = await until('the answer', async () => {
+        const again = await paid.pay('/big', credential);
+        return again.status === 409 ? undefined : again;
+      });
+      // Where everything had already been handed to the socket it counts as delivered.
+      if (response.status === 200) expect((await response.arrayBuffer()).byteLength).toBe(200_000);
+      else expect(response.headers.get('tollgate-reason')).toBe('payment_already_used');
+    });
+    expect(earned).toBe(30_000n);
+  });
+
+  test('behaviour: a facilitator that is away costs nothing, is no 402, and free requests do not notice', async () => {
+    const credential = await paid.sign(await paid.quote('/report'));
+    paid.facilitator.fault('verify', { kind: 'drop_before' }, 10);
+    const response = await paid.pay('/report', credential);
+    expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([503, 'facilitator_unavailable']);
+    expect(response.headers.get('retry-after')).not.toBeNull();
+    expect((await fetch(paid.url('/free'))).status).toBe(200);
+    paid.facilitator.clearFaults();
+    const earned = await earning(async () => {
+      await until('the facilitator is asked again', async () => (await paid.pay('/report', credential)).status === 200, 20_000);
+    });
+    expect(earned).toBe(100_000n);
+  });
+
+  test('behaviour: a settlement whose answer was lost is 503 with its charge id, found on the chain, and then served', async () => {
+    const credential = await paid.sign(await paid.quote('/report'));
+    paid.facilitator.fault('settle', { kind: 'drop_after' });
+    const earned = await earning(async () => {
+      const response = await paid.pay('/report', credential);
+      const body = (await response.json()) as { code: string; charge_id: string };
+      expect([response.status, body.code, response.headers.get('payment-required')]).toEqual([503, 'settlement_unknown', null]);
+      const served = await until('the reconciler found it', async () => {
+        const again = await paid.pay('/report', credential);
+        return again.status === 200 ? again : undefined;
+      });
+      expect(receiptOf(served)).toMatchObject({ success: true, transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
+      await until('it is delivered', async () => (await paid.charges()).find(({ id, status }) => id === body.charge_id && status === 'delivered'));
+    });
+    expect(earned).toBe(100_000n);
+    paid.facilitator.clearFaults();
+  });
+
+  test('behaviour: kill -9 while settling loses neither the money nor the service', async () => {
+    const credential = await paid.sign(await paid.quote('/report'));
+    const earned = await earning(async () => {
+      paid.facilitator.fault('settle', { kind: 'hold_after' });
+      const settling = paid.facilitator.next('settle');
+      void paid.pay('/report', credential).catch(() => undefined);
+      await settling;
+      await until('the money moved', async () => ((await paid.earned()) > 0n ? true : undefined));
+      await paid.restart();
+      paid.facilitator.clearFaults();
+      const { status } = await last();
+      expect(status).toBe('settling');
+      const again = await paid.pay('/report', credential);
+      expect([409, 503]).toContain(again.status);
+    });
+    expect(earned).toBe(100_000n);
+  });
+});
+
+test('behaviour: the ledger and the chain agree to the last unit', async () => {
+  const charges = await paid.charges();
+  const settled = charges.filter(({ status }) => ['settled', 'delivered', 'settling'].includes(status));
+  const sum = settled.reduce((total, charge) => total + BigInt(String(charge['amount_atomic'] ?? 0)), 0n);
+  expect(sum).toBe(await paid.chain.balanceOf(PAY_TO));
+});

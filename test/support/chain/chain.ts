@@ -1,0 +1,139 @@
+// A real chain on loopback for tests and the demo: anvil under the id of Base Sepolia, with a test USDC planted at the
+// address of USDC there, so that clients and facilitators run unmodified. Money is minted at will; nothing leaves this
+// machine. Whoever starts a chain stops it; it is ended by its own process id, also when this process ends first.
+import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import {
+  createPublicClient,
+  createTestClient,
+  createWalletClient,
+  defineChain,
+  http,
+  nonceManager,
+  type Account,
+  type Address,
+  type Hex,
+} from 'viem';
+import { mnemonicToAccount } from 'viem/accounts';
+import artifacts from './contracts/artifacts.json' with { type: 'json' };
+
+export const USDC: Address = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
+export const NETWORK = 'eip155:84532';
+/** Ours, not the one of viem/chains: importing that reads a definition of every chain there is. */
+export const CHAIN = defineChain({
+  id: 84_532,
+  name: 'Base Sepolia, on this machine',
+  nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
+  rpcUrls: { default: { http: [] } },
+});
+export const USDC_ABI = artifacts.TestUsdc.abi;
+export const MULTICALL_ABI = artifacts.MiniMulticall.abi;
+export const MULTICALL: Address = '0xcA11bde05977b3631167028862bE2a173976CA11';
+/** The accounts that anvil funds with ether, from its published test mnemonic. 0: facilitator, 1: mint, 2: second facilitator. */
+const MNEMONIC = 'test test test test test test test test test test test junk';
+const START_MS = 20_000;
+
+/** How the test token may misbehave: see contracts/TestUsdc.sol. */
+export const MISCHIEF = { none: 0n, transferFirst: 1n, eventBetween: 2n, noTransfer: 3n } as const;
+
+export type Chain = {
+  readonly rpcUrl: string;
+  /** A JSON-RPC call, for whatever has no name here. */
+  readonly rpc: (method: string, params?: readonly unknown[]) => Promise<unknown>;
+  readonly mint: (to: string, amount: bigint) => Promise<void>;
+  readonly balanceOf: (address: string) => Promise<bigint>;
+  /** Calls a function of the test token as the minter; resolves once it is mined. */
+  readonly write: (functionName: string, args: readonly unknown[]) => Promise<Hex>;
+  readonly read: (functionName: string, args: readonly unknown[]) => Promise<unknown>;
+  readonly mine: (blocks?: number) => Promise<void>;
+  /** Off: transactions wait for `mine`. */
+  readonly automine: (on: boolean) => Promise<void>;
+  readonly stop: () => Promise<void>;
+};
+
+export function testAccount(index: number): Account {
+  return mnemonicToAccount(MNEMONIC, { addressIndex: index, nonceManager });
+}
+
+export async function startChain(): Promise<Chain> {
+  const anvil = spawn(anvilBinary(), ['--chain-id', String(CHAIN.id), '--host', '127.0.0.1', '--port', '0'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const kill = (): void => void anvil.kill('SIGKILL');
+  process.once('exit', kill);
+  const exited = new Promise<void>((resolve) => {
+    anvil.once('exit', () => resolve());
+    anvil.once('error', () => resolve());
+  });
+  const port = await new Promise<string>((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`anvil did not listen within ${START_MS} ms`)), START_MS);
+    anvil.once('error', reject);
+    void exited.then(() => reject(new Error('anvil ended before it listened')));
+    createInterface({ input: anvil.stdout }).on('line', (line) => {
+      const found = /^Listening on 127\.0\.0\.1:(\d+)/.exec(line)?.[1];
+      if (found === undefined) return;
+      clearTimeout(timer);
+      resolve(found);
+    });
+  }).catch((error: unknown) => {
+    kill();
+    throw error;
+  });
+
+  const rpcUrl = `http://127.0.0.1:${port}`;
+  const common = { chain: CHAIN, transport: http(rpcUrl), pollingInterval: 20 };
+  const reader = createPublicClient(common);
+  const tester = createTestClient({ ...common, mode: 'anvil' });
+  const minter = createWalletClient({ ...common, account: testAccount(1) });
+  const abi = USDC_ABI;
+  await tester.setCode({ address: USDC, bytecode: hex(artifacts.TestUsdc.runtime) });
+  await tester.setCode({ address: MULTICALL, bytecode: hex(artifacts.MiniMulticall.runtime) });
+
+  const write: Chain['write'] = async (functionName, args) => {
+    const hash = await minter.writeContract({ address: USDC, abi, functionName, args });
+    const receipt = await reader.waitForTransactionReceipt({ hash });
+    if (receipt.status !== 'success') throw new Error(`${functionName} reverted`);
+    return hash;
+  };
+  const read: Chain['read'] = (functionName, args) => reader.readContract({ address: USDC, abi, functionName, args });
+
+  let id = 0;
+  return {
+    rpcUrl,
+    rpc: async (method, params = []) => {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params });
+      const response = await fetch(rpcUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+      const answer: unknown = await response.json();
+      if (typeof answer !== 'object' || answer === null || !('result' in answer)) {
+        throw new Error(`${method}: ${JSON.stringify(answer)}`);
+      }
+      return answer.result;
+    },
+    mint: async (to, amount) => void (await write('mint', [to, amount])),
+    balanceOf: async (address) => BigInt(String(await read('balanceOf', [address]))),
+    write,
+    read,
+    mine: (blocks = 1) => tester.mine({ blocks }),
+    automine: (on) => tester.setAutomine(on),
+    stop: async () => {
+      process.removeListener('exit', kill);
+      kill();
+      await exited;
+    },
+  };
+}
+
+/** The native binary itself: the wrapper that npm puts on the path would have to be ended together with its child. */
+function anvilBinary(): string {
+  const platform = process.platform;
+  const name = `@foundry-rs/anvil-${platform}-${process.arch === 'x64' ? 'amd64' : process.arch}`;
+  const manifest = createRequire(import.meta.url).resolve(`${name}/package.json`);
+  return path.join(path.dirname(manifest), 'bin', platform === 'win32' ? 'anvil.exe' : 'anvil');
+}
+
+function hex(text: string): Hex {
+  if (!/^0x[0-9a-f]*$/.test(text)) throw new Error('not hex');
+  return `0x${text.slice(2)}`;
+}

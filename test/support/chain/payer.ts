@@ -1,0 +1,109 @@
+// Somebody with a wallet: the public x402 clients as they are, v2 by @x402/fetch and v1 by its v1 scheme behind a fetch
+// that hides the v2 header. Also signs single credentials, for tests that take them apart.
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { ExactEvmSchemeV1 } from '@x402/evm/v1';
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import type { Hex } from 'viem';
+import { USDC, type Chain } from './chain.ts';
+
+export type Payer = {
+  readonly address: string;
+  /** Pays whatever is asked, over x402 v2. */
+  readonly fetch: typeof globalThis.fetch;
+  /** The same over x402 v1. */
+  readonly fetchV1: typeof globalThis.fetch;
+  /** Signs an EIP-3009 authorization; any field can be set. Times in seconds. */
+  readonly authorize: (wanted: Wanted) => Promise<Signed>;
+};
+
+export type Authorization = {
+  readonly from: string;
+  readonly to: string;
+  readonly value: string;
+  readonly validAfter: string;
+  readonly validBefore: string;
+  readonly nonce: string;
+};
+export type Signed = { readonly signature: string; readonly authorization: Authorization };
+export type Wanted = {
+  readonly to: string;
+  readonly value: bigint;
+  readonly validAfter?: bigint;
+  readonly validBefore?: bigint;
+  readonly nonce?: string;
+  readonly chainId?: number;
+  readonly asset?: string;
+  readonly name?: string;
+  readonly version?: string;
+};
+
+/** A payer with `funds` of the test token. It needs no ether. */
+export async function createPayer(
+  chain: Chain | undefined,
+  funds = 100_000_000n,
+  key: Hex = generatePrivateKey(),
+): Promise<Payer> {
+  const account = privateKeyToAccount(key);
+  if (chain !== undefined && funds > 0n) await chain.mint(account.address, funds);
+  const v2 = new x402Client().register('eip155:*', new ExactEvmScheme(account));
+  const v1 = new x402Client().registerV1('base-sepolia', new ExactEvmSchemeV1(account));
+  const withoutV2: typeof globalThis.fetch = async (input, init) => {
+    const response = await fetch(input, init);
+    if (!response.headers.has('payment-required')) return response;
+    const headers = new Headers(response.headers);
+    headers.delete('payment-required');
+    return new Response(response.body, { status: response.status, headers });
+  };
+  return {
+    address: account.address,
+    fetch: wrapFetchWithPayment(fetch, v2),
+    fetchV1: wrapFetchWithPayment(withoutV2, v1),
+    authorize: async (wanted) => {
+      const now = BigInt(Math.floor(Date.now() / 1000));
+      const message = {
+        from: account.address,
+        to: wanted.to as Hex,
+        value: wanted.value,
+        validAfter: wanted.validAfter ?? 0n,
+        validBefore: wanted.validBefore ?? now + 300n,
+        nonce: (wanted.nonce ?? generatePrivateKey()) as Hex,
+      };
+      const signature = await account.signTypedData({
+        domain: {
+          name: wanted.name ?? 'USDC',
+          version: wanted.version ?? '2',
+          chainId: wanted.chainId ?? 84_532,
+          verifyingContract: (wanted.asset ?? USDC) as Hex,
+        },
+        types: AUTHORIZATION_TYPES,
+        primaryType: 'TransferWithAuthorization',
+        message,
+      });
+      const { from, to, nonce } = message;
+      const [value, validAfter, validBefore] = [message.value, message.validAfter, message.validBefore].map(String);
+      return {
+        signature,
+        authorization: {
+          from,
+          to,
+          value: value ?? '',
+          validAfter: validAfter ?? '',
+          validBefore: validBefore ?? '',
+          nonce,
+        },
+      };
+    },
+  };
+}
+
+const AUTHORIZATION_TYPES = {
+  TransferWithAuthorization: [
+    { name: 'from', type: 'address' },
+    { name: 'to', type: 'address' },
+    { name: 'value', type: 'uint256' },
+    { name: 'validAfter', type: 'uint256' },
+    { name: 'validBefore', type: 'uint256' },
+    { name: 'nonce', type: 'bytes32' },
+  ],
+} as const;

@@ -1,0 +1,158 @@
+// The ledger in memory: the reference that the contract suite compares others with, and the one of the simulation. It is
+// as exact as a real one and forgets everything with its process. Every call takes effect in one go and answers later.
+import {
+  canonicalTransaction,
+  CHARGE_STATES,
+  findClaimFault,
+  type Charge,
+  type ChargeState,
+} from '../../src/domain/charge.ts';
+import type { Ledger, ListedCharge, Reports, Sum } from '../../src/domain/ledger.ts';
+import { decideClaim } from '../../src/domain/standing.ts';
+import { transition, type Actor, type ChargeEvent } from '../../src/domain/transition.ts';
+
+export type MemoryLedger = Ledger & Reports & { readonly all: () => readonly Charge[] };
+
+export function createMemoryLedger(now: () => number): MemoryLedger {
+  const charges = new Map<string, Charge>();
+  const keyOf = ({ payment }: Pick<Charge, 'payment'>): string => JSON.stringify(Object.values(payment));
+  const byId = (id: string): Charge | undefined => [...charges.values()].find((charge) => charge.id === id);
+  const dueAt = (charge: Charge): number => Math.max(charge.leaseUntil, charge.nextTryAt ?? 0);
+  const isOpen = ({ state }: Charge): boolean => state === 'claimed' || state === 'settling';
+  const put = (charge: Charge): void => void charges.set(keyOf(charge), charge);
+
+  const isProofUsed = (charge: Charge, event: ChargeEvent): boolean => {
+    if (event.kind !== 'settled') return false;
+    const { transaction, logIndex } = event.proof;
+    return [...charges.values()].some(
+      (other) =>
+        other.proof?.transaction === canonicalTransaction(transaction) &&
+        other.proof.logIndex === logIndex &&
+        other.payment.network === charge.payment.network,
+    );
+  };
+
+  const advance = (id: string, event: ChargeEvent, actor: Actor): Awaited<ReturnType<Ledger['advance']>> => {
+    const charge = byId(id);
+    if (charge === undefined) return { kind: 'conflict', because: 'unknown_charge', charge };
+    const moved = transition(charge, event, actor, now());
+    if (!moved.ok) return { kind: 'conflict', because: moved.because, charge };
+    if (moved.charge !== charge && isProofUsed(charge, event))
+      return { kind: 'conflict', because: 'proof_used', charge };
+    put(moved.charge);
+    return { kind: 'ok', charge: moved.charge };
+  };
+
+  const due = (limit: number): Charge[] =>
+    [...charges.values()]
+      .filter((charge) => isOpen(charge) && dueAt(charge) <= now())
+      .sort((a, b) => dueAt(a) - dueAt(b))
+      .slice(0, limit);
+
+  return {
+    answerLimitBytes: 16 * 1024 * 1024,
+    all: () => [...charges.values()],
+    find: async (payment) => charges.get(keyOf({ payment })),
+    findByChargeId: async (id) => byId(id),
+    claim: async (claim, options) => {
+      const fault = findClaimFault(claim);
+      if (fault !== undefined) throw new TypeError(fault);
+      const at = now();
+      const existing = charges.get(keyOf(claim));
+      const unsettled = [...charges.values()].filter(
+        (other) =>
+          isOpen(other) &&
+          other.payment.payer === claim.payment.payer &&
+          (other.state === 'settling' || other.leaseUntil > at),
+      ).length;
+      const idTaken = existing === undefined && byId(claim.id) !== undefined;
+      const claimed = decideClaim({ existing, idTaken, unsettled }, claim, options, at);
+      if (claimed.kind === 'claimed') put(claimed.charge);
+      return claimed;
+    },
+    advance: async (id, event, actor) => advance(id, event, actor),
+    unfinished: async ({ owner, leaseMs, limit }) =>
+      due(limit).flatMap(({ id }) => advance(id, { kind: 'taken_over', leaseMs, early: false }, { owner }).charge ?? []),
+    due: async (limit) => due(limit).map(listed),
+    list: async ({ limit, before, state, routeId, payer, customerId, fromMs, toMs }) => {
+      const rows = [...charges.values()].map((charge, index) => ({ charge, seq: index + 1 })).reverse();
+      const found = rows.filter(
+        ({ charge, seq }) =>
+          (before === undefined || seq < before) &&
+          (state === undefined || charge.state === state) &&
+          (routeId === undefined || charge.route.id === routeId) &&
+          (payer === undefined || charge.payment.payer === payer.toLowerCase()) &&
+          (customerId === undefined || charge.customerId === customerId) &&
+          (fromMs === undefined || charge.createdAt >= fromMs) &&
+          (toMs === undefined || charge.createdAt < toMs),
+      );
+      const page = found.slice(0, limit);
+      return {
+        charges: page.map(({ charge }) => listed(charge)),
+        nextBefore: found.length > limit ? page.at(-1)?.seq : undefined,
+      };
+    },
+    get: async (id) => {
+      const charge = byId(id);
+      return charge && listed(charge);
+    },
+    summary: async (query) => {
+      const sums = new Map<string, Sum>();
+      const hour = 3_600_000;
+      const [first, end] = [Math.floor(query.fromMs / hour), Math.ceil(query.toMs / hour)];
+      const settled = [...charges.values()]
+        .map((charge) => ({ charge, hour: Math.floor((charge.settledAt ?? 0) / hour) }))
+        .filter(({ charge }) => charge.state === 'settled' || charge.state === 'delivered')
+        .sort((a, b) => a.hour - b.hour);
+      for (const { charge, hour: at } of settled) {
+        if (at < first || at >= end) continue;
+        if (query.routeId !== undefined && query.routeId !== charge.route.id) continue;
+        if (query.currency !== undefined && query.currency !== charge.price.currency) continue;
+        const date = new Date(at * hour).toISOString();
+        const start =
+          query.bucket === 'total'
+            ? query.fromMs
+            : Date.parse(
+                { hour: date, day: `${date.slice(0, 10)}T00:00:00Z`, month: `${date.slice(0, 7)}-01T00:00:00Z` }[
+                  query.bucket
+                ],
+              );
+        const { network, asset } = charge.payment;
+        const key = {
+          start,
+          routeId: charge.route.id,
+          currency: charge.price.currency,
+          network,
+          asset,
+          assetDecimals: charge.terms.assetDecimals,
+        };
+        const known = sums.get(JSON.stringify(key));
+        sums.set(JSON.stringify(key), {
+          ...key,
+          charges: (known?.charges ?? 0) + 1,
+          amount: (known?.amount ?? 0n) + charge.terms.amount,
+        });
+      }
+      return sums.size > query.limit ? { kind: 'too_long' } : { kind: 'sums', sums: [...sums.values()] };
+    },
+    countByState: async () => {
+      const count = (state: ChargeState): [ChargeState, number] => [
+        state,
+        [...charges.values()].filter((charge) => charge.state === state).length,
+      ];
+      return Object.fromEntries(CHARGE_STATES.map(count)) as Record<ChargeState, number>;
+    },
+  };
+}
+
+function listed(charge: Charge): ListedCharge {
+  const {
+    credential: _credential,
+    credentialSha256: _digest,
+    answer: _answer,
+    owner: _owner,
+    changeId: _change,
+    ...rest
+  } = charge;
+  return rest;
+}
