@@ -26,13 +26,22 @@ const FAVOURITE_PORTS = { proxy: 8402, registry: 8403, admin: 9402 };
 export const demo: Command = {
   name: 'demo',
   summary: 'run Tollgate in front of a small API, with commands to try',
-  usage: ['tollgate demo', '', 'Listens on loopback only and keeps nothing.'],
-  flags: {},
+  usage: [
+    'tollgate demo [--facilitator URL --rpc-url URL]',
+    '',
+    'Listens on loopback only and keeps nothing. In a checkout, `npm run demo` starts a chain and a facilitator with it.',
+  ],
+  flags: {
+    facilitator: { value: 'URL', help: 'who verifies and settles (the public one for tests where left out)' },
+    'rpc-url': { value: 'URL', help: 'a node of the chain, so that unfinished payments are looked up there' },
+  },
   words: { min: 0, max: 0 },
-  run: (_args, io) => runDemo(io),
+  run: (args, io) => runDemo(io, { facilitator: args.text('facilitator'), rpcUrl: args.text('rpc-url') }),
 };
 
-async function runDemo(io: Io): Promise<ExitCode> {
+type Payment = { readonly facilitator: string | undefined; readonly rpcUrl: string | undefined };
+
+async function runDemo(io: Io, payment: Payment): Promise<ExitCode> {
   const { startTollgate } = await import('../compose.ts');
   const { mintToken } = await import('../registry/auth.ts');
   const folder = await mkdtemp(path.join(tmpdir(), 'tollgate-demo-'));
@@ -46,7 +55,7 @@ async function runDemo(io: Io): Promise<ExitCode> {
       });
     });
     const log = createLog('warn', (line) => io.err(line.trimEnd()), systemClock.now);
-    const config = await demoConfig(folder, upstream, log);
+    const config = await demoConfig(folder, upstream, payment, log);
     const random = createRandom();
     const running = await startTollgate(config, { log, clock: systemClock, random, version: io.version });
     const { registry } = config;
@@ -54,8 +63,9 @@ async function runDemo(io: Io): Promise<ExitCode> {
     const { issuer, audience, key } = registry.jwt;
     const token = await mintToken(key.secret, { issuer, audience, ttlSeconds: 3600, now: systemClock.now() });
     const port = (name: string): number => running.addresses[name]?.port ?? 0;
-    for (const line of script({ proxy: port('proxy'), registry: port('registry'), admin: port('admin'), token }))
-      io.out(line);
+    const payable = payment.facilitator !== undefined;
+    const places = { proxy: port('proxy'), registry: port('registry'), admin: port('admin'), token, payable };
+    for (const line of script(places)) io.out(line);
     await new Promise<void>((resolve) => {
       for (const signal of ['SIGTERM', 'SIGINT'] as const) io.onSignal(signal, resolve);
     });
@@ -71,7 +81,12 @@ async function runDemo(io: Io): Promise<ExitCode> {
   }
 }
 
-async function demoConfig(folder: string, upstream: number, log: ReturnType<typeof createLog>): Promise<Config> {
+async function demoConfig(
+  folder: string,
+  upstream: number,
+  { facilitator, rpcUrl }: Payment,
+  log: ReturnType<typeof createLog>,
+): Promise<Config> {
   const listen = async (favourite: number): Promise<string> => `127.0.0.1:${(await isFree(favourite)) ? favourite : 0}`;
   const data = {
     proxy: {
@@ -86,7 +101,8 @@ async function demoConfig(folder: string, upstream: number, log: ReturnType<type
         id: 'default',
         network: 'base-sepolia',
         pay_to_address: PAY_TO,
-        facilitators: ['https://x402.org/facilitator'],
+        facilitators: [facilitator ?? 'https://x402.org/facilitator'],
+        ...(rpcUrl === undefined ? {} : { rpc_url: rpcUrl }),
       },
     ],
     routes: ROUTES,
@@ -107,35 +123,50 @@ function isFree(port: number): Promise<boolean> {
   });
 }
 
-type Places = { readonly proxy: number; readonly registry: number; readonly admin: number; readonly token: string };
+type Places = {
+  readonly proxy: number;
+  readonly registry: number;
+  readonly admin: number;
+  readonly token: string;
+  readonly payable: boolean;
+};
 
-function script({ proxy, registry, admin, token }: Places): string[] {
+function script({ proxy, registry, admin, token, payable }: Places): string[] {
   const paid = `http://127.0.0.1:${proxy}/premium/report`;
   const routes = `http://127.0.0.1:${registry}/v1/billing/protected-routes`;
+  const steps: [title: string, ...commands: string[]][] = [
+    ['what no route protects passes', `curl -i http://127.0.0.1:${proxy}/hello`],
+    ['what costs money is answered with 402 and what to pay', `curl -i ${paid}`],
+    ...(payable
+      ? ([
+          [
+            'pay for it: the public x402 client signs, a facilitator settles on a chain of this machine, the report comes',
+            `npm run --silent pay -- ${paid}`,
+          ],
+        ] satisfies [string, string][])
+      : []),
+    [
+      'the routes, as a dashboard sees them (the token is good for an hour)',
+      `TOKEN=${token}`,
+      `curl -s -H "Authorization: Bearer $TOKEN" ${routes}`,
+    ],
+    [
+      'change the price of that report, and see it changed at once',
+      `ID=$(curl -s -H "Authorization: Bearer $TOKEN" '${routes}?q=/premium/report' | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')`,
+      `curl -s -X PATCH -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"amount":"0.25"}' ${routes}/$ID`,
+      `curl -s ${paid}`,
+    ],
+    ['a paused route costs nothing', `curl -i http://127.0.0.1:${proxy}/beta/feature`],
+    [
+      'what was earned, as a dashboard sees it, and what Prometheus reads',
+      `curl -s -H "Authorization: Bearer $TOKEN" http://127.0.0.1:${registry}/v1/billing/summary`,
+      `curl -s http://127.0.0.1:${admin}/metrics | grep tollgate_requests_total`,
+    ],
+  ];
   return [
     'Tollgate stands in front of a small API. In another terminal, try:',
     '',
-    '# 1. what no route protects passes',
-    `curl -i http://127.0.0.1:${proxy}/hello`,
-    '',
-    '# 2. what costs money is answered with 402 and what to pay',
-    `curl -i ${paid}`,
-    '',
-    '# 3. the routes, as a dashboard sees them (the token is good for an hour)',
-    `TOKEN=${token}`,
-    `curl -s -H "Authorization: Bearer $TOKEN" ${routes}`,
-    '',
-    '# 4. change the price of that report, and see it changed at once',
-    `ID=$(curl -s -H "Authorization: Bearer $TOKEN" '${routes}?q=/premium/report' | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')`,
-    `curl -s -X PATCH -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"amount":"0.25"}' ${routes}/$ID`,
-    `curl -s ${paid}`,
-    '',
-    '# 5. a paused route costs nothing',
-    `curl -i http://127.0.0.1:${proxy}/beta/feature`,
-    '',
-    '# what Prometheus would read',
-    `curl -s http://127.0.0.1:${admin}/metrics | grep tollgate_requests_total`,
-    '',
+    ...steps.flatMap(([title, ...commands], index) => [`# ${index + 1}. ${title}`, ...commands, '']),
     'Next: put it in front of your own API with one command,',
     "  npm start -- --upstream http://localhost:3000 --route 'GET /reports/* 0.10 USD' --pay-to 0x...",
     'or read "Put it in front of your API" in the README. Stop with Ctrl-C.',

@@ -57,7 +57,7 @@ describe('unmodified clients', () => {
       expect([response.status, body.url]).toEqual([200, '/report?x=1']);
       expect(receiptOf(response)).toMatchObject({ success: true, payer: paid.payer.address.toLowerCase(), network: 'eip155:84532' });
       expect(response.headers.get('cache-control')).toBe('private, no-store');
-      expect(body.told).toMatchObject({ 'tollgate-payer': paid.payer.address.toLowerCase(), 'tollgate-amount': '0.1', 'tollgate-currency': 'USD' });
+      expect(body.told).toMatchObject({ 'tollgate-payer': paid.payer.address.toLowerCase(), 'tollgate-amount': '0.10', 'tollgate-currency': 'USD' });
       expect(Object.keys(body.told).filter((name) => name.includes('payment'))).toEqual([]);
     });
     expect(earned).toBe(100_000n);

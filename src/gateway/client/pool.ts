@@ -213,7 +213,6 @@ export function createPool({ upstream, timeouts, maxSockets }: PoolOptions): Tra
       over = true;
       clearTimeout(connecting);
       socket?.removeListener('timeout', onTimeout);
-      answer?.removeListener('data', listener.onData);
       if (order.body !== undefined && request !== undefined) order.body.unpipe(request);
     }
   }

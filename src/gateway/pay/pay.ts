@@ -4,7 +4,7 @@
 import type { Caller, Credential } from '../../domain/decide.ts';
 import type { Charge, Claim } from '../../domain/charge.ts';
 import { LedgerUnavailable } from '../../domain/ledger.ts';
-import { formatPrice, toAtomic } from '../../domain/money.ts';
+import { comparePrices, formatPrice, parsePrice, toAtomic } from '../../domain/money.ts';
 import type { Offer } from '../../domain/offer.ts';
 import type { Quote } from '../../domain/quote.ts';
 import { standing, type Claimed, type Standing } from '../../domain/standing.ts';
@@ -243,11 +243,17 @@ function makeClaim(payment: Payment, credential: Credential, id: string, settle:
     },
     route: { id: route.id, method: route.method, pattern: route.pattern },
     request: { method: asked.method, target: asked.target },
-    price: { amount: formatPrice(offer.price), currency: route.currency },
+    price: { amount: writePrice(offer), currency: route.currency },
     receiverId: receiver.id,
     customerId: customerId ?? null,
     settle,
     // Where to look for proof is derived from the claim's time: asking the chain now would cost every payer a round trip.
     fromBlock: null,
   };
+}
+
+/** As the route writes it, unless a quote holds another price than the route has by now. */
+function writePrice({ route, price }: Offer): string {
+  const current = parsePrice(route.amount);
+  return current !== undefined && comparePrices(current, price) === 0 ? route.amount : formatPrice(price);
 }
