@@ -29,7 +29,7 @@ export type Payments = {
   readonly close: () => Promise<void>;
 };
 
-const RECONCILE_EVERY_MS = 1_000;
+const RECONCILE_EVERY_MS = { here: 1_000, elsewhere: 5_000 };
 const RETRY_MS = 2_000;
 const COUNT_EVERY_MS = 5_000;
 
@@ -45,9 +45,13 @@ export function startPayments(
   const rail = createRail(deps);
   const chargeLog = createChargeLog(metrics, log, routeLabel);
   const modes = createSettleModes(clock.now);
-  const stopReconciling = repeat(RECONCILE_EVERY_MS, log, async () => {
-    await createReconcile({ rail, ledger, receivers: receiversById(config()), chargeLog, log, clock, random })();
-  });
+  const stopReconciling = repeat(
+    reports === undefined ? RECONCILE_EVERY_MS.elsewhere : RECONCILE_EVERY_MS.here,
+    log,
+    async () => {
+      await createReconcile({ rail, ledger, receivers: receiversById(config()), chargeLog, log, clock, random })();
+    },
+  );
   const stopCounting = reports === undefined ? undefined : countCharges(reports, metrics, log);
   return {
     payFor: (next) => payWith(next, { rail, ledger, chargeLog, modes, ...deps }),

@@ -1,7 +1,9 @@
-// Where a sidecar writes its charges: a store of its own, or its registry's ledger over HTTP.
+// Where a sidecar writes its charges: a store of its own where the configuration names one, else its registry's ledger
+// over HTTP. A registry that has none answers so, and then no payment is taken.
 import type { Config } from '../config/config.ts';
 import type { Ledger, Reports } from '../domain/ledger.ts';
-import type { Clock, Random } from '../host/clock.ts';
+import { createRemoteLedger } from '../gateway/sync/ledger-remote.ts';
+import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { openLedger } from '../registry/store/ledger.ts';
 
@@ -12,12 +14,26 @@ export type SidecarLedger = {
   readonly close: () => Promise<void>;
 };
 
+export type SidecarLedgerDeps = {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly version: string;
+};
+
 export function ledgerOfSidecar(
-  config: Config,
-  { log, clock }: { readonly log: Log; readonly clock: Clock; readonly random: Random },
+  { charges, sync }: Config,
+  { log, clock, random, version }: SidecarLedgerDeps,
 ): SidecarLedger | undefined {
-  const { store } = config.charges;
-  if (store === undefined) return undefined;
-  const ledger = openLedger(store.file, { now: clock.now, log });
-  return { ledger, reports: ledger, close: ledger.close };
+  if (charges.store !== undefined) {
+    const ledger = openLedger(charges.store.file, { now: clock.now, log });
+    return { ledger, reports: ledger, close: ledger.close };
+  }
+  if (sync === undefined) return undefined;
+  const { registryUrl, apiKey } = sync;
+  const ledger = createRemoteLedger({
+    ...{ registryUrl, apiKey, version, random },
+    ...{ fetch: globalThis.fetch, schedule: systemSchedule },
+  });
+  return { ledger, reports: undefined, close: async () => undefined };
 }

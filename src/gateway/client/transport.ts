@@ -38,7 +38,10 @@ export type UpstreamListener = {
 };
 
 export type UpstreamCall = {
-  /** Stops onData and the idle time-out: whoever waits now is not the upstream. */
+  /**
+   * Stops onData and the idle time-out: whoever waits now is not the upstream. An answer without a body may end
+   * all the same.
+   */
   readonly pause: () => void;
   readonly resume: () => void;
   /** Ends the call and its connection, unless the answer is whole already. */

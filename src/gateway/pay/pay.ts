@@ -83,6 +83,7 @@ export function createPay(deps: PayDeps, modes: SettleModes): Pay {
       payment,
       payable.credential,
       bound.quote?.id ?? quotes.issue(payable.offer, asked.method, asked.nowMs),
+      bound.quote?.currency ?? route.currency,
       mode,
     );
     const { leaseMs, maxUnsettledPerPayer } = options;
@@ -219,7 +220,13 @@ export function withHeaders(outcome: AnswerOutcome, headers: readonly string[]):
   return { ...outcome, answer: { ...outcome.answer, headers: [...outcome.answer.headers, ...headers] } };
 }
 
-function makeClaim(payment: Payment, credential: Credential, id: string, settle: Claim['settle']): Claim {
+function makeClaim(
+  payment: Payment,
+  credential: Credential,
+  id: string,
+  currency: string,
+  settle: Claim['settle'],
+): Claim {
   const { offer, presented, asked, customerId } = payment;
   const { route, receiver } = offer;
   return {
@@ -243,7 +250,7 @@ function makeClaim(payment: Payment, credential: Credential, id: string, settle:
     },
     route: { id: route.id, method: route.method, pattern: route.pattern },
     request: { method: asked.method, target: asked.target },
-    price: { amount: writePrice(offer), currency: route.currency },
+    price: { amount: writePrice(offer), currency },
     receiverId: receiver.id,
     customerId: customerId ?? null,
     settle,
