@@ -2,6 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { API } from '../../src/registry/api.ts';
+import type { Auth } from '../../src/registry/credentials.ts';
 import { EVENTS, LEDGER_KEY, SDK_KEY, startRegistry, token, type Kit } from './kit.ts';
 
 let kit: Kit;
@@ -68,19 +69,19 @@ describe.each(guarded)('$name', ({ method, url, auth }) => {
       headers: { Authorization: `Basic ${Buffer.from(`a:${SDK_KEY}`).toString('base64')}` },
     });
     expect([basic.status, basic.json.code]).toEqual([401, 'credentials_missing']);
-    const good = auth.kind === 'jwt' ? await token() : SDK_KEY;
+    const good = auth.kind === 'jwt' ? await token() : keyOf(auth);
     const twice = await kit.ask(method, url, { body, headers: { Authorization: [`Bearer ${good}`, 'Bearer other'] } });
     expect([twice.status, twice.json.code]).toEqual([400, 'malformed']);
   });
 
   test('behaviour: the right credential passes, the scheme in any case, and the wrong scope is 403', async () => {
-    const good = auth.kind === 'jwt' ? await token() : SDK_KEY;
+    const good = auth.kind === 'jwt' ? await token() : keyOf(auth);
     // HEAD where there is one, so that an event stream ends.
     const asked = method === 'GET' ? 'HEAD' : method;
     const reply = await kit.ask(asked, url, { body, headers: { Authorization: `bEaReR  ${good}` } });
     expect([401, 403]).not.toContain(reply.status);
     if (auth.kind !== 'api_key') return;
-    const scoped = await kit.ask(method, url, { auth: LEDGER_KEY, body });
+    const scoped = await kit.ask(method, url, { auth: auth.scope === 'sdk' ? LEDGER_KEY : SDK_KEY, body });
     expect([scoped.status, scoped.json.code]).toEqual([403, 'scope_insufficient']);
     expect(scoped.headers['www-authenticate']).toContain('error="insufficient_scope"');
     expect(scoped.headers['www-authenticate']).toContain(`scope="${auth.scope}"`);
@@ -142,9 +143,10 @@ describe('every path', () => {
     '/v1/',
     '//',
     '/v1/billing',
-    '/v1/billing/charges',
-    '/v1/billing/summary',
-    '/v1/ledger/claims',
+    '/v1/billing/charge',
+    '/v1/billing/summary/x',
+    '/v1/ledger',
+    '/v1/ledger/claims/x/y',
     '/V1/health',
     '/v1/%68ealth',
     '/v1/health/x',
@@ -173,6 +175,10 @@ describe('every path', () => {
     }
   });
 });
+
+function keyOf(auth: Auth): string {
+  return auth.kind === 'api_key' && auth.scope === 'ledger' ? LEDGER_KEY : SDK_KEY;
+}
 
 function encode(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');

@@ -17,6 +17,7 @@ import {
   type RegistryDeps,
   type RegistrySettings,
 } from '../../src/registry/registry.ts';
+import { openLedger, type SqliteLedger } from '../../src/registry/store/ledger.ts';
 import { openStore, type Store } from '../../src/registry/store/store.ts';
 import { RECEIVERS } from '../cases/receivers.ts';
 
@@ -63,6 +64,7 @@ export type Kit = {
   file: string;
   folder: string;
   store: Store;
+  ledger: SqliteLedger;
   registry: Registry;
   clock: { now: () => number; monotonic: () => number; advance: (ms: number) => void };
   logs: string[];
@@ -99,8 +101,11 @@ export async function startRegistry(
   const kept = options.changesKept === undefined ? {} : { changesKept: options.changesKept };
   const store = openStore(file, { random, now: clock.now, ...kept });
   let snapshot: Snapshot | undefined;
+  // As in one process: beside the routes, in the same file.
+  const ledger = openLedger(file, { now: clock.now, log });
   const registry = createRegistry({
     store,
+    ledger,
     settings: { ...SETTINGS, ...options.settings },
     snapshot:
       options.snapshot ??
@@ -127,6 +132,7 @@ export async function startRegistry(
     file,
     folder: temporary.folder,
     store,
+    ledger,
     registry,
     clock,
     logs,
@@ -138,6 +144,7 @@ export async function startRegistry(
       registry.close();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
+      await ledger.close();
       store.close();
       temporary.remove();
     },

@@ -1,9 +1,11 @@
 // The document against what the registry really answers: a small JSON Schema reader of our own, so that it is not the
 // library that made the document that also judges it. Keywords it does not know fail the test.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { claimToWire } from '../../src/domain/charge-wire.ts';
 import { PROBLEMS } from '../../src/domain/problem.ts';
 import { API } from '../../src/registry/api.ts';
 import { describeApi } from '../../src/registry/openapi.ts';
+import { claimOf } from '../cases/claims.ts';
 import {
   EVENTS,
   FEED,
@@ -11,6 +13,7 @@ import {
   LIST,
   MATCH,
   REGISTER,
+  SDK_KEY,
   startRegistry,
   token,
   type Ask,
@@ -72,7 +75,18 @@ const KNOWN = new Set([
     'const',
     'minimum',
   ],
-  ...['maximum', 'maxLength', 'description', 'examples', 'default', 'format', 'propertyNames'],
+  ...[
+    'maximum',
+    'maxLength',
+    'description',
+    'examples',
+    'default',
+    'format',
+    'propertyNames',
+    'minLength',
+    'maxItems',
+    'contentEncoding',
+  ],
 ]);
 
 /** Where `value` is not what `schema` says. Members that an object's schema does not name are wrong too. */
@@ -88,7 +102,9 @@ function findWrong(schema: Schema, value: unknown, at = ''): string[] {
   if (anyOf) return anyOf.some((each) => findWrong(each, value, at).length === 0) ? [] : wrong('fits none of anyOf');
   const kind =
     value === null ? 'null' : Array.isArray(value) ? 'array' : Number.isInteger(value) ? 'integer' : typeof value;
-  if (type !== undefined && ![type].flat().includes(kind)) return wrong(`is ${kind}, not ${String(type)}`);
+  const kinds = kind === 'integer' ? ['integer', 'number'] : [kind];
+  if (type !== undefined && ![type].flat().some((each) => kinds.includes(each)))
+    return wrong(`is ${kind}, not ${String(type)}`);
   if (schema.enum && !schema.enum.includes(value)) return wrong('is not listed');
   if ('const' in schema && schema.const !== value) return wrong('is not the constant');
   if (typeof value === 'string' && schema.pattern !== undefined && !new RegExp(schema.pattern).test(value))
@@ -191,6 +207,60 @@ describe('live answers are what the document says', () => {
     answered.add(`GET ${EVENTS} 429`);
   });
 
+  test('behaviour: the ledger and what people see of it', async () => {
+    const [CLAIMS, CLAIM] = ['/v1/ledger/claims', '/v1/ledger/claims/{id}'];
+    const ledger = async (method: string, path: string, url: string, ask: Ask = {}): Promise<Reply> =>
+      check(row(method, path), await kit.ask(method, url, { auth: LEDGER_KEY, ...ask }));
+    const claim = claimOf(1);
+    const body = { ...claimToWire(claim), owner: 'one', lease_ms: 60_000, max_unsettled_per_payer: 1 };
+    const other = {
+      ...claimToWire(claimOf(2, { payer: 1 })),
+      owner: 'one',
+      lease_ms: 60_000,
+      max_unsettled_per_payer: 1,
+    };
+    for (const each of [
+      body,
+      body,
+      other,
+      { ...other, charge_id: claim.id },
+      { ...body, credential: 'eA==' },
+      '{',
+      'x'.repeat(300_000),
+    ])
+      await ledger('POST', CLAIMS, CLAIMS, { body: each });
+    await ledger('POST', CLAIMS, CLAIMS, { body, headers: { 'Content-Type': 'text/plain' } });
+    const url = `${CLAIMS}/${claim.id}`;
+    const answer = {
+      status: 200,
+      headers: ['Content-Type', 'text/plain'],
+      body: Buffer.from('hello').toString('base64'),
+    };
+    const proof = {
+      transaction: '0xAB',
+      log_index: 3,
+      amount: claim.terms.amount.toString(),
+      payer: claim.payment.payer,
+    };
+    for (const event of [
+      { kind: 'delivered' },
+      { kind: 'settle_started', lease_ms: 1000 },
+      { kind: 'settled', proof, lease_ms: 1000 },
+      { kind: 'answer_kept', answer },
+      { kind: 'nonsense' },
+    ])
+      await ledger('PATCH', CLAIM, url, { body: { event, owner: 'one' } });
+    await ledger('PATCH', CLAIM, `${CLAIMS}/x`, { body: {} });
+    await ledger('PATCH', CLAIM, url, { body: 'x'.repeat(300_000) });
+    await ledger('PATCH', CLAIM, url, { body: {}, headers: { 'Content-Type': 'text/plain' } });
+    for (const query of ['due=true', `id=${claim.id}`, '']) await ledger('GET', CLAIMS, `${CLAIMS}?${query}`);
+    const [CHARGES, CHARGE, SUMMARY] = ['/v1/billing/charges', '/v1/billing/charges/{id}', '/v1/billing/summary'];
+    await dashboard('GET', CHARGES, CHARGES);
+    await dashboard('GET', CHARGE, `${CHARGES}/${claim.id}`);
+    await dashboard('GET', CHARGE, `${CHARGES}/chg_unknown`);
+    await dashboard('GET', SUMMARY, SUMMARY);
+  });
+
   test('behaviour: the endpoints for anyone', async () => {
     await check(row('GET', '/v1/health'), await kit.ask('GET', '/v1/health'));
     for (const path of ['/openapi.json', '/v1/openapi.json']) {
@@ -210,8 +280,10 @@ describe('live answers are what the document says', () => {
         { method, path },
         await kit.ask(method, url, { body, headers: { Authorization: [`Bearer ${good}`, 'Bearer x'] } }),
       );
-      if (auth.kind === 'api_key')
-        await check({ method, path }, await kit.ask(method, url, { auth: LEDGER_KEY, body }));
+      if (auth.kind === 'api_key') {
+        const other = auth.scope === 'sdk' ? LEDGER_KEY : SDK_KEY;
+        await check({ method, path }, await kit.ask(method, url, { auth: other, body }));
+      }
     }
   });
 
@@ -240,7 +312,8 @@ describe('the document', () => {
       const names = operation.parameters.filter((each) => each.in === 'path').map((each) => each.name);
       expect(names).toEqual([...row.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
       expect(names).toEqual(Object.keys(row.params.shape));
-      const security = row.auth.kind === 'none' ? [] : [row.auth.kind === 'jwt' ? { jwt: [] } : { api_key: ['sdk'] }];
+      const security =
+        row.auth.kind === 'none' ? [] : [row.auth.kind === 'jwt' ? { jwt: [] } : { api_key: [row.auth.scope] }];
       expect(operation.security).toEqual(security);
     }
   });

@@ -1,0 +1,101 @@
+// The bench's command line. Everything wrong with it is told at once, with the scenarios' names where one is unknown.
+import { parseArgs } from 'node:util';
+import { SCENARIOS } from './scenarios.ts';
+import type { Plan } from './stage.ts';
+
+export type Options = {
+  readonly help: boolean;
+  readonly peers: boolean;
+  readonly profile: boolean;
+  /** Names of scenarios, in the order of the table. */
+  readonly only: readonly string[];
+  readonly json: string | undefined;
+  readonly markdown: string | undefined;
+  readonly against: string | undefined;
+  readonly plan: Plan;
+};
+export type OptionsResult =
+  | { readonly ok: true; readonly options: Options }
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+const FLAGS = {
+  quick: { type: 'boolean', help: 'two rounds of a second, up to 1,000 routes: for developing, not for numbers' },
+  only: { type: 'string', multiple: true, value: 'NAME', help: 'this scenario only; may be repeated' },
+  rounds: { type: 'string', value: 'N', help: 'how often each is measured, in turn (5)' },
+  seconds: { type: 'string', value: 'S', help: 'how long one measurement takes, after a burst of a second (3)' },
+  routes: { type: 'string', value: 'N,N', help: 'numbers of routes (10,1000,100000)' },
+  json: { type: 'string', value: 'FILE', help: 'write every number there' },
+  markdown: { type: 'string', value: 'FILE', help: 'write the tables there too' },
+  against: { type: 'string', value: 'REV', help: 'measure a git revision beside the working tree: ratios new / old' },
+  profile: { type: 'boolean', help: "keep V8's CPU profiles of Tollgate and say what took the time; slows it down" },
+  peers: { type: 'boolean', help: 'install the middleware stacks to compare with (npm ci in bench/peers/middleware)' },
+  help: { type: 'boolean', help: 'print this' },
+} as const;
+
+const FULL: Plan = {
+  rounds: 5,
+  seconds: 3,
+  burstSeconds: 1,
+  counts: [10, 1000, 100_000],
+  matcherCounts: [10, 1000, 10_000, 100_000],
+};
+const QUICK: Plan = { rounds: 2, seconds: 1, burstSeconds: 1, counts: [10, 1000], matcherCounts: [10, 1000] };
+
+export function readOptions(argv: readonly string[]): OptionsResult {
+  let values: ReturnType<typeof parse>;
+  try {
+    values = parse(argv);
+  } catch (error) {
+    return { ok: false, problems: [error instanceof Error ? error.message : 'the command line cannot be read'] };
+  }
+  const problems: string[] = [];
+  const base = values.quick ? QUICK : FULL;
+  const whole = (name: string, text: string | undefined, fallback: number, most: number): number => {
+    if (text === undefined) return fallback;
+    const number = Number(text);
+    if (!Number.isInteger(number) || number < 1 || number > most) problems.push(`--${name}: write 1 to ${most}`);
+    return number;
+  };
+  const names = SCENARIOS.map(({ name }) => name);
+  const wanted = values.only ?? [];
+  for (const name of wanted)
+    if (!names.includes(name)) problems.push(`--only ${name}: is not one of ${names.join(', ')}`);
+  const counts = values.routes?.split(',').map((text) => whole('routes', text, 0, 100_000));
+  const plan: Plan = {
+    ...base,
+    rounds: whole('rounds', values.rounds, base.rounds, 100),
+    seconds: whole('seconds', values.seconds, base.seconds, 600),
+    ...(counts === undefined ? {} : { counts, matcherCounts: counts }),
+  };
+  if (problems.length > 0) return { ok: false, problems };
+  const { help = false, peers = false, profile = false, json, markdown, against } = values;
+  const only = wanted.length === 0 ? names : names.filter((name) => wanted.includes(name));
+  return { ok: true, options: { help, peers, profile, only, json, markdown, against, plan } };
+}
+
+export function helpText(): string {
+  const flags = Object.entries(FLAGS).map(([name, flag]): [string, string] => [
+    `--${name}${'value' in flag ? ` ${flag.value}` : ''}`,
+    flag.help,
+  ]);
+  const scenarios = SCENARIOS.map(({ name, summary }): [string, string] => [name, summary]);
+  return [
+    'npm run bench -- [flags]: measures Tollgate, beside an upstream alone and what else can be measured here',
+    '',
+    ...columns(flags),
+    '',
+    'Scenarios:',
+    ...columns(scenarios),
+    '',
+    'Needs Linux, two cores and taskset (util-linux). Answers are checked before speed; see bench/README.md.',
+  ].join('\n');
+}
+
+function parse(argv: readonly string[]) {
+  return parseArgs({ args: [...argv], options: FLAGS, strict: true, allowPositionals: false }).values;
+}
+
+function columns(rows: readonly (readonly [string, string])[]): string[] {
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`);
+}

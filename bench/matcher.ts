@@ -1,0 +1,179 @@
+// What finding a route and pricing it costs by itself, in a process of its own: `node --expose-gc bench/matcher.ts ROOT
+// WHAT COUNT` prints numbers. Measures the functions that the proxy calls, of the checkout under ROOT. Paths are new
+// strings in every call, as they are when a parser made them: a string that was looked up before keeps its hash, and a
+// loop over the same few would measure a case that no server has.
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { match } from 'path-to-regexp';
+import type * as clockModule from '../src/host/clock.ts';
+import type * as offerModule from '../src/domain/offer.ts';
+import type * as profileModule from '../src/domain/profile.ts';
+import type * as quoteModule from '../src/domain/quote.ts';
+import type * as requiredModule from '../src/domain/payment-required.ts';
+import type * as snapshotModule from '../src/domain/snapshot.ts';
+import type { Receiver } from '../src/domain/receiver.ts';
+import { freePaths, makeRoute, makeRoutes, paidPath, paidPaths } from './routes.ts';
+import { NETWORK, PAY_TO } from './tollgate.ts';
+
+export type MatcherNumbers = {
+  /** Nanoseconds a look-up: of a working set of 400 paths; of paths never seen before; the same in capitals; the same with an escape. */
+  readonly hotNs: number;
+  readonly freshNs: number;
+  readonly capitalsNs: number;
+  readonly escapedNs: number;
+  readonly compileMs: number;
+  readonly heapMb: number;
+};
+export type ListNumbers = { readonly freshNs: number; readonly compileMs: number; readonly heapMb: number };
+/** Nanoseconds. */
+export type QuoteNumbers = { readonly issueNs: number; readonly signNs: number; readonly renderNs: number };
+
+const WARMING = 3;
+const BATCHES = 6;
+const BATCH = 100_000;
+const WORKING_SET = 200;
+
+const [root = '', what = '', given = '0'] = process.argv.slice(2);
+const count = Number(given);
+const from = (name: string): string => pathToFileURL(path.join(root, 'src', name)).href;
+
+async function measure(): Promise<MatcherNumbers | ListNumbers | QuoteNumbers> {
+  switch (what) {
+    case 'matcher':
+      return measureMatcher();
+    case 'list':
+      return measureList();
+    case 'quote':
+      return measureQuotes();
+    default:
+      throw new Error(`${what}: is not matcher, list or quote`);
+  }
+}
+
+async function measureMatcher(): Promise<MatcherNumbers> {
+  const { compileSnapshot }: typeof snapshotModule = await import(from('domain/snapshot.ts'));
+  const { profileFolding }: typeof profileModule = await import(from('domain/profile.ts'));
+  const options = { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: profileFolding('unknown') } as const;
+  const set = { registryId: 'bench', revision: 1, routes: makeRoutes(count) };
+  const { made: snapshot, compileMs, heapMb } = weigh(() => compileSnapshot(set, options));
+  const resolve = (target: string): unknown => snapshot.resolve('GET', target);
+  const working = [...freePaths(count, WORKING_SET), ...paidPaths(count, WORKING_SET)];
+  const fresh = freshPaths();
+  return {
+    hotNs: timeBatches(resolve, () =>
+      Array.from({ length: BATCH }, (_, n) => copyOf(working[n % working.length] ?? '/')),
+    ),
+    freshNs: timeBatches(resolve, () => fresh()),
+    capitalsNs: timeBatches(resolve, () => fresh().map((target) => copyOf(target.toUpperCase()))),
+    escapedNs: timeBatches(resolve, () => fresh().map((target) => copyOf(`${target}%20x`))),
+    compileMs,
+    heapMb,
+  };
+}
+
+/** What is written first: every pattern as a path-to-regexp function, asked one after the other until one matches. */
+function measureList(): ListNumbers {
+  const { made, compileMs, heapMb } = weigh(() =>
+    makeRoutes(count).map((route) => match(route.pattern.replace('/*', '/*rest'))),
+  );
+  const find = (target: string): unknown => made.find((matches) => matches(target) !== false);
+  const fresh = freshPaths();
+  // A look-up takes milliseconds where there are many.
+  const size = Math.max(20, Math.min(2000, Math.round(1_000_000 / count)));
+  return { freshNs: timeBatches(find, () => fresh().slice(0, size)), compileMs, heapMb };
+}
+
+async function measureQuotes(): Promise<QuoteNumbers> {
+  const { createQuotes }: typeof quoteModule = await import(from('domain/quote.ts'));
+  const { createOffers }: typeof offerModule = await import(from('domain/offer.ts'));
+  const { createPaymentRequired }: typeof requiredModule = await import(from('domain/payment-required.ts'));
+  const { createRandom }: typeof clockModule = await import(from('host/clock.ts'));
+  const quotes = createQuotes({ secrets: ['x'.repeat(32)], ttlMs: 300_000, random: createRandom() });
+  const offer = createOffers(new Map([['default', RECEIVER]]))(makeRoute(0));
+  if ('code' in offer) throw new Error(offer.detail);
+  const render = createPaymentRequired({ v1: false });
+  const chargeId = quotes.issue(offer, 'GET', 0);
+  const origin = 'http://127.0.0.1:8402';
+  const numbers = (): number[] => Array.from({ length: BATCH }, (_, n) => n);
+  const paths = (): string[] => numbers().map((n) => copyOf(paidPath(6, n)));
+  return {
+    issueNs: timeBatches(() => quotes.issue(offer, 'GET', 1000), numbers),
+    signNs: timeBatches((n) => quotes.issue(offer, 'GET', n * 1000), numbers),
+    renderNs: timeBatches(
+      (target) => render({ offer, chargeId, origin, path: target, reason: 'payment_required' }),
+      paths,
+    ),
+  };
+}
+
+const RECEIVER: Receiver = {
+  id: 'default',
+  scheme: 'exact',
+  network: NETWORK,
+  caip2: 'eip155:84532',
+  v1Network: NETWORK,
+  asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+  assetDecimals: 6,
+  assetName: 'USDC',
+  assetVersion: '2',
+  payTo: PAY_TO,
+  maxTimeoutSeconds: 300,
+  currencies: ['USD', 'USDC'],
+  facilitators: [],
+  rpcUrl: undefined,
+  confirmations: 1,
+  settle: 'auto',
+};
+
+/**
+ * Mean CPU nanoseconds of a call, over batches; the first ones, in which V8 still learns, do not count. CPU and not time,
+ * because others may want the core; the mean, because Linux counts the CPU of a running thread in steps of some
+ * milliseconds.
+ */
+function timeBatches<T>(call: (argument: T) => unknown, makeBatch: () => readonly T[]): number {
+  let microseconds = 0;
+  let calls = 0;
+  let kept: unknown;
+  for (let batch = 0; batch < WARMING + BATCHES; batch++) {
+    const batchArguments = makeBatch();
+    const before = process.threadCpuUsage();
+    for (const argument of batchArguments) kept = call(argument);
+    const { user, system } = process.threadCpuUsage(before);
+    if (batch < WARMING) continue;
+    microseconds += user + system;
+    calls += batchArguments.length;
+  }
+  // Looked at, so that the calls cannot be left out.
+  if (kept === calls) throw new Error('unreachable');
+  return (microseconds * 1000) / calls;
+}
+
+/** Paths, half of them free, that were never handed out before. */
+function freshPaths(): () => string[] {
+  const bases = [...freePaths(count, WORKING_SET), ...paidPaths(count, WORKING_SET)];
+  let n = 0;
+  return () =>
+    Array.from({ length: BATCH }, () => {
+      const base = bases[n % bases.length] ?? '/';
+      return copyOf(`${base}-${(n++).toString(36)}`);
+    });
+}
+
+/** A flat string of its own, as a parser makes one. */
+function copyOf(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1');
+}
+
+function weigh<T>(make: () => T): { made: T; compileMs: number; heapMb: number } {
+  const { gc } = globalThis;
+  if (gc === undefined) throw new Error('needs --expose-gc');
+  gc();
+  const before = process.memoryUsage().heapUsed;
+  const startedAt = performance.now();
+  const made = make();
+  const compileMs = performance.now() - startedAt;
+  gc();
+  return { made, compileMs, heapMb: (process.memoryUsage().heapUsed - before) / 1024 ** 2 };
+}
+
+process.stdout.write(`${JSON.stringify(await measure())}\n`);

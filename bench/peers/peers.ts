@@ -1,0 +1,112 @@
+// Which peers can be measured here, and how each is started. None of them is among the product's dependencies but
+// http-proxy-3: nginx is used where it is installed, the middleware stacks where `--peers` installed them. A peer that is
+// not there is skipped by its name, with the reason.
+import { existsSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { isInstalled, LOAD_CORE, NODE, runToEnd, SERVER_CORE, startServer, type Server } from '../process.ts';
+import { PAY_TO } from '../tollgate.ts';
+import type { ConstantAnswer } from './constant.ts';
+import { startNginx } from './nginx.ts';
+
+export type ProxyPeer = {
+  readonly name: string;
+  /** Why it cannot be measured here. */
+  readonly missing: string | undefined;
+  readonly start: (upstreamPort: number, folder: string) => Promise<Server>;
+};
+export type DemandPeer = {
+  readonly name: string;
+  readonly missing: string | undefined;
+  readonly start: (sample: ConstantAnswer, folder: string) => Promise<Server>;
+};
+
+export const NGINX = 'nginx';
+export const HTTP_PROXY_3 = 'http-proxy-3';
+export const CONSTANT = 'node:http, constant';
+export const X402_EXPRESS = '@x402/express, 10 routes';
+
+const MIDDLEWARE = path.join(import.meta.dirname, 'middleware');
+
+/** Peers that forward. `large`: those that are measured with every load, not only with small GETs. */
+export function proxyPeers(): readonly (ProxyPeer & { readonly large: boolean })[] {
+  return [
+    {
+      name: NGINX,
+      missing: nginxMissing(),
+      large: true,
+      start: (upstreamPort, folder) => startNginx({ folder, serves: { upstreamPort } }),
+    },
+    {
+      name: HTTP_PROXY_3,
+      missing: undefined,
+      large: true,
+      start: (port) => startNode(HTTP_PROXY_3, path.join(import.meta.dirname, 'http-proxy-3.ts'), [String(port)]),
+    },
+    {
+      name: '@fastify/reply-from',
+      missing: middlewareMissing(),
+      large: false,
+      start: (port) => startNode('reply-from', path.join(MIDDLEWARE, 'reply-from.mjs'), [String(port)]),
+    },
+    {
+      name: 'express + http-proxy-middleware',
+      missing: middlewareMissing(),
+      large: false,
+      start: (port) => startNode('express', path.join(MIDDLEWARE, 'express.mjs'), [String(port)]),
+    },
+  ];
+}
+
+/** Peers that answer 402. */
+export function demandPeers(): readonly DemandPeer[] {
+  return [
+    { name: NGINX, missing: nginxMissing(), start: (answer, folder) => startNginx({ folder, serves: { answer } }) },
+    {
+      name: CONSTANT,
+      missing: undefined,
+      start: (answer, folder) => {
+        const file = path.join(folder, 'constant.json');
+        writeFileSync(file, JSON.stringify(answer));
+        return startNode(CONSTANT, path.join(import.meta.dirname, 'constant.ts'), [file]);
+      },
+    },
+    x402Express(X402_EXPRESS, 10),
+    x402Express('@x402/express, 1000 routes', 1000),
+  ];
+}
+
+/** Paths that a peer with `count` routes protects. */
+export function x402Paths(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `/v1/service${index % 50}/records${index}`);
+}
+
+/** Installs the middleware stacks from their lock file, into the bench's own folder. */
+export async function installPeers(): Promise<void> {
+  const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund'];
+  await runToEnd({ name: 'npm ci of the peers', file: 'npm', args, core: LOAD_CORE, folder: MIDDLEWARE });
+}
+
+function x402Express(name: string, count: number): DemandPeer {
+  return {
+    name,
+    missing: middlewareMissing(),
+    start: (_, folder) => {
+      const file = path.join(folder, `x402-${count}.json`);
+      writeFileSync(file, JSON.stringify(x402Paths(count)));
+      return startNode(name, path.join(MIDDLEWARE, 'x402-express.mjs'), [file, PAY_TO]);
+    },
+  };
+}
+
+function startNode(name: string, file: string, args: readonly string[]): Promise<Server> {
+  return startServer({ name, file: NODE, args: [file, ...args], core: SERVER_CORE }, ['proxy']);
+}
+
+function nginxMissing(): string | undefined {
+  return isInstalled('nginx') ? undefined : 'nginx is not installed';
+}
+
+function middlewareMissing(): string | undefined {
+  const installed = existsSync(path.join(MIDDLEWARE, 'node_modules'));
+  return installed ? undefined : 'not installed; run with --peers';
+}

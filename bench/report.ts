@@ -1,0 +1,143 @@
+// Arithmetic and layout of what the bench found: medians with their spread, ratios, tables. Ratios are taken round by
+// round, because what is compared runs in turn and a machine drifts: a round's neighbours drifted alike. Pure; measures
+// nothing and knows no scenario.
+import type { Machine } from './machine.ts';
+
+/** What one round measured, by column key. */
+export type Round = Readonly<Record<string, number>>;
+export type Column = { readonly key: string; readonly title: string; readonly digits: number };
+export type Row = { readonly name: string; readonly rounds: readonly Round[] };
+/** `fault`: it was there and did not do what it had to. */
+export type Skipped = { readonly name: string; readonly reason: string; readonly fault?: true };
+
+export type Section = {
+  readonly name: string;
+  readonly title: string;
+  readonly columns: readonly Column[];
+  readonly rows: readonly Row[];
+  readonly skipped: readonly Skipped[];
+  /** Rows whose `key`, divided by a row's own, becomes a column of its own: above 1 is cheaper than that row. */
+  readonly references: { readonly key: string; readonly rows: readonly string[] };
+  /** Two revisions of one thing: [new row, old row]. */
+  readonly pairs: readonly (readonly [string, string])[];
+  /** What has to be said beside the table. */
+  readonly remarks: readonly string[];
+};
+
+export type Report = {
+  readonly revision: string;
+  readonly against: string | undefined;
+  readonly startedAt: string;
+  readonly command: string;
+  readonly machine: Machine;
+  readonly sections: readonly Section[];
+  readonly remarks: readonly string[];
+};
+
+export type Spread = { readonly median: number; readonly min: number; readonly max: number; readonly rounds: number };
+
+/** The middle value, or the mean of the two middle ones. NaN for none. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length / 2;
+  const upper = sorted[Math.floor(middle)] ?? Number.NaN;
+  return Number.isInteger(middle) ? ((sorted[middle - 1] ?? Number.NaN) + upper) / 2 : upper;
+}
+
+export function spread(values: readonly number[]): Spread | undefined {
+  if (values.length === 0) return undefined;
+  return { median: median(values), min: Math.min(...values), max: Math.max(...values), rounds: values.length };
+}
+
+/** The nearest-rank percentile of values in ascending order; 0 for none. */
+export function percentile(sorted: ArrayLike<number>, percent: number): number {
+  return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? 0;
+}
+
+/** `over` / `under`, round by round; rounds that one of them has not, or with nothing to divide by, are left out. */
+export function ratio(over: readonly Round[], under: readonly Round[], key: string): Spread | undefined {
+  const values = over.flatMap((round, index) => {
+    const a = round[key];
+    const b = under[index]?.[key];
+    return a === undefined || b === undefined || b === 0 ? [] : [a / b];
+  });
+  return spread(values);
+}
+
+export function spreadOf(row: Row, key: string): Spread | undefined {
+  return spread(row.rounds.flatMap((round) => round[key] ?? []));
+}
+
+/** `12.3 (11.9-13.0)`; one round has no spread; nothing measured is a dash. */
+export function formatSpread(value: Spread | undefined, digits: number): string {
+  if (value === undefined || Number.isNaN(value.median)) return '-';
+  const middle = value.median.toFixed(digits);
+  return value.rounds === 1 ? middle : `${middle} (${value.min.toFixed(digits)}-${value.max.toFixed(digits)})`;
+}
+
+/** A Markdown table. Bars in cells are escaped. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), line(head.map((_, index) => (index === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n');
+}
+
+export function renderSection(section: Section): string {
+  const { columns, rows, references, pairs, skipped } = section;
+  const compared = references.rows.flatMap((name) => rows.find((row) => row.name === name) ?? []);
+  const head = ['', ...columns.map(({ title }) => title), ...compared.map(({ name }) => `to ${name}`)];
+  const body = rows.map((row) => {
+    const own = columns.map(({ key, digits }) => formatSpread(spreadOf(row, key), digits));
+    const to = compared.map((other) => formatSpread(ratio(other.rounds, row.rounds, references.key), 2));
+    return [row.name].concat(own, to);
+  });
+  const parts = [`## ${section.title}`, table(head, body)];
+  if (pairs.length > 0) parts.push(renderPairs(section));
+  for (const { name, reason } of skipped) parts.push(`Not measured: ${name} (${reason}).`);
+  parts.push(...section.remarks);
+  return parts.join('\n\n');
+}
+
+function renderPairs({ columns, rows, pairs }: Section): string {
+  const body = pairs.flatMap(([newer, older]) => {
+    const now = rows.find(({ name }) => name === newer);
+    const then = rows.find(({ name }) => name === older);
+    if (now === undefined || then === undefined) return [];
+    return [[newer, ...columns.map(({ key }) => formatSpread(ratio(now.rounds, then.rounds, key), 3))]];
+  });
+  return table(['new / old', ...columns.map(({ title }) => title)], body);
+}
+
+export function renderMarkdown(report: Report): string {
+  const { machine } = report;
+  const about = [
+    `Tollgate ${report.revision}${report.against === undefined ? '' : ` against ${report.against}`}, ${report.startedAt}, \`${report.command}\``,
+    `Machine: ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}, Node ${machine.node}, ${machine.pinned ? 'processes pinned' : 'processes NOT pinned: the numbers say little'}`,
+  ].join('\n');
+  const remarks = report.remarks.map((remark) => `- ${remark}`).join('\n');
+  return `# Bench\n\n${about}\n\n${report.sections.map(renderSection).join('\n\n')}\n\n## What this shows and what it does not\n\n${remarks}\n`;
+}
+
+/** Every number of every round, with medians and ratios beside them. */
+export function renderJson(report: Report): string {
+  const sections = report.sections.map((section) => ({
+    ...section,
+    rows: section.rows.map((row) => ({
+      ...row,
+      summary: Object.fromEntries(section.columns.map(({ key }) => [key, spreadOf(row, key)])),
+      ratios: Object.fromEntries(
+        section.references.rows.map((name) => [
+          name,
+          ratio(section.rows.find((other) => other.name === name)?.rounds ?? [], row.rounds, section.references.key),
+        ]),
+      ),
+    })),
+    changes: Object.fromEntries(section.pairs.map(([newer, older]) => [newer, changesOf(section, newer, older)])),
+  }));
+  return `${JSON.stringify({ ...report, sections }, undefined, 2)}\n`;
+}
+
+function changesOf({ rows, columns }: Section, newer: string, older: string): Record<string, Spread | undefined> {
+  const roundsOf = (wanted: string): readonly Round[] => rows.find(({ name }) => name === wanted)?.rounds ?? [];
+  return Object.fromEntries(columns.map(({ key }) => [key, ratio(roundsOf(newer), roundsOf(older), key)]));
+}

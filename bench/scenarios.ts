@@ -1,0 +1,34 @@
+// The scenarios by name: the one list that the command line, its help, the README's table and the tests read.
+import { measureBodies } from './bodies.ts';
+import { measureChanges } from './change.ts';
+import { measureLatency } from './latency.ts';
+import { measureDemands, measureFree, measurePost } from './load.ts';
+import { measureMatcher, measureQuotes } from './matching.ts';
+import type { Section } from './report.ts';
+import type { Stage } from './stage.ts';
+
+export type Scenario = {
+  readonly name: string;
+  readonly summary: string;
+  readonly run: (stage: Stage) => Promise<Section>;
+};
+
+export const SCENARIOS: readonly Scenario[] = [
+  {
+    name: 'matcher',
+    summary: 'canonicalise and match: hot, never seen, compile time, heap; no server',
+    run: measureMatcher,
+  },
+  { name: 'quote', summary: 'charge id, 402 body and header; no server', run: measureQuotes },
+  { name: 'free', summary: 'free GET: upstream direct, peers, Tollgate with few and many routes', run: measureFree },
+  { name: 'post', summary: 'free POST with a small body', run: measurePost },
+  { name: 'payment-required', summary: '402 with few and many routes, against constant answers', run: measureDemands },
+  { name: 'latency', summary: 'what is added at a fixed rate', run: measureLatency },
+  {
+    name: 'change',
+    summary: 'prices changed under load: failures, the longest pause, time to effect',
+    run: measureChanges,
+  },
+  { name: 'download', summary: '10 MB from the upstream', run: (stage) => measureBodies(stage, 'download') },
+  { name: 'upload', summary: '10 MB to the upstream', run: (stage) => measureBodies(stage, 'upload') },
+];

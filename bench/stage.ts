@@ -1,0 +1,150 @@
+// What every scenario stands on: the upstream, the checkouts that are measured, how long and how often; and the one way
+// in which contenders are measured: all started, each answer checked, a burst, then round by round in turn (A B C A B C),
+// so that a drift of the machine meets all of them. Whatever was started here is stopped here.
+import type { Round, Row, Section, Skipped } from './report.ts';
+import { witnessOf, type Witness } from './check.ts';
+import { NODE, LOAD_CORE, readMemoryMb, runToEnd, startServer, type Server } from './process.ts';
+import { startTollgate, type Tollgate } from './tollgate.ts';
+import path from 'node:path';
+
+export type Checkout = {
+  /** What is put behind the name of a row; empty for the working tree. */
+  readonly suffix: string;
+  readonly root: string;
+};
+
+export type Plan = {
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly burstSeconds: number;
+  /** Routes that Tollgate is measured with. */
+  readonly counts: readonly number[];
+  readonly matcherCounts: readonly number[];
+};
+
+export type Stage = {
+  readonly plan: Plan;
+  /** The working tree first; with a second one peers are left out. */
+  readonly checkouts: readonly Checkout[];
+  readonly upstream: Server;
+  readonly witness: Witness;
+  /** For everything that is written. */
+  readonly folder: string;
+  readonly profiles: string | undefined;
+  /** Called when everything is started and measuring begins. */
+  readonly begun: () => void;
+  readonly say: (line: string) => void;
+};
+
+/** `measure` says what went wrong, in words; such a contender is reported and not measured again. */
+export type Contender = {
+  readonly name: string;
+  readonly check: () => Promise<void>;
+  readonly measure: () => Promise<{ readonly round: Round; readonly faults: readonly string[] }>;
+};
+
+export type Pool = {
+  /** Keeps what was started until the scenario is over. */
+  readonly keep: <S extends Server>(starting: Promise<S>) => Promise<S>;
+};
+
+export async function openUpstream(): Promise<{ readonly upstream: Server; readonly witness: Witness }> {
+  const args = [path.join(import.meta.dirname, 'upstream.ts')];
+  const upstream = await startServer({ name: 'upstream', file: NODE, args, core: LOAD_CORE }, ['upstream', 'control']);
+  return { upstream, witness: witnessOf(upstream.port('control')) };
+}
+
+export async function withPool<T>(work: (pool: Pool) => Promise<T>): Promise<T> {
+  const kept: Server[] = [];
+  try {
+    return await work({
+      keep: async (starting) => {
+        const server = await starting;
+        kept.push(server);
+        return server;
+      },
+    });
+  } finally {
+    await Promise.all(kept.map((server) => server.stop()));
+  }
+}
+
+export type Entrant = { readonly name: string; readonly routes: number; readonly tollgate: Tollgate };
+
+/** Tollgate with every number of routes, of every checkout; one after the other, so that starting disturbs nobody. */
+export async function startTollgates(stage: Stage, pool: Pool, counts = stage.plan.counts): Promise<Entrant[]> {
+  const entrants: Entrant[] = [];
+  for (const routes of counts) {
+    for (const { suffix, root } of stage.checkouts) {
+      const name = tollgateName(routes) + suffix;
+      stage.say(`starting ${name}`);
+      const { folder, profiles, upstream } = stage;
+      const options = { root, routes, upstreamPort: upstream.port('upstream'), folder, profiles };
+      entrants.push({ name, routes, tollgate: await pool.keep(startTollgate(options)) });
+    }
+  }
+  return entrants;
+}
+
+export function tollgateName(routes: number): string {
+  return `Tollgate, ${routes} routes`;
+}
+
+/** [new, old] for every row of Tollgate's, where two checkouts are compared. */
+export function pairsOf({ checkouts }: Stage, rows: readonly Row[]): (readonly [string, string])[] {
+  const older = checkouts[1]?.suffix;
+  if (older === undefined) return [];
+  return rows.flatMap(({ name }) => (name.endsWith(older) ? [[name.slice(0, -older.length), name] as const] : []));
+}
+
+export type Measured = { readonly rows: readonly Row[]; readonly skipped: readonly Skipped[] };
+
+export async function measureInTurn(stage: Stage, contenders: readonly Contender[]): Promise<Measured> {
+  const rounds = new Map<string, Round[]>();
+  const faulty = new Map<string, string>();
+  stage.begun();
+  for (const { name, check } of contenders) {
+    try {
+      await check();
+      rounds.set(name, []);
+    } catch (error) {
+      faulty.set(name, error instanceof Error ? error.message : 'its answers could not be checked');
+    }
+  }
+  for (let number = 1; number <= stage.plan.rounds; number++) {
+    for (const { name, measure } of contenders) {
+      if (faulty.has(name)) continue;
+      const { round, faults } = await measure();
+      stage.say(`round ${number}/${stage.plan.rounds}  ${name}  ${summarize(round)}`);
+      if (faults.length > 0) faulty.set(name, faults.join('; '));
+      else rounds.get(name)?.push(round);
+    }
+  }
+  const rows = [...rounds].flatMap(([name, measured]) => (faulty.has(name) ? [] : [{ name, rounds: measured }]));
+  return { rows, skipped: [...faulty].map(([name, fault]) => ({ name, reason: fault, fault: true })) };
+}
+
+/** Runs one of the bench's load programs on the load's core and returns what it printed. */
+export async function runLoad<T>(program: string, job: object): Promise<T> {
+  const args = [path.join(import.meta.dirname, program), JSON.stringify(job)];
+  const result: T = JSON.parse(await runToEnd({ name: program, file: NODE, args, core: LOAD_CORE }));
+  return result;
+}
+
+export function peakMb(pid: number): number {
+  return readMemoryMb(pid).peak;
+}
+
+export function describeSection(
+  stage: Stage,
+  { rows, skipped }: Measured,
+  rest: Pick<Section, 'name' | 'title' | 'columns' | 'references' | 'remarks'>,
+): Section {
+  return { ...rest, rows, skipped, pairs: pairsOf(stage, rows) };
+}
+
+function summarize(round: Round): string {
+  return Object.entries(round)
+    .map(([key, value]) => `${key} ${value.toFixed(value < 10 ? 2 : 0)}`)
+    .join('  ');
+}

@@ -1,0 +1,79 @@
+// Tollgate as its users start it: `node src/main.ts serve -c FILE`, all in one process, with everything on that a
+// production sidecar has on and the access log off. Its routes stand in the store before it starts. `root` is the checkout
+// to run, so that two revisions can be compared.
+import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { NODE, runToEnd, SERVER_CORE, LOAD_CORE, startServer, type Server } from './process.ts';
+
+export type Tollgate = Server & { readonly root: string; readonly configFile: string };
+
+export type TollgateOptions = {
+  readonly root: string;
+  readonly routes: number;
+  readonly upstreamPort: number;
+  /** Where stores and configurations are made. */
+  readonly folder: string;
+  /** Where V8 writes a CPU profile at the end, or undefined. */
+  readonly profiles: string | undefined;
+};
+
+/** Receivers of the bench: nothing is paid in it, so its facilitator is never asked. */
+export const PAY_TO = '0x1111111111111111111111111111111111111111';
+export const NETWORK = 'base-sepolia';
+
+export async function startTollgate(options: TollgateOptions): Promise<Tollgate> {
+  const seeded = await seed(options);
+  const folder = mkdtempSync(path.join(options.folder, 'tollgate-'));
+  cpSync(seeded, path.join(folder, 'data'), { recursive: true });
+  const configFile = path.join(folder, 'tollgate.yaml');
+  writeFileSync(configFile, configuration(options.upstreamPort));
+  const profiling = options.profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profiles}`];
+  const server = await startServer(
+    {
+      name: `Tollgate with ${options.routes} routes`,
+      file: NODE,
+      args: [...profiling, path.join(options.root, 'src/main.ts'), 'serve', '-c', configFile],
+      core: SERVER_CORE,
+    },
+    ['proxy', 'registry', 'admin'],
+  );
+  return { ...server, root: options.root, configFile };
+}
+
+/** A token for the dashboard's endpoints, got as an operator gets it. */
+export async function dashboardToken({ root, configFile }: Tollgate): Promise<string> {
+  const args = [path.join(root, 'src/main.ts'), 'token', '-c', configFile];
+  return (await runToEnd({ name: 'tollgate token', file: NODE, args, core: LOAD_CORE })).trim();
+}
+
+function configuration(upstreamPort: number): string {
+  return `proxy:
+  listen: 127.0.0.1:0
+  upstream: http://127.0.0.1:${upstreamPort}
+  timeouts: { drain_delay: 0s, drain: 2s }
+registry:
+  listen: 127.0.0.1:0
+  store: sqlite:data/tollgate.db
+admin:
+  listen: 127.0.0.1:0
+receivers:
+  - id: default
+    network: ${NETWORK}
+    pay_to_address: "${PAY_TO}"
+    facilitators: [http://127.0.0.1:9]
+log: { level: info, access: false }
+`;
+}
+
+/** A data folder whose store holds the routes; made once for each checkout and number. */
+async function seed({ root, routes, folder }: TollgateOptions): Promise<string> {
+  const data = path.join(folder, `seed-${Buffer.from(root).toString('hex').slice(-16)}-${routes}`);
+  try {
+    mkdirSync(data);
+  } catch {
+    return data;
+  }
+  const args = [path.join(import.meta.dirname, 'seed.ts'), root, path.join(data, 'tollgate.db'), String(routes)];
+  await runToEnd({ name: `filling a store with ${routes} routes`, file: NODE, args, core: LOAD_CORE });
+  return data;
+}

@@ -1,0 +1,56 @@
+// Claims as the journey makes them, each of a payment of its own.
+import { createHash } from 'node:crypto';
+import type { Claim, Proof } from '../../src/domain/charge.ts';
+
+export const NETWORK = 'eip155:84532';
+export const ASSET = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
+export const ROUTE_ID = '11111111-1111-4111-8111-111111111111';
+
+export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+export const address = (n: number): string => `0x${n.toString(16).padStart(40, '0')}`;
+export const hash32 = (n: number): string => `0x${n.toString(16).padStart(64, '0')}`;
+
+/** The `n`th payment, of the `payer`th payer. */
+export function claimOf(n: number, rest: Partial<Claim> & { payer?: number } = {}): Claim {
+  const { payer = n, ...claim } = rest;
+  const credential = claim.credential ?? Buffer.from(`credential ${n}`).toString('base64');
+  return {
+    id: `chg_test-${n}`,
+    payment: { network: NETWORK, asset: ASSET.toLowerCase(), payer: address(payer), nonce: hash32(n) },
+    credential,
+    credentialSha256: sha256(credential),
+    x402Version: 2,
+    terms: {
+      scheme: 'exact',
+      network: NETWORK,
+      asset: ASSET,
+      payTo: address(0xbeef),
+      amount: 100_000n,
+      maxTimeoutSeconds: 300,
+      assetName: 'USDC',
+      assetVersion: '2',
+      assetDecimals: 6,
+      validAfter: 0n,
+      validBefore: 2_000_000_000n,
+    },
+    route: { id: ROUTE_ID, method: 'GET', pattern: '/reports/*' },
+    request: { method: 'GET', target: `/reports/${n}?key=value` },
+    price: { amount: '0.10', currency: 'USD' },
+    receiverId: 'default',
+    customerId: null,
+    settle: 'before_forward',
+    fromBlock: 12,
+    ...claim,
+  };
+}
+
+/** What settles `claim`: a transfer of its own. */
+export function proofOf(claim: Pick<Claim, 'payment' | 'terms'>, rest: Partial<Proof> = {}): Proof {
+  return {
+    transaction: claim.payment.nonce,
+    logIndex: null,
+    amount: claim.terms.amount,
+    payer: claim.payment.payer,
+    ...rest,
+  };
+}

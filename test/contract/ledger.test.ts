@@ -1,0 +1,76 @@
+// The contract of the ledger over everything that implements it.
+import { join } from 'node:path';
+import { createRandom, systemSchedule } from '../../src/host/clock.ts';
+import { createLog } from '../../src/host/log.ts';
+import { createRemoteLedger } from '../../src/gateway/sync/ledger-remote.ts';
+import { openLedger } from '../../src/registry/store/ledger.ts';
+import { LEDGER_KEY, startRegistry, temporaryFolder } from '../registry/kit.ts';
+import { createMemoryLedger } from '../support/memory-ledger.ts';
+import { describeLedger } from './ledger.ts';
+import { describeReports } from './reports.ts';
+
+const log = createLog('error', () => undefined, Date.now);
+
+describeLedger('in memory, the reference', async () => {
+  const clock = movable();
+  const ledger = createMemoryLedger(clock.now);
+  return { clients: [ledger, ledger], ...clock, close: async () => undefined };
+});
+
+describeLedger('SQLite, two threads on one file', async () => {
+  const clock = movable();
+  const { folder, remove } = temporaryFolder();
+  const file = join(folder, 'ledger.db');
+  const clients = [openLedger(file, { now: clock.now, log }), openLedger(file, { now: clock.now, log })] as const;
+  return {
+    clients,
+    ...clock,
+    close: async () => {
+      await Promise.all(clients.map((each) => each.close()));
+      remove();
+    },
+  };
+});
+
+describeLedger(
+  'over HTTP, before SQLite',
+  async () => {
+    const kit = await startRegistry();
+    const client = () =>
+      createRemoteLedger({
+        registryUrl: `http://127.0.0.1:${kit.port}`,
+        apiKey: LEDGER_KEY,
+        version: '1.2.3',
+        fetch: globalThis.fetch,
+        schedule: systemSchedule,
+        random: createRandom(),
+      });
+    return { clients: [client(), client()], now: kit.clock.now, pass: kit.clock.advance, close: kit.close };
+  },
+  8,
+);
+
+describeReports('in memory, the reference', async () => {
+  const clock = movable();
+  const ledger = createMemoryLedger(clock.now);
+  return { ledger, ...clock, close: async () => undefined };
+});
+
+describeReports('SQLite', async () => {
+  const clock = movable();
+  const { folder, remove } = temporaryFolder();
+  const ledger = openLedger(join(folder, 'ledger.db'), { now: clock.now, log });
+  return {
+    ledger,
+    ...clock,
+    close: async () => {
+      await ledger.close();
+      remove();
+    },
+  };
+});
+
+function movable(): { now: () => number; pass: (ms: number) => void } {
+  let offset = 0;
+  return { now: () => Date.now() + offset, pass: (ms) => void (offset += ms) };
+}

@@ -1,0 +1,147 @@
+// The alerts against the metrics: an expression names only what the program registers, with the labels that it has and
+// values that it writes; an alert on anything else would stay silent for ever. Where promtool is installed it runs the
+// cases beside this file.
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { createMetrics } from '../../src/host/metrics.ts';
+import { readText, readYaml, ROOT } from './support.ts';
+
+const rules = z
+  .strictObject({
+    groups: z.array(
+      z.strictObject({
+        name: z.string(),
+        rules: z.array(
+          z.strictObject({
+            alert: z.string().regex(/^Tollgate[A-Za-z]+$/),
+            expr: z.string(),
+            for: z
+              .string()
+              .regex(/^\d+m$/)
+              .optional(),
+            labels: z.strictObject({ severity: z.enum(['page', 'ticket']) }),
+            annotations: z.strictObject({ summary: z.string(), action: z.string() }),
+          }),
+        ),
+      }),
+    ),
+  })
+  .parse(readYaml('config/prometheus/alerts.yml')[0])
+  .groups.flatMap((group) => group.rules);
+
+const SOURCES = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => readFileSync(path.join(ROOT, 'src', file), 'utf8'));
+
+type Metric = { readonly kind: string; readonly labels: readonly string[] };
+
+/** Every metric that a file of src registers, by its full name. */
+function registered(): Map<string, Metric> {
+  const found = new Map<string, Metric>();
+  const call =
+    /\.(?:(counter|duration|gauge)\(|observed\(\s*'(counter|gauge)',)\s*'([a-z_]+)',\s*(?:'[^']*'|"[^"]*"|\w+),\s*\[([^\]]*)\]/g;
+  for (const text of SOURCES) {
+    for (const [, plain, observed, name, labels = ''] of text.matchAll(call)) {
+      found.set(`tollgate_${name}`, { kind: plain ?? observed ?? '', labels: labels.match(/[a-z_]+/g) ?? [] });
+    }
+  }
+  return found;
+}
+
+const METRICS = registered();
+
+const CASES = ['test/deploy/alerts.promtool.yaml', 'test/deploy/alerts-day.promtool.yaml'];
+
+/** What scraping adds to every series. */
+const SCRAPED = ['job', 'instance'];
+
+const metricNamed = (series: string): Metric | undefined => {
+  const known = METRICS.get(series);
+  if (known !== undefined) return known.kind === 'duration' ? undefined : known;
+  const [, base, suffix] = /^(.*)_(bucket|count|sum)$/.exec(series) ?? [];
+  const histogram = METRICS.get(base ?? '');
+  if (histogram?.kind !== 'duration') return undefined;
+  return suffix === 'bucket' ? { ...histogram, labels: [...histogram.labels, 'le'] } : histogram;
+};
+
+describe.each(rules)('$alert', ({ alert, expr, annotations }) => {
+  const used = [...expr.matchAll(/\b((?:tollgate|nodejs|process)_\w+|up)\b(?:\{([^}]*)\})?/g)].map(
+    ([, name, matchers]) => ({
+      name: name ?? '',
+      matchers: [...(matchers ?? '').matchAll(/(\w+)(=~|!~|!=|=)"([^"]*)"/g)].map(([, label, , value]) => ({
+        label: label ?? '',
+        value: value ?? '',
+      })),
+    }),
+  );
+  const own = used.filter(({ name }) => name.startsWith('tollgate_'));
+
+  test('behaviour: names metrics that are registered, and labels that they have', async () => {
+    expect(used.length).toBeGreaterThan(0);
+    const defaults = await createMetrics().text();
+    for (const { name, matchers } of used) {
+      if (!name.startsWith('tollgate_')) {
+        expect(name === 'up' || defaults.includes(`# TYPE ${name} `), name).toBe(true);
+        expect(matchers).toEqual([{ label: 'job', value: 'tollgate' }]);
+        continue;
+      }
+      const metric = metricNamed(name);
+      expect(metric, `${name} is no series of Tollgate's`).toBeDefined();
+      for (const { label } of matchers) expect([...(metric?.labels ?? []), ...SCRAPED], name).toContain(label);
+    }
+    const kept = [...expr.matchAll(/\b(?:by|on) \(([^)]*)\)/g)].flatMap(([, names]) => names?.match(/\w+/g) ?? []);
+    const labels = new Set([...own.flatMap(({ name }) => metricNamed(name)?.labels ?? []), ...SCRAPED]);
+    for (const label of kept) expect(labels).toContain(label);
+  });
+
+  test('behaviour: waits for label values that the program writes', () => {
+    for (const { name, matchers } of own) {
+      // Codes are numbers; states and results stand in the source as they are.
+      for (const { label, value } of matchers.filter((matcher) => matcher.label !== 'code')) {
+        for (const word of value.split('|')) {
+          expect(
+            SOURCES.some((text) => text.includes(`'${word}'`)),
+            `${name}{${label}="${word}"}`,
+          ).toBe(true);
+        }
+      }
+    }
+  });
+
+  test('behaviour: says what happened and what to do, with values that the series carry', () => {
+    for (const [, name] of annotations.summary.matchAll(/\$labels\.(\w+)/g))
+      expect(expr).toContain(name === 'instance' && !expr.includes('by') ? '' : name);
+    expect(annotations.action.length).toBeGreaterThan(20);
+    const cases = CASES.map(readText).join('\n');
+    const named = [...cases.matchAll(new RegExp(`alertname: ${alert}\\b[^\\n]*\\n(\\s+exp_alerts:)?`, 'g'))];
+    expect(
+      named.some(([, fires]) => fires !== undefined),
+      'a case that fires',
+    ).toBe(true);
+    expect(
+      named.some(([, fires]) => fires === undefined),
+      'a case that stays quiet',
+    ).toBe(true);
+  });
+});
+
+const promtool = spawnSync('promtool', ['--version']).status === 0;
+
+describe.skipIf(!promtool)('promtool (skipped where it is not installed)', () => {
+  const run = (...args: string[]): { code: number | null; output: string } => {
+    const { status, stdout, stderr } = spawnSync('promtool', args, { cwd: ROOT, encoding: 'utf8' });
+    return { code: status, output: stdout + stderr };
+  };
+
+  test('behaviour: reads the alerts and the configuration', () => {
+    expect(run('check', 'rules', 'config/prometheus/alerts.yml')).toMatchObject({ code: 0 });
+    expect(run('check', 'config', 'config/prometheus/prometheus.yml')).toMatchObject({ code: 0 });
+  });
+
+  test('behaviour: every alert fires when it should, and only then', { timeout: 60_000 }, () => {
+    expect(run('test', 'rules', ...CASES)).toMatchObject({ code: 0 });
+  });
+});

@@ -1,0 +1,157 @@
+// config/compose.yaml and the Prometheus beside it against the program: each service's configuration loads with the
+// environment that it is given, and names, ports and times fit together.
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { createDemoApi } from '../../src/cli/demo-api.ts';
+import type { LoadedConfig } from '../../src/config/config.ts';
+import { formatProblem } from '../../src/config/problems.ts';
+import { configWarnings } from '../../src/config/warnings.ts';
+import { drainMs, imageEnvironment, loadMounted, packageFile, readText, readYaml, ROOT, VALUES } from './support.ts';
+
+const compose = z
+  .strictObject({
+    name: z.string(),
+    'x-tollgate': z.unknown(),
+    services: z.record(
+      z.string(),
+      z.looseObject({
+        image: z.string(),
+        build: z.string().optional(),
+        environment: z.record(z.string(), z.string()).default({}),
+        volumes: z.array(z.string()).default([]),
+        ports: z.array(z.string()).default([]),
+        entrypoint: z.array(z.string()).default([]),
+        command: z.array(z.string()).default([]),
+        stop_grace_period: z.string().optional(),
+        network_mode: z.string().optional(),
+        depends_on: z
+          .union([z.array(z.string()), z.record(z.string(), z.object({ condition: z.string() }))])
+          .default([]),
+        read_only: z.boolean().default(false),
+        cap_drop: z.array(z.string()).default([]),
+        security_opt: z.array(z.string()).default([]),
+      }),
+    ),
+    volumes: z.record(z.string(), z.null()),
+  })
+  .parse(readYaml('config/compose.yaml')[0]);
+
+type Service = (typeof compose.services)[string];
+
+function serviceNamed(name: string): Service {
+  const service = compose.services[name];
+  if (service === undefined) throw new Error(`compose.yaml has no service ${name}`);
+  return service;
+}
+
+/** `${NAME:?advice}` filled in, as compose does. */
+function filled(environment: Record<string, string>): Record<string, string> {
+  const values: Record<string, string> = VALUES;
+  return Object.fromEntries(
+    Object.entries(environment).map(([name, value]) => [
+      name,
+      value.replace(/\$\{(\w+):\?[^}]*\}/g, (_all, variable: string) => values[variable] ?? ''),
+    ]),
+  );
+}
+
+function configOf(name: string): LoadedConfig {
+  const { volumes, environment } = serviceNamed(name);
+  const mount = volumes
+    .map((volume) => volume.split(':'))
+    .find(([, target]) => target === imageEnvironment()['TOLLGATE_CONFIG']);
+  const text = readText(path.join('config', mount?.[0] ?? 'nothing'));
+  const result = loadMounted(text, [], filled(environment));
+  if (!result.ok) throw new Error(result.problems.map(formatProblem).join('\n'));
+  return result.config;
+}
+
+const seconds = (text: string | undefined): number => Number(/^(\d+)s$/.exec(text ?? '')?.[1]) * 1000;
+
+describe.each(['registry', 'tollgate'])('the service %s', (name) => {
+  const service = serviceNamed(name);
+  const config = configOf(name);
+
+  test('behaviour: its configuration loads', () => {
+    expect(config.shape).toBe(name === 'registry' ? 'registry' : 'sidecar');
+    expect(configWarnings(config)).toEqual(name === 'registry' ? [] : [expect.stringContaining('sync.insecure')]);
+  });
+
+  test('refuses: to start without what a user has to choose, and the first lines say how', () => {
+    const needed = Object.values(service.environment).flatMap((value) => /^\$\{(\w+):\?/.exec(value)?.[1] ?? []);
+    expect(needed.length).toBeGreaterThan(2);
+    const exported = readText('config/compose.yaml')
+      .split('\n')
+      .filter((line) => line.startsWith('#   export'))
+      .join(' ');
+    for (const variable of needed) expect(exported).toContain(`${variable}=`);
+    for (const [key, value] of Object.entries(service.environment)) {
+      if (/SECRET|KEY/.test(key)) expect(value).toMatch(/^\$\{\w+:\?/);
+    }
+  });
+
+  test('behaviour: what it keeps lies in its volume, the rest may not be written', () => {
+    const kept = config.registry?.store.file ?? config.sync?.snapshotFile ?? '';
+    // The image leads this folder to /data.
+    expect(kept).toMatch(/^\/etc\/tollgate\/data\//);
+    const volume = service.volumes.map((item) => item.split(':')).find(([, target]) => target === '/data');
+    expect(Object.keys(compose.volumes)).toContain(volume?.[0]);
+    expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
+  });
+
+  test('behaviour: it is this version, built from here, published where it listens, and has time to drain', () => {
+    expect(service.image).toBe(`tollgate:${packageFile.version}`);
+    expect(existsSync(path.join(ROOT, 'config', service.build ?? 'nothing', 'Dockerfile'))).toBe(true);
+    const port = config.proxy?.listen.port ?? config.registry?.listen.port;
+    expect(service.ports.map((item) => Number(item.split(':').at(-1)))).toEqual([port]);
+    const drain = config.proxy === undefined ? 5_000 : drainMs(config.proxy.timeouts);
+    expect(seconds(service.stop_grace_period)).toBeGreaterThan(drain);
+  });
+});
+
+test('behaviour: the sidecar finds the registry, with a key that the registry knows', () => {
+  const registry = configOf('registry');
+  const sidecar = configOf('tollgate');
+  const url = new URL(sidecar.sync?.registryUrl ?? '');
+  expect([url.hostname, Number(url.port)]).toEqual(['registry', registry.registry?.listen.port]);
+  const known = registry.registry?.apiKeys?.find(({ key }) => key === sidecar.sync?.apiKey);
+  expect(known?.scopes).toEqual(['sdk', 'ledger']);
+  expect(serviceNamed('tollgate').depends_on).toEqual({ registry: { condition: 'service_healthy' } });
+});
+
+test('behaviour: the API is where the sidecar looks for it, and nobody else reaches it', async () => {
+  const api = serviceNamed('api');
+  expect(api.network_mode).toBe('service:tollgate');
+  expect(api.ports).toEqual([]);
+  const [module, listen] =
+    /^import \{ createDemoApi \} from '(.*)'; createDemoApi\(\)\.listen\((.*)\)$/
+      .exec(api.command[0] ?? '')
+      ?.slice(1) ?? [];
+  expect(existsSync(path.join(ROOT, (module ?? '').replace('/app/dist/', 'src/').replace(/\.js$/, '.ts')))).toBe(true);
+  const upstream = configOf('tollgate').proxy?.upstream;
+  expect(listen).toBe(`${upstream?.port}, '${upstream?.host}'`);
+  expect(api.entrypoint).toEqual(['/nodejs/bin/node', '--input-type=module', '--eval']);
+  expect(createDemoApi()).toBeInstanceOf(createServer().constructor);
+});
+
+test('behaviour: Prometheus scrapes both, under the job that the alerts look for', () => {
+  const { volumes } = serviceNamed('prometheus');
+  expect(volumes).toContain('./prometheus:/etc/prometheus:ro');
+  const config = z
+    .looseObject({
+      rule_files: z.array(z.string()),
+      scrape_configs: z.array(
+        z.object({ job_name: z.string(), static_configs: z.array(z.object({ targets: z.array(z.string()) })) }),
+      ),
+    })
+    .parse(readYaml('config/prometheus/prometheus.yml')[0]);
+  for (const file of config.rule_files) expect(existsSync(path.join(ROOT, 'config/prometheus', file))).toBe(true);
+  const [job, ...more] = config.scrape_configs;
+  expect([job?.job_name, more]).toEqual(['tollgate', []]);
+  expect(job?.static_configs.flatMap(({ targets }) => targets)).toEqual(
+    ['tollgate', 'registry'].map((name) => `${name}:${configOf(name).admin.listen.port}`),
+  );
+});

@@ -1,0 +1,158 @@
+// The Dockerfile against the program and the package: versions agree, commands exist, nothing is copied that the build
+// does not see, nobody is root. That it builds and runs is test/image's, where an engine is installed.
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { parseListen } from '../../src/config/addresses.ts';
+import { finalStage, imageEnvironment, packageFile, readDockerfile, readText, ROOT, VALUES } from './support.ts';
+
+const all = readDockerfile();
+const last = finalStage();
+
+function valueOf(name: string, among = last): string {
+  const [found, ...more] = among.filter((instruction) => instruction.name === name);
+  if (found === undefined || more.length > 0) throw new Error(`not exactly one ${name}`);
+  return found.value;
+}
+
+function argument(name: string): string | undefined {
+  return all
+    .filter((instruction) => instruction.name === 'ARG')
+    .map(({ value }) => value.split('='))
+    .find(([key]) => key === name)?.[1];
+}
+
+describe('versions', () => {
+  test('behaviour: Node is named, the one that the tests run on, in both images', () => {
+    const tested = packageFile.devDependencies['node'] ?? '';
+    expect(argument('NODE_VERSION')).toBe(tested);
+    expect(argument('NODE_IMAGE')).toContain('node:${NODE_VERSION}-');
+    expect(argument('RUNTIME_IMAGE')).toContain(`/nodejs${tested.split('.')[0]}-`);
+    expect(Number(tested.split('.')[0])).toBeGreaterThanOrEqual(Number(/\d+/.exec(packageFile.engines.node)?.[0]));
+    expect(process.versions.node).toBe(tested);
+  });
+
+  test('behaviour: labels say what the package says', () => {
+    expect(argument('VERSION')).toBe(packageFile.version);
+    const labels = Object.fromEntries(
+      [...valueOf('LABEL').matchAll(/([\w.]+)="([^"]*)"/g)].map((match) => [match[1], match[2]]),
+    );
+    expect(labels).toEqual({
+      'org.opencontainers.image.title': 'Tollgate',
+      'org.opencontainers.image.description': packageFile.description,
+      'org.opencontainers.image.licenses': packageFile.license,
+      'org.opencontainers.image.version': '${VERSION}',
+      'org.opencontainers.image.revision': '${REVISION}',
+    });
+  });
+});
+
+describe('what runs', () => {
+  const names = COMMANDS.map(({ name }) => name);
+
+  test('behaviour: entrypoint and command are an exec form of a command that exists', () => {
+    const [program, ...rest] = JSON.parse(valueOf('ENTRYPOINT')) as string[];
+    expect([packageFile.bin[program ?? ''], rest]).toEqual(['dist/main.js', []]);
+    const command = JSON.parse(valueOf('CMD')) as string[];
+    expect(command).toHaveLength(1);
+    expect(names).toContain(command[0]);
+  });
+
+  test('behaviour: the name tollgate leads to the program, whose interpreter is that of the runtime image', () => {
+    const prepared = all.find(({ name, value }) => name === 'RUN' && value.includes('ln -s'))?.value ?? '';
+    expect(prepared).toContain('ln -s /app/dist/main.js /system/usr/local/bin/tollgate');
+    expect(imageEnvironment()['PATH']?.split(':')).toContain('/usr/local/bin');
+    expect(prepared).toContain("sed -i '1s|.*|#!/nodejs/bin/node|' dist/main.js");
+    expect(readText('src/main.ts').split('\n')[0]).toMatch(/^#!/);
+    expect(last.filter(({ name, value }) => name === 'COPY' && value.endsWith(' /'))).toEqual([
+      { name: 'COPY', value: '--from=build /system/ /' },
+    ]);
+  });
+
+  test('behaviour: the healthcheck is the program itself, and has time to answer', () => {
+    const [, timeout, command] = /--timeout=(\d+)s .*CMD (\[.*\])$/.exec(valueOf('HEALTHCHECK')) ?? [];
+    const [program, name, ...rest] = JSON.parse(command ?? '[]') as string[];
+    expect([program, rest]).toEqual([JSON.parse(valueOf('ENTRYPOINT'))[0], []]);
+    expect(names).toContain(name);
+    const own = /TIMEOUT_MS = (\d+)/.exec(readText('src/cli/healthcheck.ts'))?.[1];
+    expect(Number(timeout) * 1000).toBeGreaterThan(Number(own));
+  });
+
+  test('behaviour: what stops it is what makes it drain', () => {
+    expect(valueOf('STOPSIGNAL')).toBe('SIGTERM');
+    expect(readText('src/cli/serve.ts')).toContain("'SIGTERM'");
+  });
+
+  test('behaviour: it is nobody, by number, and writes to /data alone', () => {
+    expect(valueOf('USER')).toMatch(/^[1-9]\d*:[1-9]\d*$/);
+    expect(JSON.parse(valueOf('VOLUME'))).toEqual(['/data']);
+    const owned = last.filter(({ name, value }) => name === 'COPY' && value.includes('--chown'));
+    expect(owned).toEqual([{ name: 'COPY', value: `--from=build --chown=${valueOf('USER')} /data /data` }]);
+    expect(last.map(({ name }) => name)).not.toContain('RUN');
+  });
+
+  test('behaviour: the default data folder beside the configuration leads to the volume', () => {
+    const place = imageEnvironment()['TOLLGATE_CONFIG'] ?? '';
+    const prepared = all.find(({ name, value }) => name === 'RUN' && value.includes('ln -s'))?.value;
+    expect(prepared).toContain(`ln -s /data /system${path.dirname(place)}/data`);
+    const loaded = loadConfig(path.join(ROOT, 'config/all-in-one.yaml'), VALUES, '/');
+    const store = loaded.ok ? loaded.config.registry?.store.file : undefined;
+    expect(path.relative(path.join(ROOT, 'config'), store ?? '')).toBe('data/tollgate.db');
+    // Without a file, the data folder is the one below the working folder.
+    expect(valueOf('WORKDIR')).toBe('/');
+  });
+
+  test('behaviour: it exposes the default ports, and its admin listener to the outside', () => {
+    const env: Record<string, string> = { ...imageEnvironment(), ...VALUES };
+    const loaded = loadConfig(path.join(ROOT, 'config/all-in-one.yaml'), env, '/');
+    if (!loaded.ok) throw new Error('all-in-one.yaml does not load');
+    const { proxy, registry, admin } = loaded.config;
+    expect(valueOf('EXPOSE').split(' ').map(Number)).toEqual([
+      proxy?.listen.port,
+      registry?.listen.port,
+      admin.listen.port,
+    ]);
+    expect(admin.listen).toEqual({ host: '0.0.0.0', port: 9402 });
+    expect(parseListen(env['TOLLGATE_ADMIN_LISTEN'] ?? '')).toEqual(admin.listen);
+  });
+});
+
+describe('what goes in', () => {
+  const ignored = readText('.dockerignore')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'));
+
+  test('behaviour: everything is kept out but what is copied', () => {
+    const copied = all
+      .filter(({ name, value }) => name === 'COPY' && !value.includes('--from'))
+      .flatMap(({ value }) => value.split(/\s+/).slice(0, -1));
+    expect(copied.length).toBeGreaterThan(0);
+    for (const source of copied) expect(existsSync(path.join(ROOT, source)), source).toBe(true);
+    expect(ignored).toEqual(['*', ...[...ignored.slice(1)]]);
+    expect(new Set(ignored.slice(1))).toEqual(new Set(copied.map((source) => `!${source}`)));
+  });
+
+  test('behaviour: dependencies come from the lock file, without those of development, and run no script', () => {
+    const installs = all
+      .filter(({ name, value }) => name === 'RUN' && value.startsWith('npm ci'))
+      .map(({ value }) => value);
+    expect(installs).toHaveLength(2);
+    for (const install of installs) expect(install).toContain('--ignore-scripts');
+    expect(installs[0]).toContain('--omit=dev');
+    expect(last).toContainEqual({ name: 'COPY', value: '--from=dependencies /app/node_modules /app/node_modules' });
+    expect(installs.join(' ')).not.toMatch(/npm install/);
+  });
+
+  test('behaviour: no package that runs needs a script of its own to be installed', () => {
+    const lock = JSON.parse(readFileSync(path.join(ROOT, 'package-lock.json'), 'utf8')) as {
+      packages: Record<string, { dev?: boolean; devOptional?: boolean; hasInstallScript?: boolean }>;
+    };
+    const runtime = Object.entries(lock.packages).filter(
+      ([name, { dev, devOptional }]) => name !== '' && !dev && !devOptional,
+    );
+    expect(runtime.length).toBeGreaterThan(5);
+    expect(runtime.filter(([, { hasInstallScript }]) => hasInstallScript).map(([name]) => name)).toEqual([]);
+  });
+});

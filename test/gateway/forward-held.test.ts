@@ -1,0 +1,250 @@
+// Answers that wait for a settlement, and answers that are kept for a client that went away.
+import { once } from 'node:events';
+import { describe, expect, it, vi } from 'vitest';
+import type { ResponseVerdict } from '../../src/gateway/forward.ts';
+import { headerOf } from '../support/raw-client.ts';
+import { OK, type Script } from '../support/raw-upstream.ts';
+import type { SmallGatewayOptions } from '../support/small-gateway.ts';
+import { createStages, GET, head, outcomeOf } from '../support/stages.ts';
+
+const { stage } = createStages();
+
+describe('an answer that is held', () => {
+  type Decide = (verdict: ResponseVerdict) => void;
+  const held = (): {
+    decide: () => Decide;
+    heads: { status: number; headers: readonly string[] }[];
+    hook: SmallGatewayOptions['beforeResponse'];
+  } => {
+    const waiting: Decide[] = [];
+    const heads: { status: number; headers: readonly string[] }[] = [];
+    return {
+      heads,
+      decide: () => {
+        const next = waiting.shift();
+        if (next === undefined) throw new Error('nothing is held');
+        return next;
+      },
+      hook: (given) => {
+        heads.push(given);
+        return new Promise((resolve) => waiting.push(resolve));
+      },
+    };
+  };
+  const REPLACEMENT = { status: 402, headers: ['Tollgate-Reason', 'settlement_refused'], body: 'no' };
+
+  it('behaviour: nothing of it reaches the client before the verdict, then the added headers and the body do', async () => {
+    const { heads, decide, hook } = held();
+    const { gateway, client } = await stage(
+      (_, socket) => void socket.write(`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${OK}`),
+      {
+        ...(hook && { beforeResponse: hook }),
+      },
+    );
+    const one = await client();
+    one.send(GET);
+    await vi.waitFor(() => expect(heads).toHaveLength(1), { interval: 5 });
+    expect(heads[0]?.status).toBe(200);
+    expect(one.received()).toBe('');
+    decide()({ kind: 'stream', headers: ['PAYMENT-RESPONSE', 'receipt'] });
+    const answer = await one.answer();
+    expect([answer.status, answer.body.toString(), headerOf(answer, 'payment-response')]).toEqual([
+      200,
+      'ok',
+      'receipt',
+    ]);
+    expect(await outcomeOf(gateway)).toMatchObject({ kind: 'delivered', status: 200 });
+  });
+
+  it.each([
+    ['GET', 'HTTP/1.1 204 No Content\r\n\r\n', 204],
+    ['GET', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', 200],
+    ['HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n', 200],
+    ['GET', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 200],
+  ])('behaviour: an answer without a body is held as well (%s, %j)', async (method, bytes, status) => {
+    const { heads, decide, hook } = held();
+    const { client } = await stage((_, socket) => void socket.write(bytes), { ...(hook && { beforeResponse: hook }) });
+    const one = await client();
+    one.send(head(method));
+    await vi.waitFor(() => expect(heads).toHaveLength(1), { interval: 5 });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(one.received()).toBe('');
+    decide()({ kind: 'stream', headers: ['PAYMENT-RESPONSE', 'receipt'] });
+    const answer = await one.answer(method === 'HEAD');
+    expect([answer.status, headerOf(answer, 'payment-response')]).toEqual([status, 'receipt']);
+    one.send(head(method));
+    await vi.waitFor(() => expect(heads).toHaveLength(2), { interval: 5 });
+    decide()({ kind: 'replace', answer: REPLACEMENT });
+    expect((await one.answer(method === 'HEAD')).status).toBe(402);
+    expect(one.received().match(/HTTP\/1\.1 /g)).toHaveLength(2);
+  });
+
+  it('behaviour: a replaced answer is all that the client gets, and the connections go on', async () => {
+    const { heads, decide, hook } = held();
+    const { upstream, gateway, client } = await stage(undefined, { ...(hook && { beforeResponse: hook }) });
+    const one = await client();
+    one.send(GET);
+    await vi.waitFor(() => expect(heads).toHaveLength(1), { interval: 5 });
+    decide()({ kind: 'replace', answer: REPLACEMENT });
+    const answer = await one.answer();
+    expect([answer.status, answer.body.toString(), headerOf(answer, 'tollgate-reason')]).toEqual([
+      402,
+      'no',
+      'settlement_refused',
+    ]);
+    expect(await outcomeOf(gateway)).toMatchObject({ kind: 'replaced', status: 402 });
+    one.send(GET);
+    await vi.waitFor(() => expect(heads).toHaveLength(2), { interval: 5 });
+    decide()({ kind: 'stream', headers: [] });
+    expect((await one.answer()).body.toString()).toBe('ok');
+    expect(upstream.requests).toHaveLength(2);
+  });
+
+  it('behaviour: the upstream may take its time-out out on nobody while we hold its answer', async () => {
+    const { heads, decide, hook } = held();
+    const { client } = await stage((_, socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha'), {
+      ...(hook && { beforeResponse: hook }),
+      timeouts: { idleMs: 60, headersMs: 60 },
+    });
+    const one = await client();
+    one.send(GET);
+    await vi.waitFor(() => expect(heads).toHaveLength(1), { interval: 5 });
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    decide()({ kind: 'stream', headers: [] });
+    await one.until('ha');
+    expect(await one.closed).toBe('fin');
+  });
+
+  it('behaviour: an upstream that dies meanwhile: nothing was written, the caller answers', async () => {
+    const { heads, decide, hook } = held();
+    const { upstream, gateway, client } = await stage(
+      (_, socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf'),
+      {
+        ...(hook && { beforeResponse: hook }),
+      },
+    );
+    const one = await client();
+    one.send(GET);
+    await vi.waitFor(() => expect(heads).toHaveLength(1), { interval: 5 });
+    const [socket] = upstream.sockets;
+    if (socket === undefined) throw new Error('no connection');
+    socket.resetAndDestroy();
+    await once(socket, 'close');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(gateway.outcomes).toHaveLength(0);
+    decide()({ kind: 'stream', headers: [] });
+    expect((await one.answer()).status).toBe(502);
+    expect(await outcomeOf(gateway)).toMatchObject({ kind: 'failed', headersSent: false });
+  });
+
+  it('behaviour: a client that goes meanwhile: told when the verdict is there, and the upstream is let go', async () => {
+    const { heads, decide, hook } = held();
+    const half: Script = (_, socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf');
+    const { upstream, gateway, client } = await stage(half, { ...(hook && { beforeResponse: hook }) });
+    const one = await client();
+    one.send(GET);
+    await vi.waitFor(() => expect(heads).toHaveLength(1), { interval: 5 });
+    one.close();
+    await vi.waitFor(() => expect(gateway.listener.inFlight()).toBe(0), { interval: 5 });
+    expect(gateway.outcomes).toHaveLength(0);
+    decide()({ kind: 'stream', headers: [] });
+    expect(await outcomeOf(gateway)).toEqual({ kind: 'client_gone', status: 200, kept: undefined });
+    const [socket] = upstream.sockets;
+    if (socket !== undefined && !socket.destroyed) await once(socket, 'close');
+  });
+
+  it('behaviour: a verdict that never comes because its maker failed: 502, nothing of the answer', async () => {
+    const { gateway, client } = await stage(undefined, { beforeResponse: () => Promise.reject(new Error('defect')) });
+    const one = await client();
+    one.send(GET);
+    expect((await one.answer()).status).toBe(502);
+    expect(one.received()).not.toContain('ok');
+    expect((await outcomeOf(gateway)).kind).toBe('failed');
+    expect(gateway.lines.some(({ level }) => level === 'error')).toBe(true);
+  });
+});
+
+describe('an answer that is kept', () => {
+  const TEN = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\n';
+
+  it('behaviour: where the client goes first, the whole answer is handed over', async () => {
+    const { upstream, gateway, client } = await stage((_, socket) => void socket.write(`${TEN}01234`), {
+      keepBytes: 10,
+    });
+    const one = await client();
+    one.send(head('POST', 'Content-Length: 0'));
+    await one.until('01234');
+    one.close();
+    await vi.waitFor(() => expect(gateway.listener.inFlight()).toBe(0), { interval: 5 });
+    upstream.sockets[0]?.write('56789');
+    const outcome = await outcomeOf(gateway);
+    expect(outcome).toMatchObject({ kind: 'client_gone', status: 200, kept: { status: 200 } });
+    const kept = outcome.kind === 'client_gone' ? outcome.kept : undefined;
+    expect(kept?.body.toString()).toBe('0123456789');
+    expect(kept?.headers).toContain('text/plain');
+    expect(kept?.headers).not.toContain('Content-Length');
+  });
+
+  it('behaviour: also where the client goes before there is an answer', async () => {
+    const { upstream, gateway, client } = await stage(() => undefined, { keepBytes: 10 });
+    const one = await client();
+    one.send(head('POST', 'Content-Length: 0'));
+    await vi.waitFor(() => expect(upstream.requests).toHaveLength(1), { interval: 5 });
+    one.close();
+    await vi.waitFor(() => expect(gateway.listener.inFlight()).toBe(0), { interval: 5 });
+    upstream.sockets[0]?.write(`${TEN}0123456789`);
+    const outcome = await outcomeOf(gateway);
+    expect(outcome.kind === 'client_gone' && outcome.kept?.body.toString()).toBe('0123456789');
+  });
+
+  it('refuses: one byte more, and the upstream is let go', async () => {
+    const long = TEN.replace('10', '100');
+    const { upstream, gateway, client } = await stage((_, socket) => void socket.write(`${long}01234`), {
+      keepBytes: 9,
+    });
+    const one = await client();
+    one.send(head('POST', 'Content-Length: 0'));
+    await one.until('01234');
+    one.close();
+    await vi.waitFor(() => expect(gateway.listener.inFlight()).toBe(0), { interval: 5 });
+    upstream.sockets[0]?.write('56789');
+    expect(await outcomeOf(gateway)).toEqual({ kind: 'client_gone', status: 200, kept: undefined });
+  });
+
+  it('behaviour: an upstream that dies meanwhile leaves nothing to keep', async () => {
+    const { upstream, gateway, client } = await stage((_, socket) => void socket.write(`${TEN}01234`), {
+      keepBytes: 10,
+    });
+    const one = await client();
+    one.send(head('POST', 'Content-Length: 0'));
+    await one.until('01234');
+    one.close();
+    await vi.waitFor(() => expect(gateway.listener.inFlight()).toBe(0), { interval: 5 });
+    upstream.sockets[0]?.destroy();
+    expect(await outcomeOf(gateway)).toEqual({ kind: 'client_gone', status: 200, kept: undefined });
+  });
+
+  it('behaviour: a verdict may ask for it, and a client that stayed simply has its answer', async () => {
+    const { gateway, client } = await stage(undefined, {
+      beforeResponse: () => Promise.resolve({ kind: 'stream', headers: [], keepBytes: 100 }),
+    });
+    const one = await client();
+    one.send(GET);
+    expect((await one.answer()).body.toString()).toBe('ok');
+    expect(await outcomeOf(gateway)).toMatchObject({ kind: 'delivered' });
+  });
+});
+
+it('behaviour: upstreamMs ends with the answer and leaves the holding out', async () => {
+  const { gateway, client } = await stage(undefined, {
+    beforeResponse: async () => {
+      await new Promise((resolve) => setTimeout(resolve, 80));
+      return { kind: 'stream', headers: [] };
+    },
+  });
+  const one = await client();
+  one.send(GET);
+  await one.answer();
+  const outcome = await outcomeOf(gateway);
+  expect(outcome.kind === 'delivered' && outcome.upstreamMs).toBeLessThan(60);
+});

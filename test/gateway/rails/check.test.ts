@@ -1,0 +1,163 @@
+// What is compared before anybody is asked: every field of a payment with our own terms, and its time window.
+import { describe, expect, test } from 'vitest';
+import type { Presented, RailOffer } from '../../../src/gateway/rails/rail.ts';
+import { PAY_TO, PRICE, SIGNED, acceptedOf, encode, makeOffer, makeRail, v2Json } from './kit.ts';
+
+const { rail } = makeRail();
+const OFFER = makeOffer();
+const NOW = 1_800_000_000_000;
+const ELSEWHERE = '0x2222222222222222222222222222222222222222';
+
+function readV2(changes: { accepted?: object; authorization?: object } = {}): Presented {
+  const authorization = { ...SIGNED.authorization, ...changes.authorization };
+  const json = {
+    ...v2Json(OFFER, { ...SIGNED, authorization }),
+    accepted: { ...acceptedOf(OFFER), ...changes.accepted },
+  };
+  return read(2, json);
+}
+
+function readV1(changes: { scheme?: string; network?: string; authorization?: object } = {}): Presented {
+  const { scheme = 'exact', network = 'base-sepolia' } = changes;
+  const authorization = { ...SIGNED.authorization, ...changes.authorization };
+  return read(1, { x402Version: 1, scheme, network, payload: { ...SIGNED, authorization } });
+}
+
+function read(version: 1 | 2, json: unknown): Presented {
+  const presented = rail.read({ version, value: encode(json) }, OFFER);
+  if ('code' in presented) throw new Error(presented.detail);
+  return presented;
+}
+
+const check = (presented: Presented, offer: RailOffer = OFFER): string | undefined => rail.check(presented, offer, NOW);
+
+test('behaviour: what was offered passes, over v2 and v1', () => {
+  expect(check(readV2())).toBeUndefined();
+  expect(check(readV1())).toBeUndefined();
+});
+
+test('behaviour: addresses are compared without regard to case', () => {
+  expect(check(readV2({ accepted: { payTo: PAY_TO.toLowerCase() } }))).toBeUndefined();
+  expect(check(readV2({ authorization: { to: PAY_TO.toUpperCase().replace('0X', '0x') } }))).toBeUndefined();
+});
+
+describe('attack: one field tampered with', () => {
+  test.each<[string, Parameters<typeof readV2>[0], string]>([
+    ['scheme', { accepted: { scheme: 'upto' } }, 'invalid_scheme'],
+    ['network', { accepted: { network: 'eip155:8453' } }, 'invalid_network'],
+    ['network as its v1 name', { accepted: { network: 'base-sepolia' } }, 'invalid_network'],
+    ['asset', { accepted: { asset: ELSEWHERE } }, 'invalid_asset'],
+    ['payTo', { accepted: { payTo: ELSEWHERE } }, 'invalid_exact_evm_recipient_mismatch'],
+    ['amount, less', { accepted: { amount: '1' } }, 'invalid_amount'],
+    ['amount, more', { accepted: { amount: '100001' } }, 'invalid_amount'],
+    [
+      'EIP-712 name',
+      { accepted: { extra: { name: 'USD Coin', version: '2' } } },
+      'invalid_exact_evm_token_name_mismatch',
+    ],
+    [
+      'EIP-712 version',
+      { accepted: { extra: { name: 'USDC', version: '1' } } },
+      'invalid_exact_evm_token_version_mismatch',
+    ],
+    ['no extra', { accepted: { extra: null } }, 'invalid_exact_evm_token_name_mismatch'],
+    ['signed recipient', { authorization: { to: ELSEWHERE } }, 'invalid_exact_evm_recipient_mismatch'],
+    [
+      'signed value, less',
+      { authorization: { value: '99999' } },
+      'invalid_exact_evm_payload_authorization_value_mismatch',
+    ],
+    [
+      'signed value, more',
+      { authorization: { value: '100001' } },
+      'invalid_exact_evm_payload_authorization_value_mismatch',
+    ],
+    [
+      'signed value, nothing',
+      { authorization: { value: '0' } },
+      'invalid_exact_evm_payload_authorization_value_mismatch',
+    ],
+  ])('v2: %s', (_, changes, reason) => {
+    expect(check(readV2(changes))).toBe(reason);
+  });
+
+  test.each<[string, Parameters<typeof readV1>[0], string]>([
+    ['scheme', { scheme: 'upto' }, 'invalid_scheme'],
+    ['network', { network: 'base' }, 'invalid_network'],
+    ['network as CAIP-2', { network: 'eip155:84532' }, 'invalid_network'],
+    ['signed recipient', { authorization: { to: ELSEWHERE } }, 'invalid_exact_evm_recipient_mismatch'],
+    ['signed value', { authorization: { value: '1' } }, 'invalid_exact_evm_payload_authorization_value_mismatch'],
+  ])('v1: %s', (_, changes, reason) => {
+    expect(check(readV1(changes))).toBe(reason);
+  });
+
+  test('terms of another receiver', () => {
+    expect(check(readV2(), makeOffer({ payTo: ELSEWHERE }))).toBe('invalid_exact_evm_recipient_mismatch');
+    expect(check(readV2(), makeOffer({}, PRICE + 1n))).toBe('invalid_amount');
+    expect(check(readV1(), makeOffer({ v1Network: undefined }))).toBe('invalid_network');
+  });
+});
+
+describe('time', () => {
+  const now = NOW / 1000;
+  test.each<[string, object, string | undefined]>([
+    ['validAfter now', { validAfter: String(now) }, undefined],
+    [
+      'validAfter a second later',
+      { validAfter: String(now + 1) },
+      'invalid_exact_evm_payload_authorization_valid_after',
+    ],
+    ['6 seconds left', { validBefore: String(now + 6) }, undefined],
+    ['5 seconds left', { validBefore: String(now + 5) }, 'invalid_exact_evm_payload_authorization_valid_before'],
+    ['expired', { validBefore: String(now - 1) }, 'invalid_exact_evm_payload_authorization_valid_before'],
+    ['never expires', { validBefore: (2n ** 256n - 1n).toString() }, undefined],
+  ])('behaviour: %s', (_, authorization, reason) => {
+    expect(check(readV2({ authorization }))).toBe(reason);
+  });
+});
+
+describe('receipts', () => {
+  const key = { network: 'eip155:84532', asset: '0x', payer: '0xpayer', nonce: '0x' };
+  const decode = (value: string): unknown => JSON.parse(Buffer.from(value, 'base64').toString());
+
+  test('behaviour: a settled payment, over v2 and v1', () => {
+    const receipt = {
+      success: true,
+      network: key.network,
+      payer: key.payer,
+      amount: '100000',
+      transaction: '0xabc',
+      reason: undefined,
+    };
+    const [name, value] = rail.receiptHeader(2, receipt);
+    expect(name).toBe('PAYMENT-RESPONSE');
+    expect(decode(value)).toEqual({
+      success: true,
+      transaction: '0xabc',
+      network: 'eip155:84532',
+      payer: '0xpayer',
+      amount: '100000',
+    });
+    const [nameV1, valueV1] = rail.receiptHeader(1, receipt);
+    expect(nameV1).toBe('X-PAYMENT-RESPONSE');
+    expect(decode(valueV1)).toEqual({ success: true, transaction: '0xabc', network: 'base-sepolia', payer: '0xpayer' });
+  });
+
+  test('behaviour: a refused one', () => {
+    const receipt = {
+      success: false,
+      network: key.network,
+      payer: key.payer,
+      amount: '1',
+      transaction: '',
+      reason: 'insufficient_funds',
+    };
+    expect(decode(rail.receiptHeader(2, receipt)[1])).toEqual({
+      success: false,
+      errorReason: 'insufficient_funds',
+      transaction: '',
+      network: 'eip155:84532',
+      payer: '0xpayer',
+    });
+  });
+});

@@ -1,0 +1,523 @@
+// What a facilitator may say and what is believed of it; who is asked after whom; how long anybody waits.
+import { createServer } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Presented, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
+import {
+  SIGNED,
+  deadUrl,
+  facilitatorAt,
+  fakeTime,
+  json,
+  makeOffer,
+  makeRail,
+  read,
+  startScripted,
+  type Scripted,
+} from './kit.ts';
+
+const HASH = `0x${'9a'.repeat(32)}`;
+const PAYER = SIGNED.authorization.from;
+const SETTLED = { success: true, transaction: HASH, network: 'eip155:84532', payer: PAYER };
+const REFUSED = {
+  success: false,
+  errorReason: 'invalid_exact_evm_insufficient_balance',
+  transaction: '',
+  network: 'eip155:84532',
+  payer: PAYER,
+};
+const FRESH = { afterUnknown: false };
+
+let first: Scripted;
+let second: Scripted;
+
+beforeEach(async () => {
+  [first, second] = await Promise.all([
+    startScripted((_, res) => json(res, { isValid: true, payer: PAYER })),
+    startScripted((req, res) => json(res, req.url === '/settle' ? SETTLED : { isValid: true, payer: PAYER })),
+  ]);
+});
+afterEach(async () => {
+  await Promise.all([first.close(), second.close()]);
+});
+
+const read1 = (): Presented => read(makeRail().rail, makeOffer(), SIGNED);
+const PRESENTED = read1();
+
+function offerOf(...urls: string[]) {
+  return makeOffer({ facilitators: urls.map((url) => facilitatorAt(url)) });
+}
+const verify = (offer = offerOf(first.url)): Promise<Verification> => makeRail().rail.verify(PRESENTED, offer);
+const settle = (offer = offerOf(first.url), history = FRESH): Promise<Settlement> =>
+  makeRail().rail.settle(PRESENTED, offer, history);
+
+/** Makes `first` answer every call with this. */
+function say(body: unknown, status = 200): void {
+  first.answer = (_, res) => json(res, body, status);
+}
+
+describe('what is sent', () => {
+  test('behaviour: our own terms, the signed part alone, and the configured headers', async () => {
+    const offer = offerOf(`${first.url}/x402/`);
+    const { receiver } = offer;
+    const [facilitator] = receiver.facilitators;
+    if (facilitator === undefined) throw new Error('no facilitator');
+    const withHeaders = {
+      ...receiver,
+      facilitators: [{ ...facilitator, headers: { Authorization: 'Bearer s3cret' } }],
+    };
+    const { rail, lines } = makeRail();
+    expect(await rail.verify(PRESENTED, { ...offer, receiver: withHeaders })).toEqual({ kind: 'valid', payer: PAYER });
+    const [request] = first.requests;
+    expect(request).toMatchObject({ method: 'POST', url: '/x402/verify' });
+    expect(request?.headers).toMatchObject({ authorization: 'Bearer s3cret', 'content-type': 'application/json' });
+    const requirements = {
+      scheme: 'exact',
+      network: 'eip155:84532',
+      amount: '100000',
+      asset: receiver.asset,
+      payTo: receiver.payTo,
+      maxTimeoutSeconds: 300,
+      extra: { name: 'USDC', version: '2' },
+    };
+    expect(JSON.parse(request?.body ?? '')).toEqual({
+      x402Version: 2,
+      paymentPayload: {
+        x402Version: 2,
+        resource: { url: 'http://api.test/report' },
+        accepted: requirements,
+        payload: { signature: SIGNED.signature, authorization: { ...SIGNED.authorization, to: receiver.payTo } },
+      },
+      paymentRequirements: requirements,
+    });
+    expect(lines.join()).not.toContain('s3cret');
+  });
+
+  test('behaviour: v1 goes on as v1', async () => {
+    const { rail } = makeRail();
+    const value = Buffer.from(
+      JSON.stringify({ x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload: SIGNED }),
+    );
+    const offer = offerOf(first.url);
+    const presented = rail.read({ version: 1, value: value.toString('base64') }, offer);
+    if ('code' in presented) throw new Error(presented.detail);
+    say({ ...SETTLED, network: 'base-sepolia' });
+    expect(await rail.settle(presented, offer, FRESH)).toMatchObject({ kind: 'settled' });
+    expect(JSON.parse(first.requests[0]?.body ?? '')).toMatchObject({
+      x402Version: 1,
+      paymentPayload: { x402Version: 1, scheme: 'exact', network: 'base-sepolia' },
+      paymentRequirements: {
+        network: 'base-sepolia',
+        maxAmountRequired: '100000',
+        resource: 'http://api.test/report',
+        description: 'a report',
+        mimeType: 'application/json',
+      },
+    });
+  });
+});
+
+describe('verify: answers', () => {
+  const valid = { isValid: true, payer: PAYER };
+
+  test.each<[string, unknown]>([
+    ['with the payer', valid],
+    ['without one', { isValid: true }],
+    ['with nulls', { isValid: true, payer: PAYER, invalidReason: null, invalidMessage: null }],
+    ['payer in another case', { isValid: true, payer: PAYER.toUpperCase().replace('0X', '0x') }],
+    ['with members unknown here', { ...valid, extensions: {}, extra: { a: 1 } }],
+  ])('behaviour: valid %s', async (_, body) => {
+    say(body);
+    expect(await verify()).toEqual({ kind: 'valid', payer: PAYER });
+  });
+
+  test.each<[string, unknown, number, string]>([
+    [
+      'with a reason',
+      { isValid: false, invalidReason: 'invalid_exact_evm_signature' },
+      200,
+      'invalid_exact_evm_signature',
+    ],
+    ['under 400', { isValid: false, invalidReason: 'insufficient_funds' }, 400, 'insufficient_funds'],
+    ['without a reason', { isValid: false }, 200, 'payment_invalid'],
+    ['with a reason in upper case', { isValid: false, invalidReason: 'Insufficient_Funds' }, 200, 'insufficient_funds'],
+    [
+      'with a reason that leaks',
+      { isValid: false, invalidReason: 'at http://node/key: revert' },
+      200,
+      'payment_invalid',
+    ],
+    [
+      'with a message that leaks',
+      { isValid: false, invalidReason: 'expired_payment', invalidMessage: 'rpc' },
+      200,
+      'expired_payment',
+    ],
+  ])('behaviour: refused %s', async (_, body, status, reason) => {
+    say(body, status);
+    expect(await verify()).toEqual({ kind: 'refused', reason });
+  });
+
+  const bomb = `{"isValid":true,"x":${'['.repeat(5000)}${']'.repeat(5000)}}`;
+  test.each<[string, unknown, number?]>([
+    ['isValid as a string', { isValid: 'true', payer: PAYER }],
+    ['isValid as 1', { isValid: 1, payer: PAYER }],
+    ['isValid as an object', { isValid: {}, payer: PAYER }],
+    ['isValid as null', { isValid: null, payer: PAYER }],
+    ['no isValid', { payer: PAYER }],
+    ['another spelling', { is_valid: true, payer: PAYER }],
+    ['a settlement', SETTLED],
+    ['true', 'true'],
+    ['an array', [valid]],
+    ['null', 'null'],
+    ['nothing', ''],
+    ['HTML', '<html>isValid: true</html>'],
+    ['cut off', '{"isValid":true'],
+    ['two values', '{"isValid":true}{"isValid":true}'],
+    ['a payer of another', { isValid: true, payer: '0x2222222222222222222222222222222222222222' }],
+    ['a payer that is an object', { isValid: true, payer: { toString: 1 } }],
+    ['valid, and a reason why not', { ...valid, invalidReason: 'expired' }],
+    ['__proto__', '{"__proto__":{"isValid":true},"isValid":true}'],
+    ['a bomb', bomb],
+    ['64 KiB and more', JSON.stringify({ ...valid, x: 'x'.repeat(64 * 1024) })],
+    ['a string too long', JSON.stringify({ ...valid, x: 'x'.repeat(20_000) })],
+    ['valid under 500', valid, 500],
+    ['valid under 400', valid, 400],
+    ['valid under 401', valid, 401],
+    ['valid under 503', valid, 503],
+    ['refused under 401', { isValid: false, invalidReason: 'signature' }, 401],
+    ['refused under 500', { isValid: false, invalidReason: 'signature' }, 500],
+    ['refused under 429', { isValid: false, invalidReason: 'signature' }, 429],
+    ['not its scheme', { isValid: false, invalidReason: 'unsupported_scheme' }],
+    ['not its network', { isValid: false, invalidReason: 'invalid_network' }],
+    ['a failure of its own', { isValid: false, invalidReason: 'unexpected_verify_error' }],
+    ['a token it knows otherwise', { isValid: false, invalidReason: 'invalid_exact_evm_token_name_mismatch' }],
+  ])('attack: %s is no answer, and the next one is asked', async (_, body, status = 200) => {
+    say(body, status);
+    expect(await verify(offerOf(first.url))).toMatchObject({ kind: 'unavailable' });
+    expect(await verify(offerOf(first.url, second.url))).toEqual({ kind: 'valid', payer: PAYER });
+  });
+
+  test('attack: a redirect is not followed', async () => {
+    first.answer = (_, res) => res.writeHead(307, { location: `${second.url}/verify` }).end();
+    expect(await verify()).toMatchObject({ kind: 'unavailable', detail: expect.stringContaining('redirect') });
+    expect(second.requests).toEqual([]);
+  });
+
+  test('attack: an endless answer is cut off at 64 KiB', async () => {
+    let sent = 0;
+    first.answer = (_, res) => {
+      res.writeHead(200, { 'content-type': 'application/json' });
+      const chunk = Buffer.alloc(16 * 1024, 0x20);
+      const more = (): void => {
+        while (!res.destroyed && res.write(chunk)) sent += chunk.length;
+        if (!res.destroyed) res.once('drain', more);
+      };
+      more();
+    };
+    expect(await verify()).toMatchObject({ kind: 'unavailable', detail: expect.stringContaining('65536') });
+    expect(sent).toBeLessThan(16 * 1024 * 1024);
+  });
+
+  test('attack: bytes that are not HTTP', async () => {
+    const raw = createServer((socket) => socket.on('error', () => undefined).end('HELLO\r\n\r\n'));
+    await new Promise<void>((resolve) => raw.listen(0, '127.0.0.1', resolve));
+    const address = raw.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    expect(await verify(offerOf(`http://127.0.0.1:${port}`))).toMatchObject({ kind: 'unavailable' });
+    raw.close();
+  });
+
+  test('attack: nothing that a facilitator says reaches the log, but a checked reason', async () => {
+    const { rail, lines } = makeRail();
+    say({ isValid: false, invalidReason: 'secret sk_live_1 \u001b[31m', invalidMessage: 'sk_live_2' });
+    await rail.verify(PRESENTED, offerOf(`${first.url}/key-sk_live_3`));
+    say({ isValid: 'sk_live_4' });
+    await rail.verify(PRESENTED, offerOf(`${first.url}/key-sk_live_3`));
+    expect(lines.length).toBeGreaterThan(0);
+    expect(lines.join()).not.toContain('sk_live');
+  });
+});
+
+describe('settle: three ends', () => {
+  test('behaviour: settled', async () => {
+    say(SETTLED);
+    expect(await settle()).toEqual({
+      kind: 'settled',
+      receipt: {
+        success: true,
+        network: 'eip155:84532',
+        payer: PAYER,
+        amount: '100000',
+        transaction: HASH,
+        reason: undefined,
+      },
+    });
+  });
+
+  test.each<[string, object]>([
+    ['with the amount', { amount: '100000' }],
+    ['with nulls', { amount: null, errorReason: null }],
+    ['without the payer', { payer: undefined }],
+    ['on the network by its v1 name', { network: 'base-sepolia' }],
+    ['a transaction in upper case', { transaction: `0x${'9A'.repeat(32)}` }],
+  ])('behaviour: settled %s', async (_, members) => {
+    say({ ...SETTLED, ...members });
+    expect(await settle()).toMatchObject({ kind: 'settled', receipt: { transaction: HASH } });
+  });
+
+  test.each<[string, boolean]>([
+    ['invalid_exact_evm_insufficient_balance', true],
+    ['insufficient_funds', true],
+    ['invalid_exact_evm_signature', true],
+    ['invalid_exact_evm_payload_signature', true],
+    ['invalid_exact_evm_failed_to_parse_signature', true],
+    ['invalid_exact_evm_payload_authorization_valid_before', true],
+    ['invalid_exact_evm_payload_authorization_valid_after', true],
+    ['invalid_exact_evm_payload_authorization_value_mismatch', true],
+    ['invalid_exact_evm_authorization_value', true],
+    ['invalid_exact_evm_recipient_mismatch', true],
+    ['eip6492_factory_not_allowed', true],
+    ['invalid_scheme', true],
+    ['invalid_payload', true],
+    ['payer_is_blocked', false],
+    ['policy_denied', false],
+  ])('behaviour: refused, %s (final: %s)', async (errorReason, final) => {
+    say({ ...REFUSED, errorReason });
+    expect(await settle()).toEqual({
+      kind: 'refused',
+      reason: errorReason,
+      final,
+      receipt: {
+        success: false,
+        network: 'eip155:84532',
+        payer: PAYER,
+        amount: '100000',
+        transaction: '',
+        reason: errorReason,
+      },
+    });
+  });
+
+  test('behaviour: refused under 400 is refused', async () => {
+    say(REFUSED, 400);
+    expect(await settle()).toMatchObject({ kind: 'refused', final: true });
+  });
+
+  test.each([
+    'settlement_pending',
+    'invalid_exact_evm_nonce_already_used',
+    'nonce_already_used',
+    'invalid_exact_evm_transaction_failed',
+    'transaction_failed',
+    'duplicate_settlement',
+    'invalid_exact_evm_transaction_simulation_failed',
+    'invalid_exact_evm_transfer_event_mismatch',
+    'invalid_transaction_state',
+    'unexpected_settle_error',
+    'smart_wallet_deployment_failed',
+    'invalid_nonce',
+    'simulation_failed',
+    'confirmation_timeout',
+  ])('behaviour: %s may hide a success and is unknown', async (errorReason) => {
+    say({ ...REFUSED, errorReason });
+    expect(await settle()).toMatchObject({ kind: 'unknown', reason: errorReason, sent: true, transaction: undefined });
+  });
+
+  test('behaviour: a refusal that names a transaction is unknown, and the transaction is no proof', async () => {
+    say({ ...REFUSED, transaction: HASH });
+    expect(await settle()).toMatchObject({ kind: 'unknown', sent: true, transaction: HASH });
+    say({ ...REFUSED, errorReason: 'settlement_pending', transaction: HASH });
+    expect(await settle()).toMatchObject({ kind: 'unknown', transaction: HASH });
+    say({ ...REFUSED, transaction: 'pending' });
+    expect(await settle()).toMatchObject({ kind: 'unknown', transaction: undefined });
+  });
+
+  test('behaviour: any refusal after an unknown end is unknown; a settlement is a settlement', async () => {
+    say(REFUSED);
+    expect(await settle(undefined, { afterUnknown: true })).toMatchObject({ kind: 'unknown', sent: true });
+    say(SETTLED);
+    expect(await settle(undefined, { afterUnknown: true })).toMatchObject({ kind: 'settled' });
+  });
+
+  test.each<[string, unknown, number?]>([
+    ['success as a string', { ...SETTLED, success: 'true' }],
+    ['success as 1', { ...SETTLED, success: 1 }],
+    ['no success', { ...SETTLED, success: undefined }],
+    ['no transaction', { ...SETTLED, transaction: undefined }],
+    ['an empty transaction', { ...SETTLED, transaction: '' }],
+    ['a transaction that is none', { ...SETTLED, transaction: '0x1234' }],
+    ['a transaction that is a number', { ...SETTLED, transaction: 7 }],
+    ['no network', { ...SETTLED, network: undefined }],
+    ['another network', { ...SETTLED, network: 'eip155:8453' }],
+    ['a network that does not exist', { ...SETTLED, network: 'constructor' }],
+    ['another payer', { ...SETTLED, payer: '0x2222222222222222222222222222222222222222' }],
+    ['less than the amount', { ...SETTLED, amount: '99999' }],
+    ['another asset', { ...SETTLED, asset: '0x2222222222222222222222222222222222222222' }],
+    ['another recipient', { ...SETTLED, payTo: '0x2222222222222222222222222222222222222222' }],
+    ['settled, and a reason why not', { ...SETTLED, errorReason: 'insufficient_funds' }],
+    ['refused without a reason', { ...REFUSED, errorReason: undefined }],
+    ['a verification', { isValid: true, payer: PAYER }],
+    ['an array', [SETTLED]],
+    ['null', 'null'],
+    ['nothing', ''],
+    ['HTML', '<html>'],
+    ['cut off', JSON.stringify(SETTLED).slice(0, -1)],
+    ['64 KiB and more', JSON.stringify({ ...SETTLED, x: 'x'.repeat(64 * 1024) })],
+    ['__proto__', JSON.stringify(SETTLED).replace('{', '{"__proto__":{},')],
+    ['settled under 202 and a redirect', SETTLED, 307],
+    ['settled under 400', SETTLED, 400],
+    ['settled under 500', SETTLED, 500],
+    ['refused under 500', REFUSED, 500],
+    ['refused under 401', REFUSED, 401],
+    ['refused under 429', REFUSED, 429],
+  ])('attack: %s is unknown, and nobody else is asked', async (_, body, status = 200) => {
+    say(body, status);
+    expect(await settle(offerOf(first.url, second.url))).toMatchObject({
+      kind: 'unknown',
+      sent: true,
+      transaction: undefined,
+    });
+    expect(second.requests).toEqual([]);
+  });
+
+  test('behaviour: a connection lost before any answer is unknown, and nobody else is asked', async () => {
+    first.answer = (req) => req.socket.destroy();
+    expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown', sent: true });
+    expect(second.requests).toEqual([]);
+  });
+
+  test('behaviour: a connection lost in the middle of the answer is unknown', async () => {
+    first.answer = (req, res) => {
+      res.writeHead(200, { 'content-length': '500' });
+      res.write('{"success":true', () => req.socket.destroy());
+    };
+    expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown', sent: true });
+    expect(second.requests).toEqual([]);
+  });
+
+  test('behaviour: a connection that was never made lets the next one be asked', async () => {
+    expect(await settle(offerOf(await deadUrl(), second.url))).toMatchObject({ kind: 'settled' });
+  });
+
+  test('behaviour: names that do not resolve and TLS that cannot be were never sent', async () => {
+    const plain = second.url.replace('http:', 'https:');
+    const result = await settle(offerOf('http://does-not-exist.invalid', plain));
+    expect(result).toMatchObject({ kind: 'unknown', sent: false, reason: 'facilitator_unavailable' });
+    expect(second.requests).toEqual([]);
+  });
+
+  test('behaviour: nobody to ask: unknown, and certain that nothing was sent', async () => {
+    expect(await settle(offerOf(await deadUrl(), await deadUrl()))).toMatchObject({
+      kind: 'unknown',
+      sent: false,
+      via: undefined,
+    });
+  });
+
+  test('behaviour: a repeated attempt asks who was asked before, while it is configured', async () => {
+    first.answer = (req) => req.socket.destroy();
+    const before = await settle(offerOf(first.url, second.url));
+    if (before.kind !== 'unknown') throw new Error(before.kind);
+    const history = { afterUnknown: true, via: before.via };
+    say(SETTLED);
+    expect(await settle(offerOf(second.url, first.url), history)).toMatchObject({ kind: 'settled' });
+    expect(second.requests).toEqual([]);
+    expect(await settle(offerOf(second.url), history)).toMatchObject({ kind: 'settled' });
+    expect(second.requests.length).toBe(1);
+    expect(before.via).not.toContain('127');
+  });
+});
+
+describe('time', () => {
+  test.each([
+    ['verify', 5000],
+    ['settle', 15_000],
+  ] as const)('behaviour: %s has the time that the receiver gives, for everything', async (operation, limitMs) => {
+    const time = fakeTime();
+    const arrived = Promise.withResolvers<void>();
+    first.answer = (_, res) => {
+      res.writeHead(200);
+      res.write('{');
+      arrived.resolve();
+    };
+    const { rail, calls } = makeRail({ schedule: time.schedule, clock: time.clock });
+    const offer = offerOf(first.url);
+    const result = operation === 'verify' ? rail.verify(PRESENTED, offer) : rail.settle(PRESENTED, offer, FRESH);
+    await arrived.promise;
+    time.advance(limitMs - 1);
+    expect(time.pending()).toBe(1);
+    time.advance(1);
+    expect((await result).kind).toBe(operation === 'verify' ? 'unavailable' : 'unknown');
+    expect(calls).toEqual([`${operation}:failed`]);
+    expect(time.pending()).toBe(0);
+  });
+
+  test('behaviour: a facilitator that is out of time for verifying makes way for the next', async () => {
+    const time = fakeTime();
+    first.answer = () => time.advance(5000);
+    const { rail } = makeRail({ schedule: time.schedule, clock: time.clock });
+    expect(await rail.verify(PRESENTED, offerOf(first.url, second.url))).toEqual({ kind: 'valid', payer: PAYER });
+  });
+
+  test('behaviour: after slow calls in a row nobody waits any more, until one answers again', async () => {
+    const time = fakeTime();
+    first.answer = () => time.advance(5000);
+    const { rail, calls } = makeRail({ schedule: time.schedule, clock: time.clock });
+    const offer = offerOf(first.url, second.url);
+    for (let i = 0; i < 8; i++) await rail.verify(PRESENTED, offer);
+    expect(first.requests.length).toBe(5);
+    expect(second.requests.length).toBe(8);
+    expect(calls.filter((call) => call === 'verify:skipped').length).toBe(3);
+    say({ isValid: true, payer: PAYER });
+    time.advance(1000);
+    await rail.verify(PRESENTED, offer);
+    expect(first.requests.length).toBe(6);
+    expect(second.requests.length).toBe(8);
+  });
+
+  test('attack: answers that only this payment provokes do not shut others out', async () => {
+    const { rail, calls } = makeRail();
+    say({ error: 'boom' }, 500);
+    for (let i = 0; i < 8; i++) await rail.verify(PRESENTED, offerOf(first.url));
+    expect(first.requests.length).toBe(8);
+    expect(calls).not.toContain('verify:skipped');
+  });
+
+  test('attack: a facilitator that stalls holds so many calls and no more, and settling has places of its own', async () => {
+    const time = fakeTime();
+    const places = { calls: 2, waiting: 1 };
+    const { rail, calls } = makeRail({ schedule: time.schedule, clock: time.clock, places });
+    const stalled = Promise.withResolvers<void>();
+    first.answer = (req, res) => {
+      if (req.url === '/settle') return json(res, SETTLED);
+      if (first.requests.length === 2) stalled.resolve();
+    };
+    const offer = offerOf(first.url);
+    const waiting = Array.from({ length: 3 }, () => rail.verify(PRESENTED, offer));
+    await stalled.promise;
+    expect(await rail.verify(PRESENTED, offer)).toMatchObject({
+      kind: 'unavailable',
+      detail: expect.stringContaining('waiting'),
+    });
+    expect(await rail.settle(PRESENTED, offer, FRESH)).toMatchObject({ kind: 'settled' });
+    time.advance(5000);
+    await Promise.all(waiting);
+    expect(first.requests.filter(({ url }) => url === '/verify').length).toBe(2);
+    expect(calls.filter((call) => call === 'verify:skipped').length).toBe(2);
+  });
+
+  test('behaviour: a place is free again once its call has ended, however it did', async () => {
+    const { rail } = makeRail({ places: { calls: 1, waiting: 0 } });
+    const offer = offerOf(first.url);
+    expect((await rail.verify(PRESENTED, offer)).kind).toBe('valid');
+    first.answer = (req) => req.socket.destroy();
+    expect((await rail.verify(PRESENTED, offer)).kind).toBe('unavailable');
+    say({ isValid: true });
+    expect((await rail.verify(PRESENTED, offer)).kind).toBe('valid');
+  });
+
+  test('behaviour: a settlement that finds no place was not sent', async () => {
+    const { rail } = makeRail({ places: { calls: 0, waiting: 0 } });
+    expect(await rail.settle(PRESENTED, offerOf(first.url), FRESH)).toMatchObject({ kind: 'unknown', sent: false });
+  });
+});

@@ -1,0 +1,176 @@
+// What the tests of the rail share: an offer, credentials written by hand, and facilitators and nodes that are only a
+// socket with a script, so that they can say anything.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Facilitator, Receiver } from '../../../src/domain/receiver.ts';
+import { systemClock, systemSchedule } from '../../../src/host/clock.ts';
+import { createLog } from '../../../src/host/log.ts';
+import type { Presented, Rail, RailOffer } from '../../../src/gateway/rails/rail.ts';
+import { createX402Rail, type X402Deps } from '../../../src/gateway/rails/x402.ts';
+import { RECEIVER } from '../../cases/receivers.ts';
+import type { Payer, Signed, Wanted } from '../../support/chain/payer.ts';
+
+export const PAY_TO = '0x00000000000000000000000000000000000BeeF0';
+export const PRICE = 100_000n;
+
+export function makeReceiver(overrides: Partial<Receiver> = {}): Receiver {
+  return { ...RECEIVER, payTo: PAY_TO, ...overrides };
+}
+
+export function makeOffer(overrides: Partial<Receiver> = {}, atomic = PRICE): RailOffer {
+  return { receiver: makeReceiver(overrides), atomic, description: 'a report', resource: 'http://api.test/report' };
+}
+
+export function facilitatorAt(url: string, timeouts: Partial<Facilitator['timeouts']> = {}): Facilitator {
+  return { url, headers: {}, timeouts: { verifyMs: 5000, settleMs: 15_000, ...timeouts } };
+}
+
+export type RailKit = { readonly rail: Rail; readonly lines: string[]; readonly calls: string[] };
+
+/** A rail, what it logged, and `operation:result` of every call it made. */
+export function makeRail(overrides: Partial<X402Deps> = {}): RailKit {
+  const lines: string[] = [];
+  const calls: string[] = [];
+  const rail = createX402Rail({
+    fetch,
+    schedule: systemSchedule,
+    clock: systemClock,
+    log: createLog('debug', (line) => lines.push(line), Date.now),
+    observe: (operation, result) => calls.push(`${operation}:${result}`),
+    ...overrides,
+  });
+  return { rail, lines, calls };
+}
+
+export function encode(json: unknown): string {
+  return Buffer.from(typeof json === 'string' ? json : JSON.stringify(json)).toString('base64');
+}
+
+/** The terms that a v2 client echoes. */
+export function acceptedOf(offer: RailOffer, externalRef = 'chg_test'): Record<string, unknown> {
+  const { receiver, atomic } = offer;
+  return {
+    scheme: receiver.scheme,
+    network: receiver.caip2,
+    amount: atomic.toString(),
+    asset: receiver.asset,
+    payTo: receiver.payTo,
+    maxTimeoutSeconds: receiver.maxTimeoutSeconds,
+    extra: { name: receiver.assetName, version: receiver.assetVersion, external_ref: externalRef },
+  };
+}
+
+export function v2Json(offer: RailOffer, payload: unknown): Record<string, unknown> {
+  const resource = { url: 'http://api.test/report', description: 'a report', mimeType: 'application/json' };
+  return { x402Version: 2, resource, accepted: acceptedOf(offer), payload };
+}
+
+/** A signed payment of `offer`, read by `rail`. */
+export async function present(
+  rail: Rail,
+  payer: Payer,
+  offer: RailOffer,
+  wanted: Partial<Wanted> = {},
+): Promise<Presented> {
+  const signed = await payer.authorize({ to: offer.receiver.payTo, value: offer.atomic, ...wanted });
+  return read(rail, offer, signed);
+}
+
+export function read(rail: Rail, offer: RailOffer, signed: Signed): Presented {
+  const presented = rail.read({ version: 2, value: encode(v2Json(offer, signed)) }, offer);
+  if ('code' in presented) throw new Error(presented.detail);
+  return presented;
+}
+
+/** Nobody's signature over nobody's money: for everything that is decided before a signature matters. */
+export const SIGNED: Signed = {
+  signature: `0x${'ab'.repeat(65)}`,
+  authorization: {
+    from: '0x1111111111111111111111111111111111111111',
+    to: PAY_TO,
+    value: PRICE.toString(),
+    validAfter: '0',
+    validBefore: '99999999999',
+    nonce: `0x${'cd'.repeat(32)}`,
+  },
+};
+
+export type Answering = (req: IncomingMessage, res: ServerResponse, body: string) => void;
+export type Scripted = {
+  readonly url: string;
+  readonly requests: {
+    readonly method: string;
+    readonly url: string;
+    readonly headers: IncomingMessage['headers'];
+    readonly body: string;
+  }[];
+  answer: Answering;
+  readonly close: () => Promise<void>;
+};
+
+/** An HTTP server that does what it is told. */
+export async function startScripted(answer: Answering): Promise<Scripted> {
+  const server = createServer((req, res) => {
+    const chunks: Buffer[] = [];
+    req.on('data', (chunk: Buffer) => chunks.push(chunk));
+    req.on('error', () => undefined);
+    req.on('end', () => {
+      const body = Buffer.concat(chunks).toString();
+      scripted.requests.push({ method: req.method ?? '', url: req.url ?? '', headers: req.headers, body });
+      scripted.answer(req, res, body);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const scripted: Scripted = {
+    url: `http://127.0.0.1:${port}`,
+    requests: [],
+    answer,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+  return scripted;
+}
+
+export function json(res: ServerResponse, body: unknown, status = 200): void {
+  res.writeHead(status, { 'content-type': 'application/json' });
+  res.end(typeof body === 'string' ? body : JSON.stringify(body));
+}
+
+/** An address on loopback where nobody listens. */
+export async function deadUrl(): Promise<string> {
+  const server = await startScripted((_, res) => res.end());
+  await server.close();
+  return server.url;
+}
+
+/** Time that moves when it is told to. */
+export function fakeTime(): {
+  readonly schedule: X402Deps['schedule'];
+  readonly clock: { readonly monotonic: () => number };
+  readonly pending: () => number;
+  readonly advance: (ms: number) => void;
+} {
+  let now = 0;
+  const timers = new Map<symbol, { readonly at: number; readonly run: () => void }>();
+  return {
+    clock: { monotonic: () => now },
+    pending: () => timers.size,
+    schedule: (ms, run) => {
+      const id = Symbol('timer');
+      timers.set(id, { at: now + ms, run });
+      return () => void timers.delete(id);
+    },
+    advance: (ms) => {
+      now += ms;
+      for (const [id, { at, run }] of timers) {
+        if (at > now) continue;
+        timers.delete(id);
+        run();
+      }
+    },
+  };
+}

@@ -1,0 +1,254 @@
+// Credentials: what may be one, what is refused and how, and that one payment has one key however it is spelled.
+import { describe, expect, test } from 'vitest';
+import type { Credential } from '../../../src/domain/decide.ts';
+import type { Presented } from '../../../src/gateway/rails/rail.ts';
+import { PAY_TO, SIGNED, acceptedOf, encode, makeOffer, makeRail, v2Json } from './kit.ts';
+
+const { rail } = makeRail();
+const OFFER = makeOffer();
+const V2 = v2Json(OFFER, SIGNED);
+const V1 = { x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload: SIGNED };
+
+type Json = Record<string, unknown>;
+
+function readV2(value: unknown): ReturnType<typeof rail.read> {
+  return rail.read({ version: 2, value: encode(value) }, OFFER);
+}
+
+function accept(credential: Credential): Presented {
+  const presented = rail.read(credential, OFFER);
+  if ('code' in presented) throw new Error(presented.detail);
+  return presented;
+}
+
+/** `base` with the value at `path` replaced; undefined removes it. */
+function change(base: unknown, path: string, value: unknown): Json {
+  const copy = structuredClone(base) as Json;
+  const names = path.split('.');
+  const last = names.pop() ?? '';
+  const place = names.reduce((at, name) => at[name] as Json, copy);
+  if (value === undefined) delete place[last];
+  else place[last] = value;
+  return copy;
+}
+
+describe('one payment, many spellings', () => {
+  const KEY = {
+    network: 'eip155:84532',
+    asset: '0x036cbd53842c5426634e7929541ec2318f3dcf7e',
+    payer: SIGNED.authorization.from,
+    nonce: SIGNED.authorization.nonce,
+  };
+  const upper = (hex: string): string => `0x${hex.slice(2).toUpperCase()}`;
+  const mixed = (hex: string): string =>
+    `0x${Array.from(hex.slice(2), (c, i) => (i % 2 ? c.toUpperCase() : c)).join('')}`;
+  const payer = '0xabcdefabcdefabcdefabcdefabcdefabcdefabcd';
+  const base = change(V2, 'payload.authorization.from', payer);
+  const reversed = (value: unknown): unknown =>
+    typeof value !== 'object' || value === null
+      ? value
+      : Object.fromEntries(
+          Object.entries(value)
+            .toReversed()
+            .map(([name, member]) => [name, reversed(member)]),
+        );
+
+  const texts: string[] = [];
+  for (const json of [
+    base,
+    reversed(base),
+    change(base, 'payload.authorization.from', upper(payer)),
+    change(base, 'payload.authorization.from', mixed(payer)),
+    change(base, 'payload.authorization.nonce', upper(KEY.nonce)),
+    change(base, 'payload.authorization.nonce', mixed(KEY.nonce)),
+    change(base, 'accepted.asset', KEY.asset),
+    change(base, 'accepted.asset', upper(KEY.asset)),
+    change(base, 'accepted.payTo', PAY_TO.toLowerCase()),
+    change(base, 'payload.signature', upper(SIGNED.signature)),
+    change(base, 'extensions', { anything: [1, 2, 3] }),
+    change(base, 'accepted.extra.more', 'x'),
+    change(base, 'unknown', true),
+  ]) {
+    const text = JSON.stringify(json);
+    texts.push(text, JSON.stringify(json, undefined, 2), ` \n${text}\t `, text.replace('"payload"', '"\\u0070ayload"'));
+  }
+
+  test('behaviour: 52 encodings of one payment have one key', () => {
+    expect(texts.length).toBeGreaterThanOrEqual(50);
+    expect(new Set(texts).size).toBe(texts.length);
+    for (const text of texts) expect(accept({ version: 2, value: encode(text) }).key).toEqual({ ...KEY, payer });
+  });
+
+  test('behaviour: each encoding has a digest of its own', () => {
+    const digests = texts.map((text) => accept({ version: 2, value: encode(text) }).sha256);
+    expect(new Set(digests).size).toBe(texts.length);
+    expect(digests[0]).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test('behaviour: v1 and v2 of one authorization are one payment', () => {
+    const v1 = accept({ version: 1, value: encode(V1) });
+    expect(v1.key).toEqual(accept({ version: 2, value: encode(V2) }).key);
+    expect(v1.accepted).toBeUndefined();
+    expect(v1.externalRef).toBeUndefined();
+  });
+
+  test('behaviour: a v1 name in a v2 credential is the same network, for the key', () => {
+    expect(accept({ version: 2, value: encode(change(V2, 'accepted.network', 'base-sepolia')) }).key).toEqual(KEY);
+  });
+});
+
+describe('what is read', () => {
+  test('behaviour: everything that the journey needs, as the client wrote it', () => {
+    const presented = accept({ version: 2, value: encode(V2) });
+    expect(presented).toMatchObject({
+      version: 2,
+      scheme: 'exact',
+      network: 'eip155:84532',
+      externalRef: 'chg_test',
+      resource: 'http://api.test/report',
+      amount: 100_000n,
+      payTo: PAY_TO.toLowerCase(),
+      validAfter: 0n,
+      validBefore: 99_999_999_999n,
+      accepted: { amount: '100000', payTo: PAY_TO, assetName: 'USDC', assetVersion: '2' },
+    });
+  });
+
+  test('behaviour: only what a schema names is kept for the facilitator', () => {
+    const { payload } = accept({ version: 2, value: encode(change(V2, 'payload.authorization.more', 'x')) });
+    expect(payload).toEqual({
+      signature: SIGNED.signature,
+      authorization: { ...SIGNED.authorization, to: PAY_TO.toLowerCase() },
+    });
+  });
+
+  test('behaviour: extra and resource may be null, as some clients write them', () => {
+    const value = encode(change(change(V2, 'accepted.extra', null), 'resource', null));
+    expect(accept({ version: 2, value })).toMatchObject({ externalRef: undefined, resource: undefined });
+  });
+});
+
+describe('what is refused', () => {
+  const nest = (levels: number): unknown => (levels === 0 ? 1 : { a: nest(levels - 1) });
+  const foreign = (payload: Json): Json => ({ ...V2, payload });
+  const AUTH = 'payload.authorization';
+
+  test.each<[string, unknown, RegExp]>([
+    ['not JSON', 'hello', /not JSON/],
+    ['not UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), /not JSON/],
+    ['a byte order mark', `\uFEFF${JSON.stringify(V2)}`, /not JSON/],
+    ['null', 'null', /not a JSON object/],
+    ['an array', [V2], /not a JSON object/],
+    ['a number', '7', /not a JSON object/],
+    ['no version', change(V2, 'x402Version', undefined), /x402Version/],
+    ['version 1 in the header of version 2', change(V2, 'x402Version', 1), /x402Version.*PAYMENT-SIGNATURE/],
+    ['version as a string', change(V2, 'x402Version', '2'), /x402Version/],
+    ['no accepted', change(V2, 'accepted', undefined), /accepted/],
+    ['accepted as an array', change(V2, 'accepted', [acceptedOf(OFFER)]), /accepted/],
+    ['amount as a number', change(V2, 'accepted.amount', 100000), /accepted\.amount/],
+    ['amount with an exponent', change(V2, 'accepted.amount', '1e5'), /accepted\.amount/],
+    ['a reference that is an object', change(V2, 'accepted.extra.external_ref', {}), /external_ref/],
+    ['a reference over 256 characters', change(V2, 'accepted.extra.external_ref', 'x'.repeat(257)), /external_ref/],
+    ['no payload', change(V2, 'payload', undefined), /payload/],
+    ['no signature', change(V2, 'payload.signature', undefined), /signature/],
+    ['a signature of 64 bytes', change(V2, 'payload.signature', `0x${'ab'.repeat(64)}`), /signature/],
+    ['a signature of half a byte', change(V2, 'payload.signature', `0x${'ab'.repeat(65)}a`), /signature/],
+    ['a signature over 4,000 bytes', change(V2, 'payload.signature', `0x${'ab'.repeat(4001)}`), /signature/],
+    ['a payer of 39 digits', change(V2, `${AUTH}.from`, `0x${'1'.repeat(39)}`), /authorization\.from/],
+    ['a payer with 0X', change(V2, `${AUTH}.from`, `0X${'1'.repeat(40)}`), /authorization\.from/],
+    ['a payer with a space', change(V2, `${AUTH}.from`, ` ${SIGNED.authorization.from}`), /authorization\.from/],
+    ['a nonce of 31 bytes', change(V2, `${AUTH}.nonce`, `0x${'c0'.repeat(31)}`), /nonce/],
+    ['a nonce of 33 bytes', change(V2, `${AUTH}.nonce`, `0x${'c0'.repeat(33)}`), /nonce/],
+    ['a nonce with a newline', change(V2, `${AUTH}.nonce`, `${SIGNED.authorization.nonce}\n`), /nonce/],
+    ['a value as a number', change(V2, `${AUTH}.value`, 100000), /value/],
+    ['a value with a leading zero', change(V2, `${AUTH}.value`, '0100000'), /value/],
+    ['a value with a sign', change(V2, `${AUTH}.value`, '+100000'), /value/],
+    ['a negative value', change(V2, `${AUTH}.value`, '-1'), /value/],
+    ['a value with a fraction', change(V2, `${AUTH}.value`, '100000.0'), /value/],
+    ['a value in hex', change(V2, `${AUTH}.value`, '0x186a0'), /value/],
+    ['a value of 79 digits', change(V2, `${AUTH}.value`, '1'.repeat(79)), /value/],
+    ['a value over 256 bits', change(V2, `${AUTH}.value`, (2n ** 256n).toString()), /value/],
+    ['a time that is no number', change(V2, `${AUTH}.validBefore`, 'never'), /validBefore/],
+    ['a Permit2 payment', foreign({ signature: SIGNED.signature, permit2Authorization: {} }), /Permit2.*EIP-3009/],
+    ['Permit2 asked for in extra', change(V2, 'accepted.extra.assetTransferMethod', 'permit2'), /Permit2/],
+    ['another transfer method', change(V2, 'accepted.extra.assetTransferMethod', 'other'), /transfer method/],
+    ['a signed transaction', foreign({ transaction: 'AQAB' }), /signed transaction/],
+    ['a voucher', foreign({ voucher: {} }), /voucher/],
+    ['a network that is not EVM', change(V2, 'accepted.network', 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp'), /EVM/],
+    ['a network in another case', change(V2, 'accepted.network', 'EIP155:84532'), /EVM/],
+    ['an asset that is a symbol', change(V2, 'accepted.asset', 'USDC'), /EVM/],
+    ['nesting one too deep', { ...V2, more: nest(8) }, /deeper than 8/],
+    ['a wide bomb', { ...V2, more: Array.from({ length: 300 }, () => 0) }, /more than 256 values/],
+    [
+      'many members',
+      { ...V2, more: Object.fromEntries(Array.from({ length: 300 }, (_, i) => [i, 0])) },
+      /more than 256/,
+    ],
+    ['a long string', { ...V2, more: 'x'.repeat(8193) }, /longer than 8192/],
+    ['a long name', { ...V2, ['x'.repeat(8193)]: 1 }, /longer than 8192/],
+    ['__proto__', JSON.stringify(V2).replace('{', '{"__proto__":{"x":1},'), /__proto__/],
+    ['__proto__ inside', JSON.stringify(V2).replace('"extra":{', '"extra":{"__proto__":{"x":1},'), /__proto__/],
+    ['constructor', { ...V2, more: { constructor: 1 } }, /constructor/],
+    ['prototype', { ...V2, more: { prototype: 1 } }, /prototype/],
+  ])('refuses: %s', (_, value, why) => {
+    const refused = Buffer.isBuffer(value)
+      ? rail.read({ version: 2, value: value.toString('base64') }, OFFER)
+      : readV2(value);
+    expect(refused).toMatchObject({ code: 'payment_malformed', detail: expect.stringMatching(why) });
+    expect(({} as Json)['x']).toBeUndefined();
+  });
+
+  test('behaviour: nesting at the limit passes', () => {
+    expect(readV2({ ...V2, more: nest(7) })).not.toHaveProperty('code');
+  });
+
+  test.each<[string, string, RegExp]>([
+    [
+      'base64url',
+      encode({ ...V2, more: '???>>>' })
+        .replaceAll('/', '_')
+        .replaceAll('+', '-'),
+      /standard alphabet/,
+    ],
+    [
+      'no padding',
+      encode(`${JSON.stringify(V2)} `)
+        .replace(/=+$/, '')
+        .slice(0, -1),
+      /padded/,
+    ],
+    ['inner padding', `=${encode(V2).slice(1)}`, /standard alphabet/],
+    ['white space', `${encode(V2).slice(0, 8)} ${encode(V2).slice(9)}`, /standard alphabet/],
+    ['nothing', '', /standard alphabet/],
+    ['over 16 KiB', 'QUFB'.repeat(4097), /16 KiB/],
+    ['a deep bomb', encode('['.repeat(6000) + ']'.repeat(6000)), /deeper than 8/],
+  ])('refuses: %s', (_, value, why) => {
+    expect(rail.read({ version: 2, value }, OFFER)).toMatchObject({
+      code: 'payment_malformed',
+      detail: expect.stringMatching(why),
+    });
+  });
+
+  test('behaviour: 16 KiB of base64, which is 12 KiB of JSON, is the limit', () => {
+    const room = 12 * 1024 - JSON.stringify({ ...V2, a: '', b: '' }).length;
+    const fill = (size: number) => encode({ ...V2, a: 'x'.repeat(8000), b: 'x'.repeat(size - 8000) });
+    expect(fill(room).length).toBe(16 * 1024);
+    expect(rail.read({ version: 2, value: fill(room) }, OFFER)).not.toHaveProperty('code');
+    expect(rail.read({ version: 2, value: fill(room + 1) }, OFFER)).toHaveProperty('code', 'payment_malformed');
+  });
+
+  test('refuses: v2 content in X-PAYMENT', () => {
+    expect(rail.read({ version: 1, value: encode(V2) }, OFFER)).toMatchObject({
+      detail: expect.stringMatching(/x402Version.*X-PAYMENT/),
+    });
+  });
+
+  test('attack: what is wrong is told without repeating what was sent', () => {
+    const secret = 'sk_live_abcdef';
+    for (const path of ['accepted.amount', 'payload.signature', `${AUTH}.nonce`, 'accepted.network']) {
+      const refused = readV2(change(V2, path, secret));
+      expect(refused).toHaveProperty('code', 'payment_malformed');
+      expect(JSON.stringify(refused)).not.toContain(secret);
+    }
+  });
+});

@@ -1,0 +1,197 @@
+// The snapshot file, on a real disk: what it survives, and what is not read from it.
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createDisk, type DiskOptions } from '../../../src/gateway/sync/disk.ts';
+import type { FoundSet } from '../../../src/gateway/sync/source.ts';
+import { temporaryFolder } from '../../support/process.ts';
+import { route } from '../../cases/routes.ts';
+import { collectLog, fakeTime, found } from './fakes.ts';
+
+const SECRET = 'the first secret, of more than 32 bytes';
+const OLD_SECRET = 'the secret before it, of 32 bytes and more';
+const REGISTRY = 'https://registry.example.com';
+const HOUR = 3_600_000;
+
+let temporary: ReturnType<typeof temporaryFolder>;
+let file: string;
+beforeEach(() => {
+  temporary = temporaryFolder();
+  file = path.join(temporary.folder, 'data/routes.json');
+});
+afterEach(() => temporary.remove());
+
+function setUp(options: Partial<DiskOptions> = {}) {
+  const time = fakeTime();
+  const { log, lines } = collectLog();
+  const disk = createDisk({
+    file,
+    registryUrl: REGISTRY,
+    secrets: [SECRET],
+    maxAgeMs: 24 * HOUR,
+    clock: time,
+    log,
+    ...options,
+  });
+  const save = async (set: FoundSet = SET): Promise<void> => {
+    disk.keep(set, time.now());
+    await disk.settled();
+  };
+  const why = (): unknown => lines.findLast(({ msg }) => msg === 'the snapshot file is not used')?.['reason'];
+  return { disk, save, time, lines, why };
+}
+
+const SET: FoundSet = {
+  ...found('registry-a', 7, []).set,
+  routes: [route('GET /a/:id 0.10', { description: ',"routes":[ \\ "é' }), route('* /b/* 2')],
+};
+
+describe('what is kept', () => {
+  test('behaviour: a set is read back as it was, with the names the registry gave it', async () => {
+    const { disk, save, time } = setUp();
+    await save();
+    expect(await disk.read()).toEqual({ set: SET, savedAt: time.now() });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
+      version: 1,
+      registry_url: REGISTRY,
+      routes: [{ route_pattern: '/a/:id' }, {}],
+    });
+  });
+
+  test('behaviour: a bare set, which has no names, and an empty one', async () => {
+    const { disk, save } = setUp();
+    const bare: FoundSet = { registryId: undefined, revision: undefined, etag: undefined, digest: 'd', routes: [] };
+    await save(bare);
+    expect((await disk.read())?.set).toEqual(bare);
+  });
+
+  test('behaviour: 0600 and whole whatever stood there before; nothing is left beside it', async () => {
+    const { disk, save } = setUp();
+    mkdirSync(path.dirname(file));
+    writeFileSync(file, 'older', { mode: 0o666 });
+    writeFileSync(`${file}.draft`, 'what a crash left', { mode: 0o666 });
+    await save();
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readdirSync(path.dirname(file))).toEqual(['routes.json']);
+    expect((await disk.read())?.set.revision).toBe(7);
+  });
+
+  test('behaviour: the same set is written again when a tenth of its life is over, so that it does not age while confirmed', async () => {
+    const { disk, save, time } = setUp();
+    await save();
+    const first = readFileSync(file, 'utf8');
+    await time.advance(2 * HOUR);
+    await save();
+    expect(readFileSync(file, 'utf8')).toBe(first);
+    await time.advance(HOUR);
+    await save();
+    expect(await disk.read()).toEqual({ set: SET, savedAt: time.now() });
+  });
+
+  test('behaviour: of many sets in a row the last one stands there', async () => {
+    const { disk } = setUp();
+    for (let revision = 1; revision <= 50; revision++) disk.keep({ ...SET, revision }, revision);
+    await disk.settled();
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ revision: 50, saved_at: 50 });
+  });
+
+  test('behaviour: a folder that cannot be written is told once, and written to when it can be', async () => {
+    const { save, lines } = setUp();
+    writeFileSync(path.dirname(file), 'a file where the folder should be');
+    await save();
+    await save();
+    expect(lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
+    renameSync(path.dirname(file), path.join(temporary.folder, 'aside'));
+    await save();
+    expect(readdirSync(path.dirname(file))).toEqual(['routes.json']);
+  });
+
+  test('behaviour: snapshot_max_age 0 keeps nothing', async () => {
+    const { disk, save } = setUp({ maxAgeMs: 0 });
+    await save();
+    expect(readdirSync(temporary.folder)).toEqual([]);
+    expect(await disk.read()).toBeUndefined();
+  });
+});
+
+describe('what is not read', () => {
+  test('behaviour: no file is no reason to say anything', async () => {
+    const { disk, lines } = setUp();
+    expect(await disk.read()).toBeUndefined();
+    expect(lines).toEqual([]);
+  });
+
+  test('attack: any byte that was changed, added or cut off', async () => {
+    const { disk, save, why } = setUp();
+    await save();
+    const whole = readFileSync(file);
+    for (let at = 0; at < whole.length; at += 7) {
+      const changed = Buffer.from(whole);
+      changed[at] = (changed[at] ?? 0) ^ 1;
+      writeFileSync(file, changed);
+      expect(await disk.read(), `byte ${at}`).toBeUndefined();
+    }
+    for (const changed of [
+      whole.subarray(0, -1),
+      whole.subarray(0, 40),
+      Buffer.alloc(0),
+      Buffer.concat([whole, whole]),
+      Buffer.concat([whole, Buffer.from('\n')]),
+    ]) {
+      writeFileSync(file, changed);
+      expect(await disk.read()).toBeUndefined();
+      expect(why()).toMatch(/not whole|does not verify/);
+    }
+    writeFileSync(file, whole);
+    expect(await disk.read()).toBeDefined();
+  });
+
+  test('attack: a cheaper price, signed with another secret', async () => {
+    await setUp({ secrets: ['a secret of the attacker, 32 bytes long'] }).save({
+      ...SET,
+      routes: [route('GET /a/:id 0.000001')],
+    });
+    const { disk, why } = setUp();
+    expect(await disk.read()).toBeUndefined();
+    expect(why()).toMatch(/signature does not verify/);
+  });
+
+  test('behaviour: secrets rotate: the first signs, all verify', async () => {
+    await setUp({ secrets: [OLD_SECRET] }).save();
+    expect(await setUp({ secrets: [SECRET, OLD_SECRET] }).disk.read()).toBeDefined();
+    await setUp({ secrets: [SECRET, OLD_SECRET] }).save();
+    expect(await setUp({ secrets: [SECRET] }).disk.read()).toBeDefined();
+    expect(await setUp({ secrets: [OLD_SECRET] }).disk.read()).toBeUndefined();
+  });
+
+  test('refuses: the set of another registry', async () => {
+    await setUp({ registryUrl: 'https://other.example.com' }).save();
+    const { disk, why } = setUp();
+    expect(await disk.read()).toBeUndefined();
+    expect(why()).toBe('it is of another registry, https://other.example.com');
+  });
+
+  test('refuses: one that is older than snapshot_max_age, or from the future', async () => {
+    const { disk, save, time, why } = setUp();
+    await save();
+    await time.advance(24 * HOUR);
+    expect(await disk.read()).toBeDefined();
+    await time.advance(1);
+    expect(await disk.read()).toBeUndefined();
+    expect(why()).toMatch(/older than sync.snapshot_max_age/);
+    const early = setUp({ clock: fakeTime(1_800_000_000_000 - HOUR) });
+    expect(await early.disk.read()).toBeUndefined();
+    expect(early.why()).toMatch(/future/);
+  });
+
+  test('refuses: a file that cannot be read, without ending the start', async () => {
+    const { disk, save, why } = setUp();
+    await save();
+    renameSync(file, `${file}.aside`);
+    mkdirSync(file);
+    chmodSync(file, 0o700);
+    expect(await disk.read()).toBeUndefined();
+    expect(why()).toMatch(/EISDIR/);
+  });
+});

@@ -1,0 +1,177 @@
+// Feeds as registries write them: ours, one that serves no more than the interface, and bytes that are no feed at all.
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { toWire } from '../../../src/domain/route.ts';
+import { feedPieces } from '../../../src/gateway/sync/feed-text.ts';
+import { readFeed } from '../../../src/gateway/sync/feed.ts';
+import { createArrayCutter } from '../../../src/gateway/sync/json-array.ts';
+import { route } from '../../cases/routes.ts';
+
+const ID = '3f0b3d0e-3b55-4d4f-9a0e-6c2f5f1c7a11';
+const BARE = { id: ID, route_pattern: '/reports/*', method: 'GET', amount: '0.10' };
+const read = (feed: unknown) => readFeed([Buffer.from(typeof feed === 'string' ? feed : JSON.stringify(feed))]);
+
+describe('routes of a feed', () => {
+  test('behaviour: the four fields that decide are enough; the rest has the defaults of the contract', async () => {
+    expect(await read([BARE])).toEqual({
+      ok: true,
+      routes: [
+        {
+          id: ID,
+          pattern: '/reports/*',
+          method: 'GET',
+          amount: '0.10',
+          currency: 'USD',
+          name: null,
+          description: null,
+          status: 'active',
+          allowAnonymous: true,
+          source: null,
+          receiverConfigId: null,
+          createdAt: '1970-01-01T00:00:00.000Z',
+          updatedAt: '1970-01-01T00:00:00.000Z',
+        },
+      ],
+    });
+  });
+
+  test('behaviour: null is the same as absent, unknown members are ignored, spellings are made one', async () => {
+    const nulls = { currency: null, status: null, allow_anonymous: null, name: null, source: null, created_at: null };
+    const result = await read([
+      { ...BARE, ...nulls, id: ID.toUpperCase(), method: 'get', plan: { tier: [1, { deep: '],[' }] }, __proto__: 1 },
+      {
+        ...BARE,
+        id: ID.replace('3', '4'),
+        route_pattern: '/b',
+        currency: 'usdc',
+        created_at: '2026-03-01T10:00:00+02:00',
+        updated_at: 'yesterday',
+      },
+    ]);
+    expect(result).toMatchObject({
+      ok: true,
+      routes: [
+        { id: ID, method: 'GET', currency: 'USD', status: 'active', allowAnonymous: true },
+        { currency: 'USDC', createdAt: '2026-03-01T08:00:00.000Z', updatedAt: '1970-01-01T00:00:00.000Z' },
+      ],
+    });
+  });
+
+  test('behaviour: what only decorates a route is cut to size, not a reason to refuse the set', async () => {
+    const result = await read([
+      {
+        ...BARE,
+        name: 'n'.repeat(201),
+        description: `${'d'.repeat(999)}😀`,
+        source: 'made by hand, in a hurry '.repeat(9),
+      },
+    ]);
+    if (!result.ok) throw new Error(result.reason);
+    expect(result.routes[0]).toMatchObject({ name: 'n'.repeat(200), description: `${'d'.repeat(999)}�` });
+    expect(result.routes[0]?.source).toHaveLength(64);
+  });
+
+  test.each<[string, Record<string, unknown>, RegExp]>([
+    ['no id', { id: undefined }, /number 1: id/],
+    ['an id that is no UUID', { id: 'r1' }, /number 1: id/],
+    ['no pattern', { route_pattern: undefined }, /route_pattern/],
+    ['no method', { method: undefined }, /method/],
+    ['no amount', { amount: undefined }, /amount/],
+    ['an amount that is a number', { amount: 0.1 }, /amount: an amount is a decimal written as a string/],
+    ['a status of its own', { status: 'archived' }, /status/],
+    ['allow_anonymous as text', { allow_anonymous: 'no' }, /allow_anonymous/],
+    ['a currency that is none', { currency: '€' }, /currency/],
+  ])('refuses: %s, and the whole feed with it', async (_what, fields, reason) => {
+    const result = await read([
+      { ...BARE, ...fields },
+      { ...BARE, id: ID.replace('3', '4') },
+    ]);
+    expect(result).toMatchObject({ ok: false, reason: expect.stringMatching(reason) as string });
+  });
+
+  test('behaviour: our own writing reads back the same, in many slices', async () => {
+    const routes = Array.from({ length: 1203 }, (_, i) =>
+      route(`GET /r/${i}/:id 0.0${(i % 9) + 1}`, { name: `"${i}\\`, description: '], [ { "é" 😀' }),
+    );
+    const text = [...feedPieces(routes)].join('');
+    expect(JSON.parse(text)).toEqual(routes.map(toWire));
+    const bytes = Buffer.from(text);
+    const chunks = Array.from({ length: Math.ceil(bytes.length / 777) }, (_, i) =>
+      bytes.subarray(i * 777, (i + 1) * 777),
+    );
+    expect(await readFeed(chunks)).toEqual({ ok: true, routes });
+    expect([...feedPieces([])].join('')).toBe('[]');
+  });
+});
+
+describe('bytes that are no feed', () => {
+  test.each([
+    ['nothing', '', 'not a JSON array'],
+    ['a page', '<!doctype html><title>502</title>', 'not a JSON array'],
+    ['an object', '{"data":[]}', 'not a JSON array'],
+    ['a number', '1', 'not a JSON array'],
+    ['an array cut off', `[${JSON.stringify(BARE)}`, 'cut off'],
+    ['an array cut off in a string', '["', 'cut off'],
+    ['a comma too many', `[${JSON.stringify(BARE)},]`, 'not valid JSON'],
+    ['something behind the array', '[] []', 'not valid JSON'],
+    ['brackets that do not match', '[1}', 'not valid JSON'],
+    ['a route that is null', '[null]', 'number 1:'],
+    ['routes in a list of lists', `[[${JSON.stringify(BARE)}]]`, 'number 1:'],
+  ])('refuses: %s', async (_what, text, reason) => {
+    expect(await read(text)).toMatchObject({ ok: false, reason: expect.stringContaining(reason) as string });
+  });
+
+  test('refuses: one route more than the limit, and one byte more in a route', async () => {
+    const feed = [BARE, { ...BARE, id: ID.replace('3', '4') }];
+    const bytes = [Buffer.from(JSON.stringify(feed))];
+    expect(await readFeed(bytes, { routes: 2, routeBytes: 1000 })).toMatchObject({ ok: true });
+    expect(await readFeed(bytes, { routes: 1, routeBytes: 1000 })).toEqual({
+      ok: false,
+      reason: 'it holds more than 1 routes',
+    });
+    const long = Buffer.from(`[{"note":"${'x'.repeat(100_000)}`);
+    expect(await readFeed([long], { routes: 1, routeBytes: 100_010 })).toMatchObject({
+      reason: 'the JSON array is cut off',
+    });
+    expect(await readFeed([long], { routes: 1, routeBytes: 100_008 })).toMatchObject({
+      reason: 'one route is larger than 100008 bytes',
+    });
+  });
+
+  test('attack: whatever the bytes and wherever they are cut, the array is what JSON.parse says, or refused', () => {
+    const json = fc.json({ maxDepth: 3 });
+    const broken = fc.string({
+      unit: fc.constantFrom('[', ']', '{', '}', ',', ':', '"', '\\', '1', ' ', '\n', 'é', '\ufeff', 'true'),
+      maxLength: 12,
+    });
+    const text = fc.oneof(
+      fc.array(json).map((members) => ` [${members.join(' , ')}]\n`),
+      broken,
+      broken.map((inner) => `[${inner}]`),
+    );
+    fc.assert(
+      fc.property(text, fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1 }), (source, sizes) => {
+        const bytes = Buffer.from(source);
+        const cutter = createArrayCutter(1_000_000);
+        const members: unknown[] = [];
+        let ok = true;
+        for (let at = 0, i = 0; at < bytes.length && ok; i++) {
+          const size = sizes[i % sizes.length] ?? 1;
+          const piece = cutter.push(bytes.subarray(at, at + size));
+          at += size;
+          if (piece.ok) members.push(...piece.members);
+          ok = piece.ok;
+        }
+        ok &&= cutter.end().ok;
+        let whole: unknown;
+        try {
+          whole = JSON.parse(source);
+        } catch {
+          whole = undefined;
+        }
+        expect(ok ? members : 'refused').toEqual(Array.isArray(whole) ? whole : 'refused');
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

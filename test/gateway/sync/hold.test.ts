@@ -1,0 +1,195 @@
+// Which set replaces the last good one: CONTRACT section 7, the fourth row, as a table and as stories over time.
+import { describe, expect, test } from 'vitest';
+import {
+  decideSet,
+  describeHolding,
+  type Decision,
+  type Holding,
+  type Polled,
+  type SetFacts,
+} from '../../../src/gateway/sync/hold.ts';
+
+const EMPTY_AFTER = 300_000;
+const set = (registryId: string | undefined, revision: number | undefined, size: number): SetFacts => ({
+  registryId,
+  revision,
+  size,
+});
+const polled = (facts: SetFacts): Polled => ({ kind: 'set', facts });
+const decide = (good: SetFacts | undefined, next: Polled, holding?: Holding, nowMs = 0): Decision =>
+  decideSet({ good, holding, emptyAfterMs: EMPTY_AFTER }, next, nowMs);
+
+const GOOD = set('A', 7, 3);
+
+describe('one poll', () => {
+  test.each<[string, SetFacts | undefined, SetFacts]>([
+    ['the first set', undefined, set('A', 1, 3)],
+    ['the first set, though it is empty', undefined, set('A', 0, 0)],
+    ['a later revision', GOOD, set('A', 8, 3)],
+    ['the same revision with other bytes: a restored backup that was written to', GOOD, set('A', 7, 4)],
+    ['a continuing revision without routes: somebody deleted them one by one', GOOD, set('A', 9, 0)],
+    ['a bare array after a bare array', set(undefined, undefined, 3), set(undefined, undefined, 1)],
+    ['an empty set after an empty one', set(undefined, undefined, 0), set(undefined, undefined, 0)],
+    ['routes after an empty set', set(undefined, undefined, 0), set(undefined, undefined, 4)],
+    ['a set whose revision is not told any more', GOOD, set('A', undefined, 3)],
+  ])('behaviour: %s is taken', (_what, good, next) => {
+    expect(decide(good, polled(next))).toEqual({ kind: 'take', waited: false });
+  });
+
+  test.each<[string, SetFacts, SetFacts, Holding['suspicion']]>([
+    ['another registry id', GOOD, set('B', 8, 3), 'another_registry'],
+    ['a registry that lost its name', GOOD, set(undefined, undefined, 3), 'another_registry'],
+    ['a registry that got a name', set(undefined, undefined, 3), set('B', 1, 3), 'another_registry'],
+    ['another registry without routes', GOOD, set('B', 0, 0), 'another_registry'],
+    ['a lower revision', GOOD, set('A', 6, 3), 'older_revision'],
+    ['a lower revision without routes', GOOD, set('A', 0, 0), 'older_revision'],
+    ['the same revision, emptied', GOOD, set('A', 7, 0), 'emptied'],
+    ['a bare array, emptied', set(undefined, undefined, 3), set(undefined, undefined, 0), 'emptied'],
+    ['a growing revision of nobody, emptied', set(undefined, 7, 3), set(undefined, 8, 0), 'emptied'],
+    ['a revision that is not told, emptied', GOOD, set('A', undefined, 0), 'emptied'],
+  ])('attack: %s is held back', (_what, good, next, suspicion) => {
+    const decision = decide(good, polled(next));
+    expect(decision).toMatchObject({ kind: 'hold', holding: { suspicion, held: next, agreedMs: 0 } });
+    if (decision.kind === 'hold') expect(describeHolding(decision.holding, good)).toMatch(/registry/);
+  });
+
+  test('refuses: what is no valid set, and no answer at all', () => {
+    expect(decide(GOOD, { kind: 'invalid' })).toEqual({ kind: 'refuse', holding: undefined });
+    expect(decide(GOOD, { kind: 'nothing' })).toEqual({ kind: 'refuse', holding: undefined });
+    expect(decide(undefined, { kind: 'nothing' })).toEqual({ kind: 'refuse', holding: undefined });
+  });
+});
+
+/** Polls one after the other: `[seconds, what came]`; gives the last decision. */
+function story(good: SetFacts, steps: readonly (readonly [number, Polled])[]): Decision {
+  let holding: Holding | undefined;
+  let decision: Decision = { kind: 'keep' };
+  for (const [seconds, next] of steps) {
+    decision = decide(good, next, holding, seconds * 1000);
+    holding = decision.kind === 'hold' || decision.kind === 'refuse' ? decision.holding : undefined;
+  }
+  return decision;
+}
+
+const EMPTY = polled(set('A', 7, 0));
+const NOTHING: Polled = { kind: 'nothing' };
+const UNCHANGED: Polled = { kind: 'unchanged' };
+
+describe('polls over time, empty_after being 300 s', () => {
+  test('behaviour: what the registry says for empty_after is taken, and not a moment before', () => {
+    expect(
+      story(GOOD, [
+        [0, EMPTY],
+        [150, EMPTY],
+        [299.999, EMPTY],
+      ]),
+    ).toMatchObject({ kind: 'hold' });
+    expect(
+      story(GOOD, [
+        [0, EMPTY],
+        [150, EMPTY],
+        [300, EMPTY],
+      ]),
+    ).toEqual({ kind: 'take', waited: true });
+  });
+
+  test('attack: an empty registry that is restarted empty is not taken for the time in which it was away', () => {
+    expect(
+      story(GOOD, [
+        [0, EMPTY],
+        [15, NOTHING],
+        [900, EMPTY],
+      ]),
+    ).toMatchObject({ kind: 'hold', holding: { agreedMs: 0 } });
+    expect(
+      story(GOOD, [
+        [0, EMPTY],
+        [200, EMPTY],
+        [210, NOTHING],
+        [900, EMPTY],
+        [999, EMPTY],
+      ]),
+    ).toMatchObject({ kind: 'hold', holding: { agreedMs: 299_000 } });
+    expect(
+      story(GOOD, [
+        [0, EMPTY],
+        [200, EMPTY],
+        [210, NOTHING],
+        [900, EMPTY],
+        [1000, EMPTY],
+      ]),
+    ).toEqual({ kind: 'take', waited: true });
+  });
+
+  test('attack: an answer that is no set does not count for the set that is held back either', () => {
+    expect(
+      story(GOOD, [
+        [0, EMPTY],
+        [100, { kind: 'invalid' }],
+        [400, EMPTY],
+      ]),
+    ).toMatchObject({ kind: 'hold', holding: { agreedMs: 0 } });
+  });
+
+  test('behaviour: once the last good set is back the waiting starts anew', () => {
+    expect(
+      story(GOOD, [
+        [0, EMPTY],
+        [200, UNCHANGED],
+        [400, EMPTY],
+      ]),
+    ).toMatchObject({ kind: 'hold', holding: { agreedMs: 0 } });
+  });
+
+  test('behaviour: another registry that goes on changing its routes is one registry', () => {
+    const steps = [
+      [0, 1],
+      [100, 2],
+      [200, 5],
+      [300, 5],
+    ] as const;
+    expect(
+      story(
+        GOOD,
+        steps.map(([at, revision]) => [at, polled(set('B', revision, revision))]),
+      ),
+    ).toEqual({ kind: 'take', waited: true });
+  });
+
+  test('attack: a third registry does not inherit the waiting of a second', () => {
+    expect(
+      story(GOOD, [
+        [0, polled(set('B', 1, 1))],
+        [200, polled(set('C', 1, 1))],
+        [400, polled(set('C', 1, 1))],
+      ]),
+    ).toMatchObject({ kind: 'hold', holding: { agreedMs: 200_000 } });
+  });
+
+  test('attack: a revision that keeps falling never becomes old enough', () => {
+    expect(
+      story(GOOD, [
+        [0, polled(set('A', 6, 1))],
+        [200, polled(set('A', 5, 1))],
+        [400, polled(set('A', 4, 1))],
+      ]),
+    ).toMatchObject({ kind: 'hold', holding: { agreedMs: 0 } });
+  });
+
+  test('behaviour: empty_after 0 holds nothing back', () => {
+    expect(decideSet({ good: GOOD, holding: undefined, emptyAfterMs: 0 }, EMPTY, 0)).toEqual({
+      kind: 'take',
+      waited: true,
+    });
+  });
+
+  test('behaviour: a clock that stands still or jumps back adds nothing', () => {
+    expect(
+      story(GOOD, [
+        [1000, EMPTY],
+        [0, EMPTY],
+        [0, EMPTY],
+      ]),
+    ).toMatchObject({ kind: 'hold', holding: { agreedMs: 0 } });
+  });
+});

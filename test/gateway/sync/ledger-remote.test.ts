@@ -1,0 +1,253 @@
+// The ledger over HTTP where the network misbehaves: an answer that was lost is asked for again and means the same, and
+// whatever is not exactly a ledger's answer about this very charge is no answer.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { chargeToWire } from '../../../src/domain/charge-wire.ts';
+import type { Charge } from '../../../src/domain/charge.ts';
+import { LedgerUnavailable, type Ledger } from '../../../src/domain/ledger.ts';
+import type { ChargeEvent } from '../../../src/domain/transition.ts';
+import { createRandom, systemSchedule } from '../../../src/host/clock.ts';
+import { createRemoteLedger, type RemoteLedgerLimits } from '../../../src/gateway/sync/ledger-remote.ts';
+import { address, claimOf, proofOf } from '../../cases/claims.ts';
+import { LEDGER_KEY, SDK_KEY, startRegistry, type Kit } from '../../registry/kit.ts';
+import { createMemoryLedger } from '../../support/memory-ledger.ts';
+
+type Fetch = typeof globalThis.fetch;
+const LIMITS: RemoteLedgerLimits = { attemptMs: 2_000, totalMs: 8_000, pausesMs: [1, 1], bodyBytes: 1024 * 1024 };
+const OPTIONS = { owner: 'one', leaseMs: 60_000, maxUnsettledPerPayer: 8 };
+const URL_OF_NOBODY = 'http://127.0.0.1:9';
+
+let kit: Kit;
+let n = 0;
+beforeAll(async () => {
+  kit = await startRegistry();
+});
+afterAll(() => kit.close());
+
+function remote(fetch: Fetch, limits: Partial<RemoteLedgerLimits> = {}, apiKey = LEDGER_KEY): Ledger {
+  return createRemoteLedger({
+    registryUrl: `http://127.0.0.1:${kit.port}`,
+    apiKey,
+    version: '1.2.3',
+    fetch,
+    schedule: systemSchedule,
+    random: createRandom(),
+    limits: { ...LIMITS, ...limits },
+  });
+}
+
+/** The registry does what it was asked; the answers to the first `times` calls are lost on the way. */
+function losing(times: number, lose: (response: Response) => Promise<Response>): { fetch: Fetch; calls: () => number } {
+  let calls = 0;
+  return {
+    calls: () => calls,
+    fetch: async (input, init) => {
+      const response = await fetch(input, init);
+      return calls++ < times ? lose(response) : response;
+    },
+  };
+}
+
+const LOSSES: Record<string, (response: Response) => Promise<Response>> = {
+  'the connection ends': async (response) => {
+    await response.arrayBuffer();
+    throw new TypeError('fetch failed');
+  },
+  'the answer never comes': async (response) => {
+    await response.arrayBuffer();
+    return new Promise<Response>(() => undefined);
+  },
+  'the answer ends half way': async (response) => {
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const body = new ReadableStream({
+      start: (controller) => {
+        controller.enqueue(bytes.subarray(0, 10));
+        controller.error(new Error('reset'));
+      },
+    });
+    return new Response(body, { status: 200 });
+  },
+  'a gateway in between gives up': async (response) => {
+    await response.arrayBuffer();
+    return new Response('bad gateway', { status: 502 });
+  },
+};
+
+describe.each(Object.entries(LOSSES))('an answer that is lost: %s', (_name, lose) => {
+  const limits = { attemptMs: 300 };
+
+  test('behaviour: a claim is sent again and knows its own', async () => {
+    const what = claimOf(++n);
+    const { fetch, calls } = losing(2, lose);
+    expect(await remote(fetch, limits).claim(what, OPTIONS)).toMatchObject({
+      kind: 'claimed',
+      charge: { claims: 1, owner: 'one' },
+    });
+    expect(calls()).toBe(3);
+    expect((await remote(globalThis.fetch).claim(what, OPTIONS)).kind).toBe('in_use');
+  });
+
+  test('behaviour: every change is sent again and happens once', async () => {
+    const what = claimOf(++n);
+    await kit.ledger.claim(what, OPTIONS);
+    const presented = { credentialSha256: what.credentialSha256, ...what.request };
+    const events: readonly ChargeEvent[] = [
+      { kind: 'settle_started', leaseMs: 60_000 },
+      { kind: 'settled', proof: proofOf(what), leaseMs: 60_000 },
+      { kind: 'undelivered', because: 'upstream_failed' },
+      { kind: 'redeem_started', presented, leaseMs: 60_000 },
+      { kind: 'delivered' },
+    ];
+    for (const event of events) {
+      const { fetch, calls } = losing(1, lose);
+      expect(await remote(fetch, limits).advance(what.id, event, { owner: 'one' })).toMatchObject({ kind: 'ok' });
+      expect(calls()).toBe(2);
+    }
+    expect(await kit.ledger.findByChargeId(what.id)).toMatchObject({ state: 'delivered', asks: 1 });
+  });
+
+  test('behaviour: where every answer is lost the ledger cannot say', async () => {
+    const { fetch, calls } = losing(10, lose);
+    await expect(remote(fetch, { attemptMs: 100 }).claim(claimOf(++n), OPTIONS)).rejects.toThrow(LedgerUnavailable);
+    expect(calls()).toBe(3);
+  });
+});
+
+describe('a registry that is away', () => {
+  test('behaviour: it is told soon, whatever is asked', async () => {
+    const ledger = createRemoteLedger({
+      registryUrl: URL_OF_NOBODY,
+      apiKey: LEDGER_KEY,
+      version: '1.2.3',
+      fetch: globalThis.fetch,
+      schedule: systemSchedule,
+      random: createRandom(),
+      limits: LIMITS,
+    });
+    const what = claimOf(++n);
+    const asked = [
+      ledger.find(what.payment),
+      ledger.findByChargeId(what.id),
+      ledger.claim(what, OPTIONS),
+      ledger.advance(what.id, { kind: 'delivered' }, { owner: 'one' }),
+      ledger.unfinished({ owner: 'r', leaseMs: 1000, limit: 5 }),
+    ];
+    const all = await Promise.allSettled(asked);
+    expect(all.map((each) => each.status === 'rejected' && each.reason instanceof LedgerUnavailable)).toEqual(
+      asked.map(() => true),
+    );
+  });
+
+  test('behaviour: the time for all attempts together is bounded', async () => {
+    const stuck: Fetch = () => new Promise<Response>(() => undefined);
+    const begin = performance.now();
+    await expect(remote(stuck, { attemptMs: 200, totalMs: 300 }).find(claimOf(1).payment)).rejects.toThrow(
+      /away after 2 attempts/,
+    );
+    expect(performance.now() - begin).toBeLessThan(3_000);
+  });
+
+  test('behaviour: its store is away, and then it is back', async () => {
+    const one = await startRegistry();
+    const ledger = createRemoteLedger({
+      registryUrl: `http://127.0.0.1:${one.port}`,
+      apiKey: LEDGER_KEY,
+      version: '1.2.3',
+      fetch: globalThis.fetch,
+      schedule: systemSchedule,
+      random: createRandom(),
+    });
+    await one.ledger.close();
+    await expect(ledger.claim(claimOf(1), OPTIONS)).rejects.toThrow(/answered 503/);
+    const reply = await one.dashboard('GET', '/v1/billing/charges');
+    expect([reply.status, reply.json.code, reply.headers['retry-after']]).toEqual([503, 'ledger_unavailable', '2']);
+    await one.close();
+  });
+
+  test.each([
+    ['no key of scope ledger', SDK_KEY, /403.*scope ledger/],
+    ['a key of nobody', 'x'.repeat(20), /401.*scope ledger/],
+  ])('refuses: %s, and says what to do', async (_what, key, message) => {
+    await expect(remote(globalThis.fetch, {}, key).find(claimOf(1).payment)).rejects.toThrow(message);
+  });
+});
+
+describe('an answer that is not to be believed', () => {
+  const what = claimOf(500);
+  let claimed: Charge;
+  beforeAll(async () => {
+    const result = await createMemoryLedger(Date.now).claim(what, OPTIONS);
+    if (result.kind !== 'claimed') throw new Error(result.kind);
+    claimed = result.charge;
+  });
+  const json = (value: unknown): Response => Response.json(value);
+  const wire = (rest: Partial<Charge> = {}): object => chargeToWire({ ...claimed, ...rest });
+
+  const claims: [string, () => Response][] = [
+    ['no JSON', () => new Response('<html>', { headers: { 'Content-Type': 'text/html' } })],
+    ['nothing', () => new Response(null, { status: 200 })],
+    ['no content', () => new Response(null, { status: 204 })],
+    ['created', () => new Response(JSON.stringify({ kind: 'claimed', charge: wire() }), { status: 201 })],
+    ['null', () => json(null)],
+    ['an array', () => json([{ kind: 'claimed', charge: wire() }])],
+    ['a kind that is not known', () => json({ kind: 'granted', charge: wire() })],
+    ['true', () => json({ claimed: true })],
+    ['claimed without a charge', () => json({ kind: 'claimed' })],
+    ['claimed by somebody else', () => json({ kind: 'claimed', charge: wire({ owner: 'two' }) })],
+    ['claimed and settled already', () => json({ kind: 'claimed', charge: wire({ state: 'settled' }) })],
+    [
+      'another payment',
+      () => json({ kind: 'claimed', charge: wire({ payment: { ...what.payment, payer: address(9) } }) }),
+    ],
+    ['a state that is not known', () => json({ kind: 'claimed', charge: { ...wire(), state: 'free' } })],
+    ['an amount that is a number', () => json({ kind: 'claimed', charge: { ...wire(), terms: { amount: 1 } } })],
+    ['too much', () => new Response('x'.repeat(2 * 1024 * 1024))],
+    ['a redirect', () => new Response(null, { status: 307, headers: { Location: URL_OF_NOBODY } })],
+    ...[400, 401, 403, 404, 409, 422, 429, 500, 503].map((status): [string, () => Response] => [
+      String(status),
+      () => new Response(JSON.stringify({ kind: 'claimed', charge: wire() }), { status }),
+    ]),
+  ];
+
+  test.each(claims)('attack: %s to a claim', async (_what, answer) => {
+    let calls = 0;
+    const fetch: Fetch = async () => {
+      calls++;
+      return answer();
+    };
+    const refused = await remote(fetch)
+      .claim(what, OPTIONS)
+      .catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(LedgerUnavailable);
+    expect(refused instanceof Error ? refused.message : '').not.toContain(what.credential);
+    expect(calls).toBe(1);
+  });
+
+  test('attack: the answer about another charge, to whatever is asked', async () => {
+    const other = { ...wire({ id: 'chg_other', payment: { ...what.payment, payer: address(9) } }) };
+    const found = remote(async () => json({ data: [other] }));
+    await expect(found.find(what.payment)).rejects.toThrow(/another charge/);
+    await expect(found.findByChargeId(what.id)).rejects.toThrow(/another charge/);
+    for (const answer of [
+      { kind: 'ok', charge: other },
+      { kind: 'ok', charge: null },
+      { kind: 'conflict', because: 'x', charge: null },
+    ]) {
+      const advanced = remote(async () => json(answer)).advance(what.id, { kind: 'delivered' }, { owner: 'one' });
+      await expect(advanced).rejects.toThrow(LedgerUnavailable);
+    }
+  });
+
+  test('behaviour: the key goes to the registry alone, and the credential only with the claim', async () => {
+    const seen: string[] = [];
+    const fetch: Fetch = async (input, init) => {
+      const request = new Request(input, init);
+      expect(request.headers.get('authorization')).toBe(`Bearer ${LEDGER_KEY}`);
+      expect(request.redirect).toBe('manual');
+      seen.push(`${request.method} ${request.url} ${await request.text()}`);
+      return json({ data: [] });
+    };
+    expect(await remote(fetch).find(what.payment)).toBeUndefined();
+    expect(seen.join('')).not.toContain(what.credential);
+    expect(seen.length).toBe(1);
+  });
+});

@@ -1,0 +1,346 @@
+// A registry over real HTTP: what is asked, what is believed, and what every kind of broken other side comes to.
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { systemSchedule } from '../../../src/host/clock.ts';
+import { createEventParser } from '../../../src/gateway/sync/events.ts';
+import { createRemote, type RemoteLimits } from '../../../src/gateway/sync/remote.ts';
+import type { FoundSet } from '../../../src/gateway/sync/source.ts';
+import { startRegistry } from '../../registry/kit.ts';
+
+const KEY = 'the-api-key-of-the-sidecar';
+const ROUTE = { id: '3f0b3d0e-3b55-4d4f-9a0e-6c2f5f1c7a11', route_pattern: '/a', method: 'GET', amount: '0.10' };
+/** For sides that never answer; one that does may take longer on a busy machine. */
+const QUICK = { answerMs: 300 };
+const FEED = JSON.stringify([ROUTE]);
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+const NEVER = new AbortController().signal;
+
+const servers: Server[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+async function serve(handle: RequestListener, limits: Partial<RemoteLimits> = {}, base = '') {
+  const seen: IncomingMessage[] = [];
+  const server = createServer((req, res) => {
+    seen.push(req);
+    handle(req, res);
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const remote = createRemote({
+    registryUrl: `http://127.0.0.1:${port}${base}`,
+    apiKey: KEY,
+    version: '1.2.3',
+    fetch: globalThis.fetch,
+    schedule: systemSchedule,
+    limits,
+  });
+  const ask = (known?: FoundSet) => remote.fetchSet(known, NEVER);
+  const connections = (): Promise<number> =>
+    new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count))));
+  return { remote, ask, seen, port, connections };
+}
+
+const answer =
+  (status: number, headers: Record<string, string> = {}, body: string | Buffer = '') =>
+  (_req: IncomingMessage, res: ServerResponse): void =>
+    void res.writeHead(status, headers).end(body);
+
+async function setOf(asked: ReturnType<Awaited<ReturnType<typeof serve>>['ask']>): Promise<FoundSet> {
+  const result = await asked;
+  if (result.kind !== 'set') throw new Error(JSON.stringify(result));
+  return result.set;
+}
+
+describe('the set', () => {
+  test('behaviour: is asked for with our key below the path of the registry, compressed if it likes', async () => {
+    const { ask, seen } = await serve(
+      answer(
+        200,
+        { 'Content-Encoding': 'gzip', ETag: '"7.x.gzip"', 'Tollgate-Registry': 'reg-a', 'Tollgate-Revision': '7' },
+        gzipSync(FEED),
+      ),
+      {},
+      '/tenants/a',
+    );
+    expect(await setOf(ask())).toMatchObject({
+      registryId: 'reg-a',
+      revision: 7,
+      etag: '"7.x.gzip"',
+      routes: [{ pattern: '/a' }],
+    });
+    expect(seen[0]?.url).toBe('/tenants/a/v1/protected-routes/routes');
+    expect(seen[0]?.headers).toMatchObject({
+      authorization: `Bearer ${KEY}`,
+      'user-agent': 'tollgate/1.2.3',
+      'accept-encoding': expect.stringContaining('gzip') as string,
+    });
+    expect(seen[0]?.headers['if-none-match']).toBeUndefined();
+  });
+
+  test('behaviour: the tag of the set we have is sent, and 304 means that we have it', async () => {
+    const { ask, seen } = await serve((req, res) => {
+      if (req.headers['if-none-match'] === '"t"') res.writeHead(304, { ETag: '"t"' }).end();
+      else res.writeHead(200, { ETag: '"t"' }).end(FEED);
+    });
+    const set = await setOf(ask());
+    expect(await ask(set)).toEqual({ kind: 'unchanged' });
+    expect(seen[1]?.headers['if-none-match']).toBe('"t"');
+  });
+
+  test('behaviour: a bare array without any header of ours is enough; the same bytes are the same set', async () => {
+    let body = FEED;
+    const { ask } = await serve((_req, res) => void res.end(body));
+    const set = await setOf(ask());
+    expect(set).toMatchObject({ registryId: undefined, revision: undefined, etag: undefined });
+    expect(await ask(set)).toEqual({ kind: 'unchanged' });
+    body = `${FEED} `;
+    expect(await ask(set)).toMatchObject({ kind: 'set' });
+  });
+
+  test('behaviour: the same bytes under other names keep the very routes, so that nothing is compiled again', async () => {
+    let revision = 1;
+    const { ask } = await serve(
+      (_req, res) => void res.writeHead(200, { 'Tollgate-Revision': String(revision++) }).end(FEED),
+    );
+    const first = await setOf(ask());
+    const second = await setOf(ask(first));
+    expect(second).toMatchObject({ revision: 2 });
+    expect(second.routes).toBe(first.routes);
+  });
+
+  test.each<[string, Record<string, string>]>([
+    ['an id with spaces', { 'Tollgate-Registry': 'a b' }],
+    ['a revision that is no number', { 'Tollgate-Revision': '-1' }],
+    ['a revision beyond exact integers', { 'Tollgate-Revision': '9'.repeat(16) }],
+    ['a tag without quotes', { ETag: 'abc' }],
+  ])('refuses: names that are none count as absent: %s', async (_what, headers) => {
+    const { ask } = await serve(answer(200, headers, FEED));
+    expect(await setOf(ask())).toMatchObject({ registryId: undefined, revision: undefined, etag: undefined });
+  });
+
+  test('behaviour: our own registry, compressed, and unchanged after that', async () => {
+    const kit = await startRegistry();
+    try {
+      for (let i = 0; i < 40; i++)
+        await kit.sdk('POST', '/v1/protected-routes/routes/register', {
+          body: { route_pattern: `/r/${i}`, method: 'GET', amount: '0.10' },
+        });
+      const remote = createRemote({
+        registryUrl: `http://127.0.0.1:${kit.port}`,
+        apiKey: 'configured-sdk-key-1',
+        version: '0',
+        fetch: globalThis.fetch,
+        schedule: systemSchedule,
+      });
+      const result = await remote.fetchSet(undefined, NEVER);
+      if (result.kind !== 'set') throw new Error(result.kind);
+      expect(result.set).toMatchObject({
+        registryId: kit.store.registryId,
+        revision: 40,
+        etag: expect.stringContaining('gzip') as string,
+      });
+      expect(result.set.routes).toEqual(kit.registry.routeSet().routes);
+      expect(await remote.fetchSet(result.set, NEVER)).toEqual({ kind: 'unchanged' });
+    } finally {
+      await kit.close();
+    }
+  });
+});
+
+describe('answers that are no set', () => {
+  test.each<[string, RequestListener, Record<string, unknown>]>([
+    ['garbage', answer(200, {}, '<html>'), { kind: 'invalid', reason: 'it is not a JSON array' }],
+    [
+      'an array that is cut off',
+      answer(200, {}, FEED.slice(0, -1)),
+      { kind: 'invalid', reason: 'the JSON array is cut off' },
+    ],
+    ['a 304 that nobody asked for', answer(304), { kind: 'unavailable' }],
+    ['204', answer(204), { kind: 'unavailable', reason: 'the registry answered 204' }],
+    ['a key that is not taken', answer(401), { kind: 'unauthorized' }],
+    ['a key without the scope', answer(403), { kind: 'unauthorized' }],
+    [
+      'a wrong address',
+      answer(404),
+      { kind: 'unavailable', reason: expect.stringContaining('sync.registry_url') as string },
+    ],
+    ['a registry in trouble', answer(503, { 'Retry-After': '7' }), { kind: 'unavailable', retryAfterMs: 7000 }],
+    [
+      'a Retry-After of a year',
+      answer(429, { 'Retry-After': '31536000' }),
+      { kind: 'unavailable', retryAfterMs: 300_000 },
+    ],
+    ['a coding that does not decode', answer(200, { 'Content-Encoding': 'gzip' }, 'not gzip'), { kind: 'unavailable' }],
+    [
+      'a connection that is cut',
+      (_req, res) => void res.destroy(),
+      { kind: 'unavailable', reason: expect.stringContaining('could not be reached') as string },
+    ],
+    [
+      'a body that breaks off',
+      (_req, res) => {
+        res.writeHead(200, { 'Content-Length': '1000' });
+        res.write('[', () => res.destroy());
+      },
+      { kind: 'unavailable' },
+    ],
+  ])('refuses: %s', async (_what, handle, expected) => {
+    const { ask } = await serve(handle);
+    expect(await ask()).toMatchObject(expected);
+  });
+
+  test('attack: a redirect is not followed, so our key goes nowhere else', async () => {
+    const thief = await serve(answer(200, {}, FEED));
+    const { ask } = await serve(answer(302, { Location: `http://127.0.0.1:${thief.port}/v1/protected-routes/routes` }));
+    expect(await ask()).toMatchObject({
+      kind: 'unavailable',
+      reason: expect.stringContaining('redirects (302)') as string,
+    });
+    expect(thief.seen).toHaveLength(0);
+  });
+
+  test('attack: a small answer that unpacks to a large one is read no further than the limit', async () => {
+    const limits = { bodyBytes: FEED.length };
+    const { ask } = await serve(answer(200, { 'Content-Encoding': 'gzip' }, gzipSync(FEED)), limits);
+    expect(await ask()).toMatchObject({ kind: 'set' });
+    const bomb = await serve(
+      answer(200, { 'Content-Encoding': 'gzip' }, gzipSync(Buffer.alloc(50_000_000, ' '))),
+      limits,
+    );
+    expect(await bomb.ask()).toEqual({ kind: 'invalid', reason: `the answer is larger than ${FEED.length} bytes` });
+  });
+
+  test('attack: a side that accepts and says nothing, or drips, costs its time-out and no more', async () => {
+    // `fetch` forgets who may abort it when garbage is collected; a poll that never ends would be the last one.
+    const collecting = setInterval(collectGarbage, 20);
+    onTestFinished(() => clearInterval(collecting));
+    const silent = await serve(() => undefined, QUICK);
+    expect(await silent.ask()).toEqual({
+      kind: 'unavailable',
+      reason: 'the registry did not answer in time',
+      retryAfterMs: undefined,
+    });
+    const halfway = await serve((_req, res) => void res.writeHead(200).write('['), QUICK);
+    expect(await halfway.ask()).toMatchObject({ reason: 'the registry did not answer in time' });
+    // Or the connections of every poll that came to nothing would pile up; `fetch` itself keeps up to two.
+    for (const side of [silent, halfway]) {
+      for (let i = 0; i < 3; i++) await side.ask();
+      await vi.waitFor(async () => expect(await side.connections()).toBeLessThanOrEqual(2));
+    }
+    const dripping = await serve(
+      (_req, res) => {
+        res.writeHead(200);
+        const timer = setInterval(() => res.write(' '), 50);
+        res.on('close', () => clearInterval(timer));
+      },
+      { answerMs: 5000, totalMs: 500 },
+    );
+    expect(await dripping.ask()).toMatchObject({ reason: 'the registry did not answer in time' });
+  });
+
+  test('behaviour: nobody at the address', async () => {
+    const { ask, port } = await serve(() => undefined);
+    const [server] = servers.splice(0);
+    await new Promise((resolve) => server?.close(resolve));
+    expect(port).toBeGreaterThan(0);
+    expect(await ask()).toMatchObject({
+      kind: 'unavailable',
+      reason: 'the registry could not be reached (ECONNREFUSED)',
+    });
+  });
+});
+
+describe('events', () => {
+  const EVENTS = { 'Content-Type': 'text/event-stream; charset=utf-8' };
+
+  test('behaviour: opens with the last id, gives the bytes as they come, and ends when told to', async () => {
+    const { remote, seen } = await serve((_req, res) => {
+      res.writeHead(200, EVENTS);
+      res.write(': hello\n\n');
+    });
+    const controller = new AbortController();
+    const opened = await remote.openEvents('41', controller.signal);
+    if (opened.kind !== 'open') throw new Error(opened.kind);
+    expect(seen[0]?.headers).toMatchObject({
+      accept: 'text/event-stream',
+      'last-event-id': '41',
+      authorization: `Bearer ${KEY}`,
+    });
+    const chunks = opened.chunks[Symbol.asyncIterator]();
+    expect(Buffer.from((await chunks.next()).value as Uint8Array).toString()).toBe(': hello\n\n');
+    controller.abort();
+    await expect(chunks.next()).rejects.toThrow();
+  });
+
+  test('behaviour: a stream that goes quiet is given up, heartbeats keep it', async () => {
+    const { remote } = await serve(
+      (_req, res) => {
+        res.writeHead(200, EVENTS);
+        let beats = 0;
+        const timer = setInterval(() => (++beats > 4 ? clearInterval(timer) : res.write(':\n')), 100);
+        res.on('close', () => clearInterval(timer));
+      },
+      { quietMs: 250 },
+    );
+    const opened = await remote.openEvents(undefined, NEVER);
+    if (opened.kind !== 'open') throw new Error(opened.kind);
+    let bytes = 0;
+    const drain = async (): Promise<void> => {
+      for await (const chunk of opened.chunks) bytes += chunk.length;
+    };
+    await expect(drain()).rejects.toThrow();
+    expect(bytes).toBe(8);
+  });
+
+  test.each<[string, RequestListener, string]>([
+    ['a registry that serves only the interface', answer(404), 'not_offered'],
+    ['a method it does not know there', answer(405), 'not_offered'],
+    ['a page instead of a stream', answer(200, { 'Content-Type': 'text/html' }, '<html>'), 'not_offered'],
+    ['a key that is not taken just now', answer(401), 'unavailable'],
+    ['too many streams', answer(429), 'unavailable'],
+    ['a registry in trouble', answer(503), 'unavailable'],
+    ['silence', () => undefined, 'unavailable'],
+    ['a connection that is cut', (_req, res) => void res.destroy(), 'unavailable'],
+  ])('behaviour: %s', async (_what, handle, kind) => {
+    const { remote } = await serve(handle, kind === 'unavailable' ? QUICK : {});
+    expect(await remote.openEvents(undefined, NEVER)).toMatchObject({ kind });
+  });
+});
+
+describe('reading events', () => {
+  const rings = (text: string, size = text.length): { rings: number; id: string | undefined } => {
+    const parser = createEventParser();
+    const bytes = Buffer.from(text);
+    let count = 0;
+    for (let at = 0; at < bytes.length; at += size) if (parser.push(bytes.subarray(at, at + size))) count++;
+    return { rings: count, id: parser.lastEventId() };
+  };
+
+  test.each<[string, string, number, string | undefined]>([
+    ['an event', 'event: x\nid: 5\ndata: {}\n\n', 1, '5'],
+    ['an event of one line, without spaces', 'data\n\n', 1, undefined],
+    ['lines that end in CR LF, and in CR', 'id:7\r\ndata:x\r\n\r\ndata:y\r\r', 2, '7'],
+    ['an id without data', 'id: 9\n\n', 0, '9'],
+    ['a comment and a retry', ': hi\nretry: 10\n\n', 0, undefined],
+    ['an event that has not ended', 'id: 3\ndata: x\n', 0, undefined],
+    ['an id that could not be sent back', 'id: a\u0000b\ndata: x\n\n', 1, undefined],
+    ['an id that is too long', `id: ${'9'.repeat(200)}\ndata: x\n\n`, 1, undefined],
+    ['a field that only looks like data', 'database: x\n\n', 0, undefined],
+    ['a line of a megabyte', `data: ${'x'.repeat(1_000_000)}\n\ndata: y\n\n`, 2, undefined],
+  ])('behaviour: %s', (_what, text, count, id) => {
+    expect(rings(text, 1)).toEqual({ rings: count, id });
+    expect(rings(text, 3)).toEqual({ rings: count, id });
+    expect(rings(text).rings).toBe(Math.min(1, count));
+  });
+});

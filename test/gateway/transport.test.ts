@@ -1,0 +1,200 @@
+// The contract of the seam in gateway/client/transport.ts, for every transport there is. What a request means is tested
+// in forward.test.ts; here is what whoever writes another transport has to keep.
+import { once } from 'node:events';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { createPool, type PoolOptions } from '../../src/gateway/client/pool.ts';
+import type { Transport, UpstreamCall, UpstreamListener, UpstreamRequest } from '../../src/gateway/client/transport.ts';
+import { OK, startRawUpstream, type RawUpstream, type Script } from '../support/raw-upstream.ts';
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+type Recorded = UpstreamListener & {
+  readonly events: string[];
+  readonly over: Promise<void>;
+  readonly body: () => string;
+};
+
+function recorder(onHead?: () => void): Recorded {
+  const events: string[] = [];
+  const chunks: Buffer[] = [];
+  let finish: () => void = () => undefined;
+  const over = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const last = (event: string): void => {
+    events.push(event);
+    finish();
+  };
+  return {
+    events,
+    over,
+    body: () => Buffer.concat(chunks).toString(),
+    onInformation: (status) => void events.push(`information ${status}`),
+    onHead: (status) => {
+      events.push(`head ${status}`);
+      onHead?.();
+    },
+    onData: (chunk) => {
+      chunks.push(chunk);
+      if (events.at(-1) !== 'data') events.push('data');
+    },
+    onEnd: () => last('end'),
+    onUpgrade: (_, socket) => {
+      socket.destroy();
+      last('upgrade');
+    },
+    onFailure: ({ code }) => last(code),
+  };
+}
+
+const GET: UpstreamRequest = { method: 'GET', target: '/a', headers: ['Host', 'h'], body: undefined, upgrade: false };
+const SWITCH = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
+
+describe.each<[string, (options: PoolOptions) => Transport]>([['the pool on node:http', createPool]])(
+  '%s',
+  (_, create) => {
+    async function stage(
+      script?: Script,
+      timeouts: Partial<PoolOptions['timeouts']> = {},
+    ): Promise<{ upstream: RawUpstream; transport: Transport }> {
+      const upstream = await startRawUpstream(script);
+      closers.push(upstream.close);
+      const transport = create({
+        upstream: upstream.url,
+        timeouts: { connectMs: 1000, headersMs: 1000, idleMs: 1000, ...timeouts },
+        maxSockets: 100,
+      });
+      closers.push(transport.close);
+      return { upstream, transport };
+    }
+
+    it('behaviour: head, data, end, in this order, and none of them before send returned', async () => {
+      const { transport } = await stage();
+      const listener = recorder();
+      transport.send(GET, listener);
+      expect(listener.events).toEqual([]);
+      await listener.over;
+      expect(listener.events).toEqual(['head 200', 'data', 'end']);
+      expect(listener.body()).toBe('ok');
+    });
+
+    it.each<[string, Partial<UpstreamRequest>]>([
+      ['a target with a space', { target: '/a b' }],
+      ['a value with a line break', { headers: ['Host', 'h', 'X-A', 'b\r\nX-B: c'] }],
+      ['a name that is none', { headers: ['Host', 'h', 'X A', 'b'] }],
+      ['a method that is none', { method: 'G ET' }],
+    ])('refuses: %s is a failure, thrown nowhere and sent to nobody', async (_name, wrong) => {
+      const { upstream, transport } = await stage();
+      const listener = recorder();
+      transport.send({ ...GET, ...wrong }, listener);
+      expect(listener.events).toEqual([]);
+      await listener.over;
+      expect(listener.events).toEqual(['upstream_unreachable']);
+      expect(upstream.requests).toHaveLength(0);
+    });
+
+    it('behaviour: after abort nothing is heard, whenever it comes', async () => {
+      const { upstream, transport } = await stage((_request, socket) => void socket.write(OK));
+      const early = recorder();
+      transport.send(GET, early).abort();
+      let call: UpstreamCall | undefined;
+      const late = recorder(() => call?.abort());
+      call = transport.send(GET, late);
+      const paused = recorder(() => calls[0]?.pause());
+      const calls = [transport.send(GET, paused)];
+      await vi.waitFor(() => expect(paused.events).toEqual(['head 200']), { interval: 5 });
+      calls[0]?.abort();
+      const other = recorder();
+      transport.send(GET, other);
+      await other.over;
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      expect([early.events, late.events, paused.events]).toEqual([[], ['head 200'], ['head 200']]);
+      expect(upstream.requests.length).toBeGreaterThanOrEqual(3);
+    });
+
+    it('behaviour: abort closes a connection whose answer is not whole', async () => {
+      const { upstream, transport } = await stage(
+        (_request, socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf'),
+      );
+      const listener = recorder();
+      const call = transport.send(GET, listener);
+      await vi.waitFor(() => expect(listener.body()).toBe('half'), { interval: 5 });
+      const [socket] = upstream.sockets;
+      if (socket === undefined) throw new Error('no connection');
+      call.abort();
+      await once(socket, 'close');
+      expect(listener.events).toEqual(['head 200', 'data']);
+    });
+
+    it('behaviour: a paused call hears nothing, has no time-out, and goes on where it stopped', async () => {
+      const { transport } = await stage(undefined, { idleMs: 40, headersMs: 40 });
+      const calls: UpstreamCall[] = [];
+      const listener = recorder(() => calls[0]?.pause());
+      calls.push(transport.send(GET, listener));
+      await vi.waitFor(() => expect(listener.events).toEqual(['head 200']), { interval: 5 });
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      expect(listener.events).toEqual(['head 200']);
+      calls[0]?.resume();
+      await listener.over;
+      expect(listener.events).toEqual(['head 200', 'data', 'end']);
+    });
+
+    it('behaviour: exactly one failure', async () => {
+      for (const bytes of ['', 'garbage\r\n\r\n', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf']) {
+        const { transport } = await stage(
+          (_request, socket) => void socket.write(bytes, () => socket.resetAndDestroy()),
+        );
+        const listener = recorder();
+        transport.send(GET, listener);
+        await listener.over;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        expect(listener.events.filter((event) => event.startsWith('upstream_'))).toHaveLength(1);
+        expect(listener.events.at(-1)).toMatch(/^upstream_/);
+      }
+    });
+
+    it('behaviour: 101 only where it was asked for', async () => {
+      const { transport } = await stage((_request, socket) => void socket.write(SWITCH));
+      const asked = recorder();
+      transport.send(
+        { ...GET, upgrade: true, headers: [...GET.headers, 'Connection', 'Upgrade', 'Upgrade', 'websocket'] },
+        asked,
+      );
+      await asked.over;
+      expect(asked.events).toEqual(['upgrade']);
+      const unasked = recorder();
+      transport.send(GET, unasked);
+      await unasked.over;
+      expect(unasked.events).toEqual(['upstream_unreachable']);
+    });
+
+    it('behaviour: a connection that is used often gathers no listeners', async () => {
+      const warned = vi.fn();
+      process.on('warning', warned);
+      closers.push(() => process.removeListener('warning', warned));
+      const { upstream, transport } = await stage();
+      for (let i = 0; i < 30; i++) {
+        const listener = recorder();
+        transport.send(GET, listener);
+        await listener.over;
+      }
+      await new Promise(setImmediate);
+      expect(upstream.sockets).toHaveLength(1);
+      expect(warned).not.toHaveBeenCalled();
+    });
+
+    it('behaviour: close ends every connection', async () => {
+      const { upstream, transport } = await stage();
+      const listener = recorder();
+      transport.send(GET, listener);
+      await listener.over;
+      const [socket] = upstream.sockets;
+      if (socket === undefined) throw new Error('no connection');
+      transport.close();
+      if (!socket.destroyed) await once(socket, 'close');
+    });
+  },
+);
