@@ -8,7 +8,12 @@ import { readReadme, renderReadme } from './support/map.ts';
 const ROOT = path.resolve(import.meta.dirname, '..');
 const SRC = path.join(ROOT, 'src');
 
-type Source = { readonly file: string; readonly folder: string; readonly text: string; readonly imports: readonly string[] };
+type Source = {
+  readonly file: string;
+  readonly folder: string;
+  readonly text: string;
+  readonly imports: readonly string[];
+};
 
 const SOURCES: readonly Source[] = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts'))
@@ -22,7 +27,11 @@ const SOURCES: readonly Source[] = readdirSync(SRC, { recursive: true, encoding:
   });
 
 const isOurs = (specifier: string): boolean => specifier.endsWith('.ts');
-const packageOf = (specifier: string): string => specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/');
+const packageOf = (specifier: string): string =>
+  specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
 
 /** Folder -> what of ours and which packages it may import. `main`, `compose` and `cli` may import everything. */
 const MAY: Readonly<Record<string, { readonly folders: readonly string[]; readonly packages: readonly string[] }>> = {
@@ -68,9 +77,11 @@ describe('who may import whom', () => {
 
   test('behaviour: domain reads no clock, draws no randomness and opens nothing', () => {
     const wrong = SOURCES.filter(({ folder }) => folder === 'domain').flatMap(({ file, text }) =>
-      [...text.matchAll(/Date\.now|new Date\(\)|performance\.|Math\.random|randomBytes|randomUUID|setTimeout|process\.|fetch\(/g)].map(
-        (match) => `${file}: ${match[0]}`,
-      ),
+      [
+        ...text.matchAll(
+          /Date\.now|new Date\(\)|performance\.|Math\.random|randomBytes|randomUUID|setTimeout|process\.|fetch\(/g,
+        ),
+      ].map((match) => `${file}: ${match[0]}`),
     );
     expect(wrong).toEqual([]);
   });

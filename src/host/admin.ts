@@ -8,7 +8,10 @@ import { respond, type Answer } from './respond.ts';
 export type Check = { readonly name: string; readonly run: () => { readonly ok: boolean; readonly detail: string } };
 
 /** `/livez` answers whenever the event loop does; `/readyz` is 503 while any check fails, `?verbose` says which and why. */
-export function createAdmin(metrics: Metrics, checks: readonly Check[]): (req: IncomingMessage, res: ServerResponse) => void {
+export function createAdmin(
+  metrics: Metrics,
+  checks: readonly Check[],
+): (req: IncomingMessage, res: ServerResponse) => void {
   const answerTo = async (req: IncomingMessage): Promise<Answer> => {
     const [path = '', query = ''] = (req.url ?? '').split('?');
     if (req.method !== 'GET' && req.method !== 'HEAD') return text(405, 'use GET\n', ['Allow', 'GET, HEAD']);
@@ -41,11 +44,24 @@ function ready(checks: readonly Check[], verbose: boolean): Answer {
   });
   const ok = results.every((result) => result.ok);
   const status = ok ? 200 : 503;
-  if (!verbose) return text(status, ok ? 'ok\n' : `not ready: ${results.filter((result) => !result.ok).map(({ name }) => name).join(', ')}\n`);
+  if (!verbose)
+    return text(
+      status,
+      ok
+        ? 'ok\n'
+        : `not ready: ${results
+            .filter((result) => !result.ok)
+            .map(({ name }) => name)
+            .join(', ')}\n`,
+    );
   const body = `${JSON.stringify({ status: ok ? 'ready' : 'not_ready', checks: results })}\n`;
   return { status, headers: ['Content-Type', 'application/json', 'Cache-Control', 'no-store'], body };
 }
 
 function text(status: number, body: string, headers: readonly string[] = []): Answer {
-  return { status, headers: ['Content-Type', 'text/plain; charset=utf-8', 'Cache-Control', 'no-store', ...headers], body };
+  return {
+    status,
+    headers: ['Content-Type', 'text/plain; charset=utf-8', 'Cache-Control', 'no-store', ...headers],
+    body,
+  };
 }

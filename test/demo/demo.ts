@@ -21,9 +21,10 @@ const tollgate = spawn(process.execPath, [MAIN, 'demo', '--facilitator', facilit
   stdio: 'inherit',
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => tollgate.kill(signal));
-tollgate.on('exit', async (code) => {
-  removePurse();
-  await facilitator.close();
-  await chain.stop();
-  process.exit(code ?? 0);
+const code = await new Promise<number>((resolve) => {
+  tollgate.on('exit', (ended) => resolve(ended ?? 1));
 });
+removePurse();
+await facilitator.close();
+await chain.stop();
+process.exit(code);

@@ -57,7 +57,9 @@ describe('what costs nothing', () => {
 
   test('behaviour: paused routes cost nothing for other methods either', () => {
     for (const undeclaredMethods of ['forward', 'pay', 'refuse'] as const) {
-      expect(on({ kind: 'undeclared', dearest: undefined }, { policy: { undeclaredMethods } })).toMatchObject({ kind: 'pass' });
+      expect(on({ kind: 'undeclared', dearest: undefined }, { policy: { undeclaredMethods } })).toMatchObject({
+        kind: 'pass',
+      });
     }
   });
 

@@ -215,7 +215,11 @@ describe('the registry goes away later', () => {
     config = registryFile('registry', port);
     await restart();
     await register(port, '/paid/*');
-    sidecar = await startSidecar({ name: 'sidecar', registry: port });
+    sidecar = await launch(sidecarFile({ name: 'sidecar', registry: port, sync: 'listen: 127.0.0.1:0' }), [
+      'proxy',
+      'sync',
+      'admin',
+    ]);
     await until(async () => expect(await priceOf(sidecar, '/paid/a')).toBe('0.10'));
   });
 
@@ -231,6 +235,13 @@ describe('the registry goes away later', () => {
     );
   });
 
+  const askBeside = async (target: string, key = KEY): Promise<[number, unknown]> => {
+    const response = await fetch(`${sidecar.url('sync')}/v1/protected-routes/${target}`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    return [response.status, await response.json()];
+  };
+
   test('behaviour: killed: the last good routes go on, unpaid is 402, paid is 503; back again, and in step', async () => {
     await underTraffic(sidecar, async () => {
       await end(registry);
@@ -241,6 +252,12 @@ describe('the registry goes away later', () => {
       );
       expect((await readiness(sidecar)).status).toBe(200);
       expect(await metric(sidecar, 'tollgate_sync_total{result="unavailable"}')).toBeGreaterThan(0);
+      expect(await askBeside('routes')).toMatchObject([200, [{ route_pattern: '/paid/*' }]]);
+      expect(await askBeside('match?path=/paid/a&method=GET')).toMatchObject([200, { payment_required: true }]);
+      expect(await askBeside('routes', 'another-key-of-somebody')).toMatchObject([
+        503,
+        { code: 'registry_unavailable' },
+      ]);
       const credential = await credentialFor(sidecar, '/paid/a');
       expect(await statusOf(sidecar, '/paid/a', { 'payment-signature': credential })).toBe(503);
       await restart();
@@ -248,6 +265,7 @@ describe('the registry goes away later', () => {
       await until(async () => expect(await priceOf(sidecar, '/paid/after-restart')).toBe('0.21'));
     });
     expect((await readiness(sidecar)).detail).not.toMatch(/;/);
+    expect(await askBeside('routes', 'another-key-of-somebody')).toMatchObject([401, { code: 'credentials_invalid' }]);
   });
 
   test('behaviour: stopped in its tracks, so that it accepts and never answers: the same, and in step when it goes on', async () => {

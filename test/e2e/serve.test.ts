@@ -21,7 +21,12 @@ let token: string;
 
 async function cli(...args: string[]): Promise<{ code: number; stdout: string }> {
   try {
-    const { stdout } = await run(path.join(ROOT, 'node_modules/.bin/node'), [path.join(ROOT, 'src/main.ts'), ...args, '-c', config]);
+    const { stdout } = await run(path.join(ROOT, 'node_modules/.bin/node'), [
+      path.join(ROOT, 'src/main.ts'),
+      ...args,
+      '-c',
+      config,
+    ]);
     return { code: 0, stdout };
   } catch (error) {
     const failed = error as { code: number; stdout: string };
@@ -43,7 +48,8 @@ async function create(rule: string, rest: Record<string, unknown> = {}): Promise
   return (await response.json()) as { id: string };
 }
 
-const get = (where: string, init: RequestInit = {}): Promise<Response> => fetch(`${tollgate.url('proxy')}${where}`, { redirect: 'manual', ...init });
+const get = (where: string, init: RequestInit = {}): Promise<Response> =>
+  fetch(`${tollgate.url('proxy')}${where}`, { redirect: 'manual', ...init });
 
 /** One request as bytes, on a connection of its own. */
 async function ask(requestLine: string): Promise<RawAnswer> {
@@ -100,7 +106,10 @@ describe('a fresh start', () => {
 describe('a request', () => {
   test('behaviour: that nothing protects passes as it is, with an id', async () => {
     const response = await get('/free/a?b=c');
-    expect([response.status, await response.json()]).toEqual([200, { upstream: true, method: 'GET', url: '/free/a?b=c' }]);
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      { upstream: true, method: 'GET', url: '/free/a?b=c' },
+    ]);
     expect(response.headers.get('x-request-id')).toMatch(/^[A-Za-z0-9._-]+$/);
     expect(upstream.seen.at(-1)?.headers['x-request-id']).toBe(response.headers.get('x-request-id'));
   });
@@ -147,7 +156,12 @@ describe('a request', () => {
   });
 
   test('behaviour: two answers never share a charge id', async () => {
-    const ids = await Promise.all(Array.from({ length: 20 }, async () => ((await (await get('/configured/x')).json()) as { charge_id: string }).charge_id));
+    const ids = await Promise.all(
+      Array.from(
+        { length: 20 },
+        async () => ((await (await get('/configured/x')).json()) as { charge_id: string }).charge_id,
+      ),
+    );
     expect(new Set(ids).size).toBe(20);
   });
 
@@ -157,7 +171,10 @@ describe('a request', () => {
     const demanded = await get('/configured/x', { headers: { origin } });
     expect(demanded.headers.get('access-control-allow-origin')).toBe(origin);
     expect(demanded.headers.get('access-control-expose-headers')).toContain('PAYMENT-REQUIRED');
-    const preflight = await get('/configured/x', { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'GET' } });
+    const preflight = await get('/configured/x', {
+      method: 'OPTIONS',
+      headers: { origin, 'access-control-request-method': 'GET' },
+    });
     expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([204, origin]);
     expect(preflight.headers.get('access-control-allow-headers')).toContain('PAYMENT-SIGNATURE');
     const foreign = await get('/configured/x', { headers: { origin: 'https://evil.example' } });
@@ -175,7 +192,11 @@ describe('a request', () => {
       ['GET http://evil.example/free HTTP/1.1', 400, 'target_ambiguous'],
     ] as const) {
       const answer = await ask(request);
-      expect([request.slice(0, 40), answer.status, JSON.parse(answer.body.toString()).code]).toEqual([request.slice(0, 40), status, code]);
+      expect([request.slice(0, 40), answer.status, JSON.parse(answer.body.toString()).code]).toEqual([
+        request.slice(0, 40),
+        status,
+        code,
+      ]);
       expect(headerOf(answer, 'content-type')).toBe('application/problem+json');
     }
     expect(upstream.seen.length).toBe(before);
@@ -217,7 +238,10 @@ describe('the dashboard', () => {
     ]);
     for (const response of statuses) expect(response.status).toBeGreaterThanOrEqual(400);
     expect(statuses[1]?.status).toBe(400);
-    expect([statuses[2]?.status, statuses[2]?.headers.get('tollgate-reason')]).toEqual([402, 'x402_version_unsupported']);
+    expect([statuses[2]?.status, statuses[2]?.headers.get('tollgate-reason')]).toEqual([
+      402,
+      'x402_version_unsupported',
+    ]);
     expect(upstream.seen.length).toBe(before);
   });
 
@@ -233,14 +257,20 @@ describe('proxy, /match and the match command agree', () => {
   test('behaviour: on the spellings of one path, and on what is refused', async () => {
     await create('GET /v1/export 0.10');
     const key = (await cli('keys', 'create', '--name', 'agree', '--scope', 'sdk')).stdout.trim();
-    const askMatch = async (asked: string): Promise<{ matched: boolean; payment_required: boolean; ambiguous?: true }> => {
+    const askMatch = async (
+      asked: string,
+    ): Promise<{ matched: boolean; payment_required: boolean; ambiguous?: true }> => {
       const query = new URLSearchParams({ method: 'GET', path: asked });
-      const response = await fetch(`${tollgate.url('registry')}/v1/protected-routes/match?${query}`, { headers: { authorization: `Bearer ${key}` } });
+      const response = await fetch(`${tollgate.url('registry')}/v1/protected-routes/match?${query}`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
       expect(response.status).toBe(200);
       return (await response.json()) as Awaited<ReturnType<typeof askMatch>>;
     };
     // What a request line can carry at all; the rest never reaches a proxy.
-    const asked = [...SPELLINGS_OF_EXPORT, ...TARGETS.map(({ raw }) => raw)].filter((raw) => /^\/[\x21-\x7e]*$/.test(raw) && !raw.includes('?'));
+    const asked = [...SPELLINGS_OF_EXPORT, ...TARGETS.map(({ raw }) => raw)].filter(
+      (raw) => /^\/[\x21-\x7e]*$/.test(raw) && !raw.includes('?'),
+    );
     for (const raw of asked) {
       const proxied = await ask(`GET ${raw} HTTP/1.1`);
       const answer = await askMatch(raw);
@@ -248,7 +278,10 @@ describe('proxy, /match and the match command agree', () => {
       expect([raw, answer.ambiguous ? 'refused' : answer.payment_required ? 'pays' : 'free']).toEqual([raw, expected]);
     }
     const commanded = await cli('match', 'GET', '/V1/%65xport', '--json');
-    expect([commanded.code, JSON.parse(commanded.stdout)]).toMatchObject([0, { matched: true, payment_required: true }]);
+    expect([commanded.code, JSON.parse(commanded.stdout)]).toMatchObject([
+      0,
+      { matched: true, payment_required: true },
+    ]);
     expect((await cli('match', 'GET', '/free')).code).toBe(1);
   });
 
@@ -264,7 +297,10 @@ describe('proxy, /match and the match command agree', () => {
       for (const [request, wins] of asks) {
         const [method = '', asked = ''] = request.split(' ');
         const { status, headers } = await get(under + asked, { method });
-        const id = status === 402 ? made.at(rules.findIndex((rule) => rule === wins || rule.startsWith(`${wins} `)))?.id : undefined;
+        const id =
+          status === 402
+            ? made.at(rules.findIndex((rule) => rule === wins || rule.startsWith(`${wins} `)))?.id
+            : undefined;
         expect([request, status]).toEqual([request, ['free', 'undeclared'].includes(wins) ? 200 : 402]);
         if (id !== undefined) {
           const demanded = JSON.parse(Buffer.from(headers.get('payment-required') ?? '', 'base64').toString());
@@ -282,8 +318,12 @@ describe('what is seen from outside', () => {
     await get('/configured/some-other-unique-path');
     const text = await (await fetch(`${tollgate.url('admin')}/metrics`)).text();
     expect(text).toMatch(/tollgate_requests_total\{outcome="free",code="200",route_id=""\} \d+/);
-    expect(text).toMatch(/tollgate_requests_total\{outcome="payment_required",code="402",route_id="[0-9a-f-]{36}"\} \d+/);
-    expect(text).toMatch(/tollgate_route_info\{route_id="[0-9a-f-]{36}",route_pattern="\/configured\/\*",method="GET",amount="0.30",currency="USD"\} 1/);
+    expect(text).toMatch(
+      /tollgate_requests_total\{outcome="payment_required",code="402",route_id="[0-9a-f-]{36}"\} \d+/,
+    );
+    expect(text).toMatch(
+      /tollgate_route_info\{route_id="[0-9a-f-]{36}",route_pattern="\/configured\/\*",method="GET",amount="0.30",currency="USD"\} 1/,
+    );
     expect(text).toMatch(/tollgate_build_info\{version="[^"]+",node="v\d+\.\d+\.\d+"\} 1/);
     expect(text).not.toContain('unique-path');
   });
@@ -299,8 +339,17 @@ describe('what is seen from outside', () => {
       },
     });
     const line = await tollgate.line(({ path: logged }) => logged === '/free/logged');
-    expect(line).toMatchObject({ msg: 'request', request_id: 'my-request', trace_id: traceId, method: 'GET', status: 200, outcome: 'free' });
-    expect(upstream.seen.at(-1)?.headers['traceparent']).toMatch(new RegExp(`^00-${traceId}-(?!00f067aa0ba902b7)[0-9a-f]{16}-01$`));
+    expect(line).toMatchObject({
+      msg: 'request',
+      request_id: 'my-request',
+      trace_id: traceId,
+      method: 'GET',
+      status: 200,
+      outcome: 'free',
+    });
+    expect(upstream.seen.at(-1)?.headers['traceparent']).toMatch(
+      new RegExp(`^00-${traceId}-(?!00f067aa0ba902b7)[0-9a-f]{16}-01$`),
+    );
     expect(JSON.stringify(tollgate.lines)).not.toMatch(/canary|Y2FuYXJ5/);
   });
 

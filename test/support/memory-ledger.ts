@@ -72,7 +72,9 @@ export function createMemoryLedger(now: () => number): MemoryLedger {
     },
     advance: async (id, event, actor) => advance(id, event, actor),
     unfinished: async ({ owner, leaseMs, limit }) =>
-      due(limit).flatMap(({ id }) => advance(id, { kind: 'taken_over', leaseMs, early: false }, { owner }).charge ?? []),
+      due(limit).flatMap(
+        ({ id }) => advance(id, { kind: 'taken_over', leaseMs, early: false }, { owner }).charge ?? [],
+      ),
     due: async (limit) => due(limit).map(listed),
     list: async ({ limit, before, state, routeId, payer, customerId, fromMs, toMs }) => {
       const rows = [...charges.values()].map((charge, index) => ({ charge, seq: index + 1 })).reverse();

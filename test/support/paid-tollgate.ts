@@ -12,7 +12,11 @@ import { startUpstream, type Upstream } from './upstream.ts';
 
 export const PAY_TO = '0x1111111111111111111111111111111111111111';
 
-export type Accepted = { readonly amount: string; readonly payTo: string; readonly extra: { readonly external_ref: string } };
+export type Accepted = {
+  readonly amount: string;
+  readonly payTo: string;
+  readonly extra: { readonly external_ref: string };
+};
 
 export type PaidTollgate = {
   readonly chain: Chain;
@@ -37,9 +41,19 @@ export type PaidTollgate = {
   readonly stop: () => Promise<void>;
 };
 
-export type ChargeSeen = { readonly id: string; readonly status: string; readonly [field: string]: unknown };
+export type ChargeSeen = {
+  readonly id: string;
+  readonly status: string;
+  readonly amount_atomic: string;
+  readonly [field: string]: unknown;
+};
 
-export async function startPaidTollgate(options: { handle?: RequestListener; routes: readonly string[]; more?: string; receiver?: string }): Promise<PaidTollgate> {
+export async function startPaidTollgate(options: {
+  handle?: RequestListener;
+  routes: readonly string[];
+  more?: string;
+  receiver?: string;
+}): Promise<PaidTollgate> {
   const files = temporaryFolder();
   const chain = await startChain();
   const facilitator = await startFacilitator({ rpcUrl: chain.rpcUrl });
@@ -69,7 +83,9 @@ export async function startPaidTollgate(options: { handle?: RequestListener; rou
   const root = path.resolve(import.meta.dirname, '../..');
   const cli = async (...args: string[]): Promise<string> => {
     const run = promisify(execFile);
-    return (await run(path.join(root, 'node_modules/.bin/node'), [path.join(root, 'src/main.ts'), ...args, '-c', config])).stdout.trim();
+    return (
+      await run(path.join(root, 'node_modules/.bin/node'), [path.join(root, 'src/main.ts'), ...args, '-c', config])
+    ).stdout.trim();
   };
   const token = await cli('token');
   const url = (target: string): string => `${tollgate.url('proxy')}${target}`;
@@ -87,17 +103,30 @@ export async function startPaidTollgate(options: { handle?: RequestListener; rou
       const response = await fetch(url(target), { method });
       await response.arrayBuffer();
       if (response.status !== 402) throw new Error(`${target} answered ${response.status}, not 402`);
-      const { accepts } = JSON.parse(Buffer.from(response.headers.get('payment-required') ?? '', 'base64').toString()) as { accepts: [Accepted] };
+      const { accepts } = JSON.parse(
+        Buffer.from(response.headers.get('payment-required') ?? '', 'base64').toString(),
+      ) as { accepts: [Accepted] };
       return accepts[0];
     },
     sign: async (accepted, by = payer, { nonce, value } = {}) => {
-      const payload = await by.authorize({ to: accepted.payTo, value: value ?? BigInt(accepted.amount), asset: USDC, ...(nonce === undefined ? {} : { nonce }) });
+      const payload = await by.authorize({
+        to: accepted.payTo,
+        value: value ?? BigInt(accepted.amount),
+        asset: USDC,
+        ...(nonce === undefined ? {} : { nonce }),
+      });
       return Buffer.from(JSON.stringify({ x402Version: 2, accepted, payload })).toString('base64');
     },
     pay: (target, credential, init = {}) =>
-      fetch(url(target), { redirect: 'manual', ...init, headers: { ...(init.headers as Record<string, string>), 'payment-signature': credential } }),
+      fetch(url(target), {
+        redirect: 'manual',
+        ...init,
+        headers: { ...(init.headers as Record<string, string>), 'payment-signature': credential },
+      }),
     charges: async () => {
-      const response = await fetch(`${tollgate.url('registry')}/v1/billing/charges?limit=200`, { headers: { authorization: `Bearer ${token}` } });
+      const response = await fetch(`${tollgate.url('registry')}/v1/billing/charges?limit=200`, {
+        headers: { authorization: `Bearer ${token}` },
+      });
       const { data } = (await response.json()) as { data: ChargeSeen[] };
       return data;
     },
@@ -116,7 +145,11 @@ export async function startPaidTollgate(options: { handle?: RequestListener; rou
 }
 
 /** Resolves once `look` gives something true; fails loudly where that does not happen. */
-export async function until<T>(what: string, look: () => Promise<T | undefined | false>, withinMs = 10_000): Promise<T> {
+export async function until<T>(
+  what: string,
+  look: () => Promise<T | undefined | false>,
+  withinMs = 10_000,
+): Promise<T> {
   const end = Date.now() + withinMs;
   for (;;) {
     const seen = await look();

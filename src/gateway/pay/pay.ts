@@ -16,6 +16,7 @@ import {
   railOffer,
   receiptOf,
   settlementUnknown,
+  whatIsShown,
   type PayDeps,
   type Payment,
 } from './payment.ts';
@@ -145,8 +146,13 @@ export function createPay(deps: PayDeps, modes: SettleModes): Pay {
           asked.origin,
           offer.route.id,
         );
-      default:
+      case 'in_use':
+      case 'spent':
+      case 'redeemable':
+      case 'already_paid':
         return stopped(payment, claimed.kind, claimed.charge);
+      default:
+        return claimed satisfies never;
     }
   };
 
@@ -206,14 +212,6 @@ export function createPay(deps: PayDeps, modes: SettleModes): Pay {
       return deps.refuse(ledgerUnavailable(), asked.origin, payable.offer.route.id);
     }
   };
-}
-
-export function whatIsShown({ presented, asked }: Payment): {
-  credentialSha256: string;
-  method: string;
-  target: string;
-} {
-  return { credentialSha256: presented.sha256, method: asked.method, target: asked.target };
 }
 
 export function withHeaders(outcome: AnswerOutcome, headers: readonly string[]): AnswerOutcome {

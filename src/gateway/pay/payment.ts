@@ -83,3 +83,12 @@ export function receiptOf(charge: Charge): Receipt | undefined {
     ? undefined
     : settledReceipt(charge.payment, charge.terms.amount, charge.proof.transaction);
 }
+
+/** What the ledger asks of whoever presents a payment again. */
+export function whatIsShown({ presented, asked }: Payment): {
+  credentialSha256: string;
+  method: string;
+  target: string;
+} {
+  return { credentialSha256: presented.sha256, method: asked.method, target: asked.target };
+}

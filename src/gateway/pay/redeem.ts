@@ -3,8 +3,7 @@
 // (domain/standing); the ledger lets one request at a time through. CONTRACT section 6, rule 8.
 import type { Charge } from '../../domain/charge.ts';
 import type { AnswerOutcome, PaidOutcome } from '../collect.ts';
-import { paymentProblem, receiptOf, type PayDeps, type Payment } from './payment.ts';
-import { whatIsShown } from './pay.ts';
+import { paymentProblem, receiptOf, whatIsShown, type PayDeps, type Payment } from './payment.ts';
 import { deliver, insist } from './serve.ts';
 
 export async function redeem(deps: PayDeps, payment: Payment, charge: Charge): Promise<AnswerOutcome | PaidOutcome> {

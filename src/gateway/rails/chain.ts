@@ -58,7 +58,12 @@ const receiptSchema = z.object({
 });
 type Log = z.output<typeof logSchema>;
 
-export function createEvidence(receiver: Receiver, rpcUrl: string, deps: RpcDeps): Evidence {
+/** `rpcUrl`: a node of the chain `caip2`. */
+export function createEvidence(
+  receiver: Pick<Receiver, 'caip2' | 'confirmations'>,
+  rpcUrl: string,
+  deps: RpcDeps,
+): Evidence {
   const rpc = createRpc(rpcUrl, deps);
   const depth = BigInt(receiver.confirmations) - 1n;
   let chainChecked = false;

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalPayment } from '../../domain/charge.ts';
 import { problem } from '../../domain/problem.ts';
-import { findNetwork, type Receiver } from '../../domain/receiver.ts';
+import { findNetwork } from '../../domain/receiver.ts';
 import { createEvidence, type EvidenceDeps } from './chain.ts';
 import { createFacilitators, type FacilitatorDeps } from './facilitator.ts';
 import type { AcceptedTerms, Evidence, Presented, Rail, RailOffer } from './rail.ts';
@@ -18,17 +18,19 @@ export const EXPIRY_MARGIN_SECONDS = 6n;
 
 export function createX402Rail(deps: X402Deps): Rail {
   const { verify, settle } = createFacilitators(deps);
-  const evidence = new WeakMap<Receiver, Evidence>();
+  // By what makes one differ, not by receiver: a stored charge's receiver is made anew every time.
+  const evidence = new Map<string, Evidence>();
   return {
     read: readCredential,
     check: checkPayment,
     verify,
     settle,
     receiptHeader,
-    evidence: (receiver) => {
-      if (receiver.rpcUrl === undefined) return undefined;
-      let known = evidence.get(receiver);
-      if (known === undefined) evidence.set(receiver, (known = createEvidence(receiver, receiver.rpcUrl, deps)));
+    evidence: ({ rpcUrl, caip2, confirmations }) => {
+      if (rpcUrl === undefined) return undefined;
+      const name = JSON.stringify([rpcUrl, caip2, confirmations]);
+      let known = evidence.get(name);
+      if (known === undefined) evidence.set(name, (known = createEvidence({ caip2, confirmations }, rpcUrl, deps)));
       return known;
     },
   };

@@ -54,7 +54,9 @@ export function openLedger(file: string, options: SqliteLedgerOptions): SqliteLe
     });
   const writer = thread('write');
   let reader: Thread | undefined;
-  const reading = (): Thread => (reader ??= thread('read'));
+  let closing = false;
+  // Once closed nothing is opened again: the writing thread refuses for both.
+  const reading = (): Thread => (closing ? writer : (reader ??= thread('read')));
 
   return {
     answerLimitBytes: options.answerLimitBytes ?? ANSWER_BYTES,
@@ -74,6 +76,7 @@ export function openLedger(file: string, options: SqliteLedgerOptions): SqliteLe
     summary: (query) => reading().call('summary', query),
     countByState: () => reading().call('countByState'),
     close: async () => {
+      closing = true;
       await Promise.all([writer.close(), reader?.close()]);
     },
   };

@@ -69,7 +69,9 @@ test('behaviour: without rpc_url there is no evidence, with one it is made once'
   const { rail } = makeRail();
   expect(rail.evidence(RECEIVER)).toBeUndefined();
   const receiver = { ...RECEIVER, rpcUrl: node.url };
-  expect(rail.evidence(receiver)).toBe(rail.evidence(receiver));
+  expect(rail.evidence(receiver)).toBe(rail.evidence({ ...receiver }));
+  expect(rail.evidence(receiver)).not.toBe(rail.evidence({ ...receiver, confirmations: 2 }));
+  expect(rail.evidence(receiver)).not.toBe(rail.evidence({ ...receiver, caip2: 'eip155:8453' }));
 });
 
 test('behaviour: an honest node proves a payment', async () => {

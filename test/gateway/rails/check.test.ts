@@ -1,6 +1,6 @@
 // What is compared before anybody is asked: every field of a payment with our own terms, and its time window.
 import { describe, expect, test } from 'vitest';
-import type { Presented, RailOffer } from '../../../src/gateway/rails/rail.ts';
+import { storedOffer, type Presented, type RailOffer } from '../../../src/gateway/rails/rail.ts';
 import { PAY_TO, PRICE, SIGNED, acceptedOf, encode, makeOffer, makeRail, v2Json } from './kit.ts';
 
 const { rail } = makeRail();
@@ -114,6 +114,27 @@ describe('time', () => {
   ])('behaviour: %s', (_, authorization, reason) => {
     expect(check(readV2({ authorization }))).toBe(reason);
   });
+});
+
+test('behaviour: a stored charge is held to the terms it was claimed under, whatever is configured by now', () => {
+  const terms = {
+    scheme: 'exact',
+    network: OFFER.receiver.caip2,
+    asset: OFFER.receiver.asset,
+    payTo: PAY_TO,
+    amount: PRICE,
+    maxTimeoutSeconds: 300,
+    assetName: 'USDC',
+    assetVersion: '2',
+    assetDecimals: 6,
+    validAfter: 0n,
+    validBefore: 99_999_999_999n,
+  };
+  const moved = makeOffer({ payTo: ELSEWHERE, asset: ELSEWHERE, caip2: 'eip155:8453', v1Network: 'base' }).receiver;
+  const stored = storedOffer(terms, { ...moved, rpcUrl: 'http://node.test', confirmations: 7 }, 'GET /report');
+  expect(check(readV2(), stored)).toBeUndefined();
+  expect(check(readV1(), stored)).toBeUndefined();
+  expect(stored.receiver).toMatchObject({ rpcUrl: 'http://node.test', confirmations: 7, v1Network: 'base-sepolia' });
 });
 
 describe('receipts', () => {

@@ -282,6 +282,8 @@ describe('proof', () => {
     const data = encodeFunctionData({ abi: MULTICALL_ABI, functionName: 'tryAggregate', args: [true, calls] });
     const [sender] = (await chain.rpc('eth_accounts')) as string[];
     const transaction = await chain.rpc('eth_sendTransaction', [{ from: sender, to: MULTICALL, data }]);
+    // Anvil mines soon after it has answered, not before.
+    await chain.mine();
     const [first, second] = [await prove(one), await prove(two)];
     expect(first).toMatchObject({ kind: 'found', transaction });
     expect(second).toMatchObject({ kind: 'found', transaction });
