@@ -1,14 +1,161 @@
-// `tollgate charges`: known, and not in this version.
-import { EXIT, type Command } from './command.ts';
+// `tollgate charges list | show`: what was taken, from the store of the configuration, also while Tollgate runs. Only
+// looks; prints what the billing endpoints show and nothing that could be replayed.
+import { existsSync } from 'node:fs';
+import { suggest } from '../config/suggest.ts';
+import { oneOf } from '../config/fields.ts';
+import { CHARGE_STATES } from '../domain/charge.ts';
+import type { ChargeFilter } from '../domain/ledger.ts';
+import type { ChargeView } from '../registry/charge-schemas.ts';
+import type { SqliteLedger } from '../registry/store/ledger.ts';
+import type { Args } from './args.ts';
+import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
+import { CONFIG_FLAG, loadFor, messageOf, talk, type Loaded } from './configuration.ts';
+
+const ACTIONS = ['list', 'show'] as const;
+/** Flags of `list`, and what the billing endpoint calls them. */
+const FILTERS = new Map([
+  ['status', 'status'],
+  ['route', 'route_id'],
+  ['payer', 'payer'],
+  ['customer', 'customer_id'],
+  ['from', 'from'],
+  ['to', 'to'],
+  ['limit', 'limit'],
+]);
 
 export const charges: Command = {
   name: 'charges',
-  summary: 'not in this version',
-  usage: ['tollgate charges list | show | reconcile', '', 'Not in this version.'],
-  flags: {},
-  words: { min: 0, max: 10 },
-  run: async (_args, io) => {
-    io.err('charges: not in this version');
-    return EXIT.usage;
+  summary: 'list or show charges',
+  usage: [
+    'tollgate charges list [--status S] [--route ID] [--payer 0x...] [--customer ID] [--from TIME] [--to TIME] [--limit N] [--json]',
+    'tollgate charges show ID [--json]',
+    '',
+    'Newest first. A sidecar without charges.store has none of its own: ask where its registry runs.',
+  ],
+  flags: {
+    ...CONFIG_FLAG,
+    status: { value: 'STATE', help: `list: ${CHARGE_STATES.join(', ')}` },
+    route: { value: 'ID', help: 'list: of one route' },
+    payer: { value: '0x...', help: 'list: of one payer' },
+    customer: { value: 'ID', help: 'list: of one customer' },
+    from: { value: 'TIME', help: 'list: made at or after, such as 2026-01-31 or 2026-01-31T12:00:00Z' },
+    to: { value: 'TIME', help: 'list: made before' },
+    limit: { value: 'N', help: 'list: at most so many, 1 to 200 (50 where left out)' },
+    json: { help: 'print JSON' },
   },
+  words: { min: 1, max: 2 },
+  run: runCharges,
 };
+
+async function runCharges(args: Args, io: Io): Promise<ExitCode> {
+  const [action = '', id, ...rest] = args.words;
+  const wrong = findMistakes(action, id, rest, args);
+  const filter = action === 'list' ? await readFilter(args) : { limit: 0 };
+  const mistakes = 'mistakes' in filter ? [...wrong, ...filter.mistakes] : wrong;
+  if (mistakes.length > 0 || 'mistakes' in filter) {
+    for (const line of mistakes) io.err(line);
+    return EXIT.usage;
+  }
+  const opened = await openConfiguredLedger(args, io);
+  if (!opened.ok) return opened.code;
+  const ledger = opened.config;
+  try {
+    return action === 'list' ? await list(ledger, filter, args, io) : await show(ledger, id ?? '', args, io);
+  } catch (error) {
+    io.err(messageOf(error));
+    return EXIT.away;
+  } finally {
+    await ledger.close();
+  }
+}
+
+/** The ledger in the configured store; whoever asked closes it. Complaints were written when it is not ok. */
+export async function openConfiguredLedger(args: Args, io: Io): Promise<Loaded<SqliteLedger>> {
+  const loaded = loadFor(args, io);
+  if (!loaded.ok) return loaded;
+  const { registry, charges: section } = loaded.config;
+  const file = (registry?.store ?? section.store)?.file;
+  if (file === undefined) {
+    io.err(
+      'This configuration keeps no charges, its registry does; run the command with the configuration of the registry.',
+    );
+    return { ok: false, code: EXIT.usage };
+  }
+  if (!existsSync(file)) {
+    io.err(`There is no store at ${file} yet; the first start makes it.`);
+    return { ok: false, code: EXIT.away };
+  }
+  const { openLedger } = await import('../registry/store/ledger.ts');
+  return { ok: true, config: openLedger(file, { now: Date.now, log: talk(io) }) };
+}
+
+function findMistakes(action: string, id: string | undefined, rest: readonly string[], args: Args): string[] {
+  if (!ACTIONS.some((known) => known === action)) {
+    const meant = suggest(action, ACTIONS);
+    return [`charges: is followed by ${oneOf(ACTIONS)}${meant === undefined ? '' : `; did you mean ${meant}?`}`];
+  }
+  const mistakes: string[] = [];
+  if (action === 'list' ? id !== undefined : rest.length > 0) mistakes.push(`charges ${action}: has a word too many`);
+  if (action === 'list') return mistakes;
+  if (id === undefined) mistakes.push('charges show: needs the id of a charge; `tollgate charges list` shows them');
+  for (const flag of FILTERS.keys()) if (args.has(flag)) mistakes.push(`--${flag}: is for charges list`);
+  return mistakes;
+}
+
+async function readFilter(args: Args): Promise<ChargeFilter | { readonly mistakes: readonly string[] }> {
+  const { chargesQuery } = await import('../registry/charge-schemas.ts');
+  const given = [...FILTERS].flatMap(([flag, name]) => {
+    const value = args.text(flag);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const read = chargesQuery.safeParse(Object.fromEntries(given));
+  if (!read.success) {
+    const flags = new Map([...FILTERS].map(([flag, name]) => [name, flag]));
+    return {
+      mistakes: read.error.issues.map(
+        ({ path, message }) => `--${flags.get(String(path[0])) ?? ''}: is not ${message}`,
+      ),
+    };
+  }
+  const { limit, status, route_id: routeId, payer, customer_id: customerId, from, to } = read.data;
+  return { limit, state: status, routeId, payer, customerId, fromMs: from, toMs: to };
+}
+
+async function list(ledger: SqliteLedger, filter: ChargeFilter, args: Args, io: Io): Promise<ExitCode> {
+  const { viewCharge } = await import('../registry/charges.ts');
+  const page = await ledger.list(filter);
+  const all = page.charges.map(viewCharge);
+  if (args.has('json')) io.out(JSON.stringify(all));
+  else {
+    for (const charge of all) io.out(describe(charge));
+    if (all.length === 0) io.err('no charges');
+  }
+  if (page.nextBefore !== undefined) io.err(`there are more; --to ${all.at(-1)?.created_at ?? ''} shows older ones`);
+  return EXIT.fine;
+}
+
+async function show(ledger: SqliteLedger, id: string, args: Args, io: Io): Promise<ExitCode> {
+  const { viewCharge } = await import('../registry/charges.ts');
+  const charge = await ledger.get(id);
+  if (charge === undefined) {
+    io.err('no charge has this id; `tollgate charges list` shows them');
+    return EXIT.no;
+  }
+  const view = viewCharge(charge);
+  if (args.has('json')) io.out(JSON.stringify(view));
+  else for (const [name, value] of Object.entries(view)) io.out(`${name}: ${value ?? '-'}`);
+  return EXIT.fine;
+}
+
+function describe({
+  id,
+  status,
+  amount,
+  currency,
+  route_method,
+  route_pattern,
+  payer,
+  created_at,
+}: ChargeView): string {
+  return [id, status, `${amount} ${currency}`, `${route_method} ${route_pattern}`, payer, created_at].join('\t');
+}

@@ -130,9 +130,7 @@ describe('installed', () => {
     }
   });
 
-  test('behaviour: the examples that came along are good', () => {
-    for (const name of ['all-in-one', 'sidecar', 'registry']) {
-      expect(() => tollgate(['check', '-c', path.join(installed, `config/${name}.yaml`)], VALUES)).not.toThrow();
-    }
+  test('behaviour: the example that people copy came along, and is good', () => {
+    expect(() => tollgate(['check', '-c', path.join(installed, 'config/all-in-one.yaml')], VALUES)).not.toThrow();
   });
 });
