@@ -1,14 +1,12 @@
 // The routes that a configuration would serve, without starting it: what its store holds, read only, and what its file
 // registers at start. A store is never made, migrated or written for a look at it.
 import { existsSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
 import type { ConfigRoute, LoadedConfig } from '../config/config.ts';
 import { parsePattern } from '../domain/pattern.ts';
 import { profileFolding } from '../domain/profile.ts';
 import { fromWire, type Route } from '../domain/route.ts';
 import { compileSnapshot, type Snapshot } from '../domain/snapshot.ts';
-import { createRandom } from '../host/clock.ts';
-import { createRouteStore } from '../registry/store/routes.ts';
+import { readStoredRoutes } from '../registry/store/read-only.ts';
 import { messageOf } from './configuration.ts';
 
 export type OfflineRoutes =
@@ -28,7 +26,7 @@ export function readOfflineRoutes(config: LoadedConfig): OfflineRoutes {
   const { file } = config.registry.store;
   let stored: readonly Route[] = [];
   try {
-    if (existsSync(file)) stored = readStore(file);
+    if (existsSync(file)) stored = readStoredRoutes(file);
   } catch (error) {
     return {
       ok: false,
@@ -47,15 +45,6 @@ export function readOfflineRoutes(config: LoadedConfig): OfflineRoutes {
     },
   );
   return { ok: true, snapshot, stored: stored.length };
-}
-
-function readStore(file: string): readonly Route[] {
-  const db = new DatabaseSync(file, { readOnly: true });
-  try {
-    return createRouteStore(db, createRandom()).all().routes;
-  } finally {
-    db.close();
-  }
 }
 
 /** What makes two routes one: the method and the pattern's key. */

@@ -1,6 +1,6 @@
 // Whether the routes of a configuration can be paid with its receivers: a route that nobody can pay would answer 503 for
 // ever, so it is refused before anything starts.
-import { findUnpayable } from '../registry/payable.ts';
+import { findUnpayable } from '../domain/payable.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import { receiverIssues, receiverSchema, toReceiver } from './receivers.ts';
 import { configRouteSchema } from './schema.ts';

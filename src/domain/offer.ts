@@ -19,7 +19,8 @@ export type Offer = {
 
 export type Receivers = ReadonlyMap<string, Receiver>;
 
-const DEFAULT_RECEIVER = 'default';
+/** Takes the money of routes that name no receiver. */
+export const DEFAULT_RECEIVER = 'default';
 
 /** The offer for `route`, or `receiver_unknown` / `price_unpayable`. */
 export function makeOffer(route: Route, receivers: Receivers): Offer | Problem {

@@ -4,7 +4,7 @@ import type { LedgerReports } from './ledger-reports.ts';
 import type { LedgerWrites } from './ledger-writes.ts';
 
 /** Calls of the writing thread, which share a commit, and of the reading thread. */
-export type Calls = Omit<LedgerWrites, 'prune'> & LedgerReports;
+export type Calls = Omit<LedgerWrites, 'prune' | 'begin' | 'finish'> & LedgerReports;
 export type CallName = keyof Calls;
 export type Arguments<N extends CallName> = Parameters<Calls[N]>;
 export type Value<N extends CallName> = ReturnType<Calls[N]>;

@@ -6,13 +6,13 @@ import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Batch, Call, CallResult, Calls, FromWorker, ToWorker, WorkerOptions } from './ledger-messages.ts';
 import { createLedgerReports } from './ledger-reports.ts';
-import { createLedgerWrites } from './ledger-writes.ts';
+import { createLedgerWrites, type LedgerWrites } from './ledger-writes.ts';
 import { isBusy, isStoreFailure, openDatabase } from './sqlite.ts';
 
 type Opened = {
   readonly db: DatabaseSync;
   readonly calls: Calls;
-  readonly prune: (now: number) => void;
+  readonly writes: LedgerWrites;
   readonly files: Files;
 };
 type Files = { readonly main: bigint; readonly wal: bigint };
@@ -33,8 +33,8 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
     if (options.role === 'read') db.exec('PRAGMA query_only = ON');
     else db.exec("BEGIN IMMEDIATE; UPDATE charge_counts SET charges = charges WHERE state = 'claimed'; COMMIT");
     mayCreate = false;
-    const { prune, ...writes } = createLedgerWrites(db);
-    return { db, calls: { ...writes, ...createLedgerReports(db) }, prune, files: filesOf(options.file) };
+    const writes = createLedgerWrites(db);
+    return { db, calls: { ...writes, ...createLedgerReports(db) }, writes, files: filesOf(options.file) };
   };
 
   const close = (): void => {
@@ -43,15 +43,17 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
     if (closing?.db.isOpen) closing.db.close();
   };
 
-  const transact = ({ db, calls, prune, files }: Opened, batch: Batch): CallResult[] => {
+  const transact = ({ db, calls, writes, files }: Opened, batch: Batch): CallResult[] => {
     const reads = options.role === 'read';
     db.exec(reads ? 'BEGIN' : 'BEGIN IMMEDIATE');
+    writes.begin();
     try {
       const results = batch.calls.map((call): CallResult => ({ ok: true, value: perform(calls, call) }));
       if (!reads && batch.now - prunedAt >= PRUNE_EVERY_MS) {
-        prune(batch.now);
+        writes.prune(batch.now);
         prunedAt = batch.now;
       }
+      writes.finish();
       if (options.commitDelayMs > 0) pause(options.commitDelayMs);
       db.exec('COMMIT');
       const now = filesOf(options.file);

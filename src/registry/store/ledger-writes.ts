@@ -7,7 +7,8 @@ import type { Advanced, TakeOver } from '../../domain/ledger.ts';
 import { decideClaim, REDEEM_MS, type Claimed, type ClaimOptions } from '../../domain/standing.ts';
 import { transition, type Actor, type ChargeEvent } from '../../domain/transition.ts';
 import { allValues, changingValues, INSERT, readCharge, REWRITE, SELECT, UPDATE } from './ledger-rows.ts';
-import { integer, text } from './rows.ts';
+import { createTallies } from './ledger-tallies.ts';
+import { text } from './rows.ts';
 
 /** Synchronous; `now` is the ledger's clock at the call. */
 export type LedgerWrites = {
@@ -20,12 +21,15 @@ export type LedgerWrites = {
   readonly check: () => void;
   /** Takes away what nobody can ask for any more, a bounded part of it at a time. */
   readonly prune: (now: number) => void;
+  /** Writes the counts and sums of what was done since `begin`: before the commit. */
+  readonly finish: () => void;
+  /** A new transaction: what was not finished did not happen. */
+  readonly begin: () => void;
 };
 
 /** A released charge is kept as long as the credential behind it may come again: longer than any quote lives. */
 const RELEASED_KEPT_MS = 48 * 3_600_000;
 const PRUNED_AT_ONCE = 500;
-const HOUR_MS = 3_600_000;
 const DUE_AT = 'max(lease_until, coalesce(next_try_at, 0))';
 /** Binds the time and a limit; earliest first. */
 export const DUE = `INDEXED BY charges_due
@@ -54,11 +58,6 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
       'INSERT OR REPLACE INTO charge_answers (seq, status, headers, body) SELECT seq, ?, ?, ? FROM charges WHERE id = ?',
     ),
     dropAnswer: db.prepare('DELETE FROM charge_answers WHERE seq = (SELECT seq FROM charges WHERE id = ?)'),
-    sum: db.prepare(
-      `SELECT charges, amount FROM charge_sums
-       WHERE hour = ? AND route_id = ? AND currency = ? AND network = ? AND asset = ? AND asset_decimals = ?`,
-    ),
-    putSum: db.prepare('INSERT OR REPLACE INTO charge_sums VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
     touch: db.prepare("UPDATE charge_counts SET charges = charges WHERE state = 'claimed'"),
     pruneAnswers: db.prepare(
       `DELETE FROM charge_answers WHERE seq IN (
@@ -82,7 +81,10 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
     return row && readCharge(row);
   };
 
+  const tallies = createTallies(db);
+
   const write = (before: Charge, after: Charge): void => {
+    tallies.moved(before.state, after.state);
     sql.update.run(...changingValues(after), after.id);
     if (after.answer !== before.answer) {
       if (after.answer === null) sql.dropAnswer.run(after.id);
@@ -91,16 +93,7 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
         sql.keepAnswer.run(status, JSON.stringify(headers), body, after.id);
       }
     }
-    if (before.state === 'settling' && after.state === 'settled') addToSums(after);
-  };
-
-  const addToSums = ({ route, price, payment, terms, settledAt }: Charge): void => {
-    const hour = Math.floor((settledAt ?? 0) / HOUR_MS);
-    const key = [hour, route.id, price.currency, payment.network, payment.asset, terms.assetDecimals];
-    const row = sql.sum.get(...key);
-    const charges = row === undefined ? 0 : integer(row, 'charges');
-    const amount = row === undefined ? 0n : BigInt(text(row, 'amount'));
-    sql.putSum.run(...key, charges + 1, (amount + terms.amount).toString());
+    if (before.state === 'settling' && after.state === 'settled') tallies.settled(after);
   };
 
   const isProofUsed = (charge: Charge, event: ChargeEvent): boolean => {
@@ -120,6 +113,7 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
       if (claimed.kind !== 'claimed' || claimed.charge === existing) return claimed;
       if (existing === undefined) sql.insert.run(...allValues(claimed.charge));
       else sql.rewrite.run(...allValues(claimed.charge), existing.id);
+      tallies.moved(existing?.state, 'claimed');
       return claimed;
     },
     advance: (id, event, actor, now) => {
@@ -143,7 +137,10 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
     check: () => void sql.touch.run(),
     prune: (now) => {
       sql.pruneAnswers.run({ now, window: REDEEM_MS, limit: PRUNED_AT_ONCE });
-      sql.pruneReleased.run(now - RELEASED_KEPT_MS, PRUNED_AT_ONCE);
+      const { changes } = sql.pruneReleased.run(now - RELEASED_KEPT_MS, PRUNED_AT_ONCE);
+      tallies.moved('released', undefined, Number(changes));
     },
+    finish: tallies.write,
+    begin: tallies.clear,
   };
 }

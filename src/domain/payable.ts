@@ -1,11 +1,10 @@
 // Whether a receiver that is configured in this process could take a route's price. A receiver that is not known here is
 // no error: the route is stored, and a proxy that cannot price it answers 503, never free (CONTRACT section 2).
-import { parsePrice, toAtomic } from '../domain/money.ts';
-import type { FieldError } from '../domain/problem.ts';
-import type { Receiver } from '../domain/receiver.ts';
-import type { Route } from '../domain/route.ts';
-
-export const DEFAULT_RECEIVER = 'default';
+import { parsePrice, toAtomic } from './money.ts';
+import { DEFAULT_RECEIVER } from './offer.ts';
+import type { FieldError } from './problem.ts';
+import type { Receiver } from './receiver.ts';
+import type { Route } from './route.ts';
 
 export function findUnpayable(
   route: Pick<Route, 'amount' | 'currency' | 'receiverConfigId'>,
