@@ -13,7 +13,13 @@ import { transition, type Actor, type ChargeEvent } from '../../src/domain/trans
 
 export type MemoryLedger = Ledger & Reports & { readonly all: () => readonly Charge[] };
 
-export function createMemoryLedger(now: () => number): MemoryLedger {
+/** What decides; the simulation plants faults here. */
+export type LedgerRules = { readonly decideClaim: typeof decideClaim; readonly transition: typeof transition };
+
+export function createMemoryLedger(
+  now: () => number,
+  rules: LedgerRules = { decideClaim, transition },
+): MemoryLedger {
   const charges = new Map<string, Charge>();
   const keyOf = ({ payment }: Pick<Charge, 'payment'>): string => JSON.stringify(Object.values(payment));
   const byId = (id: string): Charge | undefined => [...charges.values()].find((charge) => charge.id === id);
@@ -35,7 +41,7 @@ export function createMemoryLedger(now: () => number): MemoryLedger {
   const advance = (id: string, event: ChargeEvent, actor: Actor): Awaited<ReturnType<Ledger['advance']>> => {
     const charge = byId(id);
     if (charge === undefined) return { kind: 'conflict', because: 'unknown_charge', charge };
-    const moved = transition(charge, event, actor, now());
+    const moved = rules.transition(charge, event, actor, now());
     if (!moved.ok) return { kind: 'conflict', because: moved.because, charge };
     if (moved.charge !== charge && isProofUsed(charge, event))
       return { kind: 'conflict', because: 'proof_used', charge };
@@ -66,7 +72,7 @@ export function createMemoryLedger(now: () => number): MemoryLedger {
           (other.state === 'settling' || other.leaseUntil > at),
       ).length;
       const idTaken = existing === undefined && byId(claim.id) !== undefined;
-      const claimed = decideClaim({ existing, idTaken, unsettled }, claim, options, at);
+      const claimed = rules.decideClaim({ existing, idTaken, unsettled }, claim, options, at);
       if (claimed.kind === 'claimed') put(claimed.charge);
       return claimed;
     },

@@ -28,18 +28,18 @@ export type Pay = (payable: Payable, asked: Asked) => Promise<AnswerOutcome | Pa
 
 export function createPay(deps: PayDeps, modes: SettleModes): Pay {
   const { rail, ledger, quotes, options, clock, random } = deps;
-  const verifying = new Map<string, Promise<Verification>>();
+  const verifying = new Map<string, { readonly sha256: string; readonly flight: Promise<Verification> }>();
   const serve = createServe(deps, modes);
 
-  /** One call in flight per payment and price, whoever asks. */
-  const verifyOnce = (payment: Payment): Promise<Verification> => {
+  /** One call in flight per payment, whoever asks and however it is spelled; undefined where another spelling is being asked about. */
+  const verifyOnce = (payment: Payment): Promise<Verification> | undefined => {
     const { presented, offer } = payment;
-    const name = `${presented.sha256} ${offer.receiver.id} ${offer.atomic}`;
-    let flight = verifying.get(name);
-    if (flight === undefined) {
-      flight = rail.verify(presented, railOffer(payment)).finally(() => verifying.delete(name));
-      verifying.set(name, flight);
-    }
+    const { network, asset, payer, nonce } = presented.key;
+    const name = `${network} ${asset} ${payer} ${nonce} ${offer.receiver.id} ${offer.atomic}`;
+    const known = verifying.get(name);
+    if (known !== undefined) return known.sha256 === presented.sha256 ? known.flight : undefined;
+    const flight = rail.verify(presented, railOffer(payment)).finally(() => verifying.delete(name));
+    verifying.set(name, { sha256: presented.sha256, flight });
     return flight;
   };
 
@@ -57,13 +57,15 @@ export function createPay(deps: PayDeps, modes: SettleModes): Pay {
     if (stands !== 'claimable') return stopped(payment, stands, known);
 
     const refusal = rail.check(presented, railOffer(payment), clock.now());
-    if (refusal !== undefined) return refused(payment, refusal);
-    const verification = await verifyOnce(payment);
+    if (refusal !== undefined) return refusedUnlessTaken(payment, refusal);
+    const asking = verifyOnce(payment);
+    if (asking === undefined) return stopped(payment, 'in_use', undefined);
+    const verification = await asking;
     switch (verification.kind) {
       case 'valid':
         break;
       case 'refused':
-        return refused(payment, verification.reason);
+        return refusedUnlessTaken(payment, verification.reason);
       case 'unavailable':
         deps.log.warn('payment not verified', { route_id: route.id, detail: verification.detail });
         deps.chargeLog.counted(route.id, 'unavailable');
@@ -114,6 +116,16 @@ export function createPay(deps: PayDeps, modes: SettleModes): Pay {
       return { offer: current, quote: undefined };
     }
     return { offer: { ...current, price: quote.price, atomic }, quote };
+  };
+
+  /**
+   * The same payment may have been taken through another request since it was looked up, and then that is why it is
+   * refused (a used nonce, a spent balance): whoever is told 402 for it would pay twice.
+   */
+  const refusedUnlessTaken = async (payment: Payment, reason: string): Promise<AnswerOutcome | PaidOutcome> => {
+    const known = await ledger.find(payment.presented.key);
+    const stands = standing(known, whatIsShown(payment), clock.now());
+    return stands === 'claimable' ? refused(payment, reason) : stopped(payment, stands, known);
   };
 
   const refused = (payment: Payment, reason: string): AnswerOutcome => {

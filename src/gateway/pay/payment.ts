@@ -6,7 +6,7 @@ import type { Ledger } from '../../domain/ledger.ts';
 import type { Offer } from '../../domain/offer.ts';
 import { problem, type Problem, type ProblemCode } from '../../domain/problem.ts';
 import type { Quotes } from '../../domain/quote.ts';
-import type { Clock, Random } from '../../host/clock.ts';
+import type { Clock, Random, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { Answers, Asked } from '../collect.ts';
 import { settledReceipt, type Presented, type Rail, type RailOffer, type Receipt } from '../rails/rail.ts';
@@ -21,6 +21,7 @@ export type PayDeps = Answers & {
   readonly clock: Clock;
   readonly random: Random;
   readonly options: PayOptions;
+  readonly schedule: Schedule;
   /** Waits. */
   readonly pause: (ms: number) => Promise<void>;
 };

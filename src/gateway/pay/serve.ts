@@ -81,7 +81,7 @@ export function createServe(
 
   const beforeResponse = (payment: Payment, charge: Charge): PaidOutcome => {
     const { owner } = payment;
-    const lease = keepLease(deps.ledger, charge.id, { owner }, options.leaseMs);
+    const lease = keepLease(deps, charge.id, { owner }, options.leaseMs);
     let settled: Charge | undefined;
     let open = true;
     const release = async (reason: string): Promise<void> => {
@@ -130,7 +130,7 @@ export function deliver(
   receipt: readonly string[],
   upstream: 'ask' | 'answered',
 ): PaidOutcome {
-  const lease = keepLease(deps.ledger, charge.id, { owner: payment.owner }, deps.options.leaseMs);
+  const lease = keepLease(deps, charge.id, { owner: payment.owner }, deps.options.leaseMs);
   return {
     kind: 'paid',
     charge,
@@ -161,15 +161,13 @@ async function recordDelivery(
 function deliveryEvent(outcome: ForwardOutcome, upstream: 'ask' | 'answered'): ChargeEvent {
   switch (outcome.kind) {
     case 'delivered':
-      // A server error is no usable answer: the payer may ask again without paying again.
-      return upstream === 'ask' && outcome.status >= 500
-        ? { kind: 'undelivered', because: 'upstream_failed' }
-        : { kind: 'delivered' };
+      return isUsable(outcome.status) ? { kind: 'delivered' } : { kind: 'undelivered', because: 'upstream_failed' };
     case 'replaced':
       return { kind: 'undelivered', because: 'upstream_failed' };
     case 'client_gone':
-      if (outcome.kept !== undefined && !(upstream === 'ask' && outcome.kept.status >= 500))
-        return { kind: 'answer_kept', answer: keptAnswer(outcome.kept) };
+      if (outcome.status !== undefined && !isUsable(outcome.status))
+        return { kind: 'undelivered', because: 'upstream_failed' };
+      if (outcome.kept !== undefined) return { kind: 'answer_kept', answer: keptAnswer(outcome.kept) };
       return {
         kind: 'undelivered',
         because: upstream === 'ask' && outcome.status === undefined ? 'upstream_failed' : 'answer_lost',
@@ -179,6 +177,11 @@ function deliveryEvent(outcome: ForwardOutcome, upstream: 'ask' | 'answered'): C
     default:
       return outcome satisfies never;
   }
+}
+
+/** A server error is none, also where the upstream is asked once more: the payer may ask again without paying again. */
+function isUsable(status: number): boolean {
+  return status < 500;
 }
 
 function keptAnswer({ status, headers, body }: NonNullable<Extract<ForwardOutcome, { kind: 'client_gone' }>['kept']>): {

@@ -179,7 +179,7 @@ export function createSync(options: SyncOptions, deps: SyncDeps): Sync {
   };
 
   const fly = (): void => {
-    if (flight !== undefined || controller.signal.aborted) return;
+    if (controller.signal.aborted) return;
     cancel();
     rung = false;
     flight = pollSafely();

@@ -1,22 +1,25 @@
 // A real chain on loopback for tests and the demo: anvil under the id of Base Sepolia, with a test USDC planted at the
 // address of USDC there, so that clients and facilitators run unmodified. Money is minted at will; nothing leaves this
-// machine. Whoever starts a chain stops it; it is ended by its own process id, also when this process ends first.
+// machine. Whoever starts a chain stops it.
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout } from 'node:timers/promises';
 import {
   createPublicClient,
   createTestClient,
   createWalletClient,
   defineChain,
   http,
-  nonceManager,
   type Account,
   type Address,
   type Hex,
+  type PublicClient,
+  type TransactionReceipt,
 } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
+import { createNonceManager, jsonRpc } from 'viem/nonce';
 import artifacts from './contracts/artifacts.json' with { type: 'json' };
 
 export const USDC: Address = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
@@ -33,7 +36,8 @@ export const MULTICALL_ABI = artifacts.MiniMulticall.abi;
 export const MULTICALL: Address = '0xcA11bde05977b3631167028862bE2a173976CA11';
 /** The accounts that anvil funds with ether, from its published test mnemonic. 0: facilitator, 1: mint, 2: second facilitator. */
 const MNEMONIC = 'test test test test test test test test test test test junk';
-const START_MS = 20_000;
+const START_MS = 8_000;
+const RECEIPT_MS = 15_000;
 
 /** How the test token may misbehave: see contracts/TestUsdc.sol. */
 export const MISCHIEF = { none: 0n, transferFirst: 1n, eventBetween: 2n, noTransfer: 3n } as const;
@@ -53,35 +57,22 @@ export type Chain = {
   readonly stop: () => Promise<void>;
 };
 
+/** Counts nonces by itself: viem's shared manager would go on counting on the next chain, which has the same id. */
 export function testAccount(index: number): Account {
-  return mnemonicToAccount(MNEMONIC, { addressIndex: index, nonceManager });
+  return mnemonicToAccount(MNEMONIC, { addressIndex: index, nonceManager: createNonceManager({ source: jsonRpc() }) });
 }
 
 export async function startChain(): Promise<Chain> {
-  const anvil = spawn(anvilBinary(), ['--chain-id', String(CHAIN.id), '--host', '127.0.0.1', '--port', '0'], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  const kill = (): void => void anvil.kill('SIGKILL');
-  process.once('exit', kill);
-  const exited = new Promise<void>((resolve) => {
-    anvil.once('exit', () => resolve());
-    anvil.once('error', () => resolve());
-  });
-  const port = await new Promise<string>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`anvil did not listen within ${START_MS} ms`)), START_MS);
-    anvil.once('error', reject);
-    void exited.then(() => reject(new Error('anvil ended before it listened')));
-    createInterface({ input: anvil.stdout }).on('line', (line) => {
-      const found = /^Listening on 127\.0\.0\.1:(\d+)/.exec(line)?.[1];
-      if (found === undefined) return;
-      clearTimeout(timer);
-      resolve(found);
-    });
-  }).catch((error: unknown) => {
-    kill();
+  const anvil = await startAnvil();
+  try {
+    return await prepareChain(anvil);
+  } catch (error) {
+    await anvil.stop();
     throw error;
-  });
+  }
+}
 
+async function prepareChain({ port, stop }: Anvil): Promise<Chain> {
   const rpcUrl = `http://127.0.0.1:${port}`;
   const common = { chain: CHAIN, transport: http(rpcUrl), pollingInterval: 20 };
   const reader = createPublicClient(common);
@@ -93,7 +84,7 @@ export async function startChain(): Promise<Chain> {
 
   const write: Chain['write'] = async (functionName, args) => {
     const hash = await minter.writeContract({ address: USDC, abi, functionName, args });
-    const receipt = await reader.waitForTransactionReceipt({ hash });
+    const receipt = await waitForReceipt(reader, hash, RECEIPT_MS);
     if (receipt.status !== 'success') throw new Error(`${functionName} reverted`);
     return hash;
   };
@@ -117,12 +108,61 @@ export async function startChain(): Promise<Chain> {
     read,
     mine: (blocks = 1) => tester.mine({ blocks }),
     automine: (on) => tester.setAutomine(on),
-    stop: async () => {
-      process.removeListener('exit', kill);
-      kill();
-      await exited;
-    },
+    stop,
   };
+}
+
+type Anvil = { readonly port: string; readonly stop: () => Promise<void> };
+
+/**
+ * A shell holds anvil and ends it by its process id once our end of a pipe is closed: so it ends with us however we end,
+ * also where a test runner kills the process that started it.
+ */
+const HOLD = '"$@" & cat > /dev/null; kill -9 $!';
+
+/** Started again where it does not listen in time: on a machine with much else to do it sometimes never does. */
+async function startAnvil(attempts = 3): Promise<Anvil> {
+  const options = ['--chain-id', String(CHAIN.id), '--host', '127.0.0.1', '--port', '0'];
+  const shell = spawn('sh', ['-c', HOLD, 'sh', anvilBinary(), ...options], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const exited = new Promise<void>((resolve) => {
+    shell.once('exit', () => resolve());
+    shell.once('error', () => resolve());
+  });
+  const stop = async (): Promise<void> => {
+    shell.stdin.end();
+    await exited;
+  };
+  const listening = Promise.withResolvers<string | undefined>();
+  createInterface({ input: shell.stdout }).on('line', (line) => {
+    const found = /^Listening on 127\.0\.0\.1:(\d+)/.exec(line)?.[1];
+    if (found !== undefined) listening.resolve(found);
+  });
+  void exited.then(() => listening.resolve(undefined));
+  const late = globalThis.setTimeout(() => listening.resolve(undefined), START_MS);
+  const port = await listening.promise;
+  clearTimeout(late);
+  if (port !== undefined) return { port, stop };
+  await stop();
+  if (attempts > 1) return startAnvil(attempts - 1);
+  throw new Error(`anvil did not listen within ${START_MS} ms, or could not be started`);
+}
+
+/**
+ * The receipt of `hash`, asked for until it is there. viem's own waiting asks again only when a block comes, and on a
+ * chain that mines one block per transaction the block may be seen before its receipt: then none ever comes.
+ */
+export async function waitForReceipt(
+  client: Pick<PublicClient, 'getTransactionReceipt'>,
+  hash: Hex,
+  timeoutMs: number,
+): Promise<TransactionReceipt> {
+  const end = performance.now() + timeoutMs;
+  for (;;) {
+    const receipt = await client.getTransactionReceipt({ hash }).catch(() => undefined);
+    if (receipt !== undefined) return receipt;
+    if (performance.now() > end) throw new Error(`no receipt within ${timeoutMs} ms`);
+    await setTimeout(10);
+  }
 }
 
 /** The native binary itself: the wrapper that npm puts on the path would have to be ended together with its child. */

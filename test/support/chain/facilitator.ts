@@ -7,7 +7,7 @@ import { toFacilitatorEvmSigner } from '@x402/evm';
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
 import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/facilitator';
 import { createWalletClient, http, publicActions } from 'viem';
-import { CHAIN, NETWORK, testAccount } from './chain.ts';
+import { CHAIN, NETWORK, testAccount, waitForReceipt } from './chain.ts';
 
 export type FacilitatorOperation = 'verify' | 'settle' | 'supported';
 
@@ -75,7 +75,7 @@ export async function startFacilitator(options: FacilitatorOptions): Promise<Tes
       verifyTypedData: (args) => wallet.verifyTypedData(args as Parameters<typeof wallet.verifyTypedData>[0]),
       writeContract: (args) => wallet.writeContract({ ...args, args: args.args ?? [] }),
       sendTransaction: (args) => wallet.sendTransaction(args),
-      waitForTransactionReceipt: (args) => wallet.waitForTransactionReceipt(args),
+      waitForTransactionReceipt: ({ hash, timeout }) => waitForReceipt(wallet, hash, timeout ?? 15_000),
       getCode: (args) => wallet.getCode(args),
     },
     { confirmationTimeoutMs: options.confirmationTimeoutMs ?? 15_000 },
