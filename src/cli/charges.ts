@@ -1,9 +1,10 @@
-// `tollgate charges list | show`: what was taken, from the store of the configuration, also while Tollgate runs. Only
-// looks; prints what the billing endpoints show and nothing that could be replayed.
+// `tollgate charges list | show | reconcile`: what was taken, from the store of the configuration, also while Tollgate
+// runs. Listing only looks, and prints what the billing endpoints show and nothing that could be replayed.
 import { existsSync } from 'node:fs';
 import { suggest } from '../config/suggest.ts';
 import { oneOf } from '../config/fields.ts';
 import { CHARGE_STATES } from '../domain/charge.ts';
+import type { Receiver } from '../domain/receiver.ts';
 import type { ChargeFilter } from '../domain/ledger.ts';
 import type { ChargeView } from '../registry/charge-schemas.ts';
 import type { SqliteLedger } from '../registry/store/ledger.ts';
@@ -11,7 +12,7 @@ import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadFor, messageOf, talk, type Loaded } from './configuration.ts';
 
-const ACTIONS = ['list', 'show'] as const;
+const ACTIONS = ['list', 'show', 'reconcile'] as const;
 /** Flags of `list`, and what the billing endpoint calls them. */
 const FILTERS = new Map([
   ['status', 'status'],
@@ -25,11 +26,15 @@ const FILTERS = new Map([
 
 export const charges: Command = {
   name: 'charges',
-  summary: 'list or show charges',
+  summary: 'list or show charges, or bring unfinished ones to their end',
   usage: [
     'tollgate charges list [--status S] [--route ID] [--payer 0x...] [--customer ID] [--from TIME] [--to TIME] [--limit N] [--json]',
     'tollgate charges show ID [--json]',
+    'tollgate charges reconcile [--json]',
+    'tollgate charges reconcile ID --fail REASON',
     '',
+    'reconcile asks chain and facilitators about charges whose end is not known; exit code 1 where some still have none.',
+    'With --fail an operator says that the payment of a settling charge did not and will not move.',
     'Newest first. A sidecar without charges.store has none of its own: ask where its registry runs.',
   ],
   flags: {
@@ -41,6 +46,7 @@ export const charges: Command = {
     from: { value: 'TIME', help: 'list: made at or after, such as 2026-01-31 or 2026-01-31T12:00:00Z' },
     to: { value: 'TIME', help: 'list: made before' },
     limit: { value: 'N', help: 'list: at most so many, 1 to 200 (50 where left out)' },
+    fail: { value: 'REASON', help: 'reconcile: mark this charge as failed, for this reason' },
     json: { help: 'print JSON' },
   },
   words: { min: 1, max: 2 },
@@ -60,7 +66,12 @@ async function runCharges(args: Args, io: Io): Promise<ExitCode> {
   if (!opened.ok) return opened.code;
   const ledger = opened.config;
   try {
-    return action === 'list' ? await list(ledger, filter, args, io) : await show(ledger, id ?? '', args, io);
+    if (action === 'list') return await list(ledger, filter, args, io);
+    if (action === 'show') return await show(ledger, id ?? '', args, io);
+    const { failCharge, reconcileCharges } = await import('./charges-reconcile.ts');
+    const reason = args.text('fail');
+    if (id !== undefined && reason !== undefined) return await failCharge(ledger, id, reason, io);
+    return await reconcileCharges(ledger, configuredReceivers(args, io), args.has('json'), io);
   } catch (error) {
     io.err(messageOf(error));
     return EXIT.away;
@@ -96,10 +107,20 @@ function findMistakes(action: string, id: string | undefined, rest: readonly str
   }
   const mistakes: string[] = [];
   if (action === 'list' ? id !== undefined : rest.length > 0) mistakes.push(`charges ${action}: has a word too many`);
+  if (args.has('fail') && action !== 'reconcile') mistakes.push('--fail: is for charges reconcile');
   if (action === 'list') return mistakes;
-  if (id === undefined) mistakes.push('charges show: needs the id of a charge; `tollgate charges list` shows them');
+  if (action === 'reconcile') {
+    if ((id === undefined) !== !args.has('fail'))
+      mistakes.push('charges reconcile: an id and --fail REASON go together');
+  } else if (id === undefined)
+    mistakes.push('charges show: needs the id of a charge; `tollgate charges list` shows them');
   for (const flag of FILTERS.keys()) if (args.has(flag)) mistakes.push(`--${flag}: is for charges list`);
   return mistakes;
+}
+
+function configuredReceivers(args: Args, io: Io): ReadonlyMap<string, Receiver> {
+  const loaded = loadFor(args, io);
+  return new Map(loaded.ok ? loaded.config.receivers.map((receiver) => [receiver.id, receiver]) : []);
 }
 
 async function readFilter(args: Args): Promise<ChargeFilter | { readonly mistakes: readonly string[] }> {

@@ -31,34 +31,43 @@ const LONGEST_RETRY_MS = 300_000;
 const CLOCK_MARGIN_SECONDS = 300n;
 
 export function createReconcile(deps: ReconcileDeps): Reconcile {
-  const { ledger, random, log, chargeLog } = deps;
   return async () => {
-    const owner = `reconciler-${random(8).toString('hex')}`;
-    const taken = await ledger.unfinished({ owner, leaseMs: LEASE_MS, limit: BATCH });
-    return Promise.all(
-      taken.map(async (charge) => {
-        if (charge.state !== 'settling') {
-          chargeLog.changed(charge);
-          return charge;
-        }
-        const event = await nextStep(deps, charge).catch((error: unknown): ChargeEvent => {
-          log.error('a charge could not be reconciled', { charge_id: charge.id, error });
-          return { kind: 'settle_unknown', reason: 'reconciler_failed', retryInMs: retryIn(charge) };
-        });
-        const advanced = await ledger.advance(charge.id, event, { owner, changeId: random(12).toString('hex') });
-        if (advanced.kind === 'ok') {
-          chargeLog.changed(advanced.charge);
-          return advanced.charge;
-        }
-        log.error('a charge could not be reconciled', {
-          charge_id: charge.id,
-          event: event.kind,
-          because: advanced.because,
-        });
-        return advanced.charge ?? charge;
-      }),
-    );
+    const owner = newOwner(deps);
+    const taken = await deps.ledger.unfinished({ owner, leaseMs: LEASE_MS, limit: BATCH });
+    return Promise.all(taken.map((charge) => takeOn(deps, charge, owner)));
   };
+}
+
+/** The same for one charge and at once, also before its next try is due; undefined where somebody works on it. */
+export async function reconcileNow(deps: ReconcileDeps, id: string): Promise<Charge | undefined> {
+  const owner = newOwner(deps);
+  const taken = await deps.ledger.advance(id, { kind: 'taken_over', leaseMs: LEASE_MS, early: true }, { owner });
+  return taken.kind === 'ok' ? takeOn(deps, taken.charge, owner) : undefined;
+}
+
+/** Takes `charge`, which belongs to `owner` now, a step further. */
+async function takeOn(deps: ReconcileDeps, charge: Charge, owner: string): Promise<Charge> {
+  const { ledger, random, log, chargeLog } = deps;
+  if (charge.state !== 'settling') {
+    chargeLog.changed(charge);
+    return charge;
+  }
+  const event = await nextStep(deps, charge).catch((error: unknown): ChargeEvent => {
+    log.error('a charge could not be reconciled', { charge_id: charge.id, error });
+    return { kind: 'settle_unknown', reason: 'reconciler_failed', retryInMs: retryIn(charge) };
+  });
+  const advanced = await ledger.advance(charge.id, event, { owner, changeId: random(12).toString('hex') });
+  if (advanced.kind === 'ok') {
+    chargeLog.changed(advanced.charge);
+    return advanced.charge;
+  }
+  const { because } = advanced;
+  log.error('a charge could not be reconciled', { charge_id: charge.id, event: event.kind, because });
+  return advanced.charge ?? charge;
+}
+
+function newOwner({ random }: ReconcileDeps): string {
+  return `reconciler-${random(8).toString('hex')}`;
 }
 
 /** What is known of a `settling` charge now, as an event of it. Nothing here is guessed: without an answer it stays. */

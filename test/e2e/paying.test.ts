@@ -374,3 +374,29 @@ test('behaviour: the ledger and the chain agree to the last unit', async () => {
   const sum = settled.reduce((total, charge) => total + BigInt(charge.amount_atomic), 0n);
   expect(sum).toBe(await paid.chain.balanceOf(PAY_TO));
 });
+
+test('behaviour: an operator may take unfinished charges on, and say the last word', async () => {
+  await expect(paid.cli('charges', 'reconcile', 'chg_x')).rejects.toMatchObject({ code: 64 });
+  await expect(paid.cli('charges', 'reconcile', 'chg_x', '--fail', 'seen on the chain')).rejects.toMatchObject({
+    code: 1,
+  });
+  // A settlement that never went out and that nobody can settle any more: only an operator can tell.
+  const credential = await paid.sign(await paid.quote('/report'));
+  paid.facilitator.fault('settle', { kind: 'drop_before' }, 1000);
+  const { charge_id } = (await (await paid.pay('/report', credential)).json()) as { charge_id: string };
+  await until('the command takes it a step further', async () => {
+    const taken = await paid.cli('charges', 'reconcile', '--json').catch((error: { stdout: string }) => error.stdout);
+    return (JSON.parse(taken) as { id: string; status: string }[]).find(
+      ({ id, status }) => id === charge_id && status === 'settling',
+    );
+  });
+  await until('the operator’s word is taken', async () => {
+    const said = await paid.cli('charges', 'reconcile', charge_id, '--fail', 'the payer withdrew').catch(() => '');
+    return said === `${charge_id}\tfailed`;
+  });
+  expect((await paid.charges()).find(({ id }) => id === charge_id)).toMatchObject({
+    status: 'failed',
+    failed_by: 'operator',
+  });
+  paid.facilitator.clearFaults();
+});
