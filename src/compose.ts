@@ -5,6 +5,7 @@ import { INTERNAL, type Part } from './compose/part.ts';
 import { startPayments } from './compose/payments.ts';
 import { startProxy, type ProxyPart } from './compose/proxy.ts';
 import { startRegistry, type RegistryPart } from './compose/registry.ts';
+import { takeOn } from './compose/restart.ts';
 import { startSync } from './compose/sync.ts';
 import type { Config, ProxyConfig } from './config/config.ts';
 import { createCurrent } from './gateway/sync/current.ts';
@@ -116,14 +117,17 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
     addresses,
     reload: async (next) => {
       try {
+        const { config: taken, restart } = takeOn(config, next);
         // First what can be refused; what follows cannot fail.
-        await registry?.reconfigure(next);
-        running = next;
-        if (next.proxy !== undefined) proxy?.reconfigure(next, next.proxy);
+        const putInForce = taken.proxy && proxy?.prepare(taken, taken.proxy);
+        await registry?.reconfigure(taken);
+        running = taken;
+        putInForce?.();
         registry?.recompile();
         sync?.recompile();
         reloads('success')(1);
         log.info('configuration reloaded');
+        if (restart.length > 0) log.warn('changed settings wait for a restart', { settings: restart });
       } catch (error) {
         reloads('failure')(1);
         throw error;

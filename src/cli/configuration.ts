@@ -26,7 +26,10 @@ export const NO_CONFIG = [
   "       tollgate serve --upstream http://127.0.0.1:3000 --route 'GET /reports/* 0.10 USD' --pay-to 0x...",
 ];
 
-export type Loaded<C> = { readonly ok: true; readonly config: C } | { readonly ok: false; readonly code: ExitCode };
+/** `secretFiles`: what the file named with `..._file`, absolute. */
+export type Loaded<C> =
+  | { readonly ok: true; readonly config: C; readonly secretFiles?: readonly string[] }
+  | { readonly ok: false; readonly code: ExitCode };
 
 /** The configuration that `args` and the environment mean. Complaints were written when it is not ok. */
 export function loadFor(args: Args, io: Io): Loaded<LoadedConfig> {

@@ -14,14 +14,13 @@ import { createLog, type Log } from '../host/log.ts';
 import type { Args, Flags } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadFor, messageOf, reportProblems, type Loaded } from './configuration.ts';
+import { createReloads, type Reloadable, type Reloads } from './reload.ts';
 
 export type Running = {
   /** By listener: proxy, registry, admin, sync. */
   readonly addresses: Readonly<Record<string, { readonly address: string; readonly port: number }>>;
-  /** Takes a new configuration on; undefined where this version cannot. */
-  readonly reload?: (config: Config) => void | Promise<void>;
   readonly stop: () => Promise<void>;
-};
+} & Reloadable;
 export type StartDeps = { readonly log: Log; readonly clock: Clock; readonly random: Random; readonly version: string };
 export type Start = (config: Config, deps: StartDeps) => Promise<Running>;
 
@@ -71,28 +70,45 @@ export async function runServe(args: Args, io: Io, start: Start): Promise<ExitCo
   }
   const loaded = args.has('config') || !isQuick(args) ? loadServed(args, io) : loadQuick(args, io);
   if (!loaded.ok) return loaded.code;
-  const log = createLog(loaded.config.log.level, io.write, systemClock.now);
+  let { level } = loaded.config.log;
+  const log = createLog(() => level, io.write, systemClock.now);
   const resolved = resolveSecrets(loaded.config, { random: createRandom(), log });
   if (!resolved.ok) {
     io.err(resolved.problem);
     return EXIT.usage;
   }
-  for (const warning of configWarnings(loaded.config)) log.warn(warning);
-  const testnets = resolved.config.receivers.filter(({ caip2 }) => findNetwork(caip2)?.known?.testnet);
-  if (testnets.length > 0)
-    log.warn('TESTNET: payments are test money', {
-      receivers: testnets.map(({ id, network }) => `${id} (${network})`),
-    });
+  warn(loaded.config, log);
   if (io.uid === 0) log.warn('running as root; run as a user of its own, who owns the data folder');
-  return supervise(resolved.config, { args, io, start, log });
+  const reloads = createReloads({
+    // Named as at the start: a default file that was taken away meanwhile is still the one that is meant.
+    file: loaded.config.file === undefined ? undefined : findConfigFile(args.text('config'), io.env, io.folder),
+    secretFiles: loaded.secretFiles ?? [],
+    io,
+    log,
+    onTaken: (config) => {
+      level = config.log.level;
+      warn(config, log);
+    },
+  });
+  try {
+    return await supervise(resolved.config, { io, start, log, reloads });
+  } finally {
+    await reloads.close();
+  }
 }
 
-type Supervised = { readonly args: Args; readonly io: Io; readonly start: Start; readonly log: Log };
+function warn(config: LoadedConfig, log: Log): void {
+  for (const warning of configWarnings(config)) log.warn(warning);
+  const testnets = config.receivers.filter(({ caip2 }) => findNetwork(caip2)?.known?.testnet);
+  if (testnets.length === 0) return;
+  log.warn('TESTNET: payments are test money', { receivers: testnets.map(({ id, network }) => `${id} (${network})`) });
+}
+
+type Supervised = { readonly io: Io; readonly start: Start; readonly log: Log; readonly reloads: Reloads };
 
 /** Runs until a signal says stop. */
-async function supervise(config: Config, { args, io, start, log }: Supervised): Promise<ExitCode> {
+async function supervise(config: Config, { io, start, log, reloads }: Supervised): Promise<ExitCode> {
   const stopAsked = Promise.withResolvers<void>();
-  let running: Running | undefined;
   let signals = 0;
   for (const [signal, code] of [
     ['SIGTERM', 143],
@@ -109,7 +125,8 @@ async function supervise(config: Config, { args, io, start, log }: Supervised): 
       stopAsked.resolve();
     });
   }
-  io.onSignal('SIGHUP', () => void reload(running, { args, io, log }));
+  io.onSignal('SIGHUP', () => reloads.request('SIGHUP'));
+  let running: Running;
   try {
     running = await start(config, { log, clock: systemClock, random: createRandom(), version: io.version });
   } catch (error) {
@@ -117,29 +134,12 @@ async function supervise(config: Config, { args, io, start, log }: Supervised): 
     io.err(`Tollgate could not start: ${messageOf(error)}`);
     return EXIT.away;
   }
+  reloads.attach(running);
   await stopAsked.promise;
+  // A reload under way is short, but nothing may hold up that we are not ready any more.
+  void reloads.close();
   await running.stop();
   return EXIT.fine;
-}
-
-/** A bad file keeps what runs. */
-async function reload(running: Running | undefined, { args, io, log }: Omit<Supervised, 'start'>): Promise<void> {
-  if (running?.reload === undefined || (isQuick(args) && !args.has('config'))) {
-    log.warn('nothing to reload; restart to take changes on');
-    return;
-  }
-  try {
-    const loaded = loadFor(args, {
-      ...io,
-      err: (line) => log.error('the configuration was not reloaded', { problem: line }),
-    });
-    if (!loaded.ok) return;
-    const resolved = resolveSecrets(loaded.config, { random: createRandom(), log });
-    if (resolved.ok) await running.reload(resolved.config);
-    else log.error('the configuration was not reloaded', { problem: resolved.problem });
-  } catch (error) {
-    log.error('the configuration was not reloaded', { problem: messageOf(error) });
-  }
 }
 
 function isQuick(args: Args): boolean {

@@ -16,6 +16,7 @@ import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { receiversById } from './part.ts';
+import { createTestStop } from './test-stop.ts';
 
 export type PaymentsDeps = {
   readonly log: Log;
@@ -36,13 +37,17 @@ const COUNT_EVERY_MS = 5_000;
 /** `reports` where the ledger is in this process: then the charges are counted for the metrics. */
 export function startPayments(
   config: () => Config,
-  ledger: Ledger,
+  givenLedger: Ledger,
   reports: Reports | undefined,
   routeLabel: (id: string) => string,
   deps: PaymentsDeps,
 ): Payments {
   const { log, clock, random, metrics } = deps;
-  const rail = createRail(deps);
+  const testStop = createTestStop(process.env, log);
+  const ledger = testStop?.ledger(givenLedger) ?? givenLedger;
+  const plainRail = createRail(deps);
+  const rail = testStop?.rail(plainRail) ?? plainRail;
+  const leaseMs = testStop?.leaseMs ?? LEASE_MS;
   const chargeLog = createChargeLog(metrics, log, routeLabel);
   const modes = createSettleModes(clock.now);
   const stopReconciling = repeat(
@@ -54,7 +59,7 @@ export function startPayments(
   );
   const stopCounting = reports === undefined ? undefined : countCharges(reports, metrics, log);
   return {
-    payFor: (next) => payWith(next, { rail, ledger, chargeLog, modes, ...deps }),
+    payFor: (next) => payWith(next, { rail, ledger, chargeLog, modes, leaseMs, ...deps }),
     close: async () => {
       await stopReconciling();
       await stopCounting?.();
@@ -81,21 +86,25 @@ type PayParts = PaymentsDeps & {
   readonly ledger: Ledger;
   readonly chargeLog: ChargeLog;
   readonly modes: SettleModes;
+  readonly leaseMs: number;
 };
 
 function payWith(
   { charges }: Config,
-  { rail, ledger, chargeLog, modes, log, clock, random }: PayParts,
+  { rail, ledger, chargeLog, modes, leaseMs, log, clock, random }: PayParts,
 ): (answers: Answers) => Pay {
   const quotes = createQuotes({ secrets: charges.secrets, ttlMs: charges.quoteTtlMs, random });
   const options = {
     keepResponseBytes: Math.min(charges.keepResponseBytes, ledger.answerLimitBytes),
     maxUnsettledPerPayer: charges.maxUnsettledPerPayer,
-    leaseMs: LEASE_MS,
+    leaseMs,
     retryMs: RETRY_MS,
   };
   return (answers) =>
-    createPay({ ...answers, rail, ledger, quotes, chargeLog, log, clock, random, options, pause }, modes);
+    createPay(
+      { ...answers, rail, ledger, quotes, chargeLog, log, clock, random, options, schedule: systemSchedule, pause },
+      modes,
+    );
 }
 
 function countCharges(reports: Reports, metrics: Metrics, log: Log): () => Promise<void> {

@@ -20,7 +20,10 @@ import { createListener } from '../host/server.ts';
 import { pathOptions, receiversById, type Part } from './part.ts';
 import { servedSnapshot } from './sync.ts';
 
-export type ProxyPart = Part & { readonly reconfigure: (config: Config, proxy: ProxyConfig) => void };
+export type ProxyPart = Part & {
+  /** Assembles for a new configuration; what is returned puts it in force and cannot fail. */
+  readonly prepare: (config: Config, proxy: ProxyConfig) => () => void;
+};
 
 export type ProxyDeps = {
   readonly current: Current;
@@ -50,9 +53,12 @@ export function startProxy(config: Config, proxy: ProxyConfig, deps: ProxyDeps):
   );
   return {
     listener,
-    reconfigure: (next, section) => {
-      // The old connections to the upstream end by themselves once nobody uses them.
-      assembled = assemble(next, section, deps);
+    prepare: (next, section) => {
+      const prepared = assemble(next, section, deps);
+      return () => {
+        // The old connections to the upstream end by themselves once nobody uses them.
+        assembled = prepared;
+      };
     },
     close: () => assembled.close(),
   };

@@ -16,7 +16,7 @@ import { INTERNAL, pathOptions, receiversById, type Part } from './part.ts';
 export type RegistryPart = Part & {
   readonly checks: readonly Check[];
   readonly ledger: SqliteLedger;
-  /** Takes a new configuration on; throws a sentence, and changes nothing, where a key in it cannot be used. */
+  /** Takes a new configuration on; rejects, and leaves the old one in force, where a key or the store cannot be used. */
   readonly reconfigure: (next: Config) => Promise<void>;
   /** For paths that are read in another way now. */
   readonly recompile: () => void;
@@ -67,10 +67,17 @@ export async function startRegistry(
     ],
     reconfigure: async (next) => {
       if (next.registry === undefined) return;
+      const before = config();
       registry.reconfigure(settingsOf(next, next.registry));
-      await registerConfigured(next, registry, log);
+      try {
+        await registerConfigured(next, registry, log);
+      } catch (error) {
+        registry.reconfigure(settingsOf(before, before.registry ?? section));
+        throw error;
+      }
     },
-    recompile: compiler.recompile,
+    // From the store's own set: a newer one than that in force may just be being compiled.
+    recompile: () => void compiler.load(registry.routeSet()),
     close: async () => {
       registry.close();
       await ledger.close();

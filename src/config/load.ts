@@ -11,7 +11,8 @@ import { codeOf } from './secret-files.ts';
 import { validate } from './validate.ts';
 
 export type LoadResult =
-  | { readonly ok: true; readonly config: LoadedConfig }
+  /** `secretFiles`: what it named with `..._file`, absolute. */
+  | { readonly ok: true; readonly config: LoadedConfig; readonly secretFiles: readonly string[] }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
 export const DEFAULT_FILE = 'tollgate.yaml';

@@ -20,6 +20,8 @@ const MAX_BYTES = 65_536;
 
 export type SecretFiles = {
   readonly issues: readonly Issue[];
+  /** The files that were named, absolute. */
+  readonly files: readonly string[];
   /** The path that was written, for a path of the data: `sync.api_key` was `sync.api_key_file`. */
   readonly written: (path: Path) => Path;
 };
@@ -33,6 +35,7 @@ export function fileKeyOf(key: string): string | undefined {
 export function readSecretFiles(data: unknown, folder: string): SecretFiles {
   const issues: Issue[] = [];
   const moved: { from: Path; to: Path }[] = [];
+  const files: string[] = [];
   for (const place of PLACES) {
     for (const section of sectionsAt(data, place.section)) {
       const fileKey = `${place.key}_file`;
@@ -46,6 +49,7 @@ export function readSecretFiles(data: unknown, folder: string): SecretFiles {
         continue;
       }
       moved.push({ from: [...section, place.key], to: path });
+      if (typeof file === 'string' && file !== '') files.push(resolve(folder, file));
       const content =
         typeof file === 'string' && file !== '' ? readSecret(resolve(folder, file)) : { problem: 'is not a file name' };
       if ('problem' in content) {
@@ -61,7 +65,7 @@ export function readSecretFiles(data: unknown, folder: string): SecretFiles {
     const move = moved.find(({ from }) => from.every((step, index) => step === path[index]));
     return move ? move.to : path;
   };
-  return { issues, written };
+  return { issues, files, written };
 }
 
 function sectionsAt(data: unknown, section: Path): Path[] {

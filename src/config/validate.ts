@@ -20,7 +20,7 @@ export type Source = Origin & {
 };
 
 export type Validation =
-  | { readonly ok: true; readonly config: LoadedConfig }
+  | { readonly ok: true; readonly config: LoadedConfig; readonly secretFiles: readonly string[] }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
 export function validate({ data, issues: known, fromEnvironment, file, folder }: Source): Validation {
@@ -48,7 +48,7 @@ export function validate({ data, issues: known, fromEnvironment, file, folder }:
   }
   const issues = withoutRepetition(found);
   if (issues.length > 0 || !parsed.success) return { ok: false, issues };
-  return { ok: true, config: buildConfig(parsed.data, { file, folder }) };
+  return { ok: true, config: buildConfig(parsed.data, { file, folder }), secretFiles: files.files };
 }
 
 /** `proxy:` with nothing behind it is an empty section, not a missing one. */

@@ -11,14 +11,16 @@ const ORDER: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 const SECRET =
   /^(authorization|cookie|set-cookie|secret|secrets|token|key|api_?key|password|jwt|credential|payment-signature|x-payment)$/i;
 
-export function createLog(level: LogLevel, write: (line: string) => void, now: () => number): Log {
-  const threshold = ORDER.indexOf(level);
-  const enabled = (wanted: LogLevel): boolean => ORDER.indexOf(wanted) >= threshold;
-  const at = (wanted: LogLevel) =>
-    enabled(wanted)
-      ? (msg: string, fields: LogFields = {}): void =>
-          write(`${JSON.stringify({ ts: new Date(now()).toISOString(), level: wanted, msg, ...fields }, redact)}\n`)
-      : (): void => undefined;
+/** `level` as a function where it may change while the program runs. */
+export function createLog(level: LogLevel | (() => LogLevel), write: (line: string) => void, now: () => number): Log {
+  const threshold = typeof level === 'function' ? level : (): LogLevel => level;
+  const enabled = (wanted: LogLevel): boolean => ORDER.indexOf(wanted) >= ORDER.indexOf(threshold());
+  const at =
+    (wanted: LogLevel) =>
+    (msg: string, fields: LogFields = {}): void => {
+      if (!enabled(wanted)) return;
+      write(`${JSON.stringify({ ts: new Date(now()).toISOString(), level: wanted, msg, ...fields }, redact)}\n`);
+    };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), enabled };
 }
 

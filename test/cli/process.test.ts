@@ -40,7 +40,7 @@ describe.concurrent('behaviour: exit codes and streams', () => {
     [['match', 'GET', '/reports/q3'], 0, /^matched: payment required\n/, /^$/],
     [['match', 'GET', '/free'], 1, /^not matched: /, /^$/],
     [['mach'], 64, /^$/, /^mach: is no command; did you mean match\?\n$/],
-    [['charges', 'list'], 64, /^$/, /not in this version/],
+    [['charges', 'show'], 64, /^$/, /needs the id of a charge/],
     [['healthcheck', '--url', 'http://127.0.0.1:1/readyz'], 1, /^$/, /^not ready: nothing answers/],
   ])('tollgate %j ends with %i', async (argv, code, stdout, stderr) => {
     const result = await run(...argv);

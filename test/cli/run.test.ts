@@ -113,10 +113,4 @@ describe('commands', () => {
     expect(await runCommandLine(['check', '--jsno'], commands, io)).toBe(64);
     expect(io.stderr()).toBe('--jsno: is not known here; did you mean --json?\nSee `tollgate check --help`.\n');
   });
-
-  test('behaviour: charges is known and not in this version', async () => {
-    const io = fakeIo();
-    expect(await runCommandLine(['charges', 'list'], COMMANDS, io)).toBe(64);
-    expect(io.stderr()).toContain('not in this version');
-  });
 });

@@ -16,10 +16,7 @@ export type MemoryLedger = Ledger & Reports & { readonly all: () => readonly Cha
 /** What decides; the simulation plants faults here. */
 export type LedgerRules = { readonly decideClaim: typeof decideClaim; readonly transition: typeof transition };
 
-export function createMemoryLedger(
-  now: () => number,
-  rules: LedgerRules = { decideClaim, transition },
-): MemoryLedger {
+export function createMemoryLedger(now: () => number, rules: LedgerRules = { decideClaim, transition }): MemoryLedger {
   const charges = new Map<string, Charge>();
   const keyOf = ({ payment }: Pick<Charge, 'payment'>): string => JSON.stringify(Object.values(payment));
   const byId = (id: string): Charge | undefined => [...charges.values()].find((charge) => charge.id === id);

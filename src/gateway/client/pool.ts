@@ -115,6 +115,9 @@ export function createPool({ upstream, timeouts, maxSockets }: PoolOptions): Tra
     }
 
     function onTimeout(): void {
+      // The upstream took everything that came: it is the client who stopped, and whoever listens to it ends it.
+      const { body } = order;
+      if (body !== undefined && answer === undefined && !body.complete && socket?.writableLength === 0) return;
       fail('upstream_timeout', answer === undefined ? 'no answer in time' : 'the answer stopped in the middle');
     }
 

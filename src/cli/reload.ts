@@ -1,0 +1,118 @@
+// Takes a changed configuration on while Tollgate runs: on SIGHUP, and when the file or a secret file that it names has
+// changed. One reload at a time, the newest file last. A bad file is logged problem by problem and changes nothing.
+import { resolve } from 'node:path';
+import type { Config, LoadedConfig } from '../config/config.ts';
+import { resolveSecrets } from '../config/first-start.ts';
+import { loadConfig } from '../config/load.ts';
+import { formatProblem } from '../config/problems.ts';
+import { watchFiles } from '../config/watch.ts';
+import { createRandom, systemSchedule } from '../host/clock.ts';
+import type { Log } from '../host/log.ts';
+import type { Io } from './command.ts';
+import { messageOf } from './configuration.ts';
+
+export type Reloadable = {
+  /** Takes a new configuration on; undefined where this version cannot. */
+  readonly reload?: (config: Config) => void | Promise<void>;
+  /** A new configuration could not even be read: counted. */
+  readonly reloadFailed?: () => void;
+};
+
+export type Reloads = {
+  readonly request: (cause: 'SIGHUP' | 'file') => void;
+  /** What runs from now on; what was asked for before waits for it. */
+  readonly attach: (running: Reloadable) => void;
+  /** Starts no further reload; resolves when the last one is over. */
+  readonly close: () => Promise<void>;
+};
+
+export type ReloadSource = {
+  /** As it is named in messages; undefined where flags are the configuration. */
+  readonly file: string | undefined;
+  /** Absolute: the secret files that it named. */
+  readonly secretFiles: readonly string[];
+  readonly io: Io;
+  readonly log: Log;
+  /** After each reload that was taken on. */
+  readonly onTaken: (config: LoadedConfig) => void;
+};
+
+const FAILED = 'the configuration was not reloaded';
+
+export function createReloads({ file, secretFiles, io, log, onTaken }: ReloadSource): Reloads {
+  let running: Reloadable | undefined;
+  let wanted = false;
+  let working: Promise<void> | undefined;
+  let closed = false;
+  const watch =
+    file === undefined
+      ? undefined
+      : watchFiles([resolve(io.folder, file), ...secretFiles], () => request('file'), systemSchedule);
+
+  function request(cause: 'SIGHUP' | 'file'): void {
+    if (file === undefined || (running !== undefined && running.reload === undefined)) {
+      if (cause === 'SIGHUP') log.warn('nothing to reload; restart to take changes on');
+      return;
+    }
+    log.info('reloading the configuration', { cause });
+    wanted = true;
+    work();
+  }
+
+  /** What is asked for while a reload runs becomes one more after it. */
+  function work(): void {
+    if (running === undefined || closed || !wanted || working !== undefined) return;
+    wanted = false;
+    working = reload(running).finally(() => {
+      working = undefined;
+      work();
+    });
+  }
+
+  async function reload(target: Reloadable): Promise<void> {
+    const read = readNext();
+    if (read === undefined) {
+      target.reloadFailed?.();
+      return;
+    }
+    try {
+      await target.reload?.(read.config);
+      onTaken(read.loaded);
+    } catch (error) {
+      log.error(FAILED, { problem: messageOf(error) });
+    }
+  }
+
+  /** Undefined where it cannot be used; then every problem is logged. */
+  function readNext(): { config: Config; loaded: LoadedConfig } | undefined {
+    if (file === undefined) return undefined;
+    watch?.accept();
+    try {
+      const loaded = loadConfig(file, io.env, io.folder);
+      if (!loaded.ok) {
+        for (const problem of loaded.problems) log.error(FAILED, { problem: formatProblem(problem) });
+        return undefined;
+      }
+      watch?.follow([resolve(io.folder, file), ...loaded.secretFiles]);
+      const resolved = resolveSecrets(loaded.config, { random: createRandom(), log });
+      if (resolved.ok) return { config: resolved.config, loaded: loaded.config };
+      log.error(FAILED, { problem: resolved.problem });
+    } catch (error) {
+      log.error(FAILED, { problem: messageOf(error) });
+    }
+    return undefined;
+  }
+
+  return {
+    request,
+    attach: (next) => {
+      running = next;
+      work();
+    },
+    close: async () => {
+      closed = true;
+      watch?.close();
+      await working;
+    },
+  };
+}

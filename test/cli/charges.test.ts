@@ -1,0 +1,122 @@
+// `tollgate charges` over a real store.
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { runCommandLine } from '../../src/cli/run.ts';
+import { createLog } from '../../src/host/log.ts';
+import { openLedger } from '../../src/registry/store/ledger.ts';
+import { address, claimOf, proofOf, ROUTE_ID } from '../cases/claims.ts';
+import { temporaryFolder } from '../registry/kit.ts';
+import { fakeIo } from './support.ts';
+
+let folder: string;
+let remove: () => void;
+let config: string;
+
+beforeAll(async () => {
+  ({ folder, remove } = temporaryFolder());
+  config = join(folder, 'tollgate.yaml');
+  writeFileSync(config, 'registry:\n  listen: 127.0.0.1:0\n  store: sqlite:tollgate.db\n');
+  const ledger = openLedger(join(folder, 'tollgate.db'), {
+    now: Date.now,
+    log: createLog('error', () => undefined, Date.now),
+  });
+  for (const n of [1, 2, 3])
+    await ledger.claim(claimOf(n, { customerId: `c${n}` }), { owner: 'o', leaseMs: 60_000, maxUnsettledPerPayer: 8 });
+  await ledger.advance(claimOf(2).id, { kind: 'settle_started', leaseMs: 1000 }, { owner: 'o' });
+  await ledger.advance(claimOf(2).id, { kind: 'settled', proof: proofOf(claimOf(2)), leaseMs: 1000 }, { owner: 'o' });
+  await ledger.close();
+});
+afterAll(() => remove());
+
+async function run(...argv: string[]): Promise<{ code: number; out: string[]; err: string }> {
+  const io = fakeIo({ folder });
+  const code = await runCommandLine(['charges', ...argv], COMMANDS, io);
+  return { code, out: io.stdout().split('\n').slice(0, -1), err: io.stderr() };
+}
+
+describe('charges list', () => {
+  test('behaviour: one line a charge, newest first', async () => {
+    const { code, out } = await run('list', '--config', config);
+    expect(code).toBe(0);
+    expect(out.map((line) => line.split('\t').slice(0, 5))).toEqual(
+      [3, 2, 1].map((n) => [claimOf(n).id, n === 2 ? 'settled' : 'claimed', '0.10 USD', 'GET /reports/*', address(n)]),
+    );
+  });
+
+  test('behaviour: --json is an array, and nothing in it could be replayed', async () => {
+    const { out } = await run('list', '--json', '-c', config);
+    expect(JSON.parse(out[0] ?? '').map(({ id }: { id: string }) => id)).toEqual([3, 2, 1].map((n) => claimOf(n).id));
+    for (const secret of [claimOf(1).credential, claimOf(1).credentialSha256, 'key=value'])
+      expect(out.join('')).not.toContain(secret);
+  });
+
+  test.each([
+    [['--status', 'settled'], [2]],
+    [
+      ['--route', ROUTE_ID],
+      [3, 2, 1],
+    ],
+    [['--route', 'nothing'], []],
+    [['--payer', address(3).toUpperCase().replace('0X', '0x')], [3]],
+    [['--customer', 'c1'], [1]],
+    [['--from', '2000-01-01', '--to', '2001-01-01'], []],
+    [['--limit', '1'], [3]],
+  ])('behaviour: %j', async (flags, wanted) => {
+    const { code, out, err } = await run('list', '-c', config, ...flags);
+    expect([code, out.map((line) => line.split('\t')[0])]).toEqual([0, wanted.map((n) => claimOf(n).id)]);
+    if (wanted.length === 0) expect(err).toContain('no charges');
+    if (flags[0] === '--limit') expect(err).toContain('there are more');
+  });
+
+  test('refuses: what it does not know, all at once', async () => {
+    const { code, err } = await run('list', 'x', '-c', config, '--status', 'free', '--limit', '0', '--from', 'today');
+    expect(code).toBe(64);
+    for (const part of [
+      'a word too many',
+      '--status: is not one of claimed',
+      '--limit: is not an integer',
+      '--from: is not a time',
+    ])
+      expect(err).toContain(part);
+    expect((await run('lists', '-c', config)).err).toContain('did you mean list');
+  });
+});
+
+describe('charges show', () => {
+  test('behaviour: everything about one, as lines or as JSON', async () => {
+    const lines = await run('show', claimOf(2).id, '-c', config);
+    expect(lines.out).toContain('status: settled');
+    expect(lines.out).toContain(`transaction: ${proofOf(claimOf(2)).transaction}`);
+    const json = await run('show', claimOf(2).id, '--json', '-c', config);
+    expect(JSON.parse(json.out[0] ?? '')).toMatchObject({
+      id: claimOf(2).id,
+      amount_atomic: '100000',
+      path: '/reports/2',
+    });
+  });
+
+  test('refuses: an id of nothing is 1, none is 64, a filter is 64', async () => {
+    expect(await run('show', 'chg_nothing', '-c', config)).toMatchObject({ code: 1, out: [] });
+    expect((await run('show', '-c', config)).code).toBe(64);
+    expect((await run('show', 'chg_x', '--limit', '1', '-c', config)).code).toBe(64);
+  });
+});
+
+describe('where there is no store', () => {
+  test('refuses: a store that was never made is 69, and it is not made; a sidecar without one is 64', async () => {
+    const fresh = join(folder, 'fresh.yaml');
+    writeFileSync(fresh, 'registry:\n  listen: 127.0.0.1:0\n  store: sqlite:nothing.db\n');
+    expect(await run('list', '-c', fresh)).toMatchObject({ code: 69 });
+    expect(readdirSync(folder)).not.toContain('nothing.db');
+    const sidecar = join(folder, 'sidecar.yaml');
+    const section = 'sync:\n  registry_url: http://127.0.0.1:9\n  api_key: 0123456789abcdef\n';
+    const rest = `proxy:\n  upstream: http://127.0.0.1:3000\n${section}charges:\n  secrets: [${'s'.repeat(32)}]\n`;
+    writeFileSync(sidecar, rest);
+    const { code, err } = await run('list', '-c', sidecar);
+    expect([code, err]).toEqual([64, expect.stringContaining('configuration of the registry')]);
+    writeFileSync(sidecar, `${rest}  store: sqlite:tollgate.db\n`);
+    expect((await run('list', '-c', sidecar)).out.length).toBe(3);
+  });
+});

@@ -1,0 +1,291 @@
+// The limits of a configuration, each at its value and one past it, on real listeners of a real process; and clients and
+// upstreams that take their time. Load comes from a process of its own where it is more than a handful of connections.
+import { execFileSync, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
+import { headerOf, openRaw, type RawAnswer, type RawClient } from '../support/raw-client.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const files = temporaryFolder();
+const clients: RawClient[] = [];
+let upstream: Upstream;
+let written = 0;
+const held = new Set<() => void>();
+
+beforeAll(async () => {
+  upstream = await startUpstream((req, res) => {
+    if (req.url === '/held') {
+      held.add(() => res.end('held'));
+    } else if (req.url === '/never') {
+      req.resume();
+    } else if (req.url === '/half') {
+      res.writeHead(200, { 'content-length': '10' });
+      res.write('half');
+    } else if (req.url === '/endless') {
+      const more = (): void => {
+        while (!res.destroyed) {
+          written += 65_536;
+          if (!res.write(Buffer.alloc(65_536))) break;
+        }
+      };
+      res.on('drain', more);
+      more();
+    } else {
+      req.resume();
+      req.on('end', () => res.end('fine'));
+    }
+  });
+});
+afterAll(async () => {
+  await upstream.close();
+  files.remove();
+});
+
+async function start(name: string, proxy: string): Promise<TollgateProcess> {
+  const file = files.write(
+    `${name}.yaml`,
+    [
+      `proxy: { listen: 127.0.0.1:0, upstream: ${upstream.url}, ${proxy} }`,
+      `registry: { listen: 127.0.0.1:0, store: sqlite:${name}/tollgate.db }`,
+      'admin: { listen: 127.0.0.1:0 }',
+      `receivers: [{ id: default, network: base-sepolia, pay_to_address: "0x${'1'.repeat(40)}", facilitators: [http://127.0.0.1:1] }]`,
+      'routes: [{ route_pattern: "/paid/*", method: GET, amount: "0.10" }]',
+      'log: { access: false }',
+    ].join('\n'),
+  );
+  return startProcess({ args: ['serve', '-c', file], listeners: ['proxy', 'registry', 'admin'] });
+}
+
+async function openClient(tollgate: TollgateProcess): Promise<RawClient> {
+  const client = await openRaw(tollgate.port('proxy'));
+  clients.push(client);
+  return client;
+}
+
+function codeOf(answer: RawAnswer): string {
+  return answer.status >= 400 && answer.status !== 402 ? String(JSON.parse(answer.body.toString()).code) : '';
+}
+
+describe('as they are by default', () => {
+  let tollgate: TollgateProcess;
+  beforeAll(async () => {
+    tollgate = await start('default', 'timeouts: { drain_delay: 0s }');
+  });
+  afterAll(() => tollgate?.kill());
+  const ask = async (head: string): Promise<RawAnswer> => {
+    const client = await openClient(tollgate);
+    client.send(`${head}\r\nHost: h\r\nConnection: close\r\n\r\n`);
+    const answer = await client.answer();
+    client.close();
+    return answer;
+  };
+
+  test('refuses: a target of 8,193 bytes; 8,192 are matched and forwarded', async () => {
+    const free = `/${'a'.repeat(8191)}`;
+    const paid = `/paid/${'a'.repeat(8192 - 6)}`;
+    const query = `/q?${'a'.repeat(8192 - 3)}`;
+    for (const [target, status] of [
+      [free, 200],
+      [paid, 402],
+      [query, 200],
+    ] as const) {
+      expect(target.length).toBe(8192);
+      expect((await ask(`GET ${target} HTTP/1.1`)).status).toBe(status);
+      const longer = await ask(`GET ${target}a HTTP/1.1`);
+      expect([longer.status, codeOf(longer)]).toEqual([414, 'target_too_long']);
+    }
+    expect(upstream.seen.every(({ url }) => url.length <= 8192)).toBe(true);
+  });
+
+  test('refuses: request line and headers over 32,768 bytes', async () => {
+    const head = (bytes: number): string => {
+      const rest = 'GET /paid/a HTTP/1.1\r\nHost: h\r\nConnection: close\r\nX: \r\n\r\n'.length;
+      return `GET /paid/a HTTP/1.1\r\nX: ${'x'.repeat(bytes - rest)}`;
+    };
+    expect((await ask(head(32_768))).status).toBe(402);
+    // The parser leaves what stands between names and values out of its count.
+    expect((await ask(head(32_768 + 60))).status).toBe(431);
+  });
+
+  test('refuses: a credential over 16 KiB of base64', async () => {
+    const credential = (bytes: number): string => {
+      const bare = { x402Version: 2, accepted: {}, payload: {}, a: '', b: '' };
+      const room = bytes - JSON.stringify(bare).length;
+      const text = JSON.stringify({ ...bare, a: 'x'.repeat(room >> 1), b: 'x'.repeat(room - (room >> 1)) });
+      return Buffer.from(text).toString('base64');
+    };
+    const limit = credential(12_288);
+    expect(limit.length).toBe(16_384);
+    const taken = await ask(`GET /paid/a HTTP/1.1\r\nPAYMENT-SIGNATURE: ${limit}`);
+    // It is read, and found to be no payment; what is longer is not even read.
+    expect(taken.body.toString()).not.toContain('longer than 16 KiB');
+    const longer = await ask(`GET /paid/a HTTP/1.1\r\nPAYMENT-SIGNATURE: ${credential(12_289)}`);
+    expect([longer.status, codeOf(longer)]).toEqual([400, 'payment_malformed']);
+    expect(longer.body.toString()).toContain('longer than 16 KiB');
+  });
+});
+
+describe('made small', () => {
+  let tollgate: TollgateProcess;
+  beforeAll(async () => {
+    tollgate = await start(
+      'small',
+      'timeouts: { connect: 1s, headers: 600ms, idle: 700ms, drain_delay: 0s }, limits: { connections: 10, in_flight: 3 }',
+    );
+  });
+  afterAll(() => tollgate?.kill());
+  const none = async (): Promise<void> => {
+    for (const client of clients.splice(0)) client.close();
+    await vi.waitFor(async () => {
+      const text = await (await fetch(`${tollgate.url('admin')}/metrics`)).text();
+      expect(text).toMatch(/^tollgate_requests_in_flight 0$/m);
+    });
+  };
+
+  test('refuses: one connection more than the limit', async () => {
+    await none();
+    const open = await vi.waitFor(async () => {
+      const all: RawClient[] = [];
+      while (all.length < 10) all.push(await openClient(tollgate));
+      all[9]?.send('GET /paid/a HTTP/1.1\r\nHost: h\r\n\r\n');
+      expect((await all[9]?.answer())?.status).toBe(402);
+      return all;
+    });
+    const more = await openRaw(tollgate.port('proxy'));
+    await more.closed;
+    await tollgate.line(({ msg }) => msg === 'connection limit reached');
+    open[0]?.send('GET /paid/a HTTP/1.1\r\nHost: h\r\n\r\n');
+    expect((await open[0]?.answer())?.status).toBe(402);
+  });
+
+  test('refuses: one request in flight more than the limit, with when to come back', async () => {
+    await none();
+    const seen = upstream.seen.length;
+    const flying = await Promise.all([1, 2, 3].map(() => openClient(tollgate)));
+    for (const client of flying) client.send('GET /held HTTP/1.1\r\nHost: h\r\n\r\n');
+    await vi.waitFor(() => expect(upstream.seen.length).toBe(seen + 3), { interval: 5 });
+    const fourth = await openClient(tollgate);
+    fourth.send('GET /free HTTP/1.1\r\nHost: h\r\n\r\n');
+    const answer = await fourth.answer();
+    expect([answer.status, codeOf(answer), headerOf(answer, 'retry-after')]).toEqual([
+      503,
+      'too_many_requests_in_flight',
+      '1',
+    ]);
+    for (const release of held) release();
+    held.clear();
+    for (const client of flying) expect((await client.answer()).status).toBe(200);
+    fourth.send('GET /free HTTP/1.1\r\nHost: h\r\n\r\n');
+    expect((await fourth.answer()).status).toBe(200);
+  });
+
+  test('attack: headers that come byte by byte are 408, and others are served meanwhile', async () => {
+    await none();
+    const slow = await openClient(tollgate);
+    slow.send('GET /free HTTP/1.1\r\nHost: h\r\n');
+    const trickle = setInterval(() => slow.socket.writable && slow.send('X: y\r\n'), 50);
+    expect((await fetch(`${tollgate.url('proxy')}/free`)).status).toBe(200);
+    const answer = await slow.answer();
+    clearInterval(trickle);
+    expect(answer.status).toBe(408);
+    await slow.closed;
+  });
+
+  test('attack: a body that stops is cut off, one that goes on slowly is not', async () => {
+    await none();
+    const [stopped, slow] = await Promise.all([openClient(tollgate), openClient(tollgate)]);
+    const post = 'POST /upload HTTP/1.1\r\nHost: h\r\nContent-Length: 12\r\n\r\n';
+    stopped.send(`${post}half`);
+    slow.send(post);
+    const since = performance.now();
+    let sent = 0;
+    const trickle = setInterval(() => {
+      if (sent++ < 12) slow.send('b');
+    }, 100);
+    await stopped.closed;
+    // Cut off, and not answered as if the upstream were to blame.
+    expect(stopped.received()).toBe('');
+    expect(performance.now() - since).toBeLessThan(3000);
+    expect((await slow.answer()).status).toBe(200);
+    clearInterval(trickle);
+    expect(performance.now() - since).toBeGreaterThan(1000);
+  });
+
+  test('attack: a client that does not read stops the upstream, holds no memory and is ended', async () => {
+    await none();
+    const client = await openClient(tollgate);
+    client.socket.pause();
+    written = 0;
+    const before = memoryMb(tollgate.pid);
+    client.send('GET /endless HTTP/1.1\r\nHost: h\r\n\r\n');
+    await vi.waitFor(async () => {
+      const text = await (await fetch(`${tollgate.url('admin')}/metrics`)).text();
+      expect(text).toMatch(/^tollgate_requests_in_flight 1$/m);
+    });
+    await vi.waitFor(
+      async () => {
+        const text = await (await fetch(`${tollgate.url('admin')}/metrics`)).text();
+        expect(text).toMatch(/^tollgate_requests_in_flight 0$/m);
+      },
+      { timeout: 8000, interval: 50 },
+    );
+    expect(written).toBeLessThan(64 * 1024 * 1024);
+    expect(memoryMb(tollgate.pid) - before).toBeLessThan(64);
+  });
+
+  test('behaviour: an upstream that does not answer is 504, one that stops in its answer cuts the client off', async () => {
+    await none();
+    const [never, half] = await Promise.all([openClient(tollgate), openClient(tollgate)]);
+    never.send('GET /never HTTP/1.1\r\nHost: h\r\n\r\n');
+    half.send('GET /half HTTP/1.1\r\nHost: h\r\n\r\n');
+    const answer = await never.answer();
+    expect([answer.status, codeOf(answer)]).toEqual([504, 'upstream_timeout']);
+    await half.until('half');
+    await half.closed;
+    expect(half.received()).not.toContain('upstream_timeout');
+  });
+});
+
+describe('10,000 idle connections', () => {
+  test('behaviour: are held in little memory while others are answered', async () => {
+    const perProcess = Number(execFileSync('sh', ['-c', 'ulimit -n']).toString().trim()) || 20_000;
+    const wanted = Math.min(10_000, perProcess - 500);
+    const tollgate = await start('idle', 'timeouts: { drain_delay: 0s }');
+    const node = path.join(ROOT, 'node_modules/.bin/node');
+    const script = path.join(ROOT, 'test/support/idle-clients.ts');
+    const before = memoryMb(tollgate.pid);
+    const child = spawn(node, [script, String(tollgate.port('proxy')), String(wanted), '/paid/a'], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    try {
+      let said = '';
+      child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text));
+      await vi.waitFor(() => expect(said).toBe(`open ${wanted}\n`), { timeout: 18_000, interval: 20 });
+      const took: number[] = [];
+      for (let i = 0; i < 20; i++) {
+        const since = performance.now();
+        expect((await fetch(`${tollgate.url('proxy')}/free`)).status).toBe(200);
+        took.push(performance.now() - since);
+      }
+      expect(took.sort((a, b) => a - b)[10]).toBeLessThan(250);
+      expect(memoryMb(tollgate.pid) - before).toBeLessThan(400);
+      child.stdin.write('?');
+      await vi.waitFor(() => expect(said).toBe(`open ${wanted}\nopen ${wanted}\n`));
+      // All at once go when it is asked to stop: idle connections hold nothing up.
+      const since = performance.now();
+      tollgate.signal('SIGTERM');
+      expect(await tollgate.exited).toBe(0);
+      expect(performance.now() - since).toBeLessThan(5000);
+    } finally {
+      child.kill('SIGKILL');
+      await tollgate.kill();
+    }
+  }, 30_000);
+});
+
+function memoryMb(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
+}

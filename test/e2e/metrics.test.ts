@@ -1,0 +1,317 @@
+// What Prometheus reads: every name and label of CONTRACT section 8 after traffic, in the shape that Prometheus wants, and no
+// more series than configured however many routes and paths there are.
+import { execFileSync } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { createTelemetry } from '../../src/gateway/telemetry.ts';
+import { compileSnapshot } from '../../src/domain/snapshot.ts';
+import { FULL_FOLDING } from '../../src/domain/profile.ts';
+import { fromWire } from '../../src/domain/route.ts';
+import { createLog } from '../../src/host/log.ts';
+import { createMetrics } from '../../src/host/metrics.ts';
+import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+
+/** CONTRACT section 8: name, kind, labels. */
+const CONTRACT = {
+  requests_total: ['counter', 'outcome', 'code', 'route_id'],
+  request_duration_seconds: ['histogram', 'outcome'],
+  overhead_duration_seconds: ['histogram', 'outcome'],
+  upstream_duration_seconds: ['histogram', 'code'],
+  requests_in_flight: ['gauge'],
+  payments_total: ['counter', 'route_id', 'result'],
+  revenue_total: ['counter', 'route_id', 'currency'],
+  facilitator_duration_seconds: ['histogram', 'operation', 'result'],
+  charges: ['gauge', 'state'],
+  routes: ['gauge', 'status'],
+  route_info: ['gauge', 'route_id', 'route_pattern', 'method', 'amount', 'currency'],
+  match_cache_requests_total: ['counter', 'result'],
+  config_reloads_total: ['counter', 'result'],
+  draining: ['gauge'],
+  build_info: ['gauge', 'version', 'node'],
+} as const;
+const SYNC = { sync_total: ['counter', 'result'], sync_last_success_timestamp_seconds: ['gauge'] } as const;
+/** Nobody pays for real here: test/e2e/paying.test.ts and the charge log's own tests see money counted. */
+const WITHOUT_SERIES = new Set(['revenue_total']);
+
+type Family = {
+  readonly kind: string;
+  readonly help: string;
+  readonly series: { readonly labels: readonly string[]; readonly line: string }[];
+};
+
+/** Reads the text format; throws where a sample belongs to no family. */
+function read(text: string): Map<string, Family> {
+  const families = new Map<string, Family>();
+  const help = new Map<string, string>();
+  for (const line of text.split('\n').filter((each) => each !== '')) {
+    const [, what, about, rest = ''] = /^# (HELP|TYPE) (\S+) (.*)$/.exec(line) ?? [];
+    if (what === 'HELP') help.set(about ?? '', rest);
+    else if (what === 'TYPE') families.set(about ?? '', { kind: rest, help: help.get(about ?? '') ?? '', series: [] });
+    if (what !== undefined) continue;
+    const [, name = '', inner = ''] = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? \S+$/.exec(line) ?? [];
+    const family = families.get(name) ?? families.get(name.replace(/_(bucket|sum|count)$/, ''));
+    if (family === undefined) throw new Error(`a sample without TYPE: ${line}`);
+    const labels = [...inner.matchAll(/([a-zA-Z_][a-zA-Z0-9_]*)="(?:[^"\\]|\\.)*"/g)].map((match) => match[1] ?? '');
+    family.series.push({ labels: labels.filter((label) => label !== 'le'), line });
+  }
+  return families;
+}
+
+/** What `promtool check metrics` would say about names of ours, for machines that have none. */
+function lint(families: Map<string, Family>): string[] {
+  const ours = [...families].filter(([name]) => name.startsWith('tollgate_'));
+  return ours.flatMap(([name, { kind, help, series }]) => [
+    ...(help === '' ? [`${name}: no help`] : []),
+    ...((kind === 'counter') === name.endsWith('_total') ? [] : [`${name}: a ${kind}`]),
+    ...(/[A-Z:]|_(milliseconds|ms|minutes|hours|kilobytes|mb|percent|count|sum|bucket|gauge|histogram)(_|$)/.test(name)
+      ? [`${name}: its name`]
+      : []),
+    ...(kind === 'histogram' && !name.endsWith('_seconds') ? [`${name}: no unit`] : []),
+    ...series.flatMap(({ labels }) =>
+      labels.filter((label) => !/^[a-z_]+$/.test(label)).map((label) => `${name}: label ${label}`),
+    ),
+  ]);
+}
+
+/** What promtool complains about, the runtime's own metrics included; undefined where it is not installed. */
+function promtool(text: string): string[] | undefined {
+  try {
+    execFileSync('promtool', ['check', 'metrics'], { input: text, stdio: ['pipe', 'pipe', 'pipe'] });
+    return [];
+  } catch (error) {
+    const { code, stderr, stdout } = error as { code?: string; stderr?: Buffer; stdout?: Buffer };
+    if (code === 'ENOENT') return undefined;
+    return `${stderr?.toString() ?? ''}${stdout?.toString() ?? ''}`.split('\n');
+  }
+}
+
+const files = temporaryFolder();
+const running: TollgateProcess[] = [];
+const closers: (() => unknown)[] = [];
+let upstream: Upstream;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+});
+afterAll(async () => {
+  await Promise.all(running.map((tollgate) => tollgate.kill()));
+  for (const close of closers) await close();
+  await upstream.close();
+  files.remove();
+});
+
+const RECEIVERS = `receivers: [{ id: default, network: base-sepolia, pay_to_address: "0x${'1'.repeat(40)}", facilitators: [http://127.0.0.1:1] }]`;
+const MAX_ROUTES = 3;
+
+async function start(name: string, lines: readonly string[]): Promise<TollgateProcess> {
+  const file = files.write(
+    `${name}.yaml`,
+    [
+      `proxy: { listen: 127.0.0.1:0, upstream: ${upstream.url} }`,
+      'admin: { listen: 127.0.0.1:0 }',
+      RECEIVERS,
+      ...lines,
+    ].join('\n'),
+  );
+  const tollgate = await startProcess({ args: ['serve', '-c', file] });
+  running.push(tollgate);
+  return tollgate;
+}
+
+async function scrape(
+  tollgate: TollgateProcess,
+): Promise<{ readonly text: string; readonly families: Map<string, Family> }> {
+  const response = await fetch(`${tollgate.url('admin')}/metrics`);
+  expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
+  const text = await response.text();
+  return { text, families: read(text) };
+}
+
+/** A credential that is well-formed, for the terms of a 402, by nobody. */
+async function credentialFor(url: string): Promise<string> {
+  const response = await fetch(url);
+  await response.arrayBuffer();
+  const { accepts } = JSON.parse(Buffer.from(response.headers.get('payment-required') ?? '', 'base64').toString());
+  const authorization = {
+    from: `0x${'2'.repeat(40)}`,
+    to: accepts[0].payTo,
+    value: accepts[0].amount,
+    validAfter: '0',
+    validBefore: String(Math.floor(Date.now() / 1000) + 250),
+    nonce: `0x${'3'.repeat(64)}`,
+  };
+  const payload = { signature: `0x${'4'.repeat(128)}1b`, authorization };
+  return Buffer.from(JSON.stringify({ x402Version: 2, accepted: accepts[0], payload })).toString('base64');
+}
+
+async function traffic(tollgate: TollgateProcess): Promise<void> {
+  const ask = async (target: string, headers: Record<string, string> = {}): Promise<number> => {
+    const response = await fetch(tollgate.url('proxy') + target, { headers });
+    await response.arrayBuffer();
+    return response.status;
+  };
+  for (let i = 0; i < 50; i++) expect(await ask(`/free/unique-${i}`)).toBe(200);
+  for (let i = 0; i < 6; i++) expect(await ask(`/paid${i}/unique-${i}`)).toBe(402);
+  expect(await ask('/free/%2e%2e/x%2fy')).toBe(400);
+  const credential = await credentialFor(`${tollgate.url('proxy')}/paid0/unique`);
+  expect(await ask('/paid0/unique', { 'payment-signature': credential })).toBeGreaterThanOrEqual(400);
+  tollgate.signal('SIGHUP');
+  await tollgate.line(({ msg }) => msg === 'configuration reloaded');
+  await vi
+    .waitFor(
+      async () => expect((await scrape(tollgate)).families.get('tollgate_charges')?.series.length).toBeGreaterThan(0),
+      { timeout: 8000 },
+    )
+    .catch(() => undefined);
+}
+
+function expectContract(
+  families: Map<string, Family>,
+  wanted: Readonly<Record<string, readonly [string, ...string[]]>>,
+  withoutSeries: ReadonlySet<string>,
+): void {
+  for (const [name, [kind, ...labels]] of Object.entries(wanted)) {
+    const family = families.get(`tollgate_${name}`);
+    expect([name, family?.kind]).toEqual([name, kind]);
+    if (withoutSeries.has(name)) continue;
+    expect([name, family?.series.length ?? 0]).not.toEqual([name, 0]);
+    for (const series of family?.series ?? [])
+      expect([name, series.labels.toSorted()]).toEqual([name, labels.toSorted()]);
+  }
+}
+
+const routesOf = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({
+    id: `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`,
+    route_pattern: `/paid${index}/*`,
+    method: 'GET',
+    amount: '0.10',
+    currency: 'USD',
+    name: null,
+    description: null,
+    status: 'active' as const,
+    allow_anonymous: true,
+    source: null,
+    receiver_config_id: null,
+    created_at: '2026-01-01T00:00:00Z',
+    updated_at: '2026-01-01T00:00:00Z',
+  }));
+
+describe('all-in-one', () => {
+  test('behaviour: every metric of the contract with its labels, none of a sidecar’s, and nothing that promtool dislikes', async () => {
+    const routes = routesOf(6).map(
+      ({ route_pattern }) => `{ route_pattern: "${route_pattern}", method: GET, amount: "0.10" }`,
+    );
+    const tollgate = await start('all', [
+      'registry: { listen: 127.0.0.1:0, store: sqlite:all/tollgate.db }',
+      `routes: [${routes.join(', ')}]`,
+      `metrics: { max_routes: ${MAX_ROUTES} }`,
+    ]);
+    await traffic(tollgate);
+    const { text, families } = await scrape(tollgate);
+    expectContract(families, CONTRACT, WITHOUT_SERIES);
+    expect([...families.keys()].filter((name) => name.includes('_sync_'))).toEqual([]);
+    const known = new Set(Object.keys(CONTRACT).map((name) => `tollgate_${name}`));
+    expect([...families.keys()].filter((name) => name.startsWith('tollgate_') && !known.has(name))).toEqual([]);
+    expect(lint(families)).toEqual([]);
+    expect(promtool(text) ?? []).toEqual([]);
+    expect(text).not.toMatch(/unique|2e2e/);
+
+    const ids = new Set([...text.matchAll(/route_id="([^"]*)"/g)].map((match) => match[1]));
+    expect([ids.size, ids.has('other'), ids.has('')]).toEqual([MAX_ROUTES + 2, true, true]);
+    expect(text).toMatch(/^tollgate_requests_total\{outcome="payment_required",code="402",route_id="other"\} 3$/m);
+    expect(text).toMatch(/^tollgate_routes\{status="active"\} 6$/m);
+    expect(text).toMatch(/^tollgate_requests_total\{outcome="refused",code="400",route_id=""\} 1$/m);
+  });
+});
+
+describe('sidecar', () => {
+  test('behaviour: adds what it knows of its registry', async () => {
+    const registry = createServer((_req, res) => {
+      res.setHeader('content-type', 'application/json');
+      res.end(JSON.stringify(routesOf(6)));
+    });
+    await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve));
+    closers.push(
+      () => new Promise((resolve) => registry.close(resolve)),
+      () => registry.closeAllConnections(),
+    );
+    closers.reverse();
+    const { port } = registry.address() as AddressInfo;
+    const tollgate = await start('side', [
+      `sync: { registry_url: "http://127.0.0.1:${port}", api_key: an-api-key-of-the-test, poll_interval: 1s }`,
+      'charges: { secrets: [a-charge-secret-of-at-least-32-bytes], store: "sqlite:side/charges.db" }',
+      `metrics: { max_routes: ${MAX_ROUTES} }`,
+    ]);
+    await vi.waitFor(async () => expect((await fetch(`${tollgate.url('admin')}/readyz`)).status).toBe(200), {
+      timeout: 8000,
+    });
+    await traffic(tollgate);
+    const { text, families } = await scrape(tollgate);
+    expectContract(families, { ...CONTRACT, ...SYNC }, WITHOUT_SERIES);
+    expect(lint(families)).toEqual([]);
+    expect(promtool(text) ?? []).toEqual([]);
+    const since = Number(/^tollgate_sync_last_success_timestamp_seconds (\S+)$/m.exec(text)?.[1]);
+    expect(Math.abs(Date.now() / 1000 - since)).toBeLessThan(60);
+  });
+});
+
+describe('100,000 routes and 100,000 paths', () => {
+  test('behaviour: do not make more series than max_routes and a constant', async () => {
+    const metrics = createMetrics();
+    const routes = routesOf(100_000).map(fromWire);
+    const snapshot = compileSnapshot(
+      { registryId: 'r', revision: 1, routes },
+      { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: FULL_FOLDING },
+    );
+    const log = createLog('error', () => undefined, Date.now);
+    const maxRoutes = 1000;
+    const telemetry = createTelemetry(
+      metrics,
+      log,
+      () => snapshot,
+      () => snapshot.cache,
+      () => ({ maxRoutes, access: false }),
+    );
+    const series = async (): Promise<number> =>
+      [...read(await metrics.text()).entries()]
+        .filter(([name]) => name.startsWith('tollgate_'))
+        .reduce((sum, [, family]) => sum + family.series.length, 0);
+    const serve = (index: number): void => {
+      telemetry.begin();
+      telemetry.end(
+        {
+          startedAt: 0,
+          method: 'GET',
+          requestId: `r${index}`,
+          traceId: undefined,
+          path: `/paid${index}/${index}`,
+          target: `/paid${index}/${index}?q=${index}`,
+          routeId: routes[index]?.id,
+          outcome: 'payment_required',
+          status: 402,
+          reason: undefined,
+          chargeId: `chg_${index}`,
+          upstreamMs: undefined,
+          client: undefined,
+          ended: false,
+        },
+        1,
+      );
+    };
+    serve(0);
+    const one = await series();
+    for (let index = 1; index < maxRoutes; index++) serve(index);
+    const full = await series();
+    // requests_total and route_info, one each for each route.
+    expect(full - one).toBe(2 * (maxRoutes - 1));
+    for (let index = maxRoutes; index < routes.length; index++) serve(index);
+    // `other`, once.
+    expect((await series()) - full).toBe(1);
+    expect(await metrics.text()).toContain(
+      `tollgate_requests_total{outcome="payment_required",code="402",route_id="other"} ${100_000 - maxRoutes}\n`,
+    );
+  });
+});
