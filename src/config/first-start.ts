@@ -47,7 +47,8 @@ export function resolveSecrets(loaded: LoadedConfig, { random, log }: SecretsDep
   const file = join(dirname(registry.store.file), SECRETS_FILE);
   let made: Secrets | undefined;
   if (registry.jwt === undefined || registry.apiKeys === undefined || charges.secrets === undefined) {
-    const found = readOrMake(file, random, log);
+    const uses = { apiKey: registry.apiKeys === undefined, token: registry.jwt === undefined };
+    const found = readOrMake(file, uses, random, log);
     if (typeof found === 'string') return { ok: false, problem: found };
     made = found;
   }
@@ -61,7 +62,10 @@ export function resolveSecrets(loaded: LoadedConfig, { random, log }: SecretsDep
   return { ok: true, config: { ...loaded, registry: { ...registry, jwt, apiKeys }, charges: { ...charges, secrets } } };
 }
 
-function readOrMake(file: string, random: Random, log: Log): Secrets | string {
+/** Which of the secrets are in force, not overruled by the configuration. */
+type Uses = { readonly apiKey: boolean; readonly token: boolean };
+
+function readOrMake(file: string, uses: Uses, random: Random, log: Log): Secrets | string {
   const existing = read(file, log);
   if (existing !== undefined) return existing;
   try {
@@ -75,7 +79,11 @@ function readOrMake(file: string, random: Random, log: Log): Secrets | string {
   if (typeof made !== 'string') {
     log.info('made random secrets for the first start', {
       file,
-      how: `read them with: cat '${file}' (api_key is for SDKs and sidecars); \`tollgate token\` prints a dashboard token`,
+      how: [
+        `read them with: cat '${file}'`,
+        ...(uses.apiKey ? ['api_key in it is for SDKs and sidecars'] : []),
+        ...(uses.token ? ['`tollgate token` prints a dashboard token'] : []),
+      ].join('; '),
     });
   }
   return made;

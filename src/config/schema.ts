@@ -1,6 +1,7 @@
 // The configuration file as a schema: every key of CONTRACT section 1 with its default, and no other key. It speaks the
 // file's snake_case; build.ts turns the result into a Config. What needs two keys to judge stands in combinations.ts.
 import { createPublicKey } from 'node:crypto';
+import { METHODS } from 'node:http';
 import { z } from 'zod';
 import { PROFILE_NAMES } from '../domain/profile.ts';
 import { routeFields } from '../domain/route.ts';
@@ -25,7 +26,6 @@ import {
 } from './fields.ts';
 import { receiverSchema } from './receivers.ts';
 
-const METHOD = /^[A-Z][A-Z0-9!#$%&'+.^_`|~-]{0,31}$/;
 const RESERVED_HEADERS =
   /^(tollgate-.*|payment-.*|x-payment.*|x-forwarded-.*|host|authorization|cookie|connection|content-.*|transfer-encoding)$/i;
 
@@ -34,9 +34,9 @@ const store = text('sqlite: and a file, such as sqlite:data/tollgate.db', (value
 );
 
 const methods = z.array(
-  text('a method such as PURGE; TRACE and CONNECT are never let in', (value) => {
+  text('a method that HTTP servers read, such as PURGE or PROPFIND; TRACE and CONNECT are never let in', (value) => {
     const method = value.toUpperCase();
-    return METHOD.test(method) && allowedMethods([method]).has(method);
+    return METHODS.includes(method) && allowedMethods([method]).has(method);
   }).transform((value) => value.toUpperCase()),
 );
 

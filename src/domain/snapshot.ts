@@ -108,7 +108,12 @@ function withResolve(set: RouteSet, paths: PathOptions, matcher: Matcher, byId: 
     cache.misses++;
     const canonical = canonicalPath(rawPath, paths);
     const resolution: Resolution = canonical.ok
-      ? { ok: true, path: canonical.path, keys: canonical.keys, match: findMatch(matcher, canonical.keys, method) }
+      ? {
+          ok: true,
+          path: canonical.path,
+          keys: canonical.keys,
+          match: findMatch(matcher, canonical.keys, method, paths.folding.suffix),
+        }
       : canonical;
     if (admits(rawPath)) resolutions.set(rawPath, resolution);
     return resolution;
@@ -139,10 +144,10 @@ function createDoorkeeper(slots: number): (path: string) => boolean {
  * The match over every reading of a path. Where readings disagree the dearest price wins: whichever of them the
  * upstream takes, no less than its price was asked.
  */
-export function findMatch(matcher: Matcher, keys: readonly string[], method: string): Match {
+export function findMatch(matcher: Matcher, keys: readonly string[], method: string, suffix: boolean): Match {
   const whole = bestOf(matcher, keys, method);
   if (whole !== undefined) return { kind: 'route', route: whole };
-  const cut = keys.flatMap(withoutSuffix);
+  const cut = suffix ? keys.flatMap(withoutSuffix) : [];
   const bare = cut.length > 0 ? bestOf(matcher, cut, method) : undefined;
   if (bare !== undefined) return { kind: 'route', route: bare };
   const others = [...keys, ...cut].flatMap((key) => matcher.findAll(key));

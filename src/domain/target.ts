@@ -52,8 +52,9 @@ export function splitTarget(line: RequestLine, options: TargetOptions): SplitTar
     if (authority === '' || authority.toLowerCase() !== line.host?.toLowerCase()) {
       return ambiguous('an absolute request target must name the same authority as the Host header');
     }
-    target = absolute?.[2] ?? '';
-    if (target.charCodeAt(0) !== SLASH) return ambiguous('an absolute request target needs a path');
+    // An empty path means the root (RFC 9112, section 3.2.2).
+    const rest = absolute?.[2] ?? '';
+    target = rest.charCodeAt(0) === SLASH ? rest : `/${rest}`;
   }
   const mark = target.indexOf('?');
   if (mark < 0) return { rawPath: target, query: '' };

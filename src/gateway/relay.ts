@@ -290,8 +290,9 @@ export function relay(
     }
     gone = true;
     if (holding) return;
-    if (keepLeft >= 0 && !replaced) call.resume();
-    else leave();
+    // What the upstream still has to say is read on for the payer; what it has said whole is kept as it is.
+    if (keepLeft >= 0 && !replaced && wholeAt === undefined) call.resume();
+    else leave(wholeAt !== undefined && !replaced);
   }
 
   function leave(whole = false): void {

@@ -17,6 +17,12 @@ export const REFUSALS = {
     title: 'Malformed request',
     detail: 'The request is not well-formed HTTP/1.1.',
   },
+  targetAmbiguous: {
+    status: 400,
+    code: 'target_ambiguous',
+    title: 'Ambiguous request target',
+    detail: 'The request target holds a control character, a space or a byte outside ASCII; percent-encode it.',
+  },
   hostMissing: {
     status: 400,
     code: 'request_malformed',
@@ -65,10 +71,24 @@ export const REFUSALS = {
 export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly bytesParsed?: number };
 
 export function refusalOf(error: ParserError): Refusal {
-  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return REFUSALS.timeout;
-  if (error.code !== 'HPE_HEADER_OVERFLOW') return REFUSALS.malformed;
-  return endsInRequestLine(error) ? REFUSALS.targetTooLong : REFUSALS.headersTooLarge;
+  switch (error.code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return REFUSALS.timeout;
+    case 'HPE_HEADER_OVERFLOW':
+      return endsInRequestLine(error) ? REFUSALS.targetTooLong : REFUSALS.headersTooLarge;
+    case 'HPE_INVALID_URL':
+      return REFUSALS.targetAmbiguous;
+    case 'HPE_INVALID_METHOD':
+      // The parser knows a fixed list; what is no request at all, such as TLS, ends here too.
+      return REQUEST_LINE.test(error.rawPacket?.toString('latin1', 0, 1024) ?? '')
+        ? REFUSALS.methodUnsupported
+        : REFUSALS.malformed;
+    default:
+      return REFUSALS.malformed;
+  }
 }
+
+const REQUEST_LINE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32} [\x21-\x7e]+ HTTP\/1\.[01]\r\n/;
 
 function endsInRequestLine({ rawPacket, bytesParsed }: ParserError): boolean {
   if (rawPacket === undefined || !/^[A-Z]+ /.test(rawPacket.toString('latin1', 0, 32))) return false;

@@ -162,6 +162,12 @@ const CASES: readonly Case[] = [
     'TRACE and CONNECT are never let in',
   ],
   [
+    'a method that is never let in',
+    proxy('methods: [PURGE, BREW]'),
+    '4:20 proxy.methods[1]:',
+    'TRACE and CONNECT are never let in',
+  ],
+  [
     'an origin with a path',
     proxy('cors_origins: ["https://a.example/"]'),
     '4:18 proxy.cors_origins[0]:',

@@ -82,6 +82,10 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
           .map((id) => id.slice(-1))
           .join('');
       expect(await found({ state: 'settled' })).toBe('42');
+      expect(await found({ state: 'claimed' })).toBe('7');
+      expect(await found({ state: 'settling', payer: address(6) })).toBe('6');
+      expect(await found({ state: 'released', fromMs: begin })).toBe('8');
+      expect(await found({ state: 'delivered' })).toBe('531');
       expect(await found({ routeId: OTHER_ROUTE })).toBe('43');
       expect(await found({ payer: address(1).toUpperCase().replace('0X', '0x') })).toBe('21');
       expect(await found({ customerId: 'c1' })).toBe('51');

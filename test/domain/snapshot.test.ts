@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { explainMatch, matchRoute } from '../../src/domain/explain.ts';
-import { FULL_FOLDING } from '../../src/domain/profile.ts';
+import { FULL_FOLDING, PROFILE_NAMES, profileFolding } from '../../src/domain/profile.ts';
 import type { Route } from '../../src/domain/route.ts';
 import { compileSnapshot, compileSnapshotInSlices, type Snapshot } from '../../src/domain/snapshot.ts';
 import { MATCHES } from '../cases/matches.ts';
@@ -175,5 +175,29 @@ describe('explaining', () => {
       route: null,
       params: {},
     });
+  });
+});
+
+describe('profiles', () => {
+  test.each(PROFILE_NAMES)('behaviour: %s matches a spelling exactly where its router would', (name) => {
+    const folding = profileFolding(name);
+    const snapshot = compileSnapshot(
+      { registryId: 'r', revision: 1, routes: [route('GET /v1/export')] },
+      { ...PATHS, folding },
+    );
+    const costs = (spelling: string): boolean => winner(snapshot, `GET ${spelling}`) === 'GET /v1/export';
+    expect({
+      letterCase: costs('/V1/Export'),
+      compatibility: costs('/v1/%EF%BD%85xport'),
+      matrix: costs('/v1/export;x'),
+      suffix: costs('/v1/export.json'),
+      trim: costs('/v1/export%20'),
+    }).toEqual(folding);
+    expect([costs('/v1/export'), costs('/v1/export/'), costs('/v1/%65xport'), costs('/v1/other')]).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ]);
   });
 });

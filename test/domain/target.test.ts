@@ -156,11 +156,12 @@ describe('splitTarget', () => {
 
   test('behaviour: absolute form is read only where its authority is the Host', () => {
     expect(split('http://API.example.com/a?b')).toEqual({ rawPath: '/a', query: '?b' });
+    expect(split('http://api.example.com')).toEqual({ rawPath: '/', query: '' });
+    expect(split('http://api.example.com?a')).toEqual({ rawPath: '/', query: '?a' });
     for (const target of [
       'http://evil.example/a',
       'http://api.example.com:80/a',
       'http://user@api.example.com/a',
-      'http://api.example.com',
       'http:///a',
       'ftp://api.example.com/a',
       'http://[/a',

@@ -188,6 +188,10 @@ describe('a request', () => {
       ['GET /free/%2e%2e/configured/x HTTP/1.1', 400, 'target_ambiguous'],
       [`GET /${'a'.repeat(8192)} HTTP/1.1`, 414, 'target_too_long'],
       ['TRACE /free HTTP/1.1', 501, 'method_unsupported'],
+      ['FOO /free HTTP/1.1', 501, 'method_unsupported'],
+      ['get /free HTTP/1.1', 501, 'method_unsupported'],
+      ['GET /fr\u0001ee HTTP/1.1', 400, 'target_ambiguous'],
+      ['GET /fr\tee HTTP/1.1', 400, 'target_ambiguous'],
       ['GET /free HTTP/2.0', 505, 'http_version_unsupported'],
       ['GET http://evil.example/free HTTP/1.1', 400, 'target_ambiguous'],
     ] as const) {

@@ -85,6 +85,7 @@ export async function startRegistry(
     settings?: Partial<RegistrySettings>;
     file?: string;
     changesKept?: number;
+    withoutLedger?: true;
   } = {},
 ): Promise<Kit> {
   const temporary = temporaryFolder();
@@ -105,7 +106,7 @@ export async function startRegistry(
   const ledger = openLedger(file, { now: clock.now, log });
   const registry = createRegistry({
     store,
-    ledger,
+    ...(options.withoutLedger ? {} : { ledger }),
     settings: { ...SETTINGS, ...options.settings },
     snapshot:
       options.snapshot ??

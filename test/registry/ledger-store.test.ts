@@ -266,6 +266,8 @@ describe('a store that is away', () => {
     ]);
     expect(one.status === 'rejected' && one.reason instanceof LedgerUnavailable).toBe(true);
     expect([two, three].map((each) => each.status === 'fulfilled' && each.value.kind)).toEqual(['in_use', 'claimed']);
+    // What was undone with the first attempt is counted once.
+    expect(await ledger.countByState()).toMatchObject({ claimed: 3 });
   });
 
   test('behaviour: a file that may only be read is refused, and taken once it may be written', async () => {

@@ -23,8 +23,8 @@ const DISTRUST_MS = 3_600_000;
 const DISTRUSTED_PAYERS = 10_000;
 
 /** `auto`: GET and HEAD settle before the response, every other method before it is forwarded, because its effect is the service. */
-export function createSettleModes(now: () => number): SettleModes {
-  const distrusted = new LRUCache<string, number>({ max: DISTRUSTED_PAYERS });
+export function createSettleModes(now: () => number, remembered = DISTRUSTED_PAYERS): SettleModes {
+  const distrusted = new LRUCache<string, number>({ max: remembered });
   return {
     modeFor: (receiver, method, payer) => {
       if ((distrusted.get(payer) ?? 0) > now()) return 'before_forward';

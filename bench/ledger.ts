@@ -1,0 +1,168 @@
+// What the ledger costs by itself, in a process of its own: `node bench/ledger.ts [ROOT] [ROUNDS]` prints numbers as JSON.
+// Measures the store of the checkout under ROOT on a new file in the temporary folder: claims, and whole charges (claim,
+// settle, settled, delivered), with one caller and with many. Every answer is checked; rounds alternate, medians count.
+// Shows neither a network nor a facilitator, and the disk is whatever the temporary folder is on.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Claim } from '../src/domain/charge.ts';
+import type { ChargeEvent } from '../src/domain/transition.ts';
+import type * as ledgerModule from '../src/registry/store/ledger.ts';
+
+export type Spread = { readonly median: number; readonly min: number; readonly max: number };
+export type LedgerNumbers = {
+  readonly callers: number;
+  readonly claimsPerSecond: Spread;
+  readonly chargesPerSecond: Spread;
+  /** Microseconds of the thread that serves requests, for a whole charge: four calls. */
+  readonly mainThreadUs: Spread;
+  /** Milliseconds until a claim is durable. */
+  readonly claimMs: { readonly p50: number; readonly p99: number };
+};
+
+const CALLERS = [1, 16, 128];
+const ROUND_MS = 700;
+const OPTIONS = { leaseMs: 60_000, maxUnsettledPerPayer: 8 };
+const LONG_MS = 3_600_000;
+
+const [root = path.resolve(import.meta.dirname, '..'), given = '5'] = process.argv.slice(2);
+const rounds = Math.max(1, Number(given) || 5);
+
+process.stdout.write(`${JSON.stringify(await measure(), undefined, 2)}\n`);
+
+async function measure(): Promise<readonly LedgerNumbers[]> {
+  const module: typeof ledgerModule = await import(pathToFileURL(path.join(root, 'src/registry/store/ledger.ts')).href);
+  const folder = mkdtempSync(path.join(tmpdir(), 'tollgate-bench-ledger-'));
+  const log = { debug: quiet, info: quiet, warn: quiet, error: complain, enabled: () => true };
+  const ledger = module.openLedger(path.join(folder, 'ledger.db'), { now: Date.now, log });
+  let n = 0;
+
+  const claim = async (): Promise<Claim> => {
+    const what = makeClaim(n++);
+    const claimed = await ledger.claim(what, { ...OPTIONS, owner: 'bench' });
+    if (claimed.kind !== 'claimed') throw new Error(`a claim was answered ${claimed.kind}`);
+    return what;
+  };
+  const charge = async (): Promise<void> => {
+    const what = await claim();
+    const proof = {
+      transaction: what.payment.nonce,
+      logIndex: null,
+      amount: what.terms.amount,
+      payer: what.payment.payer,
+    };
+    const events: readonly ChargeEvent[] = [
+      { kind: 'settle_started', leaseMs: LONG_MS },
+      { kind: 'settled', proof, leaseMs: LONG_MS },
+      { kind: 'delivered' },
+    ];
+    for (const event of events) {
+      const advanced = await ledger.advance(what.id, event, { owner: 'bench' });
+      if (advanced.kind !== 'ok') throw new Error(`${event.kind} was answered ${advanced.because}`);
+    }
+  };
+
+  try {
+    for (const callers of CALLERS) await run(callers, charge);
+    const taken = CALLERS.map((callers) => ({
+      callers,
+      claims: [] as number[],
+      charges: [] as number[],
+      main: [] as number[],
+      waits: [] as number[],
+    }));
+    for (let round = 0; round < rounds; round++) {
+      for (const numbers of taken) {
+        const claims = await run(numbers.callers, claim);
+        const charges = await run(numbers.callers, charge);
+        numbers.claims.push(claims.perSecond);
+        numbers.waits.push(...claims.waits);
+        numbers.charges.push(charges.perSecond);
+        numbers.main.push(charges.mainThreadUs);
+      }
+    }
+    return taken.map(({ callers, claims, charges, main, waits }) => ({
+      callers,
+      claimsPerSecond: spread(claims),
+      chargesPerSecond: spread(charges),
+      mainThreadUs: spread(main),
+      claimMs: { p50: quantile(waits, 0.5), p99: quantile(waits, 0.99) },
+    }));
+  } finally {
+    await ledger.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** `callers` loops at once, each waiting for its own. */
+async function run(
+  callers: number,
+  call: () => Promise<unknown>,
+): Promise<{ perSecond: number; mainThreadUs: number; waits: number[] }> {
+  const waits: number[] = [];
+  const cpu = process.threadCpuUsage();
+  const begin = performance.now();
+  const loop = async (): Promise<void> => {
+    while (performance.now() - begin < ROUND_MS) {
+      const called = performance.now();
+      await call();
+      waits.push(performance.now() - called);
+    }
+  };
+  await Promise.all(Array.from({ length: callers }, loop));
+  const seconds = (performance.now() - begin) / 1000;
+  const { user, system } = process.threadCpuUsage(cpu);
+  return { perSecond: waits.length / seconds, mainThreadUs: (user + system) / waits.length, waits };
+}
+
+function makeClaim(n: number): Claim {
+  const hex = (value: number, digits: number): string => `0x${value.toString(16).padStart(digits, '0')}`;
+  const [network, asset] = ['eip155:84532', hex(1, 40)];
+  return {
+    id: `chg_${n.toString(36).padStart(112, '0')}`,
+    payment: { network, asset, payer: hex(n % 10_000, 40), nonce: hex(n, 64) },
+    // About what an x402 v2 credential holds.
+    credential: 'A'.repeat(1200),
+    credentialSha256: n.toString(16).padStart(64, '0'),
+    x402Version: 2,
+    terms: {
+      scheme: 'exact',
+      network,
+      asset,
+      payTo: hex(2, 40),
+      amount: 10_000n,
+      maxTimeoutSeconds: 300,
+      assetName: 'USDC',
+      assetVersion: '2',
+      assetDecimals: 6,
+      validAfter: 0n,
+      validBefore: 4_000_000_000n,
+    },
+    route: { id: '11111111-1111-4111-8111-111111111111', method: 'GET', pattern: '/reports/*' },
+    request: { method: 'GET', target: '/reports/q3' },
+    price: { amount: '0.01', currency: 'USD' },
+    receiverId: 'default',
+    customerId: null,
+    settle: 'before_response',
+    fromBlock: 1,
+  };
+}
+
+function spread(values: readonly number[]): Spread {
+  return { median: quantile(values, 0.5), min: quantile(values, 0), max: quantile(values, 1) };
+}
+
+function quantile(values: readonly number[], q: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const value = sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
+  return Math.round(value * 100) / 100;
+}
+
+function quiet(): void {
+  // A measurement has nothing to say.
+}
+
+function complain(msg: string, fields: object = {}): void {
+  process.stderr.write(`${msg} ${JSON.stringify(fields)}\n`);
+}

@@ -1,0 +1,155 @@
+// Planted faults: each is a mistake that somebody could make in the journey, the ledger or the reconciler, as a small
+// change around the real thing. The simulation is worth as much as it finds of these.
+import type { Ledger } from '../../src/domain/ledger.ts';
+import { decideClaim } from '../../src/domain/standing.ts';
+import { transition, type ChargeEvent } from '../../src/domain/transition.ts';
+import type { Rail, Settlement } from '../../src/gateway/rails/rail.ts';
+import type { LedgerRules } from '../support/memory-ledger.ts';
+import { refusedReceipt } from '../../src/gateway/rails/rail.ts';
+import type { World } from './process.ts';
+import type { Actor } from './scheduler.ts';
+
+export type Bug = {
+  readonly ledger?: (ledger: Ledger, at: { readonly world: World; readonly actor: Actor }) => Ledger;
+  readonly rail?: (rail: Rail) => Rail;
+  readonly rules?: LedgerRules;
+};
+
+export const BUGS: Readonly<Record<string, Bug>> = {
+  'settle is sent before settle_started is durable': writesLater('settle_started'),
+  'the answer flows before settled is durable': writesLater('settled'),
+  'a settlement of unknown end releases the charge': events((event) =>
+    event.kind === 'settle_unknown' ? { kind: 'released', reason: event.reason } : event,
+  ),
+  'a used nonce counts as refused': settles((end, refused) =>
+    end.kind === 'unknown' && end.reason === 'nonce_already_used' ? refused(end.reason) : end,
+  ),
+  'a time-out counts as refused': settles((end, refused) =>
+    end.kind === 'unknown' && end.reason === 'facilitator_no_answer' ? refused(end.reason) : end,
+  ),
+  'a claim reads and then writes': { ledger: claimInTwoSteps },
+  'the reconciler settles without looking at the chain': { rail: (rail) => ({ ...rail, evidence: () => undefined }) },
+  'the reconciler believes its own clock, not the nonce': {
+    rail: (rail) => ({
+      ...rail,
+      evidence: (receiver) => {
+        const evidence = rail.evidence(receiver);
+        return (
+          evidence && {
+            ...evidence,
+            findProof: async () => ({ kind: 'absent', scannedTo: 0n, complete: true }),
+            nonceState: async () => ({ kind: 'state', used: false, block: 0n, time: 1n << 200n }),
+          }
+        );
+      },
+    }),
+  },
+  'a lost owner of a settling charge releases it': {
+    rules: {
+      decideClaim,
+      transition: (charge, event, actor, now) => {
+        const next = transition(charge, event, actor, now);
+        if (!next.ok || event.kind !== 'taken_over' || charge.state !== 'settling') return next;
+        return { ok: true, charge: { ...next.charge, state: 'released', owner: null } };
+      },
+    },
+  },
+  'a settled charge has no lease while it is delivered': events((event) =>
+    event.kind === 'settled' ? { ...event, leaseMs: 0 } : event,
+  ),
+  'a client that left counts as delivered': events((event) =>
+    event.kind === 'answer_kept' || event.kind === 'undelivered' ? { kind: 'delivered' } : event,
+  ),
+  'a late owner may settle what was taken from it': {
+    rules: {
+      decideClaim,
+      transition: (charge, event, actor, now) =>
+        event.kind === 'settle_started' && charge.state === 'released'
+          ? { ok: true, charge: { ...charge, state: 'released', owner: actor.owner } }
+          : transition(charge, event, actor, now),
+    },
+  },
+  'a charge that is settling may be claimed again': {
+    rules: {
+      transition,
+      decideClaim: (found, claim, options, now) => {
+        const { existing } = found;
+        const open = existing?.state === 'settling' ? { ...existing, state: 'released' as const } : existing;
+        return decideClaim({ ...found, existing: open }, claim, options, now);
+      },
+    },
+    ledger: (ledger) => ({
+      ...ledger,
+      find: async (payment) => {
+        const charge = await ledger.find(payment);
+        return charge?.state === 'settling' ? { ...charge, state: 'released' } : charge;
+      },
+    }),
+  },
+};
+
+/** The caller goes on at once; what it wrote is written later, and lost where it crashes before. */
+function writesLater(kind: ChargeEvent['kind']): Bug {
+  return {
+    ledger: (ledger, { world: { durable, scheduler }, actor }) => ({
+      ...ledger,
+      advance: async (id, event, by) => {
+        const charge = event.kind === kind ? await durable.findByChargeId(id) : undefined;
+        const next = charge && transition(charge, event, by, scheduler.now());
+        if (!next?.ok) return ledger.advance(id, event, by);
+        void ledger.advance(id, event, by).catch(() => undefined);
+        await scheduler.point(actor, `goes on before ${kind} is durable`);
+        return { kind: 'ok', charge: next.charge };
+      },
+    }),
+  };
+}
+
+function events(change: (event: ChargeEvent) => ChargeEvent): Bug {
+  return {
+    rules: {
+      decideClaim,
+      transition: (charge, event, actor, now) => {
+        const changed = change(event);
+        // A release is refused while settling: that refusal is the rule which this fault leaves out.
+        const before =
+          changed.kind === 'released' && event.kind === 'settle_unknown'
+            ? ({ ...charge, state: 'claimed' } as const)
+            : charge;
+        return transition(before, changed, actor, now);
+      },
+    },
+  };
+}
+
+function settles(change: (end: Settlement, refused: (reason: string) => Settlement) => Settlement): Bug {
+  return {
+    rail: (rail) => ({
+      ...rail,
+      settle: async (presented, offer, history) =>
+        change(await rail.settle(presented, offer, history), (reason) => ({
+          kind: 'refused',
+          reason,
+          final: true,
+          receipt: refusedReceipt(presented.key, offer.atomic, reason),
+        })),
+    }),
+  };
+}
+
+function claimInTwoSteps(
+  ledger: Ledger,
+  { world: { durable, scheduler }, actor }: { readonly world: World; readonly actor: Actor },
+): Ledger {
+  return {
+    ...ledger,
+    claim: async (claim, options) => {
+      const existing = await durable.find(claim.payment);
+      await scheduler.point(actor, 'claims in two steps');
+      const decided = decideClaim({ existing, idTaken: false, unsettled: 0 }, claim, options, scheduler.now());
+      if (decided.kind !== 'claimed') return decided;
+      await ledger.claim(claim, options);
+      return decided;
+    },
+  };
+}

@@ -1,0 +1,175 @@
+// A model of the rail: credentials that are plain JSON, and a facilitator that sends transactions, forgets, refuses and
+// answers late. Calls to it are lost on the way there or back; what it does goes on when its caller has crashed.
+import { createHash } from 'node:crypto';
+import { problem } from '../../src/domain/problem.ts';
+import type { PaymentKey } from '../../src/domain/charge.ts';
+import {
+  refusedReceipt,
+  settledReceipt,
+  type Presented,
+  type Rail,
+  type RailOffer,
+  type Settlement,
+} from '../../src/gateway/rails/rail.ts';
+import { modelEvidence, type ModelChain } from './chain.ts';
+import type { Actor, Scheduler } from './scheduler.ts';
+import type { Weather } from './weather.ts';
+
+export type ModelFacilitator = {
+  /** A call to settle may yet arrive or be worked on. */
+  readonly busyWith: (key: PaymentKey) => boolean;
+  readonly settle: (presented: Presented, offer: RailOffer) => Promise<FacilitatorSays>;
+  /** `valid`, or why not. */
+  readonly verify: (presented: Presented) => string;
+};
+
+type FacilitatorSays =
+  | { readonly kind: 'settled'; readonly transaction: string }
+  | { readonly kind: 'refused'; readonly reason: string; readonly final: boolean }
+  | { readonly kind: 'may_have_settled'; readonly reason: string };
+
+/** What a model client signs. */
+export type Signed = {
+  readonly payer: string;
+  readonly nonce: string;
+  readonly ref: string | undefined;
+  readonly amount: string;
+  readonly payTo: string;
+  readonly validBefore: number;
+};
+
+export function createModelFacilitator(scheduler: Scheduler, chain: ModelChain, weather: Weather): ModelFacilitator {
+  const actor = { name: 'facilitator', alive: true };
+  const { draw } = scheduler;
+  const busy: string[] = [];
+
+  const work = async ({ key, validBefore }: Presented): Promise<FacilitatorSays> => {
+    await scheduler.point(actor, `gets ${key.nonce.slice(-4)} to settle`, weather.delay());
+    // Somebody who watches the pool may be first with the very same transfer, or the payer voids the nonce.
+    // (Not both that and a final refusal: who has sent the transfer himself and then lacks the money pays nobody twice.)
+    const overtaken = chain.used(key) === undefined && weather.happens('overtaken');
+    if (overtaken) {
+      void chain.send(key, validBefore, draw.below(2_000), !draw.chance(0.2));
+      await scheduler.point(actor, `looks at ${key.nonce.slice(-4)}`, draw.below(4_000));
+    }
+    const before = chain.used(key);
+    if (before !== undefined) {
+      return before.paid && draw.chance(0.3)
+        ? { kind: 'settled', transaction: before.transaction }
+        : { kind: 'may_have_settled', reason: 'nonce_already_used' };
+    }
+    if (chain.timeOf(chain.head() + 1) >= validBefore || (!overtaken && weather.happens('refusal')))
+      return { kind: 'refused', reason: 'insufficient_funds', final: true };
+    if (weather.happens('odd_refusal')) return { kind: 'refused', reason: 'no_reason_at_all', final: false };
+    const sent = chain.send(key, validBefore, weather.miningDelay());
+    if (weather.happens('impatience')) return { kind: 'may_have_settled', reason: 'settlement_pending' };
+    const transfer = await sent;
+    return transfer === undefined
+      ? { kind: 'may_have_settled', reason: 'transaction_failed' }
+      : { kind: 'settled', transaction: transfer.transaction };
+  };
+
+  return {
+    busyWith: ({ nonce }) => busy.includes(nonce),
+    verify: ({ key, validBefore }) => {
+      if (chain.used(key) !== undefined) return 'nonce_already_used';
+      if (chain.timeOf(chain.head()) + 6n > validBefore) return 'expired';
+      return weather.happens('refused_verification') ? 'insufficient_funds' : 'valid';
+    },
+    settle: async (presented) => {
+      busy.push(presented.key.nonce);
+      try {
+        return await work(presented);
+      } finally {
+        busy.splice(busy.indexOf(presented.key.nonce), 1);
+      }
+    },
+  };
+}
+
+/** The rail as one process has it. `touched` is called at the moment a call takes effect. */
+export function createModelRail(
+  scheduler: Scheduler,
+  chain: ModelChain,
+  facilitator: ModelFacilitator,
+  weather: Weather,
+  asker: Actor,
+  touched: (key: PaymentKey) => void,
+): Rail {
+  const evidence = modelEvidence(scheduler, chain, asker, () => weather.happens('chain_away'));
+  const conclude = (said: FacilitatorSays, presented: Presented, atomic: bigint, afterUnknown: boolean): Settlement => {
+    const { key } = presented;
+    switch (said.kind) {
+      case 'settled':
+        return { kind: 'settled', receipt: settledReceipt(key, atomic, said.transaction) };
+      case 'may_have_settled':
+        return unknown(said.reason);
+      case 'refused':
+        if (afterUnknown) return unknown(said.reason);
+        return { ...said, receipt: refusedReceipt(key, atomic, said.reason) };
+      default:
+        return said satisfies never;
+    }
+  };
+  return {
+    read: ({ version, value }) => {
+      const signed = readSigned(value);
+      if (signed === undefined) return problem('payment_malformed', 'not a credential');
+      const { payer, nonce, ref, amount, payTo, validBefore } = signed;
+      return {
+        version,
+        key: { network: NETWORK, asset: ASSET, payer, nonce },
+        sha256: createHash('sha256').update(value).digest('hex'),
+        scheme: 'exact',
+        network: NETWORK,
+        externalRef: ref,
+        accepted: undefined,
+        resource: undefined,
+        amount: BigInt(amount),
+        payTo,
+        validAfter: 0n,
+        validBefore: BigInt(validBefore),
+        payload: signed,
+      };
+    },
+    check: ({ validBefore }, _offer, nowMs) =>
+      validBefore < BigInt(Math.floor(nowMs / 1000)) + 6n ? 'valid_before' : undefined,
+    verify: async (presented) => {
+      await scheduler.point(asker, 'asks to verify', weather.delay());
+      if (weather.happens('verify_away')) return { kind: 'unavailable', detail: 'no answer' };
+      touched(presented.key);
+      const said = facilitator.verify(presented);
+      await scheduler.point(asker, `hears that it is ${said}`, weather.delay());
+      return said === 'valid' ? { kind: 'valid', payer: presented.key.payer } : { kind: 'refused', reason: said };
+    },
+    settle: async (presented, offer, { afterUnknown }) => {
+      await scheduler.point(asker, `sends ${presented.key.nonce.slice(-4)} to settle`);
+      if (weather.happens('settle_lost')) return unknown('facilitator_no_answer');
+      const working = facilitator.settle(presented, offer);
+      if (weather.happens('settle_timeout')) {
+        await scheduler.point(asker, 'waited in vain for settle', 15_000);
+        return unknown('facilitator_no_answer');
+      }
+      const said = await scheduler.crossing(asker, 'hears of settle', working);
+      scheduler.say(`${asker.name}: settle is ${said.kind}${'reason' in said ? `, ${said.reason}` : ''}`);
+      return conclude(said, presented, offer.atomic, afterUnknown);
+    },
+    receiptHeader: (_version, receipt) => ['PAYMENT-RESPONSE', receipt.transaction],
+    evidence: () => evidence,
+  };
+}
+
+export const NETWORK = 'eip155:84532';
+export const ASSET = '0x036cbd53842c5426634e7929541ec2318f3dcf7e';
+
+function unknown(reason: string): Settlement {
+  return { kind: 'unknown', reason, sent: true, transaction: undefined, via: undefined, detail: reason };
+}
+
+function readSigned(value: string): Signed | undefined {
+  try {
+    return JSON.parse(value) as Signed;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,195 @@
+// One Tollgate process of the simulation: the real journey of a payment and the real reconciler, over a model of
+// everything outside. A crash ends it in the middle of whatever it does; another one starts in its place.
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { PaymentKey } from '../../src/domain/charge.ts';
+import type { Ledger } from '../../src/domain/ledger.ts';
+import type { Offer } from '../../src/domain/offer.ts';
+import { createQuotes } from '../../src/domain/quote.ts';
+import { createCollector, type Asked, type Collector } from '../../src/gateway/collect.ts';
+import { createPay } from '../../src/gateway/pay/pay.ts';
+import { createSettleModes } from '../../src/gateway/pay/serve.ts';
+import type { Rail } from '../../src/gateway/rails/rail.ts';
+import { createReconcile } from '../../src/gateway/reconcile.ts';
+import type { Log } from '../../src/host/log.ts';
+import type { MemoryLedger } from '../support/memory-ledger.ts';
+import type { Bug } from './bugs.ts';
+import type { ModelChain } from './chain.ts';
+import { createModelRail, type ModelFacilitator } from './facilitator.ts';
+import { answer, relayPaid, type Connection, type Reply } from './relay.ts';
+import { reachLedger } from './remote.ts';
+import type { Actor, Scheduler } from './scheduler.ts';
+import type { Watch } from './watch.ts';
+import type { Weather } from './weather.ts';
+
+export type World = {
+  readonly scheduler: Scheduler;
+  readonly weather: Weather;
+  readonly durable: MemoryLedger;
+  readonly chain: ModelChain;
+  readonly facilitator: ModelFacilitator;
+  readonly watch: Watch;
+  readonly offer: Offer;
+  readonly bug: Bug | undefined;
+};
+
+export type Request = {
+  readonly method: string;
+  readonly target: string;
+  readonly credential: string | undefined;
+  readonly key: PaymentKey | undefined;
+};
+
+export type Process = {
+  readonly actor: Actor;
+  readonly handle: (request: Request) => { readonly connection: Connection; readonly reply: Promise<Reply> };
+  readonly reconcile: () => Promise<unknown>;
+  readonly crash: () => void;
+};
+
+const SECRETS = ['a secret of the simulation, long enough'];
+const LEASE_MS = 60_000;
+
+export function startProcess(world: World, name: string): Process {
+  const { scheduler, weather, durable, chain, facilitator, watch, offer, bug } = world;
+  const { draw } = scheduler;
+  const actor: Actor = { name, alive: true };
+  const connections = new Set<{ connection: Connection; broken: () => void }>();
+  // What each request could know of its payment when it last asked anybody.
+  const requests = new AsyncLocalStorage<{ mayMove: boolean }>();
+  const touched = (key: PaymentKey): void => {
+    const request = requests.getStore();
+    if (request !== undefined) request.mayMove = watch.mayMove(key);
+  };
+  const skewMs = draw.below(8_000) - 4_000;
+  const clock = { now: () => scheduler.now() + skewMs, monotonic: scheduler.now };
+  const random = (size: number): Buffer => Buffer.from(Array.from({ length: size }, () => draw.below(256)));
+  const log = silent((level, what) => scheduler.say(`${name}: ${level}: ${what}`));
+  const plainLedger = reachLedger(scheduler, durable, weather, watch, actor, touched);
+  const plainRail = createModelRail(scheduler, chain, facilitator, weather, actor, touched);
+  const ledger: Ledger = bug?.ledger?.(plainLedger, { world, actor }) ?? plainLedger;
+  const rail: Rail = bug?.rail?.(plainRail) ?? plainRail;
+  const chargeLog = { changed: () => undefined, counted: () => undefined };
+  const quotes = createQuotes({ secrets: SECRETS, ttlMs: 300_000, random });
+  const modes = createSettleModes(clock.now, 10);
+  const options = { keepResponseBytes: 1_000, maxUnsettledPerPayer: 4, leaseMs: LEASE_MS, retryMs: 2_000 };
+  const collector: Collector = createCollector({
+    createPay: (answers) =>
+      createPay(
+        {
+          ...{ ...answers, rail, ledger, quotes, chargeLog, log, clock, random, options },
+          schedule: (ms, run) => scheduler.timer(actor, 'renews a lease', ms, run),
+          pause: (ms) => scheduler.point(actor, 'paused', ms),
+        },
+        modes,
+      ),
+    quotes,
+    paymentRequired: () => ({ body: '', header: '' }),
+    corsOrigins: [],
+    methods: new Set(['GET', 'POST']),
+  });
+  const reconcile = createReconcile({
+    rail,
+    ledger,
+    receivers: new Map([[offer.receiver.id, offer.receiver]]),
+    chargeLog,
+    log,
+    clock,
+    random,
+  });
+
+  const serve = async (request: Request, connection: Connection): Promise<void> => {
+    const { method, target, credential, key } = request;
+    const asked: Asked = {
+      method,
+      path: target,
+      target,
+      publicOrigin: () => 'http://api',
+      origin: undefined,
+      nowMs: clock.now(),
+      ownOrigins: [],
+      customerTrusted: false,
+    };
+    const caller = { customerId: undefined, credential: undefined };
+    const context = { mayMove: false };
+    const outcome = await requests.run(context, async () =>
+      collector.perform(
+        credential === undefined
+          ? { kind: 'demand', offer, because: 'payment_required' }
+          : { kind: 'verify', offer, caller, credential: { version: 2, value: credential } },
+        asked,
+      ),
+    );
+    const forbid402 = (status: number, reason: string | undefined): void => {
+      if (status !== 402 || key === undefined || !context.mayMove) return;
+      if (reason === 'payment_already_used' && hasEnded(key)) return;
+      watch.violated(`402 ${reason ?? ''} for ${key.nonce.slice(-4)}, whose money moved or may move`);
+    };
+    if (outcome.kind === 'answer') {
+      forbid402(outcome.answer.status, outcome.reason);
+      const replay =
+        outcome.outcome === 'paid' && outcome.chargeId !== undefined ? { watch, id: outcome.chargeId } : undefined;
+      await answer(
+        scheduler,
+        actor,
+        connection,
+        outcome.answer,
+        outcome.chargeId,
+        (whole) => outcome.delivered?.(whole),
+        replay,
+      );
+      return;
+    }
+    const { paid } = outcome;
+    if (paid === undefined) throw new Error('a paid route was let through');
+    await relayPaid(
+      { scheduler, weather, watch, actor },
+      {
+        ...paid,
+        beforeResponse: (head) =>
+          requests.run(context, async () => {
+            const verdict = await paid.beforeResponse(head);
+            if (verdict.kind === 'replace') forbid402(verdict.answer.status, 'settlement_refused');
+            return verdict;
+          }),
+      },
+      connection,
+    );
+  };
+
+  const hasEnded = (key: PaymentKey): boolean =>
+    durable.all().some(({ payment, state }) => payment.nonce === key.nonce && state === 'delivered');
+
+  return {
+    actor,
+    handle: (request) => {
+      let tell: (reply: Reply) => void = () => undefined;
+      const reply = new Promise<Reply>((resolve) => {
+        tell = resolve;
+      });
+      const connection: Connection = { gone: false, reply: (said) => tell(said) };
+      const open = { connection, broken: () => tell({ kind: 'broken' }) };
+      connections.add(open);
+      serve(request, connection)
+        .catch((error: unknown) => {
+          watch.violated(`a request failed: ${error instanceof Error ? (error.stack ?? '') : String(error)}`);
+          tell({ kind: 'broken' });
+        })
+        .finally(() => connections.delete(open));
+      return { connection, reply };
+    },
+    reconcile,
+    crash: () => {
+      scheduler.say(`${name} CRASHES`);
+      scheduler.crash(actor);
+      for (const { broken } of connections) broken();
+    },
+  };
+}
+
+function silent(say: (level: string, what: string) => void): Log {
+  const at =
+    (level: string) =>
+    (msg: string, fields?: Readonly<Record<string, unknown>>): void =>
+      say(level, `${msg} ${fields === undefined ? '' : Object.values(fields).map(String).join(' ').slice(0, 160)}`);
+  return { debug: () => undefined, info: () => undefined, warn: at('warn'), error: at('error'), enabled: () => true };
+}

@@ -1,0 +1,33 @@
+// The rules of a charge under every order of events that seeds can draw: crashes, lost and late answers, several processes,
+// clients that leave. What a planted fault does not break, the rules do not hold: each of them has to be found.
+import { expect, test } from 'vitest';
+import { BUGS } from './bugs.ts';
+import { runSchedule } from './schedule.ts';
+import { explain, findViolation } from './search.ts';
+
+const SCHEDULES = 10_000;
+const FIRST_SEED = 1;
+/** A fault that takes longer to find than this is one that the rules hardly see. */
+const SCHEDULES_PER_BUG = 1_000;
+
+test('behaviour: over 10,000 schedules nothing is served unpaid, nothing is paid twice, every claim ends', async () => {
+  const found = await findViolation(FIRST_SEED, SCHEDULES);
+  expect(found === undefined ? '' : explain(found)).toBe('');
+}, 120_000);
+
+test.each(Object.entries(BUGS))(
+  'behaviour: a planted fault is found: %s',
+  async (_name, bug) => {
+    const found = await findViolation(FIRST_SEED, SCHEDULES_PER_BUG, bug);
+    expect(found?.violations).not.toEqual(undefined);
+  },
+  60_000,
+);
+
+test('behaviour: a seed gives the same schedule again, with its trace and the command that replays it', async () => {
+  const bug = BUGS['a claim reads and then writes'];
+  const found = await findViolation(FIRST_SEED, SCHEDULES_PER_BUG, bug);
+  if (found === undefined) throw new Error('not found');
+  expect((await runSchedule(found.seed, bug, true)).trace).toEqual(found.trace);
+  expect(explain(found, 'a bug')).toContain(`npm run simulate -- --schedules 1 --seed ${found.seed} --bug 'a bug'`);
+});
