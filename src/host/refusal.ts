@@ -71,7 +71,7 @@ export const REFUSALS = {
 export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly bytesParsed?: number };
 
 export function refusalOf(error: ParserError): Refusal {
-  switch (error.code) {
+  switch (error.code ?? '') {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return REFUSALS.timeout;
     case 'HPE_HEADER_OVERFLOW':
