@@ -16,7 +16,7 @@ import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { receiversById } from './part.ts';
-import { createTestStop } from './test-stop.ts';
+import { createTestStop } from './stop-point.ts';
 
 export type PaymentsDeps = {
   readonly log: Log;

@@ -228,6 +228,7 @@ describe('any sequence', () => {
       owner: fc.constantFrom('a', 'b'),
       passMs: fc.constantFrom(0, 0, 0, 1, LEASE, REDEEM_MS),
       what: fc.constantFrom(
+        'lost',
         'claim',
         'claim',
         'other',
@@ -274,7 +275,7 @@ describe('any sequence', () => {
           if (charge.owner !== null) expect(charge.nextTryAt).toBeNull();
         }
       }),
-      { numRuns: 1500 },
+      { numRuns: 3000 },
     );
   });
 
@@ -286,7 +287,8 @@ describe('any sequence', () => {
       return result.kind === 'claimed' ? result.charge : charge;
     }
     if (charge === undefined) return undefined;
-    const moved = transition(charge, EVENTS[what]!, { owner }, now);
+    const event: ChargeEvent = what === 'lost' ? { kind: 'undelivered', because: 'answer_lost' } : EVENTS[what]!;
+    const moved = transition(charge, event, { owner }, now);
     return moved.ok ? moved.charge : charge;
   }
 });

@@ -1,7 +1,7 @@
 // kill -9 at every named point of a charge's life, for real: Tollgate stops dead there (a switch for tests), is killed,
 // starts again on what is on the disk, and the payer sends the same request again. The chain's balance has the last word.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { STOPS } from '../../src/compose/test-stop.ts';
+import { STOPS } from '../../src/compose/stop-point.ts';
 import { startPaidTollgate, until, type PaidTollgate } from '../support/paid-tollgate.ts';
 import { startProcess } from '../support/process.ts';
 
