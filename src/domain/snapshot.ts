@@ -3,10 +3,10 @@
 // can outlive the swap. An invalid set throws and replaces nothing.
 import { LRUCache } from 'lru-cache';
 import { withoutSuffix } from './fold.ts';
-import { createMatcher, type Matcher } from './matcher.ts';
+import { createMatcher, type Found, type Matcher } from './matcher.ts';
 import { comparePrices, parsePrice, type Price } from './money.ts';
 import { parsePattern } from './pattern.ts';
-import { canonicalPath, type TargetOptions } from './target.ts';
+import { canonicalPath, plainPath, type PathResult, type TargetOptions } from './target.ts';
 import type { Route } from './route.ts';
 
 export type RouteSet = { readonly registryId: string; readonly revision: number; readonly routes: readonly Route[] };
@@ -98,16 +98,8 @@ function withResolve(set: RouteSet, paths: PathOptions, matcher: Matcher, byId: 
     return made;
   };
   const admits = createDoorkeeper(CACHE_ENTRIES);
-  const resolve = (method: string, rawPath: string): Resolution => {
-    const resolutions = cacheOf(method);
-    const hit = resolutions.get(rawPath);
-    if (hit !== undefined) {
-      cache.hits++;
-      return hit;
-    }
-    cache.misses++;
-    const canonical = canonicalPath(rawPath, paths);
-    const resolution: Resolution = canonical.ok
+  const look = (method: string, canonical: PathResult): Resolution =>
+    canonical.ok
       ? {
           ok: true,
           path: canonical.path,
@@ -115,6 +107,18 @@ function withResolve(set: RouteSet, paths: PathOptions, matcher: Matcher, byId: 
           match: findMatch(matcher, canonical.keys, method, paths.folding.suffix),
         }
       : canonical;
+  const resolve = (method: string, rawPath: string): Resolution => {
+    // A plain path is its own key: looking it up costs less than remembering it would.
+    const plain = plainPath(rawPath);
+    if (plain !== undefined) return look(method, plain);
+    const resolutions = cacheOf(method);
+    const hit = resolutions.get(rawPath);
+    if (hit !== undefined) {
+      cache.hits++;
+      return hit;
+    }
+    cache.misses++;
+    const resolution = look(method, canonicalPath(rawPath, paths));
     if (admits(rawPath)) resolutions.set(rawPath, resolution);
     return resolution;
   };
@@ -146,23 +150,31 @@ function createDoorkeeper(slots: number): (path: string) => boolean {
  */
 export function findMatch(matcher: Matcher, keys: readonly string[], method: string, suffix: boolean): Match {
   const whole = bestOf(matcher, keys, method);
-  if (whole !== undefined) return { kind: 'route', route: whole };
-  const cut = suffix ? keys.flatMap(withoutSuffix) : [];
+  if (typeof whole === 'object') return { kind: 'route', route: whole };
+  const cut = suffix ? withoutSuffixes(keys) : NO_KEYS;
   const bare = cut.length > 0 ? bestOf(matcher, cut, method) : undefined;
-  if (bare !== undefined) return { kind: 'route', route: bare };
+  if (typeof bare === 'object') return { kind: 'route', route: bare };
+  if (whole === undefined && bare === undefined) return NO_MATCH;
   const others = [...keys, ...cut].flatMap((key) => matcher.findAll(key));
-  if (others.length === 0) return { kind: 'none' };
-  return {
-    kind: 'undeclared',
-    dearest: others.filter((route) => route.status === 'active').reduce<Route | undefined>(dearer, undefined),
-  };
+  const active = others.filter((route) => route.status === 'active');
+  return { kind: 'undeclared', dearest: active.reduce<Route | undefined>(dearer, undefined) };
 }
 
-function bestOf(matcher: Matcher, keys: readonly string[], method: string): Route | undefined {
-  let best: Route | undefined;
+const NO_MATCH: Match = { kind: 'none' };
+const NO_KEYS: readonly string[] = [];
+
+/** Most paths have no dot in their last segment: nothing is made for them. */
+function withoutSuffixes(keys: readonly string[]): readonly string[] {
+  const dotted = keys.filter((key) => key.includes('.', key.lastIndexOf('/') + 2));
+  return dotted.length === 0 ? NO_KEYS : dotted.flatMap(withoutSuffix);
+}
+
+function bestOf(matcher: Matcher, keys: readonly string[], method: string): Found {
+  let best: Found;
   for (const key of keys) {
-    const route = matcher.find(key, method);
-    if (route !== undefined) best = dearer(best, route);
+    const found = matcher.find(key, method);
+    if (typeof found !== 'object') best ??= found;
+    else best = dearer(typeof best === 'object' ? best : undefined, found);
   }
   return best;
 }

@@ -119,10 +119,7 @@ export function canonicalPath(
   if (raw.charCodeAt(0) !== SLASH) return refuse('the path must start with a slash');
   if (flags & REFUSED)
     return refuse('the path holds a control character, a space, a # or a byte outside ASCII; percent-encode it');
-  if (flags === 0) {
-    // Nothing to fold but a slash at the end.
-    return { ok: true, path: raw, keys: [previous === SLASH && raw.length > 1 ? raw.slice(0, -1) : raw] };
-  }
+  if (flags === 0) return plain(raw);
   if (flags & BACKSLASH && options.encodedSlashes === 'refuse') return refuse('the path holds a backslash');
   let path = raw;
   if (flags & (PERCENT | ENCODE | BACKSLASH)) {
@@ -133,6 +130,22 @@ export function canonicalPath(
   if (flags & DOUBLE && options.doubleSlashes === 'merge') path = path.replace(/\/{2,}/g, '/');
   const folded = foldPath(path, options.folding);
   return folded.ok ? { ok: true, path, keys: folded.keys } : folded;
+}
+
+/** `raw` where there is nothing to canonicalise and nothing to fold but a slash at the end; undefined for every other path. */
+export function plainPath(raw: string): PathResult | undefined {
+  let previous = 0;
+  for (let i = 0; i < raw.length; i++) {
+    const code = raw.charCodeAt(i);
+    if (code > 255 || CLASS[code] !== 0 || (code === SLASH && previous === SLASH)) return undefined;
+    previous = code;
+  }
+  return raw.charCodeAt(0) === SLASH ? plain(raw) : undefined;
+}
+
+function plain(raw: string): PathResult {
+  const last = raw.length - 1;
+  return { ok: true, path: raw, keys: [last > 0 && raw.charCodeAt(last) === SLASH ? raw.slice(0, -1) : raw] };
 }
 
 const ESCAPE = /%([0-9A-Fa-f]{2})?|["<>[\]^`{|}\\]/g;

@@ -326,6 +326,7 @@ describe('threads', () => {
     const started: Worker[] = [];
     const ledger = open({
       commitDelayMs: 100,
+      timeoutMs: 60_000,
       spawn: (script, options) => {
         const worker = new Worker(script, { workerData: options, env: {}, execArgv: [] });
         started.push(worker);
@@ -337,8 +338,11 @@ describe('threads', () => {
     const refused = expect(pending).rejects.toThrow('thread of the ledger died');
     await vi.waitFor(() => expect(started.length).toBe(1));
     await new Promise((resolve) => setImmediate(resolve));
+    // Waits behind the one that the thread has.
+    const behind = Promise.allSettled([claim(ledger, 4)]);
     await started[0]!.terminate();
     await refused;
+    await behind;
     await vi.waitFor(async () => expect((await claim(ledger, 1)).kind).toBe('in_use'), {
       timeout: 5_000,
       interval: 50,

@@ -61,7 +61,6 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
     next.on('exit', () => {
       if (worker === next) lost();
     });
-    next.unref();
     return next;
   };
 
