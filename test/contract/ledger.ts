@@ -45,6 +45,8 @@ export function describeLedger(name: string, open: () => Promise<OpenedLedger>, 
     const must = async (what: Pick<Claim, 'id'>, event: ChargeEvent, owner = 'one'): Promise<Charge> => {
       const advanced = await advance(what, event, owner);
       if (advanced.kind !== 'ok') throw new Error(`${event.kind}: ${advanced.because}`);
+      // What is told is what was written.
+      expect(await other.findByChargeId(what.id)).toEqual(advanced.charge);
       return advanced.charge;
     };
     const settling = async (what = fresh()): Promise<Claim> => {

@@ -41,8 +41,11 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
       // The first half of an hour, so that what follows at once is in the same.
       opened.pass(HOUR - (opened.now() % HOUR));
       begin = opened.now();
-      await take(claimOf(1, { customerId: 'c1' }), 'delivered');
-      await take(claimOf(2, { payer: 1 }), 'settled');
+      // Together: a batch adds up before it writes.
+      await Promise.all([
+        take(claimOf(1, { customerId: 'c1' }), 'delivered'),
+        take(claimOf(2, { payer: 1 }), 'settled'),
+      ]);
       await take(
         claimOf(3, { route: { id: OTHER_ROUTE, method: '*', pattern: '/x' }, terms: { ...terms, amount: BIG } }),
         'delivered',
