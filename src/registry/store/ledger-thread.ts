@@ -43,6 +43,8 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
   /** The batch that the thread works on; calls of it that were refused meanwhile are undefined. */
   let running: (Waiting | undefined)[] | undefined;
   let scheduled = false;
+  /** What went wrong last, until something goes right. */
+  let failing: string | undefined;
   let timer: NodeJS.Timeout | undefined;
   let closing: (() => void) | undefined;
   let closed: Promise<void> | undefined;
@@ -113,8 +115,16 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
     running = undefined;
     for (const [index, waiting] of done.entries()) {
       const result = results[index];
-      if (result?.ok) waiting?.resolve(result.value);
-      else waiting?.reject(failure(result, log));
+      if (result?.ok) {
+        failing = undefined;
+        waiting?.resolve(result.value);
+        continue;
+      }
+      const message = result?.message ?? 'The ledger gave no answer.';
+      // Every payment of an outage fails the same way; it is told once.
+      if (message !== failing) log.error('the ledger refused a call', { error: message });
+      failing = message;
+      waiting?.reject(new LedgerUnavailable(message));
     }
     pump();
   };
@@ -163,10 +173,4 @@ function post(worker: Worker, message: ToWorker): void {
 
 function refuseAll(all: readonly Waiting[], message: string): void {
   for (const { reject } of all) reject(new LedgerUnavailable(message));
-}
-
-function failure(result: CallResult | undefined, log: Log): Error {
-  const message = result === undefined || result.ok ? 'The ledger gave no answer.' : result.message;
-  log.error('the ledger refused a call', { error: message });
-  return new LedgerUnavailable(message);
 }
