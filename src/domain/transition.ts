@@ -51,7 +51,8 @@ const REASON_LENGTH = 200;
 
 /** `now`: milliseconds since the epoch. The result is `charge` itself where this very change was made before. */
 export function transition(charge: Charge, event: ChargeEvent, actor: Actor, now: number): Transition {
-  if (actor.changeId !== undefined && actor.changeId === charge.changeId) return { ok: true, charge };
+  const repeated = actor.changeId !== undefined && actor.changeId === charge.changeId;
+  if (repeated && event.kind !== 'lease_renewed') return { ok: true, charge };
   const next = change(charge, event, actor.owner, now);
   if (typeof next === 'string') return { ok: false, because: next };
   // A renewal may pass a change whose answer was lost; the repeated change is to be recognised all the same.

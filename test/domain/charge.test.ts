@@ -103,6 +103,12 @@ describe('one event', () => {
     expect(moved.ok).toBe(false);
   });
 
+  test('behaviour: a renewal renews, whatever change id it carries', () => {
+    const charge = { ...IN_STATE.claimed, changeId: 'c' };
+    const moved = transition(charge, EVENTS['renewed']!, { owner: 'me', changeId: 'c' }, NOW + 10);
+    expect(moved).toMatchObject({ ok: true, charge: { leaseUntil: NOW + 10 + LEASE, changeId: 'c' } });
+  });
+
   test('behaviour: a reason is cut, and is text', () => {
     const { reason } = after([{ kind: 'released', reason: `${'x'.repeat(199)}\u{1f600}` }]);
     expect(reason).toBe(`${'x'.repeat(199)}\ufffd`);

@@ -17,8 +17,7 @@ export type ToWorker = Batch | { readonly kind: 'close' };
 
 export type CallResult =
   | { readonly ok: true; readonly value: unknown }
-  /** `unavailable`: the store failed. Otherwise the call itself could not be carried out. */
-  | { readonly ok: false; readonly unavailable: boolean; readonly message: string };
+  | { readonly ok: false; readonly message: string };
 /** In the order of the batch's calls. */
 export type FromWorker =
   | { readonly kind: 'results'; readonly results: readonly CallResult[] }

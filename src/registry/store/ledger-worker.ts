@@ -75,11 +75,11 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
       if (isDefect(error) && opened !== undefined) {
         // One call cannot be carried out. The others must not suffer: each gets a transaction of its own.
         return batch.calls.length === 1
-          ? [refused(error, false)]
+          ? [refused(error)]
           : batch.calls.flatMap((call) => serve({ ...batch, calls: [call] }));
       }
       if (!isBusy(error)) quietly(close);
-      return batch.calls.map(() => refused(error, true));
+      return batch.calls.map(() => refused(error));
     }
   };
 
@@ -114,8 +114,8 @@ function primaryCode(error: unknown): number {
   return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0;
 }
 
-function refused(error: unknown, unavailable: boolean): CallResult {
-  return { ok: false, unavailable, message: error instanceof Error ? error.message : String(error) };
+function refused(error: unknown): CallResult {
+  return { ok: false, message: error instanceof Error ? error.message : String(error) };
 }
 
 function filesOf(file: string): Files {
