@@ -6,15 +6,13 @@ import { makeUuid } from '../uuid.ts';
 import { createApiKeyStore, type ApiKeyStore } from './api-keys.ts';
 import { text } from './rows.ts';
 import { createRouteStore, type RouteStore } from './routes.ts';
-import { inTransaction, isBusy, openDatabase } from './sqlite.ts';
+import { inTransaction, openDatabase } from './sqlite.ts';
 
 export type Store = {
   /** Drawn when the file was made: a sidecar tells one registry from another by it. */
   readonly registryId: string;
   readonly routes: RouteStore;
   readonly apiKeys: ApiKeyStore;
-  /** Whether a write would be taken right now; for readiness. */
-  readonly writable: () => boolean;
   readonly close: () => void;
 };
 
@@ -41,7 +39,6 @@ export function openStore(file: string, options: StoreOptions): Store {
       registryId: registryIdOf(db, options.random),
       routes: createRouteStore(db, options.random, options.changesKept),
       apiKeys: createApiKeyStore(db, options.random, options.now),
-      writable: () => isWritable(db),
       close: () => {
         if (db.isOpen) db.close();
       },
@@ -49,16 +46,6 @@ export function openStore(file: string, options: StoreOptions): Store {
   } catch (error) {
     db.close();
     throw error;
-  }
-}
-
-function isWritable(db: DatabaseSync): boolean {
-  try {
-    inTransaction(db, () => db.exec('UPDATE meta SET revision = revision'));
-    return true;
-  } catch (error) {
-    // Somebody else is writing: then it can be written.
-    return isBusy(error);
   }
 }
 
