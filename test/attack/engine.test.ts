@@ -1,4 +1,4 @@
-// The nineteen findings about http-proxy-3 2.0.1 (research/threats.md section 3.2), by number: none of them is left while
+// The nineteen findings about http-proxy-3 2.0.1, by number: none of them is left while
 // its own passes never run. Here the target is handed to the engine as it came in, without our canonical form in front,
 // so that what the engine itself would do with it shows.
 import type { IncomingMessage, ServerResponse } from 'node:http';

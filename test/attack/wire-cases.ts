@@ -1,4 +1,4 @@
-// What hostile clients put on the wire, and what has to come of it: research/threats.md section 3.4, data only. All of it
+// What hostile clients put on the wire, and what has to come of it: data only. All of it
 // is unpaid. `/free/...` costs nothing, `/v1/export` costs something with any method. run-wire-cases.ts runs the table
 // against whatever stands behind a port.
 import { headerOf } from '../support/raw-client.ts';
