@@ -18,6 +18,7 @@ const PAYER_COUNT = 64;
 const PAY_TO = '0x1111111111111111111111111111111111111111';
 const USDC = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
 const TICKS_PER_SECOND = 100;
+const BUSY_PAYERS = 4;
 
 type Authorization = { readonly from: string; readonly nonce: string };
 type Call = { readonly paymentPayload: { readonly payload: { readonly authorization: Authorization } } };
@@ -58,7 +59,7 @@ routes: [{ method: "*", route_pattern: /paid/*, amount: "0.01" }]
 `,
 );
 const served = await startProcess({ args: ['serve', '-c', config], listeners: ['proxy', 'registry', 'admin'] });
-const agent = new Agent({ keepAlive: true, maxSockets: connections });
+const agent = new Agent({ keepAlive: true, maxSockets: connections + BUSY_PAYERS });
 
 function send(
   method: string,
@@ -154,6 +155,15 @@ await measure('free GET', 'GET', '/free', 200, () => ({}));
 await measure('402', 'GET', '/paid/x', 402, () => ({}));
 await measure('paid GET, settled before the response', 'GET', '/paid/x', 200, paying);
 await measure('paid POST, settled before forwarding', 'POST', '/paid/x', 200, paying);
+
+// Free requests beside a process that is busy being paid: CPU is that of both, the latency that of the free ones alone.
+let others = true;
+const busy = Array.from({ length: BUSY_PAYERS }, async () => {
+  while (others) await send('GET', '/paid/x', paying());
+});
+await measure(`free GET while ${BUSY_PAYERS} others pay without a pause`, 'GET', '/free', 200, () => ({}));
+others = false;
+await Promise.all(busy);
 
 agent.destroy();
 await served.kill();
