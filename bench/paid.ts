@@ -157,12 +157,12 @@ await measure('paid GET, settled before the response', 'GET', '/paid/x', 200, pa
 await measure('paid POST, settled before forwarding', 'POST', '/paid/x', 200, paying);
 
 // Free requests beside a process that is busy being paid: CPU is that of both, the latency that of the free ones alone.
-let others = true;
+const others = new AbortController();
 const busy = Array.from({ length: BUSY_PAYERS }, async () => {
-  while (others) await send('GET', '/paid/x', paying());
+  while (!others.signal.aborted) await send('GET', '/paid/x', paying());
 });
 await measure(`free GET while ${BUSY_PAYERS} others pay without a pause`, 'GET', '/free', 200, () => ({}));
-others = false;
+others.abort();
 await Promise.all(busy);
 
 agent.destroy();
