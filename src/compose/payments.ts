@@ -3,7 +3,6 @@
 import type { Config } from '../config/config.ts';
 import { CHARGE_STATES } from '../domain/charge.ts';
 import type { Ledger, Reports } from '../domain/ledger.ts';
-import { createQuotes } from '../domain/quote.ts';
 import type { Answers } from '../gateway/collect.ts';
 import { createChargeLog, type ChargeLog } from '../gateway/pay/charge-log.ts';
 import { createPay, type Pay } from '../gateway/pay/pay.ts';
@@ -93,7 +92,6 @@ function payWith(
   { charges }: Config,
   { rail, ledger, chargeLog, modes, leaseMs, log, clock, random }: PayParts,
 ): (answers: Answers) => Pay {
-  const quotes = createQuotes({ secrets: charges.secrets, ttlMs: charges.quoteTtlMs, random });
   const options = {
     keepResponseBytes: Math.min(charges.keepResponseBytes, ledger.answerLimitBytes),
     maxUnsettledPerPayer: charges.maxUnsettledPerPayer,
@@ -102,7 +100,7 @@ function payWith(
   };
   return (answers) =>
     createPay(
-      { ...answers, rail, ledger, quotes, chargeLog, log, clock, random, options, schedule: systemSchedule, pause },
+      { ...answers, rail, ledger, chargeLog, log, clock, random, options, schedule: systemSchedule, pause },
       modes,
     );
 }

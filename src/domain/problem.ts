@@ -23,7 +23,6 @@ export const PROBLEMS = {
   too_many_unsettled: { status: 429, title: 'Too many unsettled payments', fault: 'client' },
   receiver_unknown: { status: 503, title: 'Receiver unknown', fault: 'tollgate' },
   price_unpayable: { status: 503, title: 'Price unpayable', fault: 'tollgate' },
-  rail_unavailable: { status: 503, title: 'Payment rail unavailable', fault: 'tollgate' },
   facilitator_unavailable: { status: 503, title: 'Facilitator unavailable', fault: 'tollgate' },
   settlement_unknown: { status: 503, title: 'Settlement outcome unknown', fault: 'tollgate' },
   ledger_unavailable: { status: 503, title: 'Ledger unavailable', fault: 'tollgate' },

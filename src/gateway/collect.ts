@@ -85,6 +85,7 @@ export type CollectorDeps = {
 
 /** How a payment's ends are told to the client. */
 export type Answers = {
+  readonly quotes: Quotes;
   /** A 402 with a new quote; `headers` are added. */
   readonly demand: (offer: Offer, reason: string, asked: Asked, headers?: readonly string[]) => AnswerOutcome;
   readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => AnswerOutcome;
@@ -168,7 +169,7 @@ export function createCollector({
       ? { kind: 'forward', permit: mintPermit('paid', end.route, paidHeaders(end, asked)), paid: end }
       : end;
 
-  const pay = createPay({ demand, refuse });
+  const pay = createPay({ quotes, demand, refuse });
 
   return {
     refuse,

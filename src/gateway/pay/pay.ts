@@ -9,7 +9,7 @@ import type { Offer } from '../../domain/offer.ts';
 import type { Quote } from '../../domain/quote.ts';
 import { standing, type Claimed, type Standing } from '../../domain/standing.ts';
 import type { AnswerOutcome, Asked, PaidOutcome } from '../collect.ts';
-import type { Presented, Verification } from '../rails/rail.ts';
+import { refusedReceipt, type Presented, type Verification } from '../rails/rail.ts';
 import {
   ledgerUnavailable,
   paymentProblem,
@@ -130,14 +130,9 @@ export function createPay(deps: PayDeps, modes: SettleModes): Pay {
 
   const refused = (payment: Payment, reason: string): AnswerOutcome => {
     deps.chargeLog.counted(payment.offer.route.id, 'refused');
-    const receipt = { success: false, network: payment.presented.key.network, payer: payment.presented.key.payer };
-    const header = rail.receiptHeader(payment.presented.version, {
-      ...receipt,
-      amount: payment.offer.atomic.toString(),
-      transaction: '',
-      reason,
-    });
-    return deps.demand(payment.offer, `payment_refused: ${reason}`, payment.asked, header);
+    const { presented, offer } = payment;
+    const header = rail.receiptHeader(presented.version, refusedReceipt(presented.key, offer.atomic, reason));
+    return deps.demand(offer, `payment_refused: ${reason}`, payment.asked, header);
   };
 
   const notClaimed = (

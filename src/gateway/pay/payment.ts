@@ -5,7 +5,6 @@ import type { Charge } from '../../domain/charge.ts';
 import type { Ledger } from '../../domain/ledger.ts';
 import type { Offer } from '../../domain/offer.ts';
 import { problem, type Problem, type ProblemCode } from '../../domain/problem.ts';
-import type { Quotes } from '../../domain/quote.ts';
 import type { Clock, Random, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { Answers, Asked } from '../collect.ts';
@@ -15,7 +14,6 @@ import type { ChargeLog } from './charge-log.ts';
 export type PayDeps = Answers & {
   readonly rail: Rail;
   readonly ledger: Ledger;
-  readonly quotes: Quotes;
   readonly chargeLog: ChargeLog;
   readonly log: Log;
   readonly clock: Clock;

@@ -1,7 +1,6 @@
 // The ledger of the registry, over HTTP: the port of domain/ledger for a sidecar without a store of its own. Every call
 // carries an id of its change, so that one whose answer was lost is sent again and is the same call; whatever else goes
 // wrong is LedgerUnavailable. An answer is believed only where it is about the charge that was asked about.
-import ky, { type KyInstance } from 'ky';
 import type { z } from 'zod';
 import { CHARGE_ID, findClaimFault, samePayment, type Charge } from '../../domain/charge.ts';
 import { ANSWER_BYTES, chargeFromWire, claimToWire } from '../../domain/charge-wire.ts';
@@ -11,6 +10,7 @@ import type { Claimed } from '../../domain/standing.ts';
 import type { Actor, ChargeEvent } from '../../domain/transition.ts';
 import type { Random, Schedule } from '../../host/clock.ts';
 import { createDeadline, type Deadline } from './deadline.ts';
+import { createRegistryClient } from './registry-client.ts';
 
 export type RemoteLedgerOptions = {
   /** Without a slash at its end. */
@@ -50,17 +50,7 @@ type Request = { readonly method: 'get' | 'post' | 'patch'; readonly path: strin
 export function createRemoteLedger(options: RemoteLedgerOptions): Ledger {
   const { schedule, random } = options;
   const limits = { ...REMOTE_LEDGER_LIMITS, ...options.limits };
-  const http: KyInstance = ky.create({
-    prefix: options.registryUrl,
-    fetch: options.fetch,
-    headers: { Authorization: `Bearer ${options.apiKey}`, 'User-Agent': `tollgate/${options.version}` },
-    // What may be sent again, and when, is said below.
-    throwHttpErrors: false,
-    retry: 0,
-    timeout: false,
-    redirect: 'manual',
-    cache: 'no-store',
-  });
+  const http = createRegistryClient(options);
 
   const attempt = async <S extends z.ZodType>(request: Request, schema: S, outer: Deadline): Promise<z.output<S>> => {
     const deadline = createDeadline(outer.signal, limits.attemptMs, schedule);

@@ -2,11 +2,11 @@
 // there is one. Expects nothing beyond the interface: a bare array is enough. Nothing that comes back is believed
 // before its size, its coding and its shape were checked, and a redirect is never followed with our key.
 import { createHash } from 'node:crypto';
-import ky, { type KyInstance } from 'ky';
 import type { Schedule } from '../../host/clock.ts';
 import { createDeadline, type Deadline } from './deadline.ts';
 import { FEED_LIMITS, readFeed, type FeedLimits } from './feed.ts';
 import type { Found, FoundSet, OpenedEvents, RouteSource } from './source.ts';
+import { createRegistryClient } from './registry-client.ts';
 
 export type RemoteOptions = {
   /** Without a slash at its end. */
@@ -46,17 +46,7 @@ const MAX_RETRY_AFTER_SECONDS = 300;
 export function createRemote(options: RemoteOptions): RouteSource {
   const { schedule } = options;
   const limits = { ...REMOTE_LIMITS, ...options.limits };
-  const http: KyInstance = ky.create({
-    prefix: options.registryUrl,
-    fetch: options.fetch,
-    headers: { Authorization: `Bearer ${options.apiKey}`, 'User-Agent': `tollgate/${options.version}` },
-    // Statuses are read below (to ky a 304 is an error), and when to ask again is for sync.ts to say.
-    throwHttpErrors: false,
-    retry: 0,
-    timeout: false,
-    redirect: 'manual',
-    cache: 'no-store',
-  });
+  const http = createRegistryClient(options);
 
   const fetchSet = async (known: FoundSet | undefined, signal: AbortSignal): Promise<Found> => {
     const deadline = createDeadline(signal, limits.answerMs, schedule);
