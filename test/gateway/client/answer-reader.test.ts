@@ -5,12 +5,13 @@ import { createAnswerReader } from '../../../src/gateway/client/answer-reader.ts
 
 type Read = { readonly events: string[]; readonly body: string };
 
-/** Reads `bytes` cut at `cuts`; `pauseAfter`: nothing is wanted after so many pieces until all that is there was offered. */
+/** Reads `bytes` cut at `cuts`; `pauseEach`: after each piece nothing more is wanted until it is offered again. */
 function readCut(bytes: Buffer, cuts: readonly number[], headRequest = false, pauseEach = false): Read {
   const events: string[] = [];
   let body = '';
   let paused = false;
-  let over = false;
+  let open = true;
+  const isOpen = (): boolean => open;
   const reader = createAnswerReader({
     onInformation: (head) => void events.push(`information ${head.status}`),
     onHead: (head) => void events.push(`head ${head.status} ${head.framing}`),
@@ -20,26 +21,25 @@ function readCut(bytes: Buffer, cuts: readonly number[], headRequest = false, pa
     },
     onEnd: (surplus) => {
       events.push(surplus ? 'end and more' : 'end');
-      over = true;
+      open = false;
     },
     onBroken: () => {
       events.push('broken');
-      over = true;
+      open = false;
     },
     wantsMore: () => !paused,
   });
   reader.begin(headRequest);
   const edges = [0, ...[...cuts].sort((a, b) => a - b), bytes.length];
   let rest = Buffer.alloc(0);
-  for (let i = 1; i < edges.length && !over; i++) {
+  for (let i = 1; i < edges.length && isOpen(); i++) {
     rest = Buffer.concat([rest, bytes.subarray(edges[i - 1], edges[i])]);
-    for (let before = -1; rest.length !== before && !over;) {
+    for (let before = -1; rest.length !== before && isOpen();) {
       before = rest.length;
       paused = false;
       rest = rest.subarray(reader.read(rest, 0, rest.length));
     }
   }
-  // Cut or not, what was read of a body that never ended is the same.
   return { events, body };
 }
 
