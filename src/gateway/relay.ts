@@ -220,7 +220,8 @@ export function relay(
   }
 
   function flushHead(): void {
-    if (!started && !over && !res.writableEnded) res.flushHeaders();
+    // As latin1, as they came; flushHeaders would write them as UTF-8.
+    if (!started && !over && !res.writableEnded) res.write('', 'latin1');
   }
 
   function onData(chunk: Buffer): void {
