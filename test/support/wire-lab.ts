@@ -1,6 +1,7 @@
 // A gateway between clients that ask with a token each and a strict upstream that answers by the token: so that bytes
 // which reach the wrong client, requests that nobody decided on, and connections that should not have been used again
-// show. `check` holds at the end of every test, whatever the test was about.
+// show. `check` holds at the end of every test, whatever the test was about. The upstream alone can stand behind a
+// Tollgate of another process.
 import { expect } from 'vitest';
 import { startSmallGateway, type SmallGateway, type SmallGatewayOptions } from './small-gateway.ts';
 import { startStrictUpstream, type StrictRequest, type StrictUpstream } from './strict-upstream.ts';
@@ -8,22 +9,28 @@ import { startStrictUpstream, type StrictRequest, type StrictUpstream } from './
 /** What the upstream does with a request that was read whole. */
 export type Plan = (request: StrictRequest) => void;
 
-export type WireLab = {
+export type TokenUpstream = {
   readonly upstream: StrictUpstream;
-  readonly gateway: SmallGateway;
-  /** A token of eight characters that nobody had before. */
-  readonly token: () => string;
   readonly plan: (token: string, plan: Plan) => void;
   /** A request that the upstream may see twice: its connection closed before a byte of an answer. */
   readonly mayRepeat: (token: string) => void;
   readonly requestsOf: (token: string) => readonly StrictRequest[];
-  /** Nothing wrong with any request, none too many, and none that was not decided on. */
+  /** Requests that are there for the first time. */
+  readonly total: () => number;
+  /** Nothing wrong with any request, and none twice that may not be. */
   readonly check: () => void;
+};
+
+export type WireLab = TokenUpstream & {
+  readonly gateway: SmallGateway;
+  /** A token of eight characters that nobody had before. */
+  readonly token: () => string;
   readonly close: () => Promise<void>;
 };
 
 const TOKEN = /k\d{7}/;
 const TOKENS = /k\d{7}/g;
+const SWITCH = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
 
 export function answerWith(body: string): string {
   return `HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
@@ -34,45 +41,72 @@ export function foreignTokens(text: string, own: readonly string[]): readonly st
   return (text.match(TOKENS) ?? []).filter((token) => !own.includes(token));
 }
 
-export async function startWireLab(options: Partial<SmallGatewayOptions> = {}): Promise<WireLab> {
+export function tokenIn(target: string): string {
+  return TOKEN.exec(target)?.[0] ?? 'no token';
+}
+
+export function createTokens(): () => string {
+  let made = 0;
+  return () => `k${String(++made).padStart(7, '0')}`;
+}
+
+/** Answers every request with its token, and a handshake with 101, where there is no plan for the token. */
+export async function startTokenUpstream(): Promise<TokenUpstream> {
   const plans = new Map<string, Plan>();
   const repeatable = new Set<string>();
   const byToken = new Map<string, StrictRequest[]>();
-  const tokenOf = (request: StrictRequest): string => TOKEN.exec(request.target)?.[0] ?? 'no token';
-  let made = 0;
   const upstream = await startStrictUpstream((request) => {
-    const token = tokenOf(request);
+    const token = tokenIn(request.target);
     const plan = plans.get(token);
-    if (plan === undefined) request.connection.socket.write(answerWith(request.method === 'HEAD' ? '' : token));
-    else plan(request);
+    if (plan !== undefined) {
+      plan(request);
+    } else if (request.headers.some(([name]) => name.toLowerCase() === 'upgrade')) {
+      request.connection.tunnel(() => undefined);
+      request.connection.socket.write(SWITCH);
+    } else {
+      request.connection.socket.write(answerWith(request.method === 'HEAD' ? '' : token));
+    }
   });
   upstream.onHead((request) => {
-    const token = tokenOf(request);
+    const token = tokenIn(request.target);
     const seen = byToken.get(token);
     if (seen === undefined) byToken.set(token, [request]);
     else seen.push(request);
   });
+  const most = (token: string): number => (repeatable.has(token) ? 2 : 1);
+  return {
+    upstream,
+    plan: (token, plan) => void plans.set(token, plan),
+    mayRepeat: (token) => void repeatable.add(token),
+    requestsOf: (token) => byToken.get(token) ?? [],
+    total: () =>
+      [...byToken].reduce((sum, [token, { length }]) => sum + length - (most(token) === 2 ? length - 1 : 0), 0),
+    check: () => {
+      expect(upstream.violations).toEqual([]);
+      for (const [token, requests] of byToken)
+        expect(
+          requests.length,
+          requests.map(({ head, connection }) => `${connection.number}: ${head}`).join(''),
+        ).toBeLessThanOrEqual(most(token));
+    },
+  };
+}
+
+export async function startWireLab(options: Partial<SmallGatewayOptions> = {}): Promise<WireLab> {
+  const tokens = await startTokenUpstream();
+  const { upstream } = tokens;
   const gateway = await startSmallGateway({
     upstream: upstream.url,
     timeouts: { connectMs: 2000, headersMs: 1500, idleMs: 1500 },
     ...options,
   });
   return {
-    upstream,
+    ...tokens,
     gateway,
-    token: () => `k${String(++made).padStart(7, '0')}`,
-    plan: (token, plan) => void plans.set(token, plan),
-    mayRepeat: (token) => void repeatable.add(token),
-    requestsOf: (token) => byToken.get(token) ?? [],
+    token: createTokens(),
     check: () => {
-      expect(upstream.violations).toEqual([]);
-      let repeated = 0;
-      for (const [token, requests] of byToken) {
-        const most = repeatable.has(token) ? 2 : 1;
-        expect(requests.length, `requests with ${token}`).toBeLessThanOrEqual(most);
-        repeated += requests.length - 1;
-      }
-      expect(upstream.requests.length - repeated, 'requests seen and forwarded').toBe(gateway.forwards());
+      tokens.check();
+      expect(tokens.total(), 'requests seen and forwarded').toBe(gateway.forwards());
     },
     close: async () => {
       await gateway.close();
