@@ -14,6 +14,7 @@ import { createLog, type Log } from '../host/log.ts';
 import type { Args, Flags } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadFor, messageOf, reportProblems, type Loaded } from './configuration.ts';
+import { refuseLenientParser } from './parser-refusal.ts';
 import { createReloads, type Reloadable, type Reloads } from './reload.ts';
 
 export type Running = {
@@ -62,12 +63,8 @@ export const serve: Command = {
 };
 
 export async function runServe(args: Args, io: Io, start: Start): Promise<ExitCode> {
-  if (isParserLenient(io)) {
-    io.err(
-      'Node was started with --insecure-http-parser, which lets requests through that two servers read differently. Take it out of the command and of NODE_OPTIONS.',
-    );
-    return EXIT.usage;
-  }
+  const refused = await refuseLenientParser(io);
+  if (refused !== undefined) return refused;
   const loaded = args.has('config') || !isQuick(args) ? loadServed(args, io) : loadQuick(args, io);
   if (!loaded.ok) return loaded.code;
   let { level } = loaded.config.log;
@@ -179,10 +176,4 @@ function loadQuick(args: Args, io: Io): Loaded<LoadedConfig> {
   if (result.testnet)
     io.err('TESTNET: payments are made on base-sepolia with test money. For real money use --network base.');
   return result;
-}
-
-/** Node spells options with dashes or underscores. */
-function isParserLenient({ execArgv, env }: Io): boolean {
-  const options = [...execArgv, ...(env['NODE_OPTIONS'] ?? '').split(/\s+/)];
-  return options.some((option) => /^["']?--insecure[-_]http[-_]parser/.test(option));
 }

@@ -58,7 +58,10 @@ describe('refuses, before anything is bound', () => {
   test.each([
     ['in the command', { execArgv: ['--insecure-http-parser'], env: {} }],
     ['with underscores', { execArgv: ['--insecure_http_parser'], env: {} }],
+    ['with a value', { execArgv: ['--insecure-http-parser=false'], env: {} }],
     ['in NODE_OPTIONS', { execArgv: [], env: { NODE_OPTIONS: '--max-old-space-size=100  --insecure-http-parser' } }],
+    ['quoted in NODE_OPTIONS', { execArgv: [], env: { NODE_OPTIONS: '"--insecure\\-http"_parser=1' } }],
+    ['named nowhere, seen by what it does', { lenientParser: () => Promise.resolve(true) }],
   ])('attack: a lenient parser %s', async (_name, overrides) => {
     const io = fakeIo({ folder, ...overrides });
     expect(await runServe(argsOf(), io, never)).toBe(64);
