@@ -3,7 +3,8 @@ import { createHmac, createSecretKey, generateKeyPairSync, type KeyObject } from
 import { exportJWK, SignJWT, UnsecuredJWT } from 'jose';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createKeyCheck } from '../../src/registry/api-keys.ts';
-import { createJwtVerifier, mintToken, type Fetch, type JwtKey, type JwtResult } from '../../src/registry/auth.ts';
+import { createJwtVerifier, mintToken, type JwtKey, type JwtResult } from '../../src/registry/auth.ts';
+import type { Fetch } from '../../src/registry/key-set.ts';
 import { digestKey } from '../../src/registry/store/api-keys.ts';
 import { SECRET } from './kit.ts';
 
