@@ -57,8 +57,9 @@ export function createKeySet(url: string, clock: Clock, fetch: Fetch, times: Key
   let failed = false;
   let pending: Promise<void> | undefined;
 
+  // One call for all who wait: its time-out ends it long before the next may begin.
   const refresh = (): Promise<void> => {
-    if (pending === undefined && clock.monotonic() - triedAt >= times.cooldownMs) {
+    if (clock.monotonic() - triedAt >= times.cooldownMs) {
       triedAt = clock.monotonic();
       pending = fetchKeys(url, fetch, times.timeoutMs)
         .then((next) => {
