@@ -76,7 +76,11 @@ export function createKeySet(url: string, clock: Clock, fetch: Fetch, times: Key
 
   return {
     find: async (algorithm, id) => {
-      if (age() >= times.freshMs) await refresh();
+      if (age() >= times.freshMs) {
+        const refreshed = refresh();
+        // Once it was away, only a key that the last good set lacks is worth waiting for again.
+        if (!failed || age() > times.staleMs) await refreshed;
+      }
       let found = choose(keys, algorithm, id);
       if (found === undefined) {
         await refresh();

@@ -152,6 +152,27 @@ describe('a key set that is away', () => {
   });
 });
 
+describe('a key set that hangs', () => {
+  test('behaviour: known keys wait for it once, then go on with the last good set; unknown ones wait', async () => {
+    const { source, pass, ask } = verifierOver(A);
+    expect(await ask(tokenOf(byA, 'a'))).toBe('valid');
+    const held: (() => void)[] = [];
+    source.answer = () => new Promise((_resolve, reject) => void held.push(() => reject(new Error('time-out'))));
+    pass(HOUR);
+    const first = ask(tokenOf(byA, 'a'));
+    await expect.poll(() => held.length).toBe(1);
+    held[0]?.();
+    expect(await first).toBe('valid');
+    pass(30 * SECOND);
+    // The next attempt hangs, and nobody with a known key notices.
+    expect(await ask(tokenOf(byA, 'a'))).toBe('valid');
+    await expect.poll(() => held.length).toBe(2);
+    const unknown = ask(tokenOf(byB, 'b'));
+    held[1]?.();
+    expect(await unknown).toBe('unavailable');
+  });
+});
+
 describe('a key set that is not one', () => {
   const small = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey;
   const bad: [string, () => Response][] = [
