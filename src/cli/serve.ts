@@ -76,6 +76,10 @@ export async function runServe(args: Args, io: Io, start: Start): Promise<ExitCo
   }
   warn(loaded.config, log);
   if (io.uid === 0) log.warn('running as root; run as a user of its own, who owns the data folder');
+  if (io.env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0')
+    log.warn(
+      'NODE_TLS_REJECT_UNAUTHORIZED=0: anybody on the way can answer as a facilitator, the registry or a key set; name your authority with NODE_EXTRA_CA_CERTS instead',
+    );
   const reloads = createReloads({
     // Named as at the start: a default file that was taken away meanwhile is still the one that is meant.
     file: loaded.config.file === undefined ? undefined : findConfigFile(args.text('config'), io.env, io.folder),

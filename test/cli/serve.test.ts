@@ -199,6 +199,19 @@ describe('behaviour: running and stopping', () => {
     expect(io.stderr()).toBe('Tollgate could not start: port 1 is taken\n');
   });
 
+  test.each([
+    ['0', 1],
+    ['1', 0],
+    ['', 0],
+  ])('attack: certificates that are not checked (%j) are warned about', async (value, times) => {
+    const env = { NODE_TLS_REJECT_UNAUTHORIZED: value };
+    const io = fakeIo({ folder, env });
+    const { end } = await started(io);
+    io.signal('SIGTERM');
+    await end;
+    expect(lines(io).filter(({ msg }) => String(msg).startsWith('NODE_TLS_REJECT'))).toHaveLength(times);
+  });
+
   test('root is warned once, others never', async () => {
     for (const [uid, times] of [
       [0, 1],
