@@ -15,6 +15,7 @@ import { createJwtVerifier, type Fetch, type JwtOptions } from './auth.ts';
 import { createRouteBook, type Change, type Created } from './book.ts';
 import { createAuthenticator, type Authenticator } from './credentials.ts';
 import { createFeed } from './feed.ts';
+import { createRegistrationLimit } from './key-limits.ts';
 import { describeApi } from './openapi.ts';
 import { refusalOf } from './route-answers.ts';
 import { createRouter } from './router.ts';
@@ -37,12 +38,16 @@ export type RegistryLimits = StreamLimits & {
   /** Bytes of a request body. */
   readonly body: number;
   readonly routes: number;
+  /** Routes that one API key may add in a minute; 0: no limit. */
+  readonly registrationsPerMinute: number;
 };
 
 export const REGISTRY_LIMITS: RegistryLimits = {
   body: 64 * 1024,
   routes: 100_000,
+  registrationsPerMinute: 6_000,
   streams: 1_000,
+  streamsPerKey: 500,
   streamBuffer: 1024 * 1024,
   heartbeatMs: 15_000,
 };
@@ -110,6 +115,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
     list: store.routes.list,
     feed: createFeed(book),
     streams,
+    registrations: createRegistrationLimit(limits.registrationsPerMinute, clock.monotonic),
     ledger: deps.ledger,
     snapshot: deps.snapshot,
     undeclaredMethods: () => settings.undeclaredMethods,
