@@ -6,8 +6,8 @@
 export type RateLimit = {
   /** Takes one from the bucket of `key`. 0: it was there; else how long until there is one. */
   readonly takeMs: (key: string) => number;
-  /** What `takeMs` would say, without taking. */
-  readonly waitMs: (key: string) => number;
+  /** Puts back what `takeMs` took. */
+  readonly giveBack: (key: string) => void;
 };
 
 export type RateLimitOptions = {
@@ -48,9 +48,9 @@ export function createRateLimit({ perMinute, burst, keys }: RateLimitOptions, mo
   };
 
   return {
-    waitMs: (key) => {
+    giveBack: (key) => {
       const now = monotonic();
-      return Math.max(0, look(key, now) - now - toleratedMs);
+      keep(key, Math.max(now, look(key, now) - everyMs));
     },
     takeMs: (key) => {
       const now = monotonic();

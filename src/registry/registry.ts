@@ -7,7 +7,7 @@ import type { Ledger, Reports } from '../domain/ledger.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import { toWire, type Route } from '../domain/route.ts';
 import type { RouteSet, Snapshot } from '../domain/snapshot.ts';
-import type { Clock, Random } from '../host/clock.ts';
+import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { API } from './api.ts';
 import { createKeyCheck, type ConfiguredKey } from './api-keys.ts';
@@ -15,8 +15,8 @@ import { createJwtVerifier, type Fetch, type JwtOptions } from './auth.ts';
 import { createRouteBook, type Change, type Created } from './book.ts';
 import { createAuthenticator, type Authenticator } from './credentials.ts';
 import { createFeed } from './feed.ts';
-import { createRegistrationLimit } from './key-limits.ts';
 import { describeApi } from './openapi.ts';
+import { createRegistrations } from './registrations.ts';
 import { refusalOf } from './route-answers.ts';
 import { createRouter } from './router.ts';
 import { registerBody, type RegisterBody, type RouteInput } from './schemas.ts';
@@ -115,7 +115,12 @@ export function createRegistry(deps: RegistryDeps): Registry {
     list: store.routes.list,
     feed: createFeed(book),
     streams,
-    registrations: createRegistrationLimit(limits.registrationsPerMinute, clock.monotonic),
+    registrations: createRegistrations({
+      book,
+      perMinute: limits.registrationsPerMinute,
+      monotonic: clock.monotonic,
+      schedule: systemSchedule,
+    }),
     ledger: deps.ledger,
     snapshot: deps.snapshot,
     undeclaredMethods: () => settings.undeclaredMethods,

@@ -35,16 +35,14 @@ export async function serveRoutes({ headers }: Call, { feed, book }: Services): 
   };
 }
 
-export function registerRoute(call: Call<unknown, unknown, RouteInput>, services: Services): Outcome {
+export async function registerRoute(call: Call<unknown, unknown, RouteInput>, services: Services): Promise<Outcome> {
   if (call.ignored.length > 0) {
     const members = call.ignored.slice(0, MAX_LOGGED_NAMES).map((name) => name.slice(0, MAX_LOGGED_LENGTH));
     services.log.warn('members of a registration were ignored', { members, by: describePrincipal(call.principal) });
   }
-  const refusal = services.registrations.refusal(call.principal);
-  if (refusal !== undefined && services.book.find(call.body) === undefined) return fail(refusal);
-  const created = services.book.create(call.body);
+  const created = await services.registrations.add(call.body, call.principal);
+  if ('code' in created) return fail(created);
   if (created.kind === 'created') {
-    services.registrations.count(call.principal);
     logWrite('route registered', created.route, call.principal, services);
     return answerRoute(201, created.route, true);
   }

@@ -4,8 +4,7 @@
 import type { ServerResponse } from 'node:http';
 import { toWire } from '../domain/route.ts';
 import type { RouteBook, Change } from './book.ts';
-import type { Principal } from './credentials.ts';
-import { nameKey } from './key-limits.ts';
+import { nameKey, type Principal } from './credentials.ts';
 import type { RouteStore, StoredChange } from './store/routes.ts';
 
 export type Streams = {

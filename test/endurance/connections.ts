@@ -27,10 +27,12 @@ export async function holdConnections(stage: Stage, plan: Plan, notes: Notes): P
     }
     const heldSeconds = (performance.now() - since) / 1000;
     notes.report('p99 of free requests before, ms', (before.p99Us / 1000).toFixed(2));
+    // On a busy machine everything takes longer, with or without them.
+    const mostMs = Math.max(bounds.freeMs, (bounds.freeTimes * before.p99Us) / 1000);
     notes.atMost(
-      `p99 of free requests meanwhile (worst of ${rounds} times ${plan.freeSeconds} s)`,
+      `p99 of free requests meanwhile, worst of ${rounds} times ${plan.freeSeconds} s`,
       worstMs,
-      bounds.freeMs,
+      mostMs,
       ' ms',
     );
     notes.equal('free requests that failed', faults, []);

@@ -26,6 +26,8 @@ export type Plan = {
     readonly growthMb: number;
     /** p99 of free requests while something else goes on. */
     readonly freeMs: number;
+    /** Or so many times what it was before. */
+    readonly freeTimes: number;
     /** p99 of free requests while a facilitator stalls, to that before. */
     readonly stallRatio: number;
     /** The server's CPU for one bomb. */
@@ -52,6 +54,7 @@ export const FULL: Plan = {
     residentMb: 384,
     growthMb: 32,
     freeMs: 100,
+    freeTimes: 5,
     stallRatio: 1.2,
     bombCpuMs: 10,
     settleSeconds: 60,

@@ -29,6 +29,7 @@ export async function floodRegistrations(stage: Stage, plan: Plan, notes: Notes)
     `answers to ${one.answers} registrations of one key in ${(minutes * 60).toFixed(0)} s`,
     JSON.stringify(one.statuses),
   );
+  notes.report('CPU of each, ms', (one.cpuUsEach / 1000).toFixed(2));
   notes.atMost('routes it added', made, Math.ceil(registrationsPerMinute * (1 + minutes)) + 1);
   notes.equal(
     'the rest was refused with when to come back',

@@ -37,6 +37,10 @@ export async function endure(
       say(name);
       const notes = createNotes(name, say);
       await run(stage, plan, notes);
+      notes.report(
+        'resident now; at most so far, MiB',
+        `${stage.residentMb().toFixed(0)}; ${stage.peakMb().toFixed(0)}`,
+      );
       findings.push(...notes.findings);
     }
     say('memory');

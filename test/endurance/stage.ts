@@ -2,7 +2,7 @@
 // upstream, its facilitator and all load in other processes on the other core; a look at what is on its disk and in its
 // memory. Whatever was started here is stopped here, by its id.
 import { spawn, type ChildProcess } from 'node:child_process';
-import { readdirSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import path from 'node:path';
@@ -36,6 +36,8 @@ export type Stage = {
   /** The most ever, by the kernel. */
   readonly peakMb: () => number;
   readonly stored: () => Stored;
+  /** Connections that Tollgate has to its facilitator. */
+  readonly callsOpen: () => number;
   /** Load of requests on the proxy's port or the registry's. */
   readonly requests: (
     listener: 'proxy' | 'registry',
@@ -87,6 +89,7 @@ export async function openStage(plan: Plan): Promise<Stage> {
         return seen;
       },
       peakMb: () => readMemoryMb(pid).peak,
+      callsOpen: () => countConnections(facilitator.port('facilitator')),
       stored: () => lookAt(path.join(folder.folder, 'data')),
       requests: (listener, job) =>
         runLoad<RequestsResult>('../test/endurance/load/requests.ts', { ...job, port: tollgate.port(listener), pid }),
@@ -126,6 +129,16 @@ function configuration(plan: Plan, upstream: Server, facilitator: Server): strin
     `routes: [${routes.join(', ')}]`,
     'log: { access: false }',
   ].join('\n');
+}
+
+/** Established connections to `port`, as the kernel lists them for whoever opened them. */
+function countConnections(port: number): number {
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const lines = readFileSync('/proc/net/tcp', 'utf8').split('\n');
+  return lines.filter((line) => {
+    const [, , remote = '', state] = line.trim().split(/\s+/);
+    return remote.endsWith(suffix) && state === '01';
+  }).length;
 }
 
 function lookAt(folder: string): Stored {

@@ -43,11 +43,14 @@ describe('how often', () => {
     expect(taken(limit, 'a', 100)).toBe(10);
   });
 
-  test('behaviour: asking takes nothing, and keys do not know of each other', () => {
-    const { limit } = makeLimit(60, 1);
-    for (let i = 0; i < 10; i++) expect(limit.waitMs('a')).toBe(0);
-    expect(limit.takeMs('a')).toBe(0);
-    expect(limit.waitMs('a')).toBeGreaterThan(0);
+  test('behaviour: what is given back can be taken again, and never more; keys do not know of each other', () => {
+    const { limit } = makeLimit(60, 2);
+    for (let i = 0; i < 10; i++) {
+      expect(limit.takeMs('a')).toBe(0);
+      limit.giveBack('a');
+    }
+    for (let i = 0; i < 10; i++) limit.giveBack('a');
+    expect(taken(limit, 'a', 5)).toBe(2);
     expect(limit.takeMs('b')).toBe(0);
   });
 
@@ -57,7 +60,7 @@ describe('how often', () => {
     limit.takeMs('silent');
     for (let i = 0; i < 49; i++) limit.takeMs(`stranger ${i}`);
     // As many as are remembered for certain.
-    expect([limit.takeMs('steady') > 0, limit.waitMs('silent') > 0]).toEqual([true, true]);
+    expect([limit.takeMs('steady') > 0, limit.takeMs('silent') > 0]).toEqual([true, true]);
     for (let i = 0; i < 1000; i++) {
       limit.takeMs(`other ${i}`);
       expect(limit.takeMs('steady')).toBeGreaterThan(0);

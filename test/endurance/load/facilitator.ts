@@ -1,15 +1,12 @@
 // A facilitator that refuses every payment, or takes calls and never answers, whichever it was told last by `POST /stall`
-// and `POST /refuse` on its second port; `GET /` there says how many calls came and how many connections are open.
+// and `POST /refuse` on its second port.
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 let stalling = false;
-let calls = 0;
-let mostOpen = 0;
 const held = new Set<ServerResponse>();
 
 const facilitator = createServer((req, res) => {
-  calls++;
   req.resume();
   req.on('end', () => {
     if (stalling) {
@@ -18,17 +15,10 @@ const facilitator = createServer((req, res) => {
     } else refuse(res);
   });
 });
-facilitator.on('connection', () => {
-  facilitator.getConnections((_error, count) => {
-    mostOpen = Math.max(mostOpen, count);
-  });
-});
 const control = createServer((req, res) => {
-  if (req.method === 'POST') {
-    stalling = req.url === '/stall';
-    if (!stalling) for (const waiting of held) refuse(waiting);
-  }
-  facilitator.getConnections((_error, open) => res.end(JSON.stringify({ calls, open, mostOpen, held: held.size })));
+  stalling = req.url === '/stall';
+  if (!stalling) for (const waiting of held) refuse(waiting);
+  res.end();
 });
 announce(facilitator, 'facilitator');
 announce(control, 'control');
