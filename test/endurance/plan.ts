@@ -47,7 +47,7 @@ export const FULL: Plan = {
   junk: 20_000,
   bombs: 50,
   stall: { rounds: 5, seconds: 6, perSecond: 200 },
-  registry: { registrationsPerMinute: 3000, routes: 4500, matches: 5000, streams: 3000, streamsPerKey: 500 },
+  registry: { registrationsPerMinute: 2000, routes: 3500, matches: 5000, streams: 3000, streamsPerKey: 500 },
   freePerSecond: 500,
   freeSeconds: 10,
   bounds: {
