@@ -31,7 +31,7 @@ switch (read.kind) {
     }
     const since = performance.now();
     const findings = await endure(plan, only, (line) => console.log(line));
-    const broken = findings.filter(({ holds }) => !holds).length;
+    const broken = findings.filter(({ verdict }) => verdict === 'broken').length;
     console.log(
       `\n${renderFindings(findings)}\n\n${broken} bounds broken, ${((performance.now() - since) / 1000).toFixed(0)} s`,
     );

@@ -46,9 +46,9 @@ export const FULL: Plan = {
   unpaid: { warmUp: 50_000, count: 200_000 },
   junk: 20_000,
   bombs: 50,
-  stall: { rounds: 5, seconds: 6, perSecond: 200 },
+  stall: { rounds: 5, seconds: 6, perSecond: 100 },
   registry: { registrationsPerMinute: 2000, routes: 3500, matches: 5000, streams: 3000, streamsPerKey: 500 },
-  freePerSecond: 500,
+  freePerSecond: 200,
   freeSeconds: 10,
   bounds: {
     residentMb: 384,

@@ -18,6 +18,8 @@ const PAY_TO = `0x${'1'.repeat(40)}`;
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const LOAD = path.join(import.meta.dirname, 'load');
 const SAMPLE_MS = 200;
+/** What Node takes by itself in the container of config/kubernetes, which has 512 MiB; more memory makes its collector lazier. */
+const HEAP = '--max-old-space-size=256';
 
 export type Conversation = {
   /** What the process says when it is asked: one line of JSON. The first answer comes by itself. */
@@ -35,6 +37,8 @@ export type Stage = {
   readonly mostMb: () => number;
   /** The most ever, by the kernel. */
   readonly peakMb: () => number;
+  /** Begins to count; what is returned says which share of the time the server was ready to run and had no core. */
+  readonly waiting: () => () => number;
   readonly stored: () => Stored;
   /** Connections that Tollgate has to its facilitator. */
   readonly callsOpen: () => number;
@@ -71,7 +75,12 @@ export async function openStage(plan: Plan): Promise<Stage> {
     started.push(facilitator);
     const file = folder.write('tollgate.yaml', configuration(plan, upstream, facilitator));
     const tollgate = await startServer(
-      { name: 'Tollgate', file: NODE, args: [path.join(ROOT, 'src/main.ts'), 'serve', '-c', file], core: SERVER_CORE },
+      {
+        name: 'Tollgate',
+        file: NODE,
+        args: [HEAP, path.join(ROOT, 'src/main.ts'), 'serve', '-c', file],
+        core: SERVER_CORE,
+      },
       ['proxy', 'registry', 'admin'],
     );
     started.unshift(tollgate);
@@ -87,6 +96,10 @@ export async function openStage(plan: Plan): Promise<Stage> {
         const seen = Math.max(most, residentMb());
         most = residentMb();
         return seen;
+      },
+      waiting: () => {
+        const [since, before] = [performance.now(), waitedMs(pid)];
+        return () => (waitedMs(pid) - before) / (performance.now() - since);
       },
       peakMb: () => readMemoryMb(pid).peak,
       callsOpen: () => countConnections(facilitator.port('facilitator')),
@@ -129,6 +142,11 @@ function configuration(plan: Plan, upstream: Server, facilitator: Server): strin
     `routes: [${routes.join(', ')}]`,
     'log: { access: false }',
   ].join('\n');
+}
+
+/** How long a process's main thread has been ready to run without running. */
+function waitedMs(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6;
 }
 
 /** Established connections to `port`, as the kernel lists them for whoever opened them. */
