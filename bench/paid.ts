@@ -71,7 +71,10 @@ async function main(): Promise<void> {
   const paying = new Map<string, () => Record<string, string>>();
   for (const method of ['GET', 'POST'] as const) {
     const { demanded } = await send({ ...unpaid, method }, {});
-    paying.set(method, payerOf((JSON.parse(Buffer.from(demanded, 'base64').toString()) as { accepts: [Accepted] }).accepts[0]));
+    paying.set(
+      method,
+      payerOf((JSON.parse(Buffer.from(demanded, 'base64').toString()) as { accepts: [Accepted] }).accepts[0]),
+    );
   }
   const paid: Load[] = [
     { name: 'paid GET, settled before the response', method: 'GET', path: '/paid/x', status: 200, pays: true },
@@ -126,13 +129,12 @@ async function main(): Promise<void> {
     for (const load of values.profile ? paid : loads) await take(load);
     if (values.profile) continue;
     // Free requests beside a process that is busy being paid: CPU is that of both, the latency that of the free ones alone.
-    let stop = false;
-    const [first] = paid;
+    const others = new AbortController();
     const busy = Array.from({ length: BUSY_PAYERS }, async () => {
-      while (!stop && first !== undefined) await ask(first);
+      while (!others.signal.aborted) await ask(paid[0] ?? unpaid);
     });
     await take(loads[0] ?? unpaid, `free GET while ${BUSY_PAYERS} others pay without a pause`);
-    stop = true;
+    others.abort();
     await Promise.all(busy);
   }
   show(results);
@@ -145,14 +147,22 @@ async function main(): Promise<void> {
   const counts = JSON.parse((await call(services.port('upstream'), new Agent(), 'GET', '/counts', {})).body) as object;
   const expected = { verify: payments, settle: payments, upstream: forwarded };
   const rows = countRows(path.join(folder, 'data/tollgate.db'));
-  console.log(`\n${payments} payments; rows ${JSON.stringify(rows)}; facilitator and upstream ${JSON.stringify(counts)}`);
-  if ((rows['settled'] ?? 0) + (rows['delivered'] ?? 0) !== payments || JSON.stringify(counts) !== JSON.stringify(expected))
+  console.log(
+    `\n${payments} payments; rows ${JSON.stringify(rows)}; facilitator and upstream ${JSON.stringify(counts)}`,
+  );
+  if (
+    (rows['settled'] ?? 0) + (rows['delivered'] ?? 0) !== payments ||
+    JSON.stringify(counts) !== JSON.stringify(expected)
+  )
     throw new Error(`${payments} paid requests were answered: the store or the services say otherwise`);
   if (values.profile) console.log(renderProfiles(folder, measuredFromUs));
 }
 
 async function start(name: string, args: string[], core: number, listeners: string[]): ReturnType<typeof startServer> {
-  const server = await startServer({ name, file: NODE, args, core, folder: path.resolve(import.meta.dirname, '..') }, listeners);
+  const server = await startServer(
+    { name, file: NODE, args, core, folder: path.resolve(import.meta.dirname, '..') },
+    listeners,
+  );
   started.push(server);
   return server;
 }
@@ -232,13 +242,20 @@ function countRows(file: string): Readonly<Record<string, number>> {
 }
 
 function show(results: ReadonlyMap<string, readonly Measured[]>): void {
-  console.log('| request | CPU us, all threads (min-max) | main thread | ledger thread | a second and core | a second here | p50 ms | p99 ms |');
+  console.log(
+    '| request | CPU us, all threads (min-max) | main thread | ledger thread | a second and core | a second here | p50 ms | p99 ms |',
+  );
   console.log('|---|---:|---:|---:|---:|---:|---:|---:|');
   for (const [name, all] of results) {
     const of = (key: keyof Measured): number => median(all.map((each) => each[key]));
     const cpu = all.map((each) => each.all);
     const spread = `${of('all').toFixed(0)} (${Math.min(...cpu).toFixed(0)}-${Math.max(...cpu).toFixed(0)})`;
-    const numbers = [of('main').toFixed(0), of('ledger').toFixed(0), (1e6 / of('all')).toFixed(0), of('rate').toFixed(0)];
+    const numbers = [
+      of('main').toFixed(0),
+      of('ledger').toFixed(0),
+      (1e6 / of('all')).toFixed(0),
+      of('rate').toFixed(0),
+    ];
     console.log(`| ${[name, spread, ...numbers, of('p50').toFixed(1), of('p99').toFixed(1)].join(' | ')} |`);
   }
 }
