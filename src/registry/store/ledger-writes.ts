@@ -1,14 +1,16 @@
 // The ledger's calls on its SQLite file. What they decide is decided by domain/standing and domain/transition; here it is
 // read and written. The caller holds a transaction with the write lock around all of it, so that nothing that was read
 // changes before it is decided, and commits before anybody is told.
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { canonicalTransaction, type Charge, type Claim, type PaymentKey } from '../../domain/charge.ts';
 import type { Advanced, TakeOver } from '../../domain/ledger.ts';
 import { decideClaim, REDEEM_MS, type Claimed, type ClaimOptions } from '../../domain/standing.ts';
 import { transition, type Actor, type ChargeEvent } from '../../domain/transition.ts';
-import { allValues, changingValues, INSERT, readCharge, REWRITE, SELECT, UPDATE } from './ledger-rows.ts';
+import { allValues, changingValues, INSERT, readCharge, REWRITE, SELECT, swapOf, UPDATE } from './ledger-rows.ts';
+import { settledOf, type Insert, type Swap } from './ledger-swaps.ts';
 import { createTallies } from './ledger-tallies.ts';
 import { text } from './rows.ts';
+import { isConstraint } from './sqlite.ts';
 
 /** Synchronous; `now` is the ledger's clock at the call. */
 export type LedgerWrites = {
@@ -16,6 +18,10 @@ export type LedgerWrites = {
   readonly findByChargeId: (id: string) => Charge | undefined;
   readonly claim: (claim: Claim, options: ClaimOptions, now: number) => Claimed;
   readonly advance: (id: string, event: ChargeEvent, actor: Actor, now: number) => Advanced;
+  /** The number of the new row; undefined where there is no room for it, or something of it is there already. */
+  readonly insert: (insert: Insert) => number | undefined;
+  /** Whether it was done: nothing is, where the row is not as described or the change breaks a rule of the store. */
+  readonly swap: (swap: Swap) => boolean;
   readonly unfinished: (options: TakeOver, now: number) => Charge[];
   /** Writes without changing anything: throws where a write would. */
   readonly check: () => void;
@@ -82,6 +88,14 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
   };
 
   const tallies = createTallies(db);
+  // One for each kind of change, by the columns that it touches: no more than there are events.
+  const swaps = new Map<string, StatementSync>();
+  const swapping = (columns: readonly number[]): StatementSync => {
+    const name = columns.join();
+    let statement = swaps.get(name);
+    if (statement === undefined) swaps.set(name, (statement = db.prepare(swapOf(columns))));
+    return statement;
+  };
 
   const write = (before: Charge, after: Charge): void => {
     tallies.moved(before.state, after.state);
@@ -93,7 +107,7 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
         sql.keepAnswer.run(status, JSON.stringify(headers), body, after.id);
       }
     }
-    if (before.state === 'settling' && after.state === 'settled') tallies.settled(after);
+    if (before.state === 'settling' && after.state === 'settled') tallies.settled(settledOf(after));
   };
 
   const isProofUsed = (charge: Charge, event: ChargeEvent): boolean => {
@@ -126,6 +140,21 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
       write(charge, moved.charge);
       return { kind: 'ok', charge: moved.charge };
     },
+    insert: ({ payer, maxUnsettledPerPayer, now, values }) => {
+      const { unsettled } = sql.unsettled.get(payer, now, maxUnsettledPerPayer) ?? {};
+      if (Number(unsettled) >= maxUnsettledPerPayer) return undefined;
+      const inserted = unlessConstrained(() => sql.insert.run(...values));
+      if (inserted === undefined) return undefined;
+      tallies.moved(undefined, 'claimed');
+      return Number(inserted.lastInsertRowid);
+    },
+    swap: ({ seq, id, changeId, updatedAt, leaseUntil, before, after, columns, values, settled }) => {
+      const run = () => swapping(columns).run(...values, seq, id, changeId, updatedAt, leaseUntil);
+      if (unlessConstrained(run)?.changes !== 1) return false;
+      tallies.moved(before, after);
+      if (settled !== null) tallies.settled(settled);
+      return true;
+    },
     unfinished: ({ owner, leaseMs, limit }, now) =>
       sql.due.all(now, limit).flatMap((row) => {
         const charge = findByChargeId(text(row, 'id'));
@@ -143,4 +172,14 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
     finish: tallies.write,
     begin: tallies.clear,
   };
+}
+
+/** Undefined where the statement broke a rule of the store: then it changed nothing, and the transaction goes on. */
+function unlessConstrained<T>(run: () => T): T | undefined {
+  try {
+    return run();
+  } catch (error) {
+    if (isConstraint(error)) return undefined;
+    throw error;
+  }
 }
