@@ -46,10 +46,11 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
     byPayment: db.prepare(`${SELECT} WHERE network = ? AND asset = ? AND payer = ? AND nonce = ?`),
     byId: db.prepare(`${SELECT} WHERE id = ?`),
     idTaken: db.prepare('SELECT 1 AS taken FROM charges WHERE id = ?'),
-    // Counted no further than the limit that is asked about.
+    // Not cut off by a LIMIT: as a parameter it makes SQLite prepare the statement anew for every call. There are no more
+    // of them than may be, but for claims whose owner died, and those are taken over within seconds.
     unsettled: db.prepare(
-      `SELECT count(*) AS unsettled FROM (SELECT 1 FROM charges INDEXED BY charges_unsettled
-       WHERE state IN ('claimed', 'settling') AND payer = ? AND (state = 'settling' OR lease_until > ?) LIMIT ?)`,
+      `SELECT count(*) AS unsettled FROM charges INDEXED BY charges_unsettled
+       WHERE state IN ('claimed', 'settling') AND payer = ? AND (state = 'settling' OR lease_until > ?)`,
     ),
     due: db.prepare(`SELECT id FROM charges ${DUE}`),
     proofUsed: db.prepare(
@@ -121,7 +122,7 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
     findByChargeId,
     claim: (claim, options, now) => {
       const existing = find(claim.payment);
-      const { unsettled } = sql.unsettled.get(claim.payment.payer, now, options.maxUnsettledPerPayer) ?? {};
+      const { unsettled } = sql.unsettled.get(claim.payment.payer, now) ?? {};
       const idTaken = existing === undefined && sql.idTaken.get(claim.id) !== undefined;
       const claimed = decideClaim({ existing, idTaken, unsettled: Number(unsettled) }, claim, options, now);
       if (claimed.kind !== 'claimed' || claimed.charge === existing) return claimed;
@@ -141,7 +142,7 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
       return { kind: 'ok', charge: moved.charge };
     },
     insert: ({ payer, maxUnsettledPerPayer, now, values }) => {
-      const { unsettled } = sql.unsettled.get(payer, now, maxUnsettledPerPayer) ?? {};
+      const { unsettled } = sql.unsettled.get(payer, now) ?? {};
       if (Number(unsettled) >= maxUnsettledPerPayer) return undefined;
       const inserted = unlessConstrained(() => sql.insert.run(...values));
       if (inserted === undefined) return undefined;
