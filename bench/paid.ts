@@ -34,8 +34,8 @@ const connections = Number(values.connections);
 const PAYER_COUNT = 64;
 const PAY_TO = '0x1111111111111111111111111111111111111111';
 const BUSY_PAYERS = 4;
-/** Compilers of the engine are at work until some thousand payments were made. */
-const BURST_MS = 3000;
+/** Before anything is measured: the engine's compilers are at work until some thousand requests were made. */
+const BURST = { requests: 4000, ms: 1000 };
 /** Of the end of a charge id, which the signature leaves out. */
 const NONCE_CHARACTERS = 16;
 
@@ -95,11 +95,11 @@ async function main(): Promise<void> {
     if (status !== load.status || (status === 200 && body !== UPSTREAM_BODY) || receipt !== load.pays)
       throw new Error(`${load.name}: answered ${status}, receipt ${receipt}: ${body.slice(0, 300)}`);
   };
-  const fire = async (load: Load, ms: number): Promise<number[]> => {
+  const fire = async (load: Load, ms: number, requests = 0): Promise<number[]> => {
     const end = performance.now() + ms;
     const took: number[] = [];
     const loop = async (): Promise<void> => {
-      while (performance.now() < end) {
+      while (performance.now() < end || took.length < requests) {
         const startedAt = performance.now();
         await ask(load);
         took.push(performance.now() - startedAt);
@@ -109,7 +109,7 @@ async function main(): Promise<void> {
     return took;
   };
   const measure = async (load: Load): Promise<Measured> => {
-    await fire(load, BURST_MS);
+    if (!results.has(load.name)) await fire(load, BURST.ms, BURST.requests);
     const [before, startedAt] = [readThreadsUs(tollgate.pid), performance.now()];
     const took = (await fire(load, seconds * 1000)).toSorted((a, b) => a - b);
     const elapsed = (performance.now() - startedAt) / 1000;

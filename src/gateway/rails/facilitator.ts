@@ -35,6 +35,8 @@ export const ANSWER_LIMITS = { depth: 16, nodes: 8192, string: 16_384 } as const
 
 type Skipped = { readonly kind: 'skipped'; readonly why: string };
 type Known = {
+  /** For the log. */
+  readonly host: string;
   readonly breaker: Breaker;
   readonly places: Readonly<Record<Operation, Places>>;
   readonly posts: JsonPosts;
@@ -50,7 +52,8 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
     let state = known.get(url);
     if (state === undefined) {
       const places = { verify: createPlaces(calls, waiting), settle: createPlaces(calls, waiting) };
-      known.set(url, (state = { breaker: createBreaker(clock), places, posts: createJsonPosts(url, deps) }));
+      const { host } = new URL(url);
+      known.set(url, (state = { host, breaker: createBreaker(clock), places, posts: createJsonPosts(url, deps) }));
     }
     return state;
   };
@@ -89,16 +92,26 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
     why = '',
   ): string => {
     observe(operation, result, clock.monotonic() - since);
-    const { host } = new URL(facilitator.url);
+    const { host } = stateOf(facilitator);
     if (result === 'nonsense' || result === 'failed' || result === 'skipped' || result === 'unknown') {
       log.warn('facilitator', { facilitator: host, operation, result, why });
     }
     return `${host}: ${why}`;
   };
 
+  // What is verified is what is settled: the same words for both.
+  const written = new WeakMap<Presented, { readonly offer: RailOffer; readonly body: string }>();
+  const bodyOf = (presented: Presented, offer: RailOffer): string => {
+    const known = written.get(presented);
+    if (known !== undefined && known.offer === offer) return known.body;
+    const body = JSON.stringify(writeRequest(presented, readSigned(presented.payload), offer));
+    written.set(presented, { offer, body });
+    return body;
+  };
+
   return {
     verify: async (presented, offer) => {
-      const body = JSON.stringify(writeRequest(presented, readSigned(presented.payload), offer));
+      const body = bodyOf(presented, offer);
       const said: string[] = [];
       for (const facilitator of offer.receiver.facilitators) {
         const since = clock.monotonic();
@@ -126,7 +139,7 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
     },
 
     settle: async (presented, offer, history) => {
-      const body = JSON.stringify(writeRequest(presented, readSigned(presented.payload), offer));
+      const body = bodyOf(presented, offer);
       const said: string[] = [];
       for (const facilitator of whomToAsk(offer.receiver.facilitators, history.via)) {
         const since = clock.monotonic();
