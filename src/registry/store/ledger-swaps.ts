@@ -107,7 +107,7 @@ export function createSwaps(thread: Thread, now: () => number): Swaps {
   };
 }
 
-/** Undefined where the change is not allowed as far as is known here, changes nothing, or touches a kept answer. */
+/** Undefined where the change is not allowed as far as is known here, changes nothing of the row, or touches a kept answer. */
 function describeSwap(
   { seq, charge }: Known,
   event: ChargeEvent,
@@ -121,6 +121,8 @@ function describeSwap(
   if (charge.answer !== null || after.answer !== null) return undefined;
   const [old, fresh] = [changingValues(charge), changingValues(after)];
   const columns = CHANGING_COLUMNS.flatMap((_, index) => (old[index] === fresh[index] ? [] : [index]));
+  // Renewed twice within a millisecond.
+  if (columns.length === 0) return undefined;
   return {
     charge: after,
     swap: {
