@@ -54,6 +54,17 @@ describe('a row that changed meanwhile', () => {
     expect(await elsewhere.findByChargeId(what.id)).toMatchObject({ state: 'released', reason: 'elsewhere' });
   });
 
+  test('attack: a charge that was given up elsewhere is not settled by who still believes to own it', async () => {
+    const what = await claim(1);
+    await advance(here, what, START);
+    await advance(elsewhere, what, { kind: 'settle_unknown', reason: 'no_answer', retryInMs: 0 });
+    expect(await advance(here, what, { kind: 'settled', proof: proofOf(what), leaseMs: LEASE })).toMatchObject({
+      kind: 'conflict',
+      because: 'not_owner',
+    });
+    expect(await elsewhere.findByChargeId(what.id)).toMatchObject({ state: 'settling', attempts: 1, proof: null });
+  });
+
   test('behaviour: is changed all the same where the change is still allowed, from what the row says', async () => {
     const what = await claim(1);
     await advance(elsewhere, what, { kind: 'lease_renewed', leaseMs: 10 * LEASE });
