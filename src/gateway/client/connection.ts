@@ -4,8 +4,8 @@
 // that nobody ever gets another's bytes.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
-import { readAnswerHead, type AnswerHead, type Framing } from './answer-head.ts';
-import { createChunks, type Chunks } from './chunks.ts';
+import type { AnswerHead } from './answer-head.ts';
+import { createAnswerReader } from './answer-reader.ts';
 import type { Slab, Slabs } from './slabs.ts';
 import type { UpstreamFailure, UpstreamListener, UpstreamRequest, UpstreamTimeouts } from './transport.ts';
 import { startUpload, type Upload } from './upload.ts';
@@ -24,7 +24,7 @@ export type Job = {
   deadline: number;
   /** Until when all of it has to be over. */
   readonly endsAt: number;
-  /** It was sent on a connection that had been used before; it may be sent once more on a new one. */
+  /** It was sent on a connection that had been used before, and once more on a new one. */
   retried: boolean;
 };
 
@@ -38,14 +38,14 @@ export type ConnectionHooks = {
 };
 
 export type Connection = {
-  /** Sends `job`; only on a new connection and from `onIdle` on. */
+  /** Sends `job`; only from `onIdle` on. */
   readonly start: (job: Job) => void;
   readonly isUsable: () => boolean;
   /** Ends what has taken too long by `now`. */
   readonly sweep: (now: number) => void;
-  readonly resume: () => void;
-  /** The job's pause or resume changed what there is to wait for. */
+  /** The job was paused: nobody waits for the upstream. */
   readonly wait: () => void;
+  readonly resume: () => void;
   /** Ends the connection without a word to its job. */
   readonly destroy: () => void;
   /** Ends the connection; its job fails. */
@@ -56,15 +56,12 @@ export type Endpoint = { readonly host: string; readonly port: number; readonly 
 
 /** Below the 5 s after which Node and uvicorn close an idle connection: one that we close first is never found dead. */
 export const POOL_IDLE_MS = 4000;
-const HEAD_BYTES = 64 * 1024;
-const END_OF_HEAD = Buffer.from('\r\n\r\n');
-const INFORMATIONAL = 32;
 /** Below this a piece of a long body is not worth a slab of its own. */
 const OWNED_BYTES = 16 * 1024;
-/** What is kept of an answer that is held. */
-const STASH_BYTES = 64 * 1024;
-const NEVER = Infinity;
+/** What is read on of an answer that is held. */
+const HELD_BYTES = 64 * 1024;
 
+/** Connects and sends `first`. */
 export function openConnection(
   endpoint: Endpoint,
   first: Job,
@@ -73,34 +70,28 @@ export function openConnection(
   hooks: ConnectionHooks,
 ): Connection {
   const { now } = hooks;
+  const reader = createAnswerReader({ onInformation, onHead, onData, onEnd, onBroken, wantsMore: () => !isPaused() });
   let job: Job | undefined = first;
   let upload: Upload | undefined;
+  let trouble: NodeJS.ErrnoException | undefined;
   let connected = false;
   let closed = false;
   let uses = 0;
   let deadline = first.deadline;
-  let trouble: NodeJS.ErrnoException | undefined;
-
-  // Of the answer being read.
-  let answered = false;
+  // Of the job: its request was sent whole; a byte, or a piece of the body, of its answer is here.
   let sent = false;
-  let reading: 'head' | Framing = 'head';
-  let keepAlive = false;
-  let bytesLeft = 0;
-  let chunks: Chunks | undefined;
-  let informational = 0;
-  let partial: Buffer | undefined;
-  let partialBytes = 0;
-  /** Read while the job was paused. */
-  let stash: Buffer | undefined;
-  let stopped = false;
-  let ended = false;
+  let answered = false;
   let begun = false;
+  let keepAlive = false;
+  // Of the socket: nothing more comes; reading was stopped; what was read and is not wanted yet.
+  let ended = false;
+  let stopped = false;
+  let stash: Buffer | undefined;
   let slab: Slab | undefined;
   let filled = false;
 
   const socket = openSocket();
-  const self: Connection = { start, isUsable, sweep, resume, wait, destroy, close };
+  const self: Connection = { start, isUsable, sweep, wait, resume, destroy, close };
   first.connection = self;
   return self;
 
@@ -108,24 +99,21 @@ export function openConnection(
     const { host, port, secure } = endpoint;
     // A tunnel takes its socket over as a stream; everything else is read into memory that is used again.
     const way = first.request.upgrade ? {} : { onread: { buffer: nextBuffer, callback: onRead } };
+    const name = isIP(host) === 0 ? { servername: host } : {};
     const opened = secure
-      ? connectSecure({
-          host,
-          port,
-          ...way,
-          ALPNProtocols: ['http/1.1'],
-          ...(isIP(host) === 0 ? { servername: host } : {}),
-        })
-      : connect({ host, port, noDelay: true, ...way });
-    if (secure) opened.setNoDelay(true);
+      ? connectSecure({ host, port, ...way, ...name, ALPNProtocols: ['http/1.1'] })
+      : connect({ host, port, ...way });
+    opened.setNoDelay(true);
     opened.once(secure ? 'secureConnect' : 'connect', onConnected);
-    if (first.request.upgrade) opened.on('data', onData);
+    if (first.request.upgrade) opened.on('data', onStream);
     opened.on('drain', onDrain);
     opened.on('end', onFin);
     opened.on('error', onError);
     opened.on('close', onClose);
     return opened;
   }
+
+  // Sending.
 
   function onConnected(): void {
     connected = true;
@@ -138,10 +126,9 @@ export function openConnection(
     next.connection = self;
     uses++;
     answered = false;
-    reading = 'head';
-    informational = 0;
     begun = false;
     const { request, head } = next;
+    reader.begin(request.method === 'HEAD');
     sent = request.body === undefined;
     if (request.body === undefined) socket.write(head, 'latin1');
     else upload = startUpload(socket, head, request.body, request.headers, { onSent, onProgress: wait, onBroken });
@@ -154,21 +141,18 @@ export function openConnection(
     wait();
   }
 
-  function onBroken(detail: string): void {
-    fail('upstream_unreachable', detail);
-  }
-
   function onDrain(): void {
     upload?.onDrain();
     wait();
   }
 
-  /** Whoever has to do the next thing, from now on. */
+  /** From now on: how long whoever has to do the next thing may take. */
   function wait(): void {
     if (!connected) return;
+    const waitsForHead = reader.phase() === 'head';
     if (job === undefined) deadline = now() + POOL_IDLE_MS;
-    else if (job.paused && reading !== 'head') deadline = NEVER;
-    else deadline = now() + (sent && reading === 'head' ? timeouts.headersMs : timeouts.idleMs);
+    else if (job.paused && !waitsForHead) deadline = Infinity;
+    else deadline = now() + (sent && waitsForHead ? timeouts.headersMs : timeouts.idleMs);
   }
 
   function sweep(at: number): void {
@@ -177,225 +161,114 @@ export function openConnection(
     if (at < deadline) return;
     if (job === undefined) return destroy();
     if (!connected) return fail('upstream_timeout', 'no connection to the upstream in time');
+    if (reader.phase() !== 'head') return fail('upstream_timeout', 'the answer stopped in the middle');
     // The upstream took everything that came: it is the client who stopped, and whoever listens to it ends it.
-    if (!sent && reading === 'head' && socket.writableLength === 0) return wait();
-    fail('upstream_timeout', reading === 'head' ? 'no answer in time' : 'the answer stopped in the middle');
+    if (!sent && socket.writableLength === 0) wait();
+    else fail('upstream_timeout', 'no answer in time');
   }
 
   // Reading.
 
+  /** Where the next read goes: the shared buffer, or a slab of this connection's while a long body comes. */
   function nextBuffer(): Buffer {
-    if (slab !== undefined) {
-      if (reading === 'head') return giveBack(slab);
-      if (slab.users > 1) {
-        slab.release();
-        slab = slabs.take();
-      }
-      return slab.bytes;
-    }
-    if (!filled || reading === 'head') return slabs.shared;
-    filled = false;
-    slab = slabs.take();
-    return slab.bytes;
+    const inBody = reader.phase() !== 'head';
+    if (slab !== undefined && (!inBody || slab.users > 1)) dropSlab();
+    if (slab === undefined && inBody && filled) slab = slabs.take();
+    return slab?.bytes ?? slabs.shared;
   }
 
-  function giveBack(own: Slab): Buffer {
-    own.release();
+  function dropSlab(): void {
+    slab?.release();
     slab = undefined;
-    return slabs.shared;
   }
 
   function onRead(size: number, bytes: Uint8Array): boolean {
-    const own = slab?.bytes ?? slabs.shared;
-    filled = size === bytes.length;
-    take(own, size);
-    if (!isFull()) return true;
-    stopped = true;
-    return false;
+    // A read that filled its buffer is one of many: further ones are worth larger buffers.
+    filled = size === bytes.length || slab !== undefined;
+    take(slab?.bytes ?? slabs.shared, size);
+    stopped ||= isFull();
+    return !stopped;
   }
 
-  /** While an answer is held, its beginning is read on, so that an upstream that dies meanwhile is noticed. */
-  function isFull(): boolean {
-    return job?.paused === true && (begun || (stash !== undefined && stash.length >= STASH_BYTES));
-  }
-
-  function onData(chunk: Buffer): void {
+  function onStream(chunk: Buffer): void {
     take(chunk, chunk.length);
     if (!isFull()) return;
     stopped = true;
     socket.pause();
   }
 
+  function isPaused(): boolean {
+    return job?.paused === true;
+  }
+
+  /** Of an answer that is held the beginning is read on, so that an upstream that dies meanwhile is noticed. */
+  function isFull(): boolean {
+    return isPaused() && (begun || (stash !== undefined && stash.length >= HELD_BYTES));
+  }
+
   function take(bytes: Buffer, size: number): void {
+    // Bytes that nobody asked for.
     if (job === undefined) return destroy();
+    const current = job;
     answered = true;
-    if (job.paused && reading !== 'head') {
-      const rest = bytes.subarray(0, size);
-      stash = stash === undefined ? Buffer.from(rest) : Buffer.concat([stash, rest]);
-      return;
-    }
-    if (reading !== 'head') deadline = now() + timeouts.idleMs;
-    read(job, bytes, 0, size);
+    if (reader.phase() !== 'head' && !current.paused) deadline = now() + timeouts.idleMs;
+    const at = stash === undefined ? reader.read(bytes, 0, size) : 0;
+    if (job !== current || at === size) return;
+    const rest = bytes.subarray(at, size);
+    stash = stash === undefined ? Buffer.from(rest) : Buffer.concat([stash, rest]);
   }
 
-  /** Reads on until the bytes are used up, the job is paused or over. */
-  function read(current: Job, bytes: Buffer, from: number, end: number): void {
-    let at = from;
-    while (at < end) {
-      if (current.paused && reading !== 'head') {
-        stash = Buffer.from(bytes.subarray(at, end));
-        return;
-      }
-      switch (reading) {
-        case 'head':
-          at = readHead(current, bytes, at, end);
-          break;
-        case 'length': {
-          const upTo = Math.min(end, at + bytesLeft);
-          bytesLeft -= upTo - at;
-          deliver(current, bytes.subarray(at, upTo));
-          at = upTo;
-          if (bytesLeft === 0) return finish(current, at < end);
-          break;
-        }
-        case 'chunked': {
-          const decoder = (chunks ??= createChunks());
-          at = decoder.read(bytes, at, end, (piece) => {
-            deliver(current, piece);
-            return job === current && !current.paused;
-          });
-          if (job !== current) return;
-          const state = decoder.state();
-          if (state === 'broken') return fail('upstream_unreachable', 'the chunked coding of the answer is broken');
-          if (state === 'whole') return finish(current, at < end);
-          break;
-        }
-        case 'close':
-          deliver(current, bytes.subarray(at, end));
-          at = end;
-          break;
-        case 'none':
-          return finish(current, true);
-        default:
-          return reading satisfies never;
-      }
-      if (job !== current) return;
+  function onInformation(head: AnswerHead, bytes: Buffer, rest: number, end: number): void {
+    const current = job;
+    if (current === undefined) return;
+    if (head.status === 101) {
+      if (!current.request.upgrade) return fail('upstream_unreachable', 'the upstream switched protocols unasked');
+      handOver(current);
+      current.listener.onUpgrade(head.headers, socket, Buffer.from(bytes.subarray(rest, end)));
+    } else if (head.status !== 100) {
+      current.listener.onInformation(head.status, head.headers);
     }
   }
 
-  function deliver(current: Job, piece: Buffer): void {
+  function onHead(head: AnswerHead, more: boolean): void {
+    keepAlive = head.keepAlive;
+    wait();
+    job?.listener.onHead(head.status, head.headers, more);
+  }
+
+  function onData(piece: Buffer): void {
     begun = true;
     const own = slab;
     if (own === undefined || piece.buffer !== own.bytes.buffer || piece.length < OWNED_BYTES) {
-      current.listener.onData(piece, undefined);
+      job?.listener.onData(piece, undefined);
       return;
     }
     own.users++;
     let out = true;
-    current.listener.onData(piece, () => {
+    job?.listener.onData(piece, () => {
       // Given back twice, it would be written by two answers at once.
       if (out) own.release();
       out = false;
     });
   }
 
-  function readHead(current: Job, bytes: Buffer, at: number, end: number): number {
-    let text: string;
-    let after = end;
-    if (partial === undefined) {
-      const stop = bytes.indexOf(END_OF_HEAD, at);
-      if (stop < 0 || stop + 4 > end) {
-        gather(bytes, at, end);
-        return end;
-      }
-      text = bytes.toString('latin1', at, stop + 2);
-      after = stop + 4;
-    } else {
-      const before = partialBytes;
-      const whole = gather(bytes, at, end);
-      if (whole === undefined) return end;
-      const stop = whole.indexOf(END_OF_HEAD, Math.max(0, before - 3));
-      if (stop < 0 || stop + 4 > partialBytes) return end;
-      text = whole.toString('latin1', 0, stop + 2);
-      after = at + stop + 4 - before;
-      partial = undefined;
-      partialBytes = 0;
-    }
-    const head =
-      text.length > HEAD_BYTES
-        ? 'the head of the answer is too large'
-        : readAnswerHead(text, current.request.method === 'HEAD');
-    if (typeof head === 'string') fail('upstream_unreachable', head);
-    else if (head.status < 200) onInformation(current, head, bytes, after, end);
-    else onHead(current, head, after < end);
-    return after;
-  }
-
-  /** Keeps the beginning of a head until the rest is there; undefined where it cannot become one. */
-  function gather(bytes: Buffer, at: number, end: number): Buffer | undefined {
-    const size = partialBytes + end - at;
-    if (size > HEAD_BYTES) {
-      fail('upstream_unreachable', 'the head of the answer is too large');
-      return undefined;
-    }
-    if (partial === undefined || partial.length < size) {
-      const larger = Buffer.alloc(Math.max(1024, 2 * size));
-      partial?.copy(larger, 0, 0, partialBytes);
-      partial = larger;
-    }
-    bytes.copy(partial, partialBytes, at, end);
-    // Something else than HTTP is told at once, not after a time-out.
-    const known = Math.min(size, 7);
-    const isHttp = partial.toString('latin1', 0, known) === 'HTTP/1.'.slice(0, known);
-    const from = isHttp ? Math.max(1, partialBytes) : size;
-    for (let i = from; i < size; i++) {
-      if (partial[i] !== 0x0a || partial[i - 1] === 0x0d) continue;
-      fail('upstream_unreachable', 'the head of the answer holds a bare line feed');
-      return undefined;
-    }
-    partialBytes = size;
-    if (isHttp) return partial;
-    fail('upstream_unreachable', 'the answer does not begin with a status line of HTTP/1.0 or 1.1');
-    return undefined;
-  }
-
-  function onInformation(current: Job, head: AnswerHead, bytes: Buffer, after: number, end: number): void {
-    const { request, listener } = current;
-    if (head.status === 101) {
-      if (!request.upgrade) return fail('upstream_unreachable', 'the upstream switched protocols unasked');
-      detach(current);
-      listener.onUpgrade(head.headers, socket, Buffer.from(bytes.subarray(after, end)));
-      return;
-    }
-    if (head.status < 100 || ++informational > INFORMATIONAL) {
-      return fail('upstream_unreachable', `an answer with the status ${head.status}`);
-    }
-    if (head.status !== 100) listener.onInformation(head.status, head.headers);
-  }
-
-  function onHead(current: Job, head: AnswerHead, more: boolean): void {
-    reading = head.framing;
-    bytesLeft = head.length;
-    keepAlive = head.keepAlive;
-    chunks = undefined;
-    wait();
-    current.listener.onHead(head.status, head.headers, more || head.framing === 'none');
-    if (job === current && head.framing === 'none') finish(current, more);
-  }
-
-  function finish(current: Job, surplus: boolean): void {
-    const reusable = keepAlive && sent && !surplus && !closed && !ended && !first.request.upgrade;
+  function onEnd(surplus: boolean): void {
+    const current = job;
+    if (current === undefined) return;
     current.over = true;
     job = undefined;
-    reading = 'head';
-    if (reusable) {
+    if (keepAlive && sent && !surplus && !ended && !first.request.upgrade) {
       wait();
-      if (stopped) resumeReading();
+      if (stopped) readAgain();
       hooks.onIdle(self);
     } else {
       destroy();
     }
     current.listener.onEnd();
+  }
+
+  function onBroken(detail: string): void {
+    fail('upstream_unreachable', detail);
   }
 
   function resume(): void {
@@ -408,12 +281,14 @@ export function openConnection(
     if (current === undefined || current.paused) return;
     const rest = stash;
     stash = undefined;
-    if (rest !== undefined) read(current, rest, 0, rest.length);
-    if (job === current && ended) conclude();
-    else if (stopped && job?.paused !== true) resumeReading();
+    const at = rest === undefined ? 0 : reader.read(rest, 0, rest.length);
+    if (job !== current) return;
+    if (rest !== undefined && at < rest.length) stash = rest.subarray(at);
+    else if (ended) conclude();
+    if (stopped && !isPaused()) readAgain();
   }
 
-  function resumeReading(): void {
+  function readAgain(): void {
     stopped = false;
     socket.resume();
   }
@@ -425,12 +300,25 @@ export function openConnection(
     conclude();
   }
 
-  /** No more comes: what was read before it still counts. */
+  function onError(error: NodeJS.ErrnoException): void {
+    trouble = error;
+  }
+
+  function onClose(): void {
+    closed = true;
+    // Without an orderly end, a body that only the end delimits is not whole.
+    if (!ended) trouble ??= Object.assign(new Error(brokenOff()), { code: 'ECONNRESET' });
+    ended = true;
+    conclude();
+    dropSlab();
+    hooks.onClosed(self);
+  }
+
+  /** No more comes; what was read before that still counts. */
   function conclude(): void {
-    const current = job;
-    if (current === undefined) return destroy();
-    if (stash !== undefined && mayBeWhole(stash)) return;
-    if (reading === 'close' && trouble === undefined) finish(current, false);
+    if (job === undefined) return destroy();
+    if (stash !== undefined && trouble === undefined && reader.mayEndWith(stash)) return;
+    if (reader.phase() === 'close' && trouble === undefined) onEnd(false);
     else
       fail(
         'upstream_unreachable',
@@ -438,28 +326,8 @@ export function openConnection(
       );
   }
 
-  /** Whether what waits to be read can be the rest of the answer. */
-  function mayBeWhole(rest: Buffer): boolean {
-    if (reading === 'length') return rest.length >= bytesLeft;
-    return reading === 'chunked' ? rest.subarray(-4).equals(END_OF_HEAD) : trouble === undefined;
-  }
-
-  function onError(error: NodeJS.ErrnoException): void {
-    trouble = error;
-  }
-
-  function onClose(): void {
-    closed = true;
-    // Cut off without an orderly end: the body of an answer that only an end delimits is not whole.
-    if (!ended) trouble ??= Object.assign(new Error(brokenOff()), { code: 'ECONNRESET' });
-    ended = true;
-    conclude();
-    if (slab !== undefined) giveBack(slab);
-    hooks.onClosed(self);
-  }
-
   function brokenOff(): string {
-    return reading === 'head'
+    return reader.phase() === 'head'
       ? 'the connection closed without an answer'
       : 'the upstream died in the middle of its answer';
   }
@@ -467,9 +335,8 @@ export function openConnection(
   function fail(code: UpstreamFailure['code'], detail: string): void {
     const current = job;
     if (current === undefined) return;
-    const stale = code === 'upstream_unreachable' && uses > 1 && !answered;
     destroy();
-    if (stale) {
+    if (code === 'upstream_unreachable' && uses > 1 && !answered) {
       hooks.onStale(current, { code, detail });
       return;
     }
@@ -477,13 +344,14 @@ export function openConnection(
     current.listener.onFailure({ code, detail });
   }
 
-  /** Hands the socket over: from here on it is somebody else's. */
-  function detach(current: Job): void {
+  /** From here on the socket is somebody else's. */
+  function handOver(current: Job): void {
     current.over = true;
     job = undefined;
     closed = true;
+    reader.stop();
     socket.pause();
-    socket.removeListener('data', onData);
+    socket.removeListener('data', onStream);
     socket.removeListener('drain', onDrain);
     socket.removeListener('end', onFin);
     socket.removeListener('close', onClose);
@@ -492,6 +360,8 @@ export function openConnection(
 
   function destroy(): void {
     job = undefined;
+    stash = undefined;
+    reader.stop();
     upload?.stop();
     upload = undefined;
     socket.destroy();
@@ -503,6 +373,6 @@ export function openConnection(
   }
 
   function isUsable(): boolean {
-    return !closed && !socket.destroyed && socket.writable && !socket.readableEnded;
+    return !ended && !socket.destroyed && socket.writable;
   }
 }
