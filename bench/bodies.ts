@@ -6,6 +6,7 @@ import type { Server } from './process.ts';
 import type { Section } from './report.ts';
 import {
   describeSection,
+  mainCount,
   measureInTurn,
   peakMb,
   runLoad,
@@ -51,12 +52,9 @@ export function measureBodies(stage: Stage, direction: 'download' | 'upload'): P
         return { round, faults };
       },
     });
-    const { servers, skipped } = await startProxyPeers(stage, pool, false);
+    const { servers, skipped } = await startProxyPeers(stage, pool, 'bodies');
     const contenders = servers.map(({ name, server }) => contender(name, server));
-    // Every chunk of a body is garbage a moment later, and collecting it costs more where there are many routes to keep.
-    const { counts } = stage.plan;
-    const ends = [...new Set([Math.min(...counts), Math.max(...counts)])];
-    const entrants = await startTollgates(stage, pool, ends);
+    const entrants = await startTollgates(stage, pool, [mainCount(stage.plan)]);
     for (const { name, tollgate } of entrants) contenders.push(contender(name, tollgate));
     const measured = await measureInTurn(stage, contenders);
     return describeSection(

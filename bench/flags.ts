@@ -12,6 +12,10 @@ export type Options = {
   readonly json: string | undefined;
   readonly markdown: string | undefined;
   readonly against: string | undefined;
+  /** Folders of other checkouts of Tollgate to measure beside this one. */
+  readonly checkouts: readonly string[];
+  /** Peers that take part; undefined for all, or, beside other checkouts, for none. */
+  readonly peersWanted: readonly string[] | undefined;
   readonly plan: Plan;
 };
 export type OptionsResult =
@@ -19,27 +23,39 @@ export type OptionsResult =
   | { readonly ok: false; readonly problems: readonly string[] };
 
 const FLAGS = {
-  quick: { type: 'boolean', help: 'two rounds of a second, up to 1,000 routes: for developing, not for numbers' },
+  quick: { type: 'boolean', help: 'two rounds of a second: two to three minutes, for developing, not for numbers' },
   only: { type: 'string', multiple: true, value: 'NAME', help: 'this scenario only; may be repeated' },
   rounds: { type: 'string', value: 'N', help: 'how often each is measured, in turn (5)' },
-  seconds: { type: 'string', value: 'S', help: 'how long one measurement takes, after a burst of a second (3)' },
-  routes: { type: 'string', value: 'N,N', help: 'numbers of routes (10,1000,100000)' },
+  seconds: { type: 'string', value: 'S', help: 'how long one measurement takes, after a burst of a second (2)' },
+  routes: { type: 'string', value: 'N,N', help: 'numbers of routes (10,10000,100000)' },
   json: { type: 'string', value: 'FILE', help: 'write every number there' },
-  markdown: { type: 'string', value: 'FILE', help: 'write the tables there too' },
-  against: { type: 'string', value: 'REV', help: 'measure a git revision beside the working tree: ratios new / old' },
+  markdown: { type: 'string', value: 'FILE', help: 'write the tables there, and SVG plots beside it' },
+  checkout: {
+    type: 'string',
+    multiple: true,
+    value: 'DIR',
+    help: 'measure the Tollgate of another folder beside this one, in turn; may be repeated',
+  },
+  against: { type: 'string', value: 'REV', help: 'the same with a git revision' },
+  peer: {
+    type: 'string',
+    multiple: true,
+    value: 'NAME',
+    help: 'only peers whose name holds this; may be repeated; `none` for none',
+  },
   profile: { type: 'boolean', help: "keep V8's CPU profiles of Tollgate and say what took the time; slows it down" },
-  peers: { type: 'boolean', help: 'install the middleware stacks to compare with (npm ci in bench/peers/middleware)' },
+  peers: { type: 'boolean', help: 'install the Node stacks to compare with (npm ci in bench/peers/middleware)' },
   help: { type: 'boolean', help: 'print this' },
 } as const;
 
 const FULL: Plan = {
   rounds: 5,
-  seconds: 3,
+  seconds: 2,
   burstSeconds: 1,
-  counts: [10, 1000, 100_000],
-  matcherCounts: [10, 1000, 10_000, 100_000],
+  counts: [10, 10_000, 100_000],
+  matcherCounts: [10, 10_000, 100_000],
 };
-const QUICK: Plan = { rounds: 2, seconds: 1, burstSeconds: 1, counts: [10, 1000], matcherCounts: [10, 1000] };
+const QUICK: Plan = { ...FULL, rounds: 2, seconds: 1 };
 
 export function readOptions(argv: readonly string[]): OptionsResult {
   let values: ReturnType<typeof parse>;
@@ -60,7 +76,10 @@ export function readOptions(argv: readonly string[]): OptionsResult {
   const wanted = values.only ?? [];
   for (const name of wanted)
     if (!names.includes(name)) problems.push(`--only ${name}: is not one of ${names.join(', ')}`);
-  const counts = values.routes?.split(',').map((text) => whole('routes', text, 0, 100_000));
+  const counts = values.routes
+    ?.split(',')
+    .map((text) => whole('routes', text, 0, 100_000))
+    .sort((a, b) => a - b);
   const plan: Plan = {
     ...base,
     rounds: whole('rounds', values.rounds, base.rounds, 100),
@@ -68,9 +87,12 @@ export function readOptions(argv: readonly string[]): OptionsResult {
     ...(counts === undefined ? {} : { counts, matcherCounts: counts }),
   };
   if (problems.length > 0) return { ok: false, problems };
-  const { help = false, peers = false, profile = false, json, markdown, against } = values;
+  const { help = false, peers = false, profile = false, json, markdown, against, checkout = [], peer } = values;
   const only = wanted.length === 0 ? names : names.filter((name) => wanted.includes(name));
-  return { ok: true, options: { help, peers, profile, only, json, markdown, against, plan } };
+  return {
+    ok: true,
+    options: { help, peers, profile, only, json, markdown, against, checkouts: checkout, peersWanted: peer, plan },
+  };
 }
 
 export function helpText(): string {

@@ -1,7 +1,8 @@
 // The scenario `latency`: what a request costs in time while nobody is busy. A fixed rate, far below what any contender
 // can do, over a schedule that does not wait for answers; what the upstream takes by itself is taken off, round by round.
 import { checkFree } from './check.ts';
-import { DIRECT, startProxyPeers, WORKING_SET } from './load.ts';
+import { DIRECT } from './forwarding.ts';
+import { startProxyPeers, WORKING_SET } from './load.ts';
 import type { PacedJob, PacedResult } from './paced.ts';
 import { NGINX } from './peers/peers.ts';
 import type { Server } from './process.ts';
@@ -9,6 +10,7 @@ import type { Row, Section } from './report.ts';
 import { freePaths } from './routes.ts';
 import {
   describeSection,
+  mainCount,
   measureInTurn,
   runLoad,
   startTollgates,
@@ -22,7 +24,7 @@ export const PACED_CONNECTIONS = 32;
 
 export function measureLatency(stage: Stage): Promise<Section> {
   return withPool(async (pool) => {
-    const paths = freePaths(Math.max(...stage.plan.counts), WORKING_SET);
+    const paths = freePaths(mainCount(stage.plan), WORKING_SET);
     const [path = '/'] = paths;
     const contender = (name: string, server: Server, port: number): Contender => ({
       name,
@@ -42,9 +44,9 @@ export function measureLatency(stage: Stage): Promise<Section> {
       },
     });
     const contenders = [contender(DIRECT, stage.upstream, stage.upstream.port('upstream'))];
-    const { servers, skipped } = await startProxyPeers(stage, pool, true);
+    const { servers, skipped } = await startProxyPeers(stage, pool, 'paced');
     for (const { name, server } of servers) contenders.push(contender(name, server, server.port('proxy')));
-    for (const { name, tollgate } of await startTollgates(stage, pool))
+    for (const { name, tollgate } of await startTollgates(stage, pool, [mainCount(stage.plan)]))
       contenders.push(contender(name, tollgate, tollgate.port('proxy')));
     const measured = await measureInTurn(stage, contenders);
     const rows = withAdded(measured.rows);
@@ -63,7 +65,7 @@ export function measureLatency(stage: Stage): Promise<Section> {
         ],
         references: { key: 'addedUs', rows: [NGINX] },
         remarks: [
-          'p50 counts from when a request was written, p99 and the longest from when it was due, so that a stall of the server is not left out. The load and the upstream share a core: both stand in p99.',
+          'Requests leave by a schedule that waits for no answer. p50 counts from when a request was issued, waiting for a free connection included; p99 and the longest from when it was due, which adds the up to 1 ms by which the load itself is late. What is added is p50 less that of the upstream alone in the same round.',
         ],
       },
     );

@@ -68,7 +68,16 @@ async function measure(
   revision: Revision | undefined,
 ): Promise<Report> {
   const root = path.resolve(import.meta.dirname, '..');
-  const older = revision === undefined ? [] : [{ suffix: ` @${revision.name}`, root: revision.root }];
+  const others = [
+    ...options.checkouts.map((folder) => ({
+      suffix: ` @${path.basename(path.resolve(folder))}`,
+      root: path.resolve(folder),
+    })),
+    ...(revision === undefined ? [] : [{ suffix: ` @${revision.name}`, root: revision.root }]),
+  ];
+  const { peersWanted } = options;
+  const wants = (peer: string): boolean =>
+    peersWanted === undefined ? others.length === 0 : peersWanted.some((wanted) => peer.includes(wanted));
   const startedAt = new Date().toISOString();
   const sections: Section[] = [];
   const { upstream, witness } = await openUpstream();
@@ -79,7 +88,8 @@ async function measure(
       let begunUs = 0;
       const stage: Stage = {
         plan: options.plan,
-        checkouts: [{ suffix: '', root }, ...older],
+        checkouts: [{ suffix: '', root }, ...others],
+        wants,
         upstream,
         witness,
         folder,
@@ -97,7 +107,7 @@ async function measure(
   }
   return {
     revision: describeWorkingTree(),
-    against: revision?.name,
+    against: others.length === 0 ? undefined : others.map(({ suffix }) => suffix.slice(2)).join(', '),
     startedAt,
     command: ['npm run bench', ...(argv.length > 0 ? ['--', ...argv] : [])].join(' '),
     machine: describeMachine(),

@@ -104,6 +104,12 @@ export function readMemoryMb(pid: number): { readonly resident: number; readonly
   return { resident: kilobytes('VmRSS') / 1024, peak: kilobytes('VmHWM') / 1024 };
 }
 
+/** Whether a process has nothing to do: it waits for something to happen. One that waits for a core is not idle. */
+export function isIdle(pid: number): boolean {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return stat.slice(stat.lastIndexOf(')') + 2).startsWith('S');
+}
+
 function launch({ file, args, core, folder }: Command, stdout: 'pipe' | 'ignore'): ChildProcess {
   const pinned = canPin() ? ['taskset', '-c', String(core)] : [];
   // The kernel ends it with us, however we end.

@@ -2,7 +2,8 @@
 import { measureBodies } from './bodies.ts';
 import { measureChanges } from './change.ts';
 import { measureLatency } from './latency.ts';
-import { measureDemands, measureFree, measurePost } from './load.ts';
+import { measureDemands } from './demands.ts';
+import { measureFree, measurePost } from './forwarding.ts';
 import { measureMatcher, measureQuotes } from './matching.ts';
 import type { Section } from './report.ts';
 import type { Stage } from './stage.ts';

@@ -17,15 +17,25 @@ export type Plan = {
   readonly rounds: number;
   readonly seconds: number;
   readonly burstSeconds: number;
-  /** Routes that Tollgate is measured with. */
+  /** Routes that Tollgate is measured with, in ascending order. */
   readonly counts: readonly number[];
   readonly matcherCounts: readonly number[];
 };
 
+/** The number of routes that most rows of the table are about. */
+const MAIN_COUNT = 10_000;
+
+/** 10,000 where it is among those measured, else the most. */
+export function mainCount({ counts }: Plan): number {
+  return counts.includes(MAIN_COUNT) ? MAIN_COUNT : Math.max(...counts);
+}
+
 export type Stage = {
   readonly plan: Plan;
-  /** The working tree first; with a second one peers are left out. */
+  /** The working tree first; beside others of Tollgate, peers are left out unless asked for. */
   readonly checkouts: readonly Checkout[];
+  /** Whether the peer of this name takes part. */
+  readonly wants: (peer: string) => boolean;
   readonly upstream: Server;
   readonly witness: Witness;
   /** For everything that is written. */
@@ -72,7 +82,7 @@ export async function withPool<T>(work: (pool: Pool) => Promise<T>): Promise<T> 
 export type Entrant = { readonly name: string; readonly routes: number; readonly tollgate: Tollgate };
 
 /** Tollgate with every number of routes, of every checkout; one after the other, so that starting disturbs nobody. */
-export async function startTollgates(stage: Stage, pool: Pool, counts = stage.plan.counts): Promise<Entrant[]> {
+export async function startTollgates(stage: Stage, pool: Pool, counts: readonly number[]): Promise<Entrant[]> {
   const entrants: Entrant[] = [];
   for (const routes of counts) {
     for (const { suffix, root } of stage.checkouts) {
@@ -90,11 +100,18 @@ export function tollgateName(routes: number): string {
   return `Tollgate, ${routes} routes`;
 }
 
-/** [new, old] for every row of Tollgate's, where two checkouts are compared. */
+/** The same with paths that nobody asked for before. The suffix of another checkout stays at the end. */
+export function freshName(name: string): string {
+  return name.replace(/ routes/, ' routes, every path new');
+}
+
+/** [working tree, other] for every row of Tollgate's, where checkouts are compared. */
 export function pairsOf({ checkouts }: Stage, rows: readonly Row[]): (readonly [string, string])[] {
-  const older = checkouts[1]?.suffix;
-  if (older === undefined) return [];
-  return rows.flatMap(({ name }) => (name.endsWith(older) ? [[name.slice(0, -older.length), name] as const] : []));
+  return checkouts
+    .slice(1)
+    .flatMap(({ suffix }) =>
+      rows.flatMap(({ name }) => (name.endsWith(suffix) ? [[name.slice(0, -suffix.length), name] as const] : [])),
+    );
 }
 
 export type Measured = { readonly rows: readonly Row[]; readonly skipped: readonly Skipped[] };

@@ -1,6 +1,7 @@
 // Tollgate as its users start it: `node src/main.ts serve -c FILE`, all in one process, with everything on that a
 // production sidecar has on and the access log off. Its routes stand in the store before it starts. `root` is the checkout
 // to run, so that two revisions can be compared.
+import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { NODE, runToEnd, SERVER_CORE, LOAD_CORE, startServer, type Server } from './process.ts';
@@ -67,7 +68,7 @@ log: { level: info, access: false }
 
 /** A data folder whose store holds the routes; made once for each checkout and number. */
 async function seed({ root, routes, folder }: TollgateOptions): Promise<string> {
-  const data = path.join(folder, `seed-${Buffer.from(root).toString('hex').slice(-16)}-${routes}`);
+  const data = path.join(folder, `seed-${createHash('sha256').update(root).digest('hex').slice(0, 16)}-${routes}`);
   try {
     mkdirSync(data);
   } catch {
