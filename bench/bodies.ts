@@ -1,7 +1,7 @@
 // The scenarios `download` and `upload`: 10 MB through a proxy, and what a megabyte costs it.
 import { checkDownload, checkUpload } from './check.ts';
 import { startProxyPeers } from './load.ts';
-import { HTTP_PROXY_3, NGINX } from './peers/peers.ts';
+import { HTTP_PROXY_3, NGINX } from './names.ts';
 import type { Server } from './process.ts';
 import type { Section } from './report.ts';
 import {

@@ -28,7 +28,7 @@ const LOST_MS = 30_000;
 
 export function measureChanges(stage: Stage): Promise<Section> {
   return withPool(async (pool) => {
-    const entrants = await startTollgates(stage, pool, stage.plan.counts);
+    const entrants = await startTollgates(stage, pool);
     const contenders: Contender[] = [];
     for (const entrant of entrants) {
       const token = await dashboardToken(entrant.tollgate);

@@ -3,7 +3,8 @@
 import { checkDemand, checkInterfaceBody, type Answer } from './check.ts';
 import { COLUMNS, LOADED_BY, shoot, WORKING_SET, type Load } from './load.ts';
 import type { ConstantAnswer } from './peers/constant.ts';
-import { CONSTANT, demandPeers, NGINX, X402_EXPRESS, x402Paths } from './peers/peers.ts';
+import { CONSTANT, NGINX, X402_EXPRESS } from './names.ts';
+import { demandPeers, x402Paths } from './peers/peers.ts';
 import type { Server } from './process.ts';
 import type { Section, Skipped } from './report.ts';
 import { freshPaidPath, paidPaths, ROUTE_AMOUNT } from './routes.ts';
@@ -58,7 +59,7 @@ export function measureDemands(stage: Stage): Promise<Section> {
         continue;
       }
       stage.say(`starting ${name}`);
-      const server = await pool.keep(start(constantOf(sample), stage.folder));
+      const server = await pool.keep(start(constantOf(sample), stage));
       const paths = x402Paths(10);
       contenders.push(demand(name, server, paths, paths[0] ?? '/', sameBytes, sameBytes ? sample.body.length : 0));
     }

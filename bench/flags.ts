@@ -43,7 +43,10 @@ const FLAGS = {
     value: 'NAME',
     help: 'only peers whose name holds this; may be repeated; `none` for none',
   },
-  profile: { type: 'boolean', help: "keep V8's CPU profiles of Tollgate and say what took the time; slows it down" },
+  profile: {
+    type: 'boolean',
+    help: "keep V8's CPU profiles of every Node server and say what took the time; slows it down",
+  },
   peers: { type: 'boolean', help: 'install the Node stacks to compare with (npm ci in bench/peers/middleware)' },
   help: { type: 'boolean', help: 'print this' },
 } as const;

@@ -4,7 +4,8 @@
 // which the column of the core's use shows.
 import { checkConstant, checkFree } from './check.ts';
 import { COLUMNS, LOADED_BY, shoot, startProxyPeers, WORKING_SET, type Load } from './load.ts';
-import { CONSTANT, HTTP_PROXY_3, NGINX, startConstant, UNDICI } from './peers/peers.ts';
+import { CONSTANT, DIRECT, HTTP_PROXY_3, NGINX, UNDICI } from './names.ts';
+import { startConstant } from './peers/peers.ts';
 import type { Server } from './process.ts';
 import type { Section } from './report.ts';
 import { FRESH_FREE, freePaths } from './routes.ts';
@@ -14,14 +15,12 @@ import {
   mainCount,
   measureInTurn,
   startTollgates,
-  tollgateName,
   withPool,
   type Contender,
   type Stage,
 } from './stage.ts';
+import { tollgateName } from './table.ts';
 import { UPSTREAM_BODY } from './upstream-answers.ts';
-
-export const DIRECT = 'upstream direct';
 
 export function measureFree(stage: Stage): Promise<Section> {
   const { counts } = stage.plan;
@@ -69,7 +68,7 @@ function measureForwarding(
       contenders.push(free(DIRECT, upstream, upstream.port('upstream'), paths, path));
     if (method === 'GET' && stage.wants(CONSTANT)) {
       const answer = { status: 200, headers: ['Content-Type', 'application/json'], body: UPSTREAM_BODY };
-      const server = await pool.keep(startConstant(answer, stage.folder));
+      const server = await pool.keep(startConstant(answer, stage));
       const port = server.port('proxy');
       contenders.push({
         name: CONSTANT,

@@ -1,10 +1,9 @@
 // The scenario `latency`: what a request costs in time while nobody is busy. A fixed rate, far below what any contender
 // can do, over a schedule that does not wait for answers; what the upstream takes by itself is taken off, round by round.
 import { checkFree } from './check.ts';
-import { DIRECT } from './forwarding.ts';
 import { startProxyPeers, WORKING_SET } from './load.ts';
 import type { PacedJob, PacedResult } from './paced.ts';
-import { NGINX } from './peers/peers.ts';
+import { DIRECT, NGINX } from './names.ts';
 import type { Server } from './process.ts';
 import type { Row, Section } from './report.ts';
 import { freePaths } from './routes.ts';
@@ -52,7 +51,7 @@ export function measureLatency(stage: Stage): Promise<Section> {
     const rows = withAdded(measured.rows);
     return describeSection(
       stage,
-      { rows, skipped: [...skipped, ...measured.skipped] },
+      { ...measured, rows, skipped: [...skipped, ...measured.skipped] },
       {
         name: 'latency',
         title: `Free GET at ${RATE} requests/s over ${PACED_CONNECTIONS} connections`,

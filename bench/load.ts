@@ -5,7 +5,7 @@ import { countFault, settledCount } from './check.ts';
 import type { CannonJob, CannonResult } from './cannon.ts';
 import type { ClosedJob, ClosedResult } from './closed.ts';
 import { proxyPeers, type ProxyPeer } from './peers/peers.ts';
-import type { Server } from './process.ts';
+import { readCoreUs, SERVER_CORE, type Server } from './process.ts';
 import type { Column, Skipped } from './report.ts';
 import { peakMb, runLoad, type Contender, type Pool, type Stage } from './stage.ts';
 import { HAS_WRK, runWrk } from './wrk.ts';
@@ -18,6 +18,7 @@ export const COLUMNS: readonly Column[] = [
   { key: 'cpuUs', title: 'CPU us/request', digits: 1 },
   { key: 'perSecond', title: 'requests/s', digits: 0 },
   { key: 'corePercent', title: 'core used %', digits: 0 },
+  { key: 'othersPercent', title: 'core used by others %', digits: 0 },
   { key: 'peakMb', title: 'peak MB', digits: 0 },
 ];
 
@@ -49,7 +50,10 @@ export async function shoot(
   const cannon: CannonJob = { ...same, origin, seconds: plan.burstSeconds, expect: { status, start } };
   const burst = await runLoad<CannonResult>('cannon.ts', cannon);
   const job: ClosedJob = { ...same, port, seconds: plan.seconds, expect: { status, bytes }, pid: server.pid };
+  const [busyBefore, startedAt] = [readCoreUs(SERVER_CORE), performance.now()];
   const run = HAS_WRK ? await runWrk(job, folder) : await runLoad<ClosedResult>('closed.ts', job);
+  const busyUs = readCoreUs(SERVER_CORE) - busyBefore;
+  const othersUs = Math.max(0, busyUs - run.cpuUs) / ((performance.now() - startedAt) / 1000);
   const reached = (await settledCount(witness, server.pid)) - before;
   const faults = [...burst.faults, ...run.faults];
   // Each of the two runs ends with requests under way, one on each connection.
@@ -63,6 +67,7 @@ export async function shoot(
     cpuUs: cpuUs / requests,
     perSecond: requests / seconds,
     corePercent: cpuUs / seconds / 10_000,
+    othersPercent: othersUs / 10_000,
     peakMb: peakMb(server.pid),
   };
   return { round, faults };
@@ -84,7 +89,7 @@ export async function startProxyPeers(
     }
     stage.say(`starting ${name}`);
     try {
-      servers.push({ name, server: await pool.keep(start(stage.upstream.port('upstream'), stage.folder)) });
+      servers.push({ name, server: await pool.keep(start(stage.upstream.port('upstream'), stage)) });
     } catch (error) {
       skipped.push({ name, reason: error instanceof Error ? error.message : 'it did not start', fault: true });
     }

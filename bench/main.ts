@@ -9,15 +9,18 @@ import { helpText, readOptions, type Options } from './flags.ts';
 import { describeMachine } from './machine.ts';
 import { installPeers } from './peers/peers.ts';
 import { renderProfiles } from './profile.ts';
-import { renderJson, renderMarkdown, renderSection, type Report, type Section } from './report.ts';
+import { renderJson, renderMarkdown, TABLE, type Report } from './markdown.ts';
+import { renderSection, type Section } from './report.ts';
 import { SCENARIOS } from './scenarios.ts';
-import { openUpstream, type Stage } from './stage.ts';
+import { mainCount, openUpstream, type Stage } from './stage.ts';
+import { plotSection, plotTable } from './svg.ts';
+import { judge } from './table.ts';
 
 const REMARKS = [
   'The figure to trust is CPU per request: user and system time of the server process over the requests it answered. 1,000,000 over it is what one core can serve.',
   'Ratios are taken round by round between neighbours in time; above 1 means cheaper than the row they are named for. Compare within one run only.',
   'Everything is on the loopback interface of one machine: no network, no TLS, no container, and neither log shipping nor scraping beside it.',
-  'Paid requests are not in it: what they cost is mostly the facilitator and the store.',
+  'Paid requests meet a facilitator that answers at once: a real one takes tens of milliseconds, which is waiting and not work.',
   'One process each, on one core; the load and the upstream share another one. Where the core used is well below 100 %, requests/s is theirs.',
   'The upstream answers constant bytes at once; a slower one makes every proxy look more alike.',
 ];
@@ -43,6 +46,8 @@ async function main(argv: readonly string[]): Promise<number> {
     say('installing peers');
     await installPeers();
   }
+  for (const file of [parsed.options.markdown, parsed.options.json])
+    if (file !== undefined) mkdirSync(path.dirname(file), { recursive: true });
   // Every process that runs is told when this one ends.
   process.setMaxListeners(100);
   const folder = mkdtempSync(path.join(tmpdir(), 'tollgate-bench-'));
@@ -85,6 +90,7 @@ async function measure(
     for (const { name, run } of SCENARIOS) {
       if (!options.only.includes(name)) continue;
       say(`scenario ${name}`);
+      const startedMs = performance.now();
       let begunUs = 0;
       const stage: Stage = {
         plan: options.plan,
@@ -99,31 +105,62 @@ async function measure(
       };
       const section = await run(stage);
       say(`\n${renderSection(section)}\n`);
+      say(`${name}: ${((performance.now() - startedMs) / 1000).toFixed(0)} s`);
       if (stage.profiles !== undefined) say(renderProfiles(stage.profiles, begunUs));
       sections.push(section);
     }
   } finally {
     await upstream.stop();
   }
+  const { counts } = options.plan;
+  const verdicts = judge(sections, {
+    least: Math.min(...counts),
+    main: mainCount(options.plan),
+    most: Math.max(...counts),
+  }).filter(({ standing }) => others.length === 0 || standing !== 'not measured');
   return {
     revision: describeWorkingTree(),
     against: others.length === 0 ? undefined : others.map(({ suffix }) => suffix.slice(2)).join(', '),
     startedAt,
     command: ['npm run bench', ...(argv.length > 0 ? ['--', ...argv] : [])].join(' '),
     machine: describeMachine(),
+    verdicts,
     sections,
     remarks: options.profile ? [...REMARKS, 'Measured with the profiler on: only the shares mean something.'] : REMARKS,
   };
 }
 
 function write(report: Report, { json, markdown }: Options): number {
-  const text = renderMarkdown(report);
+  const plots = markdown === undefined ? [] : plot(report);
+  const named = plots.map(({ section }) => ({ section, file: plotFile(markdown ?? '', section) }));
+  const text = renderMarkdown(
+    report,
+    named.map(({ section, file }) => ({ section, file: path.basename(file) })),
+  );
   process.stdout.write(text);
   if (markdown !== undefined) writeFileSync(markdown, text);
+  for (const [index, { file }] of named.entries()) writeFileSync(file, plots[index]?.svg ?? '');
   if (json !== undefined) writeFileSync(json, renderJson(report));
   const faults = report.sections.flatMap(({ skipped }) => skipped.filter(({ fault }) => fault));
   for (const { name, reason } of faults) say(`NOT AS IT SHOULD BE: ${name}: ${reason}`);
   return faults.length === 0 ? 0 : 1;
+}
+
+/** `bench.md` has its plots in `bench-table.svg`, `bench-free.svg` and so on. */
+function plotFile(markdown: string, section: string): string {
+  const { dir, name } = path.parse(markdown);
+  return path.join(dir, `${name}-${section}.svg`);
+}
+
+function plot({ verdicts, sections, machine, revision, startedAt }: Report): { section: string; svg: string }[] {
+  const about = `Tollgate ${revision}, ${startedAt.slice(0, 10)}, ${machine.cpu}, Node ${machine.node}`;
+  const whole = verdicts.length === 0 ? [] : [{ section: TABLE, svg: plotTable(verdicts, about) }];
+  return whole.concat(
+    sections.flatMap((section) => {
+      const svg = plotSection(section, about);
+      return svg === undefined ? [] : [{ section: section.name, svg }];
+    }),
+  );
 }
 
 /** Kept: it is what was asked for. */

@@ -95,6 +95,13 @@ export function readCpuUs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * TICK_US;
 }
 
+/** The same of everything that ran on a core, and of what the host took away from it; interrupts left out. */
+export function readCoreUs(core: number): number {
+  const line = new RegExp(`^cpu${core} (.*)`, 'm').exec(readFileSync('/proc/stat', 'utf8'))?.[1] ?? '';
+  const [user = 0, nice = 0, system = 0, , , , , steal = 0] = line.split(' ').map(Number);
+  return (user + nice + system + steal) * TICK_US;
+}
+
 const TICK_US = 10_000;
 
 /** Memory of a process in MB: resident now, and the most it ever was. */

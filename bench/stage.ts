@@ -4,6 +4,7 @@
 import type { Round, Row, Section, Skipped } from './report.ts';
 import { witnessOf, type Witness } from './check.ts';
 import { NODE, LOAD_CORE, readMemoryMb, runToEnd, startServer, type Server } from './process.ts';
+import { tollgateName } from './table.ts';
 import { startTollgate, type Tollgate } from './tollgate.ts';
 import path from 'node:path';
 
@@ -82,22 +83,18 @@ export async function withPool<T>(work: (pool: Pool) => Promise<T>): Promise<T> 
 export type Entrant = { readonly name: string; readonly routes: number; readonly tollgate: Tollgate };
 
 /** Tollgate with every number of routes, of every checkout; one after the other, so that starting disturbs nobody. */
-export async function startTollgates(stage: Stage, pool: Pool, counts: readonly number[]): Promise<Entrant[]> {
+export async function startTollgates(stage: Stage, pool: Pool, counts = stage.plan.counts): Promise<Entrant[]> {
   const entrants: Entrant[] = [];
   for (const routes of counts) {
     for (const { suffix, root } of stage.checkouts) {
       const name = tollgateName(routes) + suffix;
       stage.say(`starting ${name}`);
       const { folder, profiles, upstream } = stage;
-      const options = { root, routes, upstreamPort: upstream.port('upstream'), folder, profiles };
+      const options = { label: name, root, routes, upstreamPort: upstream.port('upstream'), folder, profiles };
       entrants.push({ name, routes, tollgate: await pool.keep(startTollgate(options)) });
     }
   }
   return entrants;
-}
-
-export function tollgateName(routes: number): string {
-  return `Tollgate, ${routes} routes`;
 }
 
 /** The same with paths that nobody asked for before. The suffix of another checkout stays at the end. */
@@ -114,11 +111,17 @@ export function pairsOf({ checkouts }: Stage, rows: readonly Row[]): (readonly [
     );
 }
 
-export type Measured = { readonly rows: readonly Row[]; readonly skipped: readonly Skipped[] };
+export type Measured = {
+  readonly rows: readonly Row[];
+  readonly skipped: readonly Skipped[];
+  /** What had to be measured again, and why. */
+  readonly repeated: readonly string[];
+};
 
 export async function measureInTurn(stage: Stage, contenders: readonly Contender[]): Promise<Measured> {
   const rounds = new Map<string, Round[]>();
   const faulty = new Map<string, string>();
+  const repeated: string[] = [];
   stage.begun();
   for (const { name, check } of contenders) {
     try {
@@ -131,14 +134,21 @@ export async function measureInTurn(stage: Stage, contenders: readonly Contender
   for (let number = 1; number <= stage.plan.rounds; number++) {
     for (const { name, measure } of contenders) {
       if (faulty.has(name)) continue;
-      const { round, faults } = await measure();
+      let { round, faults } = await measure();
+      if (faults.length > 0) {
+        // A machine that others use stalls now and then; who fails twice in a row failed by itself.
+        const once = `${name}, round ${number}: ${faults.join('; ')}`;
+        stage.say(`measured again: ${once}`);
+        repeated.push(once);
+        ({ round, faults } = await measure());
+      }
       stage.say(`round ${number}/${stage.plan.rounds}  ${name}  ${summarize(round)}`);
       if (faults.length > 0) faulty.set(name, faults.join('; '));
       else rounds.get(name)?.push(round);
     }
   }
   const rows = [...rounds].flatMap(([name, measured]) => (faulty.has(name) ? [] : [{ name, rounds: measured }]));
-  return { rows, skipped: [...faulty].map(([name, fault]) => ({ name, reason: fault, fault: true })) };
+  return { rows, skipped: [...faulty].map(([name, fault]) => ({ name, reason: fault, fault: true })), repeated };
 }
 
 /** Runs one of the bench's load programs on the load's core and returns what it printed. */
@@ -154,10 +164,11 @@ export function peakMb(pid: number): number {
 
 export function describeSection(
   stage: Stage,
-  { rows, skipped }: Measured,
+  { rows, skipped, repeated }: Measured,
   rest: Pick<Section, 'name' | 'title' | 'columns' | 'references' | 'remarks'>,
 ): Section {
-  return { ...rest, rows, skipped, pairs: pairsOf(stage, rows) };
+  const remarks = [...rest.remarks, ...repeated.map((what) => `Measured again: ${what}.`)];
+  return { ...rest, remarks, rows, skipped, pairs: pairsOf(stage, rows) };
 }
 
 function summarize(round: Round): string {

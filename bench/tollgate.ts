@@ -5,10 +5,13 @@ import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { NODE, runToEnd, SERVER_CORE, LOAD_CORE, startServer, type Server } from './process.ts';
+import { profilingFlags } from './profile.ts';
 
 export type Tollgate = Server & { readonly root: string; readonly configFile: string };
 
 export type TollgateOptions = {
+  /** What it is called among others: the folder of its profile. */
+  readonly label: string;
   readonly root: string;
   readonly routes: number;
   readonly upstreamPort: number;
@@ -28,7 +31,7 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
   cpSync(seeded, path.join(folder, 'data'), { recursive: true });
   const configFile = path.join(folder, 'tollgate.yaml');
   writeFileSync(configFile, configuration(options.upstreamPort));
-  const profiling = options.profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profiles}`];
+  const profiling = profilingFlags(options.profiles, options.label);
   const server = await startServer(
     {
       name: `Tollgate with ${options.routes} routes`,

@@ -3,11 +3,16 @@
 // not there is skipped by its name, with the reason.
 import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { CONSTANT, HAPROXY, HTTP_PROXY_3, NGINX, UNDICI, X402_EXPRESS } from '../names.ts';
 import { isInstalled, LOAD_CORE, NODE, runToEnd, SERVER_CORE, startServer, type Server } from '../process.ts';
+import { profilingFlags } from '../profile.ts';
 import { PAY_TO } from '../tollgate.ts';
 import type { ConstantAnswer } from './constant.ts';
 import { startHaproxy } from './haproxy.ts';
 import { startNginx } from './nginx.ts';
+
+/** Where a peer writes what it needs, and its CPU profile where one is wanted. */
+export type Place = { readonly folder: string; readonly profiles: string | undefined };
 
 export type ProxyPeer = {
   readonly name: string;
@@ -15,21 +20,15 @@ export type ProxyPeer = {
   readonly missing: string | undefined;
   /** Scenarios that it is measured in. */
   readonly loads: readonly ('GET' | 'POST' | 'paced' | 'bodies')[];
-  readonly start: (upstreamPort: number, folder: string) => Promise<Server>;
+  readonly start: (upstreamPort: number, place: Place) => Promise<Server>;
 };
 export type DemandPeer = {
   readonly name: string;
   readonly missing: string | undefined;
   /** Whether it answers the bytes of Tollgate's own 402. */
   readonly sameBytes: boolean;
-  readonly start: (sample: ConstantAnswer, folder: string) => Promise<Server>;
+  readonly start: (sample: ConstantAnswer, place: Place) => Promise<Server>;
 };
-
-export const NGINX = 'nginx';
-export const HTTP_PROXY_3 = 'http-proxy-3';
-export const UNDICI = 'node:http + undici dispatch';
-export const CONSTANT = 'node:http, constant';
-export const X402_EXPRESS = '@x402/express, 10 routes';
 
 const MIDDLEWARE = path.join(import.meta.dirname, 'middleware');
 
@@ -40,37 +39,39 @@ export function proxyPeers(): readonly ProxyPeer[] {
       name: NGINX,
       missing: missingProgram('nginx'),
       loads: ['GET', 'POST', 'paced', 'bodies'],
-      start: (upstreamPort, folder) => startNginx({ folder, serves: { upstreamPort } }),
+      start: (upstreamPort, { folder }) => startNginx({ folder, serves: { upstreamPort } }),
     },
     {
-      name: 'haproxy',
+      name: HAPROXY,
       missing: missingProgram('haproxy'),
       loads: ['GET'],
-      start: (upstreamPort, folder) => startHaproxy(upstreamPort, folder),
+      start: (upstreamPort, { folder }) => startHaproxy(upstreamPort, folder),
     },
     {
       name: UNDICI,
       missing: middlewareMissing(),
       loads: ['GET', 'POST', 'paced', 'bodies'],
-      start: (port) => startNode(UNDICI, path.join(MIDDLEWARE, 'undici.mjs'), [String(port)]),
+      start: (port, place) => startNode(place, UNDICI, path.join(MIDDLEWARE, 'undici.mjs'), [String(port)]),
     },
     {
       name: HTTP_PROXY_3,
       missing: undefined,
       loads: ['GET', 'POST', 'paced', 'bodies'],
-      start: (port) => startNode(HTTP_PROXY_3, path.join(import.meta.dirname, 'http-proxy-3.ts'), [String(port)]),
+      start: (port, place) =>
+        startNode(place, HTTP_PROXY_3, path.join(import.meta.dirname, 'http-proxy-3.ts'), [String(port)]),
     },
     {
       name: '@fastify/reply-from',
       missing: middlewareMissing(),
       loads: ['GET'],
-      start: (port) => startNode('reply-from', path.join(MIDDLEWARE, 'reply-from.mjs'), [String(port)]),
+      start: (port, place) =>
+        startNode(place, '@fastify/reply-from', path.join(MIDDLEWARE, 'reply-from.mjs'), [String(port)]),
     },
     {
       name: 'express + http-proxy-middleware',
       missing: middlewareMissing(),
       loads: ['GET'],
-      start: (port) => startNode('express', path.join(MIDDLEWARE, 'express.mjs'), [String(port)]),
+      start: (port, place) => startNode(place, 'express', path.join(MIDDLEWARE, 'express.mjs'), [String(port)]),
     },
   ];
 }
@@ -82,7 +83,7 @@ export function demandPeers(): readonly DemandPeer[] {
       name: NGINX,
       missing: missingProgram('nginx'),
       sameBytes: true,
-      start: (answer, folder) => startNginx({ folder, serves: { answer } }),
+      start: (answer, { folder }) => startNginx({ folder, serves: { answer } }),
     },
     { name: CONSTANT, missing: undefined, sameBytes: true, start: startConstant },
     x402Express(X402_EXPRESS, 10),
@@ -91,10 +92,10 @@ export function demandPeers(): readonly DemandPeer[] {
 }
 
 /** A bare node:http that answers this and nothing else. */
-export function startConstant(answer: ConstantAnswer, folder: string): Promise<Server> {
-  const file = path.join(mkdtempSync(path.join(folder, 'constant-')), 'answer.json');
+export function startConstant(answer: ConstantAnswer, place: Place): Promise<Server> {
+  const file = path.join(mkdtempSync(path.join(place.folder, 'constant-')), 'answer.json');
   writeFileSync(file, JSON.stringify(answer));
-  return startNode(CONSTANT, path.join(import.meta.dirname, 'constant.ts'), [file]);
+  return startNode(place, CONSTANT, path.join(import.meta.dirname, 'constant.ts'), [file]);
 }
 
 /** Paths that a peer with `count` routes protects. */
@@ -113,16 +114,17 @@ function x402Express(name: string, count: number): DemandPeer {
     name,
     missing: middlewareMissing(),
     sameBytes: false,
-    start: (_, folder) => {
-      const file = path.join(folder, `x402-${count}.json`);
+    start: (_, place) => {
+      const file = path.join(place.folder, `x402-${count}.json`);
       writeFileSync(file, JSON.stringify(x402Paths(count)));
-      return startNode(name, path.join(MIDDLEWARE, 'x402-express.mjs'), [file, PAY_TO]);
+      return startNode(place, name, path.join(MIDDLEWARE, 'x402-express.mjs'), [file, PAY_TO]);
     },
   };
 }
 
-function startNode(name: string, file: string, args: readonly string[]): Promise<Server> {
-  return startServer({ name, file: NODE, args: [file, ...args], core: SERVER_CORE }, ['proxy']);
+function startNode({ profiles }: Place, name: string, file: string, args: readonly string[]): Promise<Server> {
+  const flags = profilingFlags(profiles, name);
+  return startServer({ name, file: NODE, args: [...flags, file, ...args], core: SERVER_CORE }, ['proxy']);
 }
 
 function missingProgram(name: string): string | undefined {
