@@ -23,10 +23,10 @@ export type OptionsResult =
   | { readonly ok: false; readonly problems: readonly string[] };
 
 const FLAGS = {
-  quick: { type: 'boolean', help: 'two rounds of a second: two to three minutes, for developing, not for numbers' },
+  quick: { type: 'boolean', help: 'two rounds: about three minutes, for developing, not for numbers' },
   only: { type: 'string', multiple: true, value: 'NAME', help: 'this scenario only; may be repeated' },
-  rounds: { type: 'string', value: 'N', help: 'how often each is measured, in turn (5)' },
-  seconds: { type: 'string', value: 'S', help: 'how long one measurement takes, after a burst of a second (2)' },
+  rounds: { type: 'string', value: 'N', help: 'how often each is measured, in turn (7)' },
+  seconds: { type: 'string', value: 'S', help: 'how long one measurement takes, after a burst of half a second (1)' },
   routes: { type: 'string', value: 'N,N', help: 'numbers of routes (10,10000,100000)' },
   json: { type: 'string', value: 'FILE', help: 'write every number there' },
   markdown: { type: 'string', value: 'FILE', help: 'write the tables there, and SVG plots beside it' },
@@ -52,13 +52,15 @@ const FLAGS = {
 } as const;
 
 const FULL: Plan = {
-  rounds: 5,
-  seconds: 2,
-  burstSeconds: 1,
+  rounds: 7,
+  warmRounds: 1,
+  slowRounds: 3,
+  seconds: 1,
+  burstSeconds: 0.5,
   counts: [10, 10_000, 100_000],
   matcherCounts: [10, 10_000, 100_000],
 };
-const QUICK: Plan = { ...FULL, rounds: 2, seconds: 1 };
+const QUICK: Plan = { ...FULL, rounds: 2, warmRounds: 0, slowRounds: 1, matcherCounts: [100_000] };
 
 export function readOptions(argv: readonly string[]): OptionsResult {
   let values: ReturnType<typeof parse>;
@@ -83,9 +85,11 @@ export function readOptions(argv: readonly string[]): OptionsResult {
     ?.split(',')
     .map((text) => whole('routes', text, 0, 100_000))
     .sort((a, b) => a - b);
+  const rounds = whole('rounds', values.rounds, base.rounds, 100);
   const plan: Plan = {
     ...base,
-    rounds: whole('rounds', values.rounds, base.rounds, 100),
+    rounds,
+    slowRounds: Math.min(base.slowRounds, rounds),
     seconds: whole('seconds', values.seconds, base.seconds, 600),
     ...(counts === undefined ? {} : { counts, matcherCounts: counts }),
   };

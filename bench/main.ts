@@ -1,7 +1,7 @@
 // `npm run bench`: measures what Tollgate costs and writes it down. One scenario after the other, everything in processes
 // of their own that end with it; this process only conducts. Exit code 0 where everything was measured, 1 where an answer
 // was wrong or a request failed, 64 for a command line that cannot be.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { platform, tmpdir } from 'node:os';
 import path from 'node:path';
 import { checkOut, describeWorkingTree, type Revision } from './checkout.ts';
@@ -9,12 +9,12 @@ import { helpText, readOptions, type Options } from './flags.ts';
 import { describeMachine } from './machine.ts';
 import { installPeers } from './peers/peers.ts';
 import { renderProfiles } from './profile.ts';
-import { renderJson, renderMarkdown, TABLE, type Report } from './markdown.ts';
+import { renderMarkdown, type Report } from './markdown.ts';
 import { renderSection, type Section } from './report.ts';
-import { SCENARIOS } from './scenarios.ts';
-import { mainCount, openUpstream, type Stage } from './stage.ts';
-import { plotSection, plotTable } from './svg.ts';
+import { SCENARIOS, type Scenario } from './scenarios.ts';
+import { mainCount, openUpstream, type Checkout, type Stage } from './stage.ts';
 import { judge } from './table.ts';
+import { writeReport } from './write.ts';
 
 const REMARKS = [
   'The figure to trust is CPU per request: user and system time of the server process over the requests it answered. 1,000,000 over it is what one core can serve.',
@@ -46,8 +46,6 @@ async function main(argv: readonly string[]): Promise<number> {
     say('installing peers');
     await installPeers();
   }
-  for (const file of [parsed.options.markdown, parsed.options.json])
-    if (file !== undefined) mkdirSync(path.dirname(file), { recursive: true });
   // Every process that runs is told when this one ends.
   process.setMaxListeners(100);
   const folder = mkdtempSync(path.join(tmpdir(), 'tollgate-bench-'));
@@ -63,7 +61,10 @@ async function main(argv: readonly string[]): Promise<number> {
   const { against } = parsed.options;
   if (against !== undefined) revision = checkOut(against, folder);
   const report = await measure(parsed.options, argv, folder, revision);
-  return write(report, parsed.options);
+  process.stdout.write(renderMarkdown(report, []));
+  const faults = report.sections.flatMap(({ skipped }) => skipped.filter(({ fault }) => fault));
+  for (const { name, reason } of faults) say(`NOT AS IT SHOULD BE: ${name}: ${reason}`);
+  return faults.length === 0 ? 0 : 1;
 }
 
 async function measure(
@@ -72,29 +73,38 @@ async function measure(
   folder: string,
   revision: Revision | undefined,
 ): Promise<Report> {
-  const root = path.resolve(import.meta.dirname, '..');
-  const others = [
-    ...options.checkouts.map((folder) => ({
-      suffix: ` @${path.basename(path.resolve(folder))}`,
-      root: path.resolve(folder),
-    })),
-    ...(revision === undefined ? [] : [{ suffix: ` @${revision.name}`, root: revision.root }]),
-  ];
-  const { peersWanted } = options;
+  const checkouts = checkoutsOf(options, revision);
+  const alone = checkouts.length === 1;
+  const { peersWanted, plan } = options;
   const wants = (peer: string): boolean =>
-    peersWanted === undefined ? others.length === 0 : peersWanted.some((wanted) => peer.includes(wanted));
+    peersWanted === undefined ? alone : peersWanted.some((wanted) => peer.includes(wanted));
   const startedAt = new Date().toISOString();
   const sections: Section[] = [];
+  const report = (): Report => ({
+    revision: describeWorkingTree(),
+    against: alone ? undefined : checkouts.flatMap(({ suffix }) => suffix.slice(2) || []).join(', '),
+    startedAt,
+    command: ['npm run bench', ...(argv.length > 0 ? ['--', ...argv] : [])].join(' '),
+    machine: describeMachine(),
+    verdicts: judge(sections, {
+      least: Math.min(...plan.counts),
+      main: mainCount(plan),
+      most: Math.max(...plan.counts),
+    }).filter(({ standing }) => alone || standing !== 'not measured'),
+    sections,
+    remarks: options.profile ? [...REMARKS, 'Measured with the profiler on: only the shares mean something.'] : REMARKS,
+  });
   const { upstream, witness } = await openUpstream();
   try {
-    for (const { name, run } of SCENARIOS) {
+    for (const scenario of SCENARIOS) {
+      const { name } = scenario;
       if (!options.only.includes(name)) continue;
       say(`scenario ${name}`);
       const startedMs = performance.now();
       let begunUs = 0;
       const stage: Stage = {
-        plan: options.plan,
-        checkouts: [{ suffix: '', root }, ...others],
+        plan,
+        checkouts,
         wants,
         upstream,
         witness,
@@ -103,64 +113,50 @@ async function measure(
         begun: () => (begunUs = Number(process.hrtime.bigint() / 1000n)),
         say: (line) => say(`  ${name}: ${line}`),
       };
-      const section = await run(stage);
+      const section = await runScenario(scenario, stage);
       say(`\n${renderSection(section)}\n`);
       say(`${name}: ${((performance.now() - startedMs) / 1000).toFixed(0)} s`);
       if (stage.profiles !== undefined) say(renderProfiles(stage.profiles, begunUs));
       sections.push(section);
+      writeReport(report(), options);
     }
   } finally {
     await upstream.stop();
   }
-  const { counts } = options.plan;
-  const verdicts = judge(sections, {
-    least: Math.min(...counts),
-    main: mainCount(options.plan),
-    most: Math.max(...counts),
-  }).filter(({ standing }) => others.length === 0 || standing !== 'not measured');
-  return {
-    revision: describeWorkingTree(),
-    against: others.length === 0 ? undefined : others.map(({ suffix }) => suffix.slice(2)).join(', '),
-    startedAt,
-    command: ['npm run bench', ...(argv.length > 0 ? ['--', ...argv] : [])].join(' '),
-    machine: describeMachine(),
-    verdicts,
-    sections,
-    remarks: options.profile ? [...REMARKS, 'Measured with the profiler on: only the shares mean something.'] : REMARKS,
-  };
+  return report();
 }
 
-function write(report: Report, { json, markdown }: Options): number {
-  const plots = markdown === undefined ? [] : plot(report);
-  const named = plots.map(({ section }) => ({ section, file: plotFile(markdown ?? '', section) }));
-  const text = renderMarkdown(
-    report,
-    named.map(({ section, file }) => ({ section, file: path.basename(file) })),
-  );
-  process.stdout.write(text);
-  if (markdown !== undefined) writeFileSync(markdown, text);
-  for (const [index, { file }] of named.entries()) writeFileSync(file, plots[index]?.svg ?? '');
-  if (json !== undefined) writeFileSync(json, renderJson(report));
-  const faults = report.sections.flatMap(({ skipped }) => skipped.filter(({ fault }) => fault));
-  for (const { name, reason } of faults) say(`NOT AS IT SHOULD BE: ${name}: ${reason}`);
-  return faults.length === 0 ? 0 : 1;
+/** A scenario that cannot be run at all must not take the others with it. */
+async function runScenario({ name, run }: Scenario, stage: Stage): Promise<Section> {
+  try {
+    return await run(stage);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'it failed';
+    return {
+      name,
+      title: `Scenario ${name}`,
+      columns: [],
+      rows: [],
+      skipped: [{ name, reason, fault: true }],
+      references: { key: '', rows: [] },
+      pairs: [],
+      remarks: [],
+    };
+  }
 }
 
-/** `bench.md` has its plots in `bench-table.svg`, `bench-free.svg` and so on. */
-function plotFile(markdown: string, section: string): string {
-  const { dir, name } = path.parse(markdown);
-  return path.join(dir, `${name}-${section}.svg`);
-}
-
-function plot({ verdicts, sections, machine, revision, startedAt }: Report): { section: string; svg: string }[] {
-  const about = `Tollgate ${revision}, ${startedAt.slice(0, 10)}, ${machine.cpu}, Node ${machine.node}`;
-  const whole = verdicts.length === 0 ? [] : [{ section: TABLE, svg: plotTable(verdicts, about) }];
-  return whole.concat(
-    sections.flatMap((section) => {
-      const svg = plotSection(section, about);
-      return svg === undefined ? [] : [{ section: section.name, svg }];
-    }),
-  );
+/** The working tree first. */
+function checkoutsOf({ checkouts }: Options, revision: Revision | undefined): Checkout[] {
+  const all: Checkout[] = [{ suffix: '', root: path.resolve(import.meta.dirname, '..') }];
+  for (const folder of checkouts) {
+    const root = path.resolve(folder);
+    const suffix = ` @${path.basename(root)}`;
+    // Two folders of one name.
+    const taken = all.filter((other) => other.suffix.startsWith(suffix)).length;
+    all.push({ suffix: taken === 0 ? suffix : `${suffix}-${taken + 1}`, root });
+  }
+  if (revision !== undefined) all.push({ suffix: ` @${revision.name}`, root: revision.root });
+  return all;
 }
 
 /** Kept: it is what was asked for. */

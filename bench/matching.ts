@@ -5,12 +5,10 @@ import type { ListNumbers, MatcherNumbers, QuoteNumbers } from './matcher.ts';
 import { NODE, runToEnd, SERVER_CORE } from './process.ts';
 import { profilingFlags } from './profile.ts';
 import type { Round, Section } from './report.ts';
-import { describeSection, measureInTurn, type Contender, type Stage } from './stage.ts';
+import { describeSection, measureInTurn, slowly, type Contender, type Stage } from './stage.ts';
 
 /** A look-up in a longer list takes so long that nobody needs to know how long. */
 const MOST_LISTED = 10_000;
-/** Nothing here waits for anything: it spreads less than a server does, and compiling takes its time. */
-const MOST_ROUNDS = 3;
 
 export async function measureMatcher(stage: Stage): Promise<Section> {
   const contenders: Contender[] = [];
@@ -34,8 +32,7 @@ export async function measureMatcher(stage: Stage): Promise<Section> {
       );
     }
   }
-  const plan = { ...stage.plan, rounds: Math.min(stage.plan.rounds, MOST_ROUNDS) };
-  const measured = await measureInTurn({ ...stage, plan }, contenders);
+  const measured = await measureInTurn(slowly(stage), contenders);
   return describeSection(stage, measured, {
     name: 'matcher',
     title: 'Finding a route: canonicalise and match',
@@ -61,7 +58,7 @@ export async function measureQuotes(stage: Stage): Promise<Section> {
       return found;
     }),
   );
-  const measured = await measureInTurn(stage, contenders);
+  const measured = await measureInTurn(slowly(stage), contenders);
   return describeSection(stage, measured, {
     name: 'quote',
     title: 'Making a 402',

@@ -7,14 +7,13 @@ import type { HoldJob } from './hold.ts';
 import { LOAD_CORE, NODE, readMemoryMb, startServer } from './process.ts';
 import type { Section } from './report.ts';
 import { freePaths } from './routes.ts';
-import { describeSection, mainCount, measureInTurn, withPool, type Contender, type Stage } from './stage.ts';
+import { describeSection, mainCount, measureInTurn, slowly, withPool, type Contender, type Stage } from './stage.ts';
 import { tollgateName } from './table.ts';
 import { startTollgate } from './tollgate.ts';
 
 const CONNECTIONS = 10_000;
 /** After which a process that has nothing to do has put away what it needed for starting, as far as it ever will. */
 const SETTLE_MS = 2000;
-const MOST_ROUNDS = 3;
 
 export async function measureMemory(stage: Stage): Promise<Section> {
   const main = mainCount(stage.plan);
@@ -48,8 +47,7 @@ export async function measureMemory(stage: Stage): Promise<Section> {
         }),
     })),
   );
-  const plan = { ...stage.plan, rounds: Math.min(stage.plan.rounds, MOST_ROUNDS) };
-  const measured = await measureInTurn({ ...stage, plan }, contenders);
+  const measured = await measureInTurn(slowly(stage), contenders);
   return describeSection(stage, measured, {
     name: 'memory',
     title: 'Resident memory',

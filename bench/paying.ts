@@ -2,10 +2,8 @@
 import path from 'node:path';
 import { LOAD_CORE, NODE, runToEnd } from './process.ts';
 import type { Round, Section } from './report.ts';
-import { describeSection, measureInTurn, type Contender, type Stage } from './stage.ts';
+import { describeSection, measureInTurn, slowly, type Contender, type Stage } from './stage.ts';
 import { PAID_GET, PAID_POST } from './table.ts';
-
-const MOST_ROUNDS = 3;
 
 export async function measurePaid(stage: Stage): Promise<Section> {
   // All rows of one run come at once: they are measured with the first and handed out one by one.
@@ -23,8 +21,7 @@ export async function measurePaid(stage: Stage): Promise<Section> {
       },
     }));
   });
-  const plan = { ...stage.plan, rounds: Math.min(stage.plan.rounds, MOST_ROUNDS) };
-  const measured = await measureInTurn({ ...stage, plan }, contenders);
+  const measured = await measureInTurn(slowly(stage), contenders);
   return describeSection(stage, measured, {
     name: 'paid',
     title: 'Paid requests, a facilitator that answers at once, SQLite',

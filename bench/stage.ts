@@ -16,12 +16,21 @@ export type Checkout = {
 
 export type Plan = {
   readonly rounds: number;
+  /** Rounds before them that do not count, in which V8 learns. */
+  readonly warmRounds: number;
+  /** Rounds of scenarios that start a process for every measurement. */
+  readonly slowRounds: number;
   readonly seconds: number;
   readonly burstSeconds: number;
   /** Routes that Tollgate is measured with, in ascending order. */
   readonly counts: readonly number[];
   readonly matcherCounts: readonly number[];
 };
+
+/** For scenarios that start a process for every measurement: a few rounds, and all of them count. */
+export function slowly(stage: Stage): Stage {
+  return { ...stage, plan: { ...stage.plan, rounds: stage.plan.slowRounds, warmRounds: 0 } };
+}
 
 /** The number of routes that most rows of the table are about. */
 const MAIN_COUNT = 10_000;
@@ -131,7 +140,7 @@ export async function measureInTurn(stage: Stage, contenders: readonly Contender
       faulty.set(name, error instanceof Error ? error.message : 'its answers could not be checked');
     }
   }
-  for (let number = 1; number <= stage.plan.rounds; number++) {
+  for (let number = 1 - stage.plan.warmRounds; number <= stage.plan.rounds; number++) {
     for (const { name, measure } of contenders) {
       if (faulty.has(name)) continue;
       let { round, faults } = await measure();
@@ -144,7 +153,7 @@ export async function measureInTurn(stage: Stage, contenders: readonly Contender
       }
       stage.say(`round ${number}/${stage.plan.rounds}  ${name}  ${summarize(round)}`);
       if (faults.length > 0) faulty.set(name, faults.join('; '));
-      else rounds.get(name)?.push(round);
+      else if (number > 0) rounds.get(name)?.push(round);
     }
   }
   const rows = [...rounds].flatMap(([name, measured]) => (faulty.has(name) ? [] : [{ name, rounds: measured }]));

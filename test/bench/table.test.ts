@@ -96,8 +96,8 @@ describe('what is compared with what', () => {
 
   test('behaviour: rows of scenarios that did not run are left out, and every row has a scenario', () => {
     expect(judge([], COUNTS)).toEqual([]);
-    const names = SCENARIOS.map(({ name }) => name);
-    expect(GOALS.filter((each) => !names.includes(each.section))).toEqual([]);
+    const names = new Set(SCENARIOS.map(({ name }) => name));
+    expect(GOALS.filter((each) => !names.has(each.section))).toEqual([]);
   });
 
   test('behaviour: what is aimed at is never less than what must be', () => {
