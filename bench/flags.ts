@@ -1,5 +1,6 @@
 // The bench's command line. Everything wrong with it is told at once, with the scenarios' names where one is unknown.
 import { parseArgs } from 'node:util';
+import { CONSTANT, HTTP_PROXY_3, NGINX, UNDICI, X402_EXPRESS } from './names.ts';
 import { SCENARIOS } from './scenarios.ts';
 import type { Plan } from './stage.ts';
 
@@ -7,6 +8,7 @@ export type Options = {
   readonly help: boolean;
   readonly peers: boolean;
   readonly profile: boolean;
+  readonly priority: boolean;
   /** Names of scenarios, in the order of the table. */
   readonly only: readonly string[];
   readonly json: string | undefined;
@@ -14,7 +16,7 @@ export type Options = {
   readonly against: string | undefined;
   /** Folders of other checkouts of Tollgate to measure beside this one. */
   readonly checkouts: readonly string[];
-  /** Peers that take part; undefined for all, or, beside other checkouts, for none. */
+  /** What the name of a peer that takes part has in it, any of these; undefined: all take part. */
   readonly peersWanted: readonly string[] | undefined;
   readonly plan: Plan;
 };
@@ -23,7 +25,7 @@ export type OptionsResult =
   | { readonly ok: false; readonly problems: readonly string[] };
 
 const FLAGS = {
-  quick: { type: 'boolean', help: 'two rounds: about three minutes, for developing, not for numbers' },
+  quick: { type: 'boolean', help: 'two rounds, few peers: about three minutes, for developing, not for numbers' },
   only: { type: 'string', multiple: true, value: 'NAME', help: 'this scenario only; may be repeated' },
   rounds: { type: 'string', value: 'N', help: 'how often each is measured, in turn (7)' },
   seconds: { type: 'string', value: 'S', help: 'how long one measurement takes, after a burst of half a second (1)' },
@@ -60,7 +62,9 @@ const FULL: Plan = {
   counts: [10, 10_000, 100_000],
   matcherCounts: [10, 10_000, 100_000],
 };
-const QUICK: Plan = { ...FULL, rounds: 2, warmRounds: 0, slowRounds: 1, matcherCounts: [100_000] };
+const QUICK: Plan = { ...FULL, rounds: 2, slowRounds: 1, matcherCounts: [100_000] };
+/** Those that the table speaks of, and the other way to forward. */
+const QUICK_PEERS = [NGINX, HTTP_PROXY_3, UNDICI, CONSTANT, X402_EXPRESS];
 
 export function readOptions(argv: readonly string[]): OptionsResult {
   let values: ReturnType<typeof parse>;
@@ -94,11 +98,14 @@ export function readOptions(argv: readonly string[]): OptionsResult {
     ...(counts === undefined ? {} : { counts, matcherCounts: counts }),
   };
   if (problems.length > 0) return { ok: false, problems };
-  const { help = false, peers = false, profile = false, json, markdown, against, checkout = [], peer } = values;
+  const { help = false, peers = false, profile = false, priority = false, json, markdown, against } = values;
+  const { checkout = [], peer } = values;
+  const compared = checkout.length > 0 || against !== undefined;
+  const peersWanted = peer ?? (compared ? [] : values.quick ? QUICK_PEERS : undefined);
   const only = wanted.length === 0 ? names : names.filter((name) => wanted.includes(name));
   return {
     ok: true,
-    options: { help, peers, profile, only, json, markdown, against, checkouts: checkout, peersWanted: peer, plan },
+    options: { help, peers, profile, priority, only, json, markdown, against, checkouts: checkout, peersWanted, plan },
   };
 }
 

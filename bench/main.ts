@@ -2,7 +2,7 @@
 // of their own that end with it; this process only conducts. Exit code 0 where everything was measured, 1 where an answer
 // was wrong or a request failed, 64 for a command line that cannot be.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { platform, tmpdir } from 'node:os';
+import { platform, setPriority, tmpdir } from 'node:os';
 import path from 'node:path';
 import { checkOut, describeWorkingTree, type Revision } from './checkout.ts';
 import { helpText, readOptions, type Options } from './flags.ts';
@@ -25,6 +25,8 @@ const REMARKS = [
   'The upstream answers constant bytes at once; a slower one makes every proxy look more alike.',
 ];
 
+const PRIORITY = -15;
+
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -46,6 +48,8 @@ async function main(argv: readonly string[]): Promise<number> {
     say('installing peers');
     await installPeers();
   }
+  // Whatever is started here takes it over.
+  if (parsed.options.priority) setPriority(PRIORITY);
   // Every process that runs is told when this one ends.
   process.setMaxListeners(100);
   const folder = mkdtempSync(path.join(tmpdir(), 'tollgate-bench-'));
@@ -77,7 +81,7 @@ async function measure(
   const alone = checkouts.length === 1;
   const { peersWanted, plan } = options;
   const wants = (peer: string): boolean =>
-    peersWanted === undefined ? alone : peersWanted.some((wanted) => peer.includes(wanted));
+    peersWanted === undefined || peersWanted.some((wanted) => peer.includes(wanted));
   const startedAt = new Date().toISOString();
   const sections: Section[] = [];
   const report = (): Report => ({
@@ -131,7 +135,7 @@ async function runScenario({ name, run }: Scenario, stage: Stage): Promise<Secti
   try {
     return await run(stage);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : 'it failed';
+    const reason = error instanceof Error ? error.message.replaceAll(/\s+/g, ' ').slice(0, 400) : 'it failed';
     return {
       name,
       title: `Scenario ${name}`,

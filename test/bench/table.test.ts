@@ -69,6 +69,18 @@ describe('what is compared with what', () => {
     expect(measured([latency])).toEqual({ 'p50 added at 2,000/s, to nginx': [2.5, 'must'] });
   });
 
+  test('behaviour: one round in which nginx added next to nothing does not decide what is added', () => {
+    const latency = section('latency', [
+      row(NGINX, 'addedUs', [50, -3, 60]),
+      row(tollgateName(10_000), 'addedUs', [100, 120, 110]),
+    ]);
+    const [found] = judge([latency], COUNTS);
+    // 110/50; without the first 115/28.5, without the second 105/55, without the third 110/23.5.
+    expect(found?.value?.median).toBeCloseTo(2.2);
+    expect(found?.value?.min).toBeCloseTo(105 / 55);
+    expect(found?.value?.max).toBeCloseTo(110 / 23.5);
+  });
+
   test('behaviour: a 402 is compared with the reference middleware where both know ten routes or more', () => {
     const demands = section('payment-required', [
       row(X402_EXPRESS, 'cpuUs', [120]),
