@@ -45,6 +45,7 @@ const FLAGS = {
     value: 'NAME',
     help: 'only peers whose name holds this; may be repeated; `none` for none',
   },
+  priority: { type: 'boolean', help: 'go before others who use this machine, where that is permitted (nice -15)' },
   profile: {
     type: 'boolean',
     help: "keep V8's CPU profiles of every Node server and say what took the time; slows it down",
