@@ -30,7 +30,7 @@ export function measureBodies(stage: Stage, direction: 'download' | 'upload'): P
         direction === 'download'
           ? checkDownload(server.port('proxy'), stage.witness)
           : checkUpload(server.port('proxy'), stage.witness, UPLOAD_PATH),
-      measure: async () => {
+      measure: async (seconds) => {
         const job: TransferJob = {
           port: server.port('proxy'),
           direction,
@@ -38,15 +38,15 @@ export function measureBodies(stage: Stage, direction: 'download' | 'upload'): P
           bytes: DOWNLOAD_BYTES,
           connections: CONNECTIONS,
           burstSeconds: stage.plan.burstSeconds,
-          seconds: stage.plan.seconds,
+          seconds,
           pid: server.pid,
         };
-        const { transfers, seconds, cpuUs, faults } = await runLoad<TransferResult>('transfer.ts', job);
+        const { transfers, seconds: took, cpuUs, faults } = await runLoad<TransferResult>('transfer.ts', job);
         const megabytes = (transfers * DOWNLOAD_BYTES) / MEGABYTE;
         const round = {
           cpuMsPerMb: cpuUs / 1000 / megabytes,
-          mbPerSecond: megabytes / seconds,
-          corePercent: cpuUs / seconds / 10_000,
+          mbPerSecond: megabytes / took,
+          corePercent: cpuUs / took / 10_000,
           peakMb: peakMb(server.pid),
         };
         return { round, faults };

@@ -42,7 +42,8 @@ export function measureDemands(stage: Stage): Promise<Section> {
           const answer = await checkDemand(port, witness, path);
           if (interfaced) checkInterfaceBody(answer, ROUTE_AMOUNT);
         },
-        measure: () => shoot(stage, server, port, { method: 'GET', paths, status: 402, start, bytes, reaches: 'none' }),
+        measure: (seconds) =>
+          shoot(stage, server, port, seconds, { method: 'GET', paths, status: 402, start, bytes, reaches: 'none' }),
       };
     };
     const skipped: Skipped[] = [];

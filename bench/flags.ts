@@ -56,7 +56,7 @@ const FLAGS = {
 
 const FULL: Plan = {
   rounds: 7,
-  warmRounds: 1,
+  warmSeconds: 4,
   slowRounds: 3,
   seconds: 1,
   burstSeconds: 0.5,

@@ -59,7 +59,7 @@ function measureForwarding(
     const free = (name: string, server: Server, port: number, paths: Load['paths'], path: string): Contender => ({
       name,
       check: () => checkFree(port, witness, method, path),
-      measure: () => shoot(stage, server, port, { ...body, method, paths, reaches: 'every' }),
+      measure: (seconds) => shoot(stage, server, port, seconds, { ...body, method, paths, reaches: 'every' }),
     });
     const paths = freePaths(Math.max(...counts), WORKING_SET);
     const [path = '/'] = paths;
@@ -73,7 +73,7 @@ function measureForwarding(
       contenders.push({
         name: CONSTANT,
         check: () => checkConstant(port, UPSTREAM_BODY),
-        measure: () => shoot(stage, server, port, { ...body, method, paths, reaches: 'none' }),
+        measure: (seconds) => shoot(stage, server, port, seconds, { ...body, method, paths, reaches: 'none' }),
       });
     }
     const { servers, skipped } = await startProxyPeers(stage, pool, method);

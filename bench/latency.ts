@@ -1,7 +1,7 @@
 // The scenario `latency`: what a request costs in time while nobody is busy. A fixed rate, far below what any contender
 // can do, over a schedule that does not wait for answers; what the upstream takes by itself is taken off, round by round.
 import { checkFree } from './check.ts';
-import { startProxyPeers, WORKING_SET } from './load.ts';
+import { shoot, startProxyPeers, WORKING_SET } from './load.ts';
 import type { PacedJob, PacedResult } from './paced.ts';
 import { DIRECT, NGINX } from './names.ts';
 import type { Server } from './process.ts';
@@ -27,15 +27,20 @@ export function measureLatency(stage: Stage): Promise<Section> {
     const [path = '/'] = paths;
     const contender = (name: string, server: Server, port: number): Contender => ({
       name,
-      check: () => checkFree(port, stage.witness, 'GET', path),
-      measure: async () => {
+      check: async () => {
+        await checkFree(port, stage.witness, 'GET', path);
+        // At this rate alone V8 would still be learning when the last round is over.
+        const load = { method: 'GET', paths, status: 200, start: '', bytes: 0, reaches: 'every' } as const;
+        if (server !== stage.upstream) await shoot(stage, server, port, stage.plan.warmSeconds, load);
+      },
+      measure: async (seconds) => {
         const job: PacedJob = {
           port,
           requests: paths.map((target) => ({ path: target, status: 200 })),
           ratePerSecond: RATE,
           connections: PACED_CONNECTIONS,
           burstSeconds: stage.plan.burstSeconds,
-          seconds: stage.plan.seconds,
+          seconds,
           pid: server.pid,
         };
         const { faults, requests, cpuUs, p50Us, p99Us, maxMs } = await runLoad<PacedResult>('paced.ts', job);
@@ -47,7 +52,7 @@ export function measureLatency(stage: Stage): Promise<Section> {
     for (const { name, server } of servers) contenders.push(contender(name, server, server.port('proxy')));
     for (const { name, tollgate } of await startTollgates(stage, pool, [mainCount(stage.plan)]))
       contenders.push(contender(name, tollgate, tollgate.port('proxy')));
-    const measured = await measureInTurn(stage, contenders);
+    const measured = await measureInTurn({ ...stage, plan: { ...stage.plan, warmSeconds: 0 } }, contenders);
     const rows = withAdded(measured.rows);
     return describeSection(
       stage,

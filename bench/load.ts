@@ -42,6 +42,7 @@ export async function shoot(
   { plan, witness, folder }: Stage,
   server: Server,
   port: number,
+  seconds: number,
   { method, paths, status, start, bytes, reaches }: Load,
 ): ReturnType<Contender['measure']> {
   const before = await settledCount(witness, server.pid);
@@ -49,7 +50,7 @@ export async function shoot(
   const origin = `http://127.0.0.1:${port}`;
   const cannon: CannonJob = { ...same, origin, seconds: plan.burstSeconds, expect: { status, start } };
   const burst = await runLoad<CannonResult>('cannon.ts', cannon);
-  const job: ClosedJob = { ...same, port, seconds: plan.seconds, expect: { status, bytes }, pid: server.pid };
+  const job: ClosedJob = { ...same, port, seconds, expect: { status, bytes }, pid: server.pid };
   const [busyBefore, startedAt] = [readCoreUs(SERVER_CORE), performance.now()];
   const run = HAS_WRK ? await runWrk(job, folder) : await runLoad<ClosedResult>('closed.ts', job);
   const busyUs = readCoreUs(SERVER_CORE) - busyBefore;
@@ -62,11 +63,11 @@ export async function shoot(
     reaches === 'every' ? { answers: burst.answers + run.requests, underWay: 2 * CONNECTIONS } : undefined,
   );
   if (surplus !== undefined) faults.push(surplus);
-  const { requests, seconds, cpuUs } = run;
+  const { requests, seconds: took, cpuUs } = run;
   const round = {
     cpuUs: cpuUs / requests,
-    perSecond: requests / seconds,
-    corePercent: cpuUs / seconds / 10_000,
+    perSecond: requests / took,
+    corePercent: cpuUs / took / 10_000,
     othersPercent: othersUs / 10_000,
     peakMb: peakMb(server.pid),
   };

@@ -16,8 +16,8 @@ export type Checkout = {
 
 export type Plan = {
   readonly rounds: number;
-  /** Rounds before them that do not count, in which V8 learns. */
-  readonly warmRounds: number;
+  /** How long each is loaded before the first round, in a round that does not count: V8 learns for tens of thousands of requests. */
+  readonly warmSeconds: number;
   /** Rounds of scenarios that start a process for every measurement. */
   readonly slowRounds: number;
   readonly seconds: number;
@@ -29,7 +29,7 @@ export type Plan = {
 
 /** For scenarios that start a process for every measurement: a few rounds, and all of them count. */
 export function slowly(stage: Stage): Stage {
-  return { ...stage, plan: { ...stage.plan, rounds: stage.plan.slowRounds, warmRounds: 0 } };
+  return { ...stage, plan: { ...stage.plan, rounds: stage.plan.slowRounds, warmSeconds: 0 } };
 }
 
 /** The number of routes that most rows of the table are about. */
@@ -60,7 +60,7 @@ export type Stage = {
 export type Contender = {
   readonly name: string;
   readonly check: () => Promise<void>;
-  readonly measure: () => Promise<{ readonly round: Round; readonly faults: readonly string[] }>;
+  readonly measure: (seconds: number) => Promise<{ readonly round: Round; readonly faults: readonly string[] }>;
 };
 
 export type Pool = {
@@ -140,16 +140,18 @@ export async function measureInTurn(stage: Stage, contenders: readonly Contender
       faulty.set(name, error instanceof Error ? error.message : 'its answers could not be checked');
     }
   }
-  for (let number = 1 - stage.plan.warmRounds; number <= stage.plan.rounds; number++) {
+  const { warmSeconds } = stage.plan;
+  for (let number = warmSeconds > 0 ? 0 : 1; number <= stage.plan.rounds; number++) {
+    const seconds = number === 0 ? warmSeconds : stage.plan.seconds;
     for (const { name, measure } of contenders) {
       if (faulty.has(name)) continue;
-      let { round, faults } = await measure();
+      let { round, faults } = await measure(seconds);
       if (faults.length > 0) {
         // A machine that others use stalls now and then; who fails twice in a row failed by itself.
         const once = `${name}, round ${number}: ${faults.join('; ')}`;
         stage.say(`measured again: ${once}`);
         repeated.push(once);
-        ({ round, faults } = await measure());
+        ({ round, faults } = await measure(seconds));
       }
       stage.say(`round ${number}/${stage.plan.rounds}  ${name}  ${summarize(round)}`);
       if (faults.length > 0) faulty.set(name, faults.join('; '));
