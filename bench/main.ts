@@ -12,7 +12,7 @@ import { renderProfiles } from './profile.ts';
 import { renderMarkdown, type Report } from './markdown.ts';
 import { renderSection, type Section } from './report.ts';
 import { SCENARIOS, type Scenario } from './scenarios.ts';
-import { mainCount, openUpstream, type Checkout, type Stage } from './stage.ts';
+import { openUpstream, type Checkout, type Stage } from './stage.ts';
 import { judge } from './table.ts';
 import { writeReport } from './write.ts';
 
@@ -91,11 +91,7 @@ async function measure(
     startedAt,
     command: ['npm run bench', ...(argv.length > 0 ? ['--', ...argv] : [])].join(' '),
     machine: describeMachine(),
-    verdicts: judge(sections, {
-      least: Math.min(...plan.counts),
-      main: mainCount(plan),
-      most: Math.max(...plan.counts),
-    }).filter(({ standing }) => alone || standing !== 'not measured'),
+    verdicts: judge(sections).filter(({ standing }) => alone || standing !== 'not measured'),
     sections,
     remarks: options.profile ? [...REMARKS, 'Measured with the profiler on: only the shares mean something.'] : REMARKS,
   });

@@ -4,7 +4,7 @@
 import type { Round, Row, Section, Skipped } from './report.ts';
 import { witnessOf, type Witness } from './check.ts';
 import { NODE, LOAD_CORE, readMemoryMb, runToEnd, startServer, type Server } from './process.ts';
-import { tollgateName } from './table.ts';
+import { MAIN, tollgateName } from './table.ts';
 import { startTollgate, type Tollgate } from './tollgate.ts';
 import path from 'node:path';
 
@@ -32,12 +32,9 @@ export function slowly(stage: Stage): Stage {
   return { ...stage, plan: { ...stage.plan, rounds: stage.plan.slowRounds, warmSeconds: 0 } };
 }
 
-/** The number of routes that most rows of the table are about. */
-const MAIN_COUNT = 10_000;
-
-/** 10,000 where it is among those measured, else the most. */
+/** The number that most rows of the table are about where it is among those measured, else the most. */
 export function mainCount({ counts }: Plan): number {
-  return counts.includes(MAIN_COUNT) ? MAIN_COUNT : Math.max(...counts);
+  return counts.includes(MAIN) ? MAIN : Math.max(...counts);
 }
 
 export type Stage = {
