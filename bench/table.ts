@@ -189,7 +189,7 @@ export function judge(sections: readonly Section[], goals = GOALS): Verdict[] {
     return [
       verdict(
         goal,
-        goal.read((name) => section.rows.find((row) => row.name === name), counts),
+        goal.read((name) => section.rows.find((row) => row.name === name)),
       ),
     ];
   });
