@@ -27,7 +27,7 @@ export type OptionsResult =
 const FLAGS = {
   quick: { type: 'boolean', help: 'two rounds, few peers: about three minutes, for developing, not for numbers' },
   only: { type: 'string', multiple: true, value: 'NAME', help: 'this scenario only; may be repeated' },
-  rounds: { type: 'string', value: 'N', help: 'how often each is measured, in turn (7)' },
+  rounds: { type: 'string', value: 'N', help: 'how often each is measured, in turn (5)' },
   seconds: { type: 'string', value: 'S', help: 'how long one measurement takes, after a burst of half a second (1)' },
   routes: { type: 'string', value: 'N,N', help: 'numbers of routes (10,10000,100000)' },
   json: { type: 'string', value: 'FILE', help: 'write every number there' },
@@ -55,7 +55,7 @@ const FLAGS = {
 } as const;
 
 const FULL: Plan = {
-  rounds: 7,
+  rounds: 5,
   warmSeconds: 4,
   slowRounds: 3,
   seconds: 1,
