@@ -104,11 +104,17 @@ export function readCoreUs(core: number): number {
 
 const TICK_US = 10_000;
 
-/** Memory of a process in MB: resident now, and the most it ever was. */
-export function readMemoryMb(pid: number): { readonly resident: number; readonly peak: number } {
+export type MemoryMb = { readonly resident: number; readonly anonymous: number; readonly peak: number };
+
+/** Memory of a process in MB: resident now; of that what is no file's, such as its program; and the most it ever was. */
+export function readMemoryMb(pid: number): MemoryMb {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const kilobytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0);
-  return { resident: kilobytes('VmRSS') / 1024, peak: kilobytes('VmHWM') / 1024 };
+  return {
+    resident: kilobytes('VmRSS') / 1024,
+    anonymous: kilobytes('RssAnon') / 1024,
+    peak: kilobytes('VmHWM') / 1024,
+  };
 }
 
 /** Whether a process has nothing to do: it waits for something to happen. One that waits for a core is not idle. */
