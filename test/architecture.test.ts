@@ -63,7 +63,7 @@ describe('who may import whom', () => {
   test.each([
     ['http-proxy-3', ['gateway/forward.ts', 'gateway/upgrade.ts']],
     ['jose', ['registry/auth.ts']],
-    ['prom-client', ['host/metrics.ts']],
+    ['prom-client', ['host/metrics.ts', 'host/tallies.ts']],
     ['path-to-regexp', ['domain/pattern.ts', 'registry/router.ts']],
     ['yaml', ['config/']],
     ['ky', ['gateway/rails/', 'gateway/sync/']],

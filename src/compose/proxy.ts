@@ -5,6 +5,7 @@ import { createOffers } from '../domain/offer.ts';
 import { createPaymentRequired } from '../domain/payment-required.ts';
 import { createQuotes } from '../domain/quote.ts';
 import { allowedMethods } from '../domain/target.ts';
+import { createAdmission } from '../gateway/admission.ts';
 import { createCollector, type Answers } from '../gateway/collect.ts';
 import { createExchanges } from '../gateway/exchange.ts';
 import { createForwarder } from '../gateway/forward.ts';
@@ -14,7 +15,7 @@ import { createTrust } from '../gateway/peer.ts';
 import type { Current } from '../gateway/sync/current.ts';
 import type { Telemetry } from '../gateway/telemetry.ts';
 import { createUpgrader } from '../gateway/upgrade.ts';
-import type { Clock, Random } from '../host/clock.ts';
+import { createTokens, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { createListener } from '../host/server.ts';
 import { pathOptions, receiversById, type Part } from './part.ts';
@@ -70,7 +71,11 @@ function assemble(config: Config, proxy: ProxyConfig, deps: ProxyDeps): { handle
   const methods = allowedMethods(proxy.methods);
   const collector = createCollector({
     createPay: (answers) => payFor?.(config)(answers),
-    quotes: createQuotes({ secrets: config.charges.secrets, ttlMs: config.charges.quoteTtlMs, random }),
+    quotes: createQuotes({
+      secrets: config.charges.secrets,
+      ttlMs: config.charges.quoteTtlMs,
+      nonce: createTokens(random, 12, 'base64url'),
+    }),
     paymentRequired: createPaymentRequired({ v1: config.x402.v1 }),
     corsOrigins: proxy.corsOrigins,
     methods,
@@ -78,6 +83,7 @@ function assemble(config: Config, proxy: ProxyConfig, deps: ProxyDeps): { handle
   const forwarder = createForwarder({ upstream, timeouts: proxy.timeouts, clock, log });
   const { transport } = forwarder;
   const upgrader = createUpgrader({ transport, upstream, idleMs: proxy.timeouts.idleMs, clock, log });
+  const trusts = createTrust(proxy.trustedProxies);
   const handler = createHandler({
     options: {
       target: { limit: proxy.limits.targetBytes, methods, ...pathOptions(proxy) },
@@ -92,13 +98,14 @@ function assemble(config: Config, proxy: ProxyConfig, deps: ProxyDeps): { handle
     },
     snapshot: servedSnapshot(config.sync, proxy, current),
     offer: createOffers(receiversById(config)),
+    admit: createAdmission(proxy.limits, trusts, clock.monotonic),
     collector,
     exchanges: createExchanges({ telemetry, clock, log, refuse: collector.refuse }),
     forward: ({ req, client }, order) => {
       if (client.kind === 'response') forwarder.forward(req, client.res, order);
       else upgrader.forwardUpgrade(req, client.socket, client.head, order);
     },
-    trusts: createTrust(proxy.trustedProxies),
+    trusts,
     telemetry,
     clock,
     random,

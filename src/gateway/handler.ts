@@ -11,6 +11,7 @@ import type { Match, Snapshot } from '../domain/snapshot.ts';
 import { refuseAmbiguous, splitTarget, type TargetOptions } from '../domain/target.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
+import type { Admit } from './admission.ts';
 import { readCaller } from './caller.ts';
 import type { Collector, Outcome } from './collect.ts';
 import type { Client, Exchange, Exchanges } from './exchange.ts';
@@ -18,7 +19,7 @@ import type { ForwardOrder, ForwardOutcome } from './forward.ts';
 import { inspectInbound, responseHeaders, upstreamHeaders } from './headers.ts';
 import { publicOrigin } from './peer.ts';
 import type { Telemetry } from './telemetry.ts';
-import { readTrace, type Trace } from './trace.ts';
+import { createTraceReader, type Trace } from './trace.ts';
 
 export type HandlerOptions = {
   readonly target: TargetOptions;
@@ -38,6 +39,8 @@ export type HandlerDeps = {
   readonly options: HandlerOptions;
   readonly snapshot: () => Snapshot | undefined;
   readonly offer: (route: Route) => Offer | Problem;
+  /** Asked where a request costs something, before anything is done about it. */
+  readonly admit: Admit;
   readonly collector: Collector;
   readonly exchanges: Exchanges;
   /** Sends upstream: the request, or the handshake of a WebSocket. */
@@ -66,7 +69,8 @@ type Facts = {
 const RETRY_SOON = { 'Retry-After': '1' };
 
 export function createHandler(deps: HandlerDeps): Handler {
-  const { options, collector, exchanges, telemetry, clock, random } = deps;
+  const { options, collector, exchanges, telemetry, clock } = deps;
+  const readTrace = createTraceReader(deps.random);
 
   const serve = (req: IncomingMessage, client: Client): void => {
     const exchange = exchanges.begin(req, client);
@@ -89,7 +93,7 @@ export function createHandler(deps: HandlerDeps): Handler {
     const { headers } = req;
     const { origin } = headers;
     const refuse = (refusal: Problem): void => exchanges.answer(exchange, collector.refuse(refusal, origin));
-    const trace = readTrace(headers['x-request-id'], headers.traceparent, headers.tracestate, random);
+    const trace = readTrace(headers['x-request-id'], headers.traceparent, headers.tracestate);
     record.requestId = trace.requestId;
     record.traceId = trace.traceId;
 
@@ -120,6 +124,9 @@ export function createHandler(deps: HandlerDeps): Handler {
       offer: deps.offer,
     });
 
+    const admitted = verdict.kind === 'pass' ? undefined : deps.admit(verdict, req);
+    if (typeof admitted === 'object') return refuse(admitted);
+
     // 4 outcome: an answer of ours, or the Permit without which nothing goes upstream. Waits only for a payment.
     const trusted = deps.trusts(req.socket.remoteAddress);
     const origins = (): string => publicOrigin(req, options.publicUrl, trusted);
@@ -135,8 +142,15 @@ export function createHandler(deps: HandlerDeps): Handler {
       customerTrusted: trusted || options.customerHeaderTrusted,
     });
     record.target = path + target.query;
-    if (outcome instanceof Promise) outcome.then(go).catch((error: unknown) => fail(exchange, error));
-    else go(outcome);
+    if (outcome instanceof Promise) {
+      outcome
+        .then(go)
+        .catch((error: unknown) => fail(exchange, error))
+        .finally(admitted);
+    } else {
+      admitted?.();
+      go(outcome);
+    }
   };
 
   /** 5 answer, or forward. */
