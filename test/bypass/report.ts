@@ -15,6 +15,8 @@ export type Report = {
   readonly cases: number;
   readonly rows: readonly Row[];
   readonly skipped: readonly { readonly upstream: string; readonly because: string }[];
+  /** Upstreams that could not be run, and why. */
+  readonly broken: readonly string[];
 };
 
 const COLUMNS = ['upstream', 'settings', 'cases', 'direct hits', '402', 'refusals', 'forwarded', 'seen', 'bypasses'] as const;

@@ -4,9 +4,9 @@ import { connect } from 'node:net';
 import { bytesOf, type Draft } from './draft.ts';
 
 /** Without an answer for so long the connection is given up. */
-const SILENCE_MS = 400;
+const SILENCE_MS = 1500;
 /** The same once something was answered: what follows is ready or will not come. */
-const PAUSE_MS = 80;
+const PAUSE_MS = 100;
 const PIECES = 5;
 
 /** Resolves to what came back, as latin1. */

@@ -3,6 +3,7 @@
 // container, a Windows server, a front controller or a rewrite rule does to a path before anything of the user's runs.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import path from 'node:path';
+import { FREE_PATHS } from '../routes.ts';
 import { fromListener, type UpstreamSpec } from '../upstream.ts';
 
 type Read = (req: IncomingMessage) => string;
@@ -110,7 +111,7 @@ const simpleLower = (text: string): string => lower(text.replaceAll('\u0130', 'i
 const compatible = (text: string): string => lower(text.normalize('NFKC'));
 
 export const RAW: readonly UpstreamSpec[] = [
-  raw('node:http, string match', (req) => target(req)),
+  raw('node:http, string match', target, (at) => isPaid(at) && !FREE_PATHS.some((free) => at.startsWith(free))),
   raw('node:http, before the query', beforeQuery),
   raw('node:http, decodeURIComponent', decoded),
   raw('node:http, decodeURIComponent, then before ? and #', (req) => decodeURIComponent(target(req)).split(/[?#]/, 1)[0] ?? ''),
