@@ -149,12 +149,7 @@ function createDoorkeeper(slots: number): (path: string) => boolean {
  * The match over every reading of `path`. Where readings disagree the dearest price wins: whichever of them the upstream
  * takes, no less than its price was asked.
  */
-export function findMatch(
-  matcher: Matcher,
-  { path, keys }: CanonicalPath,
-  method: string,
-  suffix: boolean,
-): Match {
+export function findMatch(matcher: Matcher, { path, keys }: CanonicalPath, method: string, suffix: boolean): Match {
   const whole = bestOf(matcher, keys, method);
   if (typeof whole === 'object' && isBeyondDoubt(path, keys, whole)) return { kind: 'route', route: whole };
   const cut = suffix ? withoutSuffixes(keys) : NO_KEYS;
@@ -168,7 +163,14 @@ export function findMatch(
   }
   const bare = cut.length > 0 ? bestOf(matcher, cut, method) : undefined;
   if (typeof bare === 'object') {
-    return { kind: 'route', route: dearestOf(cut.flatMap((key) => matcher.findAll(key)), method) ?? bare };
+    return {
+      kind: 'route',
+      route:
+        dearestOf(
+          cut.flatMap((key) => matcher.findAll(key)),
+          method,
+        ) ?? bare,
+    };
   }
   if (whole === undefined && bare === undefined) return NO_MATCH;
   const others = [...keys, ...cut].flatMap((key) => matcher.findAll(key));

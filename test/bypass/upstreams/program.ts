@@ -10,7 +10,7 @@ import type { ProfileName } from '../../../src/domain/profile.ts';
 import { createHits, type Running, type UpstreamSpec } from '../upstream.ts';
 
 export const PROGRAMS = path.join(import.meta.dirname, 'programs');
-const START_MS = 60_000;
+const START_MS = 300_000;
 
 export type Place = {
   readonly folder: string;
@@ -48,7 +48,9 @@ export function program(spec: ProgramSpec): UpstreamSpec {
 }
 
 function isThere(needed: string): boolean {
-  const places = needed.startsWith('/') ? [needed] : ['/usr/local/bin', '/usr/bin', '/usr/sbin', '/bin'].map((folder) => path.join(folder, needed));
+  const places = needed.startsWith('/')
+    ? [needed]
+    : ['/usr/local/bin', '/usr/bin', '/usr/sbin', '/bin'].map((folder) => path.join(folder, needed));
   return places.some((file) => {
     try {
       accessSync(file, constants.R_OK);
@@ -76,7 +78,14 @@ async function startProgram(spec: ProgramSpec): Promise<Running> {
   for (const [name, content] of Object.entries(files ?? {})) writeFileSync(path.join(folder, name), content);
   const child = spawn(command, args, {
     cwd: folder,
-    env: { PATH: '/usr/local/bin:/usr/bin:/usr/sbin:/bin', HOME: folder, LANG: 'C.UTF-8', HITS: file, PORT: String(port), ...env },
+    env: {
+      PATH: '/usr/local/bin:/usr/bin:/usr/sbin:/bin',
+      HOME: folder,
+      LANG: 'C.UTF-8',
+      HITS: file,
+      PORT: String(port),
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
