@@ -168,8 +168,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'escapes of plain letters are decoded before matching',
     file: 'domain/target.ts',
-    text: 'return UNRESERVED.test(character) ? character : escapeByte(byte);',
-    by: 'return escapeByte(byte);',
+    text: "const spelling = SPELLING[byte] ?? '';",
+    by: 'const spelling = raw.slice(i, i + 3);',
     needed: [],
   },
   {
@@ -182,8 +182,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'encoded control characters are refused',
     file: 'domain/target.ts',
-    text: 'if (byte < 0x20 || byte === 0x7f) reason ??=',
-    by: 'if (byte === -1) reason ??=',
+    text: "if (byte < 0x20 || byte === 0x7f) return refuse('the path holds an encoded control character');",
+    by: '',
     needed: [['model: segments trimmed', get('/v1/export%0a')]],
   },
   {
@@ -205,7 +205,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     rule: 'where readings disagree the dearest price counts',
-    file: 'domain/snapshot.ts',
+    file: 'domain/resolve.ts',
     text: 'const others = spelled.exactly ? [] :',
     by: 'const others: Route[] = true ? [] :',
     needed: [
@@ -226,9 +226,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     rule: 'HEAD costs what GET costs',
-    file: 'domain/matcher.ts',
-    text: "method === 'HEAD' && entry.method === 'GET'",
-    by: 'false',
+    file: 'domain/trie.ts',
+    text: "method === 'HEAD' ? (methods.get('GET') ?? NO_METHOD) : NO_METHOD",
+    by: 'NO_METHOD',
     settings: { undeclaredMethods: 'forward' },
     needed: [
       ['express 5', draftOf('HEAD', '/v1/export')],
@@ -237,9 +237,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     rule: 'a wildcard covers its prefix',
-    file: 'domain/matcher.ts',
-    text: 'return better(node.ends && pick(node.ends, method), node.wildcards && pick(node.wildcards, method));',
-    by: 'return node.ends && pick(node.ends, method);',
+    file: 'domain/trie.ts',
+    text: "return wildcards === 0 || typeof found === 'object' ? found :",
+    by: "return at >= key.length || wildcards === 0 || typeof found === 'object' ? found :",
     needed: [['hono', get('/v1/files')]],
   },
   {

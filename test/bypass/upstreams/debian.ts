@@ -14,7 +14,6 @@ const needsPython = (module: string): string[] => ['/usr/bin/python3', `${PYTHON
 const ruby =
   (name: string, ...args: string[]) =>
   (): Program => ({ command: '/usr/bin/ruby', args: [file(name), ...args] });
-const RUBY = '/usr/share/rubygems-integration/all/specifications';
 
 const php =
   (how: string, ...script: string[]) =>
