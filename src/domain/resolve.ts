@@ -49,13 +49,8 @@ function findMatch(matcher: Matcher, { path, keys }: CanonicalPath, method: stri
   if (active && isBeyondDoubt(path, keys, whole)) return { kind: 'route', route: whole };
   const cut = suffix ? withoutSuffixes(keys) : NO_KEYS;
   const covering = (of: readonly string[]): Route[] => of.flatMap((key) => matcher.findAll(key));
-  if (typeof whole === 'object') {
-    const spelled = spells(path, whole);
-    const others = spelled.exactly ? [] : covering(keys);
-    // The second look-up is for paths that have no price without it, unless the route was meant letter by letter.
-    if (!active && !spelled.last) others.push(...covering(cut));
-    return { kind: 'route', route: dearestOf([whole, ...others], method) ?? whole };
-  }
+  if (typeof whole === 'object')
+    return { kind: 'route', route: certain(whole, covering(keys), covering(cut), path, method) };
   const bare = cut.length > 0 ? bestOf(matcher, cut, method) : undefined;
   if (typeof bare === 'object') return { kind: 'route', route: bare };
   if (whole === undefined && bare === undefined) return NO_MATCH;
@@ -64,6 +59,20 @@ function findMatch(matcher: Matcher, { path, keys }: CanonicalPath, method: stri
     .filter((route) => route.status === 'active')
     .sort((a, b) => (a.id < b.id ? -1 : 1));
   return { kind: 'undeclared', dearest: priced.reduce<Route | undefined>(dearer, undefined) };
+}
+
+/**
+ * `whole`, or what is dearer among those that another router could run instead: what covers some reading of `path`, and
+ * without a suffix where the path would cost nothing with it.
+ */
+function certain(whole: Route, covering: readonly Route[], cut: readonly Route[], path: string, method: string): Route {
+  const others = [...covering, ...(whole.status === 'active' ? [] : cut)].filter(
+    (other) => dearer(whole, other) !== whole,
+  );
+  if (others.length === 0) return whole;
+  const spelled = spells(path, whole);
+  const doubtful = others.filter((other) => (cut.includes(other) ? !spelled.last : !spelled.exactly));
+  return dearestOf([whole, ...doubtful], method) ?? whole;
 }
 
 const NO_MATCH: Match = { kind: 'none' };

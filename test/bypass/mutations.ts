@@ -206,8 +206,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'where readings disagree the dearest price counts',
     file: 'domain/resolve.ts',
-    text: 'const others = spelled.exactly ? [] :',
-    by: 'const others: Route[] = true ? [] :',
+    text: 'if (others.length === 0) return whole;',
+    by: 'return whole;',
     needed: [
       ['fastify', get('/v1/reports/OPEN')],
       ['hono', get('/v1/reports/open.')],
