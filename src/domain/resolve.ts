@@ -43,14 +43,14 @@ export function createResolver(matcher: Matcher, paths: PathOptions): Resolver {
  * The match over every reading of `path`. Where readings disagree the dearest price wins: whichever of them the upstream
  * takes, no less than its price was asked.
  */
-function findMatch(matcher: Matcher, { path, keys }: CanonicalPath, method: string, suffix: boolean): Match {
+function findMatch(matcher: Matcher, canonical: CanonicalPath, method: string, suffix: boolean): Match {
+  const { path, keys } = canonical;
   const whole = bestOf(matcher, keys, method);
   const active = typeof whole === 'object' && whole.status === 'active';
   if (active && isBeyondDoubt(path, keys, whole)) return { kind: 'route', route: whole };
   const cut = suffix ? withoutSuffixes(keys) : NO_KEYS;
   const covering = (of: readonly string[]): Route[] => of.flatMap((key) => matcher.findAll(key));
-  if (typeof whole === 'object')
-    return { kind: 'route', route: certain(whole, covering(keys), covering(cut), path, method) };
+  if (typeof whole === 'object') return { kind: 'route', route: certain(whole, covering, canonical, cut, method) };
   const bare = cut.length > 0 ? bestOf(matcher, cut, method) : undefined;
   if (typeof bare === 'object') return { kind: 'route', route: bare };
   if (whole === undefined && bare === undefined) return NO_MATCH;
@@ -63,16 +63,21 @@ function findMatch(matcher: Matcher, { path, keys }: CanonicalPath, method: stri
 
 /**
  * `whole`, or what is dearer among those that another router could run instead: what covers some reading of `path`, and
- * without a suffix where the path would cost nothing with it.
+ * without a suffix (`cut`) where the path would cost nothing with it.
  */
-function certain(whole: Route, covering: readonly Route[], cut: readonly Route[], path: string, method: string): Route {
-  const others = [...covering, ...(whole.status === 'active' ? [] : cut)].filter(
-    (other) => dearer(whole, other) !== whole,
-  );
-  if (others.length === 0) return whole;
+function certain(
+  whole: Route,
+  covering: (of: readonly string[]) => Route[],
+  { path, keys }: CanonicalPath,
+  cut: readonly string[],
+  method: string,
+): Route {
+  const dearerIn = (of: readonly string[]): Route[] => covering(of).filter((other) => dearer(whole, other) !== whole);
+  const read = dearerIn(keys);
+  const bare = whole.status === 'active' ? [] : dearerIn(cut);
+  if (read.length + bare.length === 0) return whole;
   const spelled = spells(path, whole);
-  const doubtful = others.filter((other) => (cut.includes(other) ? !spelled.last : !spelled.exactly));
-  return dearestOf([whole, ...doubtful], method) ?? whole;
+  return dearestOf([whole, ...(spelled.exactly ? [] : read), ...(spelled.last ? [] : bare)], method) ?? whole;
 }
 
 const NO_MATCH: Match = { kind: 'none' };

@@ -206,7 +206,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'where readings disagree the dearest price counts',
     file: 'domain/resolve.ts',
-    text: 'if (others.length === 0) return whole;',
+    text: 'if (read.length + bare.length === 0) return whole;',
     by: 'return whole;',
     needed: [
       ['fastify', get('/v1/reports/OPEN')],
