@@ -10,7 +10,9 @@ import type * as offerModule from '../src/domain/offer.ts';
 import type * as profileModule from '../src/domain/profile.ts';
 import type * as quoteModule from '../src/domain/quote.ts';
 import type * as requiredModule from '../src/domain/payment-required.ts';
+import type * as reviseModule from '../src/domain/revise.ts';
 import type * as snapshotModule from '../src/domain/snapshot.ts';
+import type { PathOptions, RouteSet } from '../src/domain/snapshot.ts';
 import type { Receiver } from '../src/domain/receiver.ts';
 import { freePaths, makeRoute, makeRoutes, paidPath, paidPaths } from './routes.ts';
 import { NETWORK, PAY_TO } from './tollgate.ts';
@@ -22,6 +24,9 @@ export type MatcherNumbers = {
   readonly capitalsNs: number;
   readonly escapedNs: number;
   readonly compileMs: number;
+  /** One price changed, and in force. */
+  readonly changeUs?: number;
+  /** With the memory of typed arrays. */
   readonly heapMb: number;
 };
 export type ListNumbers = { readonly freshNs: number; readonly compileMs: number; readonly heapMb: number };
@@ -34,6 +39,7 @@ const BATCH = 100_000;
 /** Of look-ups that take several times as long. */
 const SLOW_BATCH = 30_000;
 const WORKING_SET = 200;
+const CHANGES = 500;
 
 const [root = '', what = '', given = '0'] = process.argv.slice(2);
 const count = Number(given);
@@ -69,8 +75,26 @@ async function measureMatcher(): Promise<MatcherNumbers> {
     capitalsNs: timeBatches(resolve, () => fresh(SLOW_BATCH).map((target) => copyOf(target.toUpperCase()))),
     escapedNs: timeBatches(resolve, () => fresh(SLOW_BATCH).map((target) => copyOf(`${target}%20x`))),
     compileMs,
+    ...(await measureChange(set, options)),
     heapMb,
   };
+}
+
+/** Nothing for a checkout that compiles the whole set for each change. */
+async function measureChange(set: RouteSet, paths: PathOptions): Promise<{ changeUs?: number }> {
+  const { compileSnapshot }: typeof snapshotModule = await import(from('domain/snapshot.ts'));
+  const revise: typeof reviseModule | undefined = await import(from('domain/revise.ts')).catch(() => undefined);
+  const [route] = set.routes;
+  if (revise === undefined || route === undefined) return {};
+  let snapshot = compileSnapshot(set, paths);
+  const startedAt = performance.now();
+  for (let revision = 2; revision < CHANGES + 2; revision++) {
+    const changed = { ...route, amount: `0.${revision + 100}` };
+    const next = revise.changeSnapshot(snapshot, { kind: 'updated', revision, route: changed });
+    if (next === undefined) throw new Error('a change was not taken');
+    snapshot = next;
+  }
+  return { changeUs: ((performance.now() - startedAt) * 1000) / CHANGES };
 }
 
 /** What is written first: every pattern as a path-to-regexp function, asked one after the other until one matches. */
@@ -174,12 +198,16 @@ function weigh<T>(make: () => T): { made: T; compileMs: number; heapMb: number }
   const { gc } = globalThis;
   if (gc === undefined) throw new Error('needs --expose-gc');
   gc();
-  const before = process.memoryUsage().heapUsed;
+  const used = (): number => {
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
+    return heapUsed + arrayBuffers;
+  };
+  const before = used();
   const startedAt = performance.now();
   const made = make();
   const compileMs = performance.now() - startedAt;
   gc();
-  return { made, compileMs, heapMb: (process.memoryUsage().heapUsed - before) / 1024 ** 2 };
+  return { made, compileMs, heapMb: (used() - before) / 1024 ** 2 };
 }
 
 process.stdout.write(`${JSON.stringify(await measure())}\n`);

@@ -16,8 +16,8 @@ export async function measureMatcher(stage: Stage): Promise<Section> {
     for (const { suffix, root } of stage.checkouts) {
       contenders.push(
         numbers(`${count} routes${suffix}`, async () => {
-          const found: MatcherNumbers = JSON.parse(await run(stage, root, 'matcher', count));
-          return found;
+          const { changeUs, ...found }: MatcherNumbers = JSON.parse(await run(stage, root, 'matcher', count));
+          return changeUs === undefined ? found : { ...found, changeUs };
         }),
       );
     }
@@ -42,6 +42,7 @@ export async function measureMatcher(stage: Stage): Promise<Section> {
       { key: 'capitalsNs', title: 'never seen, capitals ns', digits: 0 },
       { key: 'escapedNs', title: 'never seen, escaped ns', digits: 0 },
       { key: 'compileMs', title: 'compile ms', digits: 1 },
+      { key: 'changeUs', title: 'one price changed us', digits: 1 },
       { key: 'heapMb', title: 'heap MB', digits: 2 },
     ],
     references: { key: 'freshNs', rows: [] },

@@ -1,11 +1,11 @@
 // From a request's method and raw path to the route that applies, in one look-up: what was resolved before is remembered
 // by its exact bytes; everything else is canonicalised, folded and matched. The memory belongs to one snapshot.
+import { dearer, dearestOf, isBeyondDoubt, spells } from './dearest.ts';
 import { withoutSuffix } from './fold.ts';
 import type { Found, Matcher } from './matcher.ts';
-import { comparePrices, parsePrice, type Price } from './money.ts';
 import { createPathCache, type PathCache } from './path-cache.ts';
 import type { Route } from './route.ts';
-import { canonicalPath, type TargetOptions } from './target.ts';
+import { canonicalPath, type CanonicalPath, type TargetOptions } from './target.ts';
 
 /** What was found for a method and a path. */
 export type Match =
@@ -35,25 +35,49 @@ export function createResolver(matcher: Matcher, paths: PathOptions): Resolver {
     const canonical = canonicalPath(rawPath, paths);
     if (!canonical.ok) return canonical;
     const { path, keys } = canonical;
-    return { ok: true, path, keys, match: findMatch(matcher, keys, method, paths.folding.suffix) };
+    return { ok: true, path, keys, match: findMatch(matcher, canonical, method, paths.folding.suffix) };
   });
 }
 
 /**
- * The match over every reading of a path. Where readings disagree the dearest price wins: whichever of them the
- * upstream takes, no less than its price was asked.
+ * The match over every reading of `path`. Where readings disagree the dearest price wins: whichever of them the upstream
+ * takes, no less than its price was asked.
  */
-function findMatch(matcher: Matcher, keys: readonly string[], method: string, suffix: boolean): Match {
+function findMatch(matcher: Matcher, canonical: CanonicalPath, method: string, suffix: boolean): Match {
+  const { path, keys } = canonical;
   const whole = bestOf(matcher, keys, method);
-  if (typeof whole === 'object') return { kind: 'route', route: whole };
+  const active = typeof whole === 'object' && whole.status === 'active';
+  if (active && isBeyondDoubt(path, keys, whole)) return { kind: 'route', route: whole };
   const cut = suffix ? withoutSuffixes(keys) : NO_KEYS;
+  const covering = (of: readonly string[]): Route[] => of.flatMap((key) => matcher.findAll(key));
+  if (typeof whole === 'object') return { kind: 'route', route: certain(whole, covering, canonical, cut, method) };
   const bare = cut.length > 0 ? bestOf(matcher, cut, method) : undefined;
   if (typeof bare === 'object') return { kind: 'route', route: bare };
   if (whole === undefined && bare === undefined) return NO_MATCH;
-  const others = [...keys, ...cut].flatMap((key) => matcher.findAll(key));
   // Of equally dear ones the same, whatever the order in which the routes came.
-  const active = others.filter((route) => route.status === 'active').sort((a, b) => (a.id < b.id ? -1 : 1));
-  return { kind: 'undeclared', dearest: active.reduce<Route | undefined>(dearer, undefined) };
+  const priced = covering([...keys, ...cut])
+    .filter((route) => route.status === 'active')
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+  return { kind: 'undeclared', dearest: priced.reduce<Route | undefined>(dearer, undefined) };
+}
+
+/**
+ * `whole`, or what is dearer among those that another router could run instead: what covers some reading of `path`, and
+ * without a suffix (`cut`) where the path would cost nothing with it.
+ */
+function certain(
+  whole: Route,
+  covering: (of: readonly string[]) => Route[],
+  { path, keys }: CanonicalPath,
+  cut: readonly string[],
+  method: string,
+): Route {
+  const dearerIn = (of: readonly string[]): Route[] => covering(of).filter((other) => dearer(whole, other) !== whole);
+  const read = dearerIn(keys);
+  const bare = whole.status === 'active' ? [] : dearerIn(cut);
+  if (read.length + bare.length === 0) return whole;
+  const spelled = spells(path, whole);
+  return dearestOf([whole, ...(spelled.exactly ? [] : read), ...(spelled.last ? [] : bare)], method) ?? whole;
 }
 
 const NO_MATCH: Match = { kind: 'none' };
@@ -77,14 +101,4 @@ function bestOf(matcher: Matcher, keys: readonly string[], method: string): Foun
     else best = dearer(typeof best === 'object' ? best : undefined, found);
   }
   return best;
-}
-
-const NOTHING: Price = { units: 0n, scale: 0 };
-
-function dearer(a: Route | undefined, b: Route): Route {
-  return a === undefined || comparePrices(priceOf(b), priceOf(a)) > 0 ? b : a;
-}
-
-function priceOf(route: Route): Price {
-  return route.status === 'active' ? (parsePrice(route.amount) ?? NOTHING) : NOTHING;
 }

@@ -80,14 +80,16 @@ export function refuseAmbiguous(reason: string): Problem {
 const UPPER = 1;
 const DOT = 2;
 const PERCENT = 4;
-const SEMICOLON = 8;
+const DELIMITER = 8;
 const ENCODE = 16;
 const BACKSLASH = 32;
 const REFUSED = 64;
 const SEPARATOR = 128;
 const DOUBLE = 256;
-const DOT_AT_END = 512;
-/** With these alone a path is its own canonical form, and its key differs by letter case and a slash at the end at most. */
+/** A dot that ends a segment, or that stands before the last one. */
+const DOT_INSIDE = 512;
+const SLASH_AT_END = 1024;
+/** With these alone a path is its own canonical form and has one reading, which differs from it by letter case at most. */
 const SIMPLE = UPPER | DOT | SEPARATOR;
 const CLASS = classes();
 
@@ -96,12 +98,12 @@ function classes(): Uint8Array {
   const set = (characters: string, flag: number): void => {
     for (const character of characters) table[character.charCodeAt(0)] = flag;
   };
-  set("abcdefghijklmnopqrstuvwxyz0123456789-_~!$&'()*+,=:@", 0);
+  set("abcdefghijklmnopqrstuvwxyz0123456789-_~!$'()*,=:@", 0);
   set('/', SEPARATOR);
   set('ABCDEFGHIJKLMNOPQRSTUVWXYZ', UPPER);
   set('.', DOT);
   set('%', PERCENT);
-  set(';', SEMICOLON);
+  set(';+&', DELIMITER);
   set('"<>[]^`{|}', ENCODE);
   set('\\', BACKSLASH);
   return table;
@@ -114,12 +116,13 @@ function flagsOf(raw: string): number {
     const kind = code > 255 ? REFUSED : (CLASS[code] ?? REFUSED);
     flags |= kind;
     if (kind === SEPARATOR && i > 0) {
-      const before = raw.charCodeAt(i - 1);
-      if (before === SLASH) flags |= DOUBLE;
-      else if (before === DOT_CODE) flags |= DOT_AT_END;
+      if (flags & DOT) flags |= DOT_INSIDE;
+      if (raw.charCodeAt(i - 1) === SLASH) flags |= DOUBLE;
     }
   }
-  return raw.charCodeAt(raw.length - 1) === DOT_CODE ? flags | DOT_AT_END : flags;
+  const last = raw.charCodeAt(raw.length - 1);
+  if (last === DOT_CODE) flags |= DOT_INSIDE;
+  return last === SLASH ? flags | SLASH_AT_END : flags;
 }
 
 /**
@@ -134,7 +137,8 @@ export function canonicalPath(
   if (raw.charCodeAt(0) !== SLASH) return refuse('the path must start with a slash');
   if (flags & REFUSED)
     return refuse('the path holds a control character, a space, a # or a byte outside ASCII; percent-encode it');
-  if ((flags & ~SIMPLE) === 0) return simple(raw, (flags & UPPER) !== 0 && options.folding.letterCase);
+  if ((flags & ~SIMPLE) === 0)
+    return { ok: true, path: raw, keys: [flags & UPPER && options.folding.letterCase ? raw.toLowerCase() : raw] };
   if (flags & BACKSLASH && options.encodedSlashes === 'refuse') return refuse('the path holds a backslash');
   let path = raw;
   if (flags & (PERCENT | ENCODE | BACKSLASH)) {
@@ -142,15 +146,10 @@ export function canonicalPath(
     if (!spelled.ok) return spelled;
     path = spelled.path;
   }
-  if (flags & DOUBLE && options.doubleSlashes === 'merge') path = path.replace(/\/{2,}/g, '/');
+  // Two slashes at the beginning name an authority to whatever reads the path as a URL: they are never kept.
+  if (flags & DOUBLE) path = path.replace(options.doubleSlashes === 'merge' ? /\/{2,}/g : /^\/{2,}/, '/');
   const folded = foldPath(path, options.folding);
   return folded.ok ? { ok: true, path, keys: folded.keys } : folded;
-}
-
-function simple(raw: string, lower: boolean): PathResult {
-  const text = lower ? raw.toLowerCase() : raw;
-  const last = text.length - 1;
-  return { ok: true, path: raw, keys: [last > 0 && text.charCodeAt(last) === SLASH ? text.slice(0, -1) : text] };
 }
 
 /** How each byte is written: unreserved characters bare, everything else as an escape in upper case. */

@@ -188,7 +188,7 @@ describe('profiles', () => {
   test.each(PROFILE_NAMES)('behaviour: %s matches a spelling exactly where its router would', (name) => {
     const folding = profileFolding(name);
     const snapshot = compileSnapshot(
-      { registryId: 'r', revision: 1, routes: [route('GET /v1/export')] },
+      { registryId: 'r', revision: 1, routes: [route('GET /v1/export'), route('GET /v1/reports/:id')] },
       { ...PATHS, folding },
     );
     const costs = (spelling: string): boolean => winner(snapshot, `GET ${spelling}`) === 'GET /v1/export';
@@ -198,6 +198,9 @@ describe('profiles', () => {
       matrix: costs('/v1/export;x'),
       suffix: costs('/v1/export.json'),
       trim: costs('/v1/export%20'),
+      empty: winner(snapshot, 'GET /v1/reports/') === 'GET /v1/reports/:id',
+      form: costs('/v1/export&x=y') && costs('/v1/export%26x=y'),
+      script: costs('/index.php/v1/export'),
     }).toEqual(folding);
     expect([costs('/v1/export'), costs('/v1/export/'), costs('/v1/%65xport'), costs('/v1/other')]).toEqual([
       true,
@@ -205,5 +208,61 @@ describe('profiles', () => {
       true,
       false,
     ]);
+  });
+});
+
+describe('where routers could disagree about the route', () => {
+  const PAUSED = { status: 'paused' } as const;
+  const snapshotOf = (...routes: Route[]) => compileSnapshot({ registryId: 'r', revision: 1, routes }, PATHS);
+  const wins = (snapshot: Snapshot, path: string): string => winner(snapshot, `GET ${path}`);
+
+  test('attack: another spelling of a paused route does not open its priced neighbour', () => {
+    const snapshot = snapshotOf(
+      route('GET /r/open', PAUSED),
+      route('GET /r/:id'),
+      route('GET /f/Open', PAUSED),
+      route('GET /f/*'),
+    );
+    expect(wins(snapshot, '/r/open')).toBe('GET /r/open');
+    expect(wins(snapshot, '/r/%6fpen')).toBe('GET /r/open');
+    expect(wins(snapshot, '/f/Open')).toBe('GET /f/Open');
+    for (const path of ['/r/OPEN', '/r/open.', '/r/open%20', '/r/%EF%BD%8Fpen', '/r/open;x'])
+      expect(wins(snapshot, path)).toBe('GET /r/:id');
+    for (const path of ['/f/open', '/f/Open/', '/f/OPEN']) expect(wins(snapshot, path)).toBe('GET /f/*');
+  });
+
+  test('attack: another spelling of a cheap route does not lend its price to a dearer neighbour', () => {
+    const snapshot = snapshotOf(
+      route('GET /r/cheap', { amount: '0.01' }),
+      route('GET /r/:id', { amount: '5' }),
+      route('* /r/:id', { amount: '9' }),
+    );
+    expect(wins(snapshot, '/r/cheap')).toBe('GET /r/cheap');
+    // The method is no matter of spelling: of one pattern the exact one stays.
+    expect(wins(snapshot, '/r/Cheap')).toBe('GET /r/:id');
+  });
+
+  test('attack: a paused route does not hide a price behind a suffix, except where it is spelled letter by letter', () => {
+    const snapshot = snapshotOf(
+      route('GET /d/*', PAUSED),
+      route('GET /d/secret'),
+      route('GET /d/secret.csv', PAUSED),
+      route('GET /e/:id', PAUSED),
+      route('GET /e/secret'),
+    );
+    expect(wins(snapshot, '/d/secret.json')).toBe('GET /d/secret');
+    expect(wins(snapshot, '/e/secret.json')).toBe('GET /e/secret');
+    expect(wins(snapshot, '/d/secret.csv')).toBe('GET /d/secret.csv');
+    expect(wins(snapshot, '/d/other.json')).toBe('GET /d/*');
+  });
+
+  test('behaviour: an active route that matches the whole keeps its price, whatever stands behind a suffix', () => {
+    const snapshot = snapshotOf(
+      route('GET /x/:id', { amount: '0.01' }),
+      route('GET /x/*', { amount: '5' }),
+      route('GET /x/a', { amount: '7' }),
+    );
+    expect(wins(snapshot, '/x/a.json')).toBe('GET /x/:id');
+    expect(wins(snapshot, '/x/B')).toBe('GET /x/:id');
   });
 });

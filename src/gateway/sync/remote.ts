@@ -64,7 +64,7 @@ export function createRemote(options: RemoteOptions): RouteSource {
       if (known !== undefined && body.digest === known.digest) {
         return isSameName(name, known) ? { kind: 'unchanged' } : { kind: 'set', set: { ...known, ...name } };
       }
-      const feed = await readFeed(body.chunks, limits, known?.routes);
+      const feed = await readFeed(handOver(body.chunks), limits, known?.routes);
       if (!feed.ok) return invalid(feed.reason);
       return { kind: 'set', set: { ...name, digest: body.digest, routes: feed.routes } };
     } catch (error) {
@@ -100,7 +100,7 @@ export function createRemote(options: RemoteOptions): RouteSource {
   return { fetchSet, openEvents };
 }
 
-type Body = { readonly chunks: readonly Uint8Array[]; readonly digest: string };
+type Body = { readonly chunks: Uint8Array[]; readonly digest: string };
 
 /** The whole body, or undefined where it is too large: then it is not read on. */
 async function readBody(response: Response, limits: RemoteLimits, deadline: Deadline): Promise<Body | undefined> {
@@ -116,6 +116,16 @@ async function readBody(response: Response, limits: RemoteLimits, deadline: Dead
   }
   return { chunks, digest: hash.digest('base64url') };
 }
+
+/** Each chunk once, and no longer held: the text of a large set is as large as its routes. */
+function* handOver(chunks: Uint8Array[]): Generator<Uint8Array, void, undefined> {
+  for (const [index, chunk] of chunks.entries()) {
+    chunks[index] = NO_BYTES;
+    yield chunk;
+  }
+}
+
+const NO_BYTES = new Uint8Array(0);
 
 async function* watch(
   body: ReadableStream<Uint8Array>,
