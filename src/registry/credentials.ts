@@ -48,6 +48,11 @@ export function createAuthenticator(verifyJwt: JwtVerifier | undefined, keys: Ke
   };
 }
 
+/** Stands for the API key behind `principal`: equal for all who hold it. */
+export function nameKey(principal: Principal): string {
+  return principal.kind === 'api_key' ? principal.digest.toString('base64') : principal.kind;
+}
+
 /** For logs: who did it, without anything secret. */
 export function describePrincipal(principal: Principal): string {
   switch (principal.kind) {

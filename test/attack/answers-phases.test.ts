@@ -5,7 +5,6 @@ import { headerOf, openRaw, type RawAnswer, type RawClient } from '../support/ra
 import type { StrictRequest } from '../support/strict-upstream.ts';
 import { answerWith, foreignTokens, startWireLab, turn, type WireLab } from '../support/wire-lab.ts';
 import { ANSWER_HEAD_BYTES, headOf } from './answer-cases.ts';
-import { NOT_YET } from './not-yet.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -144,7 +143,7 @@ describe.each(UPLOADS)('an upload with %s', (_, framing, begin, rest) => {
 describe('an upstream that never comes to its point', () => {
   const SHORT = { timeouts: { connectMs: 300, headersMs: 300, idleMs: 300 } };
 
-  it.skipIf(NOT_YET.has('an endless beginning')).each([
+  it.each([
     ['100', 'HTTP/1.1 100 Continue\r\n\r\n'],
     ['102', 'HTTP/1.1 102 Processing\r\n\r\n'],
     ['103', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
@@ -216,7 +215,7 @@ describe('heads at the limit', () => {
 
   it('attack: of many headers none is dropped silently', async () => {
     const made = await lab();
-    for (const many of NOT_YET.has('thousands of headers') ? [900] : [900, 1100, 1900, 2100, 3000, 5000]) {
+    for (const many of [900, 1100, 1900, 2100, 3000, 5000]) {
       const token = made.token();
       made.plan(token, ({ connection: { socket } }) => {
         socket.write(`HTTP/1.1 200 OK\r\n${'A: 1\r\n'.repeat(many)}Content-Length: 8\r\nLast: 1\r\n\r\n${token}`);
@@ -303,15 +302,13 @@ describe('a 101 that was asked for', () => {
     await nextIsFine(made);
   });
 
-  it.each(
-    [
-      ['another protocol', SWITCH.replace('websocket', 'h2c')],
-      ['no protocol', SWITCH.replace('Upgrade: websocket\r\n', '')],
-      ['a folded protocol', SWITCH.replace('Upgrade: websocket', 'Upgrade:\r\n websocket')],
-      ['a list of protocols', SWITCH.replace('websocket', 'websocket, h2c')],
-      ['HTTP/1.0', SWITCH.replace('HTTP/1.1', 'HTTP/1.0')],
-    ].filter(([name]) => name !== 'HTTP/1.0' || !NOT_YET.has('a 101 of HTTP/1.0')),
-  )('refuses: a 101 with %s', async (_, bytes) => {
+  it.each([
+    ['another protocol', SWITCH.replace('websocket', 'h2c')],
+    ['no protocol', SWITCH.replace('Upgrade: websocket\r\n', '')],
+    ['a folded protocol', SWITCH.replace('Upgrade: websocket', 'Upgrade:\r\n websocket')],
+    ['a list of protocols', SWITCH.replace('websocket', 'websocket, h2c')],
+    ['HTTP/1.0', SWITCH.replace('HTTP/1.1', 'HTTP/1.0')],
+  ])('refuses: a 101 with %s', async (_, bytes) => {
     const { made, one } = await tunnel(`${bytes}stray`);
     expect((await one.answer()).status).toBe(502);
     await one.closed;

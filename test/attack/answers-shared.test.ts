@@ -4,7 +4,6 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { openRaw, type RawClient } from '../support/raw-client.ts';
 import { answerWith, foreignTokens, inParallel, LONG, startWireLab, turn, type WireLab } from '../support/wire-lab.ts';
 import { ANSWER_CASES, type AnswerCase } from './answer-cases.ts';
-import { NOT_YET } from './not-yet.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -34,7 +33,7 @@ function numbers(seed: number): (below: number) => number {
 
 /** What misbehaves in the middle of others, without the ones that are large. */
 const ODD: readonly AnswerCase[] = ANSWER_CASES.filter(
-  ({ name, answer, method }) => answer.length > 0 && answer.length < 1000 && method === undefined && !NOT_YET.has(name),
+  ({ answer, method }) => answer.length > 0 && answer.length < 1000 && method === undefined,
 );
 
 describe('connections to the upstream that many clients share', () => {

@@ -3,7 +3,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cuts, inParallel, LONG, startWireLab, type WireLab } from '../support/wire-lab.ts';
 import { ANSWER_CASES } from './answer-cases.ts';
-import { NOT_YET } from './not-yet.ts';
 import { runAnswerCase, type Way } from './run-answer-cases.ts';
 
 // Longer ones are cut into pieces instead.
@@ -23,9 +22,9 @@ describe.each<[string, Way['by']]>([
     await lab.close();
   });
 
-  const cases = ANSWER_CASES.filter(
-    ({ name, method }) => (by !== 'upgrade' || method === undefined) && !NOT_YET.has(name),
-  ).map((wanted) => [wanted.name, wanted] as const);
+  const cases = ANSWER_CASES.filter(({ method }) => by !== 'upgrade' || method === undefined).map(
+    (wanted) => [wanted.name, wanted] as const,
+  );
 
   it.each(cases)('attack: %s', async (_name, wanted) => {
     await runAnswerCase(lab, wanted, { by, cut: [] });
@@ -38,7 +37,7 @@ describe.each<[string, Way['by']]>([
   });
 
   it.runIf(by !== 'http10' || LONG).each(cases)('attack: %s, cut in two', async (_name, wanted) => {
-    const stray = NOT_YET.has('strays in two packets') ? 0 : (wanted.stray?.length ?? 0);
+    const stray = wanted.stray?.length ?? 0;
     const places = cuts(wanted.answer.length + stray, 0, 12);
     await inParallel(places, 12, (place) => runAnswerCase(lab, wanted, { by, cut: [place] }));
   });

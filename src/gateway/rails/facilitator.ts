@@ -22,13 +22,10 @@ export type FacilitatorDeps = {
   readonly log: Log;
   /** One call that was made, or skipped because the facilitator is left alone or busy. */
   readonly observe: (operation: Operation, result: CallResult, durationMs: number) => void;
-  /** Calls of one operation at a time to one facilitator, and how many more may wait. */
-  readonly places?: { readonly calls: number; readonly waiting: number };
 };
 
 export type CallResult = 'ok' | 'refused' | 'unknown' | 'nonsense' | 'failed' | 'skipped';
 
-const PLACES = { calls: 64, waiting: 256 };
 export const MAX_ANSWER_BYTES = 64 * 1024;
 export const ANSWER_LIMITS = { depth: 16, nodes: 8192, string: 16_384 } as const;
 
@@ -37,15 +34,15 @@ type Known = { readonly breaker: Breaker; readonly places: Readonly<Record<Opera
 
 export function createFacilitators(deps: FacilitatorDeps): Facilitators {
   const { clock, log, observe } = deps;
-  const { calls, waiting } = deps.places ?? PLACES;
-  // By URL: several receivers may share a facilitator, and a reloaded configuration finds the state it left.
+  // By URL and limits: several receivers may share a facilitator, and a reloaded configuration finds the state it left.
   const known = new Map<string, Known>();
 
-  const stateOf = ({ url }: Facilitator): Known => {
-    let state = known.get(url);
+  const stateOf = ({ url, limits: { calls, waiting } }: Facilitator): Known => {
+    const name = `${calls} ${waiting} ${url}`;
+    let state = known.get(name);
     if (state === undefined) {
       const places = { verify: createPlaces(calls, waiting), settle: createPlaces(calls, waiting) };
-      known.set(url, (state = { breaker: createBreaker(clock), places }));
+      known.set(name, (state = { breaker: createBreaker(clock), places }));
     }
     return state;
   };
