@@ -1,0 +1,119 @@
+// Probes one path: what it answers, what paths answer that cannot exist, then every spelling of it, then the first two
+// again. Only then is anything judged, so that an upstream which changed its mind meanwhile (a limit on requests, a
+// body with the time in it) is seen as unsteady and not as safe.
+import { counts, judge, readBaseline, type Deed, type Doubt, type Sample } from './answers.ts';
+import type { Answer, Ask } from './ask.ts';
+import { spellings, unknownPaths, type Canary, type KnownPath } from './canaries.ts';
+import { forwardedSpellings } from './tollgate.ts';
+
+export type Asked = Canary & { readonly deed: Deed };
+export type MethodDeed = { readonly method: string; readonly status: number | undefined; readonly alike: boolean };
+
+export type PathReport = {
+  readonly known: KnownPath;
+  /** What the known path answers; undefined where nothing came. */
+  readonly answer: Extract<Answer, { kind: 'answer' }> | undefined;
+  readonly unknownStatus: number | undefined;
+  readonly told:
+    | { readonly ok: true; readonly asked: readonly Asked[]; readonly methods: readonly MethodDeed[] }
+    | { readonly ok: false; readonly doubt: Doubt };
+};
+
+export type PathProbe = {
+  readonly ask: Ask;
+  readonly host: string;
+  /** Further methods that are tried on the known path. */
+  readonly methods: readonly string[];
+  /** A name that no path of the upstream has. */
+  readonly unlikely: () => string;
+  /** Questions under way at once. */
+  readonly parallel: number;
+  readonly progress: (done: number, of: number) => void;
+};
+
+const TIMES = [0, 1, 2];
+/** Without an effect by definition (RFC 9110, section 9.2.1). */
+const SAFE_METHODS = ['HEAD', 'OPTIONS'];
+
+/** `silent`: the first question was not answered, because nobody listens at the upstream. */
+export async function probePath(known: KnownPath, probe: PathProbe): Promise<PathReport> {
+  const target = known.path + known.query;
+  const get = async (asked: string): Promise<Sample> => ({ target: asked, answer: await probe.ask('GET', asked) });
+  const samples = { known: [await get(target)], beside: new Array<Sample>(), far: new Array<Sample>() };
+  const compare = async (): Promise<void> => {
+    const { beside, far } = unknownPaths(known, probe.unlikely());
+    samples.beside.push(await get(beside));
+    samples.far.push(await get(far));
+    samples.known.push(await get(target));
+  };
+  const first = samples.known[0]?.answer;
+  const answer = first?.kind === 'answer' ? first : undefined;
+  if (answer !== undefined) for (const _ of TIMES) await compare();
+  const far = samples.far[0]?.answer;
+  const report = { known, answer, unknownStatus: far?.kind === 'answer' ? far.status : undefined };
+  const before = readBaseline(samples.known, samples.beside, samples.far);
+  if (!before.ok) return { ...report, told: before };
+
+  const canaries = spellings(known, probe.host);
+  const kinds = new Map(canaries.map((canary) => [canary.target, canary.kind]));
+  for (const [forwarded, from] of forwardedSpellings([...kinds.keys()], known, probe.host))
+    kinds.set(forwarded, kinds.get(from) ?? 'forms of the target');
+  const all = [...kinds.keys()];
+  const answers = await inParallel(all, probe.parallel, get, probe.progress);
+  const methods = [...SAFE_METHODS, ...probe.methods];
+  const methodAnswers: [string, Answer][] = [];
+  for (const method of methods) methodAnswers.push([method, await probe.ask(method, target)]);
+  await compare();
+
+  const after = readBaseline(samples.known, samples.beside, samples.far);
+  if (!after.ok) return { ...report, told: { ok: false, doubt: after.doubt === 'silent' ? 'unsteady' : after.doubt } };
+  return {
+    ...report,
+    told: {
+      ok: true,
+      asked: answers.flatMap((sample) => {
+        const kind = kinds.get(sample.target);
+        return kind === undefined ? [] : [{ kind, target: sample.target, deed: judge(sample, after.baseline) }];
+      }),
+      methods: methodAnswers.map(([method, given]) => ({
+        method,
+        status: given.kind === 'answer' ? given.status : undefined,
+        alike: isAlike(method, { target, answer: given }, after.baseline),
+      })),
+    },
+  };
+}
+
+/** OPTIONS has an answer of its own, which servers give for every path; HEAD has no body to compare. */
+function isAlike(method: string, sample: Sample, baseline: Parameters<typeof judge>[1]): boolean {
+  const { answer } = sample;
+  if (answer.kind === 'none') return true;
+  if (method === 'HEAD') return answer.status === baseline.status;
+  const deed = judge(sample, baseline);
+  if (deed.kind === 'redirected') return false;
+  const ownAnswer = answer.headers.allow !== undefined || answer.headers['access-control-allow-methods'] !== undefined;
+  if (method === 'OPTIONS' && deed.kind !== 'reached' && (ownAnswer || answer.body === '')) return false;
+  return counts(deed);
+}
+
+/** `run` for every item, at most `places` at once; results in the order of the items. */
+async function inParallel<T, R>(
+  items: readonly T[],
+  places: number,
+  run: (item: T) => Promise<R>,
+  progress: (done: number, of: number) => void,
+): Promise<R[]> {
+  const results = new Map<T, R>();
+  const queue = items.values();
+  const work = async (): Promise<void> => {
+    for (const item of queue) {
+      results.set(item, await run(item));
+      progress(results.size, items.length);
+    }
+  };
+  await Promise.all(Array.from({ length: places }, work));
+  return items.flatMap((item) => {
+    const result = results.get(item);
+    return result === undefined ? [] : [result];
+  });
+}
