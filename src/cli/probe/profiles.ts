@@ -37,7 +37,10 @@ export type Recommendation = {
 
 export const FOLDING_RULES = keysOf(FULL_FOLDING);
 
-export function judgeProfiles(reports: readonly PathReport[], host: string): Judgement {
+export function judgeProfiles(probed: readonly PathReport[], host: string): Judgement {
+  // A path that told nothing must not pass for one without leaks.
+  const reports = probed.filter(({ told }) => told.ok);
+  if (reports.length === 0) return { safe: [], unsafe: [], needs: [], recommended: undefined };
   const leaksUnder = (paths: PathOptions): Leak[] => reports.flatMap((report) => leaksOf(report, paths, host));
   const hinted = reports.flatMap(({ answer }) => (answer === undefined ? [] : namedBy(answer.headers)));
   const groups = groupProfiles(hinted).map((names) => ({
