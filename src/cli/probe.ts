@@ -94,8 +94,9 @@ async function runProbe(args: Args, io: Io): Promise<ExitCode> {
         progress: progressOf(known, io),
       }),
     );
-    if (reports.every(({ answer }) => answer === undefined)) {
-      io.err(`${upstream.origin} does not answer GET ${known.path}: nothing was probed`);
+    const away = reports.every(({ first }) => first.kind === 'none') ? reports[0]?.first : undefined;
+    if (away?.kind === 'none') {
+      io.err(`${upstream.origin} does not answer (${away.detail}): nothing was probed`);
       return EXIT.away;
     }
   }

@@ -1,6 +1,12 @@
 // The probe against upstreams of every temperament: what it finds out has to be what their handlers do, and what it
 // cannot find out has to count against a profile.
-import { describe, expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { CERTIFICATE, KEY } from '../support/certificate.ts';
 import {
   namesOf,
   neededBy,
@@ -13,6 +19,7 @@ import {
   serve,
   startProbed,
 } from './probe-support.ts';
+import { tollgate } from './support.ts';
 
 const decode = (path: string): string => {
   try {
@@ -461,7 +468,7 @@ describe('the command', () => {
   test('refuses: an upstream that is away, with 69', async () => {
     const { code, stdout, stderr } = await runProbe('--upstream', 'http://127.0.0.1:1', '--path', PATH);
     expect({ code, stdout }).toEqual({ code: 69, stdout: '' });
-    expect(stderr).toContain('does not answer GET /v1/export');
+    expect(stderr).toContain('does not answer (ECONNREFUSED)');
   });
 
   test.each([
@@ -498,4 +505,20 @@ describe('the command', () => {
     const limits = ['--parallel', '64', '--body-limit', '16777216', '--timeout', '10m'];
     expect((await runProbe('--upstream', 'http://127.0.0.1:1', ...argv, ...limits)).code).toBe(69);
   });
+});
+
+test('behaviour: as a real process, of an upstream that speaks TLS', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, 'ca.pem'), CERTIFICATE);
+  const handle = reading((path) => path.toLowerCase());
+  const server = createServer({ key: KEY, cert: CERTIFICATE }, handle);
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const upstream = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const argv = ['probe', '--upstream', upstream, '--path', PATH];
+  const trusted = await tollgate(argv, { folder, env: { NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem') } });
+  expect(trusted).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('upstream_profile: express') });
+  const distrusted = await tollgate(argv, { folder });
+  expect(distrusted).toMatchObject({ code: 69, stdout: '', stderr: expect.stringContaining('SELF_SIGNED') });
 });

@@ -12,8 +12,8 @@ export type Answer =
       readonly headers: IncomingMessage['headers'];
       readonly body: string;
     }
-  /** Nothing that could be read as an answer. `refused`: nobody listens. */
-  | { readonly kind: 'none'; readonly detail: string; readonly refused: boolean };
+  /** Nothing that could be read as an answer. */
+  | { readonly kind: 'none'; readonly detail: string };
 
 export type Ask = (method: string, target: string) => Promise<Answer>;
 
@@ -26,8 +26,6 @@ export type AskOptions = {
   readonly bodyLimit: number;
   readonly schedule: Schedule;
 };
-
-const NOBODY = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ECONNABORTED']);
 
 export function createAsk({ upstream, headers, timeoutMs, bodyLimit, schedule }: AskOptions): Ask {
   const secure = upstream.protocol === 'https:';
@@ -47,20 +45,18 @@ export function createAsk({ upstream, headers, timeoutMs, bodyLimit, schedule }:
         setHost: false,
         agent: false,
       });
-      const end = (detail: string, refused = false): void => {
+      const end = (detail: string): void => {
         cancel();
         // Before the end of the body too: an event stream has none, and its head says enough.
         resolve(
           answer === undefined
-            ? { kind: 'none', detail, refused }
+            ? { kind: 'none', detail }
             : { kind: 'answer', status: answer.statusCode ?? 0, headers: answer.headers, body },
         );
         request.destroy();
       };
       const cancel = schedule(timeoutMs, () => end('no answer in time'));
-      request.on('error', (error: NodeJS.ErrnoException) =>
-        end(error.code ?? error.message, NOBODY.has(error.code ?? '')),
-      );
+      request.on('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
       request.on('close', () => end('the connection was closed'));
       request.on('upgrade', (_response, socket) => {
         socket.destroy();

@@ -11,8 +11,8 @@ export type MethodDeed = { readonly method: string; readonly status: number | un
 
 export type PathReport = {
   readonly known: KnownPath;
-  /** What the known path answers; undefined where nothing came. */
-  readonly answer: Extract<Answer, { kind: 'answer' }> | undefined;
+  /** What came of the first question. */
+  readonly first: Answer;
   readonly unknownStatus: number | undefined;
   readonly told:
     | { readonly ok: true; readonly asked: readonly Asked[]; readonly methods: readonly MethodDeed[] }
@@ -35,24 +35,23 @@ const TIMES = [0, 1, 2];
 /** Without an effect by definition (RFC 9110, section 9.2.1). */
 const SAFE_METHODS = ['HEAD', 'OPTIONS'];
 
-/** `silent`: the first question was not answered, because nobody listens at the upstream. */
 export async function probePath(known: KnownPath, probe: PathProbe): Promise<PathReport> {
   const target = known.path + known.query;
   const get = async (asked: string): Promise<Sample> => ({ target: asked, answer: await probe.ask('GET', asked) });
-  const samples = { known: [await get(target)], beside: new Array<Sample>(), far: new Array<Sample>() };
+  const before = await get(target);
+  const first = before.answer;
+  const samples = { known: [before], beside: new Array<Sample>(), far: new Array<Sample>() };
   const compare = async (): Promise<void> => {
     const { beside, far } = unknownPaths(known, probe.unlikely());
     samples.beside.push(await get(beside));
     samples.far.push(await get(far));
     samples.known.push(await get(target));
   };
-  const first = samples.known[0]?.answer;
-  const answer = first?.kind === 'answer' ? first : undefined;
-  if (answer !== undefined) for (const _ of TIMES) await compare();
+  if (first.kind === 'answer') for (const _ of TIMES) await compare();
   const far = samples.far[0]?.answer;
-  const report = { known, answer, unknownStatus: far?.kind === 'answer' ? far.status : undefined };
-  const before = readBaseline(samples.known, samples.beside, samples.far);
-  if (!before.ok) return { ...report, told: before };
+  const report = { known, first, unknownStatus: far?.kind === 'answer' ? far.status : undefined };
+  const baseline = readBaseline(samples.known, samples.beside, samples.far);
+  if (!baseline.ok) return { ...report, told: baseline };
 
   const canaries = spellings(known, probe.host);
   const kinds = new Map(canaries.map((canary) => [canary.target, canary.kind]));

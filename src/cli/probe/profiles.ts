@@ -42,7 +42,7 @@ export function judgeProfiles(probed: readonly PathReport[], host: string): Judg
   const reports = probed.filter(({ told }) => told.ok);
   if (reports.length === 0) return { safe: [], unsafe: [], needs: [], recommended: undefined };
   const leaksUnder = (paths: PathOptions): Leak[] => reports.flatMap((report) => leaksOf(report, paths, host));
-  const hinted = reports.flatMap(({ answer }) => (answer === undefined ? [] : namedBy(answer.headers)));
+  const hinted = reports.flatMap(({ first }) => (first.kind === 'answer' ? namedBy(first.headers) : []));
   const groups = groupProfiles(hinted).map((names) => ({
     names,
     folds: FOLDING_RULES.filter((rule) => profileFolding(names[0])[rule]),

@@ -25,11 +25,11 @@ export function jsonReport({ upstream, host, reports, judgement, tried, asked: p
     safe: names(judgement.safe),
     unsafe: names(judgement.unsafe),
     needs: judgement.needs.map(({ rule, because }) => ({ rule, because: because.map(({ target }) => target) })),
-    paths: reports.map(({ known, answer, unknownStatus, told }) => {
+    paths: reports.map(({ known, first, unknownStatus, told }) => {
       const treat = treatmentUnder(pathsOf(recommended?.profile ?? 'unknown'), known, host);
       return {
         path: known.path + known.query,
-        status: answer?.status ?? null,
+        status: first.kind === 'answer' ? first.status : null,
         unknown_status: unknownStatus ?? null,
         doubt: told.ok ? null : told.doubt,
         canaries: told.ok ? told.asked.map((asked) => ({ ...asked, tollgate: treat(asked.target).kind })) : [],

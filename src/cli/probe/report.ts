@@ -80,10 +80,10 @@ export function isSafe(profile: ProfileName, { safe }: Judgement): boolean {
 type Row = { readonly kind: string; readonly cells: readonly string[]; readonly telling: boolean };
 
 function describePath(report: PathReport, { upstream, host, judgement, all }: Probed): string[] {
-  const { known, answer, unknownStatus, told } = report;
+  const { known, first, unknownStatus, told } = report;
   const title = `GET ${known.path}${known.query} at ${upstream}`;
-  if (answer === undefined) return [`${title}: ${DOUBTS.silent}`];
-  const head = `${title}: ${answer.status}; paths that cannot exist: ${unknownStatus ?? 'no answer'}.`;
+  if (first.kind === 'none') return [`${title}: ${first.detail}.`];
+  const head = `${title}: ${first.status}; paths that cannot exist: ${unknownStatus ?? 'no answer'}.`;
   if (!told.ok) return [head, `  Nothing can be told from it: ${DOUBTS[told.doubt]}.`];
   const profile = judgement.recommended?.profile ?? 'unknown';
   const treat = treatmentUnder(pathsOf(profile), known, host);

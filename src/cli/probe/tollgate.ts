@@ -74,10 +74,10 @@ export function treatmentUnder(paths: PathOptions, { path }: KnownPath, host: st
 export function forwardedSpellings(targets: readonly string[], known: KnownPath, host: string): Map<string, string> {
   const asked = new Set([known.path + known.query, ...targets]);
   const further = new Map<string, string>();
-  for (const profile of PROFILE_NAMES) {
+  for (const folding of new Set(PROFILE_NAMES.map((name) => profileFolding(name)))) {
     for (const encodedSlashes of ['refuse', 'keep'] as const) {
       for (const doubleSlashes of ['merge', 'keep'] as const) {
-        const treat = treatmentUnder(pathsOf(profile, { encodedSlashes, doubleSlashes }), known, host);
+        const treat = treatmentUnder({ folding, encodedSlashes, doubleSlashes }, known, host);
         for (const target of targets) {
           const treatment = treat(target);
           if (treatment.kind === 'forwards' && !asked.has(treatment.target)) further.set(treatment.target, target);
