@@ -1,0 +1,92 @@
+// Runs cases against one upstream, straight and through the proxy, and says what got through. Batches are judged by the
+// upstream's own counter; only a batch that moved it is looked into, case by case, and what is found is made as small as
+// it can be while it still gets through.
+import type { Draft } from './draft.ts';
+import type { Gateway, Settings } from './gateway.ts';
+import { sendAll, sendDraft } from './send.ts';
+import { shrink } from './shrink.ts';
+import type { Running } from './upstream.ts';
+
+export type Direct = { readonly executions: number };
+
+export type Passage = {
+  readonly settings: Settings;
+  readonly cases: number;
+  /** Executions of protected handlers that nobody paid for. */
+  readonly executions: number;
+  readonly demanded: number;
+  readonly refused: number;
+  readonly forwarded: number;
+  /** Requests that reached the upstream; undefined where it cannot tell. */
+  readonly seen: number | undefined;
+  /** The smallest requests found that get through, at most `MOST_FOUND`. */
+  readonly found: readonly Draft[];
+};
+
+const WIDTH = 64;
+const BATCH = 512;
+const MOST_FOUND = 8;
+
+export async function runDirect(upstream: Running, drafts: readonly Draft[]): Promise<Direct> {
+  const before = upstream.executions();
+  await sendAll(upstream.port, drafts, WIDTH);
+  return { executions: upstream.executions() - before };
+}
+
+/** `hunt`: what is found is isolated and made small; else only counted. */
+export async function runThrough(
+  gateway: Gateway,
+  upstream: Running,
+  settings: Settings,
+  drafts: readonly Draft[],
+  hunt = true,
+): Promise<Passage> {
+  await gateway.face(upstream.port, settings);
+  const start = await settled(gateway);
+  const seenBefore = upstream.seen?.();
+  const executedBefore = upstream.executions();
+  const suspicious: Draft[][] = [];
+  for (let at = 0; at < drafts.length; at += BATCH) {
+    const batch = drafts.slice(at, at + BATCH);
+    const before = upstream.executions();
+    await sendAll(gateway.port, batch, WIDTH);
+    if (upstream.executions() !== before) suspicious.push(batch);
+  }
+  const end = await settled(gateway);
+  const seenAfter = upstream.seen?.();
+  const executions = upstream.executions() - executedBefore;
+
+  const found: Draft[] = [];
+  const passes = async (draft: Draft): Promise<boolean> => {
+    const before = upstream.executions();
+    await sendDraft(gateway.port, draft);
+    return upstream.executions() !== before;
+  };
+  for (const batch of hunt ? suspicious : []) {
+    for (const draft of batch) {
+      if (found.length >= MOST_FOUND) break;
+      if (!(await passes(draft))) continue;
+      const small = await shrink(draft, passes);
+      if (!found.some((known) => JSON.stringify(known) === JSON.stringify(small))) found.push(small);
+    }
+  }
+  return {
+    settings,
+    cases: drafts.length,
+    executions,
+    demanded: end.demanded - start.demanded,
+    refused: end.refused - start.refused,
+    forwarded: end.forwarded - start.forwarded,
+    seen: seenBefore === undefined || seenAfter === undefined ? undefined : seenAfter - seenBefore,
+    found,
+  };
+}
+
+/** The proxy's totals once nothing is under way any more. */
+async function settled(gateway: Gateway): ReturnType<Gateway['totals']> {
+  for (let tries = 0; ; tries++) {
+    const totals = await gateway.totals();
+    if (totals.inFlight === 0 || tries === 200) return totals;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

@@ -1,0 +1,87 @@
+// The suite over any upstreams: regressions and the cases of a seed, straight to each and through the proxy under
+// `unknown`, under the profile that is promised for it, with slashes kept, and with undeclared methods forwarded.
+import { runDirect, runThrough, type Passage } from './campaign.ts';
+import { casesOf } from './corpus.ts';
+import type { Draft } from './draft.ts';
+import { startGateway, STRICT, type Gateway, type Settings } from './gateway.ts';
+import { REGRESSIONS } from './regressions.ts';
+import { settingsName, type Report, type Row } from './report.ts';
+import type { UpstreamSpec } from './upstream.ts';
+
+export type SuiteOptions = {
+  readonly upstreams: readonly UpstreamSpec[];
+  readonly seed: number;
+  readonly cases: number;
+  /** Of the settings only those whose name is this. */
+  readonly only?: string;
+  readonly progress?: (line: string) => void;
+};
+
+/** Under which settings an upstream is tried. Kept slashes are folded as `unknown` does. */
+export function settingsFor(spec: UpstreamSpec): readonly Settings[] {
+  return [
+    STRICT,
+    ...(spec.profile === undefined ? [] : [{ ...STRICT, profile: spec.profile }]),
+    { ...STRICT, encodedSlashes: 'keep', doubleSlashes: 'keep' },
+    { ...STRICT, undeclaredMethods: 'forward' },
+  ];
+}
+
+export async function runSuite(options: SuiteOptions): Promise<Report> {
+  const drafts = [...REGRESSIONS, ...casesOf(options.seed, options.cases)];
+  const rows: Row[] = [];
+  const skipped: { upstream: string; because: string }[] = [];
+  const gateway = await startGateway();
+  try {
+    for (const spec of options.upstreams) {
+      const missing = spec.missing?.();
+      if (missing !== undefined) {
+        skipped.push({ upstream: spec.name, because: missing });
+        continue;
+      }
+      rows.push(...(await runUpstream(spec, gateway, drafts, options)));
+    }
+  } finally {
+    await gateway.close();
+  }
+  return { seed: options.seed, cases: drafts.length, rows, skipped };
+}
+
+export async function runUpstream(
+  spec: UpstreamSpec,
+  gateway: Gateway,
+  drafts: readonly Draft[],
+  { only, progress }: Pick<SuiteOptions, 'only' | 'progress'> = {},
+): Promise<Row[]> {
+  const upstream = await spec.start();
+  try {
+    const direct = (await runDirect(upstream, drafts)).executions;
+    const rows: Row[] = [];
+    for (const settings of settingsFor(spec)) {
+      const strict = settings.undeclaredMethods === 'pay';
+      if (only !== undefined && settingsName(settings) !== only) continue;
+      const passage = await runThrough(gateway, upstream, settings, drafts, strict);
+      rows.push({ upstream: spec.name, direct, passage });
+      progress?.(`${spec.name} (${settingsName(passage.settings)}): ${direct} straight, ${passage.executions} through`);
+    }
+    return rows;
+  } finally {
+    await upstream.close();
+  }
+}
+
+/** What must not be, each as a sentence. */
+export function faults(report: Pick<Report, 'rows'>): string[] {
+  const all: string[] = [];
+  for (const { upstream, direct, passage } of report.rows) {
+    const where = `${upstream} (${settingsName(passage.settings)})`;
+    if (passage.settings.undeclaredMethods === 'pay' && passage.executions > 0)
+      all.push(`${where}: ${passage.executions} protected executions without a payment`);
+    if (passage.seen !== undefined && passage.seen > passage.forwarded)
+      all.push(`${where}: saw ${passage.seen} requests where the proxy forwarded ${passage.forwarded}`);
+    if (direct === 0) all.push(`${where}: the cases reach nothing even without the proxy, so they show nothing`);
+  }
+  return all;
+}
+
+export type { Passage };

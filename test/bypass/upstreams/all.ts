@@ -1,0 +1,5 @@
+// Everything that the long tier runs over.
+import type { UpstreamSpec } from '../upstream.ts';
+import { NPM } from './npm.ts';
+
+export const ALL: readonly UpstreamSpec[] = [...NPM];
