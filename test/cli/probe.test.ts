@@ -183,17 +183,6 @@ describe('an upstream that', () => {
     });
   });
 
-  test('attack: strips what not even unknown folds leaves no profile safe', async () => {
-    const { url } = await startProbed(reading((path) => decode(path).replaceAll('/ ', '/')));
-    const { code, report } = await probeJson(url);
-    expect(code).toBe(1);
-    expect(report.safe).toEqual([]);
-    expect(report.unsafe.find(({ profile }) => profile === 'unknown')?.free).toEqual(['/v1/%20export']);
-    const { stdout } = await runProbe('--upstream', url, '--path', PATH);
-    expect(stdout).toContain('Not even unknown covers /v1/%20export.');
-    expect(stdout).toMatch(/\/v1\/%20export +REACHED +FREE: NOT SAFE/);
-  });
-
   test('behaviour: names itself is believed where its profile is safe, and only there', async () => {
     const handle = reading((path) => path.toLowerCase());
     const named = async (header: string, value: string): Promise<string> => {
