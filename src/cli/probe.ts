@@ -12,13 +12,13 @@ import { createAsk } from './probe/ask.ts';
 import { hasLetter, type KnownPath } from './probe/canaries.ts';
 import { probePath, type PathReport } from './probe/path.ts';
 import { judgeProfiles } from './probe/profiles.ts';
+import { createProgress } from './probe/progress.ts';
 import { jsonReport } from './probe/report-json.ts';
 import { isSafe, textReport } from './probe/report.ts';
 import { readKnownPath } from './probe/tollgate.ts';
 
 const DEFAULTS = { timeout: '5s', parallel: 4, bodyLimit: 65_536 } as const;
 const MOST_PATHS = 20;
-const PROGRESS_EVERY_MS = 2000;
 
 export const probe: Command = {
   name: 'probe',
@@ -91,7 +91,7 @@ async function runProbe(args: Args, io: Io): Promise<ExitCode> {
         methods,
         parallel,
         unlikely: () => `tollgate-probe-${random(6).toString('hex')}`,
-        progress: progressOf(known, io),
+        progress: createProgress(known.path, systemClock, io.err),
       }),
     );
     const away = reports.every(({ first }) => first.kind === 'none') ? reports[0]?.first : undefined;
@@ -193,14 +193,4 @@ function readCount(text: string | undefined, otherwise: number, most: number): n
   if (text === undefined) return otherwise;
   const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
   return count >= 1 && count <= most ? count : undefined;
-}
-
-/** Says now and then how far it is, where it takes longer than anybody would wait in silence. */
-function progressOf({ path }: KnownPath, io: Io): (done: number, of: number) => void {
-  let last = systemClock.monotonic();
-  return (done, of) => {
-    if (systemClock.monotonic() - last < PROGRESS_EVERY_MS) return;
-    last = systemClock.monotonic();
-    io.err(`${path}: ${done} of ${of} spellings asked`);
-  };
 }

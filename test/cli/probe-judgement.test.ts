@@ -5,6 +5,7 @@ import { PROFILE_NAMES } from '../../src/domain/profile.ts';
 import { spellings, unknownPaths, withQuery } from '../../src/cli/probe/canaries.ts';
 import type { PathReport } from '../../src/cli/probe/path.ts';
 import { judgeProfiles } from '../../src/cli/probe/profiles.ts';
+import { createProgress } from '../../src/cli/probe/progress.ts';
 import { textReport } from '../../src/cli/probe/report.ts';
 
 const HOST = 'api.example';
@@ -118,4 +119,20 @@ describe('the spellings', () => {
     expect(unknownPaths({ path: '/v1/export/', query: '?q' }, 'n')).toEqual({ beside: '/v1/n?q', far: '/n/n?q' });
     expect(unknownPaths({ path: '/export', query: '' }, 'n')).toEqual({ beside: '/n', far: '/n/n' });
   });
+});
+
+test('behaviour: progress is told every two seconds, and not by a quick probe', () => {
+  let now = 0;
+  const lines: string[] = [];
+  const progress = createProgress('/v1/export', { monotonic: () => now }, (line) => lines.push(line));
+  for (const [at, done] of [
+    [1999, 1],
+    [2000, 2],
+    [3999, 3],
+    [4000, 4],
+  ] as const) {
+    now = at;
+    progress(done, 85);
+  }
+  expect(lines).toEqual(['/v1/export: 2 of 85 spellings asked', '/v1/export: 4 of 85 spellings asked']);
 });

@@ -314,6 +314,7 @@ describe('answers that are hard to tell apart', () => {
     ['redirects', (_req, res) => res.writeHead(302, { location: '/login' }).end()],
     ['failing', (_req, res) => res.writeHead(503).end()],
     ['any_segment', (req, res) => (req.url?.startsWith('/v1/') ? serve(res) : notFound(req, res))],
+    ['any_segment', (req, res) => (req.url?.startsWith('/v1/') ? res.end(`${req.url.length}`) : notFound(req, res))],
   ] satisfies [string, Parameters<typeof startProbed>[0]][])('refuses: a path that is %s', async (doubt, handle) => {
     const { url } = await startProbed(handle);
     const { code, report } = await probeJson(url);

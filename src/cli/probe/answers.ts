@@ -46,7 +46,10 @@ export function readBaseline(
   if (status >= 500 || status === 429) return { ok: false, doubt: 'failing' };
   if (resembles(first, likeness, far))
     return { ok: false, doubt: status === 404 || status === 410 ? 'absent' : 'catch_all' };
-  if (resembles(first, likeness, beside)) return { ok: false, doubt: 'any_segment' };
+  // A handler that takes any name there gives each its own body; that nothing else gets this status gives it away.
+  const handled =
+    beside.some(({ answer }) => statusOf(answer) === status) && far.every(({ answer }) => statusOf(answer) !== status);
+  if (handled || resembles(first, likeness, beside)) return { ok: false, doubt: 'any_segment' };
   const unknown = [beside, far].flatMap((samples) => likenessOf(samples) ?? []);
   return { ok: true, baseline: { status, known: likeness, unknown } };
 }
@@ -64,6 +67,10 @@ export function judge(sample: Sample, { status, known, unknown }: Baseline): Dee
 
 export function counts(deed: Deed): boolean {
   return deed.kind === 'reached' || deed.kind === 'unclear';
+}
+
+function statusOf(answer: Answer): number | undefined {
+  return answer.kind === 'answer' ? answer.status : undefined;
 }
 
 /** Statuses that say by themselves that no handler did the work. 408 and 429 say it of the moment only. */

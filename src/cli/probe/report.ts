@@ -21,13 +21,21 @@ export type Probed = {
   readonly all: boolean;
 };
 
-const RULES: Readonly<Record<keyof Folding, string>> = {
-  letterCase: 'letter case',
-  compatibility: 'look-alike letters',
-  matrix: ';parameters',
-  suffix: '.suffix',
-  trim: 'dots and spaces at the end',
-};
+/** What a folding rule is called; one that is not listed is called as in the code. */
+const RULES: ReadonlyMap<string, string> = new Map([
+  ['letterCase', 'letter case'],
+  ['compatibility', 'look-alike letters'],
+  ['matrix', ';parameters'],
+  ['suffix', '.suffix'],
+  ['trim', 'dots and spaces around a segment'],
+  ['empty', 'empty segments'],
+  ['form', '& and + as in a query'],
+  ['script', 'paths behind a script'],
+]);
+
+function nameOf(rule: keyof Folding): string {
+  return RULES.get(rule) ?? rule;
+}
 
 const DOUBTS: Readonly<Record<Doubt, string>> = {
   silent: 'it did not answer every time',
@@ -163,13 +171,13 @@ function describeTreatment(treatment: Treatment): string {
 }
 
 function folding({ needs }: Judgement): string[] {
-  const width = Math.max(...FOLDING_RULES.map((rule) => RULES[rule].length));
+  const width = Math.max(...FOLDING_RULES.map((rule) => nameOf(rule).length));
   return [
     'Folding that this upstream needs, beyond slashes and escapes, which are always folded:',
     ...needs.map(({ rule, because }) => {
       const example = because[0];
       const why = example === undefined ? 'no' : `yes: ${example.target} reaches ${example.path}`;
-      return `  ${RULES[rule].padEnd(width)}  ${why}`;
+      return `  ${nameOf(rule).padEnd(width)}  ${why}`;
     }),
     '',
   ];
@@ -205,7 +213,7 @@ function differences({ reports, judgement, host }: Probed): string[] {
 }
 
 function describeGroup({ names, folds }: ProfileGroup): string {
-  return `  ${names.join(' ')}: ${folds.length === 0 ? 'slashes and escapes only' : folds.map((rule) => RULES[rule]).join(', ')}`;
+  return `  ${names.join(' ')}: ${folds.length === 0 ? 'slashes and escapes only' : folds.map(nameOf).join(', ')}`;
 }
 
 function unsafe({ unsafe: groups }: Judgement): string[] {
@@ -234,14 +242,14 @@ function recommendationLines({ reports, tried }: Probed, recommended: Recommenda
   const kept = (what: string, value: string, leaks: readonly Leak[] | undefined): string[] => {
     if (leaks === undefined) return [];
     return leaks.length === 0
-      ? [`    # ${what}: ${value}   # is safe here too`]
-      : [`    # ${what}: ${value} is not safe here: free would be ${some(leaks.map(({ target }) => target))}`];
+      ? [`    # ${what}: ${value}   # safe here too, if your API needs it`]
+      : [`    # ${what}: ${value}   # NOT safe here: free would be ${some(leaks.map(({ target }) => target))}`];
   };
   return [
     'For the configuration:',
     '',
     '  proxy:',
-    `    upstream_profile: ${profile}${alike.length === 0 ? '' : `   # folds as ${alike.join(', ')} do: write the one that you run`}`,
+    `    upstream_profile: ${profile}${alike.length === 0 ? '' : `   # ${alike.join(', ')} ${alike.length === 1 ? 'folds' : 'fold'} alike: write the one that you run`}`,
     `    undeclared_methods: ${undeclaredMethods}   # ${why}`,
     ...kept('encoded_slashes', 'keep', recommended?.keepEncodedSlashes),
     ...kept('double_slashes', 'keep', recommended?.keepDoubleSlashes),
