@@ -3,7 +3,7 @@
 // body with the time in it) is seen as unsteady and not as safe.
 import { counts, judge, readBaseline, type Deed, type Doubt, type Sample } from './answers.ts';
 import type { Answer, Ask } from './ask.ts';
-import { spellings, unknownPaths, type Canary, type KnownPath } from './canaries.ts';
+import { spellings, unknownPaths, type Canary, type CanaryKind, type KnownPath } from './canaries.ts';
 import { forwardedSpellings } from './tollgate.ts';
 
 export type Asked = Canary & { readonly deed: Deed };
@@ -53,34 +53,43 @@ export async function probePath(known: KnownPath, probe: PathProbe): Promise<Pat
   const baseline = readBaseline(samples.known, samples.beside, samples.far);
   if (!baseline.ok) return { ...report, told: baseline };
 
-  const canaries = spellings(known, probe.host);
-  const kinds = new Map(canaries.map((canary) => [canary.target, canary.kind]));
-  for (const [forwarded, from] of forwardedSpellings([...kinds.keys()], known, probe.host))
-    kinds.set(forwarded, kinds.get(from) ?? 'forms of the target');
-  const all = [...kinds.keys()];
-  const answers = await inParallel(all, probe.parallel, get, probe.progress);
-  const methods = [...SAFE_METHODS, ...probe.methods];
-  const methodAnswers: [string, Answer][] = [];
-  for (const method of methods) methodAnswers.push([method, await probe.ask(method, target)]);
+  const answered = await askSpellings(known, probe, get);
   await compare();
-
   const after = readBaseline(samples.known, samples.beside, samples.far);
   if (!after.ok) return { ...report, told: { ok: false, doubt: after.doubt === 'silent' ? 'unsteady' : after.doubt } };
-  return {
-    ...report,
-    told: {
-      ok: true,
-      asked: answers.flatMap((sample) => {
-        const kind = kinds.get(sample.target);
-        return kind === undefined ? [] : [{ kind, target: sample.target, deed: judge(sample, after.baseline) }];
-      }),
-      methods: methodAnswers.map(([method, given]) => ({
-        method,
-        status: given.kind === 'answer' ? given.status : undefined,
-        alike: isAlike(method, { target, answer: given }, after.baseline),
-      })),
-    },
-  };
+  const asked = answered.map(({ kind, sample }) => ({
+    kind,
+    target: sample.target,
+    deed: judge(sample, after.baseline),
+  }));
+  // Last, because a method that was named may change what the path answers.
+  const methods: MethodDeed[] = [];
+  for (const method of [...SAFE_METHODS, ...probe.methods]) {
+    const answer = await probe.ask(method, target);
+    const status = answer.kind === 'answer' ? answer.status : undefined;
+    methods.push({ method, status, alike: isAlike(method, { target, answer }, after.baseline) });
+  }
+  return { ...report, told: { ok: true, asked, methods } };
+}
+
+type Answered = { readonly kind: CanaryKind; readonly sample: Sample };
+
+/** Every spelling, and every other one that Tollgate could make of it under some setting. */
+async function askSpellings(
+  known: KnownPath,
+  { host, parallel, progress }: PathProbe,
+  get: (target: string) => Promise<Sample>,
+): Promise<Answered[]> {
+  const canaries = spellings(known, host);
+  const kinds = new Map(canaries.map(({ target, kind }) => [target, kind]));
+  const further = forwardedSpellings([...kinds.keys()], known, host);
+  const made = [...further].map(([target, from]) => ({ target, kind: kinds.get(from) ?? 'forms of the target' }));
+  return inParallel(
+    [...canaries, ...made],
+    parallel,
+    async ({ kind, target }) => ({ kind, sample: await get(target) }),
+    progress,
+  );
 }
 
 /** OPTIONS has an answer of its own, which servers give for every path; HEAD has no body to compare. */
