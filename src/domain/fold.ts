@@ -10,6 +10,8 @@ export type FoldResult =
 // Stand in a key for an encoded slash or backslash that a router may keep inside a segment. They cannot occur otherwise.
 const KEPT_SLASH = '\u0000';
 const KEPT_BACKSLASH = '\u0001';
+/** Stands in a key for a segment without a character: a parameter may be filled by it, no literal is. */
+const EMPTY = '\u0002';
 
 // The two above count as ASCII; encoded control characters were refused before.
 const ASCII = /^[\x00-\x7e]*$/;
@@ -20,6 +22,10 @@ const DOT_SEGMENT = /\/[. ]+(?:;[^/]*)?(?:\/|$)/;
 const DOTS = 'the path holds a segment of dots or spaces, or an escape hidden in a compatibility form';
 const PLAIN = /^[A-Za-z0-9_-]+$/;
 const DELIMITER = /[;?#]/;
+const QUERY_DELIMITER = /[?#]/;
+/** A segment that names a script, the first or the last one, with more of the path behind it. */
+const FIRST_SCRIPT = /^(.*?\.(?:php[0-9]?|phtml|f?cgi|pl|py|rb|wsgi|aspx?|ashx|jspx?|do))(\/.*)$/i;
+const LAST_SCRIPT = /^(.*\.(?:php[0-9]?|phtml|f?cgi|pl|py|rb|wsgi|aspx?|ashx|jspx?|do))(\/.*)$/i;
 
 /** The keys of `path`: `/`-led, no trailing slash (the root is `/`), at least one, the plain reading first, no two alike. */
 export function foldPath(path: string, folding: Folding): FoldResult {
@@ -35,26 +41,63 @@ export function foldPath(path: string, folding: Folding): FoldResult {
     }
     if (HIDDEN_ESCAPE.test(text)) return refuse('the path is percent-encoded twice');
   }
+  let compatible: string | undefined;
   if (!ASCII.test(text)) {
     if (CONTROL.test(text)) return refuse('the path holds an encoded control character');
     // Compatibility forms of dots, slashes and percent signs must not smuggle in what was refused in ASCII.
-    const compatible = normalize(text);
+    compatible = normalize(text);
     if (HIDDEN_ESCAPE.test(compatible) || DOT_SEGMENT.test(split(compatible))) return refuse(DOTS);
-    if (folding.compatibility) text = compatible;
   }
   if (DOT_SEGMENT.test(kept ? split(text) : text)) return refuse(DOTS);
 
   const keys: string[] = [];
-  for (const reading of kept ? [text, split(text)] : [text]) {
-    add(keys, foldReading(reading, folding));
-    // A router may drop the parameters of each segment, or end the path at the first delimiter that it decodes.
-    const end = folding.matrix ? reading.search(DELIMITER) : -1;
-    if (end >= 0) {
-      add(keys, foldReading(reading.replace(/;[^/]*/g, ''), folding));
-      add(keys, foldReading(reading.slice(0, end), folding));
-    }
+  // Beside the plain reading, not in its place: a compatibility form may hold more slashes, or fewer letters.
+  if (compatible !== undefined && folding.compatibility) addReadings(keys, compatible, kept, folding);
+  addReadings(keys, text, kept, compatible === undefined ? folding : { ...folding, compatibility: false });
+  if (folding.empty) {
+    // `/reports/` may be `/reports/:id` without an id, and so may a double slash that is kept.
+    if (text.endsWith('/')) add(keys, `${foldReading(text.slice(0, -1), folding)}/${EMPTY}`.replace('//', '/'));
+    if (text.includes('//')) add(keys, foldReading(text.replace(/\/(?=\/|$)/g, `/${EMPTY}`), folding));
   }
   return { ok: true, keys };
+}
+
+function addReadings(keys: string[], text: string, kept: boolean, folding: Folding): void {
+  addKeys(keys, text, folding);
+  if (!kept) return;
+  // Some routers take both for separators, some only the slash, some only the backslash.
+  addKeys(keys, split(text), folding);
+  addKeys(keys, text.replaceAll(KEPT_SLASH, '/'), folding);
+  addKeys(keys, text.replaceAll(KEPT_BACKSLASH, '/'), folding);
+}
+
+/** The keys of one reading: as it stands, and with what a router may cut off it. */
+function addKeys(keys: string[], reading: string, folding: Folding): void {
+  add(keys, foldReading(reading, folding));
+  // A router may drop the parameters of each segment, or end the path at the first delimiter that it decodes.
+  const end = folding.matrix ? reading.search(DELIMITER) : -1;
+  if (end >= 0) {
+    const bare = reading.replace(/;[^/]*/g, '');
+    add(keys, foldReading(bare, folding));
+    add(keys, foldReading(reading.slice(0, end), folding));
+    const query = bare.search(QUERY_DELIMITER);
+    if (query >= 0) addKeys(keys, bare.slice(0, query), folding);
+  }
+  // A path that becomes part of a query on its way is read as one: & ends it and + is a space. Or only one of the two.
+  if (folding.form && (reading.includes('&') || reading.includes('+'))) {
+    const rest = { ...folding, form: false };
+    const value = reading.split('&', 1)[0] ?? '';
+    addKeys(keys, value, rest);
+    addKeys(keys, value.replaceAll('+', ' '), rest);
+    addKeys(keys, reading.replaceAll('+', ' '), rest);
+  }
+  // Behind the name of a script stands what the script is asked for; and the script runs whatever stands there.
+  const rest = folding.script && reading.includes('.') ? { ...folding, script: false } : folding;
+  for (const script of rest === folding ? [] : [FIRST_SCRIPT.exec(reading), LAST_SCRIPT.exec(reading)]) {
+    if (script === null) continue;
+    addKeys(keys, script[1] ?? '/', rest);
+    addKeys(keys, script[2] ?? '/', rest);
+  }
 }
 
 /** A pattern's literal segment, already decoded, as it stands in a key under `folding`. Empty: nothing is left of it. */
@@ -75,24 +118,42 @@ export function withoutSuffix(key: string): readonly string[] {
 
 function foldReading(reading: string, folding: Folding): string {
   let text = reading;
-  if (folding.letterCase) text = text.toLowerCase();
-  // Lower-casing can leave a composable sequence behind; composing again makes folding idempotent.
-  if (folding.compatibility && !ASCII.test(text)) text = normalize(text);
-  if (folding.trim && (text.includes('.') || text.includes(' '))) text = text.split('/').map(trimEnd).join('/');
+  if (folding.letterCase) text = ASCII.test(text) ? text.toLowerCase() : foldCase(text);
+  // Case folding can leave a composable sequence behind; composing again makes folding idempotent.
+  if (folding.compatibility && !ASCII.test(text)) text = compose(text);
+  if (folding.trim && (text.includes('.') || text.includes(' '))) text = text.split('/').map(trim).join('/');
   if (text.includes('//')) text = text.replace(/\/{2,}/g, '/');
   return text.length > 1 && text.endsWith('/') ? text.slice(0, -1) : text || '/';
 }
 
 // By hand: a regular expression for "dots and spaces at the end" is quadratic on a long run of them in the middle.
-function trimEnd(segment: string): string {
+function trim(segment: string): string {
+  let start = 0;
   let end = segment.length;
   while (end > 0 && (segment.charCodeAt(end - 1) === 0x2e || segment.charCodeAt(end - 1) === 0x20)) end--;
-  return end === segment.length ? segment : segment.slice(0, end);
+  while (start < end && segment.charCodeAt(start) === 0x20) start++;
+  return segment.slice(start, end);
 }
 
-function normalize(text: string): string {
-  return text.normalize('NFKC').replaceAll('\\', '/');
+/**
+ * Routers compare by upper case or by lower case, letter by letter or as a whole. What any of them takes for one letter is
+ * one here: the dotless and the dotted i, the long s, the Kelvin sign; the sharp s is two.
+ */
+function foldCase(text: string): string {
+  return text.replace(/[\u0130\u0131]/g, 'i').toUpperCase().toLowerCase();
 }
+
+/** The compatibility form, without what no reader sees and with every kind of space as a plain one. */
+function normalize(text: string): string {
+  return compose(text).replaceAll('\\', '/');
+}
+
+function compose(text: string): string {
+  return text.normalize('NFKC').replace(INVISIBLE, '').replace(SPACES, ' ').normalize('NFKC');
+}
+
+const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\ufeff]/gu;
+const SPACES = /\p{Space_Separator}/gu;
 
 /** The reading in which an encoded slash or backslash separates segments. */
 function split(text: string): string {

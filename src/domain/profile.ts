@@ -12,17 +12,42 @@ export type Folding = {
   readonly matrix: boolean;
   /** `/v1/export.json` may be `/v1/export`, where no route matches the whole. */
   readonly suffix: boolean;
-  /** Dots and spaces at the end of a segment do not count. */
+  /** Dots and spaces at the end of a segment do not count, nor do spaces at its beginning. */
   readonly trim: boolean;
+  /** A parameter may be filled by nothing: `/v1/reports/` may be `/v1/reports/:id`. */
+  readonly empty: boolean;
+  /** The path may be read as a form's value: `+` is a space and `&` ends it. */
+  readonly form: boolean;
+  /** `/index.php/v1/export` may be `/v1/export`, and `/v1/export.php/x` may be `/v1/export.php`. */
+  readonly script: boolean;
 };
 
-const EVERYTHING: Folding = { letterCase: true, compatibility: true, matrix: true, suffix: true, trim: true };
-const NOTHING: Folding = { letterCase: false, compatibility: false, matrix: false, suffix: false, trim: false };
+const EVERYTHING: Folding = {
+  letterCase: true,
+  compatibility: true,
+  matrix: true,
+  suffix: true,
+  trim: true,
+  empty: true,
+  form: true,
+  script: true,
+};
+const NOTHING: Folding = {
+  letterCase: false,
+  compatibility: false,
+  matrix: false,
+  suffix: false,
+  trim: false,
+  empty: false,
+  form: false,
+  script: false,
+};
 
 const PROFILES = {
   unknown: EVERYTHING,
   express: { ...NOTHING, letterCase: true },
-  fastify: NOTHING,
+  // Its router fills a parameter at the end with nothing.
+  fastify: { ...NOTHING, empty: true },
   koa: { ...NOTHING, letterCase: true },
   hono: NOTHING,
   h3: NOTHING,
@@ -32,13 +57,17 @@ const PROFILES = {
   django: NOTHING,
   flask: NOTHING,
   rails: { ...NOTHING, suffix: true },
-  sinatra: NOTHING,
+  // A space in a pattern is also matched by a plus sign.
+  sinatra: { ...NOTHING, form: true },
   spring: { ...EVERYTHING, trim: false },
   aspnet: { ...EVERYTHING, matrix: false },
-  go: NOTHING,
+  // ServeMux does not, but Echo and chi fill parameters with nothing.
+  go: { ...NOTHING, empty: true },
   nginx: NOTHING,
+  // It compares in the lower case of Unicode: the Kelvin sign is a k.
   caddy: { ...NOTHING, letterCase: true, trim: true },
-  php: NOTHING,
+  // A rewrite rule makes the path a query; a script runs whatever follows its name, and its suffix may be hidden.
+  php: { ...NOTHING, matrix: true, suffix: true, form: true, script: true },
 } as const satisfies Record<string, Folding>;
 
 export type ProfileName = keyof typeof PROFILES;

@@ -2,11 +2,12 @@
 // crosses from the registry to it. Its look-up cache belongs to it and dies with it, so that no answer of an older set
 // can outlive the swap. An invalid set throws and replaces nothing.
 import { LRUCache } from 'lru-cache';
+import { dearer, dearestOf, isBeyondDoubt, spells } from './dearest.ts';
 import { withoutSuffix } from './fold.ts';
 import { createMatcher, type Found, type Matcher } from './matcher.ts';
-import { comparePrices, parsePrice, type Price } from './money.ts';
+import { parsePrice } from './money.ts';
 import { parsePattern } from './pattern.ts';
-import { canonicalPath, plainPath, type PathResult, type TargetOptions } from './target.ts';
+import { canonicalPath, plainPath, type CanonicalPath, type PathResult, type TargetOptions } from './target.ts';
 import type { Route } from './route.ts';
 
 export type RouteSet = { readonly registryId: string; readonly revision: number; readonly routes: readonly Route[] };
@@ -104,7 +105,7 @@ function withResolve(set: RouteSet, paths: PathOptions, matcher: Matcher, byId: 
           ok: true,
           path: canonical.path,
           keys: canonical.keys,
-          match: findMatch(matcher, canonical.keys, method, paths.folding.suffix),
+          match: findMatch(matcher, canonical, method, paths.folding.suffix),
         }
       : canonical;
   const resolve = (method: string, rawPath: string): Resolution => {
@@ -145,15 +146,30 @@ function createDoorkeeper(slots: number): (path: string) => boolean {
 }
 
 /**
- * The match over every reading of a path. Where readings disagree the dearest price wins: whichever of them the
- * upstream takes, no less than its price was asked.
+ * The match over every reading of `path`. Where readings disagree the dearest price wins: whichever of them the upstream
+ * takes, no less than its price was asked.
  */
-export function findMatch(matcher: Matcher, keys: readonly string[], method: string, suffix: boolean): Match {
+export function findMatch(
+  matcher: Matcher,
+  { path, keys }: CanonicalPath,
+  method: string,
+  suffix: boolean,
+): Match {
   const whole = bestOf(matcher, keys, method);
-  if (typeof whole === 'object') return { kind: 'route', route: whole };
+  if (typeof whole === 'object' && isBeyondDoubt(path, keys, whole)) return { kind: 'route', route: whole };
   const cut = suffix ? withoutSuffixes(keys) : NO_KEYS;
+  if (typeof whole === 'object') {
+    const spelled = spells(path, whole);
+    const others = spelled.exactly ? [] : keys.flatMap((key) => matcher.findAll(key));
+    // The second look-up is for paths that have no price without it, unless the route was meant letter by letter.
+    if (whole.status === 'paused' && !spelled.last) others.push(...cut.flatMap((key) => matcher.findAll(key)));
+    const dearest = dearestOf(others, method);
+    return { kind: 'route', route: dearest === undefined ? whole : dearer(whole, dearest) };
+  }
   const bare = cut.length > 0 ? bestOf(matcher, cut, method) : undefined;
-  if (typeof bare === 'object') return { kind: 'route', route: bare };
+  if (typeof bare === 'object') {
+    return { kind: 'route', route: dearestOf(cut.flatMap((key) => matcher.findAll(key)), method) ?? bare };
+  }
   if (whole === undefined && bare === undefined) return NO_MATCH;
   const others = [...keys, ...cut].flatMap((key) => matcher.findAll(key));
   const active = others.filter((route) => route.status === 'active');
@@ -177,14 +193,4 @@ function bestOf(matcher: Matcher, keys: readonly string[], method: string): Foun
     else best = dearer(typeof best === 'object' ? best : undefined, found);
   }
   return best;
-}
-
-const NOTHING: Price = { units: 0n, scale: 0 };
-
-function dearer(a: Route | undefined, b: Route): Route {
-  return a === undefined || comparePrices(priceOf(b), priceOf(a)) > 0 ? b : a;
-}
-
-function priceOf(route: Route): Price {
-  return route.status === 'active' ? (parsePrice(route.amount) ?? NOTHING) : NOTHING;
 }

@@ -78,7 +78,7 @@ export function refuseAmbiguous(reason: string): Problem {
 const UPPER = 1;
 const DOT = 2;
 const PERCENT = 4;
-const SEMICOLON = 8;
+const DELIMITER = 8;
 const ENCODE = 16;
 const BACKSLASH = 32;
 const REFUSED = 64;
@@ -90,11 +90,11 @@ function classes(): Uint8Array {
   const set = (characters: string, flag: number): void => {
     for (const character of characters) table[character.charCodeAt(0)] = flag;
   };
-  set("abcdefghijklmnopqrstuvwxyz0123456789-_~!$&'()*+,=:@/", 0);
+  set("abcdefghijklmnopqrstuvwxyz0123456789-_~!$'()*,=:@/", 0);
   set('ABCDEFGHIJKLMNOPQRSTUVWXYZ', UPPER);
   set('.', DOT);
   set('%', PERCENT);
-  set(';', SEMICOLON);
+  set(';+&', DELIMITER);
   set('"<>[]^`{|}', ENCODE);
   set('\\', BACKSLASH);
   return table;
@@ -119,7 +119,7 @@ export function canonicalPath(
   if (raw.charCodeAt(0) !== SLASH) return refuse('the path must start with a slash');
   if (flags & REFUSED)
     return refuse('the path holds a control character, a space, a # or a byte outside ASCII; percent-encode it');
-  if (flags === 0) return plain(raw);
+  if (flags === 0 && !endsInSlash(raw)) return { ok: true, path: raw, keys: [raw] };
   if (flags & BACKSLASH && options.encodedSlashes === 'refuse') return refuse('the path holds a backslash');
   let path = raw;
   if (flags & (PERCENT | ENCODE | BACKSLASH)) {
@@ -127,12 +127,13 @@ export function canonicalPath(
     if (!spelled.ok) return spelled;
     path = spelled.path;
   }
-  if (flags & DOUBLE && options.doubleSlashes === 'merge') path = path.replace(/\/{2,}/g, '/');
+  // Two slashes at the beginning name an authority to whatever reads the path as a URL: they are never kept.
+  if (flags & DOUBLE) path = path.replace(options.doubleSlashes === 'merge' ? /\/{2,}/g : /^\/{2,}/, '/');
   const folded = foldPath(path, options.folding);
   return folded.ok ? { ok: true, path, keys: folded.keys } : folded;
 }
 
-/** `raw` where there is nothing to canonicalise and nothing to fold but a slash at the end; undefined for every other path. */
+/** `raw` where there is nothing to canonicalise and nothing to fold; undefined for every other path. */
 export function plainPath(raw: string): PathResult | undefined {
   let previous = 0;
   for (let i = 0; i < raw.length; i++) {
@@ -140,12 +141,11 @@ export function plainPath(raw: string): PathResult | undefined {
     if (code > 255 || CLASS[code] !== 0 || (code === SLASH && previous === SLASH)) return undefined;
     previous = code;
   }
-  return raw.charCodeAt(0) === SLASH ? plain(raw) : undefined;
+  return raw.charCodeAt(0) === SLASH && previous !== SLASH ? { ok: true, path: raw, keys: [raw] } : undefined;
 }
 
-function plain(raw: string): PathResult {
-  const last = raw.length - 1;
-  return { ok: true, path: raw, keys: [last > 0 && raw.charCodeAt(last) === SLASH ? raw.slice(0, -1) : raw] };
+function endsInSlash(raw: string): boolean {
+  return raw.charCodeAt(raw.length - 1) === SLASH;
 }
 
 const ESCAPE = /%([0-9A-Fa-f]{2})?|["<>[\]^`{|}\\]/g;

@@ -18,6 +18,8 @@ export async function shrink(draft: Draft, passes: (draft: Draft) => Promise<boo
   if (!(await attempt(plain))) {
     for (const part of ['before', 'after', 'body', 'writes', 'version'] as const) await attempt({ ...best, [part]: plain[part] });
     for (let at = best.headers.length - 1; at >= 0; at--) {
+      // Without it the answer's end would have to be waited for.
+      if (best.headers[at]?.[0] === 'Connection') continue;
       await attempt({ ...best, headers: best.headers.filter((_, index) => index !== at) });
     }
   }

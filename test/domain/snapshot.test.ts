@@ -188,7 +188,7 @@ describe('profiles', () => {
   test.each(PROFILE_NAMES)('behaviour: %s matches a spelling exactly where its router would', (name) => {
     const folding = profileFolding(name);
     const snapshot = compileSnapshot(
-      { registryId: 'r', revision: 1, routes: [route('GET /v1/export')] },
+      { registryId: 'r', revision: 1, routes: [route('GET /v1/export'), route('GET /v1/reports/:id')] },
       { ...PATHS, folding },
     );
     const costs = (spelling: string): boolean => winner(snapshot, `GET ${spelling}`) === 'GET /v1/export';
@@ -198,6 +198,9 @@ describe('profiles', () => {
       matrix: costs('/v1/export;x'),
       suffix: costs('/v1/export.json'),
       trim: costs('/v1/export%20'),
+      empty: winner(snapshot, 'GET /v1/reports/') === 'GET /v1/reports/:id',
+      form: costs('/v1/export&x=y') && costs('/v1/export%26x=y'),
+      script: costs('/index.php/v1/export'),
     }).toEqual(folding);
     expect([costs('/v1/export'), costs('/v1/export/'), costs('/v1/%65xport'), costs('/v1/other')]).toEqual([
       true,

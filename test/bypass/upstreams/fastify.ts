@@ -38,13 +38,13 @@ export const FASTIFY: readonly UpstreamSpec[] = [
   spec('fastify, ignoreDuplicateSlashes', { routerOptions: { ignoreDuplicateSlashes: true } }, 'fastify'),
   spec('fastify, ignoreTrailingSlash', { routerOptions: { ignoreTrailingSlash: true } }, 'fastify'),
   spec('fastify, caseSensitive: false', { routerOptions: { caseSensitive: false } }),
-  spec('fastify, useSemicolonDelimiter', { routerOptions: { useSemicolonDelimiter: true } }),
+  spec('fastify, useSemicolonDelimiter', { useSemicolonDelimiter: true }),
   spec('fastify, everything loose', {
+    useSemicolonDelimiter: true,
     routerOptions: {
       ignoreDuplicateSlashes: true,
       ignoreTrailingSlash: true,
       caseSensitive: false,
-      useSemicolonDelimiter: true,
       allowUnsafeRegex: true,
       maxParamLength: 1000,
     },

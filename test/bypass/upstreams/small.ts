@@ -111,7 +111,7 @@ function hapi(name: string, router: NonNullable<ServerOptions['router']>, profil
       const hits = createHits();
       const server = createHapi({ port: 0, host: '127.0.0.1', router });
       const options: RouteOptions = { payload: { parse: false } };
-      const on = (method: string, path: string, ran: boolean): void =>
+      const on = (method: 'GET' | 'POST' | '*', path: string, ran: boolean): void =>
         server.route({
           method,
           path,

@@ -1,0 +1,68 @@
+// Which route applies where routers could disagree. A pattern that matched only because spellings were folded is one that
+// another router may pass over: it then runs the next best. So where the winner is not spelled letter by letter in the
+// path, the dearest of all routes that could apply is asked for; a paused or cheap route never lends its price to a
+// neighbour's handler. Nothing here is reached by a path that is plain and whose winner is.
+import { comparePrices, parsePrice, type Price } from './money.ts';
+import { parsePattern } from './pattern.ts';
+import type { Route } from './route.ts';
+
+const NOTHING: Price = { units: 0n, scale: 0 };
+/** A pattern that folding leaves as it is. */
+const FOLDED = /^[a-z0-9_/:*{}-]+$/;
+
+export function dearer(a: Route | undefined, b: Route): Route {
+  return a === undefined || comparePrices(priceOf(b), priceOf(a)) > 0 ? b : a;
+}
+
+function priceOf(route: Route): Price {
+  return route.status === 'active' ? (parsePrice(route.amount) ?? NOTHING) : NOTHING;
+}
+
+/** The path is its own only reading, and so is the pattern: no router can read it in another way. */
+export function isBeyondDoubt(path: string, keys: readonly string[], route: Route): boolean {
+  return keys.length === 1 && keys[0] === path && FOLDED.test(route.pattern);
+}
+
+/** `path` spells every literal of the route's pattern exactly. `last`: its last segment is such a literal too. */
+export function spells(path: string, route: Route): { readonly exactly: boolean; readonly last: boolean } {
+  const parsed = parsePattern(route.pattern);
+  const parts = path.split('/').slice(1);
+  if (!parsed.ok) return { exactly: false, last: false };
+  const { segments } = parsed.pattern;
+  for (const [index, segment] of segments.entries()) {
+    switch (segment.kind) {
+      case 'wildcard':
+        return { exactly: true, last: false };
+      case 'param':
+        if (parts[index] === undefined || parts[index] === '') return { exactly: false, last: false };
+        break;
+      case 'literal':
+        if (decodeURIComponent(parts[index] ?? '') !== segment.text) return { exactly: false, last: false };
+        break;
+      default:
+        segment satisfies never;
+    }
+  }
+  const exactly = parts.length === Math.max(1, segments.length);
+  return { exactly, last: exactly && segments.at(-1)?.kind !== 'param' };
+}
+
+/** The dearest of `candidates` that cover `method`; of one pattern only the route whose method fits best. */
+export function dearestOf(candidates: readonly Route[], method: string): Route | undefined {
+  const best = new Map<string, Route>();
+  for (const route of candidates) {
+    const rank = rankOf(route.method, method);
+    if (rank === 0) continue;
+    const parsed = parsePattern(route.pattern);
+    const key = parsed.ok ? parsed.pattern.key : route.id;
+    const other = best.get(key);
+    if (other === undefined || rank > rankOf(other.method, method)) best.set(key, route);
+  }
+  return [...best.values()].reduce<Route | undefined>(dearer, undefined);
+}
+
+function rankOf(declared: string, method: string): number {
+  if (declared === method) return 3;
+  if (declared === 'GET' && method === 'HEAD') return 2;
+  return declared === '*' ? 1 : 0;
+}
