@@ -25,20 +25,25 @@ describe('behaviour: the probe tells', () => {
   test.each(SPECS)('%s', async (name, spec) => {
     const upstream = await spec.start();
     onTestFinished(upstream.close);
-    // A path with capitals and with every letter that another one folds to.
-    const { code, report } = await probeJson(`http://127.0.0.1:${upstream.port}`, '--path', '/v1/Kiss/Data');
-    const [path] = report.paths;
-    expect(path?.doubt).toBeNull();
-    const reached = reachedIn(report);
-    const methods = path?.methods.filter(({ alike }) => alike) ?? [];
-    expect(upstream.executions()).toBeGreaterThanOrEqual(TIMES_KNOWN);
-    expect(upstream.executions()).toBeLessThanOrEqual(TIMES_KNOWN + reached.length + methods.length);
+    // A path with capitals and with every letter that another one folds to, and one that ends in a parameter.
+    const paths = ['--path', '/v1/Kiss/Data', '--path', '/v1/reports/q3'];
+    const { code, report } = await probeJson(`http://127.0.0.1:${upstream.port}`, ...paths);
+    const [literal, parameter] = report.paths;
+    expect([literal?.doubt, parameter?.doubt, parameter?.protected_as]).toEqual([null, null, '/v1/reports/:parameter']);
+    const reached = report.paths.map((path) => reachedIn({ ...report, paths: [path] }));
+    const methods = report.paths.flatMap((path) => path.methods.filter(({ alike }) => alike));
+    // A neighbour of a path with a parameter is answered by the same handler.
+    const known = TIMES_KNOWN * 3 - 1;
+    expect(upstream.executions()).toBeGreaterThanOrEqual(known);
+    expect(upstream.executions()).toBeLessThanOrEqual(known + reached.flat().length + methods.length);
     const { recommended, safe } = report;
     if (spec.profile !== undefined) expect(namesOf(safe)).toContain(spec.profile);
     if (AS_IT_COMES.has(name)) expect([recommended.upstream_profile, ...recommended.alike]).toContain(spec.profile);
     // Some model may be looser than anything that is folded; then that is what is said.
     expect(code).toBe(safe.length > 0 ? 0 : 1);
-    const free = path?.canaries.filter(({ target, tollgate }) => tollgate === 'forwards' && reached.includes(target));
+    const free = report.paths.flatMap(({ canaries }, index) =>
+      canaries.filter(({ target, tollgate }) => tollgate === 'forwards' && reached[index]?.includes(target)),
+    );
     if (safe.length > 0) expect(free).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 // What the probe concludes from what it was told, without an upstream: above all when not even the coarsest folding covers
 // a spelling that reaches the path.
 import { describe, expect, test } from 'vitest';
-import { PROFILE_NAMES } from '../../src/domain/profile.ts';
+import { PROFILE_NAMES, profileFolding } from '../../src/domain/profile.ts';
 import { spellings, unknownPaths, withQuery } from '../../src/cli/probe/canaries.ts';
 import type { PathReport } from '../../src/cli/probe/path.ts';
 import { judgeProfiles } from '../../src/cli/probe/profiles.ts';
@@ -13,7 +13,7 @@ const HOST = 'api.example';
 /** A path whose upstream answers `reached` like it, besides itself. */
 function told(...reached: string[]): PathReport {
   return {
-    known: { path: '/v1/export', query: '' },
+    known: { path: '/v1/export', query: '', parameter: false },
     first: { kind: 'answer', status: 200, headers: {}, body: '' },
     unknownStatus: 404,
     told: {
@@ -69,14 +69,54 @@ describe('attack: a spelling that nothing folds', () => {
 
 describe('refuses: a path that told nothing', () => {
   test('makes no profile safe', () => {
-    expect(judgeProfiles([doubted], HOST)).toEqual({ safe: [], unsafe: [], needs: [], recommended: undefined });
+    expect(judgeProfiles([doubted], HOST)).toEqual({
+      safe: [],
+      unproven: [],
+      unsafe: [],
+      needs: [],
+      recommended: undefined,
+    });
   });
 
   test('does not speak against what another path told', () => {
-    const { safe } = judgeProfiles([doubted, told('/V1/export')], HOST);
-    const names = safe.flatMap((group) => group.names);
+    const { safe, unproven } = judgeProfiles([doubted, told('/V1/export')], HOST);
+    const names = [...safe, ...unproven].flatMap((group) => group.names);
     expect(names).toContain('express');
     expect(names).not.toContain('fastify');
+  });
+});
+
+describe('rules that only a parameter can tell about', () => {
+  const parameter: PathReport = { ...told('/V1/export'), known: { path: '/v1/q3', query: '', parameter: true } };
+  const named: PathReport = {
+    ...told('/V1/export'),
+    first: { kind: 'answer', status: 200, headers: { 'x-powered-by': 'Express' }, body: '' },
+  };
+  const inFront: PathReport = {
+    ...told(),
+    first: { kind: 'answer', status: 200, headers: { server: 'nginx' }, body: '' },
+  };
+  const namesIn = (groups: readonly { readonly names: readonly string[] }[]): string[] =>
+    groups.flatMap(({ names }) => names);
+
+  test('refuses: to call a profile safe that leaves one out, where no parameter was asked', () => {
+    const { safe, unproven, recommended } = judgeProfiles([told('/V1/export')], HOST);
+    expect(namesIn(safe)).not.toContain('koa');
+    expect(namesIn(unproven)).toContain('koa');
+    expect(profileFolding(recommended?.profile ?? 'koa').empty).toBe(true);
+  });
+
+  test('behaviour: a path with a parameter proves them', () => {
+    const { safe, unproven } = judgeProfiles([parameter], HOST);
+    expect(namesIn(safe)).toContain('koa');
+    expect(unproven).toEqual([]);
+  });
+
+  test('behaviour: a framework that names itself is believed; a server that may stand in front of one is not', () => {
+    expect(judgeProfiles([named], HOST).recommended).toMatchObject({ profile: 'express', alike: ['koa'] });
+    const { recommended, unproven } = judgeProfiles([inFront], HOST);
+    expect(profileFolding(recommended?.profile ?? 'nginx').empty).toBe(true);
+    expect(namesIn(unproven)[0]).toBe('nginx');
   });
 });
 
@@ -91,7 +131,7 @@ describe('the spellings', () => {
     '/v1/kiss',
     '/a/1',
   ])('behaviour: of %s are sixty and more, none twice, none the path itself', (path) => {
-    const targets = spellings({ path, query: '' }, HOST).map(({ target }) => target);
+    const targets = spellings({ path, query: '', parameter: false }, HOST).map(({ target }) => target);
     expect(targets.length).toBeGreaterThanOrEqual(60);
     expect(new Set(targets).size).toBe(targets.length);
     expect(targets).not.toContain(path);
@@ -102,9 +142,17 @@ describe('the spellings', () => {
   });
 
   test('behaviour: letters that turn into others when case is folded are tried where the path has them', () => {
-    const targets = spellings({ path: '/v1/kiss', query: '' }, HOST).map(({ target }) => target);
+    const targets = spellings({ path: '/v1/kiss', query: '', parameter: false }, HOST).map(({ target }) => target);
     for (const escaped of ['%E2%84%AA', '%C5%BF', '%C4%B1', '%C4%B0'])
       expect(targets.some((target) => target.includes(escaped))).toBe(true);
+  });
+
+  test('behaviour: of a path with a parameter, the letter before it and nothing in its place', () => {
+    const targets = spellings({ path: '/v1/reports/q3', query: '', parameter: true }, HOST).map(({ target }) => target);
+    for (const target of ['/v1/reports/', '/v1/reports//', '/v1/reports/;x=1', '/%761/reports/q3'])
+      expect(targets).toContain(target);
+    const ofRoot = spellings({ path: '/q3', query: '', parameter: true }, HOST).map(({ target }) => target);
+    expect(ofRoot).not.toContain('/');
   });
 
   test('behaviour: a query stands behind the path, before a fragment, and joins another query', () => {
@@ -116,8 +164,11 @@ describe('the spellings', () => {
   });
 
   test('behaviour: unknown paths are beside and far', () => {
-    expect(unknownPaths({ path: '/v1/export/', query: '?q' }, 'n')).toEqual({ beside: '/v1/n?q', far: '/n/n?q' });
-    expect(unknownPaths({ path: '/export', query: '' }, 'n')).toEqual({ beside: '/n', far: '/n/n' });
+    expect(unknownPaths({ path: '/v1/export/', query: '?q', parameter: false }, 'n')).toEqual({
+      beside: '/v1/n?q',
+      far: '/n/n?q',
+    });
+    expect(unknownPaths({ path: '/export', query: '', parameter: false }, 'n')).toEqual({ beside: '/n', far: '/n/n' });
   });
 });
 

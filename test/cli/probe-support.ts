@@ -78,11 +78,13 @@ const REPORT = z.object({
   }),
   asked: z.object({ profile: z.string(), safe: z.boolean() }).optional(),
   safe: z.array(profile),
+  unproven: z.array(profile),
   unsafe: z.array(profile),
   needs: z.array(z.object({ rule: z.string(), because: z.array(z.string()) })),
   paths: z.array(
     z.object({
       path: z.string(),
+      protected_as: z.string(),
       status: z.number().nullable(),
       unknown_status: z.number().nullable(),
       doubt: z.string().nullable(),
@@ -112,4 +114,8 @@ export function namesOf(profiles: Report['safe']): string[] {
 export function reachedIn({ paths }: Report): string[] {
   const canaries = paths[0]?.canaries ?? [];
   return canaries.filter(({ deed }) => ['reached', 'unclear'].includes(deed.kind)).map(({ target }) => target);
+}
+/** No spelling got around these, whether or not a parameter was asked. */
+export function heldIn({ safe, unproven }: Report): string[] {
+  return namesOf([...safe, ...unproven]);
 }

@@ -139,7 +139,7 @@ describe('behaviour: under unknown', () => {
     expect({ asked: ASKED.size, charged: charged.size, because }).toEqual({
       asked: 3015,
       charged: 76,
-      because: { letterCase: 15, compatibility: 3, matrix: 52, suffix: 27, trim: 2 },
+      because: { letterCase: 15, compatibility: 3, matrix: 52, suffix: 27, trim: 2, empty: 0, form: 0, script: 0 },
     });
   });
 

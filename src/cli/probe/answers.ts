@@ -20,12 +20,14 @@ type Likeness = { readonly level: Level; readonly print: string };
 
 export type Baseline = {
   readonly status: number;
-  readonly known: Likeness;
+  readonly known: readonly Likeness[];
   readonly unknown: readonly Likeness[];
+  /** Any other last segment is answered as well, so it is a parameter. */
+  readonly parameter: boolean;
 };
 
 /** Why nothing can be told from a path. */
-export type Doubt = 'silent' | 'redirects' | 'failing' | 'unsteady' | 'absent' | 'catch_all' | 'any_segment';
+export type Doubt = 'silent' | 'redirects' | 'failing' | 'unsteady' | 'absent' | 'catch_all';
 export type BaselineResult =
   | { readonly ok: true; readonly baseline: Baseline }
   | { readonly ok: false; readonly doubt: Doubt };
@@ -49,9 +51,18 @@ export function readBaseline(
   // A handler that takes any name there gives each its own body; that nothing else gets this status gives it away.
   const handled =
     beside.some(({ answer }) => statusOf(answer) === status) && far.every(({ answer }) => statusOf(answer) !== status);
-  if (handled || resembles(first, likeness, beside)) return { ok: false, doubt: 'any_segment' };
-  const unknown = [beside, far].flatMap((samples) => likenessOf(samples) ?? []);
-  return { ok: true, baseline: { status, known: likeness, unknown } };
+  const parameter = handled || resembles(first, likeness, beside);
+  const siblings = likenessOf(beside) ?? [];
+  const unknown = [likenessOf(far) ?? [], parameter ? [] : siblings].flat();
+  return { ok: true, baseline: { status, known: [likeness, parameter ? siblings : []].flat(), unknown, parameter } };
+}
+
+/** `baseline`, knowing that what answers like all of `samples` is something else: the list above a parameter. */
+export function excluding(baseline: Baseline, samples: readonly Sample[]): Baseline {
+  const likeness = likenessOf(samples);
+  if (likeness === undefined || samples.some((sample) => baseline.known.some((known) => isLike(sample, known))))
+    return baseline;
+  return { ...baseline, unknown: [...baseline.unknown, likeness] };
 }
 
 export function judge(sample: Sample, { status, known, unknown }: Baseline): Deed {
@@ -59,7 +70,7 @@ export function judge(sample: Sample, { status, known, unknown }: Baseline): Dee
   if (answer.kind === 'none') return { kind: 'unclear', why: answer.detail };
   const { location } = answer.headers;
   if (answer.status >= 300 && answer.status < 400 && location !== undefined) return { kind: 'redirected', location };
-  if (isLike(sample, known)) return { kind: 'reached' };
+  if (known.some((likeness) => isLike(sample, likeness))) return { kind: 'reached' };
   if (unknown.some((likeness) => isLike(sample, likeness))) return { kind: 'not_found', status: answer.status };
   if (answer.status !== status && isRefusal(answer.status)) return { kind: 'refused', status: answer.status };
   return { kind: 'unclear', why: `${answer.status}, like neither` };

@@ -16,14 +16,20 @@ export type CanaryKind =
   | '.suffix'
   | 'query and fragment'
   | 'letters that look alike'
-  | 'forms of the target';
+  | 'forms of the target'
+  | 'scripts'
+  | 'an empty parameter';
 
 export type Canary = { readonly kind: CanaryKind; readonly target: string };
 
-/** `path`: canonical, `/`-led, with a letter in it. `query`: with its `?`, or empty; it stands behind every spelling. */
-export type KnownPath = { readonly path: string; readonly query: string };
+/**
+ * `path`: canonical, `/`-led, with a letter in it. `query`: with its `?`, or empty; it stands behind every spelling.
+ * `parameter`: any other last segment is answered too, so that the last segment is a parameter of a route.
+ */
+export type KnownPath = { readonly path: string; readonly query: string; readonly parameter: boolean };
 
-const FORMATS = ['json', 'html', 'css', 'rsc'];
+const FORMATS = ['json', 'html', 'css', 'rsc', 'php'];
+const SCRIPT = /\.(?:php\d?|phtml|f?cgi|pl|py|rb|wsgi|aspx?|ashx|jspx?|do)$/i;
 
 /** Every spelling of `known` that is worth asking, none twice and not `known` itself. `host`: the Host header. */
 export function spellings(known: KnownPath, host: string): Canary[] {
@@ -35,7 +41,8 @@ export function spellings(known: KnownPath, host: string): Canary[] {
   const [first = '', ...others] = rest.split('/');
   /** After the first segment; the same as a tail where there is only one. */
   const below = others.length > 0 ? `/${others.join('/')}` : '';
-  const at = letterAt(base);
+  // What is in the place of a parameter is free to be anything; the letter that counts stands before it.
+  const at = known.parameter && hasLetter(head) ? letterAt(head) : letterAt(base);
   const letter = base[at] ?? '';
   const swap = (spelling: string): string => base.slice(0, at) + spelling + base.slice(at + 1);
   /** With `separator` in place of the last slash; a path of one segment keeps its slash, or it would be no path. */
@@ -104,7 +111,7 @@ export function spellings(known: KnownPath, host: string): Canary[] {
       `${base};/`,
     ],
     '.suffix': [...FORMATS.map((format) => `${base}.${format}`), `${base}.x.json`, `${base}%2Ejson`],
-    'query and fragment': [`${base}?x=1`, `${base}%3Fx=1`, `${base}#x`, `${base}%23x`, `${base}&x=1`],
+    'query and fragment': [`${base}?x=1`, `${base}%3Fx=1`, `${base}#x`, `${base}%23x`, `${base}&x=1`, `${base}+`],
     'letters that look alike': [
       swap(encodeURIComponent(fullwidth(letter))),
       ...lookalikes(base),
@@ -113,6 +120,9 @@ export function spellings(known: KnownPath, host: string): Canary[] {
       swap(overlong(letter)),
       swap(`%u00${hex(letter)}`),
     ],
+    scripts: [`/index.php${base}`, ...(SCRIPT.test(last) ? [`${base}/x`] : [])],
+    // The root is nobody's parameter.
+    'an empty parameter': known.parameter && head !== '' ? [`${head}/`, `${head}//`, `${head}/;x=1`] : [],
     'forms of the target': [`http://${host}${base}`, `HTTP://${host}${base}`, `http://x.invalid${base}`, rest],
   };
   const seen = new Set([known.path + known.query]);
@@ -142,6 +152,8 @@ const KINDS: readonly CanaryKind[] = [
   '.suffix',
   'query and fragment',
   'letters that look alike',
+  'scripts',
+  'an empty parameter',
   'forms of the target',
 ];
 
@@ -152,6 +164,12 @@ export function unknownPaths(known: KnownPath, name: string): { beside: string; 
     beside: `${base.slice(0, base.lastIndexOf('/'))}/${name}${known.query}`,
     far: `/${name}/${name}${known.query}`,
   };
+}
+
+/** What lists the things that a parameter names, if anything does: the path above it. */
+export function pathAbove({ path }: KnownPath): string {
+  const base = path.replace(/(?<=.)\/$/, '');
+  return base.slice(0, base.lastIndexOf('/')) || '/';
 }
 
 /** `query` belongs behind the path and before a fragment; a canary with a query of its own gets it as a further one. */

@@ -1,9 +1,9 @@
 // Probes one path: what it answers, what paths answer that cannot exist, then every spelling of it, then the first two
 // again. Only then is anything judged, so that an upstream which changed its mind meanwhile (a limit on requests, a
 // body with the time in it) is seen as unsteady and not as safe.
-import { counts, judge, readBaseline, type Deed, type Doubt, type Sample } from './answers.ts';
+import { counts, excluding, judge, readBaseline, type Deed, type Doubt, type Sample } from './answers.ts';
 import type { Answer, Ask } from './ask.ts';
-import { spellings, unknownPaths, type Canary, type CanaryKind, type KnownPath } from './canaries.ts';
+import { pathAbove, spellings, unknownPaths, type Canary, type CanaryKind, type KnownPath } from './canaries.ts';
 import { forwardedSpellings } from './tollgate.ts';
 
 export type Asked = Canary & { readonly deed: Deed };
@@ -35,41 +35,47 @@ const TIMES = [0, 1, 2];
 /** Without an effect by definition (RFC 9110, section 9.2.1). */
 const SAFE_METHODS = ['HEAD', 'OPTIONS'];
 
-export async function probePath(known: KnownPath, probe: PathProbe): Promise<PathReport> {
-  const target = known.path + known.query;
+export async function probePath(asked: KnownPath, probe: PathProbe): Promise<PathReport> {
+  const target = asked.path + asked.query;
   const get = async (asked: string): Promise<Sample> => ({ target: asked, answer: await probe.ask('GET', asked) });
-  const before = await get(target);
-  const first = before.answer;
-  const samples = { known: [before], beside: new Array<Sample>(), far: new Array<Sample>() };
+  const once = await get(target);
+  const first = once.answer;
+  const samples = { known: [once], beside: new Array<Sample>(), far: new Array<Sample>() };
   const compare = async (): Promise<void> => {
-    const { beside, far } = unknownPaths(known, probe.unlikely());
+    const { beside, far } = unknownPaths(asked, probe.unlikely());
     samples.beside.push(await get(beside));
     samples.far.push(await get(far));
     samples.known.push(await get(target));
   };
   if (first.kind === 'answer') for (const _ of TIMES) await compare();
   const far = samples.far[0]?.answer;
-  const report = { known, first, unknownStatus: far?.kind === 'answer' ? far.status : undefined };
-  const baseline = readBaseline(samples.known, samples.beside, samples.far);
-  if (!baseline.ok) return { ...report, told: baseline };
+  const report = { known: asked, first, unknownStatus: far?.kind === 'answer' ? far.status : undefined };
+  const before = readBaseline(samples.known, samples.beside, samples.far);
+  if (!before.ok) return { ...report, told: before };
 
+  const known = { ...asked, parameter: before.baseline.parameter };
   const answered = await askSpellings(known, probe, get);
+  const above = known.parameter ? [await getAbove(known, get), await getAbove(known, get)] : [];
   await compare();
   const after = readBaseline(samples.known, samples.beside, samples.far);
   if (!after.ok) return { ...report, told: { ok: false, doubt: after.doubt === 'silent' ? 'unsteady' : after.doubt } };
-  const asked = answered.map(({ kind, sample }) => ({
-    kind,
-    target: sample.target,
-    deed: judge(sample, after.baseline),
-  }));
+  if (after.baseline.parameter !== known.parameter) return { ...report, told: { ok: false, doubt: 'unsteady' } };
+  const baseline = excluding(after.baseline, above);
+  const spelled = answered.map(({ kind, sample }) => ({ kind, target: sample.target, deed: judge(sample, baseline) }));
   // Last, because a method that was named may change what the path answers.
   const methods: MethodDeed[] = [];
   for (const method of [...SAFE_METHODS, ...probe.methods]) {
     const answer = await probe.ask(method, target);
     const status = answer.kind === 'answer' ? answer.status : undefined;
-    methods.push({ method, status, alike: isAlike(method, { target, answer }, after.baseline) });
+    methods.push({ method, status, alike: isAlike(method, { target, answer }, baseline) });
   }
-  return { ...report, told: { ok: true, asked, methods } };
+  return { ...report, known, told: { ok: true, asked: spelled, methods } };
+}
+
+/** What the path above a parameter answers, as if it were the answer to the parameter left empty. */
+async function getAbove(known: KnownPath, get: (target: string) => Promise<Sample>): Promise<Sample> {
+  const { answer } = await get(pathAbove(known) + known.query);
+  return { target: `${pathAbove(known)}/${known.query}`, answer };
 }
 
 type Answered = { readonly kind: CanaryKind; readonly sample: Sample };

@@ -20,6 +20,8 @@ export type ProfileGroup = {
 export type Judgement = {
   /** The most permissive first. */
   readonly safe: readonly ProfileGroup[];
+  /** No spelling got around these, but they leave out a rule about parameters, and no path with a parameter was asked. */
+  readonly unproven: readonly ProfileGroup[];
   readonly unsafe: readonly ProfileGroup[];
   /** Per folding rule the spellings that only this rule catches. */
   readonly needs: readonly { readonly rule: keyof Folding; readonly because: readonly Leak[] }[];
@@ -36,23 +38,32 @@ export type Recommendation = {
 };
 
 export const FOLDING_RULES = keysOf(FULL_FOLDING);
+/** Rules that a path without a parameter can tell nothing about. */
+const ABOUT_PARAMETERS: readonly (keyof Folding)[] = ['empty'];
 
 export function judgeProfiles(probed: readonly PathReport[], host: string): Judgement {
   // A path that told nothing must not pass for one without leaks.
   const reports = probed.filter(({ told }) => told.ok);
-  if (reports.length === 0) return { safe: [], unsafe: [], needs: [], recommended: undefined };
+  if (reports.length === 0) return { safe: [], unproven: [], unsafe: [], needs: [], recommended: undefined };
   const leaksUnder = (paths: PathOptions): Leak[] => reports.flatMap((report) => leaksOf(report, paths, host));
-  const hinted = reports.flatMap(({ first }) => (first.kind === 'answer' ? namedBy(first.headers) : []));
-  const groups = groupProfiles(hinted).map((names) => ({
+  const hints = reports.flatMap(({ first }) => (first.kind === 'answer' ? hintsIn(first.headers) : []));
+  const applications = new Set(hints.flatMap(({ name, application }) => (application ? [name] : [])));
+  const asked = reports.some(({ known }) => known.parameter);
+  const groups = groupProfiles(hints.map(({ name }) => name)).map((names) => ({
     names,
     folds: FOLDING_RULES.filter((rule) => profileFolding(names[0])[rule]),
     leaks: leaksUnder(pathsOf(names[0])),
   }));
-  const safe = groups.filter(({ leaks }) => leaks.length === 0);
-  const chosen = safe.find(({ names }) => hinted.includes(names[0])) ?? safe[0];
+  const held = groups.filter(({ leaks }) => leaks.length === 0);
+  // A framework that names itself is known beyond what was asked; a server in front of it says nothing about it.
+  const isProven = ({ names, folds }: ProfileGroup): boolean =>
+    asked || applications.has(names[0]) || ABOUT_PARAMETERS.every((rule) => folds.includes(rule));
+  const safe = held.filter(isProven);
+  const chosen = safe.find(({ names }) => hints.some(({ name }) => name === names[0])) ?? safe[0];
   const everything = new Set(leaksUnder(pathsOf('unknown')).map(({ target }) => target));
   return {
     safe,
+    unproven: held.filter((group) => !isProven(group)),
     unsafe: groups.filter(({ leaks }) => leaks.length > 0),
     needs: FOLDING_RULES.map((rule) => ({
       rule,
@@ -94,7 +105,9 @@ function groupProfiles(hinted: readonly ProfileName[]): [ProfileName, ...Profile
   return [...groups.values()].toSorted((a, b) => foldsOf(a) - foldsOf(b));
 }
 
-const HINTS: readonly (readonly [RegExp, ProfileName])[] = [
+type Hint = { readonly name: ProfileName; readonly application: boolean };
+
+const HINTS: readonly (readonly [words: RegExp, name: ProfileName])[] = [
   [/^express/i, 'express'],
   [/next\.js/i, 'next'],
   [/^(?:wsgiserver|.*cpython)/i, 'django'],
@@ -108,11 +121,15 @@ const HINTS: readonly (readonly [RegExp, ProfileName])[] = [
   [/^caddy/i, 'caddy'],
   [/^nginx|openresty/i, 'nginx'],
 ];
+/** Often in front of what runs the routes. */
+const IN_FRONT: ReadonlySet<ProfileName> = new Set(['caddy', 'nginx']);
 
-/** The profiles that an upstream's own headers name. A hint chooses between safe profiles; it never makes one safe. */
-function namedBy(headers: Readonly<Record<string, string | string[] | undefined>>): ProfileName[] {
+/** The profiles that an upstream's own headers name. */
+function hintsIn(headers: Readonly<Record<string, string | string[] | undefined>>): Hint[] {
   const words = [headers['x-powered-by'], headers['server']].flatMap((value) => value ?? []);
-  return words.flatMap((word) => HINTS.filter(([pattern]) => pattern.test(word)).map(([, name]) => name));
+  return words.flatMap((word) =>
+    HINTS.flatMap(([pattern, name]) => (pattern.test(word) ? [{ name, application: !IN_FRONT.has(name) }] : [])),
+  );
 }
 
 function keysOf<T extends object>(value: T): (keyof T)[] {

@@ -3,7 +3,7 @@
 import { adviseMethods } from './methods.ts';
 import type { ProfileGroup } from './profiles.ts';
 import { isSafe, type Probed } from './report.ts';
-import { pathsOf, treatmentUnder } from './tollgate.ts';
+import { pathsOf, patternFor, treatmentUnder } from './tollgate.ts';
 
 export function jsonReport({ upstream, host, reports, judgement, tried, asked: profile }: Probed): unknown {
   const { recommended } = judgement;
@@ -23,12 +23,14 @@ export function jsonReport({ upstream, host, reports, judgement, tried, asked: p
     },
     ...(profile === undefined ? {} : { asked: { profile, safe: isSafe(profile, judgement) } }),
     safe: names(judgement.safe),
+    unproven: names(judgement.unproven),
     unsafe: names(judgement.unsafe),
     needs: judgement.needs.map(({ rule, because }) => ({ rule, because: because.map(({ target }) => target) })),
     paths: reports.map(({ known, first, unknownStatus, told }) => {
       const treat = treatmentUnder(pathsOf(recommended?.profile ?? 'unknown'), known, host);
       return {
         path: known.path + known.query,
+        protected_as: patternFor(known),
         status: first.kind === 'answer' ? first.status : null,
         unknown_status: unknownStatus ?? null,
         doubt: told.ok ? null : told.doubt,

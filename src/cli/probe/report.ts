@@ -3,10 +3,10 @@
 // do not get through are evidence for the paths that were named.
 import type { Folding, ProfileName } from '../../domain/profile.ts';
 import { counts, type Deed, type Doubt } from './answers.ts';
-import { adviseMethods } from './methods.ts';
 import type { PathReport } from './path.ts';
-import { FOLDING_RULES, type Judgement, type Leak, type ProfileGroup, type Recommendation } from './profiles.ts';
-import { pathsOf, treatmentUnder, type Treatment } from './tollgate.ts';
+import { FOLDING_RULES, type Judgement, type ProfileGroup } from './profiles.ts';
+import { recommendationLines, some } from './recommendation.ts';
+import { pathsOf, patternFor, treatmentUnder, type Treatment } from './tollgate.ts';
 
 export type Probed = {
   readonly upstream: string;
@@ -45,8 +45,6 @@ const DOUBTS: Readonly<Record<Doubt, string>> = {
   absent: 'it is answered like a path that does not exist; name one that your API answers to GET',
   catch_all:
     'every path is answered like it, so no spelling can be told from another. If it wants a credential first, send one with --header',
-  any_segment:
-    'any other last segment is answered like it, so it is a parameter of your route; name a path that stands literally in your router',
 };
 
 export function textReport(probed: Probed): string[] {
@@ -58,7 +56,7 @@ export function textReport(probed: Probed): string[] {
       ...lines,
       'Cannot tell: use unknown, which reads a path in every way that any framework does.',
       '',
-      ...recommendationLines(probed, undefined),
+      ...recommendationLines(reports, judgement, probed.tried),
     ];
   }
   return [
@@ -68,21 +66,24 @@ export function textReport(probed: Probed): string[] {
     'Safe profiles, the most permissive first:',
     ...judgement.safe.map(describeGroup),
     ...(judgement.safe.length > 0 ? [] : ['  none']),
+    ...unproven(judgement),
     ...unsafe(judgement),
     ...(judgement.recommended === undefined ? uncovered(judgement) : []),
-    ...recommendationLines(probed, judgement.recommended),
+    ...recommendationLines(reports, judgement, probed.tried),
     ...askedProfile(probed),
   ];
 }
 
 function askedProfile({ asked, judgement }: Probed): string[] {
   if (asked === undefined) return [];
-  return ['', `${asked} is ${isSafe(asked, judgement) ? 'safe' : 'NOT SAFE'} for this upstream.`];
+  const proven = judgement.safe.some(({ names }) => names.includes(asked));
+  const judged = isSafe(asked, judgement) ? `safe${proven ? '' : ' as far as was asked'}` : 'NOT SAFE';
+  return ['', `${asked} is ${judged} for this upstream.`];
 }
 
-/** Whether no spelling got around `profile`. */
-export function isSafe(profile: ProfileName, { safe }: Judgement): boolean {
-  return safe.some(({ names }) => names.includes(profile));
+/** Whether no spelling got around `profile`, which its operator named and is not only guessed. */
+export function isSafe(profile: ProfileName, { safe, unproven }: Judgement): boolean {
+  return [...safe, ...unproven].some(({ names }) => names.includes(profile));
 }
 
 type Row = { readonly kind: string; readonly cells: readonly string[]; readonly telling: boolean };
@@ -117,6 +118,9 @@ function describePath(report: PathReport, { upstream, host, judgement, all }: Pr
   );
   return [
     `${head} ${told.asked.length} other spellings asked:`,
+    ...(known.parameter
+      ? [`Its last segment is a parameter, because any other is answered too: protected as ${patternFor(known)}.`]
+      : []),
     '',
     ...table(rows, ['spelling', 'your API', `Tollgate as ${profile}`], all),
   ];
@@ -149,7 +153,7 @@ function describeDeed(deed: Deed): string {
     case 'redirected':
       return `redirects to ${deed.location.length > 40 ? `${deed.location.slice(0, 40)}...` : deed.location}`;
     case 'not_found':
-      return `no such path (${deed.status})`;
+      return deed.status < 300 ? `another path (${deed.status})` : `no such path (${deed.status})`;
     case 'refused':
       return `refused (${deed.status})`;
     default:
@@ -216,6 +220,14 @@ function describeGroup({ names, folds }: ProfileGroup): string {
   return `  ${names.join(' ')}: ${folds.length === 0 ? 'slashes and escapes only' : folds.map(nameOf).join(', ')}`;
 }
 
+function unproven({ unproven: groups }: Judgement): string[] {
+  if (groups.length === 0) return [];
+  return [
+    'Safe too, unless a parameter may be empty in your router; a --path that ends in an id (/v1/reports/q3) tells:',
+    ...groups.map(describeGroup),
+  ];
+}
+
 function unsafe({ unsafe: groups }: Judgement): string[] {
   if (groups.length === 0) return [''];
   return [
@@ -233,30 +245,4 @@ function uncovered({ unsafe: groups }: Judgement): string[] {
     `Not even unknown covers ${some(leaks.map(({ target }) => target))}.`,
     'Protect what stands above the path with a wildcard (/v1/* instead of /v1/export), or make the API refuse these spellings.',
   ];
-}
-
-function recommendationLines({ reports, tried }: Probed, recommended: Recommendation | undefined): string[] {
-  const { undeclaredMethods, why } = adviseMethods(reports, tried);
-  const alike = recommended?.alike ?? [];
-  const profile = recommended?.profile ?? 'unknown';
-  const kept = (what: string, value: string, leaks: readonly Leak[] | undefined): string[] => {
-    if (leaks === undefined) return [];
-    return leaks.length === 0
-      ? [`    # ${what}: ${value}   # safe here too, if your API needs it`]
-      : [`    # ${what}: ${value}   # NOT safe here: free would be ${some(leaks.map(({ target }) => target))}`];
-  };
-  return [
-    'For the configuration:',
-    '',
-    '  proxy:',
-    `    upstream_profile: ${profile}${alike.length === 0 ? '' : `   # ${alike.join(', ')} ${alike.length === 1 ? 'folds' : 'fold'} alike: write the one that you run`}`,
-    `    undeclared_methods: ${undeclaredMethods}   # ${why}`,
-    ...kept('encoded_slashes', 'keep', recommended?.keepEncodedSlashes),
-    ...kept('double_slashes', 'keep', recommended?.keepDoubleSlashes),
-  ];
-}
-
-function some(targets: readonly string[]): string {
-  const shown = targets.slice(0, 3).join('  ');
-  return targets.length > 3 ? `${shown}  and ${targets.length - 3} more` : shown;
 }

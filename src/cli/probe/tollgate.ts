@@ -36,7 +36,7 @@ export function readKnownPath(text: string): { ok: true; known: KnownPath } | { 
   );
   if ('code' in split) return { ok: false, reason: split.detail };
   const pattern = parsePattern(patternOf(canonical.path));
-  return pattern.ok ? { ok: true, known: { path: canonical.path, query } } : pattern;
+  return pattern.ok ? { ok: true, known: { path: canonical.path, query, parameter: false } } : pattern;
 }
 
 export function pathsOf(profile: ProfileName, rest: Partial<Omit<PathOptions, 'folding'>> = {}): PathOptions {
@@ -48,9 +48,9 @@ export function pathsWithout(rule: keyof Folding): PathOptions {
   return { ...DEFAULT_PATHS, folding: { ...FULL_FOLDING, [rule]: false } };
 }
 
-/** How Tollgate treats a GET under `paths` when exactly `known` is protected. */
-export function treatmentUnder(paths: PathOptions, { path }: KnownPath, host: string): Treat {
-  const snapshot = compileSnapshot({ registryId: 'probe', revision: 0, routes: [routeFor(path)] }, paths);
+/** How Tollgate treats a GET under `paths` when exactly the pattern of `known` is protected. */
+export function treatmentUnder(paths: PathOptions, known: KnownPath, host: string): Treat {
+  const snapshot = compileSnapshot({ registryId: 'probe', revision: 0, routes: [routeFor(known)] }, paths);
   const options = targetOptions(paths);
   return (target) => {
     const split = splitTarget({ method: 'GET', target, host }, options);
@@ -97,10 +97,16 @@ function patternOf(path: string): string {
   return path.replace(/[*+()[\]{}:?]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-function routeFor(path: string): Route {
+/** The pattern that protects `known` and nothing more: `/reports/q3`, or `/reports/:parameter`. */
+export function patternFor({ path, parameter }: KnownPath): string {
+  const pattern = patternOf(path);
+  return parameter ? `${pattern.replace(/[^/]+\/?$/, '')}:parameter` : pattern;
+}
+
+function routeFor(known: KnownPath): Route {
   return {
     id: 'probe',
-    pattern: patternOf(path),
+    pattern: patternFor(known),
     method: 'GET',
     amount: '1',
     currency: 'USD',
