@@ -8,7 +8,7 @@ import { namesOf, probeJson, reachedIn } from './probe-support.ts';
 /** How often a path is asked before and after its spellings. */
 const TIMES_KNOWN = 5;
 /** Settings as the framework comes: here the profile that is recommended is its own, or folds exactly as its own. */
-const AS_IT_COMES = new Set(['express 4', 'express 5', 'fastify', 'koa and @koa/router', 'hono', 'h3 2', 'hapi']);
+const AS_IT_COMES = new Set(['express 4', 'express 5', 'fastify', 'koa and @koa/router', 'hono', 'hapi']);
 
 const SPECS = NPM.filter(({ missing }) => missing?.() === undefined).map((spec): [string, UpstreamSpec] => [
   spec.name,
