@@ -87,8 +87,12 @@ async function measureQuotes(): Promise<QuoteNumbers> {
   const { createQuotes }: typeof quoteModule = await import(from('domain/quote.ts'));
   const { createOffers }: typeof offerModule = await import(from('domain/offer.ts'));
   const { createPaymentRequired }: typeof requiredModule = await import(from('domain/payment-required.ts'));
-  const { createRandom }: typeof clockModule = await import(from('host/clock.ts'));
-  const quotes = createQuotes({ secrets: ['x'.repeat(32)], ttlMs: 300_000, random: createRandom() });
+  const { createRandom, createTokens }: typeof clockModule = await import(from('host/clock.ts'));
+  const quotes = createQuotes({
+    secrets: ['x'.repeat(32)],
+    ttlMs: 300_000,
+    nonce: createTokens(createRandom(), 12, 'base64url'),
+  });
   const offer = createOffers(new Map([['default', RECEIVER]]))(makeRoute(0));
   if ('code' in offer) throw new Error(offer.detail);
   const render = createPaymentRequired({ v1: false });

@@ -14,7 +14,7 @@ import { createTrust } from '../gateway/peer.ts';
 import type { Current } from '../gateway/sync/current.ts';
 import type { Telemetry } from '../gateway/telemetry.ts';
 import { createUpgrader } from '../gateway/upgrade.ts';
-import type { Clock, Random } from '../host/clock.ts';
+import { createTokens, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { createListener } from '../host/server.ts';
 import { pathOptions, receiversById, type Part } from './part.ts';
@@ -70,7 +70,11 @@ function assemble(config: Config, proxy: ProxyConfig, deps: ProxyDeps): { handle
   const methods = allowedMethods(proxy.methods);
   const collector = createCollector({
     createPay: (answers) => payFor?.(config)(answers),
-    quotes: createQuotes({ secrets: config.charges.secrets, ttlMs: config.charges.quoteTtlMs, random }),
+    quotes: createQuotes({
+      secrets: config.charges.secrets,
+      ttlMs: config.charges.quoteTtlMs,
+      nonce: createTokens(random, 12, 'base64url'),
+    }),
     paymentRequired: createPaymentRequired({ v1: config.x402.v1 }),
     corsOrigins: proxy.corsOrigins,
     methods,

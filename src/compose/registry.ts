@@ -55,7 +55,7 @@ export async function startRegistry(
   await registerConfigured(config(), registry, log);
   compiler.load(registry.routeSet());
   await compiler.settled();
-  registry.subscribe(() => void compiler.load(registry.routeSet()));
+  registry.subscribe((change) => void compiler.change(change, registry.routeSet));
   const { handle } = registry;
   const listener = createListener({ name: 'registry', listen: section.listen, ...INTERNAL, log }, { request: handle });
   return {

@@ -59,6 +59,7 @@ function buildProxy(proxy: NonNullable<ConfigInput['proxy']>): NonNullable<Loade
       connectMs: timeouts.connect,
       headersMs: timeouts.headers,
       idleMs: timeouts.idle,
+      ...(timeouts.total === undefined ? {} : { totalMs: timeouts.total }),
       drainDelayMs: timeouts.drain_delay,
       drainMs: timeouts.drain,
     },

@@ -63,6 +63,8 @@ export type ProxyConfig = {
     readonly connectMs: number;
     readonly headersMs: number;
     readonly idleMs: number;
+    /** For an exchange with the upstream as a whole; absent: no limit. */
+    readonly totalMs?: number;
     readonly drainDelayMs: number;
     readonly drainMs: number;
   };

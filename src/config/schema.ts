@@ -72,6 +72,7 @@ const proxy = z.strictObject({
       connect: duration(1).prefault('5s'),
       headers: duration(1).prefault('60s'),
       idle: duration(1).prefault('300s'),
+      total: duration(1).optional(),
       drain_delay: duration(0).prefault('5s'),
       drain: duration(0).prefault('25s'),
     })

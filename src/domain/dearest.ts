@@ -56,9 +56,10 @@ export function dearestOf(candidates: readonly Route[], method: string): Route |
     const parsed = parsePattern(route.pattern);
     const key = parsed.ok ? parsed.pattern.key : route.id;
     const other = best.get(key);
+    // Of one pattern and method the first stays: it is the one that won.
     if (other === undefined || rank > rankOf(other.method, method)) best.set(key, route);
   }
-  return [...best.values()].reduce<Route | undefined>(dearer, undefined);
+  return best.values().reduce<Route | undefined>(dearer, undefined);
 }
 
 function rankOf(declared: string, method: string): number {

@@ -140,7 +140,10 @@ function trim(segment: string): string {
  * one here: the dotless and the dotted i, the long s, the Kelvin sign; the sharp s is two.
  */
 function foldCase(text: string): string {
-  return text.replace(/[\u0130\u0131]/g, 'i').toUpperCase().toLowerCase();
+  return text
+    .replace(/[\u0130\u0131]/g, 'i')
+    .toUpperCase()
+    .toLowerCase();
 }
 
 /** The compatibility form, without what no reader sees and with every kind of space as a plain one. */

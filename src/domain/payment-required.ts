@@ -18,6 +18,7 @@ export type PaymentRequired = { readonly body: string; readonly header: string }
 
 const MAX_URL_BYTES = 1024;
 const MAX_DESCRIPTION_BYTES = 256;
+const ASCII = /^[\x20-\x7e]*$/;
 const MIME_TYPE = 'application/json';
 
 /** Renders 402 answers; `v1` adds x402's v1 members to the body, after the interface's fields. */
@@ -33,7 +34,7 @@ export function createPaymentRequired({ v1 }: { readonly v1: boolean }): (demand
     const header = `{"x402Version":2,"error":${error},"resource":{"url":${url}${headerStart}${chargeId}${headerEnd}`;
     return {
       body: `${bodyStart}${chargeId}${bodyMiddle}${chargeId}${bodyEnd}${accepts}}`,
-      header: Buffer.from(header).toString('base64'),
+      header: template.ascii && ASCII.test(origin) ? btoa(header) : Buffer.from(header).toString('base64'),
     };
   };
 }
@@ -46,6 +47,8 @@ type Template = {
   readonly v1End: string;
   readonly headerStart: string;
   readonly headerEnd: string;
+  /** The header's fixed part is ASCII; path, reason and charge id always are. */
+  readonly ascii: boolean;
 };
 
 // Stands where the charge id goes. A route's own text may hold it too, but never before the first or after the last of ours.
@@ -98,6 +101,7 @@ function writeTemplate(offer: Offer, v1: boolean): Template {
     ...writeV1(offer, v1, description),
     headerStart: `,${header.slice(0, hole)}`,
     headerEnd: header.slice(hole + HOLE_JSON.length),
+    ascii: !/[^\x00-\x7f]/.test(header),
   };
 }
 

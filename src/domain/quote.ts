@@ -32,20 +32,20 @@ export type QuoteOptions = {
   /** The first signs, all verify; at least one. */
   readonly secrets: readonly string[];
   readonly ttlMs: number;
-  readonly random: (size: number) => Buffer;
+  /** 12 fresh random bytes as base64url. */
+  readonly nonce: () => string;
 };
 
 const VERSION = 1;
 const SIGNED = 56;
 const MAC = 16;
-const NONCE = 12;
 const FORM = /^chg_[A-Za-z0-9_-]{112}$/;
 const PREFIX = 'chg_';
 
 type Key = { readonly id: number; readonly secret: KeyObject };
 type Signed = { readonly method: string; readonly second: number; readonly text: string };
 
-export function createQuotes({ secrets, ttlMs, random }: QuoteOptions): Quotes {
+export function createQuotes({ secrets, ttlMs, nonce }: QuoteOptions): Quotes {
   const keys = secrets.map(deriveKey);
   const [signer] = keys;
   if (signer === undefined) throw new Error('charges.secrets is empty: quotes need a secret to be signed with');
@@ -61,8 +61,7 @@ export function createQuotes({ secrets, ttlMs, random }: QuoteOptions): Quotes {
   };
 
   return {
-    issue: (offer, method, nowMs) =>
-      sign(offer, method, Math.floor(nowMs / 1000)) + random(NONCE).toString('base64url'),
+    issue: (offer, method, nowMs) => sign(offer, method, Math.floor(nowMs / 1000)) + nonce(),
     read: (id, nowMs) => {
       if (!FORM.test(id)) return undefined;
       const bytes = Buffer.from(id.slice(PREFIX.length), 'base64url');

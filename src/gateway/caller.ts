@@ -20,7 +20,10 @@ export function readCaller(rawHeaders: readonly string[], customerHeader: string
   let customerId: string | undefined;
   let credential: Credential | undefined;
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    const name = (rawHeaders[i] ?? '').toLowerCase();
+    const given = rawHeaders[i] ?? '';
+    // Only these lengths can be one of the three names.
+    if (given.length !== 17 && given.length !== 9 && given.length !== customerHeader.length) continue;
+    const name = given.toLowerCase();
     const value = rawHeaders[i + 1] ?? '';
     const version = CREDENTIAL_HEADERS.get(name);
     if (version !== undefined) {

@@ -122,12 +122,9 @@ export function createCollector({
       path: asked.path,
       reason,
     });
-    const headers = [
-      ...['Content-Type', 'application/json', 'Cache-Control', 'no-store'],
-      ...['PAYMENT-REQUIRED', header, 'Tollgate-Reason', reason],
-      ...added,
-      ...cors(asked.origin),
-    ];
+    const headers = ['Content-Type', 'application/json', 'Cache-Control', 'no-store'];
+    headers.push('PAYMENT-REQUIRED', header, 'Tollgate-Reason', reason, ...added);
+    if (asked.origin !== undefined) headers.push(...cors(asked.origin));
     const answer = { status: 402, headers, body };
     return { kind: 'answer', answer, outcome: 'payment_required', reason, chargeId, routeId: offer.route.id };
   };

@@ -51,12 +51,12 @@ export function createExchanges({ telemetry, clock, log, refuse }: ExchangeDeps)
     record.chargeId = outcome.chargeId;
     record.routeId ??= outcome.routeId;
     record.status = outcome.answer.status;
-    const headers = [...outcome.answer.headers, 'X-Request-Id', record.requestId];
-    if (leavesBodyUnread(req)) headers.push('Connection', 'close');
+    const added = ['X-Request-Id', record.requestId];
+    if (leavesBodyUnread(req)) added.push('Connection', 'close');
     const res = client.kind === 'response' ? client.res : responseOn(req, client.socket);
     const { delivered } = outcome;
     if (delivered !== undefined) res.once('close', () => delivered(res.writableFinished && !req.socket.destroyed));
-    respond(res, { ...outcome.answer, headers }, req.method === 'HEAD');
+    respond(res, outcome.answer, req.method === 'HEAD', added);
     end(record);
   };
 

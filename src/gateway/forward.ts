@@ -6,8 +6,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createProxyServer } from 'http-proxy-3';
 import { systemClock, type Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import { createPool, type UpstreamTimeouts } from './client/pool.ts';
-import type { Transport } from './client/transport.ts';
+import { createPool } from './client/pool.ts';
+import type { Transport, UpstreamTimeouts } from './client/transport.ts';
 import { relay, type ForwardOrder } from './relay.ts';
 
 export type { ForwardOrder, ForwardOutcome, ResponseVerdict } from './relay.ts';
@@ -32,7 +32,7 @@ export type Forwarder = {
 
 export function createForwarder(options: ForwarderOptions): Forwarder {
   const { upstream, timeouts, maxSockets = 10_000, log, clock = systemClock } = options;
-  const transport = createPool({ upstream, timeouts, maxSockets });
+  const transport = createPool({ upstream, timeouts, maxSockets, now: clock.monotonic });
   const context = { transport, clock, log };
 
   // `web` runs its passes before it returns, so the order is handed over without a look-up.

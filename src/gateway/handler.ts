@@ -18,7 +18,7 @@ import type { ForwardOrder, ForwardOutcome } from './forward.ts';
 import { inspectInbound, responseHeaders, upstreamHeaders } from './headers.ts';
 import { publicOrigin } from './peer.ts';
 import type { Telemetry } from './telemetry.ts';
-import { readTrace, type Trace } from './trace.ts';
+import { createTraceReader, type Trace } from './trace.ts';
 
 export type HandlerOptions = {
   readonly target: TargetOptions;
@@ -66,7 +66,8 @@ type Facts = {
 const RETRY_SOON = { 'Retry-After': '1' };
 
 export function createHandler(deps: HandlerDeps): Handler {
-  const { options, collector, exchanges, telemetry, clock, random } = deps;
+  const { options, collector, exchanges, telemetry, clock } = deps;
+  const readTrace = createTraceReader(deps.random);
 
   const serve = (req: IncomingMessage, client: Client): void => {
     const exchange = exchanges.begin(req, client);
@@ -89,7 +90,7 @@ export function createHandler(deps: HandlerDeps): Handler {
     const { headers } = req;
     const { origin } = headers;
     const refuse = (refusal: Problem): void => exchanges.answer(exchange, collector.refuse(refusal, origin));
-    const trace = readTrace(headers['x-request-id'], headers.traceparent, headers.tracestate, random);
+    const trace = readTrace(headers['x-request-id'], headers.traceparent, headers.tracestate);
     record.requestId = trace.requestId;
     record.traceId = trace.traceId;
 

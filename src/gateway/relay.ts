@@ -69,6 +69,9 @@ export type Tunnel = {
   ) => void;
 };
 
+/** Up to this size a piece of a body is joined to what is written with it. */
+const JOINED_BYTES = 16 * 1024;
+
 export function relay(
   { transport, clock, log }: RelayContext,
   req: IncomingMessage,
@@ -117,10 +120,12 @@ export function relay(
     if (req.httpVersionMinor === 1) res.socket?.write(earlyHints(raw), 'latin1');
   }
 
-  function onHead(upstreamStatus: number, raw: readonly string[]): void {
+  function onHead(upstreamStatus: number, raw: readonly string[], more: boolean): void {
     status = upstreamStatus;
     if (hooks.beforeResponse === undefined) {
       begin(upstreamStatus, order.responseHeaders(upstreamStatus, raw));
+      // A body that is there leaves in one write with its head; one that is slow must not hold the head back.
+      if (!more) flushHead();
       return;
     }
     call.pause();
@@ -128,6 +133,7 @@ export function relay(
       call.resume();
       begin(upstreamStatus, [...order.responseHeaders(upstreamStatus, raw), ...added]);
       if (endedHeld) onEnd();
+      else process.nextTick(flushHead);
     });
   }
 
@@ -215,25 +221,36 @@ export function relay(
       return;
     }
     if (!headOnly && finalStatus !== 204 && finalStatus !== 304) bytesLeft = contentLength(headers);
-    // Most bodies arrive with their head and leave in one write with it; one that is slow must not hold the head back.
-    process.nextTick(flushHead);
   }
 
   function flushHead(): void {
-    if (!started && !over && !res.writableEnded) res.flushHeaders();
+    // As latin1, as they came; flushHeaders would write them as UTF-8.
+    if (!started && !over && !res.writableEnded && !res.destroyed) res.write('', 'latin1');
   }
 
-  function onData(chunk: Buffer): void {
+  function onData(chunk: Buffer, release: (() => void) | undefined): void {
     started = true;
     if (keepLeft >= 0) keep(chunk);
-    if (gone) return;
-    if (bytesLeft === chunk.length) {
-      bytesLeft = 0;
-      res.end(chunk);
+    if (gone) {
+      release?.();
       return;
     }
+    const last = bytesLeft === chunk.length;
     bytesLeft -= chunk.length;
-    if (res.write(chunk)) return;
+    // A small piece is copied as text, so that the whole answer is one string and one write; a larger one as bytes.
+    if (release === undefined && chunk.length <= JOINED_BYTES) {
+      const text = chunk.toString('latin1');
+      if (last) res.end(text, 'latin1');
+      else takesMore(res.write(text, 'latin1'));
+      return;
+    }
+    const owned = release === undefined ? Buffer.from(chunk) : chunk;
+    if (last) res.end(owned, release);
+    else takesMore(res.write(owned, release));
+  }
+
+  function takesMore(more: boolean): void {
+    if (more) return;
     call.pause();
     if (waits) return;
     waits = true;
@@ -243,7 +260,7 @@ export function relay(
   function keep(chunk: Buffer): void {
     keepLeft -= chunk.length;
     if (keepLeft >= 0) {
-      kept.push(chunk);
+      kept.push(Buffer.from(chunk));
       return;
     }
     kept = [];

@@ -1,7 +1,7 @@
 // The two identities that follow a request through every log: its request id and its W3C trace context. Both are taken
 // from the client only where they have exactly the form they should have; anything else is replaced or dropped, so that
 // nobody can write into our logs or into the upstream's.
-import type { Random } from '../host/clock.ts';
+import { createTokens, type Random } from '../host/clock.ts';
 
 export type Trace = {
   readonly requestId: string;
@@ -18,9 +18,23 @@ const ZEROS = /^0+$/;
 
 type Header = string | string[] | undefined;
 
+export type TraceReader = (givenId: Header, givenParent: Header, givenState: Header) => Trace;
+
 /** The client's trace id is kept and the parent id replaced by one of ours (W3C Trace Context, section 3.4). */
-export function readTrace(givenId: Header, givenParent: Header, givenState: Header, random: Random): Trace {
-  const requestId = typeof givenId === 'string' && REQUEST_ID.test(givenId) ? givenId : random(16).toString('hex');
+export function createTraceReader(random: Random): TraceReader {
+  const newId = createTokens(random, 16, 'hex');
+  const newParent = createTokens(random, 8, 'hex');
+  return (givenId, givenParent, givenState) => readTrace(givenId, givenParent, givenState, newId, newParent);
+}
+
+function readTrace(
+  givenId: Header,
+  givenParent: Header,
+  givenState: Header,
+  newId: () => string,
+  newParent: () => string,
+): Trace {
+  const requestId = typeof givenId === 'string' && REQUEST_ID.test(givenId) ? givenId : newId();
   const parent = typeof givenParent === 'string' ? TRACEPARENT.exec(givenParent) : null;
   const traceId = parent?.[1];
   if (traceId === undefined || ZEROS.test(traceId) || ZEROS.test(parent?.[2] ?? '0')) {
@@ -28,7 +42,7 @@ export function readTrace(givenId: Header, givenParent: Header, givenState: Head
   }
   return {
     requestId,
-    traceparent: `00-${traceId}-${random(8).toString('hex')}-${parent?.[3] ?? '00'}`,
+    traceparent: `00-${traceId}-${newParent()}-${parent?.[3] ?? '00'}`,
     tracestate: typeof givenState === 'string' && TRACESTATE.test(givenState) ? givenState : undefined,
     traceId,
   };

@@ -22,6 +22,26 @@ export const systemSchedule: Schedule = (ms, run) => {
 /** `size` fresh random bytes. */
 export type Random = (size: number) => Buffer;
 
+/**
+ * Random identifiers of `size` bytes each as text, a page of them drawn and written out at once. For `base64url` a
+ * multiple of 3 bytes, so that no identifier shares a character with the next.
+ */
+export function createTokens(random: Random, size: number, encoding: 'hex' | 'base64url'): () => string {
+  const length = encoding === 'hex' ? size * 2 : (size / 3) * 4;
+  let page = '';
+  let at = 0;
+  return () => {
+    if (at >= page.length) {
+      page = random(size * TOKENS_PER_PAGE).toString(encoding);
+      at = 0;
+    }
+    at += length;
+    return page.slice(at - length, at);
+  };
+}
+
+const TOKENS_PER_PAGE = 64;
+
 /** Randomness of the operating system, drawn a page at a time: one system call serves hundreds of identifiers. */
 export function createRandom(pageBytes = 4096): Random {
   let page = Buffer.alloc(0);

@@ -1,6 +1,7 @@
 // Prometheus metrics behind plain functions: whoever counts binds a child once and calls it, whoever scrapes gets text.
 // Every name has the prefix `tollgate_`; the names themselves belong to those who count.
-import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client';
+import { createDurations } from './tallies.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -51,19 +52,24 @@ export function createMetrics(): Metrics {
   });
   return {
     counter: (name, help, labels) => {
-      const counter = new Counter<string>(common(name, help, labels));
+      // Counted here and handed over when somebody asks: a request only adds to a number.
+      const handOver: (() => void)[] = [];
+      const collect = (): void => handOver.forEach((hand) => hand());
+      const counter = new Counter<string>({ ...common(name, help, labels), collect });
       return bind(labels, (values) => {
         const child = counter.labels(values);
-        return (by) => child.inc(by);
+        let counted = 0;
+        handOver.push(() => {
+          child.inc(counted);
+          counted = 0;
+        });
+        return (by) => {
+          counted += by;
+        };
       });
     },
-    duration: (name, help, labels) => {
-      const histogram = new Histogram<string>({ ...common(name, help, labels), buckets: BUCKETS });
-      return bind(labels, (values) => {
-        const child = histogram.labels(values);
-        return (seconds) => child.observe(seconds);
-      });
-    },
+    duration: (name, help, labels) =>
+      bind(labels, createDurations({ ...common(name, help, labels), buckets: BUCKETS })),
     gauge: (name, help, labels) => {
       const gauge = new Gauge<string>(common(name, help, labels));
       return bind(labels, (values) => {

@@ -8,15 +8,23 @@ export type Answer = {
   readonly body: string | Buffer;
 };
 
-/** Sends `answer`; `head` leaves the body out (HEAD) but keeps the length it would have had. */
-export function respond(res: ServerResponse, answer: Answer, head = false): void {
+/**
+ * Sends `answer`; `head` leaves the body out (HEAD) but keeps the length it would have had. `added`: further headers, flat
+ * name, value pairs.
+ */
+export function respond(res: ServerResponse, answer: Answer, head = false, added: readonly string[] = []): void {
   if (res.headersSent || res.destroyed) {
     res.destroy();
     return;
   }
   const bodyless = answer.status === 204 || answer.status === 304;
-  const length = typeof answer.body === 'string' ? Buffer.byteLength(answer.body) : answer.body.length;
-  res.writeHead(answer.status, bodyless ? [...answer.headers] : [...answer.headers, 'Content-Length', String(length)]);
+  const { status, body } = answer;
+  const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+  const headers = [...answer.headers, ...added];
+  if (!bodyless) headers.push('Content-Length', String(length));
+  res.writeHead(status, headers);
   if (head || bodyless) res.end();
-  else res.end(answer.body);
+  else if (typeof body !== 'string') res.end(body);
+  // ASCII goes out as it is; anything else has to be encoded.
+  else res.end(body, length === body.length ? 'latin1' : 'utf8');
 }

@@ -58,6 +58,9 @@ type Connection = {
   /** What the parser found wrong after the request being handled. */
   refusal: Refusal | undefined;
   readonly onResponseClose: () => void;
+  /** Bytes that had passed either way when it was last looked at, and since when they have not become more. */
+  bytes: number;
+  quietSince: number;
 };
 
 // Longer than the idle time-out of common load balancers, so that it is never us who close first under a request.
@@ -84,11 +87,15 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     // A large upload takes as long as it takes; one that stops is ended by the idle time-out.
     requestTimeout: 0,
     connectionsCheckingInterval: Math.min(1000, Math.max(20, timeouts.headersMs / 4)),
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    // Quiet connections are found by `sweep`: a timer of each socket's own would be set again with every request.
+    keepAliveTimeout: 0,
+    // A request without a body has nothing that would have to be read to its end.
+    optimizeEmptyRequests: true,
     shouldUpgradeCallback: (req) => handlers.upgrade !== undefined && isWebSocket(req) && isFree(req.socket),
   });
   server.maxConnections = limits.connections;
-  server.timeout = timeouts.idleMs;
+  server.timeout = 0;
+  const sweeper = setInterval(sweep, Math.min(1000, Math.max(10, timeouts.idleMs / 8))).unref();
 
   server.on('connection', (socket: Socket) => {
     const connection: Connection = {
@@ -99,6 +106,8 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
       upgraded: false,
       refusal: undefined,
       onResponseClose: () => finish(connection),
+      bytes: 0,
+      quietSince: performance.now(),
     };
     connections.set(socket, connection);
     socket.on('close', () => {
@@ -121,7 +130,6 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     else socket.destroy();
   });
   server.on('clientError', onClientError);
-  server.on('timeout', onIdle);
   server.on('drop', () => {
     if (!full) log.warn('connection limit reached', { listener: name, limit: limits.connections });
     full = true;
@@ -133,7 +141,8 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
 
   function accept(req: IncomingMessage, res: ServerResponse): void {
     const connection = connections.get(req.socket);
-    if (connection === undefined || connection.refusal !== undefined) {
+    // Behind the last answer of a connection nothing is handled: nobody would get what it came to.
+    if (connection === undefined || connection.refusal !== undefined || connection.socket.writableEnded) {
       res.destroy();
     } else if (connection.res === undefined) {
       handle(connection, req, res);
@@ -149,7 +158,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     connection.res = res;
     inFlight++;
     res.on('close', connection.onResponseClose);
-    if (draining) res.shouldKeepAlive = false;
+    if (draining || isUpgradeNotTaken(req)) res.shouldKeepAlive = false;
     const refusal = refuseInbound(req);
     if (refusal !== undefined) {
       respond(res, answerOf(refusal));
@@ -169,13 +178,14 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     connection.req = undefined;
     connection.res = undefined;
     if (socket.destroyed || socket.writableEnded) return;
-    if (connection.refusal !== undefined) {
+    const next = connection.queue.shift();
+    // Whatever is wrong comes after the requests that were read whole.
+    if (connection.refusal !== undefined && next?.req.complete !== true) {
       refuse(socket, connection.refusal);
       return;
     }
     // Answered before the whole request was read: what follows is thrown away, but not for ever.
     if (req?.complete === false) setTimeout(linger, timeouts.lingerMs ?? LINGER_MS, req).unref();
-    const next = connection.queue.shift();
     if (next !== undefined) handle(connection, next.req, next.res);
     else if (closing) socket.destroySoon();
   }
@@ -222,16 +232,24 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     // Else an earlier request is being answered: `finish` refuses when that is through.
   }
 
-  function onIdle(socket: Socket): void {
-    const connection = connections.get(socket);
-    if (connection?.res === undefined || connection.req === undefined) {
-      socket.destroy();
-      return;
+  function sweep(): void {
+    const now = performance.now();
+    for (const connection of connections.values()) {
+      const { socket, upgraded } = connection;
+      const bytes = socket.bytesRead + socket.bytesWritten;
+      if (bytes !== connection.bytes || upgraded) {
+        connection.bytes = bytes;
+        connection.quietSince = now;
+      } else if (now - connection.quietSince >= (connection.res === undefined ? KEEP_ALIVE_MS : timeouts.idleMs)) {
+        onQuiet(connection);
+      }
     }
-    const { req } = connection;
-    const uploadStopped = !req.complete && req.readableFlowing === true;
-    // Else it is us or the upstream who take long, and they have time-outs of their own.
-    if (uploadStopped || socket.writableLength > 0) socket.destroy();
+  }
+
+  function onQuiet({ socket, req, res }: Connection): void {
+    // What is left is us or the upstream who take long, and they have time-outs of their own.
+    const uploadStopped = req?.complete === false && req.readableFlowing === true;
+    if (res === undefined || uploadStopped || socket.writableLength > 0) socket.destroy();
   }
 
   async function drain(delayMs: number, totalMs: number): Promise<void> {
@@ -250,6 +268,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     }
     await closed;
     clearTimeout(deadline);
+    clearInterval(sweeper);
     // The sockets' own `close` comes a moment later; then nothing is in flight any more.
     if (connections.size > 0) await new Promise<void>((resolve) => (emptied = resolve));
   }
@@ -306,6 +325,14 @@ function refuseInbound(req: IncomingMessage): Refusal | undefined {
   if (req.headers.host === undefined) return REFUSALS.hostMissing;
   const { expect } = req.headers;
   return expect === undefined || expect.toLowerCase() === '100-continue' ? undefined : REFUSALS.expectationFailed;
+}
+
+/**
+ * The parser stops behind a request that offers an upgrade and drops the rest of the packet, also where the offer is not
+ * taken. The requests in there must not be waited for, and no later answer may be taken for theirs.
+ */
+function isUpgradeNotTaken({ headers }: IncomingMessage): boolean {
+  return headers.upgrade !== undefined && headers.connection?.toLowerCase().includes('upgrade') === true;
 }
 
 function isWebSocket(req: IncomingMessage): boolean {

@@ -39,7 +39,9 @@ export function createAuthenticator(verifyJwt: JwtVerifier | undefined, keys: Ke
         case 'api_key':
           return checkKey(credential, auth.scope, keys);
         default:
-          return auth satisfies never;
+          // What types rule out must not get in either where there are none: what is returned here is a principal.
+          auth satisfies never;
+          throw new Error('an endpoint asks for a credential that does not exist');
       }
     },
     stillAllowed: (principal) => principal.kind === 'api_key' && keys.stillValid(principal),

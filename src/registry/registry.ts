@@ -11,10 +11,11 @@ import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { API } from './api.ts';
 import { createKeyCheck, type ConfiguredKey } from './api-keys.ts';
-import { createJwtVerifier, type Fetch, type JwtOptions } from './auth.ts';
+import { createJwtVerifier, type JwtOptions, type JwtVerifier } from './auth.ts';
 import { createRouteBook, type Change, type Created } from './book.ts';
 import { createAuthenticator, type Authenticator } from './credentials.ts';
 import { createFeed } from './feed.ts';
+import type { Fetch } from './key-set.ts';
 import { describeApi } from './openapi.ts';
 import { refusalOf } from './route-answers.ts';
 import { createRouter } from './router.ts';
@@ -86,8 +87,9 @@ export function createRegistry(deps: RegistryDeps): Registry {
   const { store, log, clock, random, version } = deps;
   const limits = { ...REGISTRY_LIMITS, ...deps.limits };
   let { settings } = deps;
+  const verifierFor = keepVerifier((jwt) => createJwtVerifier(jwt, clock, deps.fetch));
   const authenticatorFor = ({ jwt, apiKeys }: RegistrySettings): Authenticator =>
-    createAuthenticator(jwt && createJwtVerifier(jwt, clock, deps.fetch), createKeyCheck(apiKeys, store.apiKeys));
+    createAuthenticator(jwt && verifierFor(jwt), createKeyCheck(apiKeys, store.apiKeys));
   let authenticator = authenticatorFor(settings);
 
   const book = createRouteBook({
@@ -138,6 +140,16 @@ export function createRegistry(deps: RegistryDeps): Registry {
       settings = next;
     },
     close: streams.close,
+  };
+}
+
+/** A reload that leaves the token settings as they are keeps the key set that was fetched: its issuer may be away. */
+function keepVerifier(create: (jwt: JwtOptions) => JwtVerifier): (jwt: JwtOptions) => JwtVerifier {
+  let kept: { readonly options: string; readonly verify: JwtVerifier } | undefined;
+  return (jwt) => {
+    const options = JSON.stringify(jwt);
+    if (kept?.options !== options) kept = { options, verify: create(jwt) };
+    return kept.verify;
   };
 }
 

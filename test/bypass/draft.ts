@@ -37,7 +37,10 @@ export function draftOf(method: string, target: string, rest: Partial<Draft> = {
 }
 
 export function bytesOf(draft: Draft): Buffer {
-  const head = [`${draft.method} ${draft.target}${draft.version}`, ...draft.headers.map(([name, value]) => `${name}:${value === '' ? '' : ' '}${value}`)];
+  const head = [
+    `${draft.method} ${draft.target}${draft.version}`,
+    ...draft.headers.map(([name, value]) => `${name}:${value === '' ? '' : ' '}${value}`),
+  ];
   return Buffer.from(`${draft.before}${head.join('\r\n')}\r\n\r\n${draft.body}${draft.after}`, 'latin1');
 }
 
@@ -45,7 +48,8 @@ export function bytesOf(draft: Draft): Buffer {
 export function describeDraft(draft: Draft): string {
   const plain = draftOf(draft.method, draft.target);
   const rest = Object.entries(draft).filter(
-    ([key, value]) => !['method', 'target'].includes(key) && JSON.stringify(value) !== JSON.stringify(plain[key as keyof Draft]),
+    ([key, value]) =>
+      !['method', 'target'].includes(key) && JSON.stringify(value) !== JSON.stringify(plain[key as keyof Draft]),
   );
   return JSON.stringify([draft.method, draft.target, ...(rest.length === 0 ? [] : [Object.fromEntries(rest)])]);
 }

@@ -66,7 +66,9 @@ function configText(upstreamPort: number, settings: Settings): string {
     },
     registry: { listen: '127.0.0.1:0', store: 'sqlite:tollgate.db' },
     admin: { listen: '127.0.0.1:0' },
-    receivers: [{ id: 'default', network: 'base-sepolia', pay_to_address: RECEIVER, facilitators: ['http://127.0.0.1:1'] }],
+    receivers: [
+      { id: 'default', network: 'base-sepolia', pay_to_address: RECEIVER, facilitators: ['http://127.0.0.1:1'] },
+    ],
     routes,
     log: { access: false },
   });
@@ -74,10 +76,18 @@ function configText(upstreamPort: number, settings: Settings): string {
 
 export async function startGateway(): Promise<Gateway> {
   const folder = mkdtempSync(path.join(tmpdir(), 'tollgate-bypass-'));
-  const log = createLog('error', (line) => void process.stderr.write(line), () => Date.now());
+  const log = createLog(
+    'error',
+    (line) => void process.stderr.write(line),
+    () => Date.now(),
+  );
   const random = createRandom();
   const configOf = (upstreamPort: number, settings: Settings): Config => {
-    const result = readConfig(configText(upstreamPort, settings), { file: 'bypass.yaml', path: path.join(folder, 'bypass.yaml'), env: {} });
+    const result = readConfig(configText(upstreamPort, settings), {
+      file: 'bypass.yaml',
+      path: path.join(folder, 'bypass.yaml'),
+      env: {},
+    });
     if (!result.ok) throw new Error(JSON.stringify(result.problems));
     const resolved = resolveSecrets(result.config, { random, log });
     if (!resolved.ok) throw new Error(resolved.problem);
@@ -91,7 +101,8 @@ export async function startGateway(): Promise<Gateway> {
     face: (upstreamPort, settings) => tollgate.reload(configOf(upstreamPort, settings)),
     totals: async () => {
       const text = await (await fetch(`http://127.0.0.1:${portOf('admin')}/metrics`)).text();
-      const sum = (pattern: RegExp): number => [...text.matchAll(pattern)].reduce((all, [, value]) => all + Number(value), 0);
+      const sum = (pattern: RegExp): number =>
+        [...text.matchAll(pattern)].reduce((all, [, value]) => all + Number(value), 0);
       return {
         forwarded: sum(/^tollgate_requests_total\{(?=[^}]*outcome="(?:free|error)")[^}]*\} (\d+)/gm),
         demanded: sum(/^tollgate_requests_total\{(?=[^}]*outcome="payment_required")[^}]*\} (\d+)/gm),

@@ -26,7 +26,9 @@ const number = (name: 'cases' | 'seed'): number => {
 // An upstream of this process may throw outside of any request; that is its own affair.
 process.on('uncaughtException', (error) => console.error('an upstream threw:', error));
 
-const wanted = ALL.filter(({ name }) => values.upstream.length === 0 || values.upstream.some((part) => name.includes(part)));
+const wanted = ALL.filter(
+  ({ name }) => values.upstream.length === 0 || values.upstream.some((part) => name.includes(part)),
+);
 const report = await runSuite({
   upstreams: wanted,
   seed: number('seed'),
@@ -35,8 +37,13 @@ const report = await runSuite({
   progress: (line) => console.error(line),
 });
 console.log(formatReport(report));
-const found = report.rows.map(({ passage, ...row }) => ({ ...row, ...passage, found: passage.found.map(describeDraft) }));
-if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify({ ...report, rows: found }, undefined, 2)}\n`);
+const found = report.rows.map(({ passage, ...row }) => ({
+  ...row,
+  ...passage,
+  found: passage.found.map(describeDraft),
+}));
+if (values.json !== undefined)
+  writeFileSync(values.json, `${JSON.stringify({ ...report, rows: found }, undefined, 2)}\n`);
 const wrong = faults(report);
 for (const fault of wrong) console.error(fault);
 process.exit(wrong.length === 0 ? 0 : 1);

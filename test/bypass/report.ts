@@ -15,9 +15,21 @@ export type Report = {
   readonly cases: number;
   readonly rows: readonly Row[];
   readonly skipped: readonly { readonly upstream: string; readonly because: string }[];
+  /** Upstreams that could not be run, and why. */
+  readonly broken: readonly string[];
 };
 
-const COLUMNS = ['upstream', 'settings', 'cases', 'direct hits', '402', 'refusals', 'forwarded', 'seen', 'bypasses'] as const;
+const COLUMNS = [
+  'upstream',
+  'settings',
+  'cases',
+  'direct hits',
+  '402',
+  'refusals',
+  'forwarded',
+  'seen',
+  'bypasses',
+] as const;
 
 export function settingsName({ profile, undeclaredMethods, encodedSlashes, doubleSlashes }: Settings): string {
   return [
@@ -41,7 +53,8 @@ export function formatReport({ seed, cases, rows, skipped }: Report): string {
     String(passage.executions),
   ]);
   const widths = COLUMNS.map((name, at) => Math.max(name.length, ...lines.map((line) => line[at]?.length ?? 0)));
-  const draw = (cells: readonly string[]): string => `| ${cells.map((cell, at) => (at < 2 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join(' | ')} |`;
+  const draw = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, at) => (at < 2 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join(' | ')} |`;
   const found = rows.flatMap(({ upstream, passage }) =>
     passage.found.map((draft) => `  ${upstream} (${settingsName(passage.settings)}): ${describeDraft(draft)}`),
   );

@@ -38,4 +38,6 @@ export const BASES: readonly Base[] = [
 export const PRICED_IDS: readonly string[] = ROUTES.filter(({ paused }) => paused !== true).map(({ id }) => id);
 
 /** The two routes of the upstream that are free though they match a priced pattern. */
-export const FREE_PATHS: readonly string[] = ROUTES.filter(({ paused }) => paused === true).map(({ pattern }) => pattern);
+export const FREE_PATHS: readonly string[] = ROUTES.filter(({ paused }) => paused === true).map(
+  ({ pattern }) => pattern,
+);

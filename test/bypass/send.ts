@@ -4,9 +4,9 @@ import { connect } from 'node:net';
 import { bytesOf, type Draft } from './draft.ts';
 
 /** Without an answer for so long the connection is given up. */
-const SILENCE_MS = 400;
+const SILENCE_MS = 1500;
 /** The same once something was answered: what follows is ready or will not come. */
-const PAUSE_MS = 80;
+const PAUSE_MS = 100;
 const PIECES = 5;
 
 /** Resolves to what came back, as latin1. */
@@ -24,7 +24,8 @@ export function sendDraft(port: number, draft: Draft): Promise<string> {
     socket.on('connect', () => void write(bytes));
 
     const write = async (all: Buffer): Promise<void> => {
-      const size = draft.writes === 'whole' ? all.length : draft.writes === 'bytes' ? 1 : Math.ceil(all.length / PIECES);
+      const size =
+        draft.writes === 'whole' ? all.length : draft.writes === 'bytes' ? 1 : Math.ceil(all.length / PIECES);
       for (let at = 0; at < all.length && socket.writable; at += size) {
         socket.write(all.subarray(at, at + size));
         if (size < all.length) await new Promise(setImmediate);
@@ -34,7 +35,12 @@ export function sendDraft(port: number, draft: Draft): Promise<string> {
 }
 
 /** Sends all of `drafts`, `width` at a time. */
-export async function sendAll(port: number, drafts: readonly Draft[], width: number, done?: (index: number, answer: string) => void): Promise<void> {
+export async function sendAll(
+  port: number,
+  drafts: readonly Draft[],
+  width: number,
+  done?: (index: number, answer: string) => void,
+): Promise<void> {
   let next = 0;
   const worker = async (): Promise<void> => {
     for (let index = next++; index < drafts.length; index = next++) {

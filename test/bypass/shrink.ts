@@ -16,7 +16,8 @@ export async function shrink(draft: Draft, passes: (draft: Draft) => Promise<boo
 
   const plain = draftOf(best.method, best.target);
   if (!(await attempt(plain))) {
-    for (const part of ['before', 'after', 'body', 'writes', 'version'] as const) await attempt({ ...best, [part]: plain[part] });
+    for (const part of ['before', 'after', 'body', 'writes', 'version'] as const)
+      await attempt({ ...best, [part]: plain[part] });
     for (let at = best.headers.length - 1; at >= 0; at--) {
       // Without it the answer's end would have to be waited for.
       if (best.headers[at]?.[0] === 'Connection') continue;
@@ -25,7 +26,7 @@ export async function shrink(draft: Draft, passes: (draft: Draft) => Promise<boo
   }
   await attempt({ ...best, method: 'GET' });
 
-  for (let changed = true; changed; ) {
+  for (let changed = true; changed;) {
     changed = false;
     for (const size of [12, 6, 3, 2, 1]) {
       const units = unitsOf(best.target);

@@ -31,6 +31,7 @@ export async function runSuite(options: SuiteOptions): Promise<Report> {
   const drafts = [...REGRESSIONS, ...casesOf(options.seed, options.cases)];
   const rows: Row[] = [];
   const skipped: { upstream: string; because: string }[] = [];
+  const broken: string[] = [];
   const gateway = await startGateway();
   try {
     for (const spec of options.upstreams) {
@@ -39,12 +40,16 @@ export async function runSuite(options: SuiteOptions): Promise<Report> {
         skipped.push({ upstream: spec.name, because: missing });
         continue;
       }
-      rows.push(...(await runUpstream(spec, gateway, drafts, options)));
+      try {
+        rows.push(...(await runUpstream(spec, gateway, drafts, options)));
+      } catch (error) {
+        broken.push(`${spec.name}: ${error instanceof Error ? error.message : String(error)}`);
+      }
     }
   } finally {
     await gateway.close();
   }
-  return { seed: options.seed, cases: drafts.length, rows, skipped };
+  return { seed: options.seed, cases: drafts.length, rows, skipped, broken };
 }
 
 export async function runUpstream(
@@ -71,8 +76,8 @@ export async function runUpstream(
 }
 
 /** What must not be, each as a sentence. */
-export function faults(report: Pick<Report, 'rows'>): string[] {
-  const all: string[] = [];
+export function faults(report: Pick<Report, 'rows' | 'broken'>): string[] {
+  const all: string[] = [...report.broken];
   for (const { upstream, direct, passage } of report.rows) {
     const where = `${upstream} (${settingsName(passage.settings)})`;
     if (passage.settings.undeclaredMethods === 'pay' && passage.executions > 0)

@@ -159,7 +159,7 @@ proxy:
   customer_header: X-Account
   customer_header_trusted: true
   pass_payment_headers: true
-  timeouts: { connect: 250ms, headers: 1m, idle: 1h, drain_delay: 0s, drain: 0ms }
+  timeouts: { connect: 250ms, headers: 1m, idle: 1h, total: 2h, drain_delay: 0s, drain: 0ms }
   limits: { target: 100, headers: 2048, connections: 1, in_flight: 2 }
 registry: { listen: "localhost:0", store: "sqlite:/var/lib/t.db", cors_origins: ["https://d.example"], api_keys: [] }
 admin: { listen: 0.0.0.0:0 }
@@ -186,7 +186,7 @@ workers: 1
     customerHeader: 'X-Account',
     customerHeaderTrusted: true,
     passPaymentHeaders: true,
-    timeouts: { connectMs: 250, headersMs: 60_000, idleMs: 3_600_000, drainDelayMs: 0, drainMs: 0 },
+    timeouts: { connectMs: 250, headersMs: 60_000, idleMs: 3_600_000, totalMs: 7_200_000, drainDelayMs: 0, drainMs: 0 },
     limits: { targetBytes: 100, headerBytes: 2048, connections: 1, inFlight: 2 },
   });
   expect(config.registry).toMatchObject({

@@ -10,7 +10,7 @@ import { route } from '../cases/routes.ts';
 const NOW = Date.UTC(2026, 0, 1);
 const SECRET = 'a-secret-of-at-least-thirty-two-bytes';
 const OLD_SECRET = 'an-older-secret-of-at-least-thirty-two-bytes';
-const quotes = createQuotes({ secrets: [SECRET], ttlMs: 300_000, random: randomBytes });
+const quotes = createQuotes({ secrets: [SECRET], ttlMs: 300_000, nonce: () => randomBytes(12).toString('base64url') });
 
 function offer(made: Route = route('GET /reports/* 0.10'), receiver: Receiver = RECEIVER): Offer {
   const offered = makeOffer(made, new Map([['default', receiver]]));
@@ -67,8 +67,16 @@ describe('a quote', () => {
 
   test('behaviour: secrets rotate: the first signs, all verify, a removed one does not', () => {
     const made = offer();
-    const before = createQuotes({ secrets: [OLD_SECRET], ttlMs: 300_000, random: randomBytes }).issue(made, 'GET', NOW);
-    const rotated = createQuotes({ secrets: [SECRET, OLD_SECRET], ttlMs: 300_000, random: randomBytes });
+    const before = createQuotes({
+      secrets: [OLD_SECRET],
+      ttlMs: 300_000,
+      nonce: () => randomBytes(12).toString('base64url'),
+    }).issue(made, 'GET', NOW);
+    const rotated = createQuotes({
+      secrets: [SECRET, OLD_SECRET],
+      ttlMs: 300_000,
+      nonce: () => randomBytes(12).toString('base64url'),
+    });
     expect(rotated.read(before, NOW)).toBeDefined();
     expect(quotes.read(before, NOW)).toBeUndefined();
     expect(quotes.read(rotated.issue(made, 'GET', NOW), NOW)).toBeDefined();
@@ -114,5 +122,7 @@ describe('a quote', () => {
 });
 
 test('refuses: to make quotes without a secret', () => {
-  expect(() => createQuotes({ secrets: [], ttlMs: 1, random: randomBytes })).toThrow(/charges\.secrets/);
+  expect(() => createQuotes({ secrets: [], ttlMs: 1, nonce: () => randomBytes(12).toString('base64url') })).toThrow(
+    /charges\.secrets/,
+  );
 });

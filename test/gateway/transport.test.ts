@@ -53,148 +53,225 @@ function recorder(onHead?: () => void): Recorded {
 const GET: UpstreamRequest = { method: 'GET', target: '/a', headers: ['Host', 'h'], body: undefined, upgrade: false };
 const SWITCH = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
 
-describe.each<[string, (options: PoolOptions) => Transport]>([['the pool on node:http', createPool]])(
-  '%s',
-  (_, create) => {
-    async function stage(
-      script?: Script,
-      timeouts: Partial<PoolOptions['timeouts']> = {},
-    ): Promise<{ upstream: RawUpstream; transport: Transport }> {
-      const upstream = await startRawUpstream(script);
-      closers.push(upstream.close);
-      const transport = create({
-        upstream: upstream.url,
-        timeouts: { connectMs: 1000, headersMs: 1000, idleMs: 1000, ...timeouts },
-        maxSockets: 100,
-      });
-      closers.push(transport.close);
-      return { upstream, transport };
+describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', createPool]])('%s', (_, create) => {
+  async function stage(
+    script?: Script,
+    timeouts: Partial<PoolOptions['timeouts']> = {},
+  ): Promise<{ upstream: RawUpstream; transport: Transport }> {
+    const upstream = await startRawUpstream(script);
+    closers.push(upstream.close);
+    const transport = create({
+      upstream: upstream.url,
+      timeouts: { connectMs: 1000, headersMs: 1000, idleMs: 1000, ...timeouts },
+      maxSockets: 100,
+    });
+    closers.push(transport.close);
+    return { upstream, transport };
+  }
+
+  it('behaviour: head, data, end, in this order, and none of them before send returned', async () => {
+    const { transport } = await stage();
+    const listener = recorder();
+    transport.send(GET, listener);
+    expect(listener.events).toEqual([]);
+    await listener.over;
+    expect(listener.events).toEqual(['head 200', 'data', 'end']);
+    expect(listener.body()).toBe('ok');
+  });
+
+  it.each<[string, Partial<UpstreamRequest>]>([
+    ['a target with a space', { target: '/a b' }],
+    ['a value with a line break', { headers: ['Host', 'h', 'X-A', 'b\r\nX-B: c'] }],
+    ['a name that is none', { headers: ['Host', 'h', 'X A', 'b'] }],
+    ['a method that is none', { method: 'G ET' }],
+  ])('refuses: %s is a failure, thrown nowhere and sent to nobody', async (_name, wrong) => {
+    const { upstream, transport } = await stage();
+    const listener = recorder();
+    transport.send({ ...GET, ...wrong }, listener);
+    expect(listener.events).toEqual([]);
+    await listener.over;
+    expect(listener.events).toEqual(['upstream_unreachable']);
+    expect(upstream.requests).toHaveLength(0);
+  });
+
+  it('behaviour: after abort nothing is heard, whenever it comes', async () => {
+    const { upstream, transport } = await stage((_request, socket) => void socket.write(OK));
+    const early = recorder();
+    transport.send(GET, early).abort();
+    let call: UpstreamCall | undefined;
+    const late = recorder(() => call?.abort());
+    call = transport.send(GET, late);
+    const paused = recorder(() => calls[0]?.pause());
+    const calls = [transport.send(GET, paused)];
+    await vi.waitFor(() => expect(paused.events).toEqual(['head 200']), { interval: 5 });
+    calls[0]?.abort();
+    const other = recorder();
+    transport.send(GET, other);
+    await other.over;
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect([early.events, late.events, paused.events]).toEqual([[], ['head 200'], ['head 200']]);
+    expect(upstream.requests.length).toBeGreaterThanOrEqual(3);
+  });
+
+  it('behaviour: abort closes a connection whose answer is not whole', async () => {
+    const { upstream, transport } = await stage(
+      (_request, socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf'),
+    );
+    const listener = recorder();
+    const call = transport.send(GET, listener);
+    await vi.waitFor(() => expect(listener.body()).toBe('half'), { interval: 5 });
+    const [socket] = upstream.sockets;
+    if (socket === undefined) throw new Error('no connection');
+    call.abort();
+    await once(socket, 'close');
+    expect(listener.events).toEqual(['head 200', 'data']);
+  });
+
+  it('behaviour: a paused call hears nothing, has no time-out, and goes on where it stopped', async () => {
+    const { transport } = await stage(undefined, { idleMs: 40, headersMs: 40 });
+    const calls: UpstreamCall[] = [];
+    const listener = recorder(() => calls[0]?.pause());
+    calls.push(transport.send(GET, listener));
+    await vi.waitFor(() => expect(listener.events).toEqual(['head 200']), { interval: 5 });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(listener.events).toEqual(['head 200']);
+    calls[0]?.resume();
+    await listener.over;
+    expect(listener.events).toEqual(['head 200', 'data', 'end']);
+  });
+
+  it('behaviour: exactly one failure', async () => {
+    for (const bytes of ['', 'garbage\r\n\r\n', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf']) {
+      const { transport } = await stage((_request, socket) => void socket.write(bytes, () => socket.resetAndDestroy()));
+      const listener = recorder();
+      transport.send(GET, listener);
+      await listener.over;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      expect(listener.events.filter((event) => event.startsWith('upstream_'))).toHaveLength(1);
+      expect(listener.events.at(-1)).toMatch(/^upstream_/);
     }
+  });
 
-    it('behaviour: head, data, end, in this order, and none of them before send returned', async () => {
-      const { transport } = await stage();
-      const listener = recorder();
-      transport.send(GET, listener);
-      expect(listener.events).toEqual([]);
-      await listener.over;
-      expect(listener.events).toEqual(['head 200', 'data', 'end']);
-      expect(listener.body()).toBe('ok');
-    });
+  it('behaviour: 101 only where it was asked for', async () => {
+    const { transport } = await stage((_request, socket) => void socket.write(SWITCH));
+    const asked = recorder();
+    transport.send(
+      { ...GET, upgrade: true, headers: [...GET.headers, 'Connection', 'Upgrade', 'Upgrade', 'websocket'] },
+      asked,
+    );
+    await asked.over;
+    expect(asked.events).toEqual(['upgrade']);
+    const unasked = recorder();
+    transport.send(GET, unasked);
+    await unasked.over;
+    expect(unasked.events).toEqual(['upstream_unreachable']);
+  });
 
-    it.each<[string, Partial<UpstreamRequest>]>([
-      ['a target with a space', { target: '/a b' }],
-      ['a value with a line break', { headers: ['Host', 'h', 'X-A', 'b\r\nX-B: c'] }],
-      ['a name that is none', { headers: ['Host', 'h', 'X A', 'b'] }],
-      ['a method that is none', { method: 'G ET' }],
-    ])('refuses: %s is a failure, thrown nowhere and sent to nobody', async (_name, wrong) => {
-      const { upstream, transport } = await stage();
-      const listener = recorder();
-      transport.send({ ...GET, ...wrong }, listener);
-      expect(listener.events).toEqual([]);
-      await listener.over;
-      expect(listener.events).toEqual(['upstream_unreachable']);
-      expect(upstream.requests).toHaveLength(0);
-    });
-
-    it('behaviour: after abort nothing is heard, whenever it comes', async () => {
-      const { upstream, transport } = await stage((_request, socket) => void socket.write(OK));
-      const early = recorder();
-      transport.send(GET, early).abort();
-      let call: UpstreamCall | undefined;
-      const late = recorder(() => call?.abort());
-      call = transport.send(GET, late);
-      const paused = recorder(() => calls[0]?.pause());
-      const calls = [transport.send(GET, paused)];
-      await vi.waitFor(() => expect(paused.events).toEqual(['head 200']), { interval: 5 });
-      calls[0]?.abort();
-      const other = recorder();
-      transport.send(GET, other);
-      await other.over;
-      await new Promise((resolve) => setTimeout(resolve, 30));
-      expect([early.events, late.events, paused.events]).toEqual([[], ['head 200'], ['head 200']]);
-      expect(upstream.requests.length).toBeGreaterThanOrEqual(3);
-    });
-
-    it('behaviour: abort closes a connection whose answer is not whole', async () => {
-      const { upstream, transport } = await stage(
-        (_request, socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf'),
-      );
-      const listener = recorder();
-      const call = transport.send(GET, listener);
-      await vi.waitFor(() => expect(listener.body()).toBe('half'), { interval: 5 });
-      const [socket] = upstream.sockets;
-      if (socket === undefined) throw new Error('no connection');
-      call.abort();
-      await once(socket, 'close');
-      expect(listener.events).toEqual(['head 200', 'data']);
-    });
-
-    it('behaviour: a paused call hears nothing, has no time-out, and goes on where it stopped', async () => {
-      const { transport } = await stage(undefined, { idleMs: 40, headersMs: 40 });
-      const calls: UpstreamCall[] = [];
-      const listener = recorder(() => calls[0]?.pause());
-      calls.push(transport.send(GET, listener));
-      await vi.waitFor(() => expect(listener.events).toEqual(['head 200']), { interval: 5 });
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      expect(listener.events).toEqual(['head 200']);
-      calls[0]?.resume();
-      await listener.over;
-      expect(listener.events).toEqual(['head 200', 'data', 'end']);
-    });
-
-    it('behaviour: exactly one failure', async () => {
-      for (const bytes of ['', 'garbage\r\n\r\n', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf']) {
-        const { transport } = await stage(
-          (_request, socket) => void socket.write(bytes, () => socket.resetAndDestroy()),
-        );
-        const listener = recorder();
-        transport.send(GET, listener);
-        await listener.over;
-        await new Promise((resolve) => setTimeout(resolve, 20));
-        expect(listener.events.filter((event) => event.startsWith('upstream_'))).toHaveLength(1);
-        expect(listener.events.at(-1)).toMatch(/^upstream_/);
-      }
-    });
-
-    it('behaviour: 101 only where it was asked for', async () => {
-      const { transport } = await stage((_request, socket) => void socket.write(SWITCH));
-      const asked = recorder();
-      transport.send(
-        { ...GET, upgrade: true, headers: [...GET.headers, 'Connection', 'Upgrade', 'Upgrade', 'websocket'] },
-        asked,
-      );
-      await asked.over;
-      expect(asked.events).toEqual(['upgrade']);
-      const unasked = recorder();
-      transport.send(GET, unasked);
-      await unasked.over;
-      expect(unasked.events).toEqual(['upstream_unreachable']);
-    });
-
-    it('behaviour: a connection that is used often gathers no listeners', async () => {
-      const warned = vi.fn();
-      process.on('warning', warned);
-      closers.push(() => process.removeListener('warning', warned));
-      const { upstream, transport } = await stage();
-      for (let i = 0; i < 30; i++) {
-        const listener = recorder();
-        transport.send(GET, listener);
-        await listener.over;
-      }
-      await new Promise(setImmediate);
-      expect(upstream.sockets).toHaveLength(1);
-      expect(warned).not.toHaveBeenCalled();
-    });
-
-    it('behaviour: close ends every connection', async () => {
-      const { upstream, transport } = await stage();
+  it('behaviour: a connection that is used often gathers no listeners', async () => {
+    const warned = vi.fn();
+    process.on('warning', warned);
+    closers.push(() => process.removeListener('warning', warned));
+    const { upstream, transport } = await stage();
+    for (let i = 0; i < 30; i++) {
       const listener = recorder();
       transport.send(GET, listener);
       await listener.over;
-      const [socket] = upstream.sockets;
-      if (socket === undefined) throw new Error('no connection');
-      transport.close();
-      if (!socket.destroyed) await once(socket, 'close');
+    }
+    await new Promise(setImmediate);
+    expect(upstream.sockets).toHaveLength(1);
+    expect(warned).not.toHaveBeenCalled();
+  });
+
+  it('behaviour: an answer that goes on past the total is a time-out, however it flows; without a total it goes on', async () => {
+    const script: Script = (_request, socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+      const drip = setInterval(() => socket.write('1\r\nx\r\n'), 10);
+      socket.on('close', () => clearInterval(drip));
+    };
+    const limited = await stage(script, { totalMs: 100 });
+    const late = recorder();
+    limited.transport.send(GET, late);
+    await late.over;
+    expect(late.events).toEqual(['head 200', 'data', 'upstream_timeout']);
+    const unlimited = await stage(script);
+    const free = recorder();
+    const call = unlimited.transport.send(GET, free);
+    await vi.waitFor(() => expect(free.body().length).toBeGreaterThan(20), { interval: 5 });
+    expect(free.events).toEqual(['head 200', 'data']);
+    call.abort();
+  });
+
+  it('attack: bytes that an upstream sends unasked end the connection and reach nobody', async () => {
+    const { upstream, transport } = await stage();
+    const first = recorder();
+    transport.send(GET, first);
+    await first.over;
+    const [socket] = upstream.sockets;
+    if (socket === undefined) throw new Error('no connection');
+    socket.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nstolen');
+    await once(socket, 'close');
+    const second = recorder();
+    transport.send(GET, second);
+    await second.over;
+    expect(second.body()).toBe('ok');
+    expect(upstream.sockets).toHaveLength(2);
+  });
+
+  it('attack: memory of a long body that somebody still holds is not written by another answer', async () => {
+    const size = 3 * 1024 * 1024;
+    const { transport } = await stage((request, socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`);
+      socket.write(Buffer.alloc(size, request.target.slice(1)));
     });
-  },
-);
+    const bodies = await Promise.all(
+      ['a', 'b', 'c', 'd'].map((name, index) => {
+        const held: Buffer[] = [];
+        const releases: (() => void)[] = [];
+        return new Promise<[string, Buffer]>((resolve, reject) => {
+          transport.send(
+            { ...GET, target: `/${name}` },
+            {
+              onInformation: () => undefined,
+              onHead: () => undefined,
+              onData: (chunk, release) => {
+                held.push(release === undefined ? Buffer.from(chunk) : chunk);
+                // Half of them give back nothing before the end; none may give back twice, and one tries to.
+                if (release !== undefined) releases.push(release);
+              },
+              onEnd: () => {
+                resolve([name, Buffer.concat(held)]);
+                for (const release of releases) {
+                  release();
+                  if (index === 0) release();
+                }
+              },
+              onUpgrade: () => undefined,
+              onFailure: ({ detail }) => reject(new Error(detail)),
+            },
+          );
+        });
+      }),
+    );
+    for (const [name, body] of bodies) expect(body.equals(Buffer.alloc(size, name))).toBe(true);
+  });
+
+  it('behaviour: what is under way fails when the transport is closed, what waits as well', async () => {
+    const { transport } = await stage(() => undefined);
+    const under = recorder();
+    transport.send(GET, under);
+    transport.close();
+    await under.over;
+    expect(under.events).toEqual(['upstream_unreachable']);
+  });
+
+  it('behaviour: close ends every connection', async () => {
+    const { upstream, transport } = await stage();
+    const listener = recorder();
+    transport.send(GET, listener);
+    await listener.over;
+    const [socket] = upstream.sockets;
+    if (socket === undefined) throw new Error('no connection');
+    transport.close();
+    if (!socket.destroyed) await once(socket, 'close');
+  });
+});

@@ -69,7 +69,7 @@ export function startProcess(world: World, name: string): Process {
   const ledger: Ledger = bug?.ledger?.(plainLedger, { world, actor }) ?? plainLedger;
   const rail: Rail = bug?.rail?.(plainRail) ?? plainRail;
   const chargeLog = { changed: () => undefined, counted: () => undefined };
-  const quotes = createQuotes({ secrets: SECRETS, ttlMs: 300_000, random });
+  const quotes = createQuotes({ secrets: SECRETS, ttlMs: 300_000, nonce: () => random(12).toString('base64url') });
   const modes = createSettleModes(clock.now, 10);
   const options = { keepResponseBytes: 1_000, maxUnsettledPerPayer: 4, leaseMs: LEASE_MS, retryMs: 2_000 };
   const collector: Collector = createCollector({

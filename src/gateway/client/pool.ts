@@ -1,242 +1,152 @@
-// The transport on node:http: one keep-alive pool of connections to one upstream. Node's strict parser reads the answers.
-// A request is sent a second time only where nobody can tell the difference: an idempotent method without a body, on a
-// pooled connection that the upstream closed before it answered with a single byte.
-import {
-  Agent,
-  request as requestHttp,
-  type ClientRequest,
-  type IncomingMessage,
-  type InformationEvent,
-} from 'node:http';
-import { Agent as SecureAgent, request as requestHttps } from 'node:https';
-import type { Socket } from 'node:net';
-import type { Transport, UpstreamCall, UpstreamFailure, UpstreamListener, UpstreamRequest } from './transport.ts';
-
-export type UpstreamTimeouts = {
-  /** Until a connection is there, waiting for a free one included. */
-  readonly connectMs: number;
-  /** From the request's last byte to the answer's head. */
-  readonly headersMs: number;
-  /** Between two bytes of a body, either way. */
-  readonly idleMs: number;
-};
+// The transport: keep-alive connections to one upstream on node:net and node:tls, the one used last first. A request is
+// sent a second time only where nobody can tell the difference: an idempotent method without a body, on a pooled
+// connection that the upstream closed before it answered with a single byte. Time-outs are looked after by one sweep
+// over all connections, not by a timer each.
+import { openConnection, POOL_IDLE_MS, type Connection, type ConnectionHooks, type Job } from './connection.ts';
+import { createHeadWriter } from './request-head.ts';
+import { createSlabs } from './slabs.ts';
+import type { Transport, UpstreamCall, UpstreamFailure, UpstreamRequest, UpstreamTimeouts } from './transport.ts';
 
 export type PoolOptions = {
   readonly upstream: URL;
   readonly timeouts: UpstreamTimeouts;
+  /** Connections at most, idle ones included; further requests wait for one up to `timeouts.connectMs`. */
   readonly maxSockets: number;
+  /** Milliseconds that only ever grow. */
+  readonly now?: () => number;
 };
 
-// Below the 5 s after which Node and uvicorn close an idle connection without announcing it: a connection that we close
-// first is never found dead.
-const POOL_IDLE_MS = 4000;
-const ANSWER_HEADERS_BYTES = 64 * 1024;
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 
-export function createPool({ upstream, timeouts, maxSockets }: PoolOptions): Transport {
+export function createPool({ upstream, timeouts, maxSockets, now = monotonic }: PoolOptions): Transport {
   const secure = upstream.protocol === 'https:';
-  const open = secure ? requestHttps : requestHttp;
-  const settings = { keepAlive: true, maxSockets, scheduling: 'lifo', timeout: POOL_IDLE_MS } as const;
-  const pooled = secure ? new SecureAgent(settings) : new Agent(settings);
-  // For upgrades and second attempts: connections that nobody used before and nobody uses after.
-  const fresh = secure ? new SecureAgent({ keepAlive: false }) : new Agent({ keepAlive: false });
-  const fixed = {
-    protocol: upstream.protocol,
+  const endpoint = {
     host: upstream.hostname.replace(/^\[|\]$/g, ''),
-    port: upstream.port || (secure ? 443 : 80),
-    setDefaultHeaders: false,
-    httpValidation: 'strict',
-    maxHeaderSize: ANSWER_HEADERS_BYTES,
-  } as const;
+    port: Number(upstream.port) || (secure ? 443 : 80),
+    secure,
+  };
+  const { connectMs, headersMs, idleMs, totalMs } = timeouts;
+  const sweepMs = Math.max(
+    5,
+    Math.min(500, connectMs / 8, headersMs / 8, idleMs / 8, (totalMs ?? Infinity) / 8, POOL_IDLE_MS / 8),
+  );
+  const writeHead = createHeadWriter();
+  const slabs = createSlabs();
+  const connections = new Set<Connection>();
+  const idle: Connection[] = [];
+  let waiting: Job[] = [];
+  let sweeper: NodeJS.Timeout | undefined;
+  let closing = false;
 
-  function send(order: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
-    let request: ClientRequest | undefined;
-    let answer: IncomingMessage | undefined;
-    let socket: Socket | undefined;
-    let bytesBefore = 0;
-    let connecting: NodeJS.Timeout | undefined;
-    let over = false;
+  const hooks: ConnectionHooks = {
+    now,
+    onIdle: (connection) => {
+      const next = waiting.shift();
+      if (next === undefined) idle.push(connection);
+      else connection.start(next);
+    },
+    onClosed: (connection) => {
+      connections.delete(connection);
+      const at = idle.lastIndexOf(connection);
+      if (at >= 0) idle.splice(at, 1);
+      const next = waiting.shift();
+      if (next !== undefined) open(next);
+    },
+    onStale: (job, failure) => {
+      if (closing || job.retried || !isRepeatable(job.request)) return fail(job, failure);
+      job.retried = true;
+      job.deadline = now() + connectMs;
+      open(job);
+    },
+  };
 
-    attempt(pooled);
-    return { pause, resume, abort };
+  function open(job: Job): void {
+    connections.add(openConnection(endpoint, job, timeouts, slabs, hooks));
+    sweeper ??= setInterval(sweep, sweepMs).unref();
+  }
 
-    function attempt(agent: Agent): void {
-      try {
-        request = open({ ...fixed, agent, method: order.method, path: order.target, headers: order.headers });
-      } catch (error) {
-        // A name, a value or a target that cannot be written.
-        process.nextTick(
-          fail,
-          'upstream_unreachable',
-          error instanceof Error ? error.message : 'the request is invalid',
-        );
-        return;
+  function dispatch(job: Job): void {
+    if (!job.request.upgrade) {
+      for (let connection = idle.pop(); connection !== undefined; connection = idle.pop()) {
+        if (connection.isUsable()) return connection.start(job);
       }
-      if (!request.reusedSocket) {
-        connecting = setTimeout(fail, timeouts.connectMs, 'upstream_timeout', 'no connection to the upstream in time');
-      }
-      request.on('socket', onSocket);
-      request.on('information', onInformation);
-      request.on('response', onAnswer);
-      request.on('upgrade', onUpgrade);
-      request.on('error', onError);
-      request.on('close', onClose);
-      if (order.body === undefined) {
-        request.end();
-      } else {
-        request.on('finish', onSent);
-        order.body.pipe(request);
-        // A client may wait for the answer to its head before it sends a body.
-        process.nextTick(flushHead, order.body, request);
-      }
     }
+    // Not a byte of the body may be lost to another reader before there is a connection for it.
+    job.request.body?.pause();
+    job.deadline = now() + connectMs;
+    if (connections.size < maxSockets) open(job);
+    else waiting.push(job);
+  }
 
-    function onSocket(given: Socket): void {
-      if (over) return;
-      socket = given;
-      bytesBefore = given.bytesRead;
-      given.on('timeout', onTimeout);
-      if (!given.connecting) {
-        onConnected();
-        return;
-      }
-      given.setTimeout(0);
-      given.once(secure ? 'secureConnect' : 'connect', onConnected);
+  function sweep(): void {
+    const at = now();
+    for (const connection of connections) connection.sweep(at);
+    if (waiting.some((job) => job.deadline <= at)) {
+      const late = waiting.filter((job) => job.deadline <= at);
+      waiting = waiting.filter((job) => job.deadline > at);
+      for (const job of late)
+        fail(job, { code: 'upstream_timeout', detail: 'no free connection to the upstream in time' });
     }
+    if (connections.size > 0 || waiting.length > 0) return;
+    clearInterval(sweeper);
+    sweeper = undefined;
+  }
 
-    function onConnected(): void {
-      clearTimeout(connecting);
-      const uploading = order.body !== undefined && request?.writableFinished !== true;
-      if (!over) socket?.setTimeout(uploading ? timeouts.idleMs : timeouts.headersMs);
-    }
-
-    function onSent(): void {
-      if (!over && answer === undefined) socket?.setTimeout(timeouts.headersMs);
-    }
-
-    function onTimeout(): void {
-      // The upstream took everything that came: it is the client who stopped, and whoever listens to it ends it.
-      const { body } = order;
-      if (body !== undefined && answer === undefined && !body.complete && socket?.writableLength === 0) return;
-      fail('upstream_timeout', answer === undefined ? 'no answer in time' : 'the answer stopped in the middle');
-    }
-
-    function onInformation(info: InformationEvent): void {
-      if (!over && info.statusCode !== 100) listener.onInformation(info.statusCode, info.rawHeaders);
-    }
-
-    function onAnswer(message: IncomingMessage): void {
-      if (over) {
-        message.resume();
-        return;
-      }
-      const status = message.statusCode ?? 0;
-      // A 101 without the headers of an upgrade arrives here as well.
-      if (status < 200 || status > 999) {
-        fail('upstream_unreachable', `an answer with the status ${status}`);
-        return;
-      }
-      answer = message;
-      socket?.setTimeout(timeouts.idleMs);
-      message.on('error', onCut);
-      message.on('end', onWhole);
-      message.on('data', listener.onData);
-      listener.onHead(status, message.rawHeaders);
-    }
-
-    function onCut(): void {
-      fail('upstream_unreachable', 'the upstream died in the middle of its answer');
-    }
-
-    function onWhole(): void {
-      if (over) return;
-      if (answer?.complete !== true) {
-        onCut();
-        return;
-      }
-      finish();
-      // It answered without reading everything: the rest must not be taken for the next request.
-      if (request?.writableFinished !== true) request?.destroy();
-      listener.onEnd();
-    }
-
-    function onUpgrade(message: IncomingMessage, upgraded: Socket, head: Buffer): void {
-      if (over || !order.upgrade) {
-        upgraded.destroy();
-        fail('upstream_unreachable', 'the upstream switched protocols unasked');
-        return;
-      }
-      finish();
-      upgraded.setTimeout(0);
-      listener.onUpgrade(message.rawHeaders, upgraded, head);
-    }
-
-    function onError(this: ClientRequest, error: NodeJS.ErrnoException): void {
-      // What comes after an answer that was whole concerns nobody: the connection is gone, the answer stays.
-      if (over || this !== request || answer?.complete === true) return;
-      if (isRepeatable(order) && request.reusedSocket && isStale(error) && socket?.bytesRead === bytesBefore) {
-        socket.removeListener('timeout', onTimeout);
-        attempt(fresh);
-        return;
-      }
-      fail('upstream_unreachable', `${error.code ?? 'error'}: ${error.message}`);
-    }
-
-    function onClose(this: ClientRequest): void {
-      if (this === request && answer === undefined)
-        fail('upstream_unreachable', 'the connection closed without an answer');
-    }
-
-    function pause(): void {
-      if (over) return;
-      socket?.setTimeout(0);
-      answer?.pause();
-    }
-
-    function resume(): void {
-      if (over || answer === undefined) return;
-      socket?.setTimeout(timeouts.idleMs);
-      answer.resume();
-    }
-
-    function abort(): void {
-      if (over) return;
-      finish();
-      request?.destroy();
-    }
-
-    function fail(code: UpstreamFailure['code'], detail: string): void {
-      if (over) return;
-      finish();
-      request?.destroy();
-      listener.onFailure({ code, detail });
-    }
-
-    function finish(): void {
-      over = true;
-      clearTimeout(connecting);
-      socket?.removeListener('timeout', onTimeout);
-      if (order.body !== undefined && request !== undefined) order.body.unpipe(request);
-    }
+  function send(request: UpstreamRequest, listener: Job['listener']): UpstreamCall {
+    const head = writeHead(request);
+    const job: Job = {
+      request,
+      head: head ?? '',
+      listener,
+      connection: undefined,
+      paused: false,
+      over: false,
+      deadline: 0,
+      endsAt: totalMs === undefined ? Infinity : now() + totalMs,
+      retried: false,
+    };
+    if (head === undefined)
+      process.nextTick(fail, job, { code: 'upstream_unreachable', detail: 'the request cannot be written' });
+    else dispatch(job);
+    return {
+      pause: () => {
+        job.paused = true;
+        if (!job.over) job.connection?.wait();
+      },
+      resume: () => {
+        job.paused = false;
+        if (!job.over) job.connection?.resume();
+      },
+      abort: () => {
+        if (job.over) return;
+        job.over = true;
+        if (job.connection === undefined) waiting = waiting.filter((other) => other !== job);
+        else job.connection.destroy();
+      },
+    };
   }
 
   return {
     send,
     close: () => {
-      pooled.destroy();
-      fresh.destroy();
+      closing = true;
+      for (const job of waiting.splice(0)) fail(job, { code: 'upstream_unreachable', detail: 'the pool was closed' });
+      for (const connection of connections) connection.close('the pool was closed');
+      clearInterval(sweeper);
     },
   };
 }
 
-function flushHead(body: IncomingMessage, request: ClientRequest): void {
-  if (!body.readableDidRead && !request.destroyed) request.flushHeaders();
+function fail(job: Job, failure: UpstreamFailure): void {
+  if (job.over) return;
+  job.over = true;
+  job.listener.onFailure(failure);
 }
 
-function isRepeatable(order: UpstreamRequest): boolean {
-  return order.body === undefined && !order.upgrade && REPEATABLE.has(order.method);
+function isRepeatable({ body, upgrade, method }: UpstreamRequest): boolean {
+  return body === undefined && !upgrade && REPEATABLE.has(method);
 }
 
-function isStale(error: NodeJS.ErrnoException): boolean {
-  return error.code === 'ECONNRESET' || error.code === 'EPIPE';
+function monotonic(): number {
+  return performance.now();
 }

@@ -16,6 +16,17 @@ export type UpstreamRequest = {
   readonly upgrade: boolean;
 };
 
+export type UpstreamTimeouts = {
+  /** Until a connection is there, waiting for a free one included. */
+  readonly connectMs: number;
+  /** From the request's last byte to the answer's head. */
+  readonly headersMs: number;
+  /** Between two bytes of a body, either way. */
+  readonly idleMs: number;
+  /** From sending to the last byte of the answer; absent: as long as bytes flow. */
+  readonly totalMs?: number;
+};
+
 export type UpstreamFailure = {
   readonly code: 'upstream_unreachable' | 'upstream_timeout';
   /** For the log, not for the client. */
@@ -26,9 +37,16 @@ export type UpstreamFailure = {
 export type UpstreamListener = {
   /** 1xx other than 100 and 101. */
   readonly onInformation: (status: number, headers: readonly string[]) => void;
-  /** The final status, 200..999. Data follows on a later tick, or after `resume` where `pause` is called here. */
-  readonly onHead: (status: number, headers: readonly string[]) => void;
-  readonly onData: (chunk: Buffer) => void;
+  /**
+   * The final status, 200..999. `more`: data or the end follows at once, before anything else can happen; where `pause`
+   * is called here, data follows after `resume`.
+   */
+  readonly onHead: (status: number, headers: readonly string[], more: boolean) => void;
+  /**
+   * `chunk` is lent until this returns, and its memory is used again; with `release` it is the listener's until it calls
+   * that, once.
+   */
+  readonly onData: (chunk: Buffer, release: (() => void) | undefined) => void;
   /** The answer is whole. */
   readonly onEnd: () => void;
   /** 101 on a call with `upgrade`: the socket is the listener's from here on, `head` are bytes already read from it. */

@@ -119,8 +119,8 @@ export function createRelayApi(options: RelayApiOptions): RelayApi {
             res.destroy();
           }
         },
-        onData: (chunk) => {
-          if (over || res.write(chunk)) return;
+        onData: (chunk, release) => {
+          if (over || res.write(release === undefined ? Buffer.from(chunk) : chunk, release)) return;
           call?.pause();
           res.once('drain', () => call?.resume());
         },

@@ -1,5 +1,6 @@
 // Everything that the long tier runs over.
 import type { UpstreamSpec } from '../upstream.ts';
+import { DEBIAN } from './debian.ts';
 import { NPM } from './npm.ts';
 
-export const ALL: readonly UpstreamSpec[] = [...NPM];
+export const ALL: readonly UpstreamSpec[] = [...NPM, ...DEBIAN];

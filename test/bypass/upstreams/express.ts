@@ -56,6 +56,10 @@ export const EXPRESS: readonly UpstreamSpec[] = [
   fromListener('express 4', 'express', app(express4, '*')),
   fromListener('express 4, nested routers, all methods', 'express', nested(express4, '*')),
   fromListener('express 5', 'express', app(express5, '*rest')),
-  fromListener('express 5, strict and case sensitive', 'express', app(express5, '*rest', { 'strict routing': true, 'case sensitive routing': true })),
+  fromListener(
+    'express 5, strict and case sensitive',
+    'express',
+    app(express5, '*rest', { 'strict routing': true, 'case sensitive routing': true }),
+  ),
   fromListener('express 5, nested routers, all methods', 'express', nested(express5, '*rest')),
 ];

@@ -3,6 +3,7 @@
 // container, a Windows server, a front controller or a rewrite rule does to a path before anything of the user's runs.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import path from 'node:path';
+import { FREE_PATHS } from '../routes.ts';
 import { fromListener, type UpstreamSpec } from '../upstream.ts';
 
 type Read = (req: IncomingMessage) => string;
@@ -26,7 +27,9 @@ export function isPaid(at: string): boolean {
 function ignoringCase(fold: (text: string) => string): Judge {
   const exact = ['/v1/export', '/v1/Kiss/Data', '/v1/my report'].map(fold);
   const free = ['/v1/reports/open', '/v1/files/public'].map(fold);
-  const [reports = '', files = '', teams = '', jobs = ''] = ['/v1/reports/', '/v1/files/', '/v1/teams/', '/jobs/'].map(fold);
+  const [reports = '', files = '', teams = '', jobs = ''] = ['/v1/reports/', '/v1/files/', '/v1/teams/', '/jobs/'].map(
+    fold,
+  );
   return (at) => {
     const folded = fold(at);
     if (free.includes(folded)) return false;
@@ -92,12 +95,20 @@ const scripts: Read = (req) => {
 };
 
 const suffixed: Read = (req) => decoded(req).replace(/\.[A-Za-z0-9]+$/, '');
-const emptySegments: Judge = (at) => isPaid(at) || at === '/v1/reports/' || /^\/v1\/teams\/[^/]*\/jobs\/[^/]*$/.test(at);
+const emptySegments: Judge = (at) =>
+  isPaid(at) || at === '/v1/reports/' || /^\/v1\/teams\/[^/]*\/jobs\/[^/]*$/.test(at);
 
 /** Frameworks of old that believe a header before the request line. */
 const headers: Read = (req) => {
   const { headers: sent } = req;
-  const named = ['x-original-url', 'x-rewrite-url', 'x-forwarded-uri', 'x-original-uri', 'x-forwarded-path', 'x-matched-path']
+  const named = [
+    'x-original-url',
+    'x-rewrite-url',
+    'x-forwarded-uri',
+    'x-original-uri',
+    'x-forwarded-path',
+    'x-matched-path',
+  ]
     .map((name) => sent[name])
     .find((value) => typeof value === 'string');
   return typeof named === 'string' ? (named.split('?', 1)[0] ?? '') : beforeQuery(req);
@@ -110,11 +121,15 @@ const simpleLower = (text: string): string => lower(text.replaceAll('\u0130', 'i
 const compatible = (text: string): string => lower(text.normalize('NFKC'));
 
 export const RAW: readonly UpstreamSpec[] = [
-  raw('node:http, string match', (req) => target(req)),
+  raw('node:http, string match', target, (at) => isPaid(at) && !FREE_PATHS.some((free) => at.startsWith(free))),
   raw('node:http, before the query', beforeQuery),
   raw('node:http, decodeURIComponent', decoded),
-  raw('node:http, decodeURIComponent, then before ? and #', (req) => decodeURIComponent(target(req)).split(/[?#]/, 1)[0] ?? ''),
+  raw(
+    'node:http, decodeURIComponent, then before ? and #',
+    (req) => decodeURIComponent(target(req)).split(/[?#]/, 1)[0] ?? '',
+  ),
   raw('node:http, new URL', url),
+  raw('node:http, new URL with the Host', (req) => new URL(`http://${req.headers.host}${target(req)}`).pathname),
   raw('node:http, new URL and decodeURIComponent', (req) => decodeURIComponent(url(req))),
   raw('node:http, normalised file path', (req) => path.posix.normalize(decoded(req))),
   raw('node:http, segments without the empty ones', (req) => `/${decoded(req).split('/').filter(Boolean).join('/')}`),

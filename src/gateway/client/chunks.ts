@@ -1,0 +1,135 @@
+// Takes the chunked coding off an upstream's answer (RFC 9112 section 7.1), strictly: hexadecimal digits, CRLF and nothing
+// that another reader could take for a line break. Extensions and trailers are read, bounded and dropped. What comes
+// after the last chunk is left to the caller: it belongs to nobody.
+
+export type Chunks = {
+  /** Reads `bytes` from `at` to `end`; data goes to `onData` as views of `bytes`. Returns where it stopped. */
+  readonly read: (bytes: Buffer, at: number, end: number, onData: (chunk: Buffer) => boolean) => number;
+  readonly state: () => 'more' | 'whole' | 'broken';
+};
+
+type Step =
+  | 'size'
+  | 'extension'
+  | 'size_lf'
+  | 'data'
+  | 'data_cr'
+  | 'data_lf'
+  | 'trailer_start'
+  | 'trailer_name'
+  | 'trailer_value'
+  | 'trailer_lf'
+  | 'end_lf'
+  | 'whole'
+  | 'broken';
+
+const CR = 0x0d;
+const LF = 0x0a;
+const SEMICOLON = 0x3b;
+const SPACE = 0x20;
+const TAB = 0x09;
+const COLON = 0x3a;
+const TOKEN = /[A-Za-z0-9!#$%&'*+.^_`|~-]/;
+/** Whoever reads one of these behind a body may find its end elsewhere. */
+const FRAMING = new Set(['content-length', 'transfer-encoding']);
+/** 2^48 bytes: more than anybody sends in one chunk, less than what a number holds exactly. */
+const SIZE_DIGITS = 12;
+/** Bytes of extensions and of trailers in one answer. */
+const EXTRA_BYTES = 16 * 1024;
+
+/** `onData` returns false where the caller wants no more for now: reading stops behind that piece. */
+export function createChunks(): Chunks {
+  let step: Step = 'size';
+  let left = 0;
+  let digits = 0;
+  let extra = 0;
+  let name = '';
+
+  const read: Chunks['read'] = (bytes, from, end, onData) => {
+    let at = from;
+    while (at < end) {
+      if (step === 'whole' || step === 'broken') return at;
+      if (step === 'data') {
+        const upTo = Math.min(end, at + left);
+        left -= upTo - at;
+        if (left === 0) step = 'data_cr';
+        const wanted = onData(bytes.subarray(at, upTo));
+        at = upTo;
+        if (!wanted) return at;
+        continue;
+      }
+      step = next(bytes[at] ?? 0);
+      at++;
+    }
+    return at;
+  };
+
+  const nameOn = (byte: number): Step => {
+    const character = String.fromCharCode(byte);
+    if (!TOKEN.test(character) || ++extra > EXTRA_BYTES) return 'broken';
+    name += character;
+    return 'trailer_name';
+  };
+
+  const next = (byte: number): Step => {
+    switch (step) {
+      case 'size': {
+        const digit = hexDigit(byte);
+        if (digit >= 0) {
+          if (++digits > SIZE_DIGITS) return 'broken';
+          left = left * 16 + digit;
+          return 'size';
+        }
+        if (digits === 0) return 'broken';
+        if (byte === CR) return 'size_lf';
+        return byte === SEMICOLON ? 'extension' : 'broken';
+      }
+      case 'extension':
+        if (byte === CR) return 'size_lf';
+        return isText(byte) && ++extra <= EXTRA_BYTES ? 'extension' : 'broken';
+      case 'size_lf':
+        if (byte !== LF) return 'broken';
+        digits = 0;
+        return left === 0 ? 'trailer_start' : 'data';
+      case 'data_cr':
+        return byte === CR ? 'data_lf' : 'broken';
+      case 'data_lf':
+        return byte === LF ? 'size' : 'broken';
+      case 'trailer_start':
+        if (byte === CR) return 'end_lf';
+        name = '';
+        return nameOn(byte);
+      case 'trailer_name':
+        if (byte === COLON) return FRAMING.has(name.toLowerCase()) ? 'broken' : 'trailer_value';
+        return nameOn(byte);
+      case 'trailer_value':
+        if (byte === CR) return 'trailer_lf';
+        return isText(byte) && ++extra <= EXTRA_BYTES ? 'trailer_value' : 'broken';
+      case 'trailer_lf':
+        return byte === LF ? 'trailer_start' : 'broken';
+      case 'end_lf':
+        return byte === LF ? 'whole' : 'broken';
+      case 'data':
+      case 'whole':
+      case 'broken':
+        return step;
+      default:
+        return step satisfies never;
+    }
+  };
+
+  return {
+    read,
+    state: () => (step === 'whole' || step === 'broken' ? step : 'more'),
+  };
+}
+
+function hexDigit(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const lower = byte | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
+}
+
+function isText(byte: number): boolean {
+  return byte === TAB || (byte >= SPACE && byte !== 0x7f);
+}

@@ -1,0 +1,115 @@
+// However the bytes of an answer are cut, it is read as the same answer, and what stands behind it is nobody's.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createAnswerReader } from '../../../src/gateway/client/answer-reader.ts';
+
+type Read = { readonly events: string[]; readonly body: string };
+
+/** Reads `bytes` cut at `cuts`; `pauseEach`: after each piece nothing more is wanted until it is offered again. */
+function readCut(bytes: Buffer, cuts: readonly number[], headRequest = false, pauseEach = false): Read {
+  const events: string[] = [];
+  let body = '';
+  let paused = false;
+  let open = true;
+  const isOpen = (): boolean => open;
+  const reader = createAnswerReader({
+    onInformation: (head) => void events.push(`information ${head.status}`),
+    onHead: (head) => void events.push(`head ${head.status} ${head.framing}`),
+    onData: (piece) => {
+      body += piece.toString('latin1');
+      paused = pauseEach;
+    },
+    onEnd: (surplus) => {
+      events.push(surplus ? 'end and more' : 'end');
+      open = false;
+    },
+    onBroken: () => {
+      events.push('broken');
+      open = false;
+    },
+    wantsMore: () => !paused,
+  });
+  reader.begin(headRequest);
+  const edges = [0, ...[...cuts].sort((a, b) => a - b), bytes.length];
+  let rest = Buffer.alloc(0);
+  for (let i = 1; i < edges.length && isOpen(); i++) {
+    rest = Buffer.concat([rest, bytes.subarray(edges[i - 1], edges[i])]);
+    for (let before = -1; rest.length !== before && isOpen();) {
+      before = rest.length;
+      paused = false;
+      rest = rest.subarray(reader.read(rest, 0, rest.length));
+    }
+  }
+  return { events, body };
+}
+
+const ANSWERS: readonly [string, string, readonly string[], string][] = [
+  ['a length', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', ['head 200 length', 'end'], 'hello'],
+  [
+    'chunks, extensions and trailers',
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\r\nhel\r\n002\r\nlo\r\n0;x\r\nX-T: y\r\nX-U: z\r\n\r\n',
+    ['head 200 chunked', 'end'],
+    'hello',
+  ],
+  ['no body', 'HTTP/1.1 204 No Content\r\nX-A: b\r\n\r\n', ['head 204 none', 'end'], ''],
+  [
+    'informational ones before it',
+    'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx',
+    ['information 100', 'information 103', 'head 200 length', 'end'],
+    'x',
+  ],
+  ['an end that closes', 'HTTP/1.0 200 OK\r\n\r\nhello\r\n\r\n', ['head 200 close'], 'hello\r\n\r\n'],
+];
+
+describe('an answer, cut anywhere', () => {
+  it.each(ANSWERS)('behaviour: %s', (_name, text, events, body) => {
+    const bytes = Buffer.from(text, 'latin1');
+    for (let cut = 0; cut <= bytes.length; cut++) expect(readCut(bytes, [cut])).toEqual({ events, body });
+    const places = fc.array(fc.nat(bytes.length), { maxLength: 12 });
+    fc.assert(
+      fc.property(places, fc.boolean(), (cuts, pauseEach) => {
+        expect(readCut(bytes, cuts, false, pauseEach)).toEqual({ events, body });
+      }),
+      { numRuns: 300, seed: 1 },
+    );
+  });
+});
+
+describe('what is not an answer', () => {
+  it.each<[string, string]>([
+    ['no HTTP', 'SSH-2.0-OpenSSH_9.9\r\n\r\n'],
+    ['a bare line feed', 'HTTP/1.1 200 OK\nContent-Length: 1\n\n'],
+    ['a size that is none', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n'],
+    ['a size with a sign', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n+1\r\nx\r\n0\r\n\r\n'],
+    ['a size with 0x', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x1\r\nx\r\n0\r\n\r\n'],
+    ['a size of thirteen digits', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1000000000000\r\n'],
+    ['a space behind the size', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1 \r\nx\r\n0\r\n\r\n'],
+    ['an extension with a line feed', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;a\nb\r\nx\r\n0\r\n\r\n'],
+    ['a chunk without its line break', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxx\r\n0\r\n\r\n'],
+    ['a folded trailer', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n X: y\r\n\r\n'],
+    ['a status of nothing', 'HTTP/1.1 000 Nothing\r\n\r\n'],
+    ['informational ones without end', 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(33)],
+    ['a head past the limit', `HTTP/1.1 200 OK\r\nX-A: ${'a'.repeat(64 * 1024)}\r\n\r\n`],
+  ])('refuses: %s, cut anywhere', (_name, text) => {
+    const bytes = Buffer.from(text, 'latin1');
+    const step = Math.max(1, Math.floor(bytes.length / 200));
+    for (let cut = 0; cut <= bytes.length; cut += step) expect(readCut(bytes, [cut]).events.at(-1)).toBe('broken');
+  });
+
+  it('behaviour: a head at the limit is read', () => {
+    const start = 'HTTP/1.1 204 N\r\nX-A: ';
+    const bytes = Buffer.from(`${start}${'a'.repeat(64 * 1024 - start.length - 4)}\r\n\r\n`);
+    expect(readCut(bytes, []).events).toEqual(['head 204 none', 'end']);
+    expect(readCut(bytes, [1000]).events).toEqual(['head 204 none', 'end']);
+  });
+
+  it.each<[string, string, boolean]>([
+    ['a second answer', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\n', false],
+    ['more than its length', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxy', false],
+    ['a body behind 204', 'HTTP/1.1 204 N\r\n\r\nx', false],
+    ['a body behind an answer to HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx', true],
+    ['bytes behind the last chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nx', false],
+  ])('attack: %s is surplus', (_name, text, headRequest) => {
+    expect(readCut(Buffer.from(text), [], headRequest).events.at(-1)).toBe('end and more');
+  });
+});
