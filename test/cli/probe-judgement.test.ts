@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { PROFILE_NAMES, profileFolding } from '../../src/domain/profile.ts';
 import { spellings, unknownPaths, withQuery } from '../../src/cli/probe/canaries.ts';
 import type { PathReport } from '../../src/cli/probe/path.ts';
-import { judgeProfiles } from '../../src/cli/probe/profiles.ts';
+import { FOLDING_RULES, judgeProfiles } from '../../src/cli/probe/profiles.ts';
 import { createProgress } from '../../src/cli/probe/progress.ts';
 import { textReport } from '../../src/cli/probe/report.ts';
 
@@ -74,6 +74,7 @@ describe('refuses: a path that told nothing', () => {
       unproven: [],
       unsafe: [],
       needs: [],
+      unasked: FOLDING_RULES,
       recommended: undefined,
     });
   });
@@ -100,14 +101,16 @@ describe('rules that only a parameter can tell about', () => {
     groups.flatMap(({ names }) => names);
 
   test('refuses: to call a profile safe that leaves one out, where no parameter was asked', () => {
-    const { safe, unproven, recommended } = judgeProfiles([told('/V1/export')], HOST);
+    const { safe, unproven, unasked, recommended } = judgeProfiles([told('/V1/export')], HOST);
+    expect(unasked).toEqual(['empty']);
     expect(namesIn(safe)).not.toContain('koa');
     expect(namesIn(unproven)).toContain('koa');
     expect(profileFolding(recommended?.profile ?? 'koa').empty).toBe(true);
   });
 
   test('behaviour: a path with a parameter proves them', () => {
-    const { safe, unproven } = judgeProfiles([parameter], HOST);
+    const { safe, unproven, unasked } = judgeProfiles([parameter], HOST);
+    expect(unasked).toEqual([]);
     expect(namesIn(safe)).toContain('koa');
     expect(unproven).toEqual([]);
   });

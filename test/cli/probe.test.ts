@@ -5,7 +5,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { PROFILE_NAMES } from '../../src/domain/profile.ts';
 import { CERTIFICATE, KEY } from '../support/certificate.ts';
 import {
@@ -276,6 +276,23 @@ describe('answers that are hard to tell apart', () => {
     });
     const { report } = await probeJson(url);
     expect(neededBy(report)).toEqual(['matrix', 'suffix']);
+  });
+
+  test('attack: success that agrees in nothing but its status counts as reached', async () => {
+    let n = 0;
+    const { url } = await startProbed((req, res) => {
+      if (req.url === PATH) return serve(res);
+      // Other words each time: "a", "a b", "a b c", and no refusal.
+      res.setHeader('content-type', 'text/plain').end(
+        'abcdefgh'
+          .slice(0, 1 + (n++ % 7))
+          .split('')
+          .join(' '),
+      );
+    });
+    const { report } = await probeJson(url);
+    expect(namesOf(report.safe)).toEqual(['unknown']);
+    expect(reachedIn(report)).toContain('/v1/export.json');
   });
 
   test('attack: no answer counts as reached', async () => {
@@ -554,18 +571,37 @@ describe('the command', () => {
   });
 });
 
-test('behaviour: as a real process, of an upstream that speaks TLS', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'tollgate-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  writeFileSync(join(folder, 'ca.pem'), CERTIFICATE);
-  const handle = reading((path) => path.toLowerCase());
-  const server = createServer({ key: KEY, cert: CERTIFICATE }, handle);
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  const upstream = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const argv = ['probe', '--upstream', upstream, '--path', PATH];
-  const trusted = await tollgate(argv, { folder, env: { NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem') } });
-  expect(trusted).toMatchObject({ code: 0, stdout: expect.stringContaining('\n    upstream_profile: ') });
-  const distrusted = await tollgate(argv, { folder });
-  expect(distrusted).toMatchObject({ code: 69, stdout: '', stderr: expect.stringContaining('SELF_SIGNED') });
+describe('behaviour: as a real process', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'tollgate-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  test('the report goes to standard output', async () => {
+    const { url } = await startProbed(reading((path) => path));
+    const { code, stdout } = await tollgate(['probe', '--upstream', url, '--path', PATH], { folder });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('\n    upstream_profile: ') });
+  });
+
+  test('an upstream whose certificate nobody trusts is away, and one that is trusted is asked', async () => {
+    const seen: string[] = [];
+    const server = createServer({ key: KEY, cert: CERTIFICATE }, (req, res) => {
+      seen.push(`${req.method} ${req.url}`);
+      notFound(req, res);
+    });
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const upstream = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const argv = ['probe', '--upstream', upstream, '--path', PATH];
+    expect(await tollgate(argv, { folder })).toMatchObject({
+      code: 69,
+      stderr: expect.stringContaining('SELF_SIGNED'),
+    });
+    expect(seen).toEqual([]);
+    writeFileSync(join(folder, 'ca.pem'), CERTIFICATE);
+    const trusted = await tollgate(argv, { folder, env: { NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem') } });
+    expect(trusted).toMatchObject({ code: 1, stdout: expect.stringContaining('like a path that does not exist') });
+    expect(seen).toContain(`GET ${PATH}`);
+  });
 });

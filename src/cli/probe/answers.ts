@@ -71,7 +71,10 @@ export function judge(sample: Sample, { status, known, unknown }: Baseline): Dee
   const { location } = answer.headers;
   if (answer.status >= 300 && answer.status < 400 && location !== undefined) return { kind: 'redirected', location };
   if (known.some((likeness) => isLike(sample, likeness))) return { kind: 'reached' };
-  if (unknown.some((likeness) => isLike(sample, likeness))) return { kind: 'not_found', status: answer.status };
+  // Where bodies agree in nothing, a successful status alone does not say that it is something else.
+  const tells = ({ level }: Likeness): boolean => level !== 'kind' || isRefusal(answer.status);
+  if (unknown.some((likeness) => tells(likeness) && isLike(sample, likeness)))
+    return { kind: 'not_found', status: answer.status };
   if (answer.status !== status && isRefusal(answer.status)) return { kind: 'refused', status: answer.status };
   return { kind: 'unclear', why: `${answer.status}, like neither` };
 }

@@ -25,6 +25,8 @@ export type Judgement = {
   readonly unsafe: readonly ProfileGroup[];
   /** Per folding rule the spellings that only this rule catches. */
   readonly needs: readonly { readonly rule: keyof Folding; readonly because: readonly Leak[] }[];
+  /** Rules that nothing was asked about. */
+  readonly unasked: readonly (keyof Folding)[];
   readonly recommended: Recommendation | undefined;
 };
 
@@ -44,7 +46,8 @@ const ABOUT_PARAMETERS: readonly (keyof Folding)[] = ['empty'];
 export function judgeProfiles(probed: readonly PathReport[], host: string): Judgement {
   // A path that told nothing must not pass for one without leaks.
   const reports = probed.filter(({ told }) => told.ok);
-  if (reports.length === 0) return { safe: [], unproven: [], unsafe: [], needs: [], recommended: undefined };
+  if (reports.length === 0)
+    return { safe: [], unproven: [], unsafe: [], needs: [], unasked: FOLDING_RULES, recommended: undefined };
   const leaksUnder = (paths: PathOptions): Leak[] => reports.flatMap((report) => leaksOf(report, paths, host));
   const hints = reports.flatMap(({ first }) => (first.kind === 'answer' ? hintsIn(first.headers) : []));
   const applications = new Set(hints.flatMap(({ name, application }) => (application ? [name] : [])));
@@ -69,6 +72,7 @@ export function judgeProfiles(probed: readonly PathReport[], host: string): Judg
       rule,
       because: leaksUnder(pathsWithout(rule)).filter(({ target }) => !everything.has(target)),
     })),
+    unasked: asked ? [] : ABOUT_PARAMETERS,
     recommended: chosen && {
       profile: chosen.names[0],
       alike: chosen.names.slice(1),

@@ -26,6 +26,7 @@ export function jsonReport({ upstream, host, reports, judgement, tried, asked: p
     unproven: names(judgement.unproven),
     unsafe: names(judgement.unsafe),
     needs: judgement.needs.map(({ rule, because }) => ({ rule, because: because.map(({ target }) => target) })),
+    unasked: judgement.unasked,
     paths: reports.map(({ known, first, unknownStatus, told }) => {
       const treat = treatmentUnder(pathsOf(recommended?.profile ?? 'unknown'), known, host);
       return {

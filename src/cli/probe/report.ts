@@ -174,13 +174,14 @@ function describeTreatment(treatment: Treatment): string {
   }
 }
 
-function folding({ needs }: Judgement): string[] {
+function folding({ needs, unasked }: Judgement): string[] {
   const width = Math.max(...FOLDING_RULES.map((rule) => nameOf(rule).length));
   return [
     'Folding that this upstream needs, beyond slashes and escapes, which are always folded:',
     ...needs.map(({ rule, because }) => {
       const example = because[0];
-      const why = example === undefined ? 'no' : `yes: ${example.target} reaches ${example.path}`;
+      const no = unasked.includes(rule) ? 'not asked: needs a --path that ends in an id, such as /v1/reports/q3' : 'no';
+      const why = example === undefined ? no : `yes: ${example.target} reaches ${example.path}`;
       return `  ${nameOf(rule).padEnd(width)}  ${why}`;
     }),
     '',
