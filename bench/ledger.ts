@@ -8,6 +8,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Claim } from '../src/domain/charge.ts';
 import type { ChargeEvent } from '../src/domain/transition.ts';
+import { readThreadsUs } from './process.ts';
 import type * as ledgerModule from '../src/registry/store/ledger.ts';
 
 export type Spread = { readonly median: number; readonly min: number; readonly max: number };
@@ -17,6 +18,8 @@ export type LedgerNumbers = {
   readonly chargesPerSecond: Spread;
   /** Microseconds of the thread that serves requests, for a whole charge: four calls. */
   readonly mainThreadUs: Spread;
+  /** The same of the ledger's thread. */
+  readonly ledgerThreadUs: Spread;
   /** Milliseconds until a claim is durable. */
   readonly claimMs: { readonly p50: number; readonly p99: number };
 };
@@ -40,10 +43,11 @@ async function measure(): Promise<readonly LedgerNumbers[]> {
 
   const claim = async (): Promise<Claim> => {
     const what = makeClaim(n++);
-    const claimed = await ledger.claim(what, { ...OPTIONS, owner: 'bench' });
+    const claimed = await ledger.claim(what, { ...OPTIONS, owner: 'bench', changeId: `claim-${n}` });
     if (claimed.kind !== 'claimed') throw new Error(`a claim was answered ${claimed.kind}`);
     return what;
   };
+  const delivered: Promise<void>[] = [];
   const charge = async (): Promise<void> => {
     const what = await claim();
     const proof = {
@@ -52,41 +56,43 @@ async function measure(): Promise<readonly LedgerNumbers[]> {
       amount: what.terms.amount,
       payer: what.payment.payer,
     };
-    const events: readonly ChargeEvent[] = [
-      { kind: 'settle_started', leaseMs: LONG_MS },
-      { kind: 'settled', proof, leaseMs: LONG_MS },
-      { kind: 'delivered' },
-    ];
-    for (const event of events) {
-      const advanced = await ledger.advance(what.id, event, { owner: 'bench' });
+    const advance = async (event: ChargeEvent): Promise<void> => {
+      const advanced = await ledger.advance(what.id, event, { owner: 'bench', changeId: `${event.kind}-${what.id}` });
       if (advanced.kind !== 'ok') throw new Error(`${event.kind} was answered ${advanced.because}`);
-    }
+    };
+    await advance({ kind: 'settle_started', leaseMs: LONG_MS });
+    await advance({ kind: 'settled', proof, leaseMs: LONG_MS });
+    // Nobody waits for it, here as in the product; the round ends when all are there.
+    delivered.push(advance({ kind: 'delivered' }));
   };
 
   try {
-    for (const callers of CALLERS) await run(callers, charge);
+    for (const callers of CALLERS) await run(callers, charge, () => Promise.all(delivered.splice(0)));
     const taken = CALLERS.map((callers) => ({
       callers,
       claims: [] as number[],
       charges: [] as number[],
       main: [] as number[],
+      ledger: [] as number[],
       waits: [] as number[],
     }));
     for (let round = 0; round < rounds; round++) {
       for (const numbers of taken) {
         const claims = await run(numbers.callers, claim);
-        const charges = await run(numbers.callers, charge);
+        const charges = await run(numbers.callers, charge, () => Promise.all(delivered.splice(0)));
         numbers.claims.push(claims.perSecond);
         numbers.waits.push(...claims.waits);
         numbers.charges.push(charges.perSecond);
         numbers.main.push(charges.mainThreadUs);
+        numbers.ledger.push(charges.ledgerThreadUs);
       }
     }
-    return taken.map(({ callers, claims, charges, main, waits }) => ({
+    return taken.map(({ callers, claims, charges, main, ledger, waits }) => ({
       callers,
       claimsPerSecond: spread(claims),
       chargesPerSecond: spread(charges),
       mainThreadUs: spread(main),
+      ledgerThreadUs: spread(ledger),
       claimMs: { p50: quantile(waits, 0.5), p99: quantile(waits, 0.99) },
     }));
   } finally {
@@ -99,9 +105,11 @@ async function measure(): Promise<readonly LedgerNumbers[]> {
 async function run(
   callers: number,
   call: () => Promise<unknown>,
-): Promise<{ perSecond: number; mainThreadUs: number; waits: number[] }> {
+  last: () => Promise<unknown> = async () => undefined,
+): Promise<{ perSecond: number; mainThreadUs: number; ledgerThreadUs: number; waits: number[] }> {
   const waits: number[] = [];
   const cpu = process.threadCpuUsage();
+  const ledgerBefore = readThreadsUs(process.pid).ledger;
   const begin = performance.now();
   const loop = async (): Promise<void> => {
     while (performance.now() - begin < ROUND_MS) {
@@ -111,9 +119,16 @@ async function run(
     }
   };
   await Promise.all(Array.from({ length: callers }, loop));
+  await last();
   const seconds = (performance.now() - begin) / 1000;
   const { user, system } = process.threadCpuUsage(cpu);
-  return { perSecond: waits.length / seconds, mainThreadUs: (user + system) / waits.length, waits };
+  const ledgerUs = readThreadsUs(process.pid).ledger - ledgerBefore;
+  return {
+    perSecond: waits.length / seconds,
+    mainThreadUs: (user + system) / waits.length,
+    ledgerThreadUs: ledgerUs / waits.length,
+    waits,
+  };
 }
 
 function makeClaim(n: number): Claim {

@@ -1,175 +1,265 @@
-// `node bench/paid.ts [--seconds S] [--connections N]`: paid requests per second and core, with a facilitator that says yes
-// at once, in both settle modes, beside free requests on the same process; and what free requests notice. Every request
-// carries a payment of its own. The signatures are made up: who checks them is the facilitator, and its time is not ours.
-// What it does not show: a real facilitator takes tens of milliseconds, which is waiting and not work.
+// `node bench/paid.ts [--seconds S] [--rounds N] [--connections N] [--root CHECKOUT] [--paid] [--profile]`: CPU of Tollgate per paid request, with a
+// facilitator that says yes at once, in both settle modes, on the store as it is shipped (SQLite, every step durable).
+// Every request carries a payment and a charge id of its own; every answer is checked for its status, body and receipt, and
+// afterwards, Tollgate being killed, the rows of its store and the counts of facilitator and upstream have to agree.
+// The signatures are made up: who checks them is the facilitator, and its time is not ours. What it does not show: a real
+// facilitator takes tens of milliseconds, which is waiting and not work, and makes more requests share a commit.
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { Agent, createServer, request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { startProcess, temporaryFolder } from '../test/support/process.ts';
+import { LOAD_CORE, NODE, readThreadsUs, SERVER_CORE, startServer, type ThreadsUs } from './process.ts';
+import { renderProfiles } from './profile.ts';
+import { median, percentile } from './report.ts';
+import { POST_BODY, UPSTREAM_BODY } from './upstream-answers.ts';
 
 const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '4' }, connections: { type: 'string', default: '32' } },
+  options: {
+    seconds: { type: 'string', default: '4' },
+    rounds: { type: 'string', default: '3' },
+    connections: { type: 'string', default: '32' },
+    root: { type: 'string', default: path.resolve(import.meta.dirname, '..') },
+    /** Nothing but paid requests. */
+    paid: { type: 'boolean', default: false },
+    profile: { type: 'boolean', default: false },
+  },
 });
 const seconds = Number(values.seconds);
+const rounds = Number(values.rounds);
 const connections = Number(values.connections);
 const PAYER_COUNT = 64;
 const PAY_TO = '0x1111111111111111111111111111111111111111';
-const USDC = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
-const TICKS_PER_SECOND = 100;
 const BUSY_PAYERS = 4;
+/** Before anything is measured: the engine's compilers are at work until some thousand requests were made. */
+const BURST = { requests: 4000, ms: 1000 };
+/** Of the end of a charge id, which the signature leaves out. */
+const NONCE_CHARACTERS = 16;
 
-type Authorization = { readonly from: string; readonly nonce: string };
-type Call = { readonly paymentPayload: { readonly payload: { readonly authorization: Authorization } } };
 type Accepted = { readonly extra: { readonly external_ref: string } };
+type Reply = { readonly status: number; readonly body: string; readonly receipt: boolean; readonly demanded: string };
+type Load = {
+  readonly name: string;
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly status: number;
+  readonly pays: boolean;
+};
+type Measured = ThreadsUs & { readonly rate: number; readonly p50: number; readonly p99: number };
 
-function listen(server: Server): Promise<number> {
-  return new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+const folder = mkdtempSync(path.join(tmpdir(), 'tollgate-bench-paid-'));
+const started: { stop: () => Promise<void> }[] = [];
+try {
+  await main();
+} finally {
+  for (const server of started.reverse()) await server.stop();
+  if (!values.profile) rmSync(folder, { recursive: true, force: true });
+}
+
+async function main(): Promise<void> {
+  const services = await start('services', ['bench/paid-services.ts'], LOAD_CORE, ['facilitator', 'upstream']);
+  const config = path.join(folder, 'tollgate.yaml');
+  writeFileSync(config, configuration(services.port('upstream'), services.port('facilitator')));
+  const profiling = values.profile ? ['--cpu-prof', `--cpu-prof-dir=${folder}`] : [];
+  const main = path.join(values.root, 'src/main.ts');
+  const tollgate = await start('Tollgate', [...profiling, main, 'serve', '-c', config], SERVER_CORE, ['proxy']);
+  const agent = new Agent({ keepAlive: true, maxSockets: connections + BUSY_PAYERS });
+  const send = (load: Load, headers: Record<string, string>): Promise<Reply> =>
+    call(tollgate.port('proxy'), agent, load.method, load.path, headers);
+
+  const unpaid: Load = { name: '402', method: 'GET', path: '/paid/x', status: 402, pays: false };
+  const paying = new Map<string, () => Record<string, string>>();
+  for (const method of ['GET', 'POST'] as const) {
+    const { demanded } = await send({ ...unpaid, method }, {});
+    paying.set(
+      method,
+      payerOf((JSON.parse(Buffer.from(demanded, 'base64').toString()) as { accepts: [Accepted] }).accepts[0]),
+    );
+  }
+  const paid: Load[] = [
+    { name: 'paid GET, settled before the response', method: 'GET', path: '/paid/x', status: 200, pays: true },
+    { name: 'paid POST, settled before forwarding', method: 'POST', path: '/paid/x', status: 200, pays: true },
+  ];
+  const loads: Load[] = [{ name: 'free GET', method: 'GET', path: '/free', status: 200, pays: false }, unpaid, ...paid];
+
+  let payments = 0;
+  let forwarded = 0;
+  const headersFor = ({ method, pays }: Load): Record<string, string> => (pays ? (paying.get(method)?.() ?? {}) : {});
+  const ask = async (load: Load): Promise<void> => {
+    const { status, body, receipt } = await send(load, headersFor(load));
+    if (load.pays) payments++;
+    if (load.status === 200) forwarded++;
+    if (status !== load.status || (status === 200 && body !== UPSTREAM_BODY) || receipt !== load.pays)
+      throw new Error(`${load.name}: answered ${status}, receipt ${receipt}: ${body.slice(0, 300)}`);
+  };
+  const fire = async (load: Load, ms: number, requests = 0): Promise<number[]> => {
+    const end = performance.now() + ms;
+    const took: number[] = [];
+    const loop = async (): Promise<void> => {
+      while (performance.now() < end || took.length < requests) {
+        const startedAt = performance.now();
+        await ask(load);
+        took.push(performance.now() - startedAt);
+      }
+    };
+    await Promise.all(Array.from({ length: connections }, loop));
+    return took;
+  };
+  const measure = async (load: Load): Promise<Measured> => {
+    if (!results.has(load.name)) await fire(load, BURST.ms, BURST.requests);
+    const [before, startedAt] = [readThreadsUs(tollgate.pid), performance.now()];
+    const took = (await fire(load, seconds * 1000)).toSorted((a, b) => a - b);
+    const elapsed = (performance.now() - startedAt) / 1000;
+    const after = readThreadsUs(tollgate.pid);
+    const each = (key: keyof ThreadsUs): number => (after[key] - before[key]) / took.length;
+    return {
+      ...{ all: each('all'), main: each('main'), ledger: each('ledger') },
+      ...{ rate: took.length / elapsed, p50: percentile(took, 50), p99: percentile(took, 99) },
+    };
+  };
+
+  const measuredFromUs = Number(process.hrtime.bigint() / 1000n);
+  const results = new Map<string, Measured[]>();
+  const take = async (load: Load, name = load.name): Promise<void> => {
+    const known = results.get(name) ?? [];
+    results.set(name, [...known, await measure(load)]);
+  };
+  for (let round = 0; round < rounds; round++) {
+    // A profile is of paid requests alone.
+    const alone = values.paid || values.profile;
+    for (const load of alone ? paid : loads) await take(load);
+    if (alone) continue;
+    // Free requests beside a process that is busy being paid: CPU is that of both, the latency that of the free ones alone.
+    const others = new AbortController();
+    const busy = Array.from({ length: BUSY_PAYERS }, async () => {
+      while (!others.signal.aborted) await ask(paid[0] ?? unpaid);
+    });
+    await take(loads[0] ?? unpaid, `free GET while ${BUSY_PAYERS} others pay without a pause`);
+    others.abort();
+    await Promise.all(busy);
+  }
+  show(results);
+  agent.destroy();
+  await setTimeout(200);
+  // Nothing is given time to be written down: what was answered has to be there.
+  if (values.profile) await tollgate.stop();
+  else process.kill(tollgate.pid, 'SIGKILL');
+  await setTimeout(200);
+  const counts = JSON.parse((await call(services.port('upstream'), new Agent(), 'GET', '/counts', {})).body) as object;
+  const expected = { verify: payments, settle: payments, upstream: forwarded };
+  const rows = countRows(path.join(folder, 'data/tollgate.db'));
+  console.log(
+    `\n${payments} payments; rows ${JSON.stringify(rows)}; facilitator and upstream ${JSON.stringify(counts)}`,
+  );
+  if (
+    (rows['settled'] ?? 0) + (rows['delivered'] ?? 0) !== payments ||
+    JSON.stringify(counts) !== JSON.stringify(expected)
+  )
+    throw new Error(`${payments} paid requests were answered: the store or the services say otherwise`);
+  if (values.profile) console.log(renderProfiles(folder, measuredFromUs));
+}
+
+async function start(name: string, args: string[], core: number, listeners: string[]): ReturnType<typeof startServer> {
+  const server = await startServer(
+    { name, file: NODE, args, core, folder: path.resolve(import.meta.dirname, '..') },
+    listeners,
+  );
+  started.push(server);
+  return server;
+}
+
+function call(
+  port: number,
+  agent: Agent,
+  method: string,
+  target: string,
+  headers: Record<string, string>,
+): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const body = method === 'POST' ? POST_BODY : undefined;
+    const framing = body === undefined ? {} : { 'content-type': 'application/json', 'content-length': body.length };
+    const options = { port, host: '127.0.0.1', method, path: target, headers: { ...headers, ...framing }, agent };
+    const req = request(options, (res) => {
+      const { 'payment-required': demanded, 'payment-response': receipt } = res.headers;
+      let text = '';
+      res.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      res.on('end', () => {
+        const paid = typeof receipt === 'string' && Buffer.from(receipt, 'base64').includes('"success":true');
+        resolve({ status: res.statusCode ?? 0, body: text, receipt: paid, demanded: String(demanded) });
+      });
+    });
+    req.on('error', reject);
+    req.end(body);
   });
 }
 
-const upstream = createServer((_req, res) => res.end('paid for'));
-const facilitator = createServer((req, res) => {
-  let text = '';
-  req.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-  req.on('end', () => {
-    const { from, nonce } = (JSON.parse(text) as Call).paymentPayload.payload.authorization;
-    const answer = req.url?.endsWith('/verify')
-      ? { isValid: true, payer: from }
-      : { success: true, transaction: nonce, network: 'eip155:84532', payer: from };
-    res.setHeader('content-type', 'application/json');
-    res.end(JSON.stringify(answer));
-  });
-});
-const ports = { upstream: await listen(upstream), facilitator: await listen(facilitator) };
-const files = temporaryFolder();
-const config = files.write(
-  'tollgate.yaml',
-  `
-proxy: { listen: 127.0.0.1:0, upstream: http://127.0.0.1:${ports.upstream}, timeouts: { drain_delay: 0s } }
+/** The headers of a new payment each time, as an x402 v2 client makes them of `accepted`. */
+function payerOf(accepted: Accepted): () => Record<string, string> {
+  const payers = Array.from({ length: PAYER_COUNT }, () => `0x${randomBytes(20).toString('hex')}`);
+  const signature = `0x${'11'.repeat(65)}`;
+  const ref = accepted.extra.external_ref.slice(0, -NONCE_CHARACTERS);
+  let made = 0;
+  return () => {
+    const authorization = {
+      from: payers[made++ % PAYER_COUNT],
+      to: PAY_TO,
+      value: '10000',
+      validAfter: '0',
+      validBefore: String(Math.floor(Date.now() / 1000) + 250),
+      nonce: `0x${randomBytes(32).toString('hex')}`,
+    };
+    // The quote of one 402 with another nonce is a quote of its own: its signature leaves the nonce out.
+    const external_ref = ref + randomBytes(12).toString('base64url');
+    const payment = {
+      x402Version: 2,
+      resource: { url: 'http://127.0.0.1/paid/x', description: 'GET /paid/*', mimeType: 'application/json' },
+      accepted: { ...accepted, extra: { ...accepted.extra, external_ref } },
+      payload: { signature, authorization },
+    };
+    return { 'payment-signature': Buffer.from(JSON.stringify(payment)).toString('base64') };
+  };
+}
+
+function configuration(upstream: number, facilitator: number): string {
+  return `
+proxy: { listen: 127.0.0.1:0, upstream: "http://127.0.0.1:${upstream}", timeouts: { drain_delay: 0s } }
 registry: { listen: 127.0.0.1:0, store: sqlite:data/tollgate.db }
 admin: { listen: 127.0.0.1:0 }
 log: { level: info, access: false }
 charges: { max_unsettled_per_payer: 1000 }
 receivers:
-  - { id: default, network: base-sepolia, pay_to_address: "${PAY_TO}", facilitators: [http://127.0.0.1:${ports.facilitator}] }
-routes: [{ method: "*", route_pattern: /paid/*, amount: "0.01" }]
-`,
-);
-const served = await startProcess({ args: ['serve', '-c', config], listeners: ['proxy', 'registry', 'admin'] });
-const agent = new Agent({ keepAlive: true, maxSockets: connections + BUSY_PAYERS });
-
-function send(
-  method: string,
-  path: string,
-  headers: Record<string, string>,
-): Promise<{ status: number; demanded: string | undefined }> {
-  return new Promise((resolve, reject) => {
-    const req = request({ port: served.port('proxy'), host: '127.0.0.1', method, path, headers, agent }, (res) => {
-      const demanded = res.headers['payment-required'];
-      res
-        .resume()
-        .on('end', () =>
-          resolve({ status: res.statusCode ?? 0, demanded: typeof demanded === 'string' ? demanded : undefined }),
-        );
-    });
-    req.on('error', reject);
-    req.end();
-  });
+  - { id: default, network: base-sepolia, pay_to_address: "${PAY_TO}", facilitators: ["http://127.0.0.1:${facilitator}"] }
+routes:
+  - { method: GET, route_pattern: /paid/*, amount: "0.01" }
+  - { method: POST, route_pattern: /paid/*, amount: "0.01" }
+`;
 }
 
-const payers = Array.from({ length: PAYER_COUNT }, () => `0x${randomBytes(20).toString('hex')}`);
-let made = 0;
-function credential(terms: object): string {
-  const authorization = {
-    from: payers[made++ % PAYER_COUNT],
-    to: PAY_TO,
-    value: '10000',
-    validAfter: '0',
-    validBefore: String(Math.floor(Date.now() / 1000) + 250),
-    nonce: `0x${randomBytes(32).toString('hex')}`,
-  };
-  const { extra, ...rest } = terms as Accepted & Record<string, unknown>;
-  // Without the charge id each payment is bound to the route's current price: one 402 serves the whole run.
-  const { external_ref: _ref, ...domain } = extra as Record<string, unknown>;
-  return Buffer.from(
-    JSON.stringify({
-      x402Version: 2,
-      accepted: { ...rest, asset: USDC, extra: domain },
-      payload: { signature: `0x${'11'.repeat(65)}`, authorization },
-    }),
-  ).toString('base64');
+function countRows(file: string): Readonly<Record<string, number>> {
+  const db = new DatabaseSync(file);
+  const rows = db.prepare('SELECT state, count(*) AS charges FROM charges GROUP BY state').all();
+  db.close();
+  return Object.fromEntries(rows.map(({ state, charges }) => [String(state), Number(charges)]));
 }
 
-function cpuTicks(): number {
-  const fields = readFileSync(`/proc/${served.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return Number(fields[11]) + Number(fields[12]);
-}
-
-async function measure(
-  name: string,
-  method: string,
-  path: string,
-  expected: number,
-  headersFor: () => Record<string, string>,
-): Promise<void> {
-  const run = async (ms: number): Promise<{ count: number; wrong: number; took: number[] }> => {
-    const end = performance.now() + ms;
-    const took: number[] = [];
-    let wrong = 0;
-    await Promise.all(
-      Array.from({ length: connections }, async () => {
-        while (performance.now() < end) {
-          const headers = headersFor();
-          const startedAt = performance.now();
-          const { status } = await send(method, path, headers);
-          took.push(performance.now() - startedAt);
-          if (status !== expected) wrong++;
-        }
-      }),
-    );
-    return { count: took.length, wrong, took };
-  };
-  await run(1000);
-  const [before, startedAt] = [cpuTicks(), performance.now()];
-  const { count, wrong, took } = await run(seconds * 1000);
-  const cpuUs = ((cpuTicks() - before) / TICKS_PER_SECOND / count) * 1e6;
-  const rate = count / ((performance.now() - startedAt) / 1000);
-  const sorted = took.toSorted((a, b) => a - b);
-  const at = (share: number): string => (sorted[Math.floor(sorted.length * share)] ?? 0).toFixed(1);
+function show(results: ReadonlyMap<string, readonly Measured[]>): void {
   console.log(
-    `| ${name} | ${cpuUs.toFixed(0)} | ${Math.round(1e6 / cpuUs)} | ${Math.round(rate)} | ${at(0.5)} | ${at(0.99)} |${wrong > 0 ? ` ${wrong} WRONG ANSWERS` : ''}`,
+    '| request | CPU us, all threads (min-max) | main thread | ledger thread | a second and core | a second here | p50 ms | p99 ms |',
   );
-  if (wrong > 0) process.exitCode = 1;
+  console.log('|---|---:|---:|---:|---:|---:|---:|---:|');
+  for (const [name, all] of results) {
+    const of = (key: keyof Measured): number => median(all.map((each) => each[key]));
+    const cpu = all.map((each) => each.all);
+    const spread = `${of('all').toFixed(0)} (${Math.min(...cpu).toFixed(0)}-${Math.max(...cpu).toFixed(0)})`;
+    const numbers = [
+      of('main').toFixed(0),
+      of('ledger').toFixed(0),
+      (1e6 / of('all')).toFixed(0),
+      of('rate').toFixed(0),
+    ];
+    console.log(`| ${[name, spread, ...numbers, of('p50').toFixed(1), of('p99').toFixed(1)].join(' | ')} |`);
+  }
 }
-
-const { demanded } = await send('GET', '/paid/x', {});
-const terms = (JSON.parse(Buffer.from(demanded ?? '', 'base64').toString()) as { accepts: [object] }).accepts[0];
-const paying = (): Record<string, string> => ({ 'payment-signature': credential(terms) });
-
-console.log('| request | CPU us (all threads) | a second and core | a second here | p50 ms | p99 ms |');
-console.log('|---|---:|---:|---:|---:|---:|');
-await measure('free GET', 'GET', '/free', 200, () => ({}));
-await measure('402', 'GET', '/paid/x', 402, () => ({}));
-await measure('paid GET, settled before the response', 'GET', '/paid/x', 200, paying);
-await measure('paid POST, settled before forwarding', 'POST', '/paid/x', 200, paying);
-
-// Free requests beside a process that is busy being paid: CPU is that of both, the latency that of the free ones alone.
-const others = new AbortController();
-const busy = Array.from({ length: BUSY_PAYERS }, async () => {
-  while (!others.signal.aborted) await send('GET', '/paid/x', paying());
-});
-await measure(`free GET while ${BUSY_PAYERS} others pay without a pause`, 'GET', '/free', 200, () => ({}));
-others.abort();
-await Promise.all(busy);
-
-agent.destroy();
-await served.kill();
-for (const server of [upstream, facilitator]) {
-  server.close();
-  server.closeAllConnections();
-}
-files.remove();
-process.exit(process.exitCode);

@@ -2,7 +2,7 @@
 // used from /proc. Every process is ended by its own id, also when the bench itself is killed. Knows nothing of what runs
 // in them but that a server prints `{"msg":"listening","listener":...,"port":...}` once it takes connections.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { createInterface } from 'node:readline';
@@ -103,6 +103,22 @@ export function readCoreUs(core: number): number {
 }
 
 const TICK_US = 10_000;
+
+/** CPU time so far in microseconds: the thread that serves requests, the ledger's threads, and all there are. */
+export type ThreadsUs = { readonly all: number; readonly main: number; readonly ledger: number };
+
+/** The same by thread, counted in nanoseconds: nothing is lost to the length of a tick. A thread that ended is not in it. */
+export function readThreadsUs(pid: number): ThreadsUs {
+  const sum = { all: 0, main: 0, ledger: 0 };
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    const folder = `/proc/${pid}/task/${thread}`;
+    const us = Number(readFileSync(`${folder}/schedstat`, 'utf8').split(' ')[0]) / 1000;
+    sum.all += us;
+    if (Number(thread) === pid) sum.main += us;
+    else if (readFileSync(`${folder}/comm`, 'utf8').includes('ledger')) sum.ledger += us;
+  }
+  return sum;
+}
 
 export type MemoryMb = { readonly resident: number; readonly anonymous: number; readonly peak: number };
 

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { COMMANDS } from './cli/commands.ts';
 import { runCommandLine } from './cli/run.ts';
+import { isParserLenient } from './host/parser-probe.ts';
 
 const packageFile = new URL('../package.json', import.meta.url);
 const { version } = z.object({ version: z.string() }).parse(JSON.parse(readFileSync(packageFile, 'utf8')));
@@ -22,6 +23,7 @@ const code = await runCommandLine(process.argv.slice(2), COMMANDS, {
   env: process.env,
   folder: process.cwd(),
   execArgv: process.execArgv,
+  lenientParser: isParserLenient,
   uid: process.getuid?.(),
   version,
   onSignal: (signal, handler) => void process.on(signal, handler),

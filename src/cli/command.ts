@@ -19,6 +19,8 @@ export type Io = {
   readonly folder: string;
   /** Options that Node itself was started with. */
   readonly execArgv: readonly string[];
+  /** Whether the HTTP parser takes what a strict one refuses. */
+  readonly lenientParser: () => Promise<boolean>;
   /** Undefined where the system has no users. */
   readonly uid: number | undefined;
   readonly version: string;

@@ -12,6 +12,7 @@ import { createLog } from '../host/log.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { messageOf } from './configuration.ts';
 import { createDemoApi } from './demo-api.ts';
+import { refuseLenientParser } from './parser-refusal.ts';
 
 const ROUTES = [
   { route_pattern: '/premium/report', method: 'GET', amount: '0.10', description: 'The quarterly report' },
@@ -42,6 +43,8 @@ export const demo: Command = {
 type Payment = { readonly facilitator: string | undefined; readonly rpcUrl: string | undefined };
 
 async function runDemo(io: Io, payment: Payment): Promise<ExitCode> {
+  const refused = await refuseLenientParser(io);
+  if (refused !== undefined) return refused;
   const { startTollgate } = await import('../compose.ts');
   const { mintToken } = await import('../registry/auth.ts');
   const folder = await mkdtemp(path.join(tmpdir(), 'tollgate-demo-'));

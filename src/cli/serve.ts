@@ -14,6 +14,7 @@ import { createLog, type Log } from '../host/log.ts';
 import type { Args, Flags } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadFor, messageOf, reportProblems, type Loaded } from './configuration.ts';
+import { refuseLenientParser } from './parser-refusal.ts';
 import { createReloads, type Reloadable, type Reloads } from './reload.ts';
 
 export type Running = {
@@ -62,12 +63,8 @@ export const serve: Command = {
 };
 
 export async function runServe(args: Args, io: Io, start: Start): Promise<ExitCode> {
-  if (isParserLenient(io)) {
-    io.err(
-      'Node was started with --insecure-http-parser, which lets requests through that two servers read differently. Take it out of the command and of NODE_OPTIONS.',
-    );
-    return EXIT.usage;
-  }
+  const refused = await refuseLenientParser(io);
+  if (refused !== undefined) return refused;
   const loaded = args.has('config') || !isQuick(args) ? loadServed(args, io) : loadQuick(args, io);
   if (!loaded.ok) return loaded.code;
   let { level } = loaded.config.log;
@@ -79,6 +76,10 @@ export async function runServe(args: Args, io: Io, start: Start): Promise<ExitCo
   }
   warn(loaded.config, log);
   if (io.uid === 0) log.warn('running as root; run as a user of its own, who owns the data folder');
+  if (io.env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0')
+    log.warn(
+      'NODE_TLS_REJECT_UNAUTHORIZED=0: anybody on the way can answer as a facilitator, the registry or a key set; name your authority with NODE_EXTRA_CA_CERTS instead',
+    );
   const reloads = createReloads({
     // Named as at the start: a default file that was taken away meanwhile is still the one that is meant.
     file: loaded.config.file === undefined ? undefined : findConfigFile(args.text('config'), io.env, io.folder),
@@ -179,10 +180,4 @@ function loadQuick(args: Args, io: Io): Loaded<LoadedConfig> {
   if (result.testnet)
     io.err('TESTNET: payments are made on base-sepolia with test money. For real money use --network base.');
   return result;
-}
-
-/** Node spells options with dashes or underscores. */
-function isParserLenient({ execArgv, env }: Io): boolean {
-  const options = [...execArgv, ...(env['NODE_OPTIONS'] ?? '').split(/\s+/)];
-  return options.some((option) => /^["']?--insecure[-_]http[-_]parser/.test(option));
 }

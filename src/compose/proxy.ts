@@ -5,6 +5,7 @@ import { createOffers } from '../domain/offer.ts';
 import { createPaymentRequired } from '../domain/payment-required.ts';
 import { createQuotes } from '../domain/quote.ts';
 import { allowedMethods } from '../domain/target.ts';
+import { createAdmission } from '../gateway/admission.ts';
 import { createCollector, type Answers } from '../gateway/collect.ts';
 import { createExchanges } from '../gateway/exchange.ts';
 import { createForwarder } from '../gateway/forward.ts';
@@ -82,6 +83,7 @@ function assemble(config: Config, proxy: ProxyConfig, deps: ProxyDeps): { handle
   const forwarder = createForwarder({ upstream, timeouts: proxy.timeouts, clock, log });
   const { transport } = forwarder;
   const upgrader = createUpgrader({ transport, upstream, idleMs: proxy.timeouts.idleMs, clock, log });
+  const trusts = createTrust(proxy.trustedProxies);
   const handler = createHandler({
     options: {
       target: { limit: proxy.limits.targetBytes, methods, ...pathOptions(proxy) },
@@ -96,13 +98,14 @@ function assemble(config: Config, proxy: ProxyConfig, deps: ProxyDeps): { handle
     },
     snapshot: servedSnapshot(config.sync, proxy, current),
     offer: createOffers(receiversById(config)),
+    admit: createAdmission(proxy.limits, trusts, clock.monotonic),
     collector,
     exchanges: createExchanges({ telemetry, clock, log, refuse: collector.refuse }),
     forward: ({ req, client }, order) => {
       if (client.kind === 'response') forwarder.forward(req, client.res, order);
       else upgrader.forwardUpgrade(req, client.socket, client.head, order);
     },
-    trusts: createTrust(proxy.trustedProxies),
+    trusts,
     telemetry,
     clock,
     random,

@@ -35,6 +35,7 @@ export async function startRegistry(
   current: Current,
   { log, clock, random, version }: RegistryPartDeps,
 ): Promise<RegistryPart> {
+  const { limits } = section;
   const store = openStore(section.store.file, { random, now: clock.now });
   const ledger = openLedger(section.store.file, { now: clock.now, log });
   const compiler = createCompiler(current, () => pathOptions(config().proxy), log);
@@ -42,6 +43,13 @@ export async function startRegistry(
     store,
     ledger,
     settings: settingsOf(config(), section),
+    limits: {
+      body: limits.bodyBytes,
+      routes: limits.routes,
+      registrationsPerMinute: limits.registrationsPerMinute,
+      streams: limits.eventStreams,
+      streamsPerKey: limits.eventStreamsPerKey,
+    },
     snapshot: () => {
       const snapshot = current.get();
       if (snapshot === undefined) throw new Error('the routes are not compiled yet');
@@ -55,9 +63,16 @@ export async function startRegistry(
   await registerConfigured(config(), registry, log);
   compiler.load(registry.routeSet());
   await compiler.settled();
-  registry.subscribe(() => void compiler.load(registry.routeSet()));
+  registry.subscribe((change) => void compiler.change(change, registry.routeSet));
   const { handle } = registry;
-  const listener = createListener({ name: 'registry', listen: section.listen, ...INTERNAL, log }, { request: handle });
+  const listener = createListener(
+    {
+      ...{ name: 'registry', listen: section.listen, log },
+      limits: { ...INTERNAL.limits, connections: limits.connections },
+      timeouts: INTERNAL.timeouts,
+    },
+    { request: handle },
+  );
   return {
     listener,
     ledger,

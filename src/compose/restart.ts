@@ -42,6 +42,7 @@ function watched({ proxy, registry, sync, admin, charges }: Config): (readonly [
     ['proxy.timeouts.idle (towards clients)', proxy?.timeouts.idleMs],
     ['registry.listen', registry?.listen],
     ['registry.store', registry?.store],
+    ['registry.limits', registry?.limits],
     ['sync.registry_url', sync?.registryUrl],
     ['sync.api_key', sync?.apiKey],
     ['sync.poll_interval', sync?.pollIntervalMs],
@@ -67,5 +68,5 @@ function keepRegistry(
   next: RegistryConfig | undefined,
 ): RegistryConfig | undefined {
   if (started === undefined || next === undefined) return next;
-  return { ...next, listen: started.listen, store: started.store };
+  return { ...next, listen: started.listen, store: started.store, limits: started.limits };
 }

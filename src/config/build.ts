@@ -19,6 +19,7 @@ export function buildConfig(input: ConfigInput, origin: Origin): LoadedConfig {
       jwt: input.registry.jwt && toJwt(input.registry.jwt),
       apiKeys: input.registry.api_keys,
       corsOrigins: input.registry.cors_origins,
+      limits: toRegistryLimits(input.registry.limits),
     },
     sync: input.sync && buildSync(input.sync, origin.folder),
     admin,
@@ -68,6 +69,13 @@ function buildProxy(proxy: NonNullable<ConfigInput['proxy']>): NonNullable<Loade
       headerBytes: limits.headers,
       connections: limits.connections,
       inFlight: limits.in_flight,
+      payments: limits.payments,
+      paymentsPerClient: limits.payments_per_client,
+      challengesPerClient: {
+        perMinute: limits.challenges_per_client.per_minute,
+        burst: limits.challenges_per_client.burst,
+        clients: limits.challenges_per_client.clients,
+      },
     },
   };
 }
@@ -82,6 +90,19 @@ function buildSync(sync: NonNullable<ConfigInput['sync']>, folder: string): NonN
     emptyAfterMs: sync.empty_after,
     whenAbsent: sync.when_absent,
     listen: sync.listen,
+  };
+}
+
+function toRegistryLimits(
+  limits: NonNullable<ConfigInput['registry']>['limits'],
+): NonNullable<LoadedConfig['registry']>['limits'] {
+  return {
+    bodyBytes: limits.body,
+    routes: limits.routes,
+    connections: limits.connections,
+    eventStreams: limits.event_streams,
+    eventStreamsPerKey: limits.event_streams_per_key,
+    registrationsPerMinute: limits.registrations_per_minute,
   };
 }
 

@@ -73,6 +73,12 @@ export type ProxyConfig = {
     readonly headerBytes: number;
     readonly connections: number;
     readonly inFlight: number;
+    /** Requests that present a payment, at a time. */
+    readonly payments: number;
+    /** 0: no limit. */
+    readonly paymentsPerClient: number;
+    /** 402 answers; `perMinute` 0: no limit. */
+    readonly challengesPerClient: { readonly perMinute: number; readonly burst: number; readonly clients: number };
   };
 };
 
@@ -95,6 +101,15 @@ export type RegistryConfig = {
   readonly jwt: JwtConfig;
   readonly apiKeys: readonly ApiKeyConfig[];
   readonly corsOrigins: readonly string[];
+  readonly limits: {
+    readonly bodyBytes: number;
+    readonly routes: number;
+    readonly connections: number;
+    readonly eventStreams: number;
+    readonly eventStreamsPerKey: number;
+    /** Routes that one API key may add; 0: no limit. */
+    readonly registrationsPerMinute: number;
+  };
 };
 
 export type SyncConfig = {

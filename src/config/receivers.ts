@@ -24,6 +24,9 @@ const facilitator = z.preprocess(
     timeouts: z
       .strictObject({ verify: duration(1, 120_000).default(5000), settle: duration(1, 300_000).default(15_000) })
       .prefault({}),
+    limits: z
+      .strictObject({ calls: count(1, 10_000).default(64), waiting: count(0, 100_000).default(256) })
+      .prefault({}),
   }),
 );
 
@@ -121,10 +124,11 @@ export function toReceiver(input: ReceiverInput): Receiver {
     payTo: input.pay_to_address,
     maxTimeoutSeconds: input.max_timeout_seconds,
     currencies: input.currencies,
-    facilitators: input.facilitators.map(({ url, headers, timeouts }) => ({
+    facilitators: input.facilitators.map(({ url, headers, timeouts, limits }) => ({
       url,
       headers,
       timeouts: { verifyMs: timeouts.verify, settleMs: timeouts.settle },
+      limits,
     })),
     rpcUrl: input.rpc_url,
     confirmations: input.confirmations,

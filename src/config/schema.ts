@@ -83,6 +83,15 @@ const proxy = z.strictObject({
       headers: count(1024, 1_048_576).default(32_768),
       connections: count(1, 1_000_000).default(20_000),
       in_flight: count(1, 1_000_000).default(10_000),
+      payments: count(1, 1_000_000).default(1000),
+      payments_per_client: count(0, 1_000_000).default(0),
+      challenges_per_client: z
+        .strictObject({
+          per_minute: count(0, 1_000_000).default(0),
+          burst: count(1, 1_000_000).default(60),
+          clients: count(2, 10_000_000).default(65_536),
+        })
+        .prefault({}),
     })
     .prefault({}),
 });
@@ -114,6 +123,16 @@ const registry = z.strictObject({
     )
     .optional(),
   cors_origins: z.array(origin()).default([]),
+  limits: z
+    .strictObject({
+      body: count(1024, 1_048_576).default(65_536),
+      routes: count(1, 200_000).default(100_000),
+      connections: count(1, 1_000_000).default(2000),
+      event_streams: count(0, 1_000_000).default(1000),
+      event_streams_per_key: count(0, 1_000_000).default(500),
+      registrations_per_minute: count(0, 1_000_000).default(6000),
+    })
+    .prefault({}),
 });
 
 const sync = z.strictObject({

@@ -1,137 +1,110 @@
-// Finds the route that applies to a path: a trie over folded segments, compiled once per set of routes and never
-// changed while it serves. Precedence is total and written as the order of the walk: literal over parameter over
-// wildcard, segment by segment, and only routes whose method matches too compete; then exact method over `*`.
-// No regular expression is built from a pattern. test/domain/matcher.test.ts holds it against a linear oracle.
-import { foldSegment } from './fold.ts';
+// Finds the route that applies to a path: one version of a set of routes over the trie that its versions share. A version
+// never changes; `draft` makes the next one, route by route, so that a large set can be compiled in slices and a new price
+// costs no more than itself. No regular expression is built from a pattern. test/domain/revise.test.ts holds any sequence
+// of changes against compiling from scratch, test/domain/snapshot.test.ts that against a linear oracle.
 import type { Pattern } from './pattern.ts';
 import type { Folding } from './profile.ts';
 import type { Route } from './route.ts';
-import { createSegmentTable } from './segment-table.ts';
+import { draftSlots, listSlots, NO_SLOTS, slotOf, type Slots } from './slots.ts';
+import { createTrie, type Found, type Trie } from './trie.ts';
 
-type Entry = { readonly method: string; readonly route: Route };
-
-type Node = {
-  readonly number: number;
-  /** Some literal leads on from here, through the table. */
-  hasLiterals: boolean;
-  param: Node | undefined;
-  /** Routes that end here. */
-  ends: Entry[] | undefined;
-  /** Routes whose wildcard stands here: they cover this path and everything below. */
-  wildcards: Entry[] | undefined;
-};
-
-/** `other_methods`: some pattern matches, no route of it the method. */
-export type Found = Route | 'other_methods' | undefined;
+export type { Found } from './trie.ts';
 
 export type Matcher = {
   /** The route for `method` on `key` (a key of fold.ts). */
   readonly find: (key: string, method: string) => Found;
   /** Every route whose pattern matches `key`, whatever its method, most specific first. */
   readonly findAll: (key: string) => Route[];
+  readonly get: (id: string) => Route | undefined;
+  readonly size: number;
+  /** In no order that anyone may rely on. */
+  readonly list: () => readonly Route[];
+  /** The start of the next version; undefined where there is one already, or so much was removed that it is time to begin anew. */
+  readonly draft: () => MatcherDraft | undefined;
 };
 
-export type MatcherBuilder = {
-  /** Returns the route that stands there already with this method, if one does: then nothing was added. */
-  readonly add: (route: Route, pattern: Pattern) => Route | undefined;
-  readonly matcher: Matcher;
+export type MatcherDraft = {
+  /** Undefined where it was added; else what is wrong with it, and the draft is spoilt. */
+  readonly add: (route: Route, pattern: Pattern) => string | undefined;
+  /** `route` in the place of the one with its id, whose pattern and method are its own too. */
+  readonly replace: (route: Route) => void;
+  readonly remove: (id: string) => void;
+  readonly done: () => Matcher;
 };
 
-/** An empty matcher and the way to fill it: route by route, so that a large set can be compiled in slices. */
-export function createMatcher(folding: Folding): MatcherBuilder {
-  const table = createSegmentTable();
-  const nodes: Node[] = [];
-  const addNode = (): Node => {
-    const node = { number: nodes.length, hasLiterals: false, param: undefined, ends: undefined, wildcards: undefined };
-    nodes.push(node);
-    return node;
-  };
-  const root = addNode();
+/** What a set and its versions share. */
+type Family = {
+  readonly trie: Trie;
+  /** Slots of the newest version by route id. */
+  readonly index: Map<string, number>;
+  newest: Slots;
+};
 
-  const literalFrom = (node: Node, literal: string): Node => {
-    const known = table.find(node.number, literal, 0, literal.length);
-    if (known !== 0) return nodes[known] ?? root;
-    const child = addNode();
-    table.put(node.number, literal, child.number);
-    node.hasLiterals = true;
-    return child;
-  };
+/** Slots that nobody has, beyond as many as are taken, before a set is compiled anew. */
+const SPARE = 1024;
 
-  /** `at` is where the next segment of `key` starts; the length of `key` or more: none is left. */
-  const walk = (node: Node, key: string, at: number, method: string): Found => {
-    if (at >= key.length)
-      return better(node.ends && pick(node.ends, method), node.wildcards && pick(node.wildcards, method));
-    let found: Found;
-    if (node.hasLiterals || node.param !== undefined) {
-      const slash = key.indexOf('/', at);
-      const end = slash < 0 ? key.length : slash;
-      const child = node.hasLiterals ? table.find(node.number, key, at, end) : 0;
-      if (child !== 0) found = walk(nodes[child] ?? root, key, end + 1, method);
-      if (node.param !== undefined && typeof found !== 'object') {
-        found = better(found, walk(node.param, key, end + 1, method));
-      }
-    }
-    return node.wildcards === undefined ? found : better(found, pick(node.wildcards, method));
-  };
+/** The draft of a first version. */
+export function draftMatcher(folding: Folding): MatcherDraft {
+  return draftOf({ trie: createTrie(folding), index: new Map(), newest: NO_SLOTS }, 0);
+}
 
-  const collect = (node: Node, key: string, at: number, into: Route[]): void => {
-    if (at >= key.length) {
-      for (const entry of node.ends ?? []) into.push(entry.route);
-    } else {
-      const slash = key.indexOf('/', at);
-      const end = slash < 0 ? key.length : slash;
-      const child = table.find(node.number, key, at, end);
-      if (child !== 0) collect(nodes[child] ?? root, key, end + 1, into);
-      if (node.param !== undefined) collect(node.param, key, end + 1, into);
-    }
-    for (const entry of node.wildcards ?? []) into.push(entry.route);
+function versionOf(family: Family, slots: Slots, size: number): Matcher {
+  const { trie, index } = family;
+  return {
+    find: (key, method) => trie.find(slots, key, method),
+    findAll: (key) => trie.findAll(slots, key),
+    get: (id) => {
+      if (slots !== family.newest) return listSlots(slots).find((route) => route.id === id);
+      const slot = index.get(id);
+      return slot === undefined ? undefined : slotOf(slots, slot);
+    },
+    size,
+    list: () => listSlots(slots),
+    draft: () => (slots === family.newest && trie.size() <= 2 * size + SPARE ? draftOf(family, size) : undefined),
   };
+}
 
+function draftOf(family: Family, baseSize: number): MatcherDraft {
+  const { trie, index, newest } = family;
+  const slots = draftSlots(newest);
+  // Kept apart until the draft is done, so that one that is given up leaves no trace; a first version has none to spoil.
+  const changed: Map<string, number | undefined> = newest === NO_SLOTS ? index : new Map();
+  const slotById = (id: string): number | undefined => (changed.has(id) ? changed.get(id) : index.get(id));
+  let size = baseSize;
   return {
     add: (route, pattern) => {
-      let node = root;
-      for (const segment of pattern.segments) {
-        if (segment.kind === 'wildcard') return put((node.wildcards ??= []), route);
-        node =
-          segment.kind === 'param' ? (node.param ??= addNode()) : literalFrom(node, foldSegment(segment.text, folding));
-      }
-      return put((node.ends ??= []), route);
+      if (changed !== index && slotById(route.id) !== undefined) return 'the id stands twice';
+      const slot = trie.slotFor(pattern.segments, route.method);
+      const other = slots.get(slot);
+      if (other !== undefined) return `route ${other.id} has the same method and pattern`;
+      slots.set(slot, route);
+      changed.set(route.id, slot);
+      size++;
+      // Told by the size where all are new: to ask for a string that is not there costs more than to put it in.
+      return changed === index && index.size < size ? 'the id stands twice' : undefined;
     },
-    matcher: {
-      find: (key, method) => walk(root, key, firstSegment(key), method),
-      findAll: (key) => {
-        const found: Route[] = [];
-        collect(root, key, firstSegment(key), found);
-        return found;
-      },
+    replace: (route) => {
+      const slot = slotById(route.id);
+      const old = slot === undefined ? undefined : slots.get(slot);
+      if (slot === undefined || old?.pattern !== route.pattern || old.method !== route.method)
+        throw new Error(`route ${route.id}: there is none that it could replace`);
+      slots.set(slot, route);
+    },
+    remove: (id) => {
+      const slot = slotById(id);
+      if (slot === undefined) throw new Error(`route ${id}: it is not there`);
+      slots.set(slot, undefined);
+      changed.set(id, undefined);
+      size--;
+    },
+    done: () => {
+      if (family.newest !== newest) throw new Error('another version was made meanwhile');
+      for (const [id, slot] of changed === index ? [] : changed) {
+        if (slot === undefined) index.delete(id);
+        else index.set(id, slot);
+      }
+      family.newest = slots.done();
+      return versionOf(family, family.newest, size);
     },
   };
-}
-
-function firstSegment(key: string): number {
-  return key.length > 1 ? 1 : key.length;
-}
-
-function put(entries: Entry[], route: Route): Route | undefined {
-  const { method } = route;
-  const other = entries.find((entry) => entry.method === method);
-  if (other === undefined) entries.push({ method, route });
-  return other?.route;
-}
-
-/** A route before none, the more specific one first; that other methods match is remembered. */
-function better(specific: Found, general: Found): Found {
-  return typeof specific === 'object' || general === undefined ? specific : general;
-}
-
-/** Exact method first; HEAD is answered by what answers GET; then `*`. */
-function pick(entries: readonly Entry[], method: string): Found {
-  let get: Route | undefined;
-  let any: Route | undefined;
-  for (const entry of entries) {
-    if (entry.method === method) return entry.route;
-    if (entry.method === '*') any = entry.route;
-    else if (method === 'HEAD' && entry.method === 'GET') get = entry.route;
-  }
-  return get ?? any ?? 'other_methods';
 }

@@ -30,20 +30,29 @@ const MAX_LENGTH = 512;
 const WILDCARD_NAME = 'wildcard';
 /** Most segments: nothing to escape, to decode or to refuse. */
 const PLAIN = /^[A-Za-z0-9_-]+$/;
+const COLON = 0x3a;
+const STAR = 0x2a;
 const NAME = '[A-Za-z_][A-Za-z0-9_]*';
+/** Most patterns: nothing to translate, and 100,000 of them are read in a fraction of the time. */
+const PLAIN_PATTERN = new RegExp(`^(?=/)(?:/(?:[A-Za-z0-9_-]+|:${NAME}))*(?:/\\*|/)?$`);
 const COLON_PARAM = new RegExp(`^:(${NAME})$`);
 const BRACE_PARAM = new RegExp(`^\\{(${NAME})(?::(int|float|uuid|str))?\\}$`);
 const WILDCARD = new RegExp(`^(?:\\*(${NAME})?|\\{(${NAME}):path\\})$`);
 
 /** Reads `text`; `reason` is a sentence that says what is wrong and what to write instead. */
 export function parsePattern(text: string): PatternResult {
-  const translated = translate(text);
-  if (!translated.ok) return translated;
-  const segments = segmentsOf(parse(translated.path).tokens);
-  const names = new Set<string>();
+  if (text.length > MAX_LENGTH) return refuse(`the pattern is longer than ${MAX_LENGTH} characters`);
+  const translated = PLAIN_PATTERN.test(text) ? undefined : translate(text);
+  if (translated?.ok === false) return translated;
+  const segments = translated === undefined ? plainSegments(text) : segmentsOf(parse(translated.path).tokens);
+  const names: string[] = [];
   let key = '';
   for (const segment of segments) {
     if (segment.kind === 'literal') {
+      if (PLAIN.test(segment.text)) {
+        key += `/${segment.text.toLowerCase()}`;
+        continue;
+      }
       const folded = foldSegment(segment.text, FULL_FOLDING);
       if (folded === '') return refuse('a segment is empty once ;parameters are taken off; leave them out');
       if (folded.includes('/')) return refuse('the pattern holds a look-alike of a slash; write a plain one');
@@ -51,16 +60,31 @@ export function parsePattern(text: string): PatternResult {
       key += `/${PLAIN.test(folded) ? folded : encodeURIComponent(folded)}`;
       continue;
     }
-    if (names.has(segment.name)) return refuse(`the parameter ${segment.name} stands twice; give each its own name`);
-    names.add(segment.name);
+    if (names.includes(segment.name))
+      return refuse(`the parameter ${segment.name} stands twice; give each its own name`);
+    names.push(segment.name);
     key += segment.kind === 'param' ? '/{}' : '/{*}';
   }
   return { ok: true, pattern: { text, segments, key: key || '/' } };
 }
 
+/** Of a PLAIN_PATTERN: what `translate` and `parse` make of it, without either. */
+function plainSegments(text: string): Segment[] {
+  const segments: Segment[] = [];
+  for (let at = 1; at < text.length;) {
+    const slash = text.indexOf('/', at);
+    const end = slash < 0 ? text.length : slash;
+    const first = text.charCodeAt(at);
+    if (first === COLON) segments.push({ kind: 'param', name: text.slice(at + 1, end) });
+    else if (first === STAR) segments.push({ kind: 'wildcard', name: WILDCARD_NAME });
+    else segments.push({ kind: 'literal', text: text.slice(at, end) });
+    at = end + 1;
+  }
+  return segments;
+}
+
 /** A pattern's segments in the syntax of path-to-regexp, every literal character escaped. */
 function translate(text: string): { ok: true; path: string } | { ok: false; reason: string } {
-  if (text.length > MAX_LENGTH) return refuse(`the pattern is longer than ${MAX_LENGTH} characters`);
   if (!text.startsWith('/')) return refuse('the pattern must start with a slash, such as /reports/*');
   if (text.includes('?'))
     return refuse('the pattern holds a query or a ?; a route protects a path, whatever its query');

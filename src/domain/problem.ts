@@ -20,6 +20,8 @@ export const PROBLEMS = {
   payment_malformed: { status: 400, title: 'Malformed payment', fault: 'client' },
   payment_in_use: { status: 409, title: 'Payment in use', fault: 'client' },
   already_paid: { status: 409, title: 'Already paid', fault: 'client' },
+  too_many_challenges: { status: 429, title: 'Too many requests without a payment', fault: 'client' },
+  too_many_payments: { status: 429, title: 'Too many payments at a time', fault: 'client' },
   too_many_unsettled: { status: 429, title: 'Too many unsettled payments', fault: 'client' },
   receiver_unknown: { status: 503, title: 'Receiver unknown', fault: 'tollgate' },
   price_unpayable: { status: 503, title: 'Price unpayable', fault: 'tollgate' },

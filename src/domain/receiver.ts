@@ -8,6 +8,8 @@ export type Facilitator = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeouts: { readonly verifyMs: number; readonly settleMs: number };
+  /** Of each operation: calls at a time, and how many more may wait for one of them to end. */
+  readonly limits: { readonly calls: number; readonly waiting: number };
 };
 
 export type Receiver = {

@@ -102,6 +102,46 @@ export function fromWire(wire: RouteWire): Route {
   };
 }
 
+/** `route` with the texts that many routes have in common taken from `pool`. */
+export function pooled(route: Route, pool: (text: string) => string): Route {
+  const { receiverConfigId, source } = route;
+  const createdAt = pool(route.createdAt);
+  return {
+    ...route,
+    method: pool(route.method),
+    amount: pool(route.amount),
+    currency: pool(route.currency),
+    source: source === null ? null : pool(source),
+    receiverConfigId: receiverConfigId === null ? null : pool(receiverConfigId),
+    createdAt,
+    updatedAt: route.updatedAt === createdAt ? createdAt : pool(route.updatedAt),
+  };
+}
+
+/** Whether `wire` (anything that was parsed) is `route` exactly as `toWire` writes it, members unknown to us aside. */
+export function isWireOf(wire: unknown, route: Route): boolean {
+  return (
+    isRecord(wire) &&
+    wire['id'] === route.id &&
+    wire['route_pattern'] === route.pattern &&
+    wire['method'] === route.method &&
+    wire['amount'] === route.amount &&
+    wire['currency'] === route.currency &&
+    wire['name'] === route.name &&
+    wire['description'] === route.description &&
+    wire['status'] === route.status &&
+    wire['allow_anonymous'] === route.allowAnonymous &&
+    wire['source'] === route.source &&
+    wire['receiver_config_id'] === route.receiverConfigId &&
+    wire['created_at'] === route.createdAt &&
+    wire['updated_at'] === route.updatedAt
+  );
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
 /** What the 402 calls the route (CONTRACT section 3): its description, else its name, else `METHOD pattern`. */
 export function describeRoute(route: Route): string {
   return route.description || route.name || `${route.method} ${route.pattern}`;

@@ -65,6 +65,8 @@ export function splitTarget(line: RequestLine, options: TargetOptions): SplitTar
 
 const QUERY = /^[\x21\x22\x24-\x7e]*$/;
 const SLASH = 0x2f;
+const DOT_CODE = 0x2e;
+const PERCENT_CODE = 0x25;
 
 function ambiguous(reason: string): Problem {
   return problem('target_ambiguous', `The request target is ambiguous: ${reason}.`);
@@ -74,7 +76,7 @@ export function refuseAmbiguous(reason: string): Problem {
   return ambiguous(reason);
 }
 
-// One flag per kind of byte, so that a plain path is known by one pass over it.
+// One flag per kind of byte, so that one pass over a path says what has to be done to it.
 const UPPER = 1;
 const DOT = 2;
 const PERCENT = 4;
@@ -82,7 +84,11 @@ const SEMICOLON = 8;
 const ENCODE = 16;
 const BACKSLASH = 32;
 const REFUSED = 64;
-const DOUBLE = 128;
+const SEPARATOR = 128;
+const DOUBLE = 256;
+const DOT_AT_END = 512;
+/** With these alone a path is its own canonical form, and its key differs by letter case and a slash at the end at most. */
+const SIMPLE = UPPER | DOT | SEPARATOR;
 const CLASS = classes();
 
 function classes(): Uint8Array {
@@ -90,7 +96,8 @@ function classes(): Uint8Array {
   const set = (characters: string, flag: number): void => {
     for (const character of characters) table[character.charCodeAt(0)] = flag;
   };
-  set("abcdefghijklmnopqrstuvwxyz0123456789-_~!$&'()*+,=:@/", 0);
+  set("abcdefghijklmnopqrstuvwxyz0123456789-_~!$&'()*+,=:@", 0);
+  set('/', SEPARATOR);
   set('ABCDEFGHIJKLMNOPQRSTUVWXYZ', UPPER);
   set('.', DOT);
   set('%', PERCENT);
@@ -98,6 +105,21 @@ function classes(): Uint8Array {
   set('"<>[]^`{|}', ENCODE);
   set('\\', BACKSLASH);
   return table;
+}
+
+function flagsOf(raw: string): number {
+  let flags = 0;
+  for (let i = 0; i < raw.length; i++) {
+    const code = raw.charCodeAt(i);
+    const kind = code > 255 ? REFUSED : (CLASS[code] ?? REFUSED);
+    flags |= kind;
+    if (kind === SEPARATOR && i > 0) {
+      const before = raw.charCodeAt(i - 1);
+      if (before === SLASH) flags |= DOUBLE;
+      else if (before === DOT_CODE) flags |= DOT_AT_END;
+    }
+  }
+  return raw.charCodeAt(raw.length - 1) === DOT_CODE ? flags | DOT_AT_END : flags;
 }
 
 /**
@@ -108,18 +130,11 @@ export function canonicalPath(
   raw: string,
   options: Pick<TargetOptions, 'encodedSlashes' | 'doubleSlashes' | 'folding'>,
 ): PathResult {
-  let flags = 0;
-  let previous = 0;
-  for (let i = 0; i < raw.length; i++) {
-    const code = raw.charCodeAt(i);
-    flags |= code > 255 ? REFUSED : (CLASS[code] ?? REFUSED);
-    if (code === SLASH && previous === SLASH) flags |= DOUBLE;
-    previous = code;
-  }
+  const flags = flagsOf(raw);
   if (raw.charCodeAt(0) !== SLASH) return refuse('the path must start with a slash');
   if (flags & REFUSED)
     return refuse('the path holds a control character, a space, a # or a byte outside ASCII; percent-encode it');
-  if (flags === 0) return plain(raw);
+  if ((flags & ~SIMPLE) === 0) return simple(raw, (flags & UPPER) !== 0 && options.folding.letterCase);
   if (flags & BACKSLASH && options.encodedSlashes === 'refuse') return refuse('the path holds a backslash');
   let path = raw;
   if (flags & (PERCENT | ENCODE | BACKSLASH)) {
@@ -132,49 +147,55 @@ export function canonicalPath(
   return folded.ok ? { ok: true, path, keys: folded.keys } : folded;
 }
 
-/** `raw` where there is nothing to canonicalise and nothing to fold but a slash at the end; undefined for every other path. */
-export function plainPath(raw: string): PathResult | undefined {
-  let previous = 0;
-  for (let i = 0; i < raw.length; i++) {
-    const code = raw.charCodeAt(i);
-    if (code > 255 || CLASS[code] !== 0 || (code === SLASH && previous === SLASH)) return undefined;
-    previous = code;
-  }
-  return raw.charCodeAt(0) === SLASH ? plain(raw) : undefined;
+function simple(raw: string, lower: boolean): PathResult {
+  const text = lower ? raw.toLowerCase() : raw;
+  const last = text.length - 1;
+  return { ok: true, path: raw, keys: [last > 0 && text.charCodeAt(last) === SLASH ? text.slice(0, -1) : text] };
 }
 
-function plain(raw: string): PathResult {
-  const last = raw.length - 1;
-  return { ok: true, path: raw, keys: [last > 0 && raw.charCodeAt(last) === SLASH ? raw.slice(0, -1) : raw] };
-}
-
-const ESCAPE = /%([0-9A-Fa-f]{2})?|["<>[\]^`{|}\\]/g;
-const UNRESERVED = /[A-Za-z0-9\-._~]/;
+/** How each byte is written: unreserved characters bare, everything else as an escape in upper case. */
+const SPELLING = Array.from({ length: 256 }, (_, byte) => {
+  const character = String.fromCharCode(byte);
+  return /[A-Za-z0-9\-._~]/.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+});
+/** What a path may not hold bare though clients send it so. */
+const TO_ESCAPE = ENCODE | BACKSLASH;
 
 /** One spelling per path: unreserved characters bare, every other escape in upper case, what a path may not hold escaped. */
 function spell(
   raw: string,
   encodedSlashes: 'refuse' | 'keep',
 ): { ok: true; path: string } | { ok: false; reason: string } {
-  let reason: string | undefined;
-  const path = raw.replace(ESCAPE, (text: string, hex: string | undefined) => {
-    if (text.charCodeAt(0) !== 0x25) return escapeByte(text.charCodeAt(0));
-    if (hex === undefined) {
-      reason ??= 'the path holds a % that is not followed by two hexadecimal digits';
-      return text;
+  let path = '';
+  /** Up to where `path` stands for `raw`. */
+  let done = 0;
+  for (let i = 0; i < raw.length; i++) {
+    const code = raw.charCodeAt(i);
+    if (code === PERCENT_CODE) {
+      const byte = hexDigit(raw.charCodeAt(i + 1)) * 16 + hexDigit(raw.charCodeAt(i + 2));
+      if (Number.isNaN(byte)) return refuse('the path holds a % that is not followed by two hexadecimal digits');
+      if (byte < 0x20 || byte === 0x7f) return refuse('the path holds an encoded control character');
+      if ((byte === SLASH || byte === 0x5c) && encodedSlashes === 'refuse')
+        return refuse('the path holds an encoded slash or backslash');
+      const spelling = SPELLING[byte] ?? '';
+      if (!raw.startsWith(spelling, i)) {
+        path += raw.slice(done, i) + spelling;
+        done = i + 3;
+      }
+      i += 2;
+    } else if (((CLASS[code] ?? 0) & TO_ESCAPE) !== 0) {
+      path += raw.slice(done, i) + (SPELLING[code] ?? '');
+      done = i + 1;
     }
-    const byte = Number.parseInt(hex, 16);
-    if (byte < 0x20 || byte === 0x7f) reason ??= 'the path holds an encoded control character';
-    if ((byte === SLASH || byte === 0x5c) && encodedSlashes === 'refuse')
-      reason ??= 'the path holds an encoded slash or backslash';
-    const character = String.fromCharCode(byte);
-    return UNRESERVED.test(character) ? character : escapeByte(byte);
-  });
-  return reason === undefined ? { ok: true, path } : { ok: false, reason };
+  }
+  return { ok: true, path: done === 0 ? raw : path + raw.slice(done) };
 }
 
-function escapeByte(byte: number): string {
-  return `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+/** NaN where `code` is none. */
+function hexDigit(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const letter = code | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : Number.NaN;
 }
 
 function refuse(reason: string): { ok: false; reason: string } {

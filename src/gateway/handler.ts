@@ -11,6 +11,7 @@ import type { Match, Snapshot } from '../domain/snapshot.ts';
 import { refuseAmbiguous, splitTarget, type TargetOptions } from '../domain/target.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
+import type { Admit } from './admission.ts';
 import { readCaller } from './caller.ts';
 import type { Collector, Outcome } from './collect.ts';
 import type { Client, Exchange, Exchanges } from './exchange.ts';
@@ -38,6 +39,8 @@ export type HandlerDeps = {
   readonly options: HandlerOptions;
   readonly snapshot: () => Snapshot | undefined;
   readonly offer: (route: Route) => Offer | Problem;
+  /** Asked where a request costs something, before anything is done about it. */
+  readonly admit: Admit;
   readonly collector: Collector;
   readonly exchanges: Exchanges;
   /** Sends upstream: the request, or the handshake of a WebSocket. */
@@ -121,6 +124,9 @@ export function createHandler(deps: HandlerDeps): Handler {
       offer: deps.offer,
     });
 
+    const admitted = verdict.kind === 'pass' ? undefined : deps.admit(verdict, req);
+    if (typeof admitted === 'object') return refuse(admitted);
+
     // 4 outcome: an answer of ours, or the Permit without which nothing goes upstream. Waits only for a payment.
     const trusted = deps.trusts(req.socket.remoteAddress);
     const origins = (): string => publicOrigin(req, options.publicUrl, trusted);
@@ -136,8 +142,15 @@ export function createHandler(deps: HandlerDeps): Handler {
       customerTrusted: trusted || options.customerHeaderTrusted,
     });
     record.target = path + target.query;
-    if (outcome instanceof Promise) outcome.then(go).catch((error: unknown) => fail(exchange, error));
-    else go(outcome);
+    if (outcome instanceof Promise) {
+      outcome
+        .then(go)
+        .catch((error: unknown) => fail(exchange, error))
+        .finally(admitted);
+    } else {
+      admitted?.();
+      go(outcome);
+    }
   };
 
   /** 5 answer, or forward. */

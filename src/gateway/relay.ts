@@ -224,7 +224,8 @@ export function relay(
   }
 
   function flushHead(): void {
-    if (!started && !over && !res.writableEnded && !res.destroyed) res.flushHeaders();
+    // As latin1, as they came; flushHeaders would write them as UTF-8.
+    if (!started && !over && !res.writableEnded && !res.destroyed) res.write('', 'latin1');
   }
 
   function onData(chunk: Buffer, release: (() => void) | undefined): void {

@@ -73,8 +73,7 @@ export function createTelemetry(
     set({ result: 'miss' }, misses);
   });
   metrics.observed('gauge', 'routes', 'Protected routes in force.', ['status'], (set) => {
-    const counts = { active: 0, paused: 0 };
-    for (const route of snapshot()?.routes ?? []) counts[route.status]++;
+    const counts = snapshot()?.counts ?? { active: 0, paused: 0 };
     for (const [status, count] of Object.entries(counts)) set({ status }, count);
   });
   metrics.observed(
@@ -84,7 +83,7 @@ export function createTelemetry(
     ['route_id', 'route_pattern', 'method', 'amount', 'currency'],
     (set) => {
       for (const id of hit) {
-        const route = snapshot()?.byId.get(id);
+        const route = snapshot()?.matcher.get(id);
         if (route === undefined) continue;
         const { pattern, method, amount, currency } = route;
         set({ route_id: id, route_pattern: pattern, method, amount, currency }, 1);

@@ -80,15 +80,20 @@ export function refusalOf(error: ParserError): Refusal {
       return REFUSALS.targetAmbiguous;
     case 'HPE_INVALID_METHOD':
       // The parser knows a fixed list; what is no request at all, such as TLS, ends here too.
-      return REQUEST_LINE.test(error.rawPacket?.toString('latin1', 0, 1024) ?? '')
-        ? REFUSALS.methodUnsupported
-        : REFUSALS.malformed;
+      return REQUEST_LINE.test(lineOf(error)) ? REFUSALS.methodUnsupported : REFUSALS.malformed;
     default:
       return REFUSALS.malformed;
   }
 }
 
 const REQUEST_LINE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32} [\x21-\x7e]+ HTTP\/1\.[01]\r\n/;
+
+/** The line that the parser stopped in, and what follows. */
+function lineOf({ rawPacket, bytesParsed = 0 }: ParserError): string {
+  if (rawPacket === undefined) return '';
+  const start = bytesParsed === 0 ? 0 : rawPacket.lastIndexOf(0x0a, bytesParsed - 1) + 1;
+  return rawPacket.toString('latin1', start, start + 1024);
+}
 
 function endsInRequestLine({ rawPacket, bytesParsed }: ParserError): boolean {
   if (rawPacket === undefined || !/^[A-Z]+ /.test(rawPacket.toString('latin1', 0, 32))) return false;

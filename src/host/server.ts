@@ -141,7 +141,8 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
 
   function accept(req: IncomingMessage, res: ServerResponse): void {
     const connection = connections.get(req.socket);
-    if (connection === undefined || connection.refusal !== undefined) {
+    // Behind the last answer of a connection nothing is handled: nobody would get what it came to.
+    if (connection === undefined || connection.refusal !== undefined || connection.socket.writableEnded) {
       res.destroy();
     } else if (connection.res === undefined) {
       handle(connection, req, res);
@@ -157,7 +158,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     connection.res = res;
     inFlight++;
     res.on('close', connection.onResponseClose);
-    if (draining) res.shouldKeepAlive = false;
+    if (draining || isUpgradeNotTaken(req)) res.shouldKeepAlive = false;
     const refusal = refuseInbound(req);
     if (refusal !== undefined) {
       respond(res, answerOf(refusal));
@@ -177,13 +178,14 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     connection.req = undefined;
     connection.res = undefined;
     if (socket.destroyed || socket.writableEnded) return;
-    if (connection.refusal !== undefined) {
+    const next = connection.queue.shift();
+    // Whatever is wrong comes after the requests that were read whole.
+    if (connection.refusal !== undefined && next?.req.complete !== true) {
       refuse(socket, connection.refusal);
       return;
     }
     // Answered before the whole request was read: what follows is thrown away, but not for ever.
     if (req?.complete === false) setTimeout(linger, timeouts.lingerMs ?? LINGER_MS, req).unref();
-    const next = connection.queue.shift();
     if (next !== undefined) handle(connection, next.req, next.res);
     else if (closing) socket.destroySoon();
   }
@@ -323,6 +325,14 @@ function refuseInbound(req: IncomingMessage): Refusal | undefined {
   if (req.headers.host === undefined) return REFUSALS.hostMissing;
   const { expect } = req.headers;
   return expect === undefined || expect.toLowerCase() === '100-continue' ? undefined : REFUSALS.expectationFailed;
+}
+
+/**
+ * The parser stops behind a request that offers an upgrade and drops the rest of the packet, also where the offer is not
+ * taken. The requests in there must not be waited for, and no later answer may be taken for theirs.
+ */
+function isUpgradeNotTaken({ headers }: IncomingMessage): boolean {
+  return headers.upgrade !== undefined && headers.connection?.toLowerCase().includes('upgrade') === true;
 }
 
 function isWebSocket(req: IncomingMessage): boolean {

@@ -2,7 +2,7 @@
 // time and with the same work for a key that is not known, so that an answer's delay says nothing about how near a guess
 // was. Keys themselves are neither kept nor logged.
 import { timingSafeEqual } from 'node:crypto';
-import { apiKeyId, digestKey, type ApiKeyStore, type Scope } from './store/api-keys.ts';
+import { digestKey, type ApiKeyStore, type Scope } from './store/api-keys.ts';
 
 export type ConfiguredKey = { readonly name: string; readonly key: string; readonly scopes: readonly Scope[] };
 
@@ -21,18 +21,17 @@ export type KeyCheck = {
   readonly stillValid: (holder: KeyHolder) => boolean;
 };
 
-const NO_ID = '0000000000000000';
 const NO_DIGEST = Buffer.alloc(32);
 
 export function createKeyCheck(configured: readonly ConfiguredKey[], store: Pick<ApiKeyStore, 'find'>): KeyCheck {
   const known = configured.map(({ name, key, scopes }) => ({ name, scopes, digest: digestKey(key) }));
 
-  const findDigest = (digest: Buffer, id: string | undefined): KeyHolder | undefined => {
+  const findDigest = (digest: Buffer): KeyHolder | undefined => {
     let holder: KeyHolder | undefined;
     for (const candidate of known) {
       if (timingSafeEqual(digest, candidate.digest)) holder = { kind: 'api_key', id: undefined, ...candidate };
     }
-    const stored = store.find(id ?? NO_ID);
+    const stored = store.find(digest);
     const same = timingSafeEqual(digest, stored?.digest ?? NO_DIGEST);
     if (stored !== undefined && same && stored.revokedAt === null) {
       holder = { kind: 'api_key', id: stored.id, name: stored.name, scopes: stored.scopes, digest };
@@ -41,7 +40,7 @@ export function createKeyCheck(configured: readonly ConfiguredKey[], store: Pick
   };
 
   return {
-    find: (key) => findDigest(digestKey(key), apiKeyId(key)),
-    stillValid: ({ digest, id }) => findDigest(digest, id) !== undefined,
+    find: (key) => findDigest(digestKey(key)),
+    stillValid: ({ digest }) => findDigest(digest) !== undefined,
   };
 }

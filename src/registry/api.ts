@@ -148,7 +148,7 @@ export const API: readonly Endpoint<Services>[] = [
       200: { description: 'The stored route, unchanged', schema: routeWire, headers: ['Location', 'ETag'] },
       201: { description: 'The new route', schema: routeWire, headers: ['Location', 'ETag'] },
     },
-    problems: ['duplicate'],
+    problems: ['duplicate', 'too_many_requests'],
     handler: registerRoute,
   }),
   endpoint({

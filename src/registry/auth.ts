@@ -1,18 +1,12 @@
 // Dashboard tokens (JWT): the only file that knows jose. Algorithms, issuer and audience are pinned by the configuration;
 // a token never says with which key or algorithm it is checked. Keys come from the configuration or from the one key set
-// URL that it names, never from a token.
+// URL that it names, never from a token: what a token says about keys is not even read.
 import { createPublicKey, createSecretKey, type KeyObject } from 'node:crypto';
-import {
-  createLocalJWKSet,
-  createRemoteJWKSet,
-  customFetch,
-  errors,
-  jwtVerify,
-  SignJWT,
-  type JWTVerifyGetKey,
-} from 'jose';
-import { z } from 'zod';
+import { errors, jwtVerify, SignJWT, type JWTVerifyGetKey } from 'jose';
 import type { Clock } from '../host/clock.ts';
+import { algorithmsOf, ASYMMETRIC } from './key-algorithms.ts';
+import { createKeySet, type Fetch, type KeySet } from './key-set.ts';
+import { findMalformation } from './token-form.ts';
 
 export type JwtKey =
   /** At least 32 bytes; HS256, HS384 or HS512. */
@@ -29,38 +23,37 @@ export type JwtResult =
   | { readonly kind: 'unavailable' };
 export type JwtVerifier = (token: string) => Promise<JwtResult>;
 
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
-
+/**
+ * Characters. Far above what issuers make, and half of what the listener takes as headers: a larger one is refused here,
+ * with a reason, before it is decoded.
+ */
 const MAX_TOKEN_LENGTH = 8192;
 const CLOCK_TOLERANCE_SECONDS = 5;
 const HMAC = ['HS256', 'HS384', 'HS512'];
-const RSA = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'];
-const CURVES = new Map([
-  ['prime256v1', ['ES256']],
-  ['secp384r1', ['ES384']],
-  ['secp521r1', ['ES512']],
-]);
-const ASYMMETRIC = [...RSA, 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'];
 const MIN_SECRET_BYTES = 32;
-const MIN_RSA_BITS = 2048;
 
 /** Throws a sentence where the key cannot be used: that is for the start, not for a request. */
 export function createJwtVerifier(options: JwtOptions, clock: Clock, fetch: Fetch = globalThis.fetch): JwtVerifier {
   const { getKey, algorithms } = prepareKey(options.key, clock, fetch);
   return async (token) => {
     if (token.length > MAX_TOKEN_LENGTH) return invalid(`The token is longer than ${MAX_TOKEN_LENGTH} characters.`);
+    const malformation = findMalformation(token);
+    if (malformation !== undefined) return invalid(malformation);
+    const now = clock.now();
     try {
       const { payload } = await jwtVerify(token, getKey, {
-        algorithms,
+        algorithms: [...algorithms],
         issuer: options.issuer,
         audience: options.audience,
         requiredClaims: ['exp'],
         clockTolerance: CLOCK_TOLERANCE_SECONDS,
-        currentDate: new Date(clock.now()),
+        currentDate: new Date(now),
       });
+      if ((payload.iat ?? 0) > now / 1000 + CLOCK_TOLERANCE_SECONDS)
+        return invalid('The token was issued in the future.');
       return { kind: 'valid', subject: payload.sub };
     } catch (error) {
-      if (error instanceof KeySetUnavailable || error instanceof errors.JWKSInvalid) return { kind: 'unavailable' };
+      if (error instanceof KeySetUnavailable) return { kind: 'unavailable' };
       if (error instanceof errors.JOSEError) return invalid(reasonOf(error));
       throw error;
     }
@@ -83,7 +76,11 @@ export async function mintToken(
     .sign(secretKey(secret));
 }
 
-function prepareKey(key: JwtKey, clock: Clock, fetch: Fetch): { getKey: JWTVerifyGetKey; algorithms: string[] } {
+function prepareKey(
+  key: JwtKey,
+  clock: Clock,
+  fetch: Fetch,
+): { getKey: JWTVerifyGetKey; algorithms: readonly string[] } {
   switch (key.kind) {
     case 'secret': {
       const secret = secretKey(key.secret);
@@ -93,10 +90,10 @@ function prepareKey(key: JwtKey, clock: Clock, fetch: Fetch): { getKey: JWTVerif
       if (key.pem.includes('PRIVATE KEY'))
         throw new Error('jwt.public_key holds a private key; give the public one alone.');
       const publicKey = createPublicKey(key.pem);
-      return { getKey: () => Promise.resolve(publicKey), algorithms: algorithmsOf(publicKey) };
+      return { getKey: () => Promise.resolve(publicKey), algorithms: algorithmsOfConfigured(publicKey) };
     }
     case 'jwks':
-      return { getKey: createKeySet(key.url, clock, fetch), algorithms: ASYMMETRIC };
+      return { getKey: askKeySet(createKeySet(key.url, clock, fetch)), algorithms: ASYMMETRIC };
     default:
       return key satisfies never;
   }
@@ -108,74 +105,23 @@ function secretKey(secret: string): KeyObject {
   return createSecretKey(bytes);
 }
 
-function algorithmsOf(key: KeyObject): string[] {
-  const { modulusLength, namedCurve } = key.asymmetricKeyDetails ?? {};
-  if (key.asymmetricKeyType === 'rsa') {
-    if ((modulusLength ?? 0) < MIN_RSA_BITS)
-      throw new Error(`jwt.public_key is an RSA key of less than ${MIN_RSA_BITS} bits.`);
-    return RSA;
+function algorithmsOfConfigured(key: KeyObject): readonly string[] {
+  try {
+    return algorithmsOf(key);
+  } catch (error) {
+    throw new Error(`jwt.public_key ${error instanceof Error ? error.message : 'cannot be used.'}`, { cause: error });
   }
-  if (key.asymmetricKeyType === 'ed25519') return ['EdDSA', 'Ed25519'];
-  const curve = CURVES.get(namedCurve ?? '');
-  if (!curve) throw new Error('jwt.public_key must be an RSA, P-256, P-384, P-521 or Ed25519 key.');
-  return curve;
 }
-
-const keySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
 
 class KeySetUnavailable extends Error {}
 
-const FRESH_MS = 10 * 60_000;
-const STALE_MS = 24 * 60 * 60_000;
-const COOLDOWN_MS = 30_000;
-const TIMEOUT_MS = 5_000;
-const MAX_KEY_SET_BYTES = 1024 * 1024;
-
-/**
- * The key set at `url`: kept for ten minutes, fetched early for a key id it does not hold, at most twice a minute. While
- * it is away the last good set serves for a day, and nobody waits for it more than once in the cool-down.
- */
-function createKeySet(url: string, clock: Clock, fetch: Fetch): JWTVerifyGetKey {
-  let fetchedAt = -Infinity;
-  let failedAt = -Infinity;
-  const remote = createRemoteJWKSet(new URL(url), {
-    cacheMaxAge: FRESH_MS,
-    cooldownDuration: COOLDOWN_MS,
-    timeoutDuration: TIMEOUT_MS,
-    [customFetch]: async (from: string, init: RequestInit) => {
-      if (clock.monotonic() - failedAt < COOLDOWN_MS)
-        throw new KeySetUnavailable('the key set could not be fetched a moment ago');
-      try {
-        const response = await readKeySet(await fetch(from, init));
-        fetchedAt = clock.monotonic();
-        return response;
-      } catch (cause) {
-        failedAt = clock.monotonic();
-        throw new KeySetUnavailable('the key set could not be fetched', { cause });
-      }
-    },
-  });
-  return async (header, token) => {
-    try {
-      return await remote(header, token);
-    } catch (error) {
-      const last = remote.jwks();
-      if (!(error instanceof KeySetUnavailable) || !last || clock.monotonic() - fetchedAt > STALE_MS) throw error;
-      return createLocalJWKSet(last)(header, token);
-    }
+function askKeySet({ find }: KeySet): JWTVerifyGetKey {
+  return async ({ alg, kid }) => {
+    const found = await find(alg, kid);
+    if (found === 'unavailable') throw new KeySetUnavailable('the key set could not be fetched');
+    if (found === 'unknown') throw new errors.JWKSNoMatchingKey();
+    return found;
   };
-}
-
-async function readKeySet(response: Response): Promise<Response> {
-  if (response.status !== 200 || !response.body) throw new Error(`the key set answered ${response.status}`);
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body) {
-    size += chunk.length;
-    if (size > MAX_KEY_SET_BYTES) throw new Error('the key set is too large');
-    chunks.push(chunk);
-  }
-  return Response.json(keySet.parse(JSON.parse(Buffer.concat(chunks).toString())));
 }
 
 function reasonOf(error: errors.JOSEError): string {

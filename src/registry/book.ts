@@ -34,6 +34,8 @@ export type RouteBook = {
   /** Oldest first; the same array until something changes. */
   readonly routeSet: () => RouteSet;
   readonly get: (id: string) => Route | undefined;
+  /** The stored route that `input` would be a duplicate of. */
+  readonly find: (input: Pick<RouteInput, 'route_pattern' | 'method'>) => Route | undefined;
   readonly create: (input: RouteInput) => Created;
   /** Several at once in one transaction; each may have an outcome of its own. */
   readonly createAll: (inputs: readonly RouteInput[]) => readonly Created[];
@@ -131,6 +133,7 @@ export function createRouteBook(options: BookOptions): RouteBook {
     head: () => head,
     routeSet: () => (set ??= { registryId, revision: head.revision, routes: [...byId.values()] }),
     get: (id) => byId.get(id),
+    find: ({ route_pattern: pattern, method }) => store.findByKey(keyOf(pattern), method),
     create: (input) => {
       const [outcome] = createAll([input]);
       if (!outcome) throw new Error('creating a route had no outcome');

@@ -39,11 +39,18 @@ export function createAuthenticator(verifyJwt: JwtVerifier | undefined, keys: Ke
         case 'api_key':
           return checkKey(credential, auth.scope, keys);
         default:
-          return auth satisfies never;
+          // What types rule out must not get in either where there are none: what is returned here is a principal.
+          auth satisfies never;
+          throw new Error('an endpoint asks for a credential that does not exist');
       }
     },
     stillAllowed: (principal) => principal.kind === 'api_key' && keys.stillValid(principal),
   };
+}
+
+/** Stands for the API key behind `principal`: equal for all who hold it. */
+export function nameKey(principal: Principal): string {
+  return principal.kind === 'api_key' ? principal.digest.toString('base64') : principal.kind;
 }
 
 /** For logs: who did it, without anything secret. */

@@ -7,15 +7,17 @@ import type { Ledger, Reports } from '../domain/ledger.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import { toWire, type Route } from '../domain/route.ts';
 import type { RouteSet, Snapshot } from '../domain/snapshot.ts';
-import type { Clock, Random } from '../host/clock.ts';
+import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { API } from './api.ts';
 import { createKeyCheck, type ConfiguredKey } from './api-keys.ts';
-import { createJwtVerifier, type Fetch, type JwtOptions } from './auth.ts';
+import { createJwtVerifier, type JwtOptions, type JwtVerifier } from './auth.ts';
 import { createRouteBook, type Change, type Created } from './book.ts';
 import { createAuthenticator, type Authenticator } from './credentials.ts';
 import { createFeed } from './feed.ts';
+import type { Fetch } from './key-set.ts';
 import { describeApi } from './openapi.ts';
+import { createRegistrations } from './registrations.ts';
 import { refusalOf } from './route-answers.ts';
 import { createRouter } from './router.ts';
 import { registerBody, type RegisterBody, type RouteInput } from './schemas.ts';
@@ -37,12 +39,16 @@ export type RegistryLimits = StreamLimits & {
   /** Bytes of a request body. */
   readonly body: number;
   readonly routes: number;
+  /** Routes that one API key may add in a minute; 0: no limit. */
+  readonly registrationsPerMinute: number;
 };
 
 export const REGISTRY_LIMITS: RegistryLimits = {
   body: 64 * 1024,
   routes: 100_000,
+  registrationsPerMinute: 6_000,
   streams: 1_000,
+  streamsPerKey: 500,
   streamBuffer: 1024 * 1024,
   heartbeatMs: 15_000,
 };
@@ -86,8 +92,9 @@ export function createRegistry(deps: RegistryDeps): Registry {
   const { store, log, clock, random, version } = deps;
   const limits = { ...REGISTRY_LIMITS, ...deps.limits };
   let { settings } = deps;
+  const verifierFor = keepVerifier((jwt) => createJwtVerifier(jwt, clock, deps.fetch));
   const authenticatorFor = ({ jwt, apiKeys }: RegistrySettings): Authenticator =>
-    createAuthenticator(jwt && createJwtVerifier(jwt, clock, deps.fetch), createKeyCheck(apiKeys, store.apiKeys));
+    createAuthenticator(jwt && verifierFor(jwt), createKeyCheck(apiKeys, store.apiKeys));
   let authenticator = authenticatorFor(settings);
 
   const book = createRouteBook({
@@ -110,6 +117,12 @@ export function createRegistry(deps: RegistryDeps): Registry {
     list: store.routes.list,
     feed: createFeed(book),
     streams,
+    registrations: createRegistrations({
+      book,
+      perMinute: limits.registrationsPerMinute,
+      monotonic: clock.monotonic,
+      schedule: systemSchedule,
+    }),
     ledger: deps.ledger,
     snapshot: deps.snapshot,
     undeclaredMethods: () => settings.undeclaredMethods,
@@ -138,6 +151,16 @@ export function createRegistry(deps: RegistryDeps): Registry {
       settings = next;
     },
     close: streams.close,
+  };
+}
+
+/** A reload that leaves the token settings as they are keeps the key set that was fetched: its issuer may be away. */
+function keepVerifier(create: (jwt: JwtOptions) => JwtVerifier): (jwt: JwtOptions) => JwtVerifier {
+  let kept: { readonly options: string; readonly verify: JwtVerifier } | undefined;
+  return (jwt) => {
+    const options = JSON.stringify(jwt);
+    if (kept?.options !== options) kept = { options, verify: create(jwt) };
+    return kept.verify;
   };
 }
 

@@ -35,12 +35,13 @@ export async function serveRoutes({ headers }: Call, { feed, book }: Services): 
   };
 }
 
-export function registerRoute(call: Call<unknown, unknown, RouteInput>, services: Services): Outcome {
+export async function registerRoute(call: Call<unknown, unknown, RouteInput>, services: Services): Promise<Outcome> {
   if (call.ignored.length > 0) {
     const members = call.ignored.slice(0, MAX_LOGGED_NAMES).map((name) => name.slice(0, MAX_LOGGED_LENGTH));
     services.log.warn('members of a registration were ignored', { members, by: describePrincipal(call.principal) });
   }
-  const created = services.book.create(call.body);
+  const created = await services.registrations.add(call.body, call.principal);
+  if ('code' in created) return fail(created);
   if (created.kind === 'created') {
     logWrite('route registered', created.route, call.principal, services);
     return answerRoute(201, created.route, true);
@@ -56,10 +57,11 @@ export function answerMatch({ query }: Call<unknown, z.output<typeof matchQuery>
 }
 
 export function streamEvents({ headers, principal }: Call, { streams, book }: Services): Outcome {
-  if (!streams.hasRoom()) {
+  if (!streams.hasRoom(principal)) {
     return fail(
-      problem('too_many_requests', 'This registry serves as many event streams as it may; poll the routes instead.', {
-        headers: { 'Retry-After': STREAM_RETRY_SECONDS },
+      problem('too_many_requests', 'There are as many event streams as there may be; poll the routes instead.', {
+        // A connection that waits to ask again would be one less for everybody else.
+        headers: { 'Retry-After': STREAM_RETRY_SECONDS, Connection: 'close' },
       }),
     );
   }

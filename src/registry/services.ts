@@ -6,6 +6,7 @@ import type { Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { RouteBook } from './book.ts';
 import type { Feed } from './feed.ts';
+import type { Registrations } from './registrations.ts';
 import type { RouteStore } from './store/routes.ts';
 import type { Streams } from './streams.ts';
 
@@ -14,6 +15,7 @@ export type Services = {
   readonly list: RouteStore['list'];
   readonly feed: Feed;
   readonly streams: Streams;
+  readonly registrations: Registrations;
   /** Undefined where this registry keeps none: what needs it is 503. */
   readonly ledger: (Ledger & Reports) | undefined;
   /** The set that `match` is answered from: compiled by whoever runs this registry. */

@@ -4,12 +4,12 @@
 import type { ServerResponse } from 'node:http';
 import { toWire } from '../domain/route.ts';
 import type { RouteBook, Change } from './book.ts';
-import type { Principal } from './credentials.ts';
+import { nameKey, type Principal } from './credentials.ts';
 import type { RouteStore, StoredChange } from './store/routes.ts';
 
 export type Streams = {
-  /** Whether one more stream may be opened. */
-  readonly hasRoom: () => boolean;
+  /** Whether one more stream may be opened, by anyone and by this one. */
+  readonly hasRoom: (principal: Principal) => boolean;
   /** `lastSeen` is the revision that the client names, or undefined where it names none: then only news are sent. */
   readonly open: (res: ServerResponse, principal: Principal, lastSeen: number | undefined) => void;
   readonly close: () => void;
@@ -24,13 +24,21 @@ export type StreamOptions = {
 
 export type StreamLimits = {
   readonly streams: number;
+  /** Of one API key. */
+  readonly streamsPerKey: number;
   /** Bytes that may wait for one slow reader. */
   readonly streamBuffer: number;
   readonly heartbeatMs: number;
 };
 
 /** `live` once it has all that was; until then `waits` counts heartbeats in which its reader took nothing. */
-type Stream = { readonly res: ServerResponse; readonly principal: Principal; live: boolean; waits: number };
+type Stream = {
+  readonly res: ServerResponse;
+  readonly principal: Principal;
+  readonly key: string;
+  live: boolean;
+  waits: number;
+};
 
 const RETRY_MS = 5_000;
 const MAX_WAITS = 4;
@@ -51,13 +59,12 @@ export function createStreams({ book, changesAfter, stillAllowed, limits }: Stre
   const broadcast = (text: string): void => {
     const allowed = new Map<string, boolean>();
     for (const stream of streams) {
-      if (!isAllowed(stream.principal, allowed)) drop(stream);
+      if (!isAllowed(stream, allowed)) drop(stream);
       else if (stream.live) send(stream, text);
     }
   };
   /** Asks once for each key, however many streams it has; a store that cannot say so ends the stream. */
-  const isAllowed = (principal: Principal, known: Map<string, boolean>): boolean => {
-    const key = principal.kind === 'api_key' ? principal.digest.toString('base64') : principal.kind;
+  const isAllowed = ({ principal, key }: Stream, known: Map<string, boolean>): boolean => {
     let allowed = known.get(key);
     if (allowed === undefined) {
       try {
@@ -108,9 +115,15 @@ export function createStreams({ book, changesAfter, stillAllowed, limits }: Stre
   };
 
   return {
-    hasRoom: () => streams.size < limits.streams,
+    hasRoom: (principal) => {
+      if (streams.size >= limits.streams) return false;
+      const key = nameKey(principal);
+      let own = 0;
+      for (const stream of streams) if (stream.key === key) own++;
+      return own < limits.streamsPerKey;
+    },
     open: (res, principal, lastSeen) => {
-      const stream: Stream = { res, principal, live: lastSeen === undefined, waits: 0 };
+      const stream: Stream = { res, principal, key: nameKey(principal), live: lastSeen === undefined, waits: 0 };
       streams.add(stream);
       res.once('close', () => streams.delete(stream));
       res.once('error', () => streams.delete(stream));

@@ -58,7 +58,10 @@ describe('refuses, before anything is bound', () => {
   test.each([
     ['in the command', { execArgv: ['--insecure-http-parser'], env: {} }],
     ['with underscores', { execArgv: ['--insecure_http_parser'], env: {} }],
+    ['with a value', { execArgv: ['--insecure-http-parser=false'], env: {} }],
     ['in NODE_OPTIONS', { execArgv: [], env: { NODE_OPTIONS: '--max-old-space-size=100  --insecure-http-parser' } }],
+    ['quoted in NODE_OPTIONS', { execArgv: [], env: { NODE_OPTIONS: '"--insecure\\-http"_parser=1' } }],
+    ['named nowhere, seen by what it does', { lenientParser: () => Promise.resolve(true) }],
   ])('attack: a lenient parser %s', async (_name, overrides) => {
     const io = fakeIo({ folder, ...overrides });
     expect(await runServe(argsOf(), io, never)).toBe(64);
@@ -194,6 +197,19 @@ describe('behaviour: running and stopping', () => {
     const io = fakeIo({ folder });
     expect(await runServe(argsOf(), io, async () => Promise.reject(new Error('port 1 is taken')))).toBe(69);
     expect(io.stderr()).toBe('Tollgate could not start: port 1 is taken\n');
+  });
+
+  test.each([
+    ['0', 1],
+    ['1', 0],
+    ['', 0],
+  ])('attack: certificates that are not checked (%j) are warned about', async (value, times) => {
+    const env = { NODE_TLS_REJECT_UNAUTHORIZED: value };
+    const io = fakeIo({ folder, env });
+    const { end } = await started(io);
+    io.signal('SIGTERM');
+    await end;
+    expect(lines(io).filter(({ msg }) => String(msg).startsWith('NODE_TLS_REJECT'))).toHaveLength(times);
   });
 
   test('root is warned once, others never', async () => {

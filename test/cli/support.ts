@@ -25,6 +25,7 @@ export function fakeIo(overrides: Partial<Io> = {}): FakeIo {
     env: {},
     folder: '/nowhere',
     execArgv: [],
+    lenientParser: () => Promise.resolve(false),
     uid: 1000,
     version: '1.2.3',
     onSignal: (signal, handler) => void handlers.set(signal, handler),

@@ -36,7 +36,15 @@ const PROXY = {
   customerHeaderTrusted: false,
   passPaymentHeaders: false,
   timeouts: { connectMs: 5000, headersMs: 60_000, idleMs: 300_000, drainDelayMs: 5000, drainMs: 25_000 },
-  limits: { targetBytes: 8192, headerBytes: 32_768, connections: 20_000, inFlight: 10_000 },
+  limits: {
+    targetBytes: 8192,
+    headerBytes: 32_768,
+    connections: 20_000,
+    inFlight: 10_000,
+    payments: 1000,
+    paymentsPerClient: 0,
+    challengesPerClient: { perMinute: 0, burst: 60, clients: 65_536 },
+  },
 };
 const REGISTRY = {
   listen: { host: '127.0.0.1', port: 8403 },
@@ -44,6 +52,14 @@ const REGISTRY = {
   jwt: undefined,
   apiKeys: undefined,
   corsOrigins: [],
+  limits: {
+    bodyBytes: 65_536,
+    routes: 100_000,
+    connections: 2000,
+    eventStreams: 1000,
+    eventStreamsPerKey: 500,
+    registrationsPerMinute: 6000,
+  },
 };
 
 describe('behaviour: what is left out has the default of the contract', () => {
@@ -106,7 +122,12 @@ describe('behaviour: what is left out has the default of the contract', () => {
         maxTimeoutSeconds: 300,
         currencies: ['USD', 'USDC'],
         facilitators: [
-          { url: 'https://facilitator.example.com', headers: {}, timeouts: { verifyMs: 5000, settleMs: 15_000 } },
+          {
+            url: 'https://facilitator.example.com',
+            headers: {},
+            timeouts: { verifyMs: 5000, settleMs: 15_000 },
+            limits: { calls: 64, waiting: 256 },
+          },
         ],
         rpcUrl: undefined,
         confirmations: 1,
@@ -160,8 +181,8 @@ proxy:
   customer_header_trusted: true
   pass_payment_headers: true
   timeouts: { connect: 250ms, headers: 1m, idle: 1h, total: 2h, drain_delay: 0s, drain: 0ms }
-  limits: { target: 100, headers: 2048, connections: 1, in_flight: 2 }
-registry: { listen: "localhost:0", store: "sqlite:/var/lib/t.db", cors_origins: ["https://d.example"], api_keys: [] }
+  limits: { target: 100, headers: 2048, connections: 1, in_flight: 2, payments: 3, payments_per_client: 4, challenges_per_client: { per_minute: 5, burst: 6, clients: 7 } }
+registry: { listen: "localhost:0", store: "sqlite:/var/lib/t.db", cors_origins: ["https://d.example"], api_keys: [], limits: { body: 1024, routes: 1, connections: 2, event_streams: 3, event_streams_per_key: 4, registrations_per_minute: 5 } }
 admin: { listen: 0.0.0.0:0 }
 charges: { quote_ttl: 10s, keep_response: 0, max_unsettled_per_payer: 1 }
 x402: { v1: true }
@@ -187,12 +208,28 @@ workers: 1
     customerHeaderTrusted: true,
     passPaymentHeaders: true,
     timeouts: { connectMs: 250, headersMs: 60_000, idleMs: 3_600_000, totalMs: 7_200_000, drainDelayMs: 0, drainMs: 0 },
-    limits: { targetBytes: 100, headerBytes: 2048, connections: 1, inFlight: 2 },
+    limits: {
+      targetBytes: 100,
+      headerBytes: 2048,
+      connections: 1,
+      inFlight: 2,
+      payments: 3,
+      paymentsPerClient: 4,
+      challengesPerClient: { perMinute: 5, burst: 6, clients: 7 },
+    },
   });
   expect(config.registry).toMatchObject({
     listen: { host: 'localhost', port: 0 },
     store: { file: '/var/lib/t.db' },
     apiKeys: [],
+    limits: {
+      bodyBytes: 1024,
+      routes: 1,
+      connections: 2,
+      eventStreams: 3,
+      eventStreamsPerKey: 4,
+      registrationsPerMinute: 5,
+    },
   });
   expect(config).toMatchObject({
     admin: { listen: { host: '0.0.0.0', port: 0 } },
@@ -244,11 +281,21 @@ describe('receivers', () => {
   test('behaviour: a facilitator is a URL or an object', () => {
     const text = receiver('network: base').replace(
       '["http://127.0.0.1:1/x/"]',
-      '["http://127.0.0.1:1/x/", { url: "https://f", headers: { Authorization: "Bearer x" }, timeouts: { verify: 1s } }]',
+      '["http://127.0.0.1:1/x/", { url: "https://f", headers: { Authorization: "Bearer x" }, timeouts: { verify: 1s }, limits: { calls: 2 } }]',
     );
     expect(configOf(text).receivers[0]?.facilitators).toEqual([
-      { url: 'http://127.0.0.1:1/x', headers: {}, timeouts: { verifyMs: 5000, settleMs: 15_000 } },
-      { url: 'https://f', headers: { Authorization: 'Bearer x' }, timeouts: { verifyMs: 1000, settleMs: 15_000 } },
+      {
+        url: 'http://127.0.0.1:1/x',
+        headers: {},
+        timeouts: { verifyMs: 5000, settleMs: 15_000 },
+        limits: { calls: 64, waiting: 256 },
+      },
+      {
+        url: 'https://f',
+        headers: { Authorization: 'Bearer x' },
+        timeouts: { verifyMs: 1000, settleMs: 15_000 },
+        limits: { calls: 2, waiting: 256 },
+      },
     ]);
   });
 });

@@ -212,6 +212,18 @@ const CASES: readonly Case[] = [
     'is not a whole number',
   ],
   [
+    'a client limit that remembers nobody',
+    proxy('limits: { challenges_per_client: { clients: 1 } }'),
+    '4:47 proxy.limits.challenges_per_client.clients:',
+    'is not a whole number from 2 to 10000000',
+  ],
+  [
+    'a negative rate',
+    registry('limits: { registrations_per_minute: -1 }'),
+    '2:39 registry.limits.registrations_per_minute:',
+    'is not a whole number from 0 to 1000000',
+  ],
+  [
     'a quoted number',
     proxy('limits: { target: "8192" }'),
     '4:21 proxy.limits.target:',

@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { createRandom, systemSchedule } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { createRemoteLedger } from '../../src/gateway/sync/ledger-remote.ts';
-import { openLedger } from '../../src/registry/store/ledger.ts';
+import type { Ledger } from '../../src/domain/ledger.ts';
+import { openLedger, type SqliteLedger } from '../../src/registry/store/ledger.ts';
 import { LEDGER_KEY, startRegistry, temporaryFolder } from '../registry/kit.ts';
 import { createMemoryLedger } from '../support/memory-ledger.ts';
-import { describeLedger } from './ledger.ts';
+import { describeLedger, type OpenedLedger } from './ledger.ts';
 import { describeReports } from './reports.ts';
 
 const log = createLog('error', () => undefined, Date.now);
@@ -17,20 +18,33 @@ describeLedger('in memory, the reference', async () => {
   return { clients: [ledger, ledger], ...clock, close: async () => undefined };
 });
 
-describeLedger('SQLite, two threads on one file', async () => {
+async function openTwice(client: (ledger: SqliteLedger) => Ledger): Promise<OpenedLedger> {
   const clock = movable();
   const { folder, remove } = temporaryFolder();
   const file = join(folder, 'ledger.db');
-  const clients = [openLedger(file, { now: clock.now, log }), openLedger(file, { now: clock.now, log })] as const;
+  const [first, second] = [openLedger(file, { now: clock.now, log }), openLedger(file, { now: clock.now, log })];
   return {
-    clients,
+    clients: [client(first), client(second)],
     ...clock,
     close: async () => {
-      await Promise.all(clients.map((each) => each.close()));
+      await Promise.all([first.close(), second.close()]);
       remove();
     },
   };
-});
+}
+
+describeLedger('SQLite, two threads on one file', () => openTwice((ledger) => ledger));
+
+// With changes that have names of their own, as the gateway's have, a row is swapped where it is as it was last known;
+// here the other client changes it in between again and again.
+let changes = 0;
+describeLedger('SQLite, two threads on one file, every change named', () =>
+  openTwice((ledger) => ({
+    ...ledger,
+    claim: (claim, options) => ledger.claim(claim, { changeId: `change ${++changes}`, ...options }),
+    advance: (id, event, actor) => ledger.advance(id, event, { changeId: `change ${++changes}`, ...actor }),
+  })),
+);
 
 describeLedger(
   'over HTTP, before SQLite',

@@ -3,7 +3,9 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { makeUpPayment, readTerms } from '../support/made-up-payment.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
 import { headerOf, openRaw, type RawAnswer, type RawClient } from '../support/raw-client.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
@@ -44,14 +46,14 @@ afterAll(async () => {
   files.remove();
 });
 
-async function start(name: string, proxy: string): Promise<TollgateProcess> {
+async function start(name: string, proxy: string, facilitator = 'http://127.0.0.1:1'): Promise<TollgateProcess> {
   const file = files.write(
     `${name}.yaml`,
     [
       `proxy: { listen: 127.0.0.1:0, upstream: ${upstream.url}, ${proxy} }`,
       `registry: { listen: 127.0.0.1:0, store: sqlite:${name}/tollgate.db }`,
       'admin: { listen: 127.0.0.1:0 }',
-      `receivers: [{ id: default, network: base-sepolia, pay_to_address: "0x${'1'.repeat(40)}", facilitators: [http://127.0.0.1:1] }]`,
+      `receivers: [{ id: default, network: base-sepolia, pay_to_address: "0x${'1'.repeat(40)}", facilitators: [${facilitator}] }]`,
       'routes: [{ route_pattern: "/paid/*", method: GET, amount: "0.10" }]',
       'log: { access: false }',
     ].join('\n'),
@@ -246,6 +248,79 @@ describe('made small', () => {
     await half.until('half');
     await half.closed;
     expect(half.received()).not.toContain('upstream_timeout');
+  });
+});
+
+describe('limits of those who pay and of those who do not', () => {
+  let tollgate: TollgateProcess;
+  const called: Socket[] = [];
+  // Takes calls and answers none: a payment stays where it is.
+  const stalled = createServer((socket) => {
+    called.push(socket);
+    socket.on('error', () => undefined);
+  });
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => stalled.listen(0, '127.0.0.1', resolve));
+    const address = stalled.address();
+    const port = typeof address === 'object' ? address?.port : 0;
+    tollgate = await start(
+      'clients',
+      'trusted_proxies: [127.0.0.1], limits: { payments: 3, payments_per_client: 2, challenges_per_client: { per_minute: 1, burst: 4 } }, timeouts: { drain_delay: 0s }',
+      `{ url: "http://127.0.0.1:${port}", timeouts: { verify: 10s }, limits: { calls: 3, waiting: 0 } }`,
+    );
+  });
+  afterAll(async () => {
+    await tollgate?.kill();
+    for (const socket of called) socket.destroy();
+    stalled.close();
+  });
+  const ask = async (target: string, from: string, payment?: string): Promise<RawAnswer> => {
+    const client = await openClient(tollgate);
+    const paying = payment === undefined ? '' : `PAYMENT-SIGNATURE: ${payment}\r\n`;
+    client.send(`GET ${target} HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: ${from}\r\n${paying}Connection: close\r\n\r\n`);
+    return client.answer();
+  };
+
+  test('refuses: one 402 more than one client may draw; others, free requests and payments go on', async () => {
+    const answers = [];
+    for (let i = 0; i < 6; i++) answers.push(await ask(`/paid/${i}`, '198.51.100.1'));
+    expect(answers.map(({ status }) => status)).toEqual([402, 402, 402, 402, 429, 429]);
+    const [refused] = answers.slice(4);
+    if (refused === undefined) throw new Error('no answer');
+    expect(codeOf(refused)).toBe('too_many_challenges');
+    expect(Number(headerOf(refused, 'retry-after'))).toBeGreaterThan(50);
+    expect(headerOf(refused, 'content-type')).toBe('application/problem+json');
+    expect((await ask('/free', '198.51.100.1')).status).toBe(200);
+    expect((await ask('/paid/a', '198.51.100.2')).status).toBe(402);
+    // A subscriber's whole network is one client.
+    const network = [1, 2, 3, 4, 5].map((host) => ask('/paid/a', `2001:db8:0:1::${host}`));
+    expect((await Promise.all(network)).filter(({ status }) => status === 429).length).toBe(1);
+    expect((await ask('/paid/a', '2001:db8:0:2::1')).status).toBe(402);
+    // Who presents a payment is not asked about challenges.
+    const malformed = await ask('/paid/a', '198.51.100.1', 'eA==');
+    expect([malformed.status, codeOf(malformed)]).toEqual([400, 'payment_malformed']);
+  });
+
+  test('refuses: one payment more at a time, of one client and of all, while the facilitator stalls', async () => {
+    const terms = readTerms(headerOf(await ask('/paid/a', '198.51.100.9'), 'payment-required') ?? '');
+    const pay = (from: string): Promise<RawAnswer> => ask('/paid/a', from, makeUpPayment(terms, Date.now()));
+    const waiting = [pay('198.51.100.3'), pay('198.51.100.3')];
+    await vi.waitFor(() => expect(called.length).toBe(2));
+    const own = await pay('198.51.100.3');
+    expect([own.status, codeOf(own), headerOf(own, 'retry-after')]).toEqual([429, 'too_many_payments', '1']);
+    waiting.push(pay('198.51.100.4'));
+    await vi.waitFor(() => expect(called.length).toBe(3));
+    const any = await pay('198.51.100.5');
+    expect([any.status, codeOf(any), headerOf(any, 'retry-after')]).toEqual([503, 'too_many_requests_in_flight', '1']);
+    expect((await ask('/free', '198.51.100.3')).status).toBe(200);
+    for (const socket of called) socket.destroy();
+    for (const answer of await Promise.all(waiting))
+      expect([answer.status, codeOf(answer)]).toEqual([503, 'facilitator_unavailable']);
+    // Their places are free again: the next one gets as far as the facilitator.
+    const next = pay('198.51.100.3');
+    await vi.waitFor(() => expect(called.length).toBe(4));
+    called.at(-1)?.destroy();
+    expect((await next).status).toBe(503);
   });
 });
 

@@ -254,7 +254,7 @@ describe('SIGHUP', () => {
     const file = path.join(files.folder, 'shared.yaml');
     const text = written(changed)
       .replace('admin: { listen: 127.0.0.1:0 }', 'admin: { listen: 127.0.0.1:1 }')
-      .replace('tollgate.db', 'other.db');
+      .replace('tollgate.db"', 'other.db", limits: { routes: 7 }');
     writeFileSync(`${file}~`, text);
     renameSync(`${file}~`, file);
     const line = await after(tollgate, () => tollgate.signal('SIGHUP'), 'changed settings wait for a restart');
@@ -266,6 +266,7 @@ describe('SIGHUP', () => {
         'proxy.timeouts.headers (towards clients)',
         'proxy.timeouts.idle (towards clients)',
         'registry.store',
+        'registry.limits',
         'admin.listen',
       ],
     });

@@ -233,14 +233,17 @@ describe('a handshake that is not taken', () => {
   });
 
   it.each(['Upgrade: h2c', 'Upgrade: websocket, h2c', 'Upgrade: foo'])(
-    'attack: %s is a request like others',
+    'attack: %s is a request like others, the last one of its connection',
     async (line) => {
       const { client, upstream } = await stage((_, socket) => void socket.write(OK));
-      client.send(`GET /free/a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\n${line}\r\n\r\n`);
-      expect((await client.answer()).status).toBe(200);
+      // The parser loses what comes in the same packet: without the end the client would wait for ever.
+      const next = 'GET /free/b HTTP/1.1\r\nHost: h\r\n\r\n';
+      client.send(`GET /free/a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\n${line}\r\n\r\n${next}`);
+      const answer = await client.answer();
+      expect([answer.status, headerOf(answer, 'connection')]).toEqual([200, 'close']);
       expect(upstream.requests[0]?.head).not.toMatch(/^upgrade:/im);
-      client.send('GET /free/b HTTP/1.1\r\nHost: h\r\n\r\n');
-      expect((await client.answer()).status).toBe(200);
+      expect(await client.closed).toBe('fin');
+      expect(upstream.requests).toHaveLength(1);
     },
   );
 

@@ -3,7 +3,8 @@ import { createHmac, createSecretKey, generateKeyPairSync, type KeyObject } from
 import { exportJWK, SignJWT, UnsecuredJWT } from 'jose';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createKeyCheck } from '../../src/registry/api-keys.ts';
-import { createJwtVerifier, mintToken, type Fetch, type JwtKey, type JwtResult } from '../../src/registry/auth.ts';
+import { createJwtVerifier, mintToken, type JwtKey, type JwtResult } from '../../src/registry/auth.ts';
+import type { Fetch } from '../../src/registry/key-set.ts';
 import { digestKey } from '../../src/registry/store/api-keys.ts';
 import { SECRET } from './kit.ts';
 
@@ -270,11 +271,11 @@ describe('API keys', () => {
   const key = `tg_${stored.id}_${'A'.repeat(43)}`;
 
   test('behaviour: found by the whole key only; the same look-up is made for what cannot be one', () => {
-    const asked: string[] = [];
+    const asked: Buffer[] = [];
     const check = createKeyCheck([{ name: 'conf', key: 'configured-key-16', scopes: ['ledger'] }], {
-      find: (id) => {
-        asked.push(id);
-        return id === stored.id ? { ...stored, digest: digestKey(key) } : undefined;
+      find: (digest) => {
+        asked.push(digest);
+        return digest.equals(digestKey(key)) ? { ...stored, digest } : undefined;
       },
     });
     expect(check.find(key)).toMatchObject({ id: stored.id, scopes: ['sdk'] });

@@ -133,6 +133,22 @@ describe('readers that should not stay', () => {
     expect(status).toBe(200);
   });
 
+  test('refuses: one more stream of one API key than its limit, and its connection; other keys have room', async () => {
+    await start({ limits: { streams: 4, streamsPerKey: 2 } });
+    const { key } = kit.store.apiKeys.create('sidecar', ['sdk']);
+    await listen();
+    await listen();
+    const refused = await kit.sdk('GET', EVENTS);
+    expect([refused.status, refused.json.code, refused.headers.connection]).toEqual([
+      429,
+      'too_many_requests',
+      'close',
+    ]);
+    expect((await listen({}, key)).status).toBe(200);
+    expect((await listen({}, key)).status).toBe(200);
+    expect((await kit.sdk('GET', EVENTS, { auth: key })).status).toBe(429);
+  });
+
   test('behaviour: a revoked key hears nothing more, others go on', async () => {
     await start({ limits: { heartbeatMs: 60_000 } });
     const { key, stored } = kit.store.apiKeys.create('sidecar', ['sdk']);

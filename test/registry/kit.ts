@@ -86,14 +86,16 @@ export async function startRegistry(
     file?: string;
     changesKept?: number;
     withoutLedger?: true;
+    /** Milliseconds since the epoch, where a test holds the clock. */
+    now?: () => number;
   } = {},
 ): Promise<Kit> {
   const temporary = temporaryFolder();
   const file = options.file ?? join(temporary.folder, 'tollgate.db');
   let offset = 0;
   const clock = {
-    now: () => Date.now() + offset,
-    monotonic: () => performance.now() + offset,
+    now: () => (options.now?.() ?? Date.now()) + offset,
+    monotonic: () => (options.now?.() ?? performance.now()) + offset,
     advance: (ms: number) => void (offset += ms),
   };
   const random = createRandom();

@@ -287,6 +287,13 @@ describe('live answers are what the document says', () => {
     }
   });
 
+  test('behaviour: an API key that adds too much', async () => {
+    const one = await startRegistry({ limits: { registrationsPerMinute: 1 } });
+    for (const route_pattern of ['/x', '/y'])
+      await check(row('POST', REGISTER), await one.sdk('POST', REGISTER, { body: { ...good, route_pattern } }));
+    await one.close();
+  });
+
   test('behaviour: a store that is away', async () => {
     const one = await startRegistry();
     one.store.close();

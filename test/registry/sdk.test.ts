@@ -5,7 +5,7 @@ import type { RouteSet } from '../../src/domain/snapshot.ts';
 import { createFeed } from '../../src/registry/feed.ts';
 import { MATCHES } from '../cases/matches.ts';
 import { route } from '../cases/routes.ts';
-import { FEED, LIST, MATCH, REGISTER, SDK_KEY, startRegistry, type Kit, type Wire } from './kit.ts';
+import { FEED, LIST, MATCH, REGISTER, SDK_KEY, startRegistry, type Kit, type Reply, type Wire } from './kit.ts';
 
 let kit: Kit;
 beforeEach(async () => {
@@ -96,6 +96,33 @@ describe('register', () => {
       201, 201, 422, 200,
     ]);
     await small.close();
+  });
+});
+
+describe('registrations of one API key', () => {
+  test('refuses: one route more than it may add in a minute; what is stored, other keys and later go on', async () => {
+    const limited = await startRegistry({ limits: { registrationsPerMinute: 3 } });
+    const other = limited.store.apiKeys.create('other', ['sdk']).key;
+    const post = (text: string, auth = SDK_KEY): Promise<Reply> =>
+      limited.sdk('POST', REGISTER, { body: rule(text), auth });
+    const statuses: number[] = [];
+    // What is not added does not count.
+    for (const text of ['GET /a', 'GET /a', 'GET /A', 'GET /b', 'GET /c', 'GET /d', 'GET /a', 'GET /A'])
+      statuses.push((await post(text)).status);
+    expect(statuses).toEqual([201, 200, 409, 201, 201, 429, 200, 409]);
+    const refused = await post('GET /d');
+    expect([refused.json.code, refused.headers['retry-after']]).toEqual(['too_many_requests', '20']);
+    expect((await post('GET /d', other)).status).toBe(201);
+    limited.clock.advance(20_000);
+    expect([(await post('GET /e')).status, (await post('GET /f')).status]).toEqual([201, 429]);
+    await limited.close();
+  });
+
+  test('behaviour: 0 is no limit', async () => {
+    const free = await startRegistry({ limits: { registrationsPerMinute: 0 } });
+    for (let index = 0; index < 20; index++)
+      expect((await free.sdk('POST', REGISTER, { body: rule(`GET /${index}`) })).status).toBe(201);
+    await free.close();
   });
 });
 

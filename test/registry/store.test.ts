@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createRandom } from '../../src/host/clock.ts';
 import { migrateFile, openDatabase } from '../../src/registry/store/sqlite.ts';
 import { openStore, type Store, type StoreOptions } from '../../src/registry/store/store.ts';
+import { digestKey } from '../../src/registry/store/api-keys.ts';
 import { route } from '../cases/routes.ts';
 import { temporaryFolder } from './kit.ts';
 
@@ -175,8 +176,8 @@ describe('API keys', () => {
 
   test('behaviour: a revocation in another process is seen at once', () => {
     const { apiKeys } = open();
-    const { stored } = apiKeys.create('sidecar', ['sdk']);
-    expect(apiKeys.find(stored.id)?.revokedAt).toBeNull();
+    const { key, stored } = apiKeys.create('sidecar', ['sdk']);
+    expect(apiKeys.find(digestKey(key))?.revokedAt).toBeNull();
     const script = `
       import { openStore } from ${JSON.stringify(new URL('../../src/registry/store/store.ts', import.meta.url).href)};
       import { randomBytes } from 'node:crypto';
@@ -187,7 +188,7 @@ describe('API keys', () => {
       encoding: 'utf8',
     });
     expect(output.trim()).toBe('revoked already_revoked unknown');
-    expect(apiKeys.find(stored.id)?.revokedAt).toMatch(/^\d{4}-/);
+    expect(apiKeys.find(digestKey(key))?.revokedAt).toMatch(/^\d{4}-/);
     expect(apiKeys.list()[0]?.revokedAt).toMatch(/^\d{4}-/);
   });
 });

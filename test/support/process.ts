@@ -32,6 +32,8 @@ export type StartOptions = {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** The Node that runs it; by default the one of this repository. */
+  readonly node?: string;
   /** Listeners to wait for; none: resolve at once. */
   readonly listeners?: readonly string[];
 };
@@ -41,9 +43,10 @@ export async function startProcess({
   args = [],
   env = {},
   cwd = ROOT,
+  node = NODE,
   listeners = ['proxy', 'admin'],
 }: StartOptions): Promise<TollgateProcess> {
-  const child: ChildProcess = spawn(NODE, [MAIN, ...args], {
+  const child: ChildProcess = spawn(node, [MAIN, ...args], {
     cwd,
     env: { ...cleanEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

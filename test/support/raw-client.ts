@@ -1,6 +1,7 @@
 // An HTTP client that is only a socket: sends bytes as they are given, reads answers by their own framing, and says how
 // the connection ended. What a real client library would never send is what the tests are about.
 import { connect, type Socket } from 'node:net';
+import { keepRawRequest } from './canaries.ts';
 
 export type RawAnswer = {
   readonly status: number;
@@ -112,7 +113,10 @@ export async function openRaw(port: number): Promise<RawClient> {
     socket,
     closed,
     received: () => all.toString('latin1'),
-    send: (bytes) => void socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes),
+    send: (bytes) => {
+      keepRawRequest(bytes.toString('latin1'));
+      socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
+    },
     trickle: async (bytes) => {
       for (const byte of Buffer.from(bytes, 'latin1')) {
         if (!socket.writable) return;

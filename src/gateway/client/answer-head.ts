@@ -49,6 +49,7 @@ export function readAnswerHead(text: string, headRequest: boolean): AnswerHead |
   }
   const status = readStatus(text);
   if (status < 0 || (start > 12 && text.charCodeAt(12) !== SPACE)) return 'the status is not three digits';
+  if (status < 200 && minor === 0) return 'HTTP/1.0 has no informational answers';
   for (let i = 13; i < start; i++) {
     if (((BYTES[text.charCodeAt(i)] ?? 0) & VALUE) === 0) return 'the reason phrase holds a control character';
   }

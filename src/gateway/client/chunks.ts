@@ -16,7 +16,8 @@ type Step =
   | 'data_cr'
   | 'data_lf'
   | 'trailer_start'
-  | 'trailer'
+  | 'trailer_name'
+  | 'trailer_value'
   | 'trailer_lf'
   | 'end_lf'
   | 'whole'
@@ -27,6 +28,10 @@ const LF = 0x0a;
 const SEMICOLON = 0x3b;
 const SPACE = 0x20;
 const TAB = 0x09;
+const COLON = 0x3a;
+const TOKEN = /[A-Za-z0-9!#$%&'*+.^_`|~-]/;
+/** Whoever reads one of these behind a body may find its end elsewhere. */
+const FRAMING = new Set(['content-length', 'transfer-encoding']);
 /** 2^48 bytes: more than anybody sends in one chunk, less than what a number holds exactly. */
 const SIZE_DIGITS = 12;
 /** Bytes of extensions and of trailers in one answer. */
@@ -38,6 +43,7 @@ export function createChunks(): Chunks {
   let left = 0;
   let digits = 0;
   let extra = 0;
+  let name = '';
 
   const read: Chunks['read'] = (bytes, from, end, onData) => {
     let at = from;
@@ -56,6 +62,13 @@ export function createChunks(): Chunks {
       at++;
     }
     return at;
+  };
+
+  const nameOn = (byte: number): Step => {
+    const character = String.fromCharCode(byte);
+    if (!TOKEN.test(character) || ++extra > EXTRA_BYTES) return 'broken';
+    name += character;
+    return 'trailer_name';
   };
 
   const next = (byte: number): Step => {
@@ -84,10 +97,14 @@ export function createChunks(): Chunks {
         return byte === LF ? 'size' : 'broken';
       case 'trailer_start':
         if (byte === CR) return 'end_lf';
-        return isText(byte) && byte !== SPACE && byte !== TAB && ++extra <= EXTRA_BYTES ? 'trailer' : 'broken';
-      case 'trailer':
+        name = '';
+        return nameOn(byte);
+      case 'trailer_name':
+        if (byte === COLON) return FRAMING.has(name.toLowerCase()) ? 'broken' : 'trailer_value';
+        return nameOn(byte);
+      case 'trailer_value':
         if (byte === CR) return 'trailer_lf';
-        return isText(byte) && ++extra <= EXTRA_BYTES ? 'trailer' : 'broken';
+        return isText(byte) && ++extra <= EXTRA_BYTES ? 'trailer_value' : 'broken';
       case 'trailer_lf':
         return byte === LF ? 'trailer_start' : 'broken';
       case 'end_lf':

@@ -13,7 +13,7 @@ import { refusedReceipt, type Presented, type Verification } from '../rails/rail
 import {
   ledgerUnavailable,
   paymentProblem,
-  railOffer,
+  railOfferOf,
   receiptOf,
   settlementUnknown,
   whatIsShown,
@@ -38,7 +38,7 @@ export function createPay(deps: PayDeps, modes: SettleModes): Pay {
     const name = `${network} ${asset} ${payer} ${nonce} ${offer.receiver.id} ${offer.atomic}`;
     const known = verifying.get(name);
     if (known !== undefined) return known.sha256 === presented.sha256 ? known.flight : undefined;
-    const flight = rail.verify(presented, railOffer(payment)).finally(() => verifying.delete(name));
+    const flight = rail.verify(presented, payment.railOffer).finally(() => verifying.delete(name));
     verifying.set(name, { sha256: presented.sha256, flight });
     return flight;
   };
@@ -50,13 +50,15 @@ export function createPay(deps: PayDeps, modes: SettleModes): Pay {
     const bound = bind(payable.offer, presented, asked);
     if (bound === 'mismatch') return deps.demand(payable.offer, 'quote_mismatch', asked);
     const { customerId } = payable.caller;
-    const payment: Payment = { offer: bound.offer, presented, asked, customerId, owner: random(16).toString('hex') };
+    const { offer } = bound;
+    const railOffer = railOfferOf(offer, asked);
+    const payment: Payment = { offer, railOffer, presented, asked, customerId, owner: random(16).toString('hex') };
 
     const known = await ledger.find(presented.key);
     const stands = standing(known, whatIsShown(payment), clock.now());
     if (stands !== 'claimable') return stopped(payment, stands, known);
 
-    const refusal = rail.check(presented, railOffer(payment), clock.now());
+    const refusal = rail.check(presented, railOffer, clock.now());
     if (refusal !== undefined) return refusedUnlessTaken(payment, refusal);
     const asking = verifyOnce(payment);
     if (asking === undefined) return stopped(payment, 'in_use', undefined);

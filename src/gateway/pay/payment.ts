@@ -37,6 +37,8 @@ export type PayOptions = {
 /** One payment on its way. */
 export type Payment = {
   readonly offer: Offer;
+  /** The same for the rail: made once, so that it can tell that it is the same. */
+  readonly railOffer: RailOffer;
   readonly presented: Presented;
   readonly asked: Asked;
   readonly customerId: string | undefined;
@@ -47,8 +49,7 @@ export type Payment = {
 export const LEASE_MS = 60_000;
 const RETRY_AFTER_SECONDS = 2;
 
-export function railOffer({ offer, asked }: Pick<Payment, 'offer' | 'asked'>): RailOffer {
-  const { receiver, atomic, description } = offer;
+export function railOfferOf({ receiver, atomic, description }: Offer, asked: Asked): RailOffer {
   return { receiver, atomic, description, resource: asked.publicOrigin() + asked.path };
 }
 

@@ -5,7 +5,7 @@ import type { Charge } from '../../domain/charge.ts';
 import { LedgerUnavailable, type Advanced } from '../../domain/ledger.ts';
 import type { ChargeEvent } from '../../domain/transition.ts';
 import type { Receipt } from '../rails/rail.ts';
-import { railOffer, type PayDeps, type Payment } from './payment.ts';
+import type { PayDeps, Payment } from './payment.ts';
 
 export type SettleEnd =
   | { readonly kind: 'settled'; readonly charge: Charge; readonly receipt: Receipt }
@@ -22,7 +22,7 @@ export async function settleCharge(deps: PayDeps, payment: Payment, charge: Char
   if (started.kind !== 'ok') return { kind: 'lost', because: 'taken_over' };
   deps.chargeLog.changed(started.charge);
 
-  const end = await rail.settle(payment.presented, railOffer(payment), { afterUnknown: started.charge.attempts > 0 });
+  const end = await rail.settle(payment.presented, payment.railOffer, { afterUnknown: started.charge.attempts > 0 });
   switch (end.kind) {
     case 'settled': {
       const { transaction } = end.receipt;

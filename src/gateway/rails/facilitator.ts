@@ -7,71 +7,75 @@ import type { Facilitator } from '../../domain/receiver.ts';
 import type { Clock, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import { createBreaker, type Breaker, type Operation } from './breaker.ts';
+import { startDeadline } from './deadline.ts';
 import { readSettleAnswer, readVerifyAnswer, writeRequest } from './facilitator-wire.ts';
-import { callJson, type Fetch, type JsonReply } from './http-json.ts';
+import type { JsonReply } from './http-json.ts';
 import { createPlaces, type Places } from './places.ts';
+import { createJsonPosts, type JsonPosts } from './post-json.ts';
 import { refusedReceipt, settledReceipt, type Presented, type Rail, type Settlement, type RailOffer } from './rail.ts';
 import { readSigned } from './x402-wire.ts';
 
 export type Facilitators = Pick<Rail, 'verify' | 'settle'>;
 
 export type FacilitatorDeps = {
-  readonly fetch: Fetch;
   readonly schedule: Schedule;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
   /** One call that was made, or skipped because the facilitator is left alone or busy. */
   readonly observe: (operation: Operation, result: CallResult, durationMs: number) => void;
-  /** Calls of one operation at a time to one facilitator, and how many more may wait. */
-  readonly places?: { readonly calls: number; readonly waiting: number };
 };
 
 export type CallResult = 'ok' | 'refused' | 'unknown' | 'nonsense' | 'failed' | 'skipped';
 
-const PLACES = { calls: 64, waiting: 256 };
 export const MAX_ANSWER_BYTES = 64 * 1024;
 export const ANSWER_LIMITS = { depth: 16, nodes: 8192, string: 16_384 } as const;
 
 type Skipped = { readonly kind: 'skipped'; readonly why: string };
-type Known = { readonly breaker: Breaker; readonly places: Readonly<Record<Operation, Places>> };
+type Known = {
+  /** For the log. */
+  readonly host: string;
+  readonly breaker: Breaker;
+  readonly places: Readonly<Record<Operation, Places>>;
+  readonly posts: JsonPosts;
+};
 
 export function createFacilitators(deps: FacilitatorDeps): Facilitators {
   const { clock, log, observe } = deps;
-  const { calls, waiting } = deps.places ?? PLACES;
-  // By URL: several receivers may share a facilitator, and a reloaded configuration finds the state it left.
+  // By URL and limits: several receivers may share a facilitator, and a reloaded configuration finds the state it left.
   const known = new Map<string, Known>();
 
-  const stateOf = ({ url }: Facilitator): Known => {
-    let state = known.get(url);
+  const stateOf = ({ url, limits: { calls, waiting } }: Facilitator): Known => {
+    const name = `${calls} ${waiting} ${url}`;
+    let state = known.get(name);
     if (state === undefined) {
       const places = { verify: createPlaces(calls, waiting), settle: createPlaces(calls, waiting) };
-      known.set(url, (state = { breaker: createBreaker(clock), places }));
+      const { host } = new URL(url);
+      known.set(name, (state = { host, breaker: createBreaker(clock), places, posts: createJsonPosts(url, deps) }));
     }
     return state;
   };
 
-  const ask = async (facilitator: Facilitator, operation: Operation, body: unknown): Promise<JsonReply | Skipped> => {
-    const { breaker, places } = stateOf(facilitator);
+  const ask = async (facilitator: Facilitator, operation: Operation, body: string): Promise<JsonReply | Skipped> => {
+    const { breaker, places, posts } = stateOf(facilitator);
     const end = breaker.admit(operation);
     if (end === undefined) return { kind: 'skipped', why: 'it is left alone for a while, after slow answers' };
     const { verifyMs, settleMs } = facilitator.timeouts;
-    const deadline = new AbortController();
-    const cancel = deps.schedule(operation === 'verify' ? verifyMs : settleMs, () => deadline.abort());
-    const release = await places[operation].take(deadline.signal);
+    const deadline = startDeadline(deps.schedule, operation === 'verify' ? verifyMs : settleMs);
+    const place = places[operation].take(deadline);
+    const release = place instanceof Promise ? await place : place;
     if (release === undefined) {
-      cancel();
+      deadline.cancel();
       end('none');
       return { kind: 'skipped', why: 'too many calls are waiting for it' };
     }
     try {
-      const url = `${facilitator.url.replace(/\/+$/, '')}/${operation}`;
       const { headers } = facilitator;
-      const call = { method: 'POST', url, headers, body, signal: deadline.signal } as const;
-      const reply = await callJson({ ...call, maxBytes: MAX_ANSWER_BYTES, limits: ANSWER_LIMITS }, deps.fetch);
+      const call = { headers, body, maxBytes: MAX_ANSWER_BYTES, limits: ANSWER_LIMITS, deadline };
+      const reply = await posts(operation, call);
       end(reply.kind === 'failed' && reply.slow ? 'slow' : 'answered');
       return reply;
     } finally {
-      cancel();
+      deadline.cancel();
       release();
     }
   };
@@ -85,16 +89,26 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
     why = '',
   ): string => {
     observe(operation, result, clock.monotonic() - since);
-    const { host } = new URL(facilitator.url);
+    const { host } = stateOf(facilitator);
     if (result === 'nonsense' || result === 'failed' || result === 'skipped' || result === 'unknown') {
       log.warn('facilitator', { facilitator: host, operation, result, why });
     }
     return `${host}: ${why}`;
   };
 
+  // What is verified is what is settled: the same words for both.
+  const written = new WeakMap<Presented, { readonly offer: RailOffer; readonly body: string }>();
+  const bodyOf = (presented: Presented, offer: RailOffer): string => {
+    const known = written.get(presented);
+    if (known !== undefined && known.offer === offer) return known.body;
+    const body = JSON.stringify(writeRequest(presented, readSigned(presented.payload), offer));
+    written.set(presented, { offer, body });
+    return body;
+  };
+
   return {
     verify: async (presented, offer) => {
-      const body = writeRequest(presented, readSigned(presented.payload), offer);
+      const body = bodyOf(presented, offer);
       const said: string[] = [];
       for (const facilitator of offer.receiver.facilitators) {
         const since = clock.monotonic();
@@ -122,7 +136,7 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
     },
 
     settle: async (presented, offer, history) => {
-      const body = writeRequest(presented, readSigned(presented.payload), offer);
+      const body = bodyOf(presented, offer);
       const said: string[] = [];
       for (const facilitator of whomToAsk(offer.receiver.facilitators, history.via)) {
         const since = clock.monotonic();

@@ -1,7 +1,7 @@
 // One JSON call to a service that an operator named: a facilitator or a node. It is made once, follows no redirect, reads
 // a bounded answer within one time limit that covers everything, and says of a failure whether a byte of the call may
 // have left, because only then may another service be asked to move the same money. Never logs: URLs and headers of
-// these services are secrets.
+// these services are secrets. What a payment waits for goes over connections of our own (post-json.ts).
 import ky from 'ky';
 import { readJson, type JsonLimits } from './bounded-json.ts';
 
@@ -57,6 +57,11 @@ export async function callJson(call: JsonCall, fetch: Fetch): Promise<JsonReply>
       ? failed('its answer did not end in time', { slow: true })
       : failed('the connection was lost');
   }
+  return readReply(status, bytes, limits);
+}
+
+/** What an answer that arrived whole says. */
+export function readReply(status: number, bytes: Uint8Array, limits: JsonLimits): JsonReply {
   if (status >= 300 && status < 400) return failed(`status ${status}: it redirects, which is not followed`);
   const json = readJson(bytes, limits);
   // Overload and gateways in front of a dead service: asking again soon does not help.

@@ -1,12 +1,13 @@
 // A number of places and a bounded queue for them, so that a service which stalls holds no more than these: whoever finds
 // no place in the queue is told at once, and whoever runs out of time while waiting leaves it.
+import type { Deadline } from './deadline.ts';
 
 /** Gives the place back; calling it again does nothing. */
 export type Release = () => void;
 
 export type Places = {
-  /** A place, now or once one is free; undefined where the queue is full or `signal` ends the wait. */
-  readonly take: (signal: AbortSignal) => Promise<Release | undefined>;
+  /** A place: at once where one is free, else once there is; undefined where the queue is full or the time is over. */
+  readonly take: (deadline: Deadline) => Release | undefined | Promise<Release | undefined>;
 };
 
 export function createPlaces(places: number, queue: number): Places {
@@ -29,24 +30,23 @@ export function createPlaces(places: number, queue: number): Places {
   };
 
   return {
-    take: async (signal) => {
-      if (signal.aborted) return undefined;
+    take: (deadline) => {
+      if (deadline.isOver()) return undefined;
       if (free > 0) {
         free--;
         return occupy();
       }
       if (waiting.size >= queue) return undefined;
       return new Promise((resolve) => {
-        const leave = (): void => {
-          waiting.delete(enter);
-          resolve(undefined);
-        };
         const enter = (release: Release): void => {
-          signal.removeEventListener('abort', leave);
+          deadline.whenOver(undefined);
           resolve(release);
         };
         waiting.add(enter);
-        signal.addEventListener('abort', leave, { once: true });
+        deadline.whenOver(() => {
+          waiting.delete(enter);
+          resolve(undefined);
+        });
       });
     },
   };

@@ -2,7 +2,7 @@
 // Here a credential becomes a payment key and is compared with our own terms before anybody is asked. What the client
 // echoes has to agree with the terms but is never what is charged: that is what was signed, and it has to be equal.
 // Sources: x402 v1 and v2, EIP-3009, CONTRACT section 6.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { canonicalPayment } from '../../domain/charge.ts';
 import { problem } from '../../domain/problem.ts';
 import { findNetwork } from '../../domain/receiver.ts';
@@ -49,7 +49,7 @@ const readCredential: Rail['read'] = (credential, { receiver }) => {
   return {
     version: credential.version,
     key,
-    sha256: createHash('sha256').update(credential.value).digest('hex'),
+    sha256: hash('sha256', credential.value, 'hex'),
     scheme,
     network,
     externalRef: accepted?.extra?.external_ref,

@@ -1,6 +1,8 @@
-// Turns route sets into the snapshot that serves. A small set is compiled at once, so that whoever changed a price finds
-// it in force when the call returns; a large one in slices, so that compiling it does not stall the traffic. Of several
-// sets waiting only the newest is compiled. A set that is not valid is logged and replaces nothing.
+// Turns route sets into the snapshot that serves. What differs little from the set in force is made from it at once, so
+// that whoever changed a price finds it in force when the call returns; a large new set is compiled in slices, so that it
+// does not stall the traffic. Of several sets waiting only the newest is compiled, and an older one never replaces a newer.
+// A set that is not valid is logged and replaces nothing.
+import { changeSnapshot, reviseSnapshot, type SetChange } from '../../domain/revise.ts';
 import {
   compileSnapshot,
   compileSnapshotInSlices,
@@ -14,59 +16,88 @@ import type { Current } from './current.ts';
 export type Compiler = {
   /** True where the set is in force when this returns; false where it is being compiled or was refused. */
   readonly load: (set: RouteSet) => boolean;
-  /** For a set from elsewhere: in slices whatever its size, and whoever gave it hears what is wrong with it. */
+  /** One change of the set in force. `whole` is the set with it, asked for where the change alone is not enough. */
+  readonly change: (change: SetChange | Reset, whole: () => RouteSet) => boolean;
+  /** For a set from elsewhere: whoever gave it hears what is wrong with it. */
   readonly take: (set: RouteSet) => Promise<Taken>;
-  /** Compiles the set in force again, for paths that are read in another way now. */
+  /** Compiles the newest set again, for paths that are read in another way now. */
   readonly recompile: () => void;
   /** Resolves once nothing is being compiled. */
   readonly settled: () => Promise<void>;
 };
 
+/** Anything may have changed. */
+export type Reset = { readonly kind: 'reset' };
+
 /** `reason` names the route that is wrong. */
 export type Taken = { readonly ok: true } | { readonly ok: false; readonly reason: string };
+
+/** A set and its place in the order in which sets came. */
+type Numbered = { readonly set: RouteSet; readonly number: number };
 
 /** Sets up to this many routes are compiled at once: a few milliseconds. */
 const AT_ONCE = 1000;
 
 /** `paths` is asked for each compilation: a reload may have changed it. */
 export function createCompiler(current: Current, paths: () => PathOptions, log: Log): Compiler {
-  let waiting: RouteSet | undefined;
+  let waiting: Numbered | undefined;
+  let compiling: Numbered | undefined;
   let working: Promise<void> | undefined;
-  /** Counts up with each set, so that a slower, older compilation never replaces a newer one. */
-  let generation = 0;
+  let last = 0;
+  let inForce = 0;
 
-  const put = (snapshot: Snapshot): void => {
+  const put = (snapshot: Snapshot, number: number): void => {
+    if (number < inForce) return;
+    inForce = number;
     current.swap(snapshot);
-    log.debug('routes in force', { revision: snapshot.revision, routes: snapshot.routes.length });
+    log.debug('routes in force', { revision: snapshot.revision, routes: snapshot.matcher.size });
   };
   const refused = (set: RouteSet, error: unknown): void =>
     log.error('route set refused, the last good one stays', { revision: set.revision, error });
 
+  /** What is in force, where the next set of this registry can be made from it. */
+  const base = (registryId: string): Snapshot | undefined => {
+    const snapshot = current.get();
+    return snapshot?.registryId === registryId && readsAlike(snapshot.paths, paths()) ? snapshot : undefined;
+  };
+  const revise = (set: RouteSet): Snapshot | undefined => {
+    const snapshot = base(set.registryId);
+    if (snapshot === undefined) return undefined;
+    try {
+      return reviseSnapshot(snapshot, set);
+    } catch {
+      // Compiled whole it is refused too, with the same words whatever stood before.
+      return undefined;
+    }
+  };
+
   const work = async (): Promise<void> => {
     while (waiting !== undefined) {
-      const set = waiting;
-      const mine = generation;
+      compiling = waiting;
       waiting = undefined;
+      const { set, number } = compiling;
       try {
-        const snapshot = await compileSnapshotInSlices(set, paths(), breathe);
-        if (mine === generation) put(snapshot);
+        // In force though a newer one may wait: it is newer than what is.
+        put(revise(set) ?? (await compileSnapshotInSlices(set, paths(), breathe)), number);
       } catch (error) {
         refused(set, error);
       }
+      compiling = undefined;
     }
     working = undefined;
   };
 
   const load = (set: RouteSet): boolean => {
-    generation++;
-    if (set.routes.length > AT_ONCE) {
-      waiting = set;
+    const number = ++last;
+    const revised = revise(set);
+    if (revised === undefined && set.routes.length > AT_ONCE) {
+      waiting = { set, number };
       working ??= work();
       return false;
     }
     waiting = undefined;
     try {
-      put(compileSnapshot(set, paths()));
+      put(revised ?? compileSnapshot(set, paths()), number);
       return true;
     } catch (error) {
       refused(set, error);
@@ -74,20 +105,37 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
     }
   };
 
+  const change = (next: SetChange | Reset, whole: () => RouteSet): boolean => {
+    const snapshot = current.get();
+    if (next.kind === 'reset' || snapshot === undefined || snapshot.revision !== next.revision - 1)
+      return load(whole());
+    if (base(snapshot.registryId) === undefined) return load(whole());
+    try {
+      const changed = changeSnapshot(snapshot, next);
+      if (changed === undefined) return load(whole());
+      waiting = undefined;
+      put(changed, ++last);
+      return true;
+    } catch {
+      return load(whole());
+    }
+  };
+
   return {
     load,
+    change,
     recompile: () => {
-      const set = waiting ?? current.get();
+      const set = waiting?.set ?? compiling?.set ?? current.get();
       if (set !== undefined) load(set);
     },
     take: async (set) => {
       try {
         for (;;) {
-          const mine = ++generation;
-          const snapshot = await compileSnapshotInSlices(set, paths(), breathe);
+          const number = ++last;
+          const snapshot = revise(set) ?? (await compileSnapshotInSlices(set, paths(), breathe));
           // A reload in between compiled the older set anew, for other paths: this one is still the newer.
-          if (mine !== generation) continue;
-          put(snapshot);
+          if (number !== last) continue;
+          put(snapshot, number);
           return { ok: true };
         }
       } catch (error) {
@@ -98,6 +146,10 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
       await working;
     },
   };
+}
+
+function readsAlike(a: PathOptions, b: PathOptions): boolean {
+  return a.encodedSlashes === b.encodedSlashes && a.doubleSlashes === b.doubleSlashes && a.folding === b.folding;
 }
 
 function breathe(): Promise<void> {

@@ -64,7 +64,7 @@ export function createRemote(options: RemoteOptions): RouteSource {
       if (known !== undefined && body.digest === known.digest) {
         return isSameName(name, known) ? { kind: 'unchanged' } : { kind: 'set', set: { ...known, ...name } };
       }
-      const feed = await readFeed(body.chunks, limits);
+      const feed = await readFeed(body.chunks, limits, known?.routes);
       if (!feed.ok) return invalid(feed.reason);
       return { kind: 'set', set: { ...name, digest: body.digest, routes: feed.routes } };
     } catch (error) {

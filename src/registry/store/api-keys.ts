@@ -21,20 +21,17 @@ export type FoundKey = StoredKey & { readonly digest: Buffer };
 export type ApiKeyStore = {
   /** The key alone is secret; it cannot be had again. Throws a sentence where name or scopes are not usable. */
   readonly create: (name: string, scopes: readonly Scope[]) => { readonly key: string; readonly stored: StoredKey };
-  /** Revoked ones too: whoever asks looks at `revokedAt`. */
-  readonly find: (id: string) => FoundKey | undefined;
+  /**
+   * The key with this SHA-256; revoked ones too: whoever asks looks at `revokedAt`. By the digest and nothing else, so that
+   * every wrong key is the same miss: a look-up by the id in a key would take longer for ids that exist.
+   */
+  readonly find: (digest: Buffer) => FoundKey | undefined;
   /** Oldest first, revoked ones too. */
   readonly list: () => StoredKey[];
   readonly revoke: (id: string) => 'revoked' | 'already_revoked' | 'unknown';
 };
 
-const KEY = /^tg_([0-9a-f]{16})_[A-Za-z0-9_-]{43}$/;
 const NAME = /^[\x20-\x7e]{1,64}$/;
-
-/** The id in a key made here, or undefined where `key` was not. */
-export function apiKeyId(key: string): string | undefined {
-  return KEY.exec(key)?.[1];
-}
 
 export function digestKey(key: string): Buffer {
   return hash('sha256', key, 'buffer');
@@ -43,7 +40,8 @@ export function digestKey(key: string): Buffer {
 export function createApiKeyStore(db: DatabaseSync, random: Random, now: () => number): ApiKeyStore {
   const sql = {
     insert: db.prepare('INSERT INTO api_keys (id, name, digest, scopes, created_at) VALUES (?, ?, ?, ?, ?)'),
-    find: db.prepare('SELECT id, name, digest, scopes, created_at, revoked_at FROM api_keys WHERE id = ?'),
+    find: db.prepare('SELECT id, name, digest, scopes, created_at, revoked_at FROM api_keys WHERE digest = ?'),
+    exists: db.prepare('SELECT 1 FROM api_keys WHERE id = ?'),
     list: db.prepare('SELECT id, name, scopes, created_at, revoked_at FROM api_keys ORDER BY created_at, id'),
     revoke: db.prepare('UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL'),
   };
@@ -58,14 +56,14 @@ export function createApiKeyStore(db: DatabaseSync, random: Random, now: () => n
       sql.insert.run(id, name, digestKey(key), wanted.join(' '), createdAt);
       return { key, stored: { id, name, scopes: wanted, createdAt, revokedAt: null } };
     },
-    find: (id) => {
-      const row = sql.find.get(id);
+    find: (wanted) => {
+      const row = sql.find.get(wanted);
       return row && { ...readKey(row), digest: bytes(row, 'digest') };
     },
     list: () => sql.list.all().map(readKey),
     revoke: (id) => {
       if (sql.revoke.run(new Date(now()).toISOString(), id).changes > 0) return 'revoked';
-      return sql.find.get(id) ? 'already_revoked' : 'unknown';
+      return sql.exists.get(id) ? 'already_revoked' : 'unknown';
     },
   };
 }

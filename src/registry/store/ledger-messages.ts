@@ -1,5 +1,6 @@
 // What the main thread and the ledger's threads say to each other. Everything crosses as a structured clone, so only
-// data: no functions, and errors as sentences.
+// data: no functions, and errors as sentences. The calls of every payment cross as text: to clone an object takes several
+// times as long as to write and read it as JSON.
 import type { LedgerReports } from './ledger-reports.ts';
 import type { LedgerWrites } from './ledger-writes.ts';
 
@@ -9,7 +10,22 @@ export type CallName = keyof Calls;
 export type Arguments<N extends CallName> = Parameters<Calls[N]>;
 export type Value<N extends CallName> = ReturnType<Calls[N]>;
 
-export type Call = { readonly name: CallName; readonly args: readonly unknown[] };
+/** Text: the JSON of `[name, ...args]`. */
+export type Call = string | NamedCall;
+export type NamedCall = { readonly name: CallName; readonly args: readonly unknown[] };
+
+/** Calls whose arguments are JSON as they are: no bigint, no bytes. */
+const AS_TEXT: ReadonlySet<CallName> = new Set<CallName>(['find', 'insert', 'swap']);
+
+export function writeCall(name: CallName, args: readonly unknown[]): Call {
+  return AS_TEXT.has(name) ? JSON.stringify([name, ...args]) : { name, args };
+}
+
+export function readCall(call: Call): NamedCall {
+  if (typeof call !== 'string') return call;
+  const [name, ...args] = JSON.parse(call) as [CallName, ...unknown[]];
+  return { name, args };
+}
 
 /** `now`: the ledger's clock when the batch was sent. */
 export type Batch = { readonly kind: 'batch'; readonly now: number; readonly calls: readonly Call[] };
@@ -18,9 +34,13 @@ export type ToWorker = Batch | { readonly kind: 'close' };
 export type CallResult =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string };
-/** In the order of the batch's calls. */
 export type FromWorker =
-  | { readonly kind: 'results'; readonly results: readonly CallResult[] }
+  /** `values` in the order of the batch's calls; those that failed have a message by their position. */
+  | {
+      readonly kind: 'results';
+      readonly values: readonly unknown[];
+      readonly failures: ReadonlyMap<number, string> | undefined;
+    }
   | { readonly kind: 'closed' };
 
 export type WorkerOptions = {

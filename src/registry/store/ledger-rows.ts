@@ -4,7 +4,7 @@ import { CHARGE_STATES, type Charge, type KeptAnswer } from '../../domain/charge
 import type { ListedCharge } from '../../domain/ledger.ts';
 import { bytes, integer, nullableInteger, nullableText, text, type Row } from './rows.ts';
 
-type Value = string | number | null;
+export type Value = string | number | null;
 
 /** What a claim fixes; a claim after a release writes them again, all but the id. */
 const CLAIM_COLUMNS = [
@@ -13,7 +13,7 @@ const CLAIM_COLUMNS = [
   ...['route_id', 'route_method', 'route_pattern', 'request_method', 'request_target', 'price_amount'],
   ...['price_currency', 'receiver_id', 'customer_id', 'settle', 'from_block'],
 ];
-const CHANGING_COLUMNS = [
+export const CHANGING_COLUMNS: readonly string[] = [
   ...['credential', 'state', 'owner', 'lease_until', 'claims', 'attempts', 'next_try_at', 'settled_transaction'],
   ...['settled_log_index', 'reason', 'failed_by', 'asks', 'repeats', 'undelivered', 'undelivered_at', 'change_id'],
   ...['created_at', 'updated_at', 'settled_at', 'delivered_at'],
@@ -28,6 +28,12 @@ export const INSERT = `INSERT INTO charges (${ALL.join(', ')}) VALUES (${ALL.map
 export const REWRITE = `UPDATE charges SET ${assignments(ALL)} WHERE id = ?`;
 /** Binds `changingValues`, then the id. */
 export const UPDATE = `UPDATE charges SET ${assignments(CHANGING_COLUMNS)} WHERE id = ?`;
+/** Changes these positions of CHANGING_COLUMNS of one version of one row; binds their values, then the version. */
+export function swapOf(columns: readonly number[]): string {
+  const changed = columns.map((index) => CHANGING_COLUMNS[index] ?? '');
+  return `UPDATE charges SET ${assignments(changed)}
+    WHERE seq = ? AND id = ? AND change_id = ? AND updated_at = ? AND lease_until = ?`;
+}
 /** `readCharge` reads what it selects; the condition follows. */
 export const SELECT = `SELECT charges.seq AS seq, ${ALL.join(', ')}, charge_answers.status AS answer_status,
   charge_answers.headers AS answer_headers, charge_answers.body AS answer_body

@@ -2,13 +2,14 @@
 // are gathered while a transaction runs and written once before its commit: a batch of a hundred charges changes a few
 // rows of them. What is written belongs to exactly the charges that the transaction wrote.
 import type { DatabaseSync } from 'node:sqlite';
-import type { Charge, ChargeState } from '../../domain/charge.ts';
+import type { ChargeState } from '../../domain/charge.ts';
+import type { Settled } from './ledger-swaps.ts';
 import { integer, text } from './rows.ts';
 
 export type Tallies = {
   /** `before` undefined: the charge is new; `after` undefined: it is gone. */
   readonly moved: (before: ChargeState | undefined, after: ChargeState | undefined, charges?: number) => void;
-  readonly settled: (charge: Charge) => void;
+  readonly settled: (settled: Settled) => void;
   readonly write: () => void;
   /** Forgets what was gathered. */
   readonly clear: () => void;
@@ -40,12 +41,11 @@ export function createTallies(db: DatabaseSync): Tallies {
       if (before !== undefined) count(before, -charges);
       if (after !== undefined) count(after, charges);
     },
-    settled: ({ route, price, payment, terms, settledAt }) => {
-      const hour = Math.floor((settledAt ?? 0) / HOUR_MS);
-      const key = [hour, route.id, price.currency, payment.network, payment.asset, terms.assetDecimals];
-      const name = JSON.stringify(key);
+    settled: ({ routeId, currency, network, asset, assetDecimals, settledAt, amount }) => {
+      const key = [Math.floor(settledAt / HOUR_MS), routeId, currency, network, asset, assetDecimals];
+      const name = key.join(' ');
       const known = sums.get(name);
-      sums.set(name, { key, charges: (known?.charges ?? 0) + 1, amount: (known?.amount ?? 0n) + terms.amount });
+      sums.set(name, { key, charges: (known?.charges ?? 0) + 1, amount: (known?.amount ?? 0n) + BigInt(amount) });
     },
     write: () => {
       for (const [state, by] of counts) if (by !== 0) sql.count.run(by, state);

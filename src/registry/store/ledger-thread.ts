@@ -4,10 +4,20 @@
 import type { Worker } from 'node:worker_threads';
 import { LedgerUnavailable } from '../../domain/ledger.ts';
 import type { Log } from '../../host/log.ts';
-import type { Arguments, Call, CallName, CallResult, FromWorker, ToWorker, Value } from './ledger-messages.ts';
+import {
+  writeCall,
+  type Arguments,
+  type Call,
+  type CallName,
+  type FromWorker,
+  type ToWorker,
+  type Value,
+} from './ledger-messages.ts';
 
 export type Thread = {
   readonly call: <N extends CallName>(name: N, ...args: Arguments<N>) => Promise<Value<N>>;
+  /** The same for what nobody waits for: it goes along with the next call, or by itself after a moment. */
+  readonly callLater: Thread['call'];
   /** Finishes what was called, refuses what comes later, closes the file. */
   readonly close: () => Promise<void>;
 };
@@ -31,6 +41,8 @@ type Waiting = {
 };
 
 const MAX_BATCH = 512;
+/** How long a call waits for company that nobody waits for. */
+const LATER_MS = 20;
 /** A thread that dies within this time after its start is not replaced for as long. */
 const RESTART_MS = 1000;
 
@@ -43,6 +55,9 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
   /** The batch that the thread works on; calls of it that were refused meanwhile are undefined. */
   let running: (Waiting | undefined)[] | undefined;
   let scheduled = false;
+  /** Somebody waits for a call in the queue. */
+  let urgent = false;
+  let sendingLater: NodeJS.Timeout | undefined;
   /** What went wrong last, until something goes right. */
   let failing: string | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -56,7 +71,7 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
     next.on('message', (message: FromWorker) => {
       if (worker !== next) return;
       if (message.kind === 'closed') void next.terminate();
-      else finish(message.results);
+      else finish(message);
     });
     next.on('error', (error) => log.error('a thread of the ledger failed', { error }));
     next.on('messageerror', () => void next.terminate());
@@ -79,12 +94,16 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
   const pump = (): void => {
     scheduled = false;
     if (running !== undefined) return;
+    urgent = false;
+    clearTimeout(sendingLater);
+    sendingLater = undefined;
     if (queue.length === 0) return idle();
     if (worker === undefined && performance.now() < restartAt) {
       refuseAll(queue.splice(0), 'The thread of the ledger keeps dying.');
       return idle();
     }
     const batch = queue.splice(0, MAX_BATCH);
+    urgent = queue.length > 0;
     running = batch;
     try {
       worker ??= start();
@@ -110,23 +129,36 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
     }
   };
 
-  const finish = (results: readonly CallResult[]): void => {
+  const finish = ({ values, failures }: Extract<FromWorker, { kind: 'results' }>): void => {
     const done = running ?? [];
     running = undefined;
     for (const [index, waiting] of done.entries()) {
-      const result = results[index];
-      if (result?.ok) {
+      const message = index < values.length ? failures?.get(index) : 'The ledger gave no answer.';
+      if (message === undefined) {
         failing = undefined;
-        waiting?.resolve(result.value);
+        waiting?.resolve(values[index]);
         continue;
       }
-      const message = result?.message ?? 'The ledger gave no answer.';
       // Every payment of an outage fails the same way; it is told once.
       if (message !== failing) log.error('the ledger refused a call', { error: message });
       failing = message;
       waiting?.reject(new LedgerUnavailable(message));
     }
-    pump();
+    // Whoever was just answered may have the next call ready: it goes along.
+    if (urgent || closing !== undefined) soon();
+    else if (queue.length === 0) idle();
+    else later();
+  };
+
+  const later = (): void => {
+    sendingLater ??= setTimeout(soon, LATER_MS);
+  };
+
+  const soon = (): void => {
+    if (scheduled) return;
+    scheduled = true;
+    // After everything that this turn of the event loop brings: requests that arrive together share a commit.
+    setImmediate(pump);
   };
 
   /** Refuses what waited too long; what was not sent yet is never carried out. */
@@ -141,24 +173,28 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
     timer = next && setTimeout(expire, Math.max(1, next.deadline - at));
   };
 
+  const enqueue = <N extends CallName>(name: N, args: Arguments<N>): Promise<Value<N>> =>
+    new Promise((resolve, reject) => {
+      if (closed !== undefined) return reject(new LedgerUnavailable('The ledger is closed.'));
+      if (queue.length >= maxQueued) return reject(new LedgerUnavailable('Too many calls wait for the ledger.'));
+      const deadline = performance.now() + timeoutMs;
+      const call = writeCall(name, args);
+      queue.push({ call, deadline, resolve: (value) => resolve(value as Value<N>), reject });
+      timer ??= setTimeout(expire, timeoutMs);
+    });
+
   return {
-    call: (name, ...args) =>
-      new Promise((resolve, reject) => {
-        if (closed !== undefined) return reject(new LedgerUnavailable('The ledger is closed.'));
-        if (queue.length >= maxQueued) return reject(new LedgerUnavailable('Too many calls wait for the ledger.'));
-        const deadline = performance.now() + timeoutMs;
-        queue.push({
-          call: { name, args },
-          deadline,
-          resolve: (value) => resolve(value as Value<typeof name>),
-          reject,
-        });
-        timer ??= setTimeout(expire, timeoutMs);
-        if (scheduled) return;
-        scheduled = true;
-        // After everything that this turn of the event loop brings: requests that arrive together share a commit.
-        setImmediate(pump);
-      }),
+    call: (name, ...args) => {
+      const answer = enqueue(name, args);
+      urgent = true;
+      soon();
+      return answer;
+    },
+    callLater: (name, ...args) => {
+      const answer = enqueue(name, args);
+      if (running === undefined) later();
+      return answer;
+    },
     close: () =>
       (closed ??= new Promise<void>((resolve) => {
         closing = resolve;

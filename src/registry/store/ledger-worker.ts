@@ -4,10 +4,19 @@
 import { statSync, type BigIntStats } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Batch, Call, CallResult, Calls, FromWorker, ToWorker, WorkerOptions } from './ledger-messages.ts';
+import {
+  readCall,
+  type Batch,
+  type Call,
+  type CallResult,
+  type Calls,
+  type FromWorker,
+  type ToWorker,
+  type WorkerOptions,
+} from './ledger-messages.ts';
 import { createLedgerReports } from './ledger-reports.ts';
 import { createLedgerWrites, type LedgerWrites } from './ledger-writes.ts';
-import { isBusy, isStoreFailure, openDatabase } from './sqlite.ts';
+import { isBusy, isConstraint, isStoreFailure, openDatabase } from './sqlite.ts';
 
 type Opened = {
   readonly db: DatabaseSync;
@@ -18,7 +27,6 @@ type Opened = {
 type Files = { readonly main: bigint; readonly wal: bigint };
 
 const PRUNE_EVERY_MS = 60_000;
-const CONSTRAINT = 19;
 
 function run(options: WorkerOptions, send: (message: FromWorker) => void): (message: ToWorker) => void {
   let opened: Opened | undefined;
@@ -86,7 +94,7 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
   return (message) => {
     switch (message.kind) {
       case 'batch':
-        send({ kind: 'results', results: serve(message) });
+        send(resultsOf(serve(message)));
         return;
       case 'close':
         quietly(close);
@@ -100,18 +108,21 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
 
 class StoreGone extends Error {}
 
-function perform(calls: Calls, { name, args }: Call): unknown {
+function resultsOf(results: readonly CallResult[]): FromWorker {
+  const values = results.map((result) => (result.ok ? result.value : undefined));
+  const failures = results.flatMap((result, index): [number, string][] => (result.ok ? [] : [[index, result.message]]));
+  return { kind: 'results', values, failures: failures.length === 0 ? undefined : new Map(failures) };
+}
+
+function perform(calls: Calls, call: Call): unknown {
+  const { name, args } = readCall(call);
   return (calls[name] as (...args: readonly unknown[]) => unknown)(...args);
 }
 
 /** Not the store's fault: a call that breaks a constraint, a row that says no charge, a mistake of ours. */
 function isDefect(error: unknown): boolean {
   if (error instanceof StoreGone) return false;
-  return !isStoreFailure(error) || primaryCode(error) === CONSTRAINT;
-}
-
-function primaryCode(error: unknown): number {
-  return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0;
+  return !isStoreFailure(error) || isConstraint(error);
 }
 
 function refused(error: unknown): CallResult {

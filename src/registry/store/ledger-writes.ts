@@ -1,14 +1,16 @@
 // The ledger's calls on its SQLite file. What they decide is decided by domain/standing and domain/transition; here it is
 // read and written. The caller holds a transaction with the write lock around all of it, so that nothing that was read
 // changes before it is decided, and commits before anybody is told.
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { canonicalTransaction, type Charge, type Claim, type PaymentKey } from '../../domain/charge.ts';
 import type { Advanced, TakeOver } from '../../domain/ledger.ts';
 import { decideClaim, REDEEM_MS, type Claimed, type ClaimOptions } from '../../domain/standing.ts';
 import { transition, type Actor, type ChargeEvent } from '../../domain/transition.ts';
-import { allValues, changingValues, INSERT, readCharge, REWRITE, SELECT, UPDATE } from './ledger-rows.ts';
+import { allValues, changingValues, INSERT, readCharge, REWRITE, SELECT, swapOf, UPDATE } from './ledger-rows.ts';
+import { settledOf, type Insert, type Swap } from './ledger-swaps.ts';
 import { createTallies } from './ledger-tallies.ts';
 import { text } from './rows.ts';
+import { isConstraint } from './sqlite.ts';
 
 /** Synchronous; `now` is the ledger's clock at the call. */
 export type LedgerWrites = {
@@ -16,6 +18,10 @@ export type LedgerWrites = {
   readonly findByChargeId: (id: string) => Charge | undefined;
   readonly claim: (claim: Claim, options: ClaimOptions, now: number) => Claimed;
   readonly advance: (id: string, event: ChargeEvent, actor: Actor, now: number) => Advanced;
+  /** The number of the new row; undefined where there is no room for it, or something of it is there already. */
+  readonly insert: (insert: Insert) => number | undefined;
+  /** Whether it was done: nothing is, where the row is not as described or the change breaks a rule of the store. */
+  readonly swap: (swap: Swap) => boolean;
   readonly unfinished: (options: TakeOver, now: number) => Charge[];
   /** Writes without changing anything: throws where a write would. */
   readonly check: () => void;
@@ -40,10 +46,11 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
     byPayment: db.prepare(`${SELECT} WHERE network = ? AND asset = ? AND payer = ? AND nonce = ?`),
     byId: db.prepare(`${SELECT} WHERE id = ?`),
     idTaken: db.prepare('SELECT 1 AS taken FROM charges WHERE id = ?'),
-    // Counted no further than the limit that is asked about.
+    // Not cut off by a LIMIT: as a parameter it makes SQLite prepare the statement anew for every call. There are no more
+    // of them than may be, but for claims whose owner died, and those are taken over within seconds.
     unsettled: db.prepare(
-      `SELECT count(*) AS unsettled FROM (SELECT 1 FROM charges INDEXED BY charges_unsettled
-       WHERE state IN ('claimed', 'settling') AND payer = ? AND (state = 'settling' OR lease_until > ?) LIMIT ?)`,
+      `SELECT count(*) AS unsettled FROM charges INDEXED BY charges_unsettled
+       WHERE state IN ('claimed', 'settling') AND payer = ? AND (state = 'settling' OR lease_until > ?)`,
     ),
     due: db.prepare(`SELECT id FROM charges ${DUE}`),
     proofUsed: db.prepare(
@@ -82,6 +89,14 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
   };
 
   const tallies = createTallies(db);
+  // One for each kind of change, by the columns that it touches: no more than there are events.
+  const swaps = new Map<string, StatementSync>();
+  const swapping = (columns: readonly number[]): StatementSync => {
+    const name = columns.join();
+    let statement = swaps.get(name);
+    if (statement === undefined) swaps.set(name, (statement = db.prepare(swapOf(columns))));
+    return statement;
+  };
 
   const write = (before: Charge, after: Charge): void => {
     tallies.moved(before.state, after.state);
@@ -93,7 +108,7 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
         sql.keepAnswer.run(status, JSON.stringify(headers), body, after.id);
       }
     }
-    if (before.state === 'settling' && after.state === 'settled') tallies.settled(after);
+    if (before.state === 'settling' && after.state === 'settled') tallies.settled(settledOf(after));
   };
 
   const isProofUsed = (charge: Charge, event: ChargeEvent): boolean => {
@@ -107,7 +122,7 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
     findByChargeId,
     claim: (claim, options, now) => {
       const existing = find(claim.payment);
-      const { unsettled } = sql.unsettled.get(claim.payment.payer, now, options.maxUnsettledPerPayer) ?? {};
+      const { unsettled } = sql.unsettled.get(claim.payment.payer, now) ?? {};
       const idTaken = existing === undefined && sql.idTaken.get(claim.id) !== undefined;
       const claimed = decideClaim({ existing, idTaken, unsettled: Number(unsettled) }, claim, options, now);
       if (claimed.kind !== 'claimed' || claimed.charge === existing) return claimed;
@@ -126,6 +141,21 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
       write(charge, moved.charge);
       return { kind: 'ok', charge: moved.charge };
     },
+    insert: ({ payer, maxUnsettledPerPayer, now, values }) => {
+      const { unsettled } = sql.unsettled.get(payer, now) ?? {};
+      if (Number(unsettled) >= maxUnsettledPerPayer) return undefined;
+      const inserted = unlessConstrained(() => sql.insert.run(...values));
+      if (inserted === undefined) return undefined;
+      tallies.moved(undefined, 'claimed');
+      return Number(inserted.lastInsertRowid);
+    },
+    swap: ({ seq, id, changeId, updatedAt, leaseUntil, before, after, columns, values, settled }) => {
+      const run = () => swapping(columns).run(...values, seq, id, changeId, updatedAt, leaseUntil);
+      if (unlessConstrained(run)?.changes !== 1) return false;
+      tallies.moved(before, after);
+      if (settled !== null) tallies.settled(settled);
+      return true;
+    },
     unfinished: ({ owner, leaseMs, limit }, now) =>
       sql.due.all(now, limit).flatMap((row) => {
         const charge = findByChargeId(text(row, 'id'));
@@ -143,4 +173,14 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
     finish: tallies.write,
     begin: tallies.clear,
   };
+}
+
+/** Undefined where the statement broke a rule of the store: then it changed nothing, and the transaction goes on. */
+function unlessConstrained<T>(run: () => T): T | undefined {
+  try {
+    return run();
+  } catch (error) {
+    if (isConstraint(error)) return undefined;
+    throw error;
+  }
 }

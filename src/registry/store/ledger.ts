@@ -7,6 +7,7 @@ import type { Ledger, Reports } from '../../domain/ledger.ts';
 import type { ChargeEvent } from '../../domain/transition.ts';
 import type { Log } from '../../host/log.ts';
 import type { WorkerOptions } from './ledger-messages.ts';
+import { createSwaps } from './ledger-swaps.ts';
 import { createThread, type Thread } from './ledger-thread.ts';
 
 export type SqliteLedger = Ledger &
@@ -53,6 +54,7 @@ export function openLedger(file: string, options: SqliteLedgerOptions): SqliteLe
       log,
     });
   const writer = thread('write');
+  const swaps = createSwaps(writer, now);
   let reader: Thread | undefined;
   let closing = false;
   // Once closed nothing is opened again: the writing thread refuses for both.
@@ -65,9 +67,9 @@ export function openLedger(file: string, options: SqliteLedgerOptions): SqliteLe
     claim: async (claim, claimOptions) => {
       const fault = findClaimFault(claim);
       if (fault !== undefined) throw new TypeError(`a claim that cannot be written: ${fault}`);
-      return writer.call('claim', claim, claimOptions, now());
+      return swaps.claim(claim, claimOptions);
     },
-    advance: (id, event, actor) => writer.call('advance', id, ownEvent(event), actor, now()),
+    advance: (id, event, actor) => swaps.advance(id, ownEvent(event), actor),
     unfinished: (takeOver) => writer.call('unfinished', takeOver, now()),
     check: () => writer.call('check'),
     list: (filter) => reading().call('list', filter),

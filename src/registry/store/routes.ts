@@ -2,7 +2,8 @@
 // that makes it: a revision without its change, or a change that was not made, cannot be read. Keeps no copy in memory.
 import type { DatabaseSync } from 'node:sqlite';
 import type { Random } from '../../host/clock.ts';
-import { toWire, type Route } from '../../domain/route.ts';
+import { pooled, toWire, type Route } from '../../domain/route.ts';
+import { createTextPool } from '../../domain/text-pool.ts';
 import { inTransaction } from './sqlite.ts';
 import { integer, nullableText, text, type Row } from './rows.ts';
 
@@ -98,7 +99,11 @@ export function createRouteStore(db: DatabaseSync, random: Random, changesKept =
       // One read transaction, so that the head belongs to the rows.
       db.exec('BEGIN');
       try {
-        return { head: head(), routes: sql.all.all().map(readRoute) };
+        const pool = createTextPool();
+        const routes: Route[] = [];
+        // Row by row: all rows at once would take as much again as the routes themselves.
+        for (const row of sql.all.iterate()) routes.push(pooled(readRoute(row), pool));
+        return { head: head(), routes };
       } finally {
         db.exec('COMMIT');
       }

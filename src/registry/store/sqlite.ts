@@ -11,6 +11,7 @@ const APPLICATION_ID = 0x54474154;
 /** How long opening and migrating wait for another process that is doing the same. */
 const OPEN_BUSY_MS = 10_000;
 const BUSY = 5;
+const CONSTRAINT = 19;
 
 /**
  * Opens `file`, made with mode 0600 where there is none, and migrates it. `busyMs`: how long a write may block the
@@ -63,7 +64,18 @@ export function isStoreFailure(error: unknown): boolean {
 
 /** Whether another process held the lock: nothing was written, trying again soon is right. */
 export function isBusy(error: unknown): boolean {
-  return isStoreFailure(error) && error instanceof Error && 'errcode' in error && Number(error.errcode) % 256 === BUSY;
+  return primaryCode(error) === BUSY;
+}
+
+/** Whether a statement broke a rule of the schema: it changed nothing, and its transaction goes on. */
+export function isConstraint(error: unknown): boolean {
+  return primaryCode(error) === CONSTRAINT;
+}
+
+function primaryCode(error: unknown): number | undefined {
+  return isStoreFailure(error) && error instanceof Error && 'errcode' in error
+    ? Number(error.errcode) % 256
+    : undefined;
 }
 
 const RETRIES = 80;

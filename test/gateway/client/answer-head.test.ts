@@ -55,6 +55,7 @@ describe('what is refused', () => {
     ['a bare CR', ['HTTP/1.1 200 OK', 'X-A: b\rX-B: c']],
     ['a bare LF', ['HTTP/1.1 200 OK', 'X-A: b\nX-B: c']],
     ['a DEL', ['HTTP/1.1 200 OK', 'X-A: \x7f']],
+    ['a 101 of HTTP/1.0', ['HTTP/1.0 101 Switching Protocols']],
     ['two lengths', ['HTTP/1.1 200 OK', 'Content-Length: 3', 'content-length: 3']],
     ['a list of lengths', ['HTTP/1.1 200 OK', 'Content-Length: 3, 3']],
     ['a signed length', ['HTTP/1.1 200 OK', 'Content-Length: +3']],

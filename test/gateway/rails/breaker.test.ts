@@ -1,6 +1,7 @@
 // When a facilitator is left alone, and how it comes back; and how many calls it can hold.
 import { describe, expect, test } from 'vitest';
 import { createBreaker } from '../../../src/gateway/rails/breaker.ts';
+import { startDeadline, type Deadline } from '../../../src/gateway/rails/deadline.ts';
 import { createPlaces } from '../../../src/gateway/rails/places.ts';
 import { fakeTime } from './kit.ts';
 
@@ -90,49 +91,58 @@ describe('breaker', () => {
 });
 
 describe('places', () => {
-  const never = new AbortController().signal;
+  /** A time limit that a test ends by hand. */
+  const limit = () => {
+    let end = (): void => undefined;
+    const deadline = startDeadline((_ms, run) => {
+      end = run;
+      return () => undefined;
+    }, 0);
+    return { deadline, end: () => end() };
+  };
+  const anyTime = (): Deadline => limit().deadline;
 
   test('behaviour: who comes when all are taken waits, in order', async () => {
     const places = createPlaces(1, 2);
-    const first = await places.take(never);
+    const first = await places.take(anyTime());
     const order: string[] = [];
-    const second = places.take(never).then((release) => (order.push('second'), release));
-    const third = places.take(never).then((release) => (order.push('third'), release));
+    const second = Promise.resolve(places.take(anyTime())).then((release) => (order.push('second'), release));
+    const third = Promise.resolve(places.take(anyTime())).then((release) => (order.push('third'), release));
     first?.();
     (await second)?.();
     (await third)?.();
     expect(order).toEqual(['second', 'third']);
-    expect(await places.take(never)).toBeDefined();
+    expect(await places.take(anyTime())).toBeDefined();
   });
 
   test('refuses: one more than may wait, at once', async () => {
     const places = createPlaces(1, 1);
-    const first = await places.take(never);
-    const waiting = places.take(never);
-    expect(await places.take(never)).toBeUndefined();
+    const first = await places.take(anyTime());
+    const waiting = places.take(anyTime());
+    expect(await places.take(anyTime())).toBeUndefined();
     first?.();
     expect(await waiting).toBeDefined();
   });
 
   test('behaviour: who runs out of time leaves the queue, and the place goes to the next', async () => {
     const places = createPlaces(1, 2);
-    const first = await places.take(never);
-    const impatient = new AbortController();
-    const leaving = places.take(impatient.signal);
-    const staying = places.take(never);
-    impatient.abort();
+    const first = await places.take(anyTime());
+    const impatient = limit();
+    const leaving = places.take(impatient.deadline);
+    const staying = places.take(anyTime());
+    impatient.end();
     expect(await leaving).toBeUndefined();
     first?.();
     expect(await staying).toBeDefined();
-    expect(await places.take(impatient.signal)).toBeUndefined();
+    expect(await places.take(impatient.deadline)).toBeUndefined();
   });
 
   test('behaviour: a place given back twice is one place', async () => {
     const places = createPlaces(1, 0);
-    const release = await places.take(never);
+    const release = await places.take(anyTime());
     release?.();
     release?.();
-    expect(await places.take(never)).toBeDefined();
-    expect(await places.take(never)).toBeUndefined();
+    expect(await places.take(anyTime())).toBeDefined();
+    expect(await places.take(anyTime())).toBeUndefined();
   });
 });

@@ -20,8 +20,12 @@ export function makeOffer(overrides: Partial<Receiver> = {}, atomic = PRICE): Ra
   return { receiver: makeReceiver(overrides), atomic, description: 'a report', resource: 'http://api.test/report' };
 }
 
-export function facilitatorAt(url: string, timeouts: Partial<Facilitator['timeouts']> = {}): Facilitator {
-  return { url, headers: {}, timeouts: { verifyMs: 5000, settleMs: 15_000, ...timeouts } };
+export function facilitatorAt(
+  url: string,
+  timeouts: Partial<Facilitator['timeouts']> = {},
+  limits: Facilitator['limits'] = { calls: 64, waiting: 256 },
+): Facilitator {
+  return { url, headers: {}, timeouts: { verifyMs: 5000, settleMs: 15_000, ...timeouts }, limits };
 }
 
 export type RailKit = { readonly rail: Rail; readonly lines: string[]; readonly calls: string[] };

@@ -1,9 +1,9 @@
 // Feeds as registries write them: ours, one that serves no more than the interface, and bytes that are no feed at all.
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { toWire } from '../../../src/domain/route.ts';
+import { toWire, type Route } from '../../../src/domain/route.ts';
 import { feedPieces } from '../../../src/gateway/sync/feed-text.ts';
-import { readFeed } from '../../../src/gateway/sync/feed.ts';
+import { FEED_LIMITS, readFeed } from '../../../src/gateway/sync/feed.ts';
 import { createArrayCutter } from '../../../src/gateway/sync/json-array.ts';
 import { route } from '../../cases/routes.ts';
 
@@ -102,6 +102,53 @@ describe('routes of a feed', () => {
     expect(await readFeed(chunks)).toEqual({ ok: true, routes });
     expect([...feedPieces([])].join('')).toBe('[]');
   });
+});
+
+describe('a feed after another', () => {
+  const bytesOf = (routes: readonly Route[]): Buffer[] => [...feedPieces(routes)].map((piece) => Buffer.from(piece));
+  const again = async (bytes: Iterable<Uint8Array>, known: readonly Route[]): Promise<readonly Route[]> => {
+    const result = await readFeed(bytes, FEED_LIMITS, known);
+    if (!result.ok) throw new Error(result.reason);
+    return result.routes;
+  };
+  const known = Array.from({ length: 300 }, (_, i) =>
+    route(`GET /r${i}`, { name: `n${i}`, source: 'sdk-of-some-kind' }),
+  );
+
+  test('behaviour: what did not change is the very object that it was, whatever came, went or changed beside it', async () => {
+    const changed = { ...known[5], amount: '9' } satisfies Partial<Route>;
+    const added = route('GET /added');
+    const next = known
+      .toSpliced(200, 3)
+      .toSpliced(100, 0, added)
+      .with(5, { ...route('GET /x'), ...changed });
+    const routes = await again(bytesOf(next), known);
+    expect(routes).toEqual(next);
+    const kept = new Set(known);
+    expect(routes.filter((one) => !kept.has(one))).toEqual([next[5], added]);
+  });
+
+  test('behaviour: a registry that leaves out what has a default says the same as before, too', async () => {
+    const feed = [Buffer.from(JSON.stringify([BARE, { ...BARE, id: route('GET /').id, route_pattern: '/b' }]))];
+    const first = await again(feed, []);
+    const second = await again(feed, first);
+    expect(second.map((one, i) => one === first[i])).toEqual([true, true]);
+  });
+
+  test.each(Object.keys(toWire(route('GET /a'))))(
+    'attack: a route whose %s changed is not taken for the old one',
+    async (name) => {
+      const old = route('GET /a');
+      const other = {
+        ...toWire(route('POST /b 7')),
+        ...{ currency: 'EUR', name: 'x', description: 'x', status: 'paused', allow_anonymous: false, source: 'x' },
+        ...{ receiver_config_id: 'x', created_at: '2027-01-01T00:00:00.000Z', updated_at: '2027-01-01T00:00:00.000Z' },
+      };
+      const wire = { ...toWire(old), ...Object.fromEntries(Object.entries(other).filter(([key]) => key === name)) };
+      const [read] = await again([Buffer.from(JSON.stringify([wire]))], [old]);
+      expect(read === undefined ? undefined : toWire(read)).toEqual(wire);
+    },
+  );
 });
 
 describe('bytes that are no feed', () => {

@@ -3,15 +3,6 @@
 import { createServer, request, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { FULL_FOLDING } from '../../../src/domain/profile.ts';
-import { compileSnapshot } from '../../../src/domain/snapshot.ts';
-import { createPool } from '../../../src/gateway/client/pool.ts';
-import { createRelayApi, type RelayApi, type RelayApiLimits } from '../../../src/gateway/sync/relay-api.ts';
-import { createStandIn } from '../../../src/gateway/sync/stand-in.ts';
-import type { LastGood } from '../../../src/gateway/sync/sync.ts';
-import { systemClock } from '../../../src/host/clock.ts';
-import { createLog } from '../../../src/host/log.ts';
-import { createListener } from '../../../src/host/server.ts';
 import {
   FEED,
   LIST,
@@ -19,95 +10,25 @@ import {
   openEvents,
   REGISTER,
   SDK_KEY,
-  send,
   startRegistry,
   token,
   type Ask,
   type Kit,
   type Reply,
 } from '../../registry/kit.ts';
+import { ROUTES, startRelayStage, type RelayStage, type RelayStageOptions } from './relay-stage.ts';
 import { openRaw } from '../../support/raw-client.ts';
-import { route } from '../../cases/routes.ts';
 
 const closers: (() => void | Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
 });
 
-const CONFIRMED = 90_000;
-const ROUTES = [
-  route('GET /reports/* 0.10'),
-  route('POST /reports/:id 0.50'),
-  route('GET /café 0.20', { status: 'paused' }),
-];
-
-type Relay = {
-  readonly port: number;
-  readonly api: RelayApi;
-  readonly nudges: () => number;
-  readonly ask: (method: string, path: string, ask?: Ask) => Promise<Reply>;
-  away: boolean;
-};
-
-async function startRelay(
-  registryUrl: string,
-  { good = true, limits = {} }: { good?: boolean; limits?: Partial<RelayApiLimits> } = {},
-): Promise<Relay> {
-  const snapshot = compileSnapshot(
-    { registryId: 'reg-a', revision: 7, routes: ROUTES },
-    { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: FULL_FOLDING },
-  );
-  const lastGood: LastGood = {
-    set: { registryId: 'reg-a', revision: 7, etag: '"seven"', digest: 'd', routes: ROUTES },
-    confirmedAt: systemClock.now() - CONFIRMED,
-  };
-  const standIn = createStandIn({
-    apiKey: SDK_KEY,
-    lastGood: () => (good ? lastGood : undefined),
-    snapshot: () => (good ? snapshot : undefined),
-    undeclared: () => 'forward',
-    clock: systemClock,
-  });
-  const url = new URL(registryUrl);
-  const transport = createPool({
-    upstream: url,
-    timeouts: { connectMs: 500, headersMs: 500, idleMs: 5000 },
-    maxSockets: 100,
-  });
-  let nudges = 0;
-  const status = (): never => ({ away: relay.away }) as never;
-  const api = createRelayApi({
-    transport,
-    registryUrl: url,
-    standIn,
-    sync: { status, nudge: () => void nudges++ },
-    limits,
-  });
-  const log = createLog('error', () => undefined, systemClock.now);
-  const listener = createListener(
-    {
-      name: 'sync',
-      listen: { host: '127.0.0.1', port: 0 },
-      limits: { headers: 16_384, connections: 100 },
-      timeouts: { headersMs: 5000, idleMs: 5000 },
-      log,
-    },
-    { request: api.handle },
-  );
-  const { port } = await listener.start();
-  closers.push(async () => {
-    transport.close();
-    await listener.drain(0, 0);
-  });
-  const relay: Relay = {
-    port,
-    api,
-    nudges: () => nudges,
-    ask: (method, path, ask = {}) => send(port, method, path, ask),
-    away: false,
-  };
+const startRelay = async (registryUrl: string, options: RelayStageOptions = {}): Promise<RelayStage> => {
+  const relay = await startRelayStage(registryUrl, options);
+  closers.push(relay.close);
   return relay;
-}
+};
 
 async function startServer(handle: RequestListener): Promise<string> {
   const server = createServer(handle);

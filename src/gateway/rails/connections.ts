@@ -1,0 +1,177 @@
+// Keep-alive connections to one service, for calls that are made once: each carries one call at a time, is kept for a few
+// seconds, and is destroyed by whatever was not expected on it. Of a call that failed it is known whether a byte of it may
+// have left: a call is written only to a connection that is there, in TLS only after the handshake.
+import { connect as connectPlain, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import type { Clock, Schedule } from '../../host/clock.ts';
+import { createAnswerReader, type AnswerReader, type Progress } from './answer-reader.ts';
+import type { Deadline } from './deadline.ts';
+
+export type CallFailure = {
+  readonly kind: 'failed';
+  /** A phrase for the log, without any of what was sent or answered. */
+  readonly why: string;
+  /** False: it is certain that nothing of the call reached the service. */
+  readonly sent: boolean;
+  /** Whoever asks next may have to wait as long. */
+  readonly slow: boolean;
+};
+export type CallEnd = { readonly kind: 'answer'; readonly status: number; readonly body: Buffer } | CallFailure;
+
+export type Connections = {
+  /** Sends `request`, a whole HTTP/1.1 request, and reads an answer of at most `maxBytes`. Never rejects. */
+  readonly call: (request: string, maxBytes: number, deadline: Deadline) => Promise<CallEnd>;
+};
+
+export type ConnectionsDeps = { readonly schedule: Schedule; readonly clock: Pick<Clock, 'monotonic'> };
+
+type Exchange = { readonly reader: AnswerReader; readonly finish: (end: CallEnd) => void };
+type Connection = {
+  readonly socket: Socket;
+  /** The call it carries. */
+  exchange: Exchange | undefined;
+  /** When it has been idle for too long; 0 while it carries a call. */
+  idleUntil: number;
+};
+
+/** Idle ones that are kept; busy ones are bounded by whoever calls. */
+const MAX_IDLE = 64;
+/** How often connections that were idle for too long are looked for. */
+const SWEEP_MS = 1000;
+
+/** `origin`: scheme, host and port. */
+export function createConnections(origin: URL, { schedule, clock }: ConnectionsDeps): Connections {
+  // The one that was used last is taken first: it is the least likely to be dead.
+  const idle: Connection[] = [];
+  let sweeping = false;
+
+  const sweep = (): void => {
+    const now = clock.monotonic();
+    for (const connection of idle.splice(0)) {
+      if (connection.idleUntil > now && !connection.socket.destroyed) idle.push(connection);
+      else connection.socket.destroy();
+    }
+    sweeping = idle.length > 0;
+    if (sweeping) schedule(SWEEP_MS, sweep);
+  };
+
+  const park = (connection: Connection, reuseMs: number): void => {
+    const { socket } = connection;
+    // What is still to be written belongs to a call that is over.
+    if (reuseMs <= 0 || idle.length >= MAX_IDLE || socket.destroyed || socket.writableLength > 0) {
+      socket.destroy();
+      return;
+    }
+    connection.idleUntil = clock.monotonic() + reuseMs;
+    idle.push(connection);
+    socket.unref();
+    if (!sweeping) {
+      sweeping = true;
+      schedule(SWEEP_MS, sweep);
+    }
+  };
+
+  const take = (): Connection | undefined => {
+    const now = clock.monotonic();
+    for (let last = idle.pop(); last !== undefined; last = idle.pop()) {
+      if (last.idleUntil > now && !last.socket.destroyed && last.socket.readable) {
+        last.idleUntil = 0;
+        last.socket.ref();
+        return last;
+      }
+      last.socket.destroy();
+    }
+    return undefined;
+  };
+
+  /** Ends the call on `connection`, if there is one. */
+  const end = (connection: Connection, result: CallEnd, reuseMs = 0): void => {
+    const { exchange } = connection;
+    connection.exchange = undefined;
+    if (exchange !== undefined && reuseMs > 0) park(connection, reuseMs);
+    else connection.socket.destroy();
+    exchange?.finish(result);
+  };
+
+  const progress = (connection: Connection, step: Progress): void => {
+    switch (step.kind) {
+      case 'more':
+        return;
+      case 'whole':
+        end(connection, { kind: 'answer', status: step.status, body: step.body }, step.reuseMs);
+        return;
+      case 'wrong':
+        end(connection, failed(step.why));
+        return;
+      default:
+        step satisfies never;
+    }
+  };
+
+  /** From here on `socket` is connected, and whatever it says is about its call; without one it has nothing to say. */
+  const adopt = (socket: Socket): Connection => {
+    const connection: Connection = { socket, exchange: undefined, idleUntil: 0 };
+    const lose = (): void => end(connection, failed('the connection was lost'));
+    socket.on('data', (chunk) => {
+      if (connection.exchange === undefined || typeof chunk === 'string') socket.destroy();
+      else progress(connection, connection.exchange.reader.read(chunk));
+    });
+    socket.on('end', () => {
+      if (connection.exchange !== undefined) progress(connection, connection.exchange.reader.end());
+      lose();
+    });
+    socket.on('error', lose);
+    socket.on('close', lose);
+    return connection;
+  };
+
+  const open = (): Socket => {
+    const host = origin.hostname.replace(/^\[|\]$/g, '');
+    const secure = origin.protocol === 'https:';
+    const target = { host, port: Number(origin.port || (secure ? 443 : 80)), noDelay: true };
+    if (!secure) return connectPlain(target);
+    return connectTls({ ...target, ALPNProtocols: ['http/1.1'], ...(isIP(host) === 0 ? { servername: host } : {}) });
+  };
+
+  const send = (
+    connection: Connection,
+    request: string,
+    maxBytes: number,
+    deadline: Deadline,
+    finish: (end: CallEnd) => void,
+  ): void => {
+    connection.exchange = { reader: createAnswerReader(maxBytes), finish };
+    deadline.whenOver(() => end(connection, failed('it did not answer in time', { slow: true })));
+    connection.socket.write(request);
+  };
+
+  return {
+    call: (request, maxBytes, deadline) =>
+      new Promise((resolve) => {
+        const finish = (result: CallEnd): void => {
+          deadline.whenOver(undefined);
+          resolve(result);
+        };
+        const known = take();
+        if (known !== undefined) return send(known, request, maxBytes, deadline, finish);
+        const socket = open();
+        const unreachable = (): void => {
+          socket.destroy();
+          finish(failed('it cannot be reached', { sent: false, slow: true }));
+        };
+        socket.on('error', unreachable);
+        socket.on('close', unreachable);
+        deadline.whenOver(unreachable);
+        socket.once(origin.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
+          if (deadline.isOver()) return;
+          socket.off('error', unreachable);
+          socket.off('close', unreachable);
+          send(adopt(socket), request, maxBytes, deadline, finish);
+        });
+      }),
+  };
+}
+
+function failed(why: string, { sent = true, slow = false } = {}): CallFailure {
+  return { kind: 'failed', why, sent, slow };
+}

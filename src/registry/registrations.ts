@@ -1,0 +1,100 @@
+// Routes that SDKs register. They take turns: those that wait are added together in one durable transaction, and between
+// two transactions everybody else has at least as long as the last one took, because a commit waits for the disk and in
+// one process free requests would wait with it. One API key may add so many a minute; an SDK that registers at its start
+// what is stored already is never refused.
+import { problem, type Problem } from '../domain/problem.ts';
+import type { Schedule } from '../host/clock.ts';
+import { createRateLimit, type RateLimit } from '../host/rate-limit.ts';
+import type { Created, RouteBook } from './book.ts';
+import { nameKey, type Principal } from './credentials.ts';
+import type { RouteInput } from './schemas.ts';
+
+export type Registrations = {
+  /** A problem where `principal` has added its share. Rejects where the store fails. */
+  readonly add: (input: RouteInput, principal: Principal) => Promise<Created | Problem>;
+};
+
+export type RegistrationsDeps = {
+  readonly book: Pick<RouteBook, 'createAll' | 'find'>;
+  /** 0: no limit. A minute's worth may come at once: SDKs register all they have when they start. */
+  readonly perMinute: number;
+  readonly monotonic: () => number;
+  readonly schedule: Schedule;
+};
+
+type Waiting = {
+  readonly input: RouteInput;
+  readonly key: string;
+  readonly resolve: (outcome: Created | Problem) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+/** API keys are made by operators; so many are remembered at a time. */
+const KEYS = 10_000;
+/** Added together at most: so long a turn takes a few milliseconds beside the disk. */
+const GROUP = 8;
+
+export function createRegistrations({ book, perMinute, monotonic, schedule }: RegistrationsDeps): Registrations {
+  const limit: RateLimit | undefined =
+    perMinute === 0 ? undefined : createRateLimit({ perMinute, burst: perMinute, keys: KEYS }, monotonic);
+  const waiting: Waiting[] = [];
+  let busy = false;
+
+  const refusal = (waitMs: number): Problem =>
+    problem('too_many_requests', `This API key may add ${perMinute} routes a minute; try again later.`, {
+      headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) },
+    });
+
+  /** Whether one of the key's share was taken. Over it, only what is stored already may be registered: that adds nothing. */
+  const admit = ({ input, key, resolve }: Waiting): 'counted' | 'free' | 'refused' => {
+    if (limit === undefined) return 'free';
+    const waitMs = limit.takeMs(key);
+    if (waitMs === 0) return 'counted';
+    if (book.find(input) !== undefined) return 'free';
+    resolve(refusal(waitMs));
+    return 'refused';
+  };
+
+  const addGroup = (group: readonly Waiting[]): void => {
+    const counted = new Set<Waiting>();
+    try {
+      const admitted = group.filter((each) => {
+        const how = admit(each);
+        if (how === 'counted') counted.add(each);
+        return how !== 'refused';
+      });
+      const outcomes = book.createAll(admitted.map(({ input }) => input));
+      for (const [index, each] of admitted.entries()) {
+        const outcome = outcomes[index];
+        if (outcome === undefined) throw new Error('a registration had no outcome');
+        if (outcome.kind === 'created') counted.delete(each);
+        each.resolve(outcome);
+      }
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
+    // What added nothing does not count.
+    for (const { key } of counted) limit?.giveBack(key);
+  };
+
+  const turn = (): void => {
+    const group = waiting.splice(0, GROUP);
+    if (group.length === 0) {
+      busy = false;
+      return;
+    }
+    const since = monotonic();
+    addGroup(group);
+    schedule(monotonic() - since, turn);
+  };
+
+  return {
+    add: (input, principal) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ input, key: nameKey(principal), resolve, reject });
+        if (busy) return;
+        busy = true;
+        turn();
+      }),
+  };
+}

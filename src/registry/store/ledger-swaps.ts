@@ -1,0 +1,148 @@
+// The short way to change a charge: this side of the thread decides with domain/standing and domain/transition on the
+// charge as it was when it was last told of it, and the ledger's thread writes that only where the row still is exactly
+// so (compare and swap). Where it is not, nothing is written and the call is decided by the thread on what the row says:
+// what is known here can be out of date, but never wrong for long enough to be written.
+import type { Charge, Claim } from '../../domain/charge.ts';
+import type { Advanced } from '../../domain/ledger.ts';
+import { decideClaim, type Claimed, type ClaimOptions } from '../../domain/standing.ts';
+import { transition, type Actor, type ChargeEvent } from '../../domain/transition.ts';
+import { allValues, CHANGING_COLUMNS, changingValues, type Value } from './ledger-rows.ts';
+import type { Thread } from './ledger-thread.ts';
+
+/** A charge that nobody has yet, as the row it becomes. */
+export type Insert = {
+  readonly payer: string;
+  readonly maxUnsettledPerPayer: number;
+  readonly now: number;
+  readonly values: readonly Value[];
+};
+
+/** A change of the row that is still as it is described. */
+export type Swap = {
+  readonly seq: number;
+  readonly id: string;
+  /** Drawn anew for every change: with the two times it tells every version of a row from every other. */
+  readonly changeId: string;
+  readonly updatedAt: number;
+  readonly leaseUntil: number;
+  readonly before: Charge['state'];
+  readonly after: Charge['state'];
+  /** Positions in CHANGING_COLUMNS, and what they hold from now on. */
+  readonly columns: readonly number[];
+  readonly values: readonly Value[];
+  /** Money that moved with this change. */
+  readonly settled: Settled | null;
+};
+
+/** What the sums are made of. */
+export type Settled = {
+  readonly routeId: string;
+  readonly currency: string;
+  readonly network: string;
+  readonly asset: string;
+  readonly assetDecimals: number;
+  readonly settledAt: number;
+  /** Decimal digits. */
+  readonly amount: string;
+};
+
+export type Swaps = {
+  readonly claim: (claim: Claim, options: ClaimOptions) => Promise<Claimed>;
+  readonly advance: (id: string, event: ChargeEvent, actor: Actor) => Promise<Advanced>;
+};
+
+type Known = { readonly seq: number; readonly charge: Charge };
+
+/** Charges of this process that are in work; the others go the long way. */
+const MAX_KNOWN = 4096;
+
+export function createSwaps(thread: Thread, now: () => number): Swaps {
+  const known = new Map<string, Known>();
+
+  const learn = (seq: number, charge: Charge): void => {
+    if (charge.owner === null || charge.changeId === null) {
+      known.delete(charge.id);
+      return;
+    }
+    if (known.size >= MAX_KNOWN && !known.has(charge.id)) {
+      const [oldest] = known.keys();
+      if (oldest !== undefined) known.delete(oldest);
+    }
+    known.set(charge.id, { seq, charge });
+  };
+
+  return {
+    claim: async (claim, options) => {
+      const at = now();
+      const { maxUnsettledPerPayer } = options;
+      const decided = decideClaim({ existing: undefined, idTaken: false, unsettled: 0 }, claim, options, at);
+      if (decided.kind === 'claimed') {
+        const { payer } = claim.payment;
+        const seq = await thread.call('insert', {
+          payer,
+          maxUnsettledPerPayer,
+          now: at,
+          values: allValues(decided.charge),
+        });
+        if (seq !== undefined) {
+          learn(seq, decided.charge);
+          return decided;
+        }
+      }
+      return thread.call('claim', claim, options, now());
+    },
+    advance: async (id, event, actor) => {
+      const at = now();
+      const last = known.get(id);
+      const swap = last && describeSwap(last, event, actor, at);
+      // That an answer arrived is owed to nobody at once: it shares the next commit.
+      const call = event.kind === 'delivered' ? thread.callLater : thread.call;
+      if (swap !== undefined && (await call('swap', swap.swap))) {
+        learn(last?.seq ?? 0, swap.charge);
+        return { kind: 'ok', charge: swap.charge };
+      }
+      known.delete(id);
+      return thread.call('advance', id, event, actor, now());
+    },
+  };
+}
+
+/** Undefined where the change is not allowed as far as is known here, changes nothing of the row, or touches a kept answer. */
+function describeSwap(
+  { seq, charge }: Known,
+  event: ChargeEvent,
+  actor: Actor,
+  now: number,
+): { readonly swap: Swap; readonly charge: Charge } | undefined {
+  const { id, changeId, updatedAt, leaseUntil } = charge;
+  const moved = transition(charge, event, actor, now);
+  if (!moved.ok || moved.charge === charge || changeId === null) return undefined;
+  const after = moved.charge;
+  if (charge.answer !== null || after.answer !== null) return undefined;
+  const [old, fresh] = [changingValues(charge), changingValues(after)];
+  const columns = CHANGING_COLUMNS.flatMap((_, index) => (old[index] === fresh[index] ? [] : [index]));
+  // Renewed twice within a millisecond.
+  if (columns.length === 0) return undefined;
+  return {
+    charge: after,
+    swap: {
+      ...{ seq, id, changeId, updatedAt, leaseUntil, columns },
+      ...{ before: charge.state, after: after.state },
+      values: columns.map((index) => fresh[index] ?? null),
+      settled: charge.state === 'settling' && after.state === 'settled' ? settledOf(after) : null,
+    },
+  };
+}
+
+/** What a charge that was settled adds to the sums. */
+export function settledOf({ route, price, payment, terms, settledAt }: Charge): Settled {
+  return {
+    routeId: route.id,
+    currency: price.currency,
+    network: payment.network,
+    asset: payment.asset,
+    assetDecimals: terms.assetDecimals,
+    settledAt: settledAt ?? 0,
+    amount: terms.amount.toString(),
+  };
+}

@@ -1,0 +1,160 @@
+// Limits per client: how often, how many at once, whom a request counts for, and that strangers cannot make them grow.
+import { describe, expect, test } from 'vitest';
+import type { Verdict } from '../../src/domain/decide.ts';
+import { createAdmission, type AdmissionOptions } from '../../src/gateway/admission.ts';
+import { clientGroup } from '../../src/gateway/client-group.ts';
+import { createTrust } from '../../src/gateway/peer.ts';
+import { createRateLimit, type RateLimit } from '../../src/host/rate-limit.ts';
+
+function makeLimit(perMinute: number, burst: number, keys = 100): { limit: RateLimit; pass: (ms: number) => void } {
+  let now = 5;
+  return { limit: createRateLimit({ perMinute, burst, keys }, () => now), pass: (ms) => void (now += ms) };
+}
+const taken = (limit: RateLimit, key: string, tries: number): number =>
+  Array.from({ length: tries }, () => limit.takeMs(key)).filter((waitMs) => waitMs === 0).length;
+
+describe('how often', () => {
+  test.each([
+    [60, 1],
+    [60, 60],
+    [7, 3],
+    [6000, 6000],
+    [1_000_000, 977],
+  ])('refuses: %i a minute, one more than %i at once, and says when', (perMinute, burst) => {
+    const { limit, pass } = makeLimit(perMinute, burst);
+    expect(taken(limit, 'a', burst + 1)).toBe(burst);
+    const waitMs = limit.takeMs('a');
+    expect(waitMs).toBeGreaterThan(0);
+    expect(waitMs).toBeLessThanOrEqual(60_000 / perMinute);
+    pass(waitMs);
+    expect(taken(limit, 'a', 2)).toBe(1);
+  });
+
+  test('behaviour: over a long time so many as the rate says, and never more at once than the burst', () => {
+    const { limit, pass } = makeLimit(600, 10);
+    let all = 0;
+    for (let ms = 0; ms < 60_000; ms += 10) {
+      all += taken(limit, 'a', 3);
+      pass(10);
+    }
+    expect(all).toBeGreaterThanOrEqual(600 + 9);
+    expect(all).toBeLessThanOrEqual(600 + 11);
+    pass(3_600_000);
+    expect(taken(limit, 'a', 100)).toBe(10);
+  });
+
+  test('behaviour: what is given back can be taken again, and never more; keys do not know of each other', () => {
+    const { limit } = makeLimit(60, 2);
+    for (let i = 0; i < 10; i++) {
+      expect(limit.takeMs('a')).toBe(0);
+      limit.giveBack('a');
+    }
+    for (let i = 0; i < 10; i++) limit.giveBack('a');
+    expect(taken(limit, 'a', 5)).toBe(2);
+    expect(limit.takeMs('b')).toBe(0);
+  });
+
+  test('attack: keys without end push older ones out, never one that goes on asking', () => {
+    const { limit } = makeLimit(1, 1, 100);
+    limit.takeMs('steady');
+    limit.takeMs('silent');
+    for (let i = 0; i < 49; i++) limit.takeMs(`stranger ${i}`);
+    // As many as are remembered for certain.
+    expect([limit.takeMs('steady') > 0, limit.takeMs('silent') > 0]).toEqual([true, true]);
+    for (let i = 0; i < 1000; i++) {
+      limit.takeMs(`other ${i}`);
+      expect(limit.takeMs('steady')).toBeGreaterThan(0);
+    }
+    expect(limit.takeMs('silent')).toBe(0);
+  });
+});
+
+describe('whom a request counts for', () => {
+  const trusts = createTrust(['10.0.0.0/8', 'fd00::/8']);
+  const group = (remoteAddress: string | undefined, forwarded?: string): string =>
+    clientGroup({ socket: { remoteAddress }, headers: forwarded ? { 'x-forwarded-for': forwarded } : {} }, trusts);
+
+  test.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:0DB8:0001:2::', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['2001:db8:1:2::192.0.2.7', '2001:db8:1:2::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    [undefined, ''],
+  ])('behaviour: %s counts as %s', (address, expected) => {
+    expect(group(address)).toBe(expected);
+  });
+
+  test('attack: what strangers say of themselves is not believed', () => {
+    expect(group('192.0.2.7', '198.51.100.1')).toBe('192.0.2.7');
+  });
+
+  test.each([
+    ['198.51.100.1', '198.51.100.1'],
+    ['203.0.113.9, 198.51.100.1', '198.51.100.1'],
+    ['203.0.113.9, 198.51.100.1, 10.0.0.2', '198.51.100.1'],
+    ['198.51.100.1:4711', '198.51.100.1'],
+    ['[2001:db8:1:2::9]:4711', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2::9', '2001:db8:1:2::/64'],
+    ['10.0.0.3, 10.0.0.2', '10.0.0.3'],
+    ['198.51.100.1, nonsense', '10.0.0.1'],
+    ['198.51.100.1, unknown, 10.0.0.2', '10.0.0.2'],
+    [',', '10.0.0.1'],
+  ])('behaviour: behind a trusted proxy %s counts as %s', (forwarded, expected) => {
+    expect(group('10.0.0.1', forwarded)).toBe(expected);
+  });
+});
+
+describe('admission', () => {
+  const OPTIONS: AdmissionOptions = {
+    payments: 3,
+    paymentsPerClient: 2,
+    challengesPerClient: { perMinute: 60, burst: 2, clients: 100 },
+  };
+  type Asked = Parameters<ReturnType<typeof createAdmission>>[1];
+  const from = (remoteAddress: string): Asked => ({ socket: { remoteAddress }, headers: {} });
+  const make = (options: Partial<AdmissionOptions> = {}): ReturnType<typeof createAdmission> =>
+    createAdmission({ ...OPTIONS, ...options }, createTrust([]), () => 0);
+  const verdict = (kind: 'demand' | 'verify' | 'pass'): Verdict => ({ kind }) as Verdict;
+  const codeOf = (admitted: ReturnType<ReturnType<typeof make>>): string =>
+    typeof admitted === 'object' ? admitted.code : typeof admitted;
+
+  test('refuses: one challenge more than the burst, of that client alone, with when to come back', () => {
+    const admit = make();
+    const codes = ['a', 'a', 'a', 'b'].map((client) => codeOf(admit(verdict('demand'), from(client))));
+    expect(codes).toEqual(['undefined', 'undefined', 'too_many_challenges', 'undefined']);
+    expect(admit(verdict('demand'), from('a'))).toMatchObject({ headers: { 'Retry-After': '1' } });
+    expect(codeOf(admit(verdict('pass'), from('a')))).toBe('undefined');
+    expect(codeOf(admit(verdict('verify'), from('a')))).toBe('function');
+  });
+
+  test('behaviour: without a rate there is no limit', () => {
+    const admit = make({ challengesPerClient: { perMinute: 0, burst: 1, clients: 2 } });
+    for (let i = 0; i < 100; i++) expect(admit(verdict('demand'), from('a'))).toBeUndefined();
+  });
+
+  test('refuses: one payment more than the limit of a client, then than that of all, until one is over', () => {
+    const admit = make();
+    const first = admit(verdict('verify'), from('a'));
+    admit(verdict('verify'), from('a'));
+    expect(codeOf(admit(verdict('verify'), from('a')))).toBe('too_many_payments');
+    admit(verdict('verify'), from('b'));
+    expect(codeOf(admit(verdict('verify'), from('c')))).toBe('too_many_requests_in_flight');
+    if (typeof first === 'function') first();
+    expect(codeOf(admit(verdict('verify'), from('a')))).toBe('function');
+    expect(codeOf(admit(verdict('verify'), from('a')))).toBe('too_many_requests_in_flight');
+  });
+
+  test('behaviour: without a limit per client one may have them all', () => {
+    const admit = make({ paymentsPerClient: 0 });
+    expect([1, 2, 3, 4].map(() => codeOf(admit(verdict('verify'), from('a'))))).toEqual([
+      'function',
+      'function',
+      'function',
+      'too_many_requests_in_flight',
+    ]);
+  });
+});

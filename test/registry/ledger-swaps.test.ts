@@ -1,0 +1,160 @@
+// The short way to change a charge on SQLite: what was decided on an old version of a row is never written over a newer
+// one, and what the short way cannot do is decided by the ledger's thread as if there were no short way.
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Claim } from '../../src/domain/charge.ts';
+import type { Advanced } from '../../src/domain/ledger.ts';
+import type { ChargeEvent } from '../../src/domain/transition.ts';
+import { createLog } from '../../src/host/log.ts';
+import { openLedger, type SqliteLedger } from '../../src/registry/store/ledger.ts';
+import { claimOf, proofOf } from '../cases/claims.ts';
+import { temporaryFolder } from './kit.ts';
+
+const log = createLog('error', () => undefined, Date.now);
+const LEASE = 60_000;
+const START: ChargeEvent = { kind: 'settle_started', leaseMs: LEASE };
+
+let file: string;
+let remove: () => void;
+let here: SqliteLedger;
+let elsewhere: SqliteLedger;
+let change = 0;
+
+beforeEach(() => {
+  const made = temporaryFolder();
+  remove = made.remove;
+  file = join(made.folder, 'ledger.db');
+  here = openLedger(file, { now: Date.now, log });
+  elsewhere = openLedger(file, { now: Date.now, log });
+});
+afterEach(async () => {
+  await Promise.all([here.close(), elsewhere.close()]);
+  remove();
+});
+
+const claim = async (n: number): Promise<Claim> => {
+  const what = claimOf(n);
+  const options = { owner: 'one', leaseMs: LEASE, maxUnsettledPerPayer: 8, changeId: `change ${++change}` };
+  expect((await here.claim(what, options)).kind).toBe('claimed');
+  return what;
+};
+const advance = (
+  ledger: SqliteLedger,
+  { id }: Claim,
+  event: ChargeEvent,
+  changeId = `change ${++change}`,
+): Promise<Advanced> => ledger.advance(id, event, { owner: 'one', changeId });
+
+describe('a row that changed meanwhile', () => {
+  test('behaviour: is not written over; the answer is what the row says', async () => {
+    const what = await claim(1);
+    await advance(elsewhere, what, { kind: 'released', reason: 'elsewhere' });
+    expect(await advance(here, what, START)).toMatchObject({ kind: 'conflict', charge: { state: 'released' } });
+    expect(await elsewhere.findByChargeId(what.id)).toMatchObject({ state: 'released', reason: 'elsewhere' });
+  });
+
+  test('attack: a charge that was given up elsewhere is not settled by who still believes to own it', async () => {
+    const what = await claim(1);
+    await advance(here, what, START);
+    await advance(elsewhere, what, { kind: 'settle_unknown', reason: 'no_answer', retryInMs: 0 });
+    expect(await advance(here, what, { kind: 'settled', proof: proofOf(what), leaseMs: LEASE })).toMatchObject({
+      kind: 'conflict',
+      because: 'not_owner',
+    });
+    expect(await elsewhere.findByChargeId(what.id)).toMatchObject({ state: 'settling', attempts: 1, proof: null });
+  });
+
+  test('behaviour: is changed all the same where the change is still allowed, from what the row says', async () => {
+    const what = await claim(1);
+    await advance(elsewhere, what, { kind: 'lease_renewed', leaseMs: 10 * LEASE });
+    await advance(elsewhere, what, START);
+    const proof = proofOf(what);
+    expect(await advance(here, what, { kind: 'settled', proof, leaseMs: LEASE })).toMatchObject({
+      kind: 'ok',
+      charge: { state: 'settled', proof },
+    });
+  });
+
+  test('behaviour: two changes of one version at once are two changes', async () => {
+    const what = await claim(1);
+    const [renewed, started] = await Promise.all([
+      advance(here, what, { kind: 'lease_renewed', leaseMs: 10 * LEASE }),
+      advance(here, what, START),
+    ]);
+    expect([renewed.kind, started]).toMatchObject(['ok', { kind: 'ok', charge: { state: 'settling' } }]);
+    expect(await here.findByChargeId(what.id)).toEqual(started.charge);
+  });
+
+  test('behaviour: a change that is called again is the same change', async () => {
+    const what = await claim(1);
+    const first = await advance(here, what, START, 'the change');
+    const again = await advance(here, what, START, 'the change');
+    expect(again).toEqual(first);
+    expect(await advance(here, what, START)).toMatchObject({ kind: 'conflict', because: 'wrong_state' });
+  });
+});
+
+describe('rules of the store', () => {
+  test('attack: one transfer does not prove two charges', async () => {
+    const [first, second] = [await claim(1), await claim(2)];
+    const proof = proofOf(first);
+    for (const what of [first, second]) await advance(here, what, START);
+    const settled = (what: Claim) =>
+      advance(here, what, {
+        kind: 'settled',
+        proof: { ...proofOf(what), transaction: proof.transaction, logIndex: proof.logIndex },
+        leaseMs: LEASE,
+      });
+    expect(await settled(first)).toMatchObject({ kind: 'ok' });
+    expect(await settled(second)).toMatchObject({ kind: 'conflict', because: 'proof_used' });
+    expect(await here.findByChargeId(second.id)).toMatchObject({ state: 'settling', proof: null });
+  });
+
+  test('behaviour: counts and sums are those of the rows, whichever way a charge went', async () => {
+    const all = await Promise.all([1, 2, 3, 4].map(claim));
+    await Promise.all(
+      all.map(async (what, index) => {
+        const ledger = index % 2 === 0 ? here : elsewhere;
+        await advance(ledger, what, START);
+        await advance(ledger, what, { kind: 'settled', proof: proofOf(what), leaseMs: LEASE });
+      }),
+    );
+    await advance(here, all[0] ?? claimOf(1), { kind: 'delivered' });
+    expect(await here.countByState()).toMatchObject({ claimed: 0, settling: 0, settled: 3, delivered: 1 });
+    const hour = 3_600_000;
+    const query = { fromMs: Date.now() - hour, toMs: Date.now() + hour, bucket: 'total', limit: 10 } as const;
+    const summary = await here.summary(query);
+    const amount = all.reduce((sum, { terms }) => sum + terms.amount, 0n);
+    expect(summary).toMatchObject({ kind: 'sums', sums: [{ charges: 4, amount }] });
+  });
+
+  test('behaviour: that an answer was delivered is written soon, though nobody asks for anything', async () => {
+    const what = await claim(1);
+    await advance(here, what, START);
+    await advance(here, what, { kind: 'settled', proof: proofOf(what), leaseMs: LEASE });
+    expect(await advance(here, what, { kind: 'delivered' })).toMatchObject({ kind: 'ok' });
+    const db = new DatabaseSync(file, { readOnly: true });
+    expect(db.prepare('SELECT state FROM charges').all()).toEqual([{ state: 'delivered' }]);
+    db.close();
+  });
+
+  test('behaviour: whoever asks after a delivery is told of it', async () => {
+    const what = await claim(1);
+    await advance(here, what, START);
+    await advance(here, what, { kind: 'settled', proof: proofOf(what), leaseMs: LEASE });
+    const delivered = advance(here, what, { kind: 'delivered' });
+    expect(await here.find(what.payment)).toMatchObject({ state: 'delivered' });
+    await delivered;
+  });
+
+  test('behaviour: closing writes what nobody waits for', async () => {
+    const what = await claim(1);
+    await advance(here, what, START);
+    await advance(here, what, { kind: 'settled', proof: proofOf(what), leaseMs: LEASE });
+    const delivered = advance(here, what, { kind: 'delivered' });
+    await here.close();
+    expect((await delivered).kind).toBe('ok');
+    expect(await elsewhere.findByChargeId(what.id)).toMatchObject({ state: 'delivered' });
+  });
+});

@@ -1,0 +1,281 @@
+// Who may do what: every endpoint of the table with every kind of credential, on the registry and through a sidecar, there
+// and while the registry is away. The table makes the tests, so that no endpoint can be left out; the list of who may,
+// written by hand, makes that a new endpoint is decided about by somebody.
+import { createServer } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { API } from '../../src/registry/api.ts';
+import { createKeyCheck } from '../../src/registry/api-keys.ts';
+import { createJwtVerifier } from '../../src/registry/auth.ts';
+import { createAuthenticator, type Auth } from '../../src/registry/credentials.ts';
+import { answerEmpty, endpoint } from '../../src/registry/endpoint.ts';
+import { createRouter } from '../../src/registry/router.ts';
+import { nothing } from '../../src/registry/schemas.ts';
+import { startRelayStage, type RelayStage } from '../gateway/sync/relay-stage.ts';
+import {
+  FEED,
+  LEDGER_KEY,
+  LIST,
+  MATCH,
+  REGISTER,
+  SDK_KEY,
+  send,
+  SETTINGS,
+  startRegistry,
+  token,
+  type Ask,
+  type Kit,
+} from './kit.ts';
+
+/** Interface section 4, and what is ours. An endpoint that is added stands here too, or this is red. */
+const WHO: Readonly<Record<string, 'dashboard' | 'sdk' | 'ledger' | 'anyone'>> = {
+  'GET /v1/billing/protected-routes': 'dashboard',
+  'POST /v1/billing/protected-routes': 'dashboard',
+  'GET /v1/billing/protected-routes/{id}': 'dashboard',
+  'PATCH /v1/billing/protected-routes/{id}': 'dashboard',
+  'DELETE /v1/billing/protected-routes/{id}': 'dashboard',
+  'GET /v1/protected-routes/routes': 'sdk',
+  'POST /v1/protected-routes/routes/register': 'sdk',
+  'GET /v1/protected-routes/match': 'sdk',
+  'GET /v1/protected-routes/events': 'sdk',
+  'GET /v1/billing/charges': 'dashboard',
+  'GET /v1/billing/charges/{id}': 'dashboard',
+  'GET /v1/billing/summary': 'dashboard',
+  'POST /v1/ledger/claims': 'ledger',
+  'GET /v1/ledger/claims': 'ledger',
+  'PATCH /v1/ledger/claims/{id}': 'ledger',
+  'GET /v1/health': 'anyone',
+  'GET /v1/openapi.json': 'anyone',
+  'GET /openapi.json': 'anyone',
+};
+
+type Held = { readonly headers: () => Ask['headers'] | Promise<Ask['headers']>; readonly may: readonly string[] };
+const bearer = (value: string): NonNullable<Ask['headers']> => ({ Authorization: `Bearer ${value}` });
+const keys = new Map<string, string>();
+/** A stored key, made once. */
+const made = (name: string, scopes: readonly ('sdk' | 'ledger')[], revoked = false): string => {
+  const known = keys.get(name);
+  if (known !== undefined) return known;
+  const { key, stored } = kit.store.apiKeys.create(name, scopes);
+  if (revoked) kit.store.apiKeys.revoke(stored.id);
+  keys.set(name, key);
+  return key;
+};
+const jwt = async (rest: Parameters<typeof token>[0] = {}): Promise<Ask['headers']> => bearer(await token(rest));
+
+/** Every kind of credential, and what it is good for. */
+const CREDENTIALS: Readonly<Record<string, Held>> = {
+  none: { headers: () => ({}), may: [] },
+  'a JWT': { headers: () => jwt(), may: ['dashboard'] },
+  'an expired JWT': { headers: () => jwt({ now: Date.now() - 120_000 }), may: [] },
+  'a JWT of another secret': { headers: () => jwt({ secret: 'b'.repeat(40) }), may: [] },
+  'a JWT for another audience': { headers: () => jwt({ audience: 'sdk' }), may: [] },
+  'a configured sdk key': { headers: () => bearer(SDK_KEY), may: ['sdk'] },
+  'a configured ledger key': { headers: () => bearer(LEDGER_KEY), may: ['ledger'] },
+  'a stored sdk key': { headers: () => bearer(made('s', ['sdk'])), may: ['sdk'] },
+  'a stored ledger key': { headers: () => bearer(made('l', ['ledger'])), may: ['ledger'] },
+  'a key with both scopes': { headers: () => bearer(made('b', ['sdk', 'ledger'])), may: ['sdk', 'ledger'] },
+  'a revoked key with both scopes': { headers: () => bearer(made('r', ['sdk', 'ledger'], true)), may: [] },
+  'an unknown key': { headers: () => bearer(`tg_0123456789abcdef_${'A'.repeat(43)}`), may: [] },
+  'the id of a key without its secret': { headers: () => bearer(made('i', ['sdk']).slice(0, 20)), may: [] },
+  'junk of one letter': { headers: () => bearer('x'), may: [] },
+  'junk of 8,000 letters': { headers: () => bearer('x'.repeat(8000)), may: [] },
+  'two dots': { headers: () => bearer('..'), may: [] },
+  'an sdk key by Basic': {
+    headers: () => ({ Authorization: `Basic ${Buffer.from(`k:${SDK_KEY}`).toString('base64')}` }),
+    may: [],
+  },
+  'an sdk key in other headers': {
+    headers: () => ({ 'X-API-Key': SDK_KEY, Cookie: `key=${SDK_KEY}`, 'Proxy-Authorization': `Bearer ${SDK_KEY}` }),
+    may: [],
+  },
+  'a JWT and an API key': {
+    headers: async () => ({ Authorization: [`Bearer ${await token()}`, `Bearer ${SDK_KEY}`] }),
+    may: [],
+  },
+  'an API key and a JWT in one header': {
+    headers: async () => ({ Authorization: `Bearer ${SDK_KEY}, Bearer ${await token()}` }),
+    may: [],
+  },
+};
+const UNREAD = new Set([
+  'none',
+  'an sdk key by Basic',
+  'an sdk key in other headers',
+  'an API key and a JWT in one header',
+]);
+
+/** What is said to those who may not. */
+function refusal(credential: string, { may }: Held, auth: Auth): readonly [number, string] {
+  if (credential === 'a JWT and an API key') return [400, 'malformed'];
+  if (UNREAD.has(credential)) return [401, 'credentials_missing'];
+  const isKey = may.includes('sdk') || may.includes('ledger');
+  return auth.kind === 'api_key' && isKey ? [403, 'scope_insufficient'] : [401, 'credentials_invalid'];
+}
+
+let kit: Kit;
+let relay: RelayStage;
+let routeId = '';
+beforeAll(async () => {
+  kit = await startRegistry();
+  relay = await startRelayStage(`http://127.0.0.1:${kit.port}`);
+  const body = { route_pattern: '/kept', method: 'GET', amount: '1' };
+  routeId = (await kit.dashboard('POST', LIST, { body })).json.id;
+});
+afterAll(async () => {
+  await relay.close();
+  await kit.close();
+});
+
+const UNKNOWN = '00000000-0000-4000-8000-000000000000';
+const ENDPOINTS = API.map(({ method, path, auth }) => ({ method, path, auth, name: `${method} ${path}` }));
+const PLACES = {
+  'on the registry': (...ask: Parameters<Kit['ask']>) => kit.ask(...ask),
+  'through a sidecar': (...ask: Parameters<Kit['ask']>) => relay.ask(...ask),
+};
+/** What would change something if it were let through. */
+const BODIES: Readonly<Record<string, unknown>> = {
+  [`POST ${LIST}`]: { route_pattern: '/new', method: 'GET', amount: '1' },
+  [`PATCH ${LIST}/{id}`]: { amount: '9' },
+  [`POST ${REGISTER}`]: { route_pattern: '/new', method: 'GET', amount: '1' },
+};
+
+test('behaviour: who may use an endpoint was decided for each', () => {
+  const whoOf = (auth: Auth): string =>
+    auth.kind === 'none' ? 'anyone' : auth.kind === 'jwt' ? 'dashboard' : auth.scope;
+  expect(Object.fromEntries(ENDPOINTS.map(({ name, auth }) => [name, whoOf(auth)]))).toEqual(WHO);
+  expect([ENDPOINTS.length, Object.keys(CREDENTIALS).length]).toEqual([18, 20]);
+});
+
+describe.each(Object.entries(PLACES))('%s', (_place, ask) => {
+  describe.each(ENDPOINTS)('$name', ({ method, path, auth, name }) => {
+    const who = WHO[name] ?? 'nobody';
+    const body = method === 'POST' || method === 'PATCH' ? (BODIES[name] ?? {}) : undefined;
+    // HEAD where there is one, so that an event stream ends.
+    const open = (headers: Ask['headers'] = {}): ReturnType<Kit['ask']> =>
+      ask(method === 'GET' ? 'HEAD' : method, path.replace('{id}', UNKNOWN), {
+        headers,
+        body: body === undefined ? undefined : {},
+      });
+
+    test.each(Object.entries(CREDENTIALS))('attack: %s', async (credential, held) => {
+      const headers = (await held.headers()) ?? {};
+      if (who === 'anyone' || held.may.includes(who)) {
+        // Let in, an empty body and an unknown id are what is wrong with it.
+        const expected = body !== undefined && !path.includes('{id}') ? 422 : (await open(await right(who))).status;
+        expect((await open(headers)).status).toBe(expected);
+        expect([200, 400, 404, 422]).toContain(expected);
+        return;
+      }
+      const [status, code] = refusal(credential, held, auth);
+      for (const target of [path.replace('{id}', routeId), `${path.replace('{id}', routeId)}/`]) {
+        const reply = await ask(method, target, { headers, body });
+        expect([reply.status, reply.json.code]).toEqual([status, code]);
+        const challenge = status === 400 ? undefined : expect.stringMatching(/^Bearer realm="(dashboard|sdk)"/);
+        expect(reply.headers['www-authenticate']).toEqual(challenge);
+        if (method === 'GET') expect((await ask('HEAD', target, { headers })).status).toBe(status);
+      }
+    });
+  });
+
+  test('attack: whoever was refused has changed nothing', async () => {
+    const routes = (await kit.sdk('GET', FEED)).list;
+    expect(routes.map(({ id, route_pattern, amount }) => [id, route_pattern, amount])).toEqual([
+      [routeId, '/kept', '1'],
+    ]);
+    expect((await kit.dashboard('GET', '/v1/billing/charges')).json.data).toEqual([]);
+  });
+});
+
+/** A credential that is certainly good enough. */
+async function right(who: string): Promise<Ask['headers']> {
+  if (who === 'anyone') return {};
+  return who === 'dashboard' ? jwt() : bearer(who === 'ledger' ? LEDGER_KEY : SDK_KEY);
+}
+
+describe('through a sidecar whose registry is away', () => {
+  let alone: RelayStage;
+  beforeAll(async () => {
+    alone = await startRelayStage('http://127.0.0.1:1');
+  });
+  afterAll(() => alone.close());
+
+  test.each(ENDPOINTS)(
+    'attack: $name is answered to the sidecar’s own key alone, and only what it knows',
+    async (row) => {
+      const stoodFor = [FEED, MATCH].includes(row.path);
+      for (const away of [false, true]) {
+        alone.away = away;
+        for (const [credential, held] of Object.entries(CREDENTIALS)) {
+          const reply = await alone.ask(
+            row.method === 'GET' ? 'HEAD' : row.method,
+            `${row.path.replace('{id}', UNKNOWN)}?path=/a&method=GET`,
+            {
+              headers: (await held.headers()) ?? {},
+              body: row.method === 'GET' ? undefined : {},
+            },
+          );
+          const own = stoodFor && credential === 'a configured sdk key';
+          expect([credential, reply.status]).toEqual([credential, own ? 200 : 503]);
+        }
+      }
+    },
+  );
+});
+
+describe('an endpoint that nobody decided about', () => {
+  const row = {
+    method: 'GET',
+    path: '/v1/new',
+    id: 'new',
+    summary: 'New',
+    params: nothing,
+    query: nothing,
+    body: nothing,
+    mediaTypes: [],
+    answers: {},
+    problems: [],
+    handler: () => answerEmpty(204),
+  } as const;
+
+  test('refuses: it does not compile without an auth, or with one that does not exist', () => {
+    // @ts-expect-error auth is missing
+    endpoint(row);
+    // @ts-expect-error no such kind
+    endpoint({ ...row, auth: { kind: 'cookie' } });
+    // @ts-expect-error an API key needs a scope
+    endpoint({ ...row, auth: { kind: 'api_key' } });
+    endpoint({ ...row, auth: { kind: 'none' } });
+  });
+
+  test('attack: run all the same, it lets nobody in', async () => {
+    const lines: string[] = [];
+    const log = { debug: () => 0, info: () => 0, warn: () => 0, error: (msg: string) => void lines.push(msg) } as never;
+    const clock = { now: () => Date.now(), monotonic: () => performance.now() };
+    const verify = SETTINGS.jwt && createJwtVerifier(SETTINGS.jwt, clock);
+    const { authenticate } = createAuthenticator(verify, createKeyCheck(SETTINGS.apiKeys, { find: () => undefined }));
+    const auths: unknown[] = [
+      undefined,
+      null,
+      {},
+      { kind: 'cookie' },
+      { kind: 'api_key' },
+      { kind: 'api_key', scope: 'all' },
+    ];
+    const rows = auths.map((auth, nth) => endpoint({ ...row, path: `/v1/new${nth}`, auth } as never));
+    const server = createServer(createRouter(rows, {}, { authenticate, corsOrigins: () => [], bodyLimit: 10, log }));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    try {
+      const { port } = server.address() as { port: number };
+      for (const [nth, auth] of auths.entries()) {
+        for (const headers of [{}, bearer(SDK_KEY), await jwt()]) {
+          const { status } = await send(port, 'GET', `/v1/new${nth}`, { headers: headers ?? {} });
+          expect([auth, [401, 403, 500].includes(status)]).toEqual([auth, true]);
+        }
+      }
+    } finally {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    }
+    expect(lines.length).toBeGreaterThan(0);
+  });
+});
