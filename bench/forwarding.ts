@@ -4,7 +4,7 @@
 // which the column of the core's use shows.
 import { checkConstant, checkFree } from './check.ts';
 import { COLUMNS, LOADED_BY, shoot, startProxyPeers, WORKING_SET, type Load } from './load.ts';
-import { CONSTANT, DIRECT, HTTP_PROXY_3, NGINX, UNDICI } from './names.ts';
+import { CONSTANT, DIRECT, HTTP_PROXY_3, NGINX, tollgateName, UNDICI } from './names.ts';
 import { startConstant } from './peers/peers.ts';
 import type { Server } from './process.ts';
 import type { Section } from './report.ts';
@@ -19,7 +19,6 @@ import {
   type Contender,
   type Stage,
 } from './stage.ts';
-import { tollgateName } from './table.ts';
 import { UPSTREAM_BODY } from './upstream-answers.ts';
 
 export function measureFree(stage: Stage): Promise<Section> {

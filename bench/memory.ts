@@ -8,7 +8,7 @@ import { LOAD_CORE, NODE, readMemoryMb, startServer } from './process.ts';
 import type { Section } from './report.ts';
 import { freePaths } from './routes.ts';
 import { describeSection, mainCount, measureInTurn, slowly, withPool, type Contender, type Stage } from './stage.ts';
-import { tollgateName } from './table.ts';
+import { tollgateName } from './names.ts';
 import { startTollgate } from './tollgate.ts';
 
 const CONNECTIONS = 10_000;

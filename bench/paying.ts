@@ -3,7 +3,7 @@ import path from 'node:path';
 import { LOAD_CORE, NODE, runToEnd } from './process.ts';
 import type { Round, Section } from './report.ts';
 import { describeSection, measureInTurn, slowly, type Contender, type Stage } from './stage.ts';
-import { PAID_GET, PAID_POST } from './table.ts';
+import { PAID_GET, PAID_POST } from './names.ts';
 
 export async function measurePaid(stage: Stage): Promise<Section> {
   // All rows of one run come at once: they are measured with the first and handed out one by one.

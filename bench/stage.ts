@@ -4,7 +4,7 @@
 import type { Round, Row, Section, Skipped } from './report.ts';
 import { witnessOf, type Witness } from './check.ts';
 import { NODE, LOAD_CORE, readMemoryMb, runToEnd, startServer, type Server } from './process.ts';
-import { MAIN, tollgateName } from './table.ts';
+import { MAIN, tollgateName } from './names.ts';
 import { startTollgate, type Tollgate } from './tollgate.ts';
 import path from 'node:path';
 

@@ -1,8 +1,9 @@
 // The bench's plots: bars as long as their numbers, nothing that breaks the file, nothing drawn that was not measured.
 import { describe, expect, test } from 'vitest';
+import { GOALS } from '../../bench/goals.ts';
 import type { Section } from '../../bench/report.ts';
 import { plotSection, plotTable } from '../../bench/svg.ts';
-import { GOALS, verdict } from '../../bench/table.ts';
+import { verdict } from '../../bench/table.ts';
 
 const SECTION: Section = {
   name: 'free',

@@ -1,18 +1,10 @@
 // The table that Tollgate is held to: which number is compared with what, and when a row counts as met. A verdict that is
 // kinder than the number would be believed.
 import { describe, expect, test } from 'vitest';
-import { NGINX, X402_EXPRESS } from '../../bench/names.ts';
+import { GOALS, type Goal } from '../../bench/goals.ts';
+import { changingName, NGINX, PAID_GET, tollgateName, X402_EXPRESS } from '../../bench/names.ts';
 import type { Row, Section } from '../../bench/report.ts';
-import {
-  changingName,
-  GOALS,
-  judge,
-  PAID_GET,
-  renderTable,
-  tollgateName,
-  verdict,
-  type Goal,
-} from '../../bench/table.ts';
+import { judge, renderTable, verdict } from '../../bench/table.ts';
 import { SCENARIOS } from '../../bench/scenarios.ts';
 
 function goal(what: string): Goal {
