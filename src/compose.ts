@@ -6,7 +6,8 @@ import { startPayments } from './compose/payments.ts';
 import { startProxy, type ProxyPart } from './compose/proxy.ts';
 import { startRegistry, type RegistryPart } from './compose/registry.ts';
 import { takeOn } from './compose/restart.ts';
-import { startSync } from './compose/sync.ts';
+import type { SidecarLedger } from './compose/sidecar-ledger.ts';
+import type * as SyncPart from './compose/sync.ts';
 import type { Config, ProxyConfig } from './config/config.ts';
 import { createCurrent } from './gateway/sync/current.ts';
 import { createTelemetry } from './gateway/telemetry.ts';
@@ -15,7 +16,6 @@ import type { Clock, Random } from './host/clock.ts';
 import type { Log } from './host/log.ts';
 import { createMetrics } from './host/metrics.ts';
 import { createListener, type Listener } from './host/server.ts';
-import { ledgerOfSidecar } from './compose/sidecar-ledger.ts';
 
 export type TollgateDeps = {
   readonly log: Log;
@@ -64,7 +64,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
   };
 
   let registry: RegistryPart | undefined;
-  let sync: Awaited<ReturnType<typeof startSync>> | undefined;
+  let sync: Awaited<ReturnType<typeof SyncPart.startSync>> | undefined;
   let proxy: ProxyPart | undefined;
   if (config.registry !== undefined) {
     registry = add('registry', await startRegistry(inForce, config.registry, current, deps));
@@ -74,6 +74,8 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
   if (proxyConfig !== undefined) {
     const section = (): ProxyConfig => running.proxy ?? proxyConfig;
     if (config.sync !== undefined) {
+      // What only a sidecar needs is loaded in a sidecar only: an HTTP client takes memory.
+      const { startSync } = await import('./compose/sync.ts');
       sync = add('sync', await startSync(config, config.sync, section, current, { ...deps, metrics }));
       checks.push(sync.check);
     }
@@ -81,7 +83,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
       maxRoutes: running.metrics.maxRoutes,
       access: running.log.access,
     }));
-    const own = registry === undefined ? ledgerOfSidecar(config, deps) : undefined;
+    const own = registry === undefined ? await loadLedger(config, deps) : undefined;
     if (own !== undefined) closers.push(own.close);
     const ledger = registry?.ledger ?? own?.ledger;
     const payments =
@@ -146,4 +148,9 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
       await admin.drain(0, 0);
     },
   };
+}
+
+async function loadLedger(config: Config, deps: TollgateDeps): Promise<SidecarLedger | undefined> {
+  const { ledgerOfSidecar } = await import('./compose/sidecar-ledger.ts');
+  return ledgerOfSidecar(config, deps);
 }

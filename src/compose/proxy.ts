@@ -19,7 +19,7 @@ import { createTokens, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { createListener } from '../host/server.ts';
 import { pathOptions, receiversById, type Part } from './part.ts';
-import { servedSnapshot } from './sync.ts';
+import { servedSnapshot } from './served.ts';
 
 export type ProxyPart = Part & {
   /** Assembles for a new configuration; what is returned puts it in force and cannot fail. */

@@ -2,7 +2,6 @@
 // last good set whatever becomes of the other side. Resolves as soon as the snapshot file was read; the registry may take
 // as long as it likes.
 import type { Config, ProxyConfig, SyncConfig } from '../config/config.ts';
-import { compileSnapshot, type Snapshot } from '../domain/snapshot.ts';
 import { createPool } from '../gateway/client/pool.ts';
 import { createCompiler } from '../gateway/sync/compile.ts';
 import type { Current } from '../gateway/sync/current.ts';
@@ -83,18 +82,4 @@ export async function startSync(
     await sync.close();
   };
   return { listener, check, endStreams: relay.endStreams, recompile, close };
-}
-
-/**
- * What requests are matched against: the routes in force. Before there are any, nothing (503 `routes_absent`), or a set
- * without routes where `sync.when_absent` says so: then every request is an unprotected one like any other.
- */
-export function servedSnapshot(
-  sync: SyncConfig | undefined,
-  proxy: ProxyConfig,
-  current: Current,
-): () => Snapshot | undefined {
-  if (sync?.whenAbsent !== 'forward') return current.get;
-  const none = compileSnapshot({ registryId: '', revision: 0, routes: [] }, pathOptions(proxy));
-  return () => current.get() ?? none;
 }

@@ -2,7 +2,6 @@
 // a bounded answer within one time limit that covers everything, and says of a failure whether a byte of the call may
 // have left, because only then may another service be asked to move the same money. Never logs: URLs and headers of
 // these services are secrets. What a payment waits for goes over connections of our own (post-json.ts).
-import ky from 'ky';
 import { readJson, type JsonLimits } from './bounded-json.ts';
 
 export type Fetch = typeof globalThis.fetch;
@@ -29,6 +28,8 @@ export type JsonReply =
 
 export async function callJson(call: JsonCall, fetch: Fetch): Promise<JsonReply> {
   const { method, url, headers, body, signal, maxBytes, limits } = call;
+  // Loaded with the first call: it brings the whole of fetch along, which most processes never use.
+  const { default: ky } = await import('ky');
   let response: Response;
   try {
     response = await ky(url, {
