@@ -30,6 +30,7 @@ const MOST_FOUND = 8;
 export async function runDirect(upstream: Running, drafts: readonly Draft[]): Promise<Direct> {
   const before = upstream.executions();
   await sendAll(upstream.port, drafts, WIDTH);
+  await quiet(upstream);
   return { executions: upstream.executions() - before };
 }
 
@@ -43,6 +44,7 @@ export async function runThrough(
 ): Promise<Passage> {
   await gateway.face(upstream.port, settings);
   const start = await settled(gateway);
+  await quiet(upstream);
   const seenBefore = upstream.seen?.();
   const executedBefore = upstream.executions();
   const suspicious: Draft[][] = [];
@@ -54,6 +56,7 @@ export async function runThrough(
   }
   const end = await settled(gateway);
   const seenAfter = upstream.seen?.();
+  await quiet(upstream);
   const executions = upstream.executions() - executedBefore;
 
   const found: Draft[] = [];
@@ -80,6 +83,21 @@ export async function runThrough(
     seen: seenBefore === undefined || seenAfter === undefined ? undefined : seenAfter - seenBefore,
     found,
   };
+}
+
+/**
+ * Resolves when the upstream has done what it was sent, connections that were given up on included: what it still had to
+ * do would be counted against the next run.
+ */
+async function quiet(upstream: Running): Promise<void> {
+  for (let calm = 0; calm < 2;) {
+    const before = upstream.executions();
+    await fetch(`http://127.0.0.1:${upstream.port}/free/quiet`, { headers: { connection: 'close' } }).then((answer) =>
+      answer.text(),
+    );
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    calm = upstream.executions() === before ? calm + 1 : 0;
+  }
 }
 
 /** The proxy's totals once nothing is under way any more. */
