@@ -19,6 +19,8 @@ export type Passage = {
   readonly forwarded: number;
   /** Requests that reached the upstream; undefined where it cannot tell. */
   readonly seen: number | undefined;
+  /** Requests by which the upstream saw more than the proxy sent on. */
+  readonly surplus: readonly Draft[];
   /** The smallest requests found that get through, at most `MOST_FOUND`. */
   readonly found: readonly Draft[];
 };
@@ -59,6 +61,13 @@ export async function runThrough(
   await quiet(upstream);
   const executions = upstream.executions() - executedBefore;
 
+  // A request whose body breaks off was sent on and is not counted as such: only then each is looked at alone.
+  const surplus: Draft[] = [];
+  const sent = end.forwarded - start.forwarded;
+  if (seenBefore !== undefined && seenAfter !== undefined && seenAfter - seenBefore > sent) {
+    for (const draft of drafts) if (await isSurplus(gateway, upstream, draft)) surplus.push(draft);
+  }
+
   const found: Draft[] = [];
   const passes = async (draft: Draft): Promise<boolean> => {
     const before = upstream.executions();
@@ -81,8 +90,19 @@ export async function runThrough(
     refused: end.refused - start.refused,
     forwarded: end.forwarded - start.forwarded,
     seen: seenBefore === undefined || seenAfter === undefined ? undefined : seenAfter - seenBefore,
+    surplus,
     found,
   };
+}
+
+/** The upstream saw more requests than the proxy sent on; one whose body was refused half-way counts as sent on. */
+async function isSurplus(gateway: Gateway, upstream: Running, draft: Draft): Promise<boolean> {
+  const before = await settled(gateway);
+  const seen = upstream.seen?.() ?? 0;
+  const answer = await sendDraft(gateway.port, draft);
+  const after = await settled(gateway);
+  const brokenOff = /HTTP\/1\.1 400 /.test(answer) ? 1 : 0;
+  return (upstream.seen?.() ?? 0) - seen > after.forwarded - before.forwarded + brokenOff;
 }
 
 /**
