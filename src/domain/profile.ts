@@ -67,8 +67,9 @@ const PROFILES = {
   nginx: NOTHING,
   // It compares in the lower case of Unicode: the Kelvin sign is a k.
   caddy: { ...NOTHING, letterCase: true, trim: true },
-  // A rewrite rule makes the path a query; a script runs whatever follows its name, and its suffix may be hidden.
-  php: { ...NOTHING, matrix: true, suffix: true, form: true, script: true },
+  // There is no router: a rewrite rule makes the path a query, code of everybody's own trims and splits it, a script runs
+  // whatever follows its name, and its suffix may be hidden.
+  php: { ...EVERYTHING, letterCase: false, compatibility: false },
 } as const satisfies Record<string, Folding>;
 
 export type ProfileName = keyof typeof PROFILES;

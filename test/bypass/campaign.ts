@@ -19,6 +19,8 @@ export type Passage = {
   readonly forwarded: number;
   /** Requests that reached the upstream; undefined where it cannot tell. */
   readonly seen: number | undefined;
+  /** Requests by which the upstream saw more than the proxy sent on. */
+  readonly surplus: readonly Draft[];
   /** The smallest requests found that get through, at most `MOST_FOUND`. */
   readonly found: readonly Draft[];
 };
@@ -30,6 +32,7 @@ const MOST_FOUND = 8;
 export async function runDirect(upstream: Running, drafts: readonly Draft[]): Promise<Direct> {
   const before = upstream.executions();
   await sendAll(upstream.port, drafts, WIDTH);
+  await quiet(upstream);
   return { executions: upstream.executions() - before };
 }
 
@@ -43,6 +46,7 @@ export async function runThrough(
 ): Promise<Passage> {
   await gateway.face(upstream.port, settings);
   const start = await settled(gateway);
+  await quiet(upstream);
   const seenBefore = upstream.seen?.();
   const executedBefore = upstream.executions();
   const suspicious: Draft[][] = [];
@@ -54,7 +58,15 @@ export async function runThrough(
   }
   const end = await settled(gateway);
   const seenAfter = upstream.seen?.();
+  await quiet(upstream);
   const executions = upstream.executions() - executedBefore;
+
+  // A request whose body breaks off was sent on and is not counted as such: only then each is looked at alone.
+  const surplus: Draft[] = [];
+  const sent = end.forwarded - start.forwarded;
+  if (seenBefore !== undefined && seenAfter !== undefined && seenAfter - seenBefore > sent) {
+    for (const draft of drafts) if (await isSurplus(gateway, upstream, draft)) surplus.push(draft);
+  }
 
   const found: Draft[] = [];
   const passes = async (draft: Draft): Promise<boolean> => {
@@ -78,8 +90,34 @@ export async function runThrough(
     refused: end.refused - start.refused,
     forwarded: end.forwarded - start.forwarded,
     seen: seenBefore === undefined || seenAfter === undefined ? undefined : seenAfter - seenBefore,
+    surplus,
     found,
   };
+}
+
+/** The upstream saw more requests than the proxy sent on; one whose body was refused half-way counts as sent on. */
+async function isSurplus(gateway: Gateway, upstream: Running, draft: Draft): Promise<boolean> {
+  const before = await settled(gateway);
+  const seen = upstream.seen?.() ?? 0;
+  const answer = await sendDraft(gateway.port, draft);
+  const after = await settled(gateway);
+  const brokenOff = /HTTP\/1\.1 400 /.test(answer) ? 1 : 0;
+  return (upstream.seen?.() ?? 0) - seen > after.forwarded - before.forwarded + brokenOff;
+}
+
+/**
+ * Resolves when the upstream has done what it was sent, connections that were given up on included: what it still had to
+ * do would be counted against the next run.
+ */
+async function quiet(upstream: Running): Promise<void> {
+  for (let calm = 0; calm < 2;) {
+    const before = upstream.executions();
+    await fetch(`http://127.0.0.1:${upstream.port}/free/quiet`, { headers: { connection: 'close' } }).then((answer) =>
+      answer.text(),
+    );
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    calm = upstream.executions() === before ? calm + 1 : 0;
+  }
 }
 
 /** The proxy's totals once nothing is under way any more. */

@@ -104,7 +104,7 @@ export async function startGateway(): Promise<Gateway> {
       const sum = (pattern: RegExp): number =>
         [...text.matchAll(pattern)].reduce((all, [, value]) => all + Number(value), 0);
       return {
-        forwarded: sum(/^tollgate_requests_total\{(?=[^}]*outcome="(?:free|error)")[^}]*\} (\d+)/gm),
+        forwarded: sum(/^tollgate_upstream_duration_seconds_count(?:\{[^}]*\})? (\d+)/gm),
         demanded: sum(/^tollgate_requests_total\{(?=[^}]*outcome="payment_required")[^}]*\} (\d+)/gm),
         refused: sum(/^tollgate_requests_total\{(?=[^}]*outcome="refused")[^}]*\} (\d+)/gm),
         inFlight: sum(/^tollgate_requests_in_flight (\d+)/gm),

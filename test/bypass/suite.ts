@@ -2,7 +2,7 @@
 // `unknown`, under the profile that is promised for it, with slashes kept, and with undeclared methods forwarded.
 import { runDirect, runThrough, type Passage } from './campaign.ts';
 import { casesOf } from './corpus.ts';
-import type { Draft } from './draft.ts';
+import { describeDraft, type Draft } from './draft.ts';
 import { startGateway, STRICT, type Gateway, type Settings } from './gateway.ts';
 import { REGRESSIONS } from './regressions.ts';
 import { settingsName, type Report, type Row } from './report.ts';
@@ -82,8 +82,8 @@ export function faults(report: Pick<Report, 'rows' | 'broken'>): string[] {
     const where = `${upstream} (${settingsName(passage.settings)})`;
     if (passage.settings.undeclaredMethods === 'pay' && passage.executions > 0)
       all.push(`${where}: ${passage.executions} protected executions without a payment`);
-    if (passage.seen !== undefined && passage.seen > passage.forwarded)
-      all.push(`${where}: saw ${passage.seen} requests where the proxy forwarded ${passage.forwarded}`);
+    for (const draft of passage.surplus)
+      all.push(`${where}: saw more requests than were sent on: ${describeDraft(draft)}`);
     if (direct === 0) all.push(`${where}: the cases reach nothing even without the proxy, so they show nothing`);
   }
   return all;

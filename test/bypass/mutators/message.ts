@@ -78,7 +78,7 @@ const ABSOLUTE = [
   `file://`,
   `javascript:`,
   `http://${HOST}.`,
-  `${HOST}`,
+  HOST,
   'http://[::1]',
   `http://${HOST}@evil.example`,
   `http://evil.example@${HOST}`,

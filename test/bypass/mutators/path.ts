@@ -418,7 +418,7 @@ function encodeLetter(letter: string, rng: Rng): string {
     case 1:
       return `%2525${digits}`;
     case 2:
-      return `%25${[...digits].map((digit) => `%${digit.charCodeAt(0).toString(16)}`).join('')}`;
+      return `%25${digits.replace(/./g, (digit) => `%${digit.charCodeAt(0).toString(16)}`)}`;
     case 3:
       return `%u00${digits}`;
     default:

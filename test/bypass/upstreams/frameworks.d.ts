@@ -1,25 +1,29 @@
 // The little that the suite uses of frameworks that ship no types of their own.
 declare module 'express-4' {
-  const express: import('./express.ts').Express;
+  import type { Express } from './express.ts';
+  const express: Express;
   export default express;
 }
 declare module 'express-5' {
-  const express: import('./express.ts').Express;
+  import type { Express } from './express.ts';
+  const express: Express;
   export default express;
 }
 declare module 'koa' {
+  import type { RequestListener } from 'node:http';
   export default class Koa {
     use(middleware: unknown): this;
-    callback(): import('node:http').RequestListener;
+    callback(): RequestListener;
     on(event: 'error', listener: () => void): this;
   }
 }
 declare module 'polka' {
-  type Handler = (req: import('node:http').IncomingMessage, res: import('node:http').ServerResponse) => void;
+  import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+  type Handler = (req: IncomingMessage, res: ServerResponse) => void;
   type Polka = {
     get(pattern: string, handler: Handler): Polka;
     post(pattern: string, handler: Handler): Polka;
-    handler: import('node:http').RequestListener;
+    handler: RequestListener;
   };
   export default function polka(): Polka;
 }

@@ -25,15 +25,15 @@ export function isPaid(at: string): boolean {
 
 /** The same where letter case does not count: `fold` is how this upstream compares. */
 function ignoringCase(fold: (text: string) => string): Judge {
-  const exact = ['/v1/export', '/v1/Kiss/Data', '/v1/my report'].map(fold);
-  const free = ['/v1/reports/open', '/v1/files/public'].map(fold);
+  const exact = new Set(['/v1/export', '/v1/Kiss/Data', '/v1/my report'].map(fold));
+  const free = new Set(FREE_PATHS.map(fold));
   const [reports = '', files = '', teams = '', jobs = ''] = ['/v1/reports/', '/v1/files/', '/v1/teams/', '/jobs/'].map(
     fold,
   );
   return (at) => {
     const folded = fold(at);
-    if (free.includes(folded)) return false;
-    if (exact.includes(folded) || folded.startsWith(files)) return true;
+    if (free.has(folded)) return false;
+    if (exact.has(folded) || folded.startsWith(files)) return true;
     if (folded.startsWith(reports)) return /^[^/]+$/.test(folded.slice(reports.length));
     const [team = '', job = '', ...more] = folded.startsWith(teams) ? folded.slice(teams.length).split(jobs) : [];
     return more.length === 0 && /^[^/]+$/.test(team) && /^[^/]+$/.test(job);
