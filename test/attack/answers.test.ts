@@ -1,7 +1,7 @@
 // Every answer case over both ways to the upstream and to old clients, in one packet and byte by byte, and cut in two at
 // every place (with TOLLGATE_WIRE=long; else at as many as the time allows).
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cuts, inParallel, LONG, startWireLab, type WireLab } from '../support/wire-lab.ts';
+import { cuts, inParallel, LONG, startWireLab, type WireLab, LONG_MS } from '../support/wire-lab.ts';
 import { ANSWER_CASES } from './answer-cases.ts';
 import { runAnswerCase, type Way } from './run-answer-cases.ts';
 
@@ -36,11 +36,15 @@ describe.each<[string, Way['by']]>([
     await runAnswerCase(lab, wanted, { by, cut: length <= TRICKLED_BYTES ? 'everywhere' : pieces });
   });
 
-  it.runIf(by !== 'http10' || LONG).each(cases)('attack: %s, cut in two', async (_name, wanted) => {
-    const stray = wanted.stray?.length ?? 0;
-    const places = cuts(wanted.answer.length + stray, 0, 12);
-    await inParallel(places, 12, (place) => runAnswerCase(lab, wanted, { by, cut: [place] }));
-  });
+  it.runIf(by !== 'http10' || LONG).each(cases)(
+    'attack: %s, cut in two',
+    async (_name, wanted) => {
+      const stray = wanted.stray?.length ?? 0;
+      const places = cuts(wanted.answer.length + stray, 0, 12);
+      await inParallel(places, 12, (place) => runAnswerCase(lab, wanted, { by, cut: [place] }));
+    },
+    LONG_MS,
+  );
 
   it('behaviour: the table is as long as it says', () => {
     expect(cases.length).toBeGreaterThan(150);

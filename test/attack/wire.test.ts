@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startSmallGateway, type SmallGateway } from '../support/small-gateway.ts';
-import { createTokens, cuts, inParallel, startWireLab, tokenIn, type WireLab } from '../support/wire-lab.ts';
+import { createTokens, cuts, inParallel, startWireLab, tokenIn, type WireLab, LONG_MS } from '../support/wire-lab.ts';
 import { fence, runWireCase, type Front } from './run-wire-cases.ts';
 import type { Seen } from './wire-case.ts';
 import { casesFor, WAYS, WIRE_CASES } from './wire-cases.ts';
@@ -35,12 +35,16 @@ describe('forwarding', () => {
     });
   });
 
-  it.each(casesFor('whole'))('attack: %s, cut in two', async (_, wire) => {
-    const places = cuts(wire.send.length, 0, 5);
-    if (wire.broken === true) broken += places.length;
-    await inParallel(places, 8, (place) => runWireCase(front, wire, place, false));
-    await fence(front);
-  });
+  it.each(casesFor('whole'))(
+    'attack: %s, cut in two',
+    async (_, wire) => {
+      const places = cuts(wire.send.length, 0, 5);
+      if (wire.broken === true) broken += places.length;
+      await inParallel(places, 8, (place) => runWireCase(front, wire, place, false));
+      await fence(front);
+    },
+    LONG_MS,
+  );
 
   it('attack: the upstream saw what was forwarded, no request more, and no byte that should not have been there', () => {
     expect(lab.upstream.violations).toEqual([]);

@@ -136,10 +136,10 @@ export async function inParallel<T>(
 
 /**
  * Where to cut `length` bytes in two: everywhere up to `everywhere`, and `sampled` places beyond. With TOLLGATE_WIRE=long
- * everywhere up to 4,096.
+ * everywhere up to 1,024.
  */
 export function cuts(length: number, everywhere: number, sampled: number): readonly number[] {
-  const dense = Math.min(length - 1, LONG ? 4096 : everywhere);
+  const dense = Math.min(length - 1, LONG ? 1024 : everywhere);
   const places = new Set<number>();
   for (let at = 1; at <= dense; at++) places.add(at);
   const rest = Math.max(0, length - 1 - dense);
@@ -148,3 +148,5 @@ export function cuts(length: number, everywhere: number, sampled: number): reado
 }
 
 export const LONG = process.env['TOLLGATE_WIRE'] === 'long';
+/** For a test that does as much as it was told to. */
+export const LONG_MS = LONG ? 300_000 : undefined;

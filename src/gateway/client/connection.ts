@@ -89,6 +89,8 @@ export function openConnection(
   let stash: Buffer | undefined;
   let slab: Slab | undefined;
   let filled = false;
+  // The last read filled its buffer: there may be more that came with it.
+  let brimming = false;
 
   const socket = openSocket();
   const self: Connection = { start, isUsable, sweep, wait, resume, destroy, close };
@@ -184,7 +186,8 @@ export function openConnection(
 
   function onRead(size: number, bytes: Uint8Array): boolean {
     // A read that filled its buffer is one of many: further ones are worth larger buffers.
-    filled = size === bytes.length || slab !== undefined;
+    brimming = size === bytes.length;
+    filled = brimming || slab !== undefined;
     take(slab?.bytes ?? slabs.shared, size);
     stopped ||= isFull();
     return !stopped;
@@ -259,12 +262,19 @@ export function openConnection(
     job = undefined;
     if (keepAlive && sent && !surplus && !ended && !first.request.upgrade) {
       wait();
+      // What came with this answer and is nobody's may not have been read yet: only the next polls show.
+      const unread = stopped || brimming;
       if (stopped) readAgain();
-      hooks.onIdle(self);
+      if (unread) setImmediate(setImmediate, offer);
+      else hooks.onIdle(self);
     } else {
       destroy();
     }
     current.listener.onEnd();
+  }
+
+  function offer(): void {
+    if (job === undefined && isUsable()) hooks.onIdle(self);
   }
 
   function onBroken(detail: string): void {
