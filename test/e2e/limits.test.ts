@@ -305,11 +305,11 @@ describe('limits of those who pay and of those who do not', () => {
     const terms = readTerms(headerOf(await ask('/paid/a', '198.51.100.9'), 'payment-required') ?? '');
     const pay = (from: string): Promise<RawAnswer> => ask('/paid/a', from, makeUpPayment(terms, Date.now()));
     const waiting = [pay('198.51.100.3'), pay('198.51.100.3')];
-    await vi.waitFor(() => expect(called.length).toBe(2));
+    await vi.waitFor(() => expect(called.length).toBe(2), { timeout: 10_000 });
     const own = await pay('198.51.100.3');
     expect([own.status, codeOf(own), headerOf(own, 'retry-after')]).toEqual([429, 'too_many_payments', '1']);
     waiting.push(pay('198.51.100.4'));
-    await vi.waitFor(() => expect(called.length).toBe(3));
+    await vi.waitFor(() => expect(called.length).toBe(3), { timeout: 10_000 });
     const any = await pay('198.51.100.5');
     expect([any.status, codeOf(any), headerOf(any, 'retry-after')]).toEqual([503, 'too_many_requests_in_flight', '1']);
     expect((await ask('/free', '198.51.100.3')).status).toBe(200);
@@ -318,7 +318,7 @@ describe('limits of those who pay and of those who do not', () => {
       expect([answer.status, codeOf(answer)]).toEqual([503, 'facilitator_unavailable']);
     // Their places are free again: the next one gets as far as the facilitator.
     const next = pay('198.51.100.3');
-    await vi.waitFor(() => expect(called.length).toBe(4));
+    await vi.waitFor(() => expect(called.length).toBe(4), { timeout: 10_000 });
     called.at(-1)?.destroy();
     expect((await next).status).toBe(503);
   });
