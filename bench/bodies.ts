@@ -1,11 +1,12 @@
 // The scenarios `download` and `upload`: 10 MB through a proxy, and what a megabyte costs it.
 import { checkDownload, checkUpload } from './check.ts';
 import { startProxyPeers } from './load.ts';
-import { HTTP_PROXY_3, NGINX } from './peers/peers.ts';
+import { HTTP_PROXY_3, NGINX } from './names.ts';
 import type { Server } from './process.ts';
 import type { Section } from './report.ts';
 import {
   describeSection,
+  mainCount,
   measureInTurn,
   peakMb,
   runLoad,
@@ -29,7 +30,7 @@ export function measureBodies(stage: Stage, direction: 'download' | 'upload'): P
         direction === 'download'
           ? checkDownload(server.port('proxy'), stage.witness)
           : checkUpload(server.port('proxy'), stage.witness, UPLOAD_PATH),
-      measure: async () => {
+      measure: async (seconds) => {
         const job: TransferJob = {
           port: server.port('proxy'),
           direction,
@@ -37,26 +38,23 @@ export function measureBodies(stage: Stage, direction: 'download' | 'upload'): P
           bytes: DOWNLOAD_BYTES,
           connections: CONNECTIONS,
           burstSeconds: stage.plan.burstSeconds,
-          seconds: stage.plan.seconds,
+          seconds,
           pid: server.pid,
         };
-        const { transfers, seconds, cpuUs, faults } = await runLoad<TransferResult>('transfer.ts', job);
+        const { transfers, seconds: took, cpuUs, faults } = await runLoad<TransferResult>('transfer.ts', job);
         const megabytes = (transfers * DOWNLOAD_BYTES) / MEGABYTE;
         const round = {
           cpuMsPerMb: cpuUs / 1000 / megabytes,
-          mbPerSecond: megabytes / seconds,
-          corePercent: cpuUs / seconds / 10_000,
+          mbPerSecond: megabytes / took,
+          corePercent: cpuUs / took / 10_000,
           peakMb: peakMb(server.pid),
         };
         return { round, faults };
       },
     });
-    const { servers, skipped } = await startProxyPeers(stage, pool, false);
+    const { servers, skipped } = await startProxyPeers(stage, pool, 'bodies');
     const contenders = servers.map(({ name, server }) => contender(name, server));
-    // Every chunk of a body is garbage a moment later, and collecting it costs more where there are many routes to keep.
-    const { counts } = stage.plan;
-    const ends = [...new Set([Math.min(...counts), Math.max(...counts)])];
-    const entrants = await startTollgates(stage, pool, ends);
+    const entrants = await startTollgates(stage, pool, [mainCount(stage.plan)]);
     for (const { name, tollgate } of entrants) contenders.push(contender(name, tollgate));
     const measured = await measureInTurn(stage, contenders);
     return describeSection(

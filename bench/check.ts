@@ -4,6 +4,8 @@
 import { createHash } from 'node:crypto';
 import { request, type IncomingHttpHeaders } from 'node:http';
 import { buffer } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
+import { isIdle } from './process.ts';
 import { DOWNLOAD, DOWNLOAD_PATH, HASH_HEADER, POST_BODY, UPSTREAM_BODY, type Seen } from './upstream-answers.ts';
 
 export type Answer = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer };
@@ -81,6 +83,46 @@ export function checkInterfaceBody({ body, headers }: Answer, amount: string): v
   expect(readObject(requirements)['external_ref'] === chargeId, 'has an external_ref that is not the charge id');
   const header: unknown = JSON.parse(Buffer.from(String(headers['payment-required']), 'base64').toString());
   expect(readObject(header)['x402Version'] === 2, 'has no x402 v2 header');
+}
+
+/** A constant answer that nothing stands behind. */
+export async function checkConstant(port: number, body: string): Promise<void> {
+  const answer = await ask(port, { method: 'GET', path: '/' });
+  expect(answer.status === 200 && answer.body.toString() === body, 'answers something else than it was given');
+}
+
+/**
+ * How many requests reached the upstream, once no more come: what a load left under way when it stopped may still be
+ * queued in a proxy that waits for a core, and would be counted for whoever is measured next.
+ */
+export async function settledCount(witness: Witness, proxyPid: number): Promise<number> {
+  let { requests } = await witness();
+  for (let look = 0, quiet = 0; look < LOOKS && quiet < QUIET_LOOKS; look++) {
+    await setTimeout(LOOK_MS);
+    const idle = isIdle(proxyPid);
+    const now = (await witness()).requests;
+    quiet = idle && now === requests ? quiet + 1 : 0;
+    requests = now;
+  }
+  return requests;
+}
+
+const LOOK_MS = 25;
+const QUIET_LOOKS = 2;
+const LOOKS = 200;
+
+/**
+ * What is wrong with the upstream's own count: every answer must have reached it once (`forwarded`), and beyond them only
+ * what was under way when the load stopped; or, where nothing may be forwarded, none.
+ */
+export function countFault(
+  reached: number,
+  forwarded: { readonly answers: number; readonly underWay: number } | undefined,
+): string | undefined {
+  if (forwarded === undefined) return reached === 0 ? undefined : `${reached} requests reached the upstream, none may`;
+  const { answers, underWay } = forwarded;
+  if (reached >= answers && reached <= answers + underWay) return undefined;
+  return `${reached} requests reached the upstream for ${answers} answers and at most ${underWay} under way`;
 }
 
 export async function checkDownload(port: number, witness: Witness): Promise<void> {

@@ -6,6 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { readCpuUs } from './process.ts';
 import { percentile } from './report.ts';
+import { readStatus, type Reader } from './wire.ts';
 
 export type PacedJob = {
   readonly port: number;
@@ -22,7 +23,7 @@ export type PacedResult = {
   readonly answers: number;
   readonly requests: number;
   readonly cpuUs: number;
-  /** From the moment a request was written. */
+  /** From the moment a request would have been written, had a connection been free: without this process's own lateness. */
   readonly p50Us: number;
   /** From the moment it was due. */
   readonly p99Us: number;
@@ -32,8 +33,8 @@ export type PacedResult = {
   readonly faults: readonly string[];
 };
 
-type Order = { readonly index: number; readonly dueAt: number };
-type Line = { readonly socket: Socket; order: Order | undefined; sentAt: number; pending: Buffer | undefined };
+type Order = { readonly index: number; readonly dueAt: number; readonly issuedAt: number };
+type Line = Reader & { readonly socket: Socket; order: Order | undefined };
 type Run = { answers: number; service: number[]; total: number[]; ownMaxMs: number; failed: Map<string, number> };
 
 /** How long answers may take that are still out when the time is up. */
@@ -71,7 +72,6 @@ async function pace(seconds: number): Promise<Run> {
 
   const send = (line: Line, order: Order): void => {
     line.order = order;
-    line.sentAt = performance.now();
     line.socket.write(heads[order.index % heads.length] ?? Buffer.alloc(0));
   };
   const free = (line: Line): void => {
@@ -86,7 +86,7 @@ async function pace(seconds: number): Promise<Run> {
     if (status !== expected) fail(`${status} instead of ${expected}`);
     const now = performance.now();
     state.answers++;
-    state.service.push(now - line.sentAt);
+    state.service.push(now - order.issuedAt);
     state.total.push(now - order.dueAt);
     line.order = undefined;
     free(line);
@@ -97,9 +97,12 @@ async function pace(seconds: number): Promise<Run> {
         free(line);
         resolve();
       });
-      const line: Line = { socket, order: undefined, sentAt: 0, pending: undefined };
+      const line: Line = { socket, order: undefined, pending: undefined };
       open.add(line);
-      socket.on('data', (chunk: Buffer) => read(line, chunk, answered));
+      socket.on('data', (chunk: Buffer) => {
+        const status = readStatus(line, chunk);
+        if (status !== undefined) answered(line, status);
+      });
       socket.on('error', reject);
       socket.on('close', () => {
         open.delete(line);
@@ -120,7 +123,7 @@ async function pace(seconds: number): Promise<Run> {
     const now = performance.now();
     state.ownMaxMs = Math.max(state.ownMaxMs, now - wokenAt - 1);
     for (const due = Math.min(last, Math.floor((now - startedAt) * perMs)); index < due; index++) {
-      const order = { index, dueAt: startedAt + (index + 1) / perMs };
+      const order = { index, dueAt: startedAt + (index + 1) / perMs, issuedAt: performance.now() };
       const line = idle.pop();
       if (line === undefined) waiting.push(order);
       else send(line, order);
@@ -139,19 +142,4 @@ async function pace(seconds: number): Promise<Run> {
 
 function outstanding(lines: ReadonlySet<Line>, waiting: readonly Order[]): number {
   return waiting.length + [...lines].filter(({ order }) => order !== undefined).length;
-}
-
-/** Reads one answer: a head with a Content-Length and that many bytes. */
-function read(line: Line, chunk: Buffer, answered: (line: Line, status: number) => void): void {
-  const data = line.pending === undefined ? chunk : Buffer.concat([line.pending, chunk]);
-  const end = data.indexOf('\r\n\r\n');
-  const head = data.toString('latin1', 0, Math.max(0, end));
-  const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
-  if (end >= 0 && length === undefined) throw new Error(`an answer without a length: ${head}`);
-  if (end < 0 || data.length < end + 4 + Number(length)) {
-    line.pending = data;
-    return;
-  }
-  line.pending = undefined;
-  answered(line, Number(head.slice(9, 12)));
 }

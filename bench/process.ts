@@ -95,6 +95,13 @@ export function readCpuUs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * TICK_US;
 }
 
+/** The same of everything that ran on a core, and of what the host took away from it; interrupts left out. */
+export function readCoreUs(core: number): number {
+  const line = new RegExp(`^cpu${core} (.*)`, 'm').exec(readFileSync('/proc/stat', 'utf8'))?.[1] ?? '';
+  const [user = 0, nice = 0, system = 0, , , , , steal = 0] = line.split(' ').map(Number);
+  return (user + nice + system + steal) * TICK_US;
+}
+
 const TICK_US = 10_000;
 
 /** CPU time so far in microseconds: the thread that serves requests, the ledger's threads, and all there are. */
@@ -113,11 +120,23 @@ export function readThreadsUs(pid: number): ThreadsUs {
   return sum;
 }
 
-/** Memory of a process in MB: resident now, and the most it ever was. */
-export function readMemoryMb(pid: number): { readonly resident: number; readonly peak: number } {
+export type MemoryMb = { readonly resident: number; readonly anonymous: number; readonly peak: number };
+
+/** Memory of a process in MB: resident now; of that what is no file's, such as its program; and the most it ever was. */
+export function readMemoryMb(pid: number): MemoryMb {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const kilobytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0);
-  return { resident: kilobytes('VmRSS') / 1024, peak: kilobytes('VmHWM') / 1024 };
+  return {
+    resident: kilobytes('VmRSS') / 1024,
+    anonymous: kilobytes('RssAnon') / 1024,
+    peak: kilobytes('VmHWM') / 1024,
+  };
+}
+
+/** Whether a process has nothing to do: it waits for something to happen. One that waits for a core is not idle. */
+export function isIdle(pid: number): boolean {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return stat.slice(stat.lastIndexOf(')') + 2).startsWith('S');
 }
 
 function launch({ file, args, core, folder }: Command, stdout: 'pipe' | 'ignore'): ChildProcess {

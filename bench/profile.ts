@@ -16,6 +16,12 @@ type Profile = {
 const SHOWN = 25;
 const IDLE = new Set(['(idle)', '(root)']);
 
+/** Flags for a Node process that is to leave its profile, and those of its threads, in a folder of its own name. */
+export function profilingFlags(profiles: string | undefined, name: string): string[] {
+  if (profiles === undefined) return [];
+  return ['--cpu-prof', `--cpu-prof-dir=${path.join(profiles, name.replaceAll(/[^a-z0-9@.-]+/gi, '-'))}`];
+}
+
 /** Self time by function from `sinceUs` on, the most first, as percent of the time that was not idle. */
 export function summarizeProfile(profile: Profile, sinceUs = 0): { readonly name: string; readonly percent: number }[] {
   const names = new Map(profile.nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]));
@@ -37,7 +43,9 @@ export function summarizeProfile(profile: Profile, sinceUs = 0): { readonly name
 
 /** The profiles in `folder` as Markdown. */
 export function renderProfiles(folder: string, sinceUs: number): string {
-  const files = readdirSync(folder).filter((file) => file.endsWith('.cpuprofile'));
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.cpuprofile'))
+    .sort();
   return files
     .map((file) => {
       const profile: Profile = JSON.parse(readFileSync(path.join(folder, file), 'utf8'));

@@ -1,8 +1,6 @@
 // Arithmetic and layout of what the bench found: medians with their spread, ratios, tables. Ratios are taken round by
 // round, because what is compared runs in turn and a machine drifts: a round's neighbours drifted alike. Pure; measures
 // nothing and knows no scenario.
-import type { Machine } from './machine.ts';
-
 /** What one round measured, by column key. */
 export type Round = Readonly<Record<string, number>>;
 export type Column = { readonly key: string; readonly title: string; readonly digits: number };
@@ -21,16 +19,6 @@ export type Section = {
   /** Two revisions of one thing: [new row, old row]. */
   readonly pairs: readonly (readonly [string, string])[];
   /** What has to be said beside the table. */
-  readonly remarks: readonly string[];
-};
-
-export type Report = {
-  readonly revision: string;
-  readonly against: string | undefined;
-  readonly startedAt: string;
-  readonly command: string;
-  readonly machine: Machine;
-  readonly sections: readonly Section[];
   readonly remarks: readonly string[];
 };
 
@@ -106,38 +94,4 @@ function renderPairs({ columns, rows, pairs }: Section): string {
     return [[newer, ...columns.map(({ key }) => formatSpread(ratio(now.rounds, then.rounds, key), 3))]];
   });
   return table(['new / old', ...columns.map(({ title }) => title)], body);
-}
-
-export function renderMarkdown(report: Report): string {
-  const { machine } = report;
-  const about = [
-    `Tollgate ${report.revision}${report.against === undefined ? '' : ` against ${report.against}`}, ${report.startedAt}, \`${report.command}\``,
-    `Machine: ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}, Node ${machine.node}, ${machine.pinned ? 'processes pinned' : 'processes NOT pinned: the numbers say little'}`,
-  ].join('\n');
-  const remarks = report.remarks.map((remark) => `- ${remark}`).join('\n');
-  return `# Bench\n\n${about}\n\n${report.sections.map(renderSection).join('\n\n')}\n\n## What this shows and what it does not\n\n${remarks}\n`;
-}
-
-/** Every number of every round, with medians and ratios beside them. */
-export function renderJson(report: Report): string {
-  const sections = report.sections.map((section) => ({
-    ...section,
-    rows: section.rows.map((row) => ({
-      ...row,
-      summary: Object.fromEntries(section.columns.map(({ key }) => [key, spreadOf(row, key)])),
-      ratios: Object.fromEntries(
-        section.references.rows.map((name) => [
-          name,
-          ratio(section.rows.find((other) => other.name === name)?.rounds ?? [], row.rounds, section.references.key),
-        ]),
-      ),
-    })),
-    changes: Object.fromEntries(section.pairs.map(([newer, older]) => [newer, changesOf(section, newer, older)])),
-  }));
-  return `${JSON.stringify({ ...report, sections }, undefined, 2)}\n`;
-}
-
-function changesOf({ rows, columns }: Section, newer: string, older: string): Record<string, Spread | undefined> {
-  const roundsOf = (wanted: string): readonly Round[] => rows.find(({ name }) => name === wanted)?.rounds ?? [];
-  return Object.fromEntries(columns.map(({ key }) => [key, ratio(roundsOf(newer), roundsOf(older), key)]));
 }

@@ -2,7 +2,10 @@
 import { measureBodies } from './bodies.ts';
 import { measureChanges } from './change.ts';
 import { measureLatency } from './latency.ts';
-import { measureDemands, measureFree, measurePost } from './load.ts';
+import { measureMemory } from './memory.ts';
+import { measurePaid } from './paying.ts';
+import { measureDemands } from './demands.ts';
+import { measureFree, measurePost } from './forwarding.ts';
 import { measureMatcher, measureQuotes } from './matching.ts';
 import type { Section } from './report.ts';
 import type { Stage } from './stage.ts';
@@ -27,8 +30,20 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'change',
     summary: 'prices changed under load: failures, the longest pause, time to effect',
-    run: measureChanges,
+    run: (stage) => measureChanges(withMostRoutes(stage)),
   },
   { name: 'download', summary: '10 MB from the upstream', run: (stage) => measureBodies(stage, 'download') },
   { name: 'upload', summary: '10 MB to the upstream', run: (stage) => measureBodies(stage, 'upload') },
+  { name: 'paid', summary: 'paid requests a second and core, in both settle modes', run: measurePaid },
+  { name: 'memory', summary: 'resident memory: idle, and with 10,000 idle connections', run: measureMemory },
 ];
+
+/** Room for a few changes. */
+const CHANGE_SECONDS = 3;
+
+/** A change of the route set is dearest where the set is largest. */
+function withMostRoutes(stage: Stage): Stage {
+  const { plan } = stage;
+  const seconds = Math.max(plan.seconds, CHANGE_SECONDS);
+  return { ...stage, plan: { ...plan, seconds, counts: [Math.max(...plan.counts)] } };
+}

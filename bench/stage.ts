@@ -4,6 +4,7 @@
 import type { Round, Row, Section, Skipped } from './report.ts';
 import { witnessOf, type Witness } from './check.ts';
 import { NODE, LOAD_CORE, readMemoryMb, runToEnd, startServer, type Server } from './process.ts';
+import { MAIN, tollgateName } from './names.ts';
 import { startTollgate, type Tollgate } from './tollgate.ts';
 import path from 'node:path';
 
@@ -15,17 +16,33 @@ export type Checkout = {
 
 export type Plan = {
   readonly rounds: number;
+  /** How long each is loaded before the first round, in a round that does not count: V8 learns for tens of thousands of requests. */
+  readonly warmSeconds: number;
+  /** Rounds of scenarios that start a process for every measurement. */
+  readonly slowRounds: number;
   readonly seconds: number;
   readonly burstSeconds: number;
-  /** Routes that Tollgate is measured with. */
+  /** Routes that Tollgate is measured with, in ascending order. */
   readonly counts: readonly number[];
   readonly matcherCounts: readonly number[];
 };
 
+/** For scenarios that start a process for every measurement: a few rounds, and all of them count. */
+export function slowly(stage: Stage): Stage {
+  return { ...stage, plan: { ...stage.plan, rounds: stage.plan.slowRounds, warmSeconds: 0 } };
+}
+
+/** The number that most rows of the table are about where it is among those measured, else the most. */
+export function mainCount({ counts }: Plan): number {
+  return counts.includes(MAIN) ? MAIN : Math.max(...counts);
+}
+
 export type Stage = {
   readonly plan: Plan;
-  /** The working tree first; with a second one peers are left out. */
+  /** The working tree first; beside others of Tollgate, peers are left out unless asked for. */
   readonly checkouts: readonly Checkout[];
+  /** Whether the peer of this name takes part. */
+  readonly wants: (peer: string) => boolean;
   readonly upstream: Server;
   readonly witness: Witness;
   /** For everything that is written. */
@@ -40,7 +57,7 @@ export type Stage = {
 export type Contender = {
   readonly name: string;
   readonly check: () => Promise<void>;
-  readonly measure: () => Promise<{ readonly round: Round; readonly faults: readonly string[] }>;
+  readonly measure: (seconds: number) => Promise<{ readonly round: Round; readonly faults: readonly string[] }>;
 };
 
 export type Pool = {
@@ -79,29 +96,38 @@ export async function startTollgates(stage: Stage, pool: Pool, counts = stage.pl
       const name = tollgateName(routes) + suffix;
       stage.say(`starting ${name}`);
       const { folder, profiles, upstream } = stage;
-      const options = { root, routes, upstreamPort: upstream.port('upstream'), folder, profiles };
+      const options = { label: name, root, routes, upstreamPort: upstream.port('upstream'), folder, profiles };
       entrants.push({ name, routes, tollgate: await pool.keep(startTollgate(options)) });
     }
   }
   return entrants;
 }
 
-export function tollgateName(routes: number): string {
-  return `Tollgate, ${routes} routes`;
+/** The same with paths that nobody asked for before. The suffix of another checkout stays at the end. */
+export function freshName(name: string): string {
+  return name.replace(/ routes/, ' routes, every path new');
 }
 
-/** [new, old] for every row of Tollgate's, where two checkouts are compared. */
+/** [working tree, other] for every row of Tollgate's, where checkouts are compared. */
 export function pairsOf({ checkouts }: Stage, rows: readonly Row[]): (readonly [string, string])[] {
-  const older = checkouts[1]?.suffix;
-  if (older === undefined) return [];
-  return rows.flatMap(({ name }) => (name.endsWith(older) ? [[name.slice(0, -older.length), name] as const] : []));
+  return checkouts
+    .slice(1)
+    .flatMap(({ suffix }) =>
+      rows.flatMap(({ name }) => (name.endsWith(suffix) ? [[name.slice(0, -suffix.length), name] as const] : [])),
+    );
 }
 
-export type Measured = { readonly rows: readonly Row[]; readonly skipped: readonly Skipped[] };
+export type Measured = {
+  readonly rows: readonly Row[];
+  readonly skipped: readonly Skipped[];
+  /** What had to be measured again, and why. */
+  readonly repeated: readonly string[];
+};
 
 export async function measureInTurn(stage: Stage, contenders: readonly Contender[]): Promise<Measured> {
   const rounds = new Map<string, Round[]>();
   const faulty = new Map<string, string>();
+  const repeated: string[] = [];
   stage.begun();
   for (const { name, check } of contenders) {
     try {
@@ -111,17 +137,26 @@ export async function measureInTurn(stage: Stage, contenders: readonly Contender
       faulty.set(name, error instanceof Error ? error.message : 'its answers could not be checked');
     }
   }
-  for (let number = 1; number <= stage.plan.rounds; number++) {
+  const { warmSeconds } = stage.plan;
+  for (let number = warmSeconds > 0 ? 0 : 1; number <= stage.plan.rounds; number++) {
+    const seconds = number === 0 ? warmSeconds : stage.plan.seconds;
     for (const { name, measure } of contenders) {
       if (faulty.has(name)) continue;
-      const { round, faults } = await measure();
+      let { round, faults } = await measure(seconds);
+      if (faults.length > 0) {
+        // A machine that others use stalls now and then; who fails twice in a row failed by itself.
+        const once = `${name}, round ${number}: ${faults.join('; ')}`;
+        stage.say(`measured again: ${once}`);
+        repeated.push(once);
+        ({ round, faults } = await measure(seconds));
+      }
       stage.say(`round ${number}/${stage.plan.rounds}  ${name}  ${summarize(round)}`);
       if (faults.length > 0) faulty.set(name, faults.join('; '));
-      else rounds.get(name)?.push(round);
+      else if (number > 0) rounds.get(name)?.push(round);
     }
   }
   const rows = [...rounds].flatMap(([name, measured]) => (faulty.has(name) ? [] : [{ name, rounds: measured }]));
-  return { rows, skipped: [...faulty].map(([name, fault]) => ({ name, reason: fault, fault: true })) };
+  return { rows, skipped: [...faulty].map(([name, fault]) => ({ name, reason: fault, fault: true })), repeated };
 }
 
 /** Runs one of the bench's load programs on the load's core and returns what it printed. */
@@ -137,10 +172,11 @@ export function peakMb(pid: number): number {
 
 export function describeSection(
   stage: Stage,
-  { rows, skipped }: Measured,
+  { rows, skipped, repeated }: Measured,
   rest: Pick<Section, 'name' | 'title' | 'columns' | 'references' | 'remarks'>,
 ): Section {
-  return { ...rest, rows, skipped, pairs: pairsOf(stage, rows) };
+  const remarks = [...rest.remarks, ...repeated.map((what) => `Measured again: ${what}.`)];
+  return { ...rest, remarks, rows, skipped, pairs: pairsOf(stage, rows) };
 }
 
 function summarize(round: Round): string {

@@ -1,13 +1,17 @@
 // Tollgate as its users start it: `node src/main.ts serve -c FILE`, all in one process, with everything on that a
 // production sidecar has on and the access log off. Its routes stand in the store before it starts. `root` is the checkout
 // to run, so that two revisions can be compared.
+import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { NODE, runToEnd, SERVER_CORE, LOAD_CORE, startServer, type Server } from './process.ts';
+import { profilingFlags } from './profile.ts';
 
 export type Tollgate = Server & { readonly root: string; readonly configFile: string };
 
 export type TollgateOptions = {
+  /** What it is called among others: the folder of its profile. */
+  readonly label: string;
   readonly root: string;
   readonly routes: number;
   readonly upstreamPort: number;
@@ -27,7 +31,7 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
   cpSync(seeded, path.join(folder, 'data'), { recursive: true });
   const configFile = path.join(folder, 'tollgate.yaml');
   writeFileSync(configFile, configuration(options.upstreamPort));
-  const profiling = options.profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profiles}`];
+  const profiling = profilingFlags(options.profiles, options.label);
   const server = await startServer(
     {
       name: `Tollgate with ${options.routes} routes`,
@@ -67,7 +71,7 @@ log: { level: info, access: false }
 
 /** A data folder whose store holds the routes; made once for each checkout and number. */
 async function seed({ root, routes, folder }: TollgateOptions): Promise<string> {
-  const data = path.join(folder, `seed-${Buffer.from(root).toString('hex').slice(-16)}-${routes}`);
+  const data = path.join(folder, `seed-${createHash('sha256').update(root).digest('hex').slice(0, 16)}-${routes}`);
   try {
     mkdirSync(data);
   } catch {

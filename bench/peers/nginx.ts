@@ -2,10 +2,10 @@
 // connections and the forwarding headers that Tollgate sets too; bodies are streamed, not stored. Beside it a server that
 // answers every request with the bytes of a 402.
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import path from 'node:path';
 import { SERVER_CORE, startSilent, type Server } from '../process.ts';
 import type { ConstantAnswer } from './constant.ts';
+import { freePort } from './free-port.ts';
 
 export type NginxOptions = {
   /** Where its configuration and pid file are put. */
@@ -89,16 +89,4 @@ function answering(port: number, { status, headers, body }: ConstantAnswer): str
       return ${status} '${body}';
     }
   }`;
-}
-
-/** A port that was free a moment ago: nginx cannot be asked which one it took. */
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
 }

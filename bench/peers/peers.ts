@@ -1,58 +1,77 @@
 // Which peers can be measured here, and how each is started. None of them is among the product's dependencies but
-// http-proxy-3: nginx is used where it is installed, the middleware stacks where `--peers` installed them. A peer that is
+// http-proxy-3: nginx and haproxy are used where they are installed, the Node stacks where `--peers` installed them. A peer that is
 // not there is skipped by its name, with the reason.
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { CONSTANT, HAPROXY, HTTP_PROXY_3, NGINX, UNDICI, X402_EXPRESS } from '../names.ts';
 import { isInstalled, LOAD_CORE, NODE, runToEnd, SERVER_CORE, startServer, type Server } from '../process.ts';
+import { profilingFlags } from '../profile.ts';
 import { PAY_TO } from '../tollgate.ts';
 import type { ConstantAnswer } from './constant.ts';
+import { startHaproxy } from './haproxy.ts';
 import { startNginx } from './nginx.ts';
+
+/** Where a peer writes what it needs, and its CPU profile where one is wanted. */
+export type Place = { readonly folder: string; readonly profiles: string | undefined };
 
 export type ProxyPeer = {
   readonly name: string;
   /** Why it cannot be measured here. */
   readonly missing: string | undefined;
-  readonly start: (upstreamPort: number, folder: string) => Promise<Server>;
+  /** Scenarios that it is measured in. */
+  readonly loads: readonly ('GET' | 'POST' | 'paced' | 'bodies')[];
+  readonly start: (upstreamPort: number, place: Place) => Promise<Server>;
 };
 export type DemandPeer = {
   readonly name: string;
   readonly missing: string | undefined;
-  readonly start: (sample: ConstantAnswer, folder: string) => Promise<Server>;
+  /** Whether it answers the bytes of Tollgate's own 402. */
+  readonly sameBytes: boolean;
+  readonly start: (sample: ConstantAnswer, place: Place) => Promise<Server>;
 };
-
-export const NGINX = 'nginx';
-export const HTTP_PROXY_3 = 'http-proxy-3';
-export const CONSTANT = 'node:http, constant';
-export const X402_EXPRESS = '@x402/express, 10 routes';
 
 const MIDDLEWARE = path.join(import.meta.dirname, 'middleware');
 
-/** Peers that forward. `large`: those that are measured with every load, not only with small GETs. */
-export function proxyPeers(): readonly (ProxyPeer & { readonly large: boolean })[] {
+/** Peers that forward. */
+export function proxyPeers(): readonly ProxyPeer[] {
   return [
     {
       name: NGINX,
-      missing: nginxMissing(),
-      large: true,
-      start: (upstreamPort, folder) => startNginx({ folder, serves: { upstreamPort } }),
+      missing: missingProgram('nginx'),
+      loads: ['GET', 'POST', 'paced', 'bodies'],
+      start: (upstreamPort, { folder }) => startNginx({ folder, serves: { upstreamPort } }),
+    },
+    {
+      name: HAPROXY,
+      missing: missingProgram('haproxy'),
+      loads: ['GET'],
+      start: (upstreamPort, { folder }) => startHaproxy(upstreamPort, folder),
+    },
+    {
+      name: UNDICI,
+      missing: middlewareMissing(),
+      loads: ['GET', 'POST', 'paced', 'bodies'],
+      start: (port, place) => startNode(place, UNDICI, path.join(MIDDLEWARE, 'undici.mjs'), [String(port)]),
     },
     {
       name: HTTP_PROXY_3,
       missing: undefined,
-      large: true,
-      start: (port) => startNode(HTTP_PROXY_3, path.join(import.meta.dirname, 'http-proxy-3.ts'), [String(port)]),
+      loads: ['GET', 'POST', 'paced', 'bodies'],
+      start: (port, place) =>
+        startNode(place, HTTP_PROXY_3, path.join(import.meta.dirname, 'http-proxy-3.ts'), [String(port)]),
     },
     {
       name: '@fastify/reply-from',
       missing: middlewareMissing(),
-      large: false,
-      start: (port) => startNode('reply-from', path.join(MIDDLEWARE, 'reply-from.mjs'), [String(port)]),
+      loads: ['GET'],
+      start: (port, place) =>
+        startNode(place, '@fastify/reply-from', path.join(MIDDLEWARE, 'reply-from.mjs'), [String(port)]),
     },
     {
       name: 'express + http-proxy-middleware',
       missing: middlewareMissing(),
-      large: false,
-      start: (port) => startNode('express', path.join(MIDDLEWARE, 'express.mjs'), [String(port)]),
+      loads: ['GET'],
+      start: (port, place) => startNode(place, 'express', path.join(MIDDLEWARE, 'express.mjs'), [String(port)]),
     },
   ];
 }
@@ -60,19 +79,23 @@ export function proxyPeers(): readonly (ProxyPeer & { readonly large: boolean })
 /** Peers that answer 402. */
 export function demandPeers(): readonly DemandPeer[] {
   return [
-    { name: NGINX, missing: nginxMissing(), start: (answer, folder) => startNginx({ folder, serves: { answer } }) },
     {
-      name: CONSTANT,
-      missing: undefined,
-      start: (answer, folder) => {
-        const file = path.join(folder, 'constant.json');
-        writeFileSync(file, JSON.stringify(answer));
-        return startNode(CONSTANT, path.join(import.meta.dirname, 'constant.ts'), [file]);
-      },
+      name: NGINX,
+      missing: missingProgram('nginx'),
+      sameBytes: true,
+      start: (answer, { folder }) => startNginx({ folder, serves: { answer } }),
     },
+    { name: CONSTANT, missing: undefined, sameBytes: true, start: startConstant },
     x402Express(X402_EXPRESS, 10),
     x402Express('@x402/express, 1000 routes', 1000),
   ];
+}
+
+/** A bare node:http that answers this and nothing else. */
+export function startConstant(answer: ConstantAnswer, place: Place): Promise<Server> {
+  const file = path.join(mkdtempSync(path.join(place.folder, 'constant-')), 'answer.json');
+  writeFileSync(file, JSON.stringify(answer));
+  return startNode(place, CONSTANT, path.join(import.meta.dirname, 'constant.ts'), [file]);
 }
 
 /** Paths that a peer with `count` routes protects. */
@@ -90,20 +113,22 @@ function x402Express(name: string, count: number): DemandPeer {
   return {
     name,
     missing: middlewareMissing(),
-    start: (_, folder) => {
-      const file = path.join(folder, `x402-${count}.json`);
+    sameBytes: false,
+    start: (_, place) => {
+      const file = path.join(place.folder, `x402-${count}.json`);
       writeFileSync(file, JSON.stringify(x402Paths(count)));
-      return startNode(name, path.join(MIDDLEWARE, 'x402-express.mjs'), [file, PAY_TO]);
+      return startNode(place, name, path.join(MIDDLEWARE, 'x402-express.mjs'), [file, PAY_TO]);
     },
   };
 }
 
-function startNode(name: string, file: string, args: readonly string[]): Promise<Server> {
-  return startServer({ name, file: NODE, args: [file, ...args], core: SERVER_CORE }, ['proxy']);
+function startNode({ profiles }: Place, name: string, file: string, args: readonly string[]): Promise<Server> {
+  const flags = profilingFlags(profiles, name);
+  return startServer({ name, file: NODE, args: [...flags, file, ...args], core: SERVER_CORE }, ['proxy']);
 }
 
-function nginxMissing(): string | undefined {
-  return isInstalled('nginx') ? undefined : 'nginx is not installed';
+function missingProgram(name: string): string | undefined {
+  return isInstalled(name) ? undefined : 'not installed';
 }
 
 function middlewareMissing(): string | undefined {

@@ -8,6 +8,7 @@ import { keys } from './keys.ts';
 import { match } from './match.ts';
 import { migrate } from './migrate.ts';
 import { openapi } from './openapi.ts';
+import { probe } from './probe.ts';
 import { serve } from './serve.ts';
 import { token } from './token.ts';
 import { version } from './version.ts';
@@ -16,6 +17,7 @@ export const COMMANDS: readonly Command[] = [
   serve,
   check,
   match,
+  probe,
   keys,
   token,
   healthcheck,

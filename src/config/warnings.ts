@@ -10,7 +10,7 @@ export function configWarnings(config: LoadedConfig): string[] {
   if (proxy) {
     if (proxy.undeclaredMethods === 'forward' && proxy.upstreamProfile === 'unknown') {
       warnings.push(
-        'proxy.undeclared_methods is forward while proxy.upstream_profile is unknown: an upstream that answers any method alike gives a GET route away to POST; write undeclared_methods: pay, or the profile of your framework',
+        `proxy.undeclared_methods is forward while proxy.upstream_profile is unknown: an upstream that answers any method alike gives a GET route away to POST; write undeclared_methods: pay, or the profile of your framework; \`tollgate probe --upstream ${proxy.upstream.origin} --path PATH\` finds out`,
       );
     }
     if (proxy.trustedProxies.some((cidr) => cidr.endsWith('/0'))) {

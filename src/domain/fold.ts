@@ -18,11 +18,12 @@ const ASCII = /^[\x00-\x7e]*$/;
 // C1 controls and the Unicode line and paragraph separators: no URL needs them, parsers disagree about them.
 const CONTROL = /[\u0080-\u009f\u2028\u2029]/;
 const HIDDEN_ESCAPE = /%[0-9A-Fa-f]{2}/;
-const DOT_SEGMENT = /\/[. ]+(?:;[^/]*)?(?:\/|$)/;
+const DOT_SEGMENT = /\/[. ]+(?:[;?#&][^/]*)?(?:\/|$)/;
 const DOTS = 'the path holds a segment of dots or spaces, or an escape hidden in a compatibility form';
 const PLAIN = /^[A-Za-z0-9_-]+$/;
 const DELIMITER = /[;?#]/;
-const QUERY_DELIMITER = /[?#]/;
+/** No path of anybody's has half as many readings; every one of them is looked up. */
+const MOST_KEYS = 64;
 /** A segment that names a script, the first or the last one, with more of the path behind it. */
 const FIRST_SCRIPT = /^(.*?\.(?:php[0-9]?|phtml|f?cgi|pl|py|rb|wsgi|aspx?|ashx|jspx?|do))(\/.*)$/i;
 const LAST_SCRIPT = /^(.*\.(?:php[0-9]?|phtml|f?cgi|pl|py|rb|wsgi|aspx?|ashx|jspx?|do))(\/.*)$/i;
@@ -56,9 +57,12 @@ export function foldPath(path: string, folding: Folding): FoldResult {
   addReadings(keys, text, kept, compatible === undefined ? folding : { ...folding, compatibility: false });
   if (folding.empty) {
     // `/reports/` may be `/reports/:id` without an id, and so may a double slash that is kept.
-    if (text.endsWith('/')) add(keys, `${foldReading(text.slice(0, -1), folding)}/${EMPTY}`.replace('//', '/'));
-    if (text.includes('//')) add(keys, foldReading(text.replace(/\/(?=\/|$)/g, `/${EMPTY}`), folding));
+    for (const reading of kept ? [text, split(text)] : [text]) {
+      if (reading.endsWith('/')) add(keys, `${foldReading(reading.slice(0, -1), folding)}/${EMPTY}`.replace('//', '/'));
+      if (reading.includes('//')) add(keys, foldReading(reading.replace(/\/(?=\/|$)/g, `/${EMPTY}`), folding));
+    }
   }
+  if (keys.length > MOST_KEYS) return refuse('the path can be read in too many ways');
   return { ok: true, keys };
 }
 
@@ -73,15 +77,13 @@ function addReadings(keys: string[], text: string, kept: boolean, folding: Foldi
 
 /** The keys of one reading: as it stands, and with what a router may cut off it. */
 function addKeys(keys: string[], reading: string, folding: Folding): void {
+  if (keys.length > MOST_KEYS) return;
   add(keys, foldReading(reading, folding));
   // A router may drop the parameters of each segment, or end the path at the first delimiter that it decodes.
   const end = folding.matrix ? reading.search(DELIMITER) : -1;
   if (end >= 0) {
-    const bare = reading.replace(/;[^/]*/g, '');
-    add(keys, foldReading(bare, folding));
-    add(keys, foldReading(reading.slice(0, end), folding));
-    const query = bare.search(QUERY_DELIMITER);
-    if (query >= 0) addKeys(keys, bare.slice(0, query), folding);
+    addKeys(keys, reading.slice(0, end), folding);
+    if (reading.includes(';')) addKeys(keys, reading.replace(/;[^/]*/g, ''), folding);
   }
   // A path that becomes part of a query on its way is read as one: & ends it and + is a space. Or only one of the two.
   if (folding.form && (reading.includes('&') || reading.includes('+'))) {

@@ -50,7 +50,8 @@ const PROFILES = {
   fastify: { ...NOTHING, empty: true },
   koa: { ...NOTHING, letterCase: true },
   hono: NOTHING,
-  h3: NOTHING,
+  // Its first version decodes a path before it cuts the query off, and fills a parameter at the end with nothing.
+  h3: { ...NOTHING, matrix: true, empty: true },
   hapi: NOTHING,
   next: { ...NOTHING, suffix: true },
   fastapi: NOTHING,

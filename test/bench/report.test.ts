@@ -1,17 +1,15 @@
 // The bench's arithmetic and layout: a wrong median would not fail anything else, it would only be believed.
 import { describe, expect, test } from 'vitest';
+import { renderJson, renderMarkdown, type Report } from '../../bench/markdown.ts';
 import { summarizeProfile } from '../../bench/profile.ts';
 import {
   formatSpread,
   median,
   percentile,
   ratio,
-  renderJson,
-  renderMarkdown,
   renderSection,
   spread,
   table,
-  type Report,
   type Section,
 } from '../../bench/report.ts';
 
@@ -46,6 +44,7 @@ const REPORT: Report = {
   startedAt: '2026-01-01T00:00:00.000Z',
   command: 'npm run bench',
   machine: { cpu: 'a cpu', cores: 2, memoryGb: 8, kernel: '6.1', node: 'v26.0.0', pinned: false },
+  verdicts: [],
   sections: [SECTION],
   remarks: ['It shows little.'],
 };
@@ -112,7 +111,7 @@ describe('tables', () => {
   });
 
   test('behaviour: the report names revision, machine and command, and what it does not show', () => {
-    const text = renderMarkdown(REPORT);
+    const text = renderMarkdown(REPORT, []);
     expect(text).toContain('Tollgate abc1234 against def5678');
     expect(text).toContain('a cpu, 2 cores, 8 GB, Linux 6.1, Node v26.0.0');
     expect(text).toContain('NOT pinned');

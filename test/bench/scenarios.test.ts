@@ -43,6 +43,19 @@ describe('the command line', () => {
     expect(some.ok && some.options.plan.rounds).toBe(7);
   });
 
+  test('behaviour: beside other checkouts no peer takes part unless it is named', () => {
+    const wanted = (argv: readonly string[]): readonly string[] | undefined => {
+      const read = readOptions(argv);
+      if (!read.ok) throw new Error(read.problems.join());
+      return read.options.peersWanted;
+    };
+    expect(wanted([])).toBeUndefined();
+    expect(wanted(['--checkout', '/somewhere'])).toEqual([]);
+    expect(wanted(['--against', 'HEAD~1'])).toEqual([]);
+    expect(wanted(['--against', 'HEAD~1', '--peer', 'nginx'])).toEqual(['nginx']);
+    expect(wanted(['--quick'])).toContain('nginx');
+  });
+
   test.each([
     [['--only', 'fre'], 'is not one of'],
     [['--rounds', '0'], '--rounds'],

@@ -102,8 +102,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'letters are compared by upper and by lower case',
     file: 'domain/fold.ts',
-    text: "text.replace(/[\\u0130\\u0131]/g, 'i').toUpperCase().toLowerCase()",
-    by: 'text.toLowerCase()',
+    text: "    .replace(/[\\u0130\\u0131]/g, 'i')\n    .toUpperCase()\n",
+    by: '',
     needed: [
       ['node:http, comparing upper case', get('/v1/ki%c3%9f/data')],
       ['model: simple lower case of Unicode', get('/v1/k%c4%b0ss/data')],
@@ -119,6 +119,13 @@ export const MUTATIONS: readonly Mutation[] = [
       ['node:http, new URL', get('/free/%2e%2e/v1/export')],
       ['model: servlet container', get('/free/..;/v1/export')],
     ],
+  },
+  {
+    rule: 'dot segments are refused before any delimiter',
+    file: 'domain/fold.ts',
+    text: '(?:[;?#&][^/]*)?',
+    by: '(?:;[^/]*)?',
+    needed: [['node:http, decoded, before ?, normalised', get('/v1/export/x/..%3f')]],
   },
   {
     rule: 'dots between kept slashes are refused',

@@ -38,6 +38,7 @@ export const TARGETS: readonly TargetCase[] = [
   { raw: '/free/.%20./v1/export', why: 'attack: dots and spaces' },
   { raw: '/free/%E2%80%A5/v1/export', why: 'attack: two dot leader, whose compatibility form is ..' },
   { raw: '/free/%EF%BC%8E%EF%BC%8E/v1/export', why: 'attack: fullwidth dots' },
+  { raw: '/v1/export/x/..%3f', why: 'attack: dot segment before an encoded question mark' },
   { raw: '/v1%2Fexport', why: 'attack: encoded slash' },
   { raw: '/v1%5cexport', why: 'attack: encoded backslash' },
   { raw: '/v1\\export', why: 'attack: backslash' },

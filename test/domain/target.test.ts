@@ -151,8 +151,27 @@ describe('canonicalPath', () => {
     expect(canonicalPath('//x/v1//export', KEEP)).toMatchObject({ ok: true, path: '/x/v1//export' });
   });
 
+  test('attack: a path that can be read in too many ways is refused', () => {
+    const folded = canonicalPath('/a.php;x%2fb%5cc&d+e/%ef%bd%86.cgi;y+z%3f/g&h', KEEP);
+    expect(folded).toMatchObject({ ok: false, reason: 'the path can be read in too many ways' });
+    expect(canonicalPath('/a.php;x/b.cgi&y+z%3fq', OPTIONS).ok).toBe(true);
+  });
+
   test('attack: long runs of dots, slashes and parameters take no more than linear time', () => {
-    for (const unit of ['.', '%20', ';', '/a.', '%3b', '/.a']) {
+    for (const unit of [
+      '.',
+      '%20',
+      ';',
+      '/a.',
+      '%3b',
+      '/.a',
+      '/a.php',
+      '+',
+      '&',
+      '/a.cgi;x&y+z%3f',
+      '%ef%bc%8f',
+      '/%c2%ad%2f;x.php',
+    ]) {
       const raw = `/${unit.repeat(8000)}x`;
       const startedAt = performance.now();
       canonicalPath(raw, OPTIONS);

@@ -72,10 +72,10 @@ export const QUICK: Plan = {
   unpaid: { warmUp: 1000, count: 5000 },
   junk: 600,
   bombs: 1,
-  stall: { rounds: 1, seconds: 1, perSecond: 100 },
+  stall: { rounds: 1, seconds: 0.6, perSecond: 100 },
   registry: { registrationsPerMinute: 200, routes: 300, matches: 100, streams: 60, streamsPerKey: 20 },
   freePerSecond: 100,
-  freeSeconds: 1,
+  freeSeconds: 0.7,
   bounds: {
     ...FULL.bounds,
     growthMb: 128,

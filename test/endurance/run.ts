@@ -30,7 +30,7 @@ export async function endure(
   const findings: Finding[] = [];
   const stage = await openStage(plan);
   try {
-    await stage.free(1);
+    await stage.free(Math.min(1, plan.freeSeconds));
     const startMb = stage.residentMb();
     for (const { name, run } of SCENARIOS) {
       if (!only.includes(name)) continue;

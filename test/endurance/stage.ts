@@ -110,7 +110,7 @@ export async function openStage(plan: Plan): Promise<Stage> {
         const requests = Array.from({ length: 50 }, (_, index) => ({ path: `/free/${index}`, status: 200 }));
         const job: PacedJob = {
           ...{ port: tollgate.port('proxy'), requests, pid, seconds },
-          ...{ ratePerSecond: plan.freePerSecond, connections: 32, burstSeconds: 0.5 },
+          ...{ ratePerSecond: plan.freePerSecond, connections: 32, burstSeconds: Math.min(0.5, seconds / 2) },
         };
         return runLoad<PacedResult>('paced.ts', job);
       },

@@ -132,6 +132,7 @@ export const RAW: readonly UpstreamSpec[] = [
   raw('node:http, new URL with the Host', (req) => new URL(`http://${req.headers.host}${target(req)}`).pathname),
   raw('node:http, new URL and decodeURIComponent', (req) => decodeURIComponent(url(req))),
   raw('node:http, normalised file path', (req) => path.posix.normalize(decoded(req))),
+  raw('node:http, decoded, before ?, normalised', (req) => path.posix.normalize(decoded(req).split('?', 1)[0] ?? '')),
   raw('node:http, segments without the empty ones', (req) => `/${decoded(req).split('/').filter(Boolean).join('/')}`),
   raw('node:http, parameters may be empty', decoded, emptySegments),
   raw('node:http, comparing lower case', decoded, ignoringCase(lower)),

@@ -1,0 +1,19 @@
+// What rows are called in every table, so that whoever reads the tables finds the row that whoever measured it wrote.
+
+export const DIRECT = 'upstream direct';
+export const NGINX = 'nginx';
+export const HAPROXY = 'haproxy';
+export const HTTP_PROXY_3 = 'http-proxy-3';
+export const UNDICI = 'node:http + undici dispatch';
+export const CONSTANT = 'node:http, constant';
+export const X402_EXPRESS = '@x402/express, 10 routes';
+
+/** Of routes. What is measured with other numbers of them is not what the table is about. */
+export const FEW = 10;
+export const MAIN = 10_000;
+export const MANY = 100_000;
+
+export const tollgateName = (routes: number): string => `Tollgate, ${routes} routes`;
+export const changingName = (routes: number): string => `Tollgate, ${routes} routes, prices changing`;
+export const PAID_GET = 'paid GET, settled before the response';
+export const PAID_POST = 'paid POST, settled before forwarding';

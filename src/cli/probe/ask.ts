@@ -1,0 +1,78 @@
+// Asks an upstream one question with exact bytes. node:http writes a request target as it is given; a URL object would
+// resolve the very dots and escapes that are the question. A connection of its own for each question, so that an answer
+// that breaks the connection breaks nothing else.
+import { request as requestHttp, type IncomingMessage } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import type { Schedule } from '../../host/clock.ts';
+
+export type Answer =
+  | {
+      readonly kind: 'answer';
+      readonly status: number;
+      readonly headers: IncomingMessage['headers'];
+      readonly body: string;
+    }
+  /** Nothing that could be read as an answer. */
+  | { readonly kind: 'none'; readonly detail: string };
+
+export type Ask = (method: string, target: string) => Promise<Answer>;
+
+export type AskOptions = {
+  readonly upstream: URL;
+  /** Lower-cased names; `host` is among them. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  /** Bytes of a body that are read and compared. */
+  readonly bodyLimit: number;
+  readonly schedule: Schedule;
+};
+
+export function createAsk({ upstream, headers, timeoutMs, bodyLimit, schedule }: AskOptions): Ask {
+  const secure = upstream.protocol === 'https:';
+  const open = secure ? requestHttps : requestHttp;
+  const hostname = upstream.hostname.replace(/^\[|\]$/g, '');
+  return (method, target) =>
+    new Promise((resolve) => {
+      let answer: IncomingMessage | undefined;
+      let body = '';
+      let read = 0;
+      const request = open({
+        host: hostname,
+        port: upstream.port || (secure ? 443 : 80),
+        method,
+        path: target,
+        headers: { ...headers, connection: 'close' },
+        setHost: false,
+        agent: false,
+      });
+      const end = (detail: string): void => {
+        cancel();
+        // Before the end of the body too: an event stream has none, and its head says enough.
+        resolve(
+          answer === undefined
+            ? { kind: 'none', detail }
+            : { kind: 'answer', status: answer.statusCode ?? 0, headers: answer.headers, body },
+        );
+        request.destroy();
+      };
+      const cancel = schedule(timeoutMs, () => end('no answer in time'));
+      request.on('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
+      request.on('close', () => end('the connection was closed'));
+      request.on('upgrade', (_response, socket) => {
+        socket.destroy();
+        end('an upgrade that nobody asked for');
+      });
+      request.on('response', (response) => {
+        answer = response;
+        response.setEncoding('latin1');
+        response.on('data', (chunk: string) => {
+          body += chunk.slice(0, bodyLimit - read);
+          read += chunk.length;
+          if (read > bodyLimit) end('');
+        });
+        response.on('end', () => end(''));
+        response.on('error', () => end(''));
+      });
+      request.end();
+    });
+}
