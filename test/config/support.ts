@@ -3,10 +3,13 @@ import type { LoadedConfig } from '../../src/config/config.ts';
 import type { Env } from '../../src/config/environment.ts';
 import { readConfig } from '../../src/config/load.ts';
 import { formatProblem } from '../../src/config/problems.ts';
+import { keepSecret } from '../support/canaries.ts';
 
 export const ADDRESS = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
 export const SECRET = 'secret-secret-secret-secret-1234';
 export const KEY = 'key-of-sixteen-c';
+keepSecret('SECRET', SECRET);
+keepSecret('KEY', KEY);
 
 /** A valid receiver, to be indented under `receivers:`. */
 export const RECEIVER = `

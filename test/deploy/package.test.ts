@@ -5,6 +5,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync }
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/process.ts';
+import { openOutput } from '../support/canaries.ts';
 import { NODE, packageFile, ROOT, VALUES } from './support.ts';
 
 const temporary = temporaryFolder();
@@ -48,6 +49,7 @@ function run(program: string, args: readonly string[], cwd: string, env: Record<
     encoding: 'utf8',
     env: { PATH: `${bin}:${PATH}`, HOME, ...env },
   });
+  openOutput(`${program} ${args.join(' ')}`)(`${stdout}${stderr}`);
   if (status !== 0) throw new Error(`${program} ${args.join(' ')} ended with ${status}: ${stdout}${stderr}`);
   return stdout;
 }

@@ -20,10 +20,13 @@ import {
 import { openLedger, type SqliteLedger } from '../../src/registry/store/ledger.ts';
 import { openStore, type Store } from '../../src/registry/store/store.ts';
 import { RECEIVERS } from '../cases/receivers.ts';
+import { keepSecret } from '../support/canaries.ts';
 
 export const SECRET = 'a secret of thirty-two bytes, or more';
 export const SDK_KEY = 'configured-sdk-key-1';
 export const LEDGER_KEY = 'configured-ledger-key-1';
+for (const [name, secret] of Object.entries({ SECRET, SDK_KEY, LEDGER_KEY })) keepSecret(name, secret);
+
 export const LIST = '/v1/billing/protected-routes';
 export const FEED = '/v1/protected-routes/routes';
 export const REGISTER = '/v1/protected-routes/routes/register';

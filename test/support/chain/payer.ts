@@ -5,6 +5,7 @@ import { ExactEvmSchemeV1 } from '@x402/evm/v1';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import type { Hex } from 'viem';
+import { keepSecret } from '../canaries.ts';
 import { USDC, type Chain } from './chain.ts';
 
 export type Payer = {
@@ -44,6 +45,7 @@ export async function createPayer(
   funds = 100_000_000n,
   key: Hex = generatePrivateKey(),
 ): Promise<Payer> {
+  keepSecret('a private key', key.slice(2));
   const account = privateKeyToAccount(key);
   if (chain !== undefined && funds > 0n) await chain.mint(account.address, funds);
   const v2 = new x402Client().register('eip155:*', new ExactEvmScheme(account));
