@@ -33,14 +33,14 @@ export function foldPath(path: string, folding: Folding): FoldResult {
   let text = path;
   let kept = false;
   if (path.includes('%')) {
-    const marked = path.replace(/%2F/g, KEPT_SLASH).replace(/%5C/g, KEPT_BACKSLASH);
-    kept = marked !== path;
+    kept = path.includes('%2F') || path.includes('%5C');
+    const marked = kept ? path.replaceAll('%2F', KEPT_SLASH).replaceAll('%5C', KEPT_BACKSLASH) : path;
     try {
       text = decodeURIComponent(marked);
     } catch {
       return refuse('the path is not valid UTF-8 when decoded');
     }
-    if (HIDDEN_ESCAPE.test(text)) return refuse('the path is percent-encoded twice');
+    if (text.includes('%') && HIDDEN_ESCAPE.test(text)) return refuse('the path is percent-encoded twice');
   }
   let compatible: string | undefined;
   if (!ASCII.test(text)) {
@@ -49,7 +49,7 @@ export function foldPath(path: string, folding: Folding): FoldResult {
     compatible = normalize(text);
     if (HIDDEN_ESCAPE.test(compatible) || DOT_SEGMENT.test(split(compatible))) return refuse(DOTS);
   }
-  if (DOT_SEGMENT.test(kept ? split(text) : text)) return refuse(DOTS);
+  if (hasDotSegment(kept ? split(text) : text)) return refuse(DOTS);
 
   const keys: string[] = [];
   // Beside the plain reading, not in its place: a compatibility form may hold more slashes, or fewer letters.
@@ -94,8 +94,10 @@ function addKeys(keys: string[], reading: string, folding: Folding): void {
     addKeys(keys, reading.replaceAll('+', ' '), rest);
   }
   // Behind the name of a script stands what the script is asked for; and the script runs whatever stands there.
-  const rest = folding.script && reading.includes('.') ? { ...folding, script: false } : folding;
-  for (const script of rest === folding ? [] : [FIRST_SCRIPT.exec(reading), LAST_SCRIPT.exec(reading)]) {
+  const dot = folding.script ? reading.indexOf('.') : -1;
+  if (dot < 0 || dot > reading.lastIndexOf('/')) return;
+  const rest = { ...folding, script: false };
+  for (const script of [FIRST_SCRIPT.exec(reading), LAST_SCRIPT.exec(reading)]) {
     if (script === null) continue;
     addKeys(keys, script[1] ?? '/', rest);
     addKeys(keys, script[2] ?? '/', rest);
@@ -123,9 +125,19 @@ function foldReading(reading: string, folding: Folding): string {
   if (folding.letterCase) text = ASCII.test(text) ? text.toLowerCase() : foldCase(text);
   // Case folding can leave a composable sequence behind; composing again makes folding idempotent.
   if (folding.compatibility && !ASCII.test(text)) text = compose(text);
-  if (folding.trim && (text.includes('.') || text.includes(' '))) text = text.split('/').map(trim).join('/');
+  if (folding.trim && hasToTrim(text)) text = text.split('/').map(trim).join('/');
   if (text.includes('//')) text = text.replace(/\/{2,}/g, '/');
   return text.length > 1 && text.endsWith('/') ? text.slice(0, -1) : text || '/';
+}
+
+// Both look for what is rare before anything is made or a regular expression reads the text: most paths have none of it.
+function hasDotSegment(text: string): boolean {
+  return (text.includes('/.') || text.includes('/ ')) && DOT_SEGMENT.test(text);
+}
+
+function hasToTrim(text: string): boolean {
+  if (text.endsWith('.') || text.includes('./')) return true;
+  return text.includes(' ') && (text.includes(' /') || text.includes('/ ') || text.trim() !== text);
 }
 
 // By hand: a regular expression for "dots and spaces at the end" is quadratic on a long run of them in the middle.

@@ -2,7 +2,7 @@
 // that makes it: a revision without its change, or a change that was not made, cannot be read. Keeps no copy in memory.
 import type { DatabaseSync } from 'node:sqlite';
 import type { Random } from '../../host/clock.ts';
-import { pooled, toWire, type Route } from '../../domain/route.ts';
+import { toWire, type Route } from '../../domain/route.ts';
 import { createTextPool } from '../../domain/text-pool.ts';
 import { inTransaction } from './sqlite.ts';
 import { integer, nullableText, text, type Row } from './rows.ts';
@@ -84,7 +84,7 @@ export function createRouteStore(db: DatabaseSync, random: Random, changesKept =
   const head = (): Head => readHead(sql.head.get());
   const byKey = (key: string, method: string): Route | undefined => {
     const row = sql.byKey.get(key, method);
-    return row && readRoute(row);
+    return row && readRoute(row, asItIs);
   };
   const record = (kind: ChangeKind, data: unknown): Head => {
     const next = readHead(sql.bump.get(random(8).toString('base64url')));
@@ -102,7 +102,7 @@ export function createRouteStore(db: DatabaseSync, random: Random, changesKept =
         const pool = createTextPool();
         const routes: Route[] = [];
         // Row by row: all rows at once would take as much again as the routes themselves.
-        for (const row of sql.all.iterate()) routes.push(pooled(readRoute(row), pool));
+        for (const row of sql.all.iterate()) routes.push(readRoute(row, pool));
         return { head: head(), routes };
       } finally {
         db.exec('COMMIT');
@@ -120,7 +120,7 @@ export function createRouteStore(db: DatabaseSync, random: Random, changesKept =
       const page = rows.slice(0, limit);
       const last = page.at(-1);
       return {
-        routes: page.map(readRoute),
+        routes: page.map((row) => readRoute(row, asItIs)),
         nextBefore: rows.length > limit && last ? integer(last, 'seq') : undefined,
       };
     },
@@ -168,21 +168,28 @@ function values(route: Route): (string | number | null)[] {
   ];
 }
 
-function readRoute(row: Row): Route {
+function asItIs(value: string): string {
+  return value;
+}
+
+/** `pool`: gives one string for equal ones. */
+function readRoute(row: Row, pool: (text: string) => string): Route {
+  const source = nullableText(row, 'source');
+  const receiverConfigId = nullableText(row, 'receiver_config_id');
   return {
     id: text(row, 'id'),
     pattern: text(row, 'route_pattern'),
-    method: text(row, 'method'),
-    amount: text(row, 'amount'),
-    currency: text(row, 'currency'),
+    method: pool(text(row, 'method')),
+    amount: pool(text(row, 'amount')),
+    currency: pool(text(row, 'currency')),
     name: nullableText(row, 'name'),
     description: nullableText(row, 'description'),
     status: text(row, 'status') === 'paused' ? 'paused' : 'active',
     allowAnonymous: integer(row, 'allow_anonymous') === 1,
-    source: nullableText(row, 'source'),
-    receiverConfigId: nullableText(row, 'receiver_config_id'),
-    createdAt: text(row, 'created_at'),
-    updatedAt: text(row, 'updated_at'),
+    source: source === null ? null : pool(source),
+    receiverConfigId: receiverConfigId === null ? null : pool(receiverConfigId),
+    createdAt: pool(text(row, 'created_at')),
+    updatedAt: pool(text(row, 'updated_at')),
   };
 }
 
