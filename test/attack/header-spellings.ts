@@ -61,8 +61,12 @@ export function spellings(name: string): readonly string[] {
     name,
     lower,
     name.toUpperCase(),
-    Array.from(lower).map((letter, i) => (i % 2 === 0 ? letter.toUpperCase() : letter)).join(''),
-    Array.from(lower).map((letter, i) => (i % 2 === 1 ? letter.toUpperCase() : letter)).join(''),
+    Array.from(lower)
+      .map((letter, i) => (i % 2 === 0 ? letter.toUpperCase() : letter))
+      .join(''),
+    Array.from(lower)
+      .map((letter, i) => (i % 2 === 1 ? letter.toUpperCase() : letter))
+      .join(''),
     lower.slice(0, -1) + lower.slice(-1).toUpperCase(),
   ];
   const odd = OTHERS.flatMap((other) => [
