@@ -72,13 +72,16 @@ async function main(): Promise<void> {
 
   const unpaid: Load = { name: '402', method: 'GET', path: '/paid/x', status: 402, pays: false };
   const paying = new Map<string, () => Record<string, string>>();
-  for (const method of ['GET', 'POST'] as const) {
-    const { demanded } = await send({ ...unpaid, method }, {});
-    paying.set(
-      method,
-      payerOf((JSON.parse(Buffer.from(demanded, 'base64').toString()) as { accepts: [Accepted] }).accepts[0]),
-    );
-  }
+  const askForQuotes = async (): Promise<void> => {
+    for (const method of ['GET', 'POST'] as const) {
+      const { demanded } = await send({ ...unpaid, method }, {});
+      const { accepts } = JSON.parse(Buffer.from(demanded, 'base64').toString()) as { accepts: [Accepted] };
+      paying.set(method, payerOf(accepts[0]));
+    }
+  };
+  await askForQuotes();
+  // A quote is of its second: those who pay present old ones and new ones.
+  const asking = setInterval(() => void askForQuotes().catch(() => undefined), 1000);
   const paid: Load[] = [
     { name: 'paid GET, settled before the response', method: 'GET', path: '/paid/x', status: 200, pays: true },
     { name: 'paid POST, settled before forwarding', method: 'POST', path: '/paid/x', status: 200, pays: true },
@@ -142,6 +145,7 @@ async function main(): Promise<void> {
     await Promise.all(busy);
   }
   show(results);
+  clearInterval(asking);
   agent.destroy();
   await setTimeout(200);
   // Nothing is given time to be written down: what was answered has to be there.

@@ -4,7 +4,7 @@
 //   44 terms hash (8) | 52 expiry, seconds (4) | 56 MAC (16) | 72 nonce (12)
 // The MAC leaves the nonce out and is the same for all quotes of one route and second: it is cached, and only the nonce
 // is drawn per answer. The nonce proves nothing; that a charge id is good for one charge is the ledger's to hold.
-import { createHash, createHmac, createSecretKey, timingSafeEqual, type KeyObject } from 'node:crypto';
+import { createHmac, createSecretKey, hash, timingSafeEqual, type KeyObject } from 'node:crypto';
 import type { Price } from './money.ts';
 import type { Offer } from './offer.ts';
 
@@ -41,8 +41,13 @@ const SIGNED = 56;
 const MAC = 16;
 const FORM = /^chg_[A-Za-z0-9_-]{112}$/;
 const PREFIX = 'chg_';
+/** Of an id: all but its nonce, which begins at a character's edge. */
+const SIGNED_CHARACTERS = PREFIX.length + ((SIGNED + MAC) / 3) * 4;
+/** Signatures that are not computed again. */
+const REMEMBERED = 1024;
 
 type Key = { readonly id: number; readonly secret: KeyObject };
+type Terms = Omit<Quote, 'id'>;
 type Signed = { readonly method: string; readonly second: number; readonly text: string };
 
 export function createQuotes({ secrets, ttlMs, nonce }: QuoteOptions): Quotes {
@@ -50,6 +55,8 @@ export function createQuotes({ secrets, ttlMs, nonce }: QuoteOptions): Quotes {
   const [signer] = keys;
   if (signer === undefined) throw new Error('charges.secrets is empty: quotes need a secret to be signed with');
   const latest = new WeakMap<Offer, Signed>();
+  // Everybody who pays for a route within a second presents the same but for the nonce. Only what was verified is in it.
+  const genuine = new Map<string, Terms>();
 
   const sign = (offer: Offer, method: string, second: number): string => {
     const known = latest.get(offer);
@@ -60,17 +67,32 @@ export function createQuotes({ secrets, ttlMs, nonce }: QuoteOptions): Quotes {
     return text;
   };
 
+  /** What was signed by us, from all of an id but its nonce. */
+  const readSigned = (text: string): Terms | undefined => {
+    const known = genuine.get(text);
+    if (known !== undefined) return known;
+    // Memory of its own: it may be remembered.
+    const bytes = Buffer.alloc(SIGNED + MAC);
+    bytes.write(text.slice(PREFIX.length), 'base64url');
+    const signed = bytes.subarray(0, SIGNED);
+    const presented = bytes.subarray(SIGNED);
+    const isGenuine = keys.some((key) => key.id === bytes[1] && timingSafeEqual(mac(key, signed), presented));
+    if (bytes[0] !== VERSION || !isGenuine) return undefined;
+    const terms = readTerms(bytes);
+    if (genuine.size >= REMEMBERED) {
+      const [oldest] = genuine.keys();
+      if (oldest !== undefined) genuine.delete(oldest);
+    }
+    genuine.set(text, terms);
+    return terms;
+  };
+
   return {
     issue: (offer, method, nowMs) => sign(offer, method, Math.floor(nowMs / 1000)) + nonce(),
     read: (id, nowMs) => {
       if (!FORM.test(id)) return undefined;
-      const bytes = Buffer.from(id.slice(PREFIX.length), 'base64url');
-      const signed = bytes.subarray(0, SIGNED);
-      const presented = bytes.subarray(SIGNED, SIGNED + MAC);
-      const genuine = keys.some((key) => key.id === bytes[1] && timingSafeEqual(mac(key, signed), presented));
-      if (bytes[0] !== VERSION || !genuine) return undefined;
-      const expiresAt = bytes.readUInt32BE(52);
-      return expiresAt * 1000 <= nowMs ? undefined : readTerms(id, bytes, expiresAt);
+      const terms = readSigned(id.slice(0, SIGNED_CHARACTERS));
+      return terms === undefined || terms.expiresAt * 1000 <= nowMs ? undefined : { id, ...terms };
     },
   };
 }
@@ -89,25 +111,21 @@ function writeTerms(offer: Offer, method: string, expiresAt: number, keyId: numb
   return bytes;
 }
 
-function readTerms(id: string, bytes: Buffer, expiresAt: number): Quote {
+function readTerms(bytes: Buffer): Terms {
   const hex = bytes.toString('hex', 2, 18);
   const termsHash = bytes.subarray(44, 52);
   return {
-    id,
     routeId: [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-'),
     price: { units: BigInt(`0x${bytes.toString('hex', 20, 33)}`), scale: bytes[33] ?? 0 },
     currency: bytes.toString('latin1', 34, 44).replace(/\0+$/, ''),
-    expiresAt,
+    expiresAt: bytes.readUInt32BE(52),
     isFor: (method) => methodCode(method).equals(bytes.subarray(18, 20)),
     hasTermsOf: (offer) => offer.termsHash.equals(termsHash),
   };
 }
 
 function methodCode(method: string): Buffer {
-  return createHash('sha256')
-    .update(method === 'HEAD' ? 'GET' : method)
-    .digest()
-    .subarray(0, 2);
+  return hash('sha256', method === 'HEAD' ? 'GET' : method, 'buffer').subarray(0, 2);
 }
 
 function deriveKey(secret: string): Key {
