@@ -35,7 +35,7 @@ const packageOf = (specifier: string): string =>
 
 /** Folder -> what of ours and which packages it may import. `main`, `compose` and `cli` may import everything. */
 const MAY: Readonly<Record<string, { readonly folders: readonly string[]; readonly packages: readonly string[] }>> = {
-  domain: { folders: ['domain'], packages: ['zod', 'path-to-regexp', 'node:crypto'] },
+  domain: { folders: ['domain'], packages: ['zod', 'path-to-regexp', 'lru-cache', 'node:crypto'] },
   host: { folders: ['host'], packages: ['prom-client'] },
   gateway: { folders: ['gateway', 'domain', 'host'], packages: ['http-proxy-3', 'ky', 'zod', 'lru-cache'] },
   registry: { folders: ['registry', 'domain', 'host'], packages: ['jose', 'zod', 'path-to-regexp'] },

@@ -1,7 +1,8 @@
-// Remembers what was resolved for a method and a raw path, by their exact bytes. A path gets in when it is seen for the
-// second time, so that a client who never repeats one cannot push out those that others do repeat, and pays next to
-// nothing for asking. By hand, because a Map (and every LRU over one) takes four times as long to say that it does not
-// know a string as to find one: never-seen paths would pay for the cache of the others.
+// Remembers what was resolved for a method and a raw path, by their exact bytes: an LRU in front of canonicalising and
+// matching. A path gets in when it is seen for the second time, so that a client who never repeats one cannot push out
+// those that others do repeat; and a filter of hashes says which paths may be in there at all, because an LRU takes
+// longer to say that it does not know a string than to find one, and never-seen paths would pay for that.
+import { LRUCache } from 'lru-cache';
 
 export type CacheCounts = { hits: number; misses: number };
 
@@ -11,44 +12,51 @@ export type PathCache<T> = {
   readonly cache: CacheCounts;
 };
 
-type Entry<T> = { readonly method: string; readonly path: string; readonly value: T };
-
-/** A power of two. Each entry has two places, next to each other. */
+/** Per method. */
 const ENTRIES = 4096;
-const MASK = ENTRIES - 1;
-/** Longer ones are not remembered: 4,096 of them are a bound on memory too. */
+const METHODS = 16;
+/** A power of two, several times the entries: few of them share a place. */
+const PLACES = 16_384;
+const MASK = PLACES - 1;
+/** Longer ones are not remembered: so many of them are a bound on memory too. */
 const MAX_LENGTH = 512;
 const HASHED_TAIL = 32;
 const FNV_PRIME = 0x01000193;
 
 /** `look` must give the same for the same arguments as long as the cache lives. */
-export function createPathCache<T>(look: (method: string, path: string) => T): PathCache<T> {
-  const entries = Array<Entry<T> | undefined>(ENTRIES).fill(undefined);
-  // The hash that was seen last at each place.
-  const seen = new Int32Array(ENTRIES);
+export function createPathCache<T extends object>(look: (method: string, path: string) => T): PathCache<T> {
+  const known = new Map<string, LRUCache<string, T>>();
+  // The hash that was seen last at each place, and the one that was let in last.
+  const seen = new Int32Array(PLACES);
+  const kept = new Int32Array(PLACES);
   const cache = { hits: 0, misses: 0 };
+
+  const keep = (method: string, path: string, value: T): boolean => {
+    let entries = known.get(method);
+    if (entries === undefined) {
+      if (known.size >= METHODS) return false;
+      known.set(method, (entries = new LRUCache<string, T>({ max: ENTRIES })));
+    }
+    entries.set(path, value);
+    return true;
+  };
 
   return {
     cache,
     resolve: (method, path) => {
       const hash = hashOf(method, path);
       const place = hash & MASK;
-      const first = entries[place];
-      if (first !== undefined && first.path === path && first.method === method) {
-        cache.hits++;
-        return first.value;
-      }
-      const second = entries[place ^ 1];
-      if (second !== undefined && second.path === path && second.method === method) {
-        cache.hits++;
-        return second.value;
+      if (kept[place] === hash) {
+        const hit = known.get(method)?.get(path);
+        if (hit !== undefined) {
+          cache.hits++;
+          return hit;
+        }
       }
       cache.misses++;
       const value = look(method, path);
       if (seen[place] !== hash) seen[place] = hash;
-      else if (path.length <= MAX_LENGTH) {
-        entries[first === undefined || second !== undefined ? place : place ^ 1] = { method, path, value };
-      }
+      else if (path.length <= MAX_LENGTH && keep(method, path, value)) kept[place] = hash;
       return value;
     },
   };
