@@ -13,10 +13,10 @@ export type PathCache<T> = {
 };
 
 /** Per method. */
-const ENTRIES = 4096;
+const ENTRIES = 2048;
 const METHODS = 16;
-/** A power of two, several times the entries: few of them share a place. */
-const PLACES = 16_384;
+/** A power of two. Paths that share a place take turns in being remembered. */
+const PLACES = 4096;
 const MASK = PLACES - 1;
 /** Longer ones are not remembered: so many of them are a bound on memory too. */
 const MAX_LENGTH = 512;
