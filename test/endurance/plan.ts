@@ -33,8 +33,8 @@ export type Plan = {
     /** The server's CPU for one bomb. */
     readonly bombCpuMs: number;
     readonly settleSeconds: number;
-    /** Above what was resident before the first scenario. */
-    readonly restMb: number;
+    /** Heap in use above what was before the first scenario. */
+    readonly heapMb: number;
   };
 };
 
@@ -58,7 +58,7 @@ export const FULL: Plan = {
     stallRatio: 1.2,
     bombCpuMs: 10,
     settleSeconds: 60,
-    restMb: 96,
+    heapMb: 48,
   },
 };
 
@@ -83,6 +83,6 @@ export const QUICK: Plan = {
     stallRatio: 100,
     bombCpuMs: 200,
     settleSeconds: 0,
-    restMb: 384,
+    heapMb: 384,
   },
 };

@@ -6,6 +6,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import path from 'node:path';
+import { ask } from '../../bench/check.ts';
 import type { PacedJob, PacedResult } from '../../bench/paced.ts';
 import { canPin, LOAD_CORE, NODE, readMemoryMb, SERVER_CORE, startServer, type Server } from '../../bench/process.ts';
 import { openUpstream, runLoad } from '../../bench/stage.ts';
@@ -37,6 +38,8 @@ export type Stage = {
   readonly mostMb: () => number;
   /** The most ever, by the kernel. */
   readonly peakMb: () => number;
+  /** What the program's heap holds, by its own metrics. */
+  readonly heapMb: () => Promise<number>;
   /** Begins to count; what is returned says which share of the time the server was ready to run and had no core. */
   readonly waiting: () => () => number;
   readonly stored: () => Stored;
@@ -96,6 +99,10 @@ export async function openStage(plan: Plan): Promise<Stage> {
         const seen = Math.max(most, residentMb());
         most = residentMb();
         return seen;
+      },
+      heapMb: async () => {
+        const { body } = await ask(tollgate.port('admin'), { method: 'GET', path: '/metrics' });
+        return Number(/^nodejs_heap_size_used_bytes (\d+)/m.exec(body.toString())?.[1]) / 1024 ** 2;
       },
       waiting: () => {
         const [since, before] = [performance.now(), waitedMs(pid)];
