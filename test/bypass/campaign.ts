@@ -29,9 +29,9 @@ const WIDTH = 64;
 const BATCH = 512;
 const MOST_FOUND = 8;
 
-export async function runDirect(upstream: Running, drafts: readonly Draft[]): Promise<Direct> {
+export async function runDirect(upstream: Running, drafts: readonly Draft[], silenceMs: number): Promise<Direct> {
   const before = upstream.executions();
-  await sendAll(upstream.port, drafts, WIDTH);
+  await sendAll(upstream.port, drafts, WIDTH, silenceMs);
   await quiet(upstream);
   return { executions: upstream.executions() - before };
 }
@@ -42,7 +42,7 @@ export async function runThrough(
   upstream: Running,
   settings: Settings,
   drafts: readonly Draft[],
-  hunt = true,
+  { hunt, silenceMs }: { readonly hunt: boolean; readonly silenceMs: number },
 ): Promise<Passage> {
   await gateway.face(upstream.port, settings);
   const start = await settled(gateway);
@@ -53,7 +53,7 @@ export async function runThrough(
   for (let at = 0; at < drafts.length; at += BATCH) {
     const batch = drafts.slice(at, at + BATCH);
     const before = upstream.executions();
-    await sendAll(gateway.port, batch, WIDTH);
+    await sendAll(gateway.port, batch, WIDTH, silenceMs);
     if (upstream.executions() !== before) suspicious.push(batch);
   }
   const end = await settled(gateway);

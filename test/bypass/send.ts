@@ -3,19 +3,19 @@
 import { connect } from 'node:net';
 import { bytesOf, type Draft } from './draft.ts';
 
-/** Without an answer for so long the connection is given up. */
-const SILENCE_MS = 1500;
+/** Without an answer for so long the connection is given up: some cases are requests that never end. */
+export const SILENCE_MS = 1500;
 /** The same once something was answered: what follows is ready or will not come. */
 const PAUSE_MS = 100;
 const PIECES = 5;
 
 /** Resolves to what came back, as latin1. */
-export function sendDraft(port: number, draft: Draft): Promise<string> {
+export function sendDraft(port: number, draft: Draft, silenceMs = SILENCE_MS): Promise<string> {
   return new Promise((resolve) => {
     const bytes = bytesOf(draft);
     const chunks: Buffer[] = [];
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-    socket.setTimeout(SILENCE_MS, () => socket.destroy());
+    socket.setTimeout(silenceMs, () => socket.destroy());
     socket.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => {
       if (chunks.push(chunk) === 1) socket.setTimeout(PAUSE_MS);
@@ -35,19 +35,13 @@ export function sendDraft(port: number, draft: Draft): Promise<string> {
 }
 
 /** Sends all of `drafts`, `width` at a time. */
-export async function sendAll(
-  port: number,
-  drafts: readonly Draft[],
-  width: number,
-  done?: (index: number, answer: string) => void,
-): Promise<void> {
+export async function sendAll(port: number, drafts: readonly Draft[], width: number, silenceMs: number): Promise<void> {
   let next = 0;
   const worker = async (): Promise<void> => {
     for (let index = next++; index < drafts.length; index = next++) {
       const draft = drafts[index];
       if (draft === undefined) return;
-      const answer = await sendDraft(port, draft);
-      done?.(index, answer);
+      await sendDraft(port, draft, silenceMs);
     }
   };
   await Promise.all(Array.from({ length: width }, worker));

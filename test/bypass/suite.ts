@@ -4,6 +4,7 @@ import { runDirect, runThrough, type Passage } from './campaign.ts';
 import { casesOf } from './corpus.ts';
 import { describeDraft, type Draft } from './draft.ts';
 import { startGateway, STRICT, type Gateway, type Settings } from './gateway.ts';
+import { SILENCE_MS } from './send.ts';
 import { REGRESSIONS } from './regressions.ts';
 import { settingsName, type Report, type Row } from './report.ts';
 import type { UpstreamSpec } from './upstream.ts';
@@ -52,20 +53,25 @@ export async function runSuite(options: SuiteOptions): Promise<Report> {
   return { seed: options.seed, cases: drafts.length, rows, skipped, broken };
 }
 
+export type RunOptions = Pick<SuiteOptions, 'only' | 'progress'> & {
+  readonly silenceMs?: number;
+  readonly tried?: readonly Settings[];
+};
+
 export async function runUpstream(
   spec: UpstreamSpec,
   gateway: Gateway,
   drafts: readonly Draft[],
-  { only, progress }: Pick<SuiteOptions, 'only' | 'progress'> = {},
+  { only, progress, silenceMs = SILENCE_MS, tried = settingsFor(spec) }: RunOptions = {},
 ): Promise<Row[]> {
   const upstream = await spec.start();
   try {
-    const direct = (await runDirect(upstream, drafts)).executions;
+    const direct = (await runDirect(upstream, drafts, silenceMs)).executions;
     const rows: Row[] = [];
-    for (const settings of settingsFor(spec)) {
+    for (const settings of tried) {
       const strict = settings.undeclaredMethods === 'pay';
       if (only !== undefined && settingsName(settings) !== only) continue;
-      const passage = await runThrough(gateway, upstream, settings, drafts, strict);
+      const passage = await runThrough(gateway, upstream, settings, drafts, { hunt: strict, silenceMs });
       rows.push({ upstream: spec.name, direct, passage });
       progress?.(`${spec.name} (${settingsName(passage.settings)}): ${direct} straight, ${passage.executions} through`);
     }
