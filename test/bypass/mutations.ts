@@ -112,7 +112,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'dot segments are refused',
     file: 'domain/fold.ts',
-    text: 'if (DOT_SEGMENT.test(kept ? split(text) : text)) return refuse(DOTS);',
+    text: 'if (hasDotSegment(kept ? split(text) : text)) return refuse(DOTS);',
     by: '',
     needed: [
       ['hono', get('/free/../v1/export')],
@@ -130,8 +130,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'dots between kept slashes are refused',
     file: 'domain/fold.ts',
-    text: 'if (DOT_SEGMENT.test(kept ? split(text) : text)) return refuse(DOTS);',
-    by: 'if (DOT_SEGMENT.test(text)) return refuse(DOTS);',
+    text: 'if (hasDotSegment(kept ? split(text) : text)) return refuse(DOTS);',
+    by: 'if (hasDotSegment(text)) return refuse(DOTS);',
     settings: { encodedSlashes: 'keep' },
     needed: [['node:http, normalised file path', get('/free/..%2fv1/export')]],
   },
@@ -182,7 +182,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'a path that is encoded twice is refused',
     file: 'domain/fold.ts',
-    text: "if (HIDDEN_ESCAPE.test(text)) return refuse('the path is percent-encoded twice');",
+    text: "if (text.includes('%') && HIDDEN_ESCAPE.test(text)) return refuse('the path is percent-encoded twice');",
     by: '',
     needed: [['model: path rewritten into a query', get('/v1/%2565xport')]],
   },
