@@ -8,6 +8,7 @@ import { checkOut, describeWorkingTree, type Revision } from './checkout.ts';
 import { helpText, readOptions, type Options } from './flags.ts';
 import { describeMachine } from './machine.ts';
 import { installPeers } from './peers/peers.ts';
+import { build } from './program.ts';
 import { renderProfiles } from './profile.ts';
 import { renderMarkdown, type Report } from './markdown.ts';
 import { renderSection, type Section } from './report.ts';
@@ -79,6 +80,10 @@ async function measure(
   revision: Revision | undefined,
 ): Promise<Report> {
   const checkouts = checkoutsOf(options, revision);
+  for (const { root } of checkouts) {
+    say(`building ${root}`);
+    build(root);
+  }
   const alone = checkouts.length === 1;
   const { peersWanted, plan } = options;
   const wants = (peer: string): boolean =>

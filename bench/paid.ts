@@ -14,6 +14,7 @@ import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { LOAD_CORE, NODE, readThreadsUs, SERVER_CORE, startServer, type ThreadsUs } from './process.ts';
 import { renderProfiles } from './profile.ts';
+import { build, programOf } from './program.ts';
 import { median, percentile } from './report.ts';
 import { POST_BODY, UPSTREAM_BODY } from './upstream-answers.ts';
 
@@ -64,7 +65,8 @@ async function main(): Promise<void> {
   const config = path.join(folder, 'tollgate.yaml');
   writeFileSync(config, configuration(services.port('upstream'), services.port('facilitator')));
   const profiling = values.profile ? ['--cpu-prof', `--cpu-prof-dir=${folder}`] : [];
-  const main = path.join(values.root, 'src/main.ts');
+  build(values.root);
+  const main = programOf(values.root);
   const tollgate = await start('Tollgate', [...profiling, main, 'serve', '-c', config], SERVER_CORE, ['proxy']);
   const agent = new Agent({ keepAlive: true, maxSockets: connections + BUSY_PAYERS });
   const send = (load: Load, headers: Record<string, string>): Promise<Reply> =>

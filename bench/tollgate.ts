@@ -1,4 +1,4 @@
-// Tollgate as its users start it: `node src/main.ts serve -c FILE`, all in one process, with everything on that a
+// Tollgate as its users start it: built, `tollgate serve -c FILE`, all in one process, with everything on that a
 // production sidecar has on and the access log off. Its routes stand in the store before it starts. `root` is the checkout
 // to run, so that two revisions can be compared.
 import { createHash } from 'node:crypto';
@@ -6,6 +6,7 @@ import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { NODE, runToEnd, SERVER_CORE, LOAD_CORE, startServer, type Server } from './process.ts';
 import { profilingFlags } from './profile.ts';
+import { programOf } from './program.ts';
 
 export type Tollgate = Server & { readonly root: string; readonly configFile: string };
 
@@ -36,7 +37,7 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
     {
       name: `Tollgate with ${options.routes} routes`,
       file: NODE,
-      args: [...profiling, path.join(options.root, 'src/main.ts'), 'serve', '-c', configFile],
+      args: [...profiling, programOf(options.root), 'serve', '-c', configFile],
       core: SERVER_CORE,
     },
     ['proxy', 'registry', 'admin'],
@@ -46,7 +47,7 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
 
 /** A token for the dashboard's endpoints, got as an operator gets it. */
 export async function dashboardToken({ root, configFile }: Tollgate): Promise<string> {
-  const args = [path.join(root, 'src/main.ts'), 'token', '-c', configFile];
+  const args = [programOf(root), 'token', '-c', configFile];
   return (await runToEnd({ name: 'tollgate token', file: NODE, args, core: LOAD_CORE })).trim();
 }
 
