@@ -71,6 +71,9 @@ const RETRY_SOON = { 'Retry-After': '1' };
 export function createHandler(deps: HandlerDeps): Handler {
   const { options, collector, exchanges, telemetry, clock } = deps;
   const readTrace = createTraceReader(deps.random);
+  // A URL works these out whenever it is asked.
+  const ownOrigins = [options.upstream.origin];
+  const upstreamHost = options.upstream.host;
 
   const serve = (req: IncomingMessage, client: Client): void => {
     const exchange = exchanges.begin(req, client);
@@ -138,7 +141,7 @@ export function createHandler(deps: HandlerDeps): Handler {
       publicOrigin: origins,
       origin,
       nowMs: clock.now(),
-      ownOrigins: [options.upstream.origin],
+      ownOrigins,
       customerTrusted: trusted || options.customerHeaderTrusted,
     });
     record.target = path + target.query;
@@ -177,7 +180,7 @@ export function createHandler(deps: HandlerDeps): Handler {
         trusted,
         protectedPath: match.kind !== 'none',
         passPaymentHeaders,
-        host: options.hostHeader === 'preserve' ? req.headers.host : options.upstream.host,
+        host: options.hostHeader === 'preserve' ? req.headers.host : upstreamHost,
       }),
       responseHeaders: responseHeaders({
         requestId: trace.requestId,

@@ -120,5 +120,5 @@ function isBlank(code: number): boolean {
 }
 
 function hasOption(connection: string, option: string): boolean {
-  return connection !== '' && connection.split(',').some((it) => it.trim() === option);
+  return connection.includes(option) && connection.split(',').some((it) => it.trim() === option);
 }

@@ -59,7 +59,7 @@ export function startUpload(
   body.on('close', onEnd);
   if (body.isPaused()) body.resume();
   // A client may wait for the answer to its head before it sends a body.
-  process.nextTick(flush);
+  setImmediate(flush);
   return { onDrain: () => void (over || body.resume()), stop };
 
   function flush(): void {
