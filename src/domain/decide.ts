@@ -18,23 +18,30 @@ export type Policy = {
   readonly v1: boolean;
 };
 
-export type Question = {
+/** What holds for every request. `Request` is whatever a caller is read from. */
+export type Rules<Request> = {
+  readonly policy: Policy;
+  /** Asked only where the request costs something. */
+  readonly caller: (request: Request) => Caller | Problem;
+  readonly offer: (route: Route) => Offer | Problem;
+};
+
+export type Question<Request> = {
   readonly match: Match;
   readonly method: string;
   /** An OPTIONS request that carries Origin and Access-Control-Request-Method. */
   readonly preflight: boolean;
-  readonly policy: Policy;
-  /** Asked only where the request costs something. */
-  readonly caller: () => Caller | Problem;
-  readonly offer: (route: Route) => Offer | Problem;
+  readonly request: Request;
+};
+
+export type Pass = {
+  readonly kind: 'pass';
+  readonly because: 'unprotected' | 'paused' | 'undeclared' | 'preflight';
+  readonly route: Route | undefined;
 };
 
 export type Verdict =
-  | {
-      readonly kind: 'pass';
-      readonly because: 'unprotected' | 'paused' | 'undeclared' | 'preflight';
-      readonly route: Route | undefined;
-    }
+  | Pass
   | { readonly kind: 'answer_preflight' }
   | {
       readonly kind: 'demand';
@@ -44,15 +51,16 @@ export type Verdict =
   | { readonly kind: 'verify'; readonly offer: Offer; readonly caller: Caller; readonly credential: Credential }
   | { readonly kind: 'refuse'; readonly problem: Problem };
 
-export function decide(question: Question): Verdict {
-  const { match, policy } = question;
+export function decide<Request>(rules: Rules<Request>, question: Question<Request>): Verdict {
+  const { policy } = rules;
+  const { match } = question;
   switch (match.kind) {
     case 'none':
       return { kind: 'pass', because: 'unprotected', route: undefined };
     case 'route':
       if (match.route.status === 'paused') return { kind: 'pass', because: 'paused', route: match.route };
       if (question.preflight) return preflight(policy);
-      return price(match.route, question);
+      return price(match.route, rules, question.request);
     case 'undeclared': {
       // Paused routes cost nothing, for other methods too.
       if (match.dearest === undefined) return { kind: 'pass', because: 'undeclared', route: undefined };
@@ -61,7 +69,7 @@ export function decide(question: Question): Verdict {
         case 'forward':
           return { kind: 'pass', because: 'undeclared', route: undefined };
         case 'pay':
-          return price(match.dearest, question);
+          return price(match.dearest, rules, question.request);
         case 'refuse':
           return {
             kind: 'refuse',
@@ -82,8 +90,12 @@ function preflight(policy: Policy): Verdict {
     : { kind: 'pass', because: 'preflight', route: undefined };
 }
 
-function price(route: Route, { policy, caller: readCaller, offer: offerOf }: Question): Verdict {
-  const caller = readCaller();
+function price<Request>(
+  route: Route,
+  { policy, caller: readCaller, offer: offerOf }: Rules<Request>,
+  request: Request,
+): Verdict {
+  const caller = readCaller(request);
   if ('code' in caller) return { kind: 'refuse', problem: caller };
   if (!route.allowAnonymous && caller.customerId === undefined) {
     return {

@@ -2,7 +2,7 @@
 // either the way upstream, with the proof that the way is open, or an answer of ours. Answers of ours carry CORS headers
 // for the configured origins, so that a browser's payer can read a 402.
 import type { Charge } from '../domain/charge.ts';
-import type { Verdict } from '../domain/decide.ts';
+import type { Pass, Verdict } from '../domain/decide.ts';
 import type { Offer } from '../domain/offer.ts';
 import type { PaymentRequired, Demand } from '../domain/payment-required.ts';
 import { PROBLEMS, problem, problemBody, type Problem } from '../domain/problem.ts';
@@ -20,7 +20,7 @@ export type Outcome = AnswerOutcome | ForwardedOutcome;
 export type ForwardedOutcome = {
   readonly kind: 'forward';
   readonly permit: Permit;
-  readonly paid: PaidOutcome | undefined;
+  readonly paid: PaidOutcome;
 };
 
 /** A charge was claimed for this request: it may be forwarded. */
@@ -31,7 +31,7 @@ export type PaidOutcome = {
   readonly customerId: string | undefined;
   /** As in ForwardOrder. */
   readonly keepBytes: number | undefined;
-  readonly beforeResponse: NonNullable<ForwardOrder['hooks']['beforeResponse']>;
+  readonly beforeResponse: NonNullable<ForwardOrder['beforeResponse']>;
   /** Exactly once, when all is over. */
   readonly done: (outcome: ForwardOutcome) => void;
 };
@@ -56,7 +56,7 @@ export type Asked = {
   /** The canonical path and the query. */
   readonly target: string;
   /** Scheme and authority that clients use. */
-  readonly publicOrigin: () => string;
+  readonly publicOrigin: string;
   /** The Origin header. */
   readonly origin: string | undefined;
   readonly nowMs: number;
@@ -67,8 +67,10 @@ export type Asked = {
 };
 
 export type Collector = {
+  /** For a request that costs nothing. */
+  readonly pass: (verdict: Pass) => Permit;
   /** A promise only where a payment is presented. */
-  readonly perform: (verdict: Verdict, asked: Asked) => Outcome | Promise<Outcome>;
+  readonly perform: (verdict: Exclude<Verdict, Pass>, asked: Asked) => Outcome | Promise<Outcome>;
   readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => AnswerOutcome;
   /** `OPTIONS *`: about the server, not about a path; never forwarded. */
   readonly serverOptions: () => AnswerOutcome;
@@ -118,7 +120,7 @@ export function createCollector({
     const { body, header } = paymentRequired({
       offer,
       chargeId,
-      origin: asked.publicOrigin(),
+      origin: asked.publicOrigin,
       path: asked.path,
       reason,
     });
@@ -171,10 +173,9 @@ export function createCollector({
   return {
     refuse,
     serverOptions: () => preflight(undefined),
+    pass: ({ because, route }) => mintPermit(because, route),
     perform: (verdict, asked) => {
       switch (verdict.kind) {
-        case 'pass':
-          return { kind: 'forward', permit: mintPermit(verdict.because, verdict.route), paid: undefined };
         case 'answer_preflight':
           return preflight(asked.origin);
         case 'demand':

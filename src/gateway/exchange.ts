@@ -11,12 +11,22 @@ import { responseOn } from '../host/server.ts';
 import type { AnswerOutcome, Collector } from './collect.ts';
 import type { ForwardOutcome } from './forward.ts';
 import type { RequestRecord, Telemetry } from './telemetry.ts';
+import { NO_TRACE, type Trace } from './trace.ts';
 
 export type Client =
   | { readonly kind: 'response'; readonly res: ServerResponse }
   | { readonly kind: 'socket'; readonly socket: Socket; readonly head: Buffer };
 
-export type Exchange = { readonly req: IncomingMessage; readonly client: Client; readonly record: RequestRecord };
+export type Exchange = {
+  readonly req: IncomingMessage;
+  readonly client: Client;
+  readonly record: RequestRecord;
+  trace: Trace;
+  /** The peer may speak for others. */
+  trusted: boolean;
+  /** Some route protects its path; so until it is known. */
+  protectedPath: boolean;
+};
 
 export type ExchangeDeps = {
   readonly telemetry: Telemetry;
@@ -51,11 +61,11 @@ export function createExchanges({ telemetry, clock, log, refuse }: ExchangeDeps)
     record.chargeId = outcome.chargeId;
     record.routeId ??= outcome.routeId;
     record.status = outcome.answer.status;
-    const added = ['X-Request-Id', record.requestId];
-    if (leavesBodyUnread(req)) added.push('Connection', 'close');
     const res = client.kind === 'response' ? client.res : responseOn(req, client.socket);
     const { delivered } = outcome;
     if (delivered !== undefined) res.once('close', () => delivered(res.writableFinished && !req.socket.destroyed));
+    const added = ['X-Request-Id', record.requestId];
+    if (leavesBodyUnread(req)) added.push('Connection', 'close');
     respond(res, outcome.answer, req.method === 'HEAD', added);
     end(record);
   };
@@ -80,7 +90,7 @@ export function createExchanges({ telemetry, clock, log, refuse }: ExchangeDeps)
         client: req.socket.remoteAddress,
         ended: false,
       };
-      return { req, client, record };
+      return { req, client, record, trace: NO_TRACE, trusted: false, protectedPath: true };
     },
     finish: (exchange, forwarded) => {
       const { record } = exchange;

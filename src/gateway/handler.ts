@@ -3,23 +3,25 @@
 // Whatever goes wrong in here is answered with a Problem: there is no way past `collect` but a Permit.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { decide, type Policy } from '../domain/decide.ts';
+import { decide, type Policy, type Rules } from '../domain/decide.ts';
 import type { Offer } from '../domain/offer.ts';
 import { problem, type Problem } from '../domain/problem.ts';
 import type { Route } from '../domain/route.ts';
-import type { Match, Snapshot } from '../domain/snapshot.ts';
+import type { Snapshot } from '../domain/snapshot.ts';
 import { refuseAmbiguous, splitTarget, type TargetOptions } from '../domain/target.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Admit } from './admission.ts';
 import { readCaller } from './caller.ts';
-import type { Collector, Outcome } from './collect.ts';
+import type { Collector, Outcome, PaidOutcome } from './collect.ts';
 import type { Client, Exchange, Exchanges } from './exchange.ts';
-import type { ForwardOrder, ForwardOutcome } from './forward.ts';
-import { inspectInbound, responseHeaders, upstreamHeaders } from './headers.ts';
+import type { ForwardOrder } from './forward.ts';
+import { inspectInbound } from './headers.ts';
+import { createOrder, type OrderContext } from './order.ts';
 import { publicOrigin } from './peer.ts';
+import type { Permit } from './permit.ts';
 import type { Telemetry } from './telemetry.ts';
-import { createTraceReader, type Trace } from './trace.ts';
+import { createTraceReader } from './trace.ts';
 
 export type HandlerOptions = {
   readonly target: TargetOptions;
@@ -57,23 +59,22 @@ export type Handler = {
   readonly upgrade: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
 };
 
-/** What is known of a request when its outcome is there. */
-type Facts = {
-  readonly trace: Trace;
-  readonly trusted: boolean;
-  readonly origins: () => string;
-  readonly match: Match;
-};
-
 /** When to come back after a passing fault on our side, in seconds. */
 const RETRY_SOON = { 'Retry-After': '1' };
 
 export function createHandler(deps: HandlerDeps): Handler {
   const { options, collector, exchanges, telemetry, clock } = deps;
   const readTrace = createTraceReader(deps.random);
+  const { upstream, publicUrl, passPaymentHeaders } = options;
   // A URL works these out whenever it is asked.
-  const ownOrigins = [options.upstream.origin];
-  const upstreamHost = options.upstream.host;
+  const ownOrigins = [upstream.origin];
+  const host = options.hostHeader === 'preserve' ? undefined : upstream.host;
+  const orders: OrderContext = { exchanges, upstream, host, publicUrl, passPaymentHeaders };
+  const rules: Rules<IncomingMessage> = {
+    policy: options.policy,
+    caller: (req) => readCaller(req.rawHeaders, options.customerHeader),
+    offer: deps.offer,
+  };
 
   const serve = (req: IncomingMessage, client: Client): void => {
     const exchange = exchanges.begin(req, client);
@@ -91,107 +92,83 @@ export function createHandler(deps: HandlerDeps): Handler {
     exchanges.answer(exchange, collector.refuse(refusal, exchange.req.headers.origin));
   };
 
+  const refuse = (exchange: Exchange, refusal: Problem): void =>
+    exchanges.answer(exchange, collector.refuse(refusal, exchange.req.headers.origin));
+
   const journey = (exchange: Exchange): void => {
     const { req, record } = exchange;
     const { headers } = req;
     const { origin } = headers;
-    const refuse = (refusal: Problem): void => exchanges.answer(exchange, collector.refuse(refusal, origin));
     const trace = readTrace(headers['x-request-id'], headers.traceparent, headers.tracestate);
+    exchange.trace = trace;
     record.requestId = trace.requestId;
     record.traceId = trace.traceId;
 
     // 1 target: parsed once; nothing later looks at req.url.
-    if (telemetry.inFlight() > options.maxInFlight) return refuse(tooMany(options.maxInFlight));
+    if (telemetry.inFlight() > options.maxInFlight) return refuse(exchange, tooMany(options.maxInFlight));
     const malformed = inspectInbound(req);
-    if (malformed !== undefined) return refuse(malformed);
+    if (malformed !== undefined) return refuse(exchange, malformed);
     const method = req.method ?? '';
     if (method === 'OPTIONS' && req.url === '*') return exchanges.answer(exchange, collector.serverOptions());
     const target = splitTarget({ method, target: req.url ?? '', host: headers.host }, options.target);
-    if ('code' in target) return refuse(target);
+    if ('code' in target) return refuse(exchange, target);
 
     // 2 route: a pointer read and one look-up.
     const snapshot = deps.snapshot();
-    if (snapshot === undefined) return refuse(routesAbsent());
+    if (snapshot === undefined) return refuse(exchange, routesAbsent());
     const resolution = snapshot.resolve(method, target.rawPath);
-    if (!resolution.ok) return refuse(refuseAmbiguous(resolution.reason));
+    if (!resolution.ok) return refuse(exchange, refuseAmbiguous(resolution.reason));
     const { path, match } = resolution;
     record.path = path;
+    record.target = path + target.query;
+    exchange.protectedPath = match.kind !== 'none';
+    exchange.trusted = deps.trusts(req.socket.remoteAddress);
 
     // 3 verdict: pure; the caller's headers are read only where the request costs something.
-    const verdict = decide({
-      match,
-      method,
-      preflight: method === 'OPTIONS' && origin !== undefined && headers['access-control-request-method'] !== undefined,
-      policy: options.policy,
-      caller: () => readCaller(req.rawHeaders, options.customerHeader),
-      offer: deps.offer,
-    });
-
-    const admitted = verdict.kind === 'pass' ? undefined : deps.admit(verdict, req);
-    if (typeof admitted === 'object') return refuse(admitted);
+    const preflight =
+      method === 'OPTIONS' && origin !== undefined && headers['access-control-request-method'] !== undefined;
+    const verdict = decide(rules, { match, method, preflight, request: req });
+    if (verdict.kind === 'pass') return forward(exchange, collector.pass(verdict), undefined);
+    const admitted = deps.admit(verdict, req);
+    if (typeof admitted === 'object') return refuse(exchange, admitted);
 
     // 4 outcome: an answer of ours, or the Permit without which nothing goes upstream. Waits only for a payment.
-    const trusted = deps.trusts(req.socket.remoteAddress);
-    const origins = (): string => publicOrigin(req, options.publicUrl, trusted);
-    const go = (outcome: Outcome): void => proceed(exchange, outcome, { trace, trusted, origins, match });
     const outcome = collector.perform(verdict, {
       method,
       path,
-      target: path + target.query,
-      publicOrigin: origins,
+      target: record.target,
+      publicOrigin: publicOrigin(req, publicUrl, exchange.trusted),
       origin,
       nowMs: clock.now(),
       ownOrigins,
-      customerTrusted: trusted || options.customerHeaderTrusted,
+      customerTrusted: exchange.trusted || options.customerHeaderTrusted,
     });
-    record.target = path + target.query;
     if (outcome instanceof Promise) {
       outcome
-        .then(go)
+        .then((taken) => proceed(exchange, taken))
         .catch((error: unknown) => fail(exchange, error))
         .finally(admitted);
     } else {
       admitted?.();
-      go(outcome);
+      proceed(exchange, outcome);
     }
   };
 
-  /** 5 answer, or forward. */
-  const proceed = (exchange: Exchange, outcome: Outcome, { trace, trusted, origins, match }: Facts): void => {
+  const proceed = (exchange: Exchange, outcome: Outcome): void => {
+    if (outcome.kind === 'answer') exchanges.answer(exchange, outcome);
+    else forward(exchange, outcome.permit, outcome.paid);
+  };
+
+  /** 5 forward. */
+  const forward = (exchange: Exchange, permit: Permit, paid: PaidOutcome | undefined): void => {
     const { req, record } = exchange;
-    if (outcome.kind === 'answer') return exchanges.answer(exchange, outcome);
-    const { permit, paid } = outcome;
     record.routeId = permit.route?.id;
     record.chargeId = paid?.charge.id;
     if (paid !== undefined) record.outcome = 'paid';
-    const done = (forwarded: ForwardOutcome): void => {
-      paid?.done(forwarded);
-      exchanges.finish(exchange, forwarded);
-    };
+    const order = createOrder(exchange, permit, paid, orders);
     // The client may have left while its payment was taken: then there is nobody to forward for.
-    if (req.socket.destroyed) return done({ kind: 'client_gone', status: undefined, kept: undefined });
-    const passPaymentHeaders = options.passPaymentHeaders && paid === undefined;
-    deps.forward(exchange, {
-      permit,
-      target: record.target,
-      headers: upstreamHeaders(req, {
-        permit,
-        trace,
-        trusted,
-        protectedPath: match.kind !== 'none',
-        passPaymentHeaders,
-        host: options.hostHeader === 'preserve' ? req.headers.host : upstreamHost,
-      }),
-      responseHeaders: responseHeaders({
-        requestId: trace.requestId,
-        paid: paid !== undefined,
-        passPaymentHeaders,
-        upstream: options.upstream,
-        publicOrigin: origins,
-      }),
-      ...(paid?.keepBytes === undefined ? {} : { keepBytes: paid.keepBytes }),
-      hooks: paid === undefined ? { done } : { done, beforeResponse: paid.beforeResponse },
-    });
+    if (req.socket.destroyed) order.done({ kind: 'client_gone', status: undefined, kept: undefined });
+    else deps.forward(exchange, order);
   };
 
   return {

@@ -42,7 +42,7 @@ export const HOP_BY_HOP: readonly string[] = [
   'upgrade',
 ];
 
-const INBOUND: ReadonlyMap<string, InboundRule> = new Map([
+const INBOUND: ReadonlyMap<string, InboundRule> = spelled([
   ...rules('pass', [
     'accept',
     'accept-charset',
@@ -115,7 +115,7 @@ const INBOUND_PREFIXES: readonly (readonly [string, InboundRule])[] = [
   ['x-invoke-', 'drop'],
 ];
 
-const OUTBOUND: ReadonlyMap<string, OutboundRule> = new Map([
+const OUTBOUND: ReadonlyMap<string, OutboundRule> = spelled([
   ...rules('pass', [
     'accept-ranges',
     'age',
@@ -155,6 +155,8 @@ const OUTBOUND_PREFIXES: readonly (readonly [string, OutboundRule])[] = [
 const ODD = /[^a-z0-9-]/;
 
 export function inboundRule(name: string): InboundRule {
+  const usual = INBOUND.get(name);
+  if (usual !== undefined) return usual;
   const lower = name.toLowerCase();
   const known = INBOUND.get(lower);
   if (known !== undefined) return known;
@@ -164,6 +166,8 @@ export function inboundRule(name: string): InboundRule {
 }
 
 export function outboundRule(name: string): OutboundRule {
+  const usual = OUTBOUND.get(name);
+  if (usual !== undefined) return usual;
   const lower = name.toLowerCase();
   const known = OUTBOUND.get(lower);
   if (known !== undefined) return known;
@@ -171,6 +175,17 @@ export function outboundRule(name: string): OutboundRule {
   const plain = lower.replace(/[^a-z0-9]/g, '-');
   for (const [prefix, rule] of OUTBOUND_PREFIXES) if (plain.startsWith(prefix)) return rule;
   return plain === lower ? 'pass' : (OUTBOUND.get(plain) ?? 'pass');
+}
+
+/** By the two spellings that nearly every name comes in, so that it need not be lowered first: `etag` and `Etag`. */
+function spelled<Rule>(entries: readonly [string, Rule][]): ReadonlyMap<string, Rule> {
+  const capitals = (name: string): string => name.replace(/(?<![a-z0-9])[a-z]/g, (letter) => letter.toUpperCase());
+  return new Map(
+    entries.flatMap(([name, rule]): [string, Rule][] => [
+      [name, rule],
+      [capitals(name), rule],
+    ]),
+  );
 }
 
 function rules<Rule extends string>(rule: Rule, names: readonly string[]): [string, Rule][] {

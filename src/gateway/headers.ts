@@ -131,71 +131,68 @@ export type ResponseFacts = {
   readonly passPaymentHeaders: boolean;
   readonly upstream: URL;
   /** Scheme and authority by which clients reach us. */
-  readonly publicOrigin: () => string;
+  publicOrigin(): string;
 };
 
 // Names of ours that a browser may read from an answer of another origin.
 const EXPOSED = 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Retry-After, Tollgate-Reason';
 
-/** What of an upstream's head crosses to the client: `(status, raw) => headers`. */
-export function responseHeaders(facts: ResponseFacts): (status: number, raw: readonly string[]) => string[] {
-  return (status, raw) => {
-    const out: string[] = [];
-    let connection: string | undefined;
-    let length: string | undefined;
-    let allowsOrigin = false;
-    let isPrivate = false;
-    let caching: string[] | undefined;
-    for (let i = 0; i + 1 < raw.length; i += 2) {
-      const name = raw[i] ?? '';
-      const value = raw[i + 1] ?? '';
-      switch (outboundRule(name)) {
-        case 'pass':
-          out.push(name, value);
-          break;
-        case 'drop':
-          break;
-        case 'payment':
-          if (facts.passPaymentHeaders && !facts.paid) out.push(name, value);
-          break;
-        case 'connection':
-          connection = connection === undefined ? value : join(connection, value);
-          break;
-        case 'content_length':
-          length = value;
-          break;
-        case 'cache_control':
-          if (!facts.paid) {
-            out.push(name, value);
-          } else {
-            (caching ??= []).push(name, value);
-            isPrivate ||= saysPrivate(value);
-          }
-          break;
-        case 'cache_override':
-          if (!facts.paid) out.push(name, value);
-          break;
-        case 'allow_origin':
-          allowsOrigin = true;
-          out.push(name, value);
-          break;
-        case 'location':
-          out.push(name, publicLocation(value, facts));
-          break;
-      }
+/** What of an upstream's head crosses to the client, in place: `raw` becomes the result. */
+export function responseHeaders(facts: ResponseFacts, status: number, raw: string[]): string[] {
+  let crossed = 0;
+  let connection: string | undefined;
+  let length: string | undefined;
+  let allowsOrigin = false;
+  let isPrivate = false;
+  let caching: string[] | undefined;
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i] ?? '';
+    let value = raw[i + 1] ?? '';
+    switch (outboundRule(name)) {
+      case 'pass':
+        break;
+      case 'drop':
+        continue;
+      case 'payment':
+        if (!facts.passPaymentHeaders || facts.paid) continue;
+        break;
+      case 'connection':
+        connection = connection === undefined ? value : join(connection, value);
+        continue;
+      case 'content_length':
+        length = value;
+        continue;
+      case 'cache_control':
+        if (!facts.paid) break;
+        (caching ??= []).push(name, value);
+        isPrivate ||= saysPrivate(value);
+        continue;
+      case 'cache_override':
+        if (facts.paid) continue;
+        break;
+      case 'allow_origin':
+        allowsOrigin = true;
+        break;
+      case 'location':
+        value = publicLocation(value, facts);
+        break;
     }
-    const named = namedByConnection(connection);
-    const kept = named === undefined ? out : out.filter((_, i) => !named.has((out[i - (i % 2)] ?? '').toLowerCase()));
-    if (facts.paid) {
-      if (isPrivate && caching !== undefined) kept.push(...caching);
-      else kept.push('Cache-Control', 'private, no-store');
-      if (allowsOrigin) kept.push('Access-Control-Expose-Headers', EXPOSED);
-    }
-    kept.push('X-Request-Id', facts.requestId);
-    // A 204 has no length (RFC 9110 section 8.6). Last, for the reason given above.
-    if (length !== undefined && status !== 204 && status >= 200) kept.push('Content-Length', length);
-    return kept;
-  };
+    raw[crossed] = name;
+    raw[crossed + 1] = value;
+    crossed += 2;
+  }
+  raw.length = crossed;
+  const named = namedByConnection(connection);
+  const kept = named === undefined ? raw : raw.filter((_, i) => !named.has((raw[i - (i % 2)] ?? '').toLowerCase()));
+  if (facts.paid) {
+    if (isPrivate && caching !== undefined) kept.push(...caching);
+    else kept.push('Cache-Control', 'private, no-store');
+    if (allowsOrigin) kept.push('Access-Control-Expose-Headers', EXPOSED);
+  }
+  kept.push('X-Request-Id', facts.requestId);
+  // A 204 has no length (RFC 9110 section 8.6). Last, for the reason given above.
+  if (length !== undefined && status !== 204 && status >= 200) kept.push('Content-Length', length);
+  return kept;
 }
 
 /** The lower-cased names that a Connection header lists; undefined where there is none but the usual two. */
@@ -234,10 +231,11 @@ function saysPrivate(value: string): boolean {
 const AUTHORITY = /^(?:https?:)?\/\/[^/?#\\]*/i;
 
 /** A URL at the upstream's own origin becomes one at ours, or the client would walk around us. */
-function publicLocation(value: string, { upstream, publicOrigin }: ResponseFacts): string {
+function publicLocation(value: string, facts: ResponseFacts): string {
+  const { upstream } = facts;
   const authority = AUTHORITY.exec(value)?.[0];
   if (authority === undefined) return value;
   const absolute = authority.startsWith('//') ? `${upstream.protocol}${authority}` : authority;
   if (!URL.canParse(absolute) || new URL(absolute).origin !== upstream.origin) return value;
-  return `${publicOrigin()}${value.slice(authority.length)}`;
+  return `${facts.publicOrigin()}${value.slice(authority.length)}`;
 }

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { respond, type Answer } from '../host/respond.ts';
-import type { Transport, UpstreamFailure } from './client/transport.ts';
+import type { Transport, UpstreamCall, UpstreamFailure, UpstreamListener } from './client/transport.ts';
 import type { Permit } from './permit.ts';
 
 export type ResponseVerdict =
@@ -36,20 +36,20 @@ export type ForwardOrder = {
   readonly target: string;
   /** Complete, from headers.ts: flat name, value pairs. */
   readonly headers: readonly string[];
-  /** From headers.ts: what of the answer's head crosses back to the client. */
-  readonly responseHeaders: (status: number, raw: readonly string[]) => string[];
+  /** From headers.ts: what of the answer's head crosses back to the client. `raw` may become the result. */
+  responseHeaders(status: number, raw: string[]): string[];
   /**
    * For a request that is paid already: an answer of up to this many bytes is kept until it is delivered, and where the
    * client goes first the upstream is not aborted until the answer is whole or turns out larger.
    */
-  readonly keepBytes?: number;
-  readonly hooks: {
-    /** Told the upstream's final status (or 101) before anything of it reaches the client. Absent: no await. Must not reject. */
-    readonly beforeResponse?: (head: { status: number; headers: readonly string[] }) => Promise<ResponseVerdict>;
-    /** Exactly once, when all is over; for an upgrade when the 101 was handed over. */
-    readonly done: (outcome: ForwardOutcome) => void;
-  };
+  readonly keepBytes?: number | undefined;
+  /** Told the upstream's final status (or 101) before anything of it reaches the client. Absent: no await. Must not reject. */
+  readonly beforeResponse?: BeforeResponse | undefined;
+  /** Exactly once, when all is over; for an upgrade when the 101 was handed over. */
+  done(outcome: ForwardOutcome): void;
 };
+
+export type BeforeResponse = (head: { status: number; headers: readonly string[] }) => Promise<ResponseVerdict>;
 
 export type RelayContext = {
   readonly transport: Transport;
@@ -59,6 +59,8 @@ export type RelayContext = {
 
 /** What becomes of an upstream's 101; see upgrade.ts. */
 export type Tunnel = {
+  /** The offer to the upstream, added to the order's headers. */
+  readonly offer: readonly string[];
   readonly accepts: (headers: readonly string[]) => boolean;
   /** Takes both sockets over; `handed` tells once whether the client has the 101. */
   readonly open: (
@@ -73,120 +75,159 @@ export type Tunnel = {
 const JOINED_BYTES = 16 * 1024;
 
 export function relay(
-  { transport, clock, log }: RelayContext,
+  context: RelayContext,
   req: IncomingMessage,
   res: ServerResponse,
   order: ForwardOrder,
   tunnel?: Tunnel,
 ): void {
-  const { hooks } = order;
-  const headOnly = req.method === 'HEAD';
-  const sentAt = clock.monotonic();
-  let heldMs = 0;
-  let wholeAt: number | undefined;
-  let status: number | undefined;
-  let holding = false;
-  let endedHeld = false;
-  let failure: UpstreamFailure | undefined;
-  let replaced = false;
-  let started = false;
-  let bytesLeft = -1;
-  let waits = false;
-  let finished = false;
-  let gone = false;
-  let over = false;
-  // Below 0: nothing is kept.
-  let keepLeft = headOnly ? -1 : (order.keepBytes ?? -1);
-  let kept: Buffer[] = [];
-  let keptHeaders: readonly string[] = [];
+  new Relaying(context, req, res, order, tunnel).send();
+}
 
-  res.on('finish', onFinish);
-  res.on('close', onClose);
-  // Whoever expects a 100 gets it when the request is on its way upstream, and a refusal never has one in front of it.
-  if (req.headers.expect !== undefined && req.httpVersionMinor === 1 && tunnel === undefined) res.writeContinue();
-  const call = transport.send(
-    {
-      method: req.method ?? 'GET',
-      target: order.target,
-      headers: order.headers,
-      body: hasBody(req) ? req : undefined,
-      upgrade: tunnel !== undefined,
-    },
-    { onInformation, onHead, onData, onEnd, onUpgrade, onFailure },
-  );
+/** An answer that waits for its verdict, and what became of it meanwhile. */
+type Held = { readonly since: number; ended: boolean; failure: UpstreamFailure | undefined };
 
-  function onInformation(informational: number, raw: readonly string[]): void {
-    if (informational !== 103 || hooks.beforeResponse !== undefined || tunnel !== undefined || gone) return;
+/** What is kept of an answer; `left` below 0: it was too large. */
+type Kept = { left: number; headers: readonly string[]; readonly pieces: Buffer[] };
+
+/** A class, because every request makes one: closures would be made anew for each, and most requests need few of them. */
+class Relaying implements UpstreamListener {
+  private readonly context: RelayContext;
+  private readonly req: IncomingMessage;
+  private readonly res: ServerResponse;
+  private readonly order: ForwardOrder;
+  private readonly tunnel: Tunnel | undefined;
+  private readonly sentAt: number;
+  private readonly headOnly: boolean;
+  private call: UpstreamCall | undefined;
+  private kept: Kept | undefined;
+  private held: Held | undefined;
+  private heldMs = 0;
+  private wholeAt: number | undefined;
+  private status: number | undefined;
+  /** Of a body of known length; below 0: unknown. */
+  private bytesLeft = -1;
+  private replaced = false;
+  private started = false;
+  private waits = false;
+  private finished = false;
+  private gone = false;
+  /** The client's socket is a tunnel's. */
+  private handedOver = false;
+  private over = false;
+
+  constructor(
+    context: RelayContext,
+    req: IncomingMessage,
+    res: ServerResponse,
+    order: ForwardOrder,
+    tunnel: Tunnel | undefined,
+  ) {
+    this.context = context;
+    this.req = req;
+    this.res = res;
+    this.order = order;
+    this.tunnel = tunnel;
+    this.headOnly = req.method === 'HEAD';
+    this.sentAt = context.clock.monotonic();
+    if (order.keepBytes !== undefined) this.keepUpTo(order.keepBytes);
+  }
+
+  send(): void {
+    const { req, res, order, tunnel } = this;
+    res.on('finish', () => this.onFinish());
+    res.on('close', () => this.onClose());
+    // Whoever expects a 100 gets it when the request is on its way upstream, and a refusal never has one in front of it.
+    if (req.headers.expect !== undefined && req.httpVersionMinor === 1 && tunnel === undefined) res.writeContinue();
+    this.call = this.context.transport.send(
+      {
+        method: req.method ?? 'GET',
+        target: order.target,
+        headers: tunnel === undefined ? order.headers : [...order.headers, ...tunnel.offer],
+        body: hasBody(req) ? req : undefined,
+        upgrade: tunnel !== undefined,
+      },
+      this,
+    );
+  }
+
+  onInformation(informational: number, raw: readonly string[]): void {
+    const { req, res, order, tunnel } = this;
+    if (informational !== 103 || order.beforeResponse !== undefined || tunnel !== undefined || this.gone) return;
     if (req.httpVersionMinor === 1) res.socket?.write(earlyHints(raw), 'latin1');
   }
 
-  function onHead(upstreamStatus: number, raw: readonly string[], more: boolean): void {
-    status = upstreamStatus;
-    if (hooks.beforeResponse === undefined) {
-      begin(upstreamStatus, order.responseHeaders(upstreamStatus, raw));
+  onHead(status: number, raw: string[], more: boolean): void {
+    const { order } = this;
+    this.status = status;
+    if (order.beforeResponse === undefined) {
+      this.begin(status, order.responseHeaders(status, raw));
       // A body that is there leaves in one write with its head; one that is slow must not hold the head back.
-      if (!more) flushHead();
+      if (!more) this.flushHead();
       return;
     }
-    call.pause();
-    hold(hooks.beforeResponse({ status: upstreamStatus, headers: raw }), (added) => {
-      call.resume();
-      begin(upstreamStatus, [...order.responseHeaders(upstreamStatus, raw), ...added]);
-      if (endedHeld) onEnd();
-      else process.nextTick(flushHead);
+    this.call?.pause();
+    this.hold(order.beforeResponse({ status, headers: raw }), (added, { ended }) => {
+      this.call?.resume();
+      this.begin(status, [...order.responseHeaders(status, raw), ...added]);
+      if (ended) this.onEnd();
+      else process.nextTick(() => this.flushHead());
     });
   }
 
-  function onUpgrade(raw: readonly string[], upstream: Socket, head: Buffer): void {
-    status = 101;
+  onUpgrade(raw: string[], upstream: Socket, head: Buffer): void {
+    const { order, tunnel } = this;
+    this.status = 101;
     // It may die while the answer is held; nothing may be thrown then.
     upstream.on('error', () => upstream.destroy());
     if (tunnel === undefined || !tunnel.accepts(raw)) {
       upstream.destroy();
-      onFailure({ code: 'upstream_unreachable', detail: 'a 101 for a protocol that was not asked for' });
+      this.onFailure({ code: 'upstream_unreachable', detail: 'a 101 for a protocol that was not asked for' });
       return;
     }
     const open = (added: readonly string[]): void => {
-      if (gone) {
+      if (this.gone) {
         upstream.destroy();
-        leave();
+        this.leave();
         return;
       }
       if (upstream.destroyed) {
-        onFailure({ code: 'upstream_unreachable', detail: 'the upstream died after its 101' });
+        this.onFailure({ code: 'upstream_unreachable', detail: 'the upstream died after its 101' });
         return;
       }
-      res.removeListener('close', onClose);
+      // The tunnel's own sockets tell from here on.
+      this.handedOver = true;
       tunnel.open([...order.responseHeaders(101, raw), ...added], upstream, head, (delivered) => {
-        if (delivered) settle({ kind: 'delivered', status: 101, upstreamMs: upstreamMs() });
-        else leave();
+        if (delivered) this.settle({ kind: 'delivered', status: 101, upstreamMs: this.upstreamMs() });
+        else this.leave();
       });
     };
-    if (hooks.beforeResponse === undefined) open([]);
-    else hold(hooks.beforeResponse({ status: 101, headers: raw }), open, upstream);
+    if (order.beforeResponse === undefined) open([]);
+    else this.hold(order.beforeResponse({ status: 101, headers: raw }), open, upstream);
   }
 
-  function hold(
+  private hold(
     pending: Promise<ResponseVerdict>,
-    proceed: (added: readonly string[]) => void,
+    proceed: (added: readonly string[], held: Held) => void,
     upstream?: Socket,
   ): void {
-    holding = true;
-    const heldAt = clock.monotonic();
+    const { clock, log } = this.context;
+    const held: Held = { since: clock.monotonic(), ended: false, failure: undefined };
+    this.held = held;
     pending
       .then((verdict) => {
-        holding = false;
-        heldMs += clock.monotonic() - heldAt;
+        this.held = undefined;
+        this.heldMs += clock.monotonic() - held.since;
         switch (verdict.kind) {
           case 'stream':
-            if (!headOnly) keepLeft = verdict.keepBytes ?? keepLeft;
-            if (failure !== undefined) onFailure(failure);
-            else if (gone && keepLeft < 0 && upstream === undefined) leave();
-            else proceed(verdict.headers);
+            if (verdict.keepBytes !== undefined) this.keepUpTo(verdict.keepBytes);
+            if (held.failure !== undefined) this.onFailure(held.failure);
+            else if (this.gone && !this.isKept() && upstream === undefined) this.leave();
+            else proceed(verdict.headers, held);
             return;
           case 'replace':
             upstream?.destroy();
-            replace(verdict.answer);
+            this.replace(verdict.answer);
             return;
           default:
             verdict satisfies never;
@@ -194,148 +235,164 @@ export function relay(
       })
       .catch((error: unknown) => {
         log.error('the decision about an answer failed', { error });
-        holding = false;
+        this.held = undefined;
         upstream?.destroy();
-        call.abort();
-        onFailure({ code: 'upstream_unreachable', detail: 'the decision about the answer failed' });
+        this.call?.abort();
+        this.onFailure({ code: 'upstream_unreachable', detail: 'the decision about the answer failed' });
       });
   }
 
-  function replace(answer: Answer): void {
-    call.abort();
-    replaced = true;
-    status = answer.status;
-    wholeAt = clock.monotonic();
-    if (gone) leave();
-    else respond(res, answer, headOnly);
+  private replace(answer: Answer): void {
+    this.call?.abort();
+    this.replaced = true;
+    this.status = answer.status;
+    this.wholeAt = this.context.clock.monotonic();
+    if (this.gone) this.leave();
+    else respond(this.res, answer, this.headOnly);
   }
 
-  function begin(finalStatus: number, headers: string[]): void {
-    if (keepLeft >= 0) keptHeaders = headers;
-    if (gone) return;
+  private begin(status: number, headers: string[]): void {
+    if (this.kept !== undefined) this.kept.headers = headers;
+    if (this.gone) return;
     try {
-      res.writeHead(finalStatus, headers);
+      this.res.writeHead(status, headers);
     } catch (error) {
-      call.abort();
-      onFailure({ code: 'upstream_unreachable', detail: error instanceof Error ? error.message : 'an invalid head' });
+      this.call?.abort();
+      const detail = error instanceof Error ? error.message : 'an invalid head';
+      this.onFailure({ code: 'upstream_unreachable', detail });
       return;
     }
-    if (!headOnly && finalStatus !== 204 && finalStatus !== 304) bytesLeft = contentLength(headers);
+    if (!this.headOnly && status !== 204 && status !== 304) this.bytesLeft = contentLength(headers);
   }
 
-  function flushHead(): void {
+  private flushHead(): void {
+    const { res } = this;
     // As latin1, as they came; flushHeaders would write them as UTF-8.
-    if (!started && !over && !res.writableEnded && !res.destroyed) res.write('', 'latin1');
+    if (!this.started && !this.over && !res.writableEnded && !res.destroyed) res.write('', 'latin1');
   }
 
-  function onData(chunk: Buffer, release: (() => void) | undefined): void {
-    started = true;
-    if (keepLeft >= 0) keep(chunk);
-    if (gone) {
+  onData(chunk: Buffer, release: (() => void) | undefined): void {
+    const { res } = this;
+    this.started = true;
+    if (this.kept !== undefined) this.keep(this.kept, chunk);
+    if (this.gone) {
       release?.();
       return;
     }
-    const last = bytesLeft === chunk.length;
-    bytesLeft -= chunk.length;
+    const last = this.bytesLeft === chunk.length;
+    this.bytesLeft -= chunk.length;
     // A small piece is copied as text, so that the whole answer is one string and one write; a larger one as bytes.
     if (release === undefined && chunk.length <= JOINED_BYTES) {
       const text = chunk.toString('latin1');
       if (last) res.end(text, 'latin1');
-      else takesMore(res.write(text, 'latin1'));
+      else this.takesMore(res.write(text, 'latin1'));
       return;
     }
     const owned = release === undefined ? Buffer.from(chunk) : chunk;
     if (last) res.end(owned, release);
-    else takesMore(res.write(owned, release));
+    else this.takesMore(res.write(owned, release));
   }
 
-  function takesMore(more: boolean): void {
+  private takesMore(more: boolean): void {
     if (more) return;
-    call.pause();
-    if (waits) return;
-    waits = true;
-    res.on('drain', call.resume);
+    this.call?.pause();
+    if (this.waits) return;
+    this.waits = true;
+    this.res.on('drain', () => this.call?.resume());
   }
 
-  function keep(chunk: Buffer): void {
-    keepLeft -= chunk.length;
-    if (keepLeft >= 0) {
-      kept.push(Buffer.from(chunk));
+  private keepUpTo(bytes: number): void {
+    // An answer to HEAD is nothing that could be kept.
+    if (!this.headOnly) this.kept = { left: bytes, headers: [], pieces: [] };
+  }
+
+  private isKept(): boolean {
+    return this.kept !== undefined && this.kept.left >= 0;
+  }
+
+  private keep(kept: Kept, chunk: Buffer): void {
+    if (kept.left < 0) return;
+    kept.left -= chunk.length;
+    if (kept.left >= 0) {
+      kept.pieces.push(Buffer.from(chunk));
       return;
     }
-    kept = [];
-    if (gone) leave();
+    kept.pieces.length = 0;
+    if (this.gone) this.leave();
   }
 
-  function onEnd(): void {
-    if (over) return;
+  onEnd(): void {
+    if (this.over) return;
     // An answer without a body ends while it is held: nothing of it may reach the client before the verdict.
-    if (holding) {
-      endedHeld = true;
+    if (this.held !== undefined) {
+      this.held.ended = true;
       return;
     }
-    wholeAt = clock.monotonic();
-    if (gone) leave(true);
-    else if (!res.writableEnded) res.end();
+    this.wholeAt = this.context.clock.monotonic();
+    if (this.gone) this.leave(true);
+    else if (!this.res.writableEnded) this.res.end();
   }
 
-  function onFailure(given: UpstreamFailure): void {
-    if (over) return;
-    if (holding) {
-      failure = given;
-    } else if (gone) {
-      leave();
+  onFailure(failure: UpstreamFailure): void {
+    const { req, res } = this;
+    if (this.over) return;
+    if (this.held !== undefined) {
+      this.held.failure = failure;
+    } else if (this.gone) {
+      this.leave();
     } else {
       const { headersSent } = res;
       if (headersSent) cut(req, res);
       // The caller answers on the bare socket again.
-      else if (tunnel !== undefined) res.detachSocket(req.socket);
-      settle({ kind: 'failed', headersSent, ...given });
+      else if (this.tunnel !== undefined) res.detachSocket(req.socket);
+      this.settle({ kind: 'failed', headersSent, ...failure });
     }
   }
 
-  function onFinish(): void {
+  private onFinish(): void {
     // Older Nodes report a finish for a socket that was destroyed with bytes still in it.
-    finished = !req.socket.destroyed;
+    this.finished = !this.req.socket.destroyed;
   }
 
-  function onClose(): void {
-    if (over) return;
-    if (finished && status !== undefined) {
-      settle({ kind: replaced ? 'replaced' : 'delivered', status, upstreamMs: upstreamMs() });
+  private onClose(): void {
+    if (this.over || this.handedOver) return;
+    const { status } = this;
+    if (this.finished && status !== undefined) {
+      this.settle({ kind: this.replaced ? 'replaced' : 'delivered', status, upstreamMs: this.upstreamMs() });
       return;
     }
-    gone = true;
-    if (holding) return;
+    this.gone = true;
+    if (this.held !== undefined) return;
     // What the upstream still has to say is read on for the payer; what it has said whole is kept as it is.
-    if (keepLeft >= 0 && !replaced && wholeAt === undefined) call.resume();
-    else leave(wholeAt !== undefined && !replaced);
+    if (this.isKept() && !this.replaced && this.wholeAt === undefined) this.call?.resume();
+    else this.leave(this.wholeAt !== undefined && !this.replaced);
   }
 
-  function leave(whole = false): void {
-    call.abort();
-    settle({ kind: 'client_gone', status, kept: whole && keepLeft >= 0 ? keptAnswer() : undefined });
+  private leave(whole = false): void {
+    this.call?.abort();
+    this.settle({ kind: 'client_gone', status: this.status, kept: whole ? this.keptAnswer() : undefined });
   }
 
-  function keptAnswer(): Answer | undefined {
-    if (status === undefined) return undefined;
-    return { status, headers: withoutLength(keptHeaders), body: Buffer.concat(kept) };
+  private keptAnswer(): Answer | undefined {
+    const { kept, status } = this;
+    if (kept === undefined || kept.left < 0 || status === undefined) return undefined;
+    return { status, headers: withoutLength(kept.headers), body: Buffer.concat(kept.pieces) };
   }
 
-  function upstreamMs(): number {
-    return (wholeAt ?? clock.monotonic()) - sentAt - heldMs;
+  private upstreamMs(): number {
+    return (this.wholeAt ?? this.context.clock.monotonic()) - this.sentAt - this.heldMs;
   }
 
-  function settle(outcome: ForwardOutcome): void {
-    if (over) return;
-    over = true;
+  private settle(outcome: ForwardOutcome): void {
+    if (this.over) return;
+    this.over = true;
     // What is left of an upload that nobody reads any more; the listener bounds how long that may take.
-    if (!req.complete) req.resume();
+    if (!this.req.complete) this.req.resume();
     try {
-      hooks.done(outcome);
+      this.order.done(outcome);
     } catch (error) {
-      log.error('the end of a request failed', { error });
-      req.socket.destroy();
+      this.context.log.error('the end of a request failed', { error });
+      this.req.socket.destroy();
     }
   }
 }

@@ -11,6 +11,9 @@ export type Trace = {
   readonly traceId: string | undefined;
 };
 
+/** Of a request that was not read yet. */
+export const NO_TRACE: Trace = { requestId: '', traceparent: undefined, tracestate: undefined, traceId: undefined };
+
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 const TRACESTATE = /^[\x20-\x7e]{1,512}$/;

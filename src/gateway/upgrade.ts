@@ -22,7 +22,7 @@ export type UpgraderOptions = {
 };
 
 export type Upgrader = {
-  /** `hooks.done` is called when the 101 was handed to the client, or when there will be none; `req.socket` must be `socket`. */
+  /** `order.done` is called when the 101 was handed to the client, or when there will be none; `req.socket` must be `socket`. */
   readonly forwardUpgrade: (req: IncomingMessage, socket: Socket, head: Buffer, order: ForwardOrder) => void;
 };
 
@@ -35,7 +35,7 @@ export function createUpgrader(options: UpgraderOptions): Upgrader {
     const order = handed;
     handed = undefined;
     if (order === undefined) socket.destroy();
-    else relay(context, req, responseOn(req, socket), offer(order), tunnelTo(socket, head ?? Buffer.alloc(0), idleMs));
+    else relay(context, req, responseOn(req, socket), order, tunnelTo(socket, head ?? Buffer.alloc(0), idleMs));
     return true;
   });
   // The engine reports errors of the client's socket here; whoever holds the socket has seen them already.
@@ -49,13 +49,10 @@ export function createUpgrader(options: UpgraderOptions): Upgrader {
   };
 }
 
-/** Hop-by-hop headers ended at the border (headers.ts), so the offer to the upstream is our own. */
-function offer(order: ForwardOrder): ForwardOrder {
-  return { ...order, headers: [...order.headers, 'Connection', 'Upgrade', 'Upgrade', 'websocket'] };
-}
-
 function tunnelTo(client: Socket, clientHead: Buffer, idleMs: number): Tunnel {
   return {
+    // Hop-by-hop headers ended at the border (headers.ts), so the offer to the upstream is our own.
+    offer: ['Connection', 'Upgrade', 'Upgrade', 'websocket'],
     accepts: (headers) => headers.some((name, i) => i % 2 === 0 && isUpgrade(name) && isWebSocket(headers[i + 1])),
     open: (headers, upstream, upstreamHead, handed) => {
       const close = (): void => {

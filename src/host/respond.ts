@@ -20,8 +20,7 @@ export function respond(res: ServerResponse, answer: Answer, head = false, added
   const bodyless = answer.status === 204 || answer.status === 304;
   const { status, body } = answer;
   const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-  const headers = [...answer.headers, ...added];
-  if (!bodyless) headers.push('Content-Length', String(length));
+  const headers = bodyless ? answer.headers.concat(added) : answer.headers.concat(added, 'Content-Length', `${length}`);
   res.writeHead(status, headers);
   if (head || bodyless) res.end();
   else if (typeof body !== 'string') res.end(body);

@@ -36,6 +36,13 @@ async function stage(script?: Script): Promise<Stage> {
   });
   const permit = mintPermit('unprotected', undefined, ['Tollgate-Charge-Id', 'real']);
   const trace = { requestId: 'r', traceparent: undefined, tracestate: undefined, traceId: undefined };
+  const facts = {
+    requestId: 'r',
+    paid: false,
+    passPaymentHeaders: false,
+    upstream: upstream.url,
+    publicOrigin: () => 'https://api.example.com',
+  };
   const request = (req: IncomingMessage, res: ServerResponse): void =>
     forwarder.forward(req, res, {
       permit,
@@ -48,19 +55,11 @@ async function stage(script?: Script): Promise<Stage> {
         passPaymentHeaders: false,
         host: req.headers.host,
       }),
-      responseHeaders: responseHeaders({
-        requestId: 'r',
-        paid: false,
-        passPaymentHeaders: false,
-        upstream: upstream.url,
-        publicOrigin: () => 'https://api.example.com',
-      }),
-      hooks: {
-        done: (outcome) => {
-          outcomes.push(outcome);
-          if (outcome.kind === 'failed' && !outcome.headersSent)
-            respond(res, { status: 502, headers: [], body: outcome.code });
-        },
+      responseHeaders: (status, raw) => responseHeaders(facts, status, raw),
+      done: (outcome) => {
+        outcomes.push(outcome);
+        if (outcome.kind === 'failed' && !outcome.headersSent)
+          respond(res, { status: 502, headers: [], body: outcome.code });
       },
     });
   const listener = createListener(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { decide, type Caller, type Policy, type Question } from '../../src/domain/decide.ts';
+import { decide, type Caller, type Policy, type Rules } from '../../src/domain/decide.ts';
 import { makeOffer } from '../../src/domain/offer.ts';
 import { problem } from '../../src/domain/problem.ts';
 import type { Match } from '../../src/domain/snapshot.ts';
@@ -14,10 +14,7 @@ const CREDENTIAL = { version: 2, value: 'e30=' } as const;
 
 function ask(match: Match, rest: { policy?: Partial<Policy>; caller?: Partial<Caller>; preflight?: boolean } = {}) {
   let callerRead = false;
-  const question: Question = {
-    match,
-    method: 'GET',
-    preflight: rest.preflight ?? false,
+  const rules: Rules<undefined> = {
     policy: { ...POLICY, ...rest.policy },
     caller: () => {
       callerRead = true;
@@ -25,7 +22,8 @@ function ask(match: Match, rest: { policy?: Partial<Policy>; caller?: Partial<Ca
     },
     offer: (asked) => makeOffer(asked, RECEIVERS),
   };
-  return { verdict: decide(question), callerRead };
+  const question = { match, method: 'GET', preflight: rest.preflight ?? false, request: undefined };
+  return { verdict: decide(rules, question), callerRead };
 }
 
 const on = (match: Match, rest: Parameters<typeof ask>[1] = {}) => ask(match, rest).verdict;
@@ -105,14 +103,12 @@ describe('what costs', () => {
   });
 
   test('refuses: a caller whose headers could not be read', () => {
-    const verdict = decide({
-      match,
-      method: 'GET',
-      preflight: false,
+    const rules: Rules<undefined> = {
       policy: POLICY,
       caller: () => problem('payment_malformed', 'two of them'),
       offer: (asked) => makeOffer(asked, RECEIVERS),
-    });
+    };
+    const verdict = decide(rules, { match, method: 'GET', preflight: false, request: undefined });
     expect(verdict).toMatchObject({ kind: 'refuse', problem: { code: 'payment_malformed' } });
   });
 });

@@ -306,7 +306,7 @@ describe('towards the client', () => {
   const PAID = { ...FACTS, paid: true };
 
   const crossed = (facts: ResponseFacts, raw: readonly string[], status = 200): [string, string][] => {
-    const out = responseHeaders(facts)(status, raw);
+    const out = responseHeaders(facts, status, [...raw]);
     const pairs: [string, string][] = [];
     for (let i = 0; i + 1 < out.length; i += 2) pairs.push([out[i] ?? '', out[i + 1] ?? '']);
     return pairs;

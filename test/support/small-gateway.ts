@@ -35,7 +35,7 @@ export type SmallGatewayOptions = {
   readonly protectedPath?: boolean;
   readonly passPaymentHeaders?: boolean;
   readonly keepBytes?: number;
-  readonly beforeResponse?: ForwardOrder['hooks']['beforeResponse'];
+  readonly beforeResponse?: ForwardOrder['beforeResponse'];
   /** Called with each request before it is decided on. */
   readonly onRequest?: (req: IncomingMessage) => void;
 };
@@ -88,6 +88,13 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
     if (!canonical.path.startsWith('/free/')) return answer(PAYMENT_REQUIRED);
     forwards++;
     const passPaymentHeaders = options.passPaymentHeaders ?? false;
+    const facts = {
+      requestId: REQUEST_ID,
+      paid: permit.because === 'paid',
+      passPaymentHeaders,
+      upstream: options.upstream,
+      publicOrigin: () => `http://${headers.host}`,
+    };
     send({
       permit,
       target: canonical.path + target.query,
@@ -99,21 +106,13 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
         passPaymentHeaders,
         host: headers.host,
       }),
-      responseHeaders: responseHeaders({
-        requestId: REQUEST_ID,
-        paid: permit.because === 'paid',
-        passPaymentHeaders,
-        upstream: options.upstream,
-        publicOrigin: () => `http://${headers.host}`,
-      }),
-      ...(options.keepBytes === undefined ? {} : { keepBytes: options.keepBytes }),
-      hooks: {
-        ...(options.beforeResponse === undefined ? {} : { beforeResponse: options.beforeResponse }),
-        done: (outcome) => {
-          outcomes.push(outcome);
-          if (outcome.kind === 'failed' && !outcome.headersSent)
-            refuse({ code: outcome.code, detail: 'The upstream failed.' });
-        },
+      responseHeaders: (status, raw) => responseHeaders(facts, status, raw),
+      keepBytes: options.keepBytes,
+      beforeResponse: options.beforeResponse,
+      done: (outcome) => {
+        outcomes.push(outcome);
+        if (outcome.kind === 'failed' && !outcome.headersSent)
+          refuse({ code: outcome.code, detail: 'The upstream failed.' });
       },
     });
   };

@@ -70,6 +70,7 @@ export function openConnection(
   hooks: ConnectionHooks,
 ): Connection {
   const { now } = hooks;
+  const uploads = { onSent, onProgress: wait, onBroken };
   const reader = createAnswerReader({ onInformation, onHead, onData, onEnd, onBroken, wantsMore: () => !isPaused() });
   let job: Job | undefined = first;
   let upload: Upload | undefined;
@@ -133,7 +134,7 @@ export function openConnection(
     reader.begin(request.method === 'HEAD');
     sent = request.body === undefined;
     if (request.body === undefined) socket.write(head, 'latin1');
-    else upload = startUpload(socket, head, request.body, request.headers, { onSent, onProgress: wait, onBroken });
+    else upload = startUpload(socket, head, request.body, request.headers, uploads);
     wait();
   }
 

@@ -5,7 +5,14 @@
 import { openConnection, POOL_IDLE_MS, type Connection, type ConnectionHooks, type Job } from './connection.ts';
 import { createHeadWriter } from './request-head.ts';
 import { createSlabs } from './slabs.ts';
-import type { Transport, UpstreamCall, UpstreamFailure, UpstreamRequest, UpstreamTimeouts } from './transport.ts';
+import type {
+  Transport,
+  UpstreamCall,
+  UpstreamFailure,
+  UpstreamListener,
+  UpstreamRequest,
+  UpstreamTimeouts,
+} from './transport.ts';
 
 export type PoolOptions = {
   readonly upstream: URL;
@@ -92,38 +99,17 @@ export function createPool({ upstream, timeouts, maxSockets, now = monotonic }: 
     sweeper = undefined;
   }
 
-  function send(request: UpstreamRequest, listener: Job['listener']): UpstreamCall {
+  const leave = (call: Call): void => {
+    waiting = waiting.filter((other) => other !== call);
+  };
+
+  function send(request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
     const head = writeHead(request);
-    const job: Job = {
-      request,
-      head: head ?? '',
-      listener,
-      connection: undefined,
-      paused: false,
-      over: false,
-      deadline: 0,
-      endsAt: totalMs === undefined ? Infinity : now() + totalMs,
-      retried: false,
-    };
+    const call = new Call(request, head ?? '', listener, totalMs === undefined ? Infinity : now() + totalMs, leave);
     if (head === undefined)
-      process.nextTick(fail, job, { code: 'upstream_unreachable', detail: 'the request cannot be written' });
-    else dispatch(job);
-    return {
-      pause: () => {
-        job.paused = true;
-        if (!job.over) job.connection?.wait();
-      },
-      resume: () => {
-        job.paused = false;
-        if (!job.over) job.connection?.resume();
-      },
-      abort: () => {
-        if (job.over) return;
-        job.over = true;
-        if (job.connection === undefined) waiting = waiting.filter((other) => other !== job);
-        else job.connection.destroy();
-      },
-    };
+      process.nextTick(fail, call, { code: 'upstream_unreachable', detail: 'the request cannot be written' });
+    else dispatch(call);
+    return call;
   }
 
   return {
@@ -135,6 +121,52 @@ export function createPool({ upstream, timeouts, maxSockets, now = monotonic }: 
       clearInterval(sweeper);
     },
   };
+}
+
+/** A class, because every request makes one. */
+class Call implements Job, UpstreamCall {
+  readonly request: UpstreamRequest;
+  readonly head: string;
+  readonly listener: UpstreamListener;
+  readonly endsAt: number;
+  connection: Connection | undefined;
+  paused = false;
+  over = false;
+  deadline = 0;
+  retried = false;
+  /** Takes it out of those that wait for a connection. */
+  private readonly leave: (call: Call) => void;
+
+  constructor(
+    request: UpstreamRequest,
+    head: string,
+    listener: UpstreamListener,
+    endsAt: number,
+    leave: (call: Call) => void,
+  ) {
+    this.request = request;
+    this.head = head;
+    this.listener = listener;
+    this.endsAt = endsAt;
+    this.leave = leave;
+  }
+
+  pause(): void {
+    this.paused = true;
+    if (!this.over) this.connection?.wait();
+  }
+
+  resume(): void {
+    this.paused = false;
+    if (!this.over) this.connection?.resume();
+  }
+
+  abort(): void {
+    if (this.over) return;
+    this.over = true;
+    if (this.connection === undefined) this.leave(this);
+    else this.connection.destroy();
+  }
 }
 
 function fail(job: Job, failure: UpstreamFailure): void {

@@ -33,26 +33,29 @@ export type UpstreamFailure = {
   readonly detail: string;
 };
 
-/** None of these is called before `send` returned or after `abort`; the last one is onEnd, onUpgrade or onFailure. */
+/**
+ * None of these is called before `send` returned or after `abort`; the last one is onEnd, onUpgrade or onFailure. They are
+ * called on the listener. Headers are the listener's to keep and to change.
+ */
 export type UpstreamListener = {
   /** 1xx other than 100 and 101. */
-  readonly onInformation: (status: number, headers: readonly string[]) => void;
+  onInformation(status: number, headers: string[]): void;
   /**
    * The final status, 200..999. `more`: data or the end follows at once, before anything else can happen; where `pause`
    * is called here, data follows after `resume`.
    */
-  readonly onHead: (status: number, headers: readonly string[], more: boolean) => void;
+  onHead(status: number, headers: string[], more: boolean): void;
   /**
    * `chunk` is lent until this returns, and its memory is used again; with `release` it is the listener's until it calls
    * that, once.
    */
-  readonly onData: (chunk: Buffer, release: (() => void) | undefined) => void;
+  onData(chunk: Buffer, release: (() => void) | undefined): void;
   /** The answer is whole. */
-  readonly onEnd: () => void;
+  onEnd(): void;
   /** 101 on a call with `upgrade`: the socket is the listener's from here on, `head` are bytes already read from it. */
-  readonly onUpgrade: (headers: readonly string[], socket: Socket, head: Buffer) => void;
+  onUpgrade(headers: string[], socket: Socket, head: Buffer): void;
   /** Before the head or in the middle of the body. */
-  readonly onFailure: (failure: UpstreamFailure) => void;
+  onFailure(failure: UpstreamFailure): void;
 };
 
 export type UpstreamCall = {
@@ -60,10 +63,10 @@ export type UpstreamCall = {
    * Stops onData and the idle time-out: whoever waits now is not the upstream. An answer without a body may end
    * all the same.
    */
-  readonly pause: () => void;
-  readonly resume: () => void;
+  pause(): void;
+  resume(): void;
   /** Ends the call and its connection, unless the answer is whole already. */
-  readonly abort: () => void;
+  abort(): void;
 };
 
 export type Transport = {

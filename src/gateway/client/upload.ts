@@ -49,53 +49,108 @@ export function startUpload(
   headers: readonly string[],
   listener: UploadListener,
 ): Upload {
-  const framing = readFraming(headers);
-  let unsent: string | undefined = head;
-  let left = framing === 'chunked' || framing === undefined ? 0 : framing;
-  let over = false;
+  const upload = new Uploading(socket, head, body, readFraming(headers), listener);
+  // What came with the request's head is there at the end of this turn.
+  process.nextTick(begin, upload);
+  return upload;
+}
 
-  body.on('data', onData);
-  body.on('end', onEnd);
-  body.on('close', onEnd);
-  if (body.isPaused()) body.resume();
-  // A client may wait for the answer to its head before it sends a body.
-  setImmediate(flush);
-  return { onDrain: () => void (over || body.resume()), stop };
+function begin(upload: Uploading): void {
+  upload.begin();
+}
 
-  function flush(): void {
-    if (over || unsent === undefined) return;
-    if (body.destroyed && !body.complete) return breakOff('the client left before its body was sent');
-    socket.write(unsent, 'latin1');
-    unsent = undefined;
+/** A class, because every request with a body makes one. */
+class Uploading implements Upload {
+  private readonly socket: Socket;
+  private readonly body: IncomingMessage;
+  private readonly framing: number | 'chunked' | undefined;
+  private readonly listener: UploadListener;
+  private unsent: string | undefined;
+  private left: number;
+  private over = false;
+  private detach: (() => void) | undefined;
+
+  constructor(
+    socket: Socket,
+    head: string,
+    body: IncomingMessage,
+    framing: number | 'chunked' | undefined,
+    listener: UploadListener,
+  ) {
+    this.socket = socket;
+    this.body = body;
+    this.framing = framing;
+    this.listener = listener;
+    this.unsent = head;
+    this.left = typeof framing === 'number' ? framing : 0;
   }
 
-  function onData(chunk: Buffer): void {
-    if (over || chunk.length === 0) return;
-    if (framing === 'chunked') {
-      write(chunk, `${chunk.length.toString(16)}\r\n`, '\r\n');
+  begin(): void {
+    const { body, left } = this;
+    if (this.over) return;
+    if (body.complete && body.readableLength === left && left > 0 && left <= JOINED_BYTES) {
+      const whole: unknown = body.read();
+      if (whole instanceof Buffer) this.onData(whole);
+      return;
+    }
+    const onData = (chunk: Buffer): void => this.onData(chunk);
+    const onEnd = (): void => this.onEnd();
+    this.detach = () => {
+      body.removeListener('data', onData);
+      body.removeListener('end', onEnd);
+      body.removeListener('close', onEnd);
+    };
+    body.on('data', onData);
+    body.on('end', onEnd);
+    body.on('close', onEnd);
+    if (body.isPaused()) body.resume();
+    // A client may wait for the answer to its head before it sends a body.
+    setImmediate(() => this.flush());
+  }
+
+  onDrain(): void {
+    if (!this.over) this.body.resume();
+  }
+
+  private flush(): void {
+    const { body, unsent } = this;
+    if (this.over || unsent === undefined) return;
+    if (body.destroyed && !body.complete) return this.breakOff('the client left before its body was sent');
+    this.socket.write(unsent, 'latin1');
+    this.unsent = undefined;
+  }
+
+  private onData(chunk: Buffer): void {
+    if (this.over || chunk.length === 0) return;
+    if (this.framing === 'chunked') {
+      this.write(chunk, `${chunk.length.toString(16)}\r\n`, '\r\n');
     } else {
-      if (chunk.length > left) return breakOff('the body is longer than its Content-Length');
-      left -= chunk.length;
-      write(chunk, '', '');
+      if (chunk.length > this.left) return this.breakOff('the body is longer than its Content-Length');
+      this.left -= chunk.length;
+      this.write(chunk, '', '');
     }
-    if (socket.writableNeedDrain) body.pause();
-    if (framing !== 'chunked' && left === 0) finish();
-    else listener.onProgress();
+    if (this.socket.writableNeedDrain) this.body.pause();
+    if (this.framing !== 'chunked' && this.left === 0) this.finish();
+    else this.listener.onProgress();
   }
 
-  function onEnd(): void {
-    if (over) return;
-    if (!body.complete || framing === undefined || left > 0) return breakOff('the body ended before it was whole');
+  private onEnd(): void {
+    const { body, framing } = this;
+    if (this.over) return;
+    if (!body.complete || framing === undefined || this.left > 0) {
+      return this.breakOff('the body ended before it was whole');
+    }
     if (framing === 'chunked') {
-      socket.write(`${unsent ?? ''}0\r\n\r\n`, 'latin1');
-      unsent = undefined;
+      this.socket.write(`${this.unsent ?? ''}0\r\n\r\n`, 'latin1');
+      this.unsent = undefined;
     }
-    finish();
+    this.finish();
   }
 
-  function write(chunk: Buffer, before: string, after: string): void {
+  private write(chunk: Buffer, before: string, after: string): void {
+    const { socket, unsent } = this;
     const start = unsent === undefined ? before : unsent + before;
-    unsent = undefined;
+    this.unsent = undefined;
     if (chunk.length <= JOINED_BYTES) {
       // One string and one write; a chunk alone goes as it is.
       if (start === '' && after === '') socket.write(chunk);
@@ -109,22 +164,20 @@ export function startUpload(
     if (start !== '') socket.uncork();
   }
 
-  function finish(): void {
-    flush();
-    stop();
-    listener.onSent();
+  private finish(): void {
+    this.flush();
+    this.stop();
+    this.listener.onSent();
   }
 
-  function breakOff(detail: string): void {
-    stop();
-    listener.onBroken(detail);
+  private breakOff(detail: string): void {
+    this.stop();
+    this.listener.onBroken(detail);
   }
 
-  function stop(): void {
-    if (over) return;
-    over = true;
-    body.removeListener('data', onData);
-    body.removeListener('end', onEnd);
-    body.removeListener('close', onEnd);
+  stop(): void {
+    if (this.over) return;
+    this.over = true;
+    this.detach?.();
   }
 }

@@ -50,7 +50,7 @@ export const LEASE_MS = 60_000;
 const RETRY_AFTER_SECONDS = 2;
 
 export function railOfferOf({ receiver, atomic, description }: Offer, asked: Asked): RailOffer {
-  return { receiver, atomic, description, resource: asked.publicOrigin() + asked.path };
+  return { receiver, atomic, description, resource: asked.publicOrigin + asked.path };
 }
 
 /** A problem about this payment; a passing one says when to come back, and every one which charge it is about. */

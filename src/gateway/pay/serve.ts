@@ -199,7 +199,7 @@ function isCharged(status: number, headers: readonly string[], { asked }: Paymen
   const at = headers.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === 'location');
   const location = headers[at + 1];
   if (at < 0 || location === undefined) return false;
-  const here = asked.publicOrigin();
+  const here = asked.publicOrigin;
   if (!URL.canParse(location, here)) return false;
   const { origin } = new URL(location, here);
   return origin !== new URL(here).origin && !asked.ownOrigins.includes(origin);

@@ -1,0 +1,82 @@
+// What is to be sent upstream for one request that may pass, and what crosses back: the Permit, the canonical target and
+// the headers that were decided, together with the record that its end is written to. Only the handler makes orders, from
+// a Permit; what they carry is fixed when they are made.
+import type { PaidOutcome } from './collect.ts';
+import type { Exchange, Exchanges } from './exchange.ts';
+import type { ForwardOrder, ForwardOutcome } from './forward.ts';
+import { responseHeaders, upstreamHeaders, type ResponseFacts } from './headers.ts';
+import { publicOrigin } from './peer.ts';
+import type { Permit } from './permit.ts';
+
+/** What is the same for every order of a configuration. */
+export type OrderContext = {
+  readonly exchanges: Pick<Exchanges, 'finish'>;
+  readonly upstream: URL;
+  /** The Host that the upstream is told; undefined: the client's. */
+  readonly host: string | undefined;
+  readonly publicUrl: string | undefined;
+  readonly passPaymentHeaders: boolean;
+};
+
+/** `paid`: the claimed charge, for a request that costs something. */
+export function createOrder(
+  exchange: Exchange,
+  permit: Permit,
+  paid: PaidOutcome | undefined,
+  context: OrderContext,
+): ForwardOrder {
+  return new Order(exchange, permit, paid, context);
+}
+
+/** A class, because every request makes one. */
+class Order implements ForwardOrder, ResponseFacts {
+  readonly permit: Permit;
+  readonly target: string;
+  readonly headers: readonly string[];
+  readonly keepBytes: number | undefined;
+  readonly beforeResponse: ForwardOrder['beforeResponse'];
+  readonly requestId: string;
+  readonly paid: boolean;
+  readonly passPaymentHeaders: boolean;
+  readonly upstream: URL;
+  private readonly exchange: Exchange;
+  private readonly context: OrderContext;
+  private readonly charged: PaidOutcome | undefined;
+
+  constructor(exchange: Exchange, permit: Permit, paid: PaidOutcome | undefined, context: OrderContext) {
+    const { req, record, trace, trusted, protectedPath } = exchange;
+    const { upstream } = context;
+    this.permit = permit;
+    this.target = record.target;
+    this.passPaymentHeaders = context.passPaymentHeaders && paid === undefined;
+    this.headers = upstreamHeaders(req, {
+      permit,
+      trace,
+      trusted,
+      protectedPath,
+      passPaymentHeaders: this.passPaymentHeaders,
+      host: context.host ?? req.headers.host,
+    });
+    this.keepBytes = paid?.keepBytes;
+    this.beforeResponse = paid?.beforeResponse;
+    this.requestId = trace.requestId;
+    this.paid = paid !== undefined;
+    this.upstream = upstream;
+    this.exchange = exchange;
+    this.context = context;
+    this.charged = paid;
+  }
+
+  responseHeaders(status: number, raw: string[]): string[] {
+    return responseHeaders(this, status, raw);
+  }
+
+  publicOrigin(): string {
+    return publicOrigin(this.exchange.req, this.context.publicUrl, this.exchange.trusted);
+  }
+
+  done(outcome: ForwardOutcome): void {
+    this.charged?.done(outcome);
+    this.context.exchanges.finish(this.exchange, outcome);
+  }
+}
