@@ -6,7 +6,7 @@ import { createDurations } from './tallies.ts';
 export type Labels = Readonly<Record<string, string>>;
 
 /** The child for these label values, in the order of the label names; made once, then only looked up. */
-export type Bound = (...values: readonly string[]) => (amount: number) => void;
+export type Bound = (first?: string, second?: string, third?: string) => (amount: number) => void;
 
 export type Metrics = {
   readonly counter: (name: string, help: string, labels: readonly string[]) => Bound;
@@ -103,26 +103,21 @@ export function createMetrics(): Metrics {
 }
 
 type Child = (amount: number) => void;
-type Branch = Map<string, Branch | Child>;
 
 function bind(names: readonly string[], make: (labels: Record<string, string>) => Child): Bound {
-  const root: Branch = new Map();
-  const unlabelled = names.length === 0 ? make({}) : undefined;
-  return (...values) => {
-    if (unlabelled !== undefined) return unlabelled;
-    let branch = root;
-    const last = names.length - 1;
-    for (let i = 0; i < last; i++) {
-      const value = values[i] ?? '';
-      let next = branch.get(value);
-      if (!(next instanceof Map)) branch.set(value, (next = new Map()));
-      branch = next;
+  if (names.length > 3) throw new Error(`more labels than are looked up: ${names.join(', ')}`);
+  const children = new Map<string, Map<string, Map<string, Child>>>();
+  return (first = '', second = '', third = '') => {
+    let seconds = children.get(first);
+    if (seconds === undefined) children.set(first, (seconds = new Map()));
+    let thirds = seconds.get(second);
+    if (thirds === undefined) seconds.set(second, (thirds = new Map()));
+    let child = thirds.get(third);
+    if (child === undefined) {
+      const values = [first, second, third];
+      child = make(Object.fromEntries(names.map((name, index) => [name, values[index] ?? ''])));
+      thirds.set(third, child);
     }
-    const value = values[last] ?? '';
-    const known = branch.get(value);
-    if (typeof known === 'function') return known;
-    const child = make(Object.fromEntries(names.map((name, index) => [name, values[index] ?? ''])));
-    branch.set(value, child);
     return child;
   };
 }

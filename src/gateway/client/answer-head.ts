@@ -37,11 +37,28 @@ const SPACE = 0x20;
 const TAB = 0x09;
 const LENGTH = /^\d{1,15}$/;
 
+/** A header line as it stood there, line break included, and what was read from it. */
+type Line = { readonly text: string; readonly name: string; readonly value: string };
+
+/** Lines of earlier heads of one upstream, by their place: most heads differ from the last one in a line or two. */
+export type Lines = { readonly byPlace: (Line | undefined)[]; unknown: number };
+
+// A bound on what is remembered, and how many unknown lines it takes to remember one: a line that is always another one
+// is not worth it.
+const PLACES = 32;
+const REMEMBERED_HEAD = 4096;
+const EVERY = 16;
+
+export function createLines(): Lines {
+  return { byPlace: [], unknown: 0 };
+}
+
 /**
  * `text`: the head up to and with the line break of its last line, without the empty line; one character a byte.
- * `headRequest`: the request was HEAD. Returns a sentence where the head cannot be relied on.
+ * `headRequest`: the request was HEAD. `lines`: what was read of it before, to which it adds. Returns a sentence where the
+ * head cannot be relied on.
  */
-export function readAnswerHead(text: string, headRequest: boolean): AnswerHead | string {
+export function readAnswerHead(text: string, headRequest: boolean, lines?: Lines): AnswerHead | string {
   const start = text.indexOf('\r\n');
   const minor = text.charCodeAt(7) - 0x30;
   if (!text.startsWith('HTTP/1.') || (minor !== 0 && minor !== 1) || text.charCodeAt(8) !== SPACE) {
@@ -58,19 +75,29 @@ export function readAnswerHead(text: string, headRequest: boolean): AnswerHead |
   let coding: string | undefined;
   let connection = '';
   for (let at = start + 2; at < text.length;) {
-    let end = at;
-    while (((BYTES[text.charCodeAt(end)] ?? 0) & NAME) !== 0) end++;
-    if (end === at || text.charCodeAt(end) !== COLON) return 'a header line has no proper name';
-    const name = text.slice(at, end);
-    let from = end + 1;
-    end = from;
-    while (((BYTES[text.charCodeAt(end)] ?? 0) & VALUE) !== 0) end++;
-    if (text.charCodeAt(end) !== CR || text.charCodeAt(end + 1) !== LF)
-      return 'a header value holds a control character';
-    at = end + 2;
-    while (from < end && isBlank(text.charCodeAt(from))) from++;
-    while (end > from && isBlank(text.charCodeAt(end - 1))) end--;
-    const value = text.slice(from, end);
+    const known = lines?.byPlace[headers.length / 2];
+    let name: string;
+    let value: string;
+    if (known !== undefined && text.startsWith(known.text, at)) {
+      ({ name, value } = known);
+      at += known.text.length;
+    } else {
+      const begin = at;
+      let end = at;
+      while (((BYTES[text.charCodeAt(end)] ?? 0) & NAME) !== 0) end++;
+      if (end === at || text.charCodeAt(end) !== COLON) return 'a header line has no proper name';
+      name = text.slice(at, end);
+      let from = end + 1;
+      end = from;
+      while (((BYTES[text.charCodeAt(end)] ?? 0) & VALUE) !== 0) end++;
+      if (text.charCodeAt(end) !== CR || text.charCodeAt(end + 1) !== LF)
+        return 'a header value holds a control character';
+      at = end + 2;
+      while (from < end && isBlank(text.charCodeAt(from))) from++;
+      while (end > from && isBlank(text.charCodeAt(end - 1))) end--;
+      value = text.slice(from, end);
+      if (lines !== undefined) remember(lines, headers.length / 2, text, begin, at, name, value);
+    }
     headers.push(name, value);
     // Only these lengths can be one of the three names.
     const size = name.length;
@@ -103,6 +130,20 @@ export function readAnswerHead(text: string, headRequest: boolean): AnswerHead |
   if (coding !== undefined) return { status, headers, framing: 'chunked', length: 0, keepAlive };
   if (length === undefined) return { status, headers, framing: 'close', length: 0, keepAlive: false };
   return { status, headers, framing: size === 0 ? 'none' : 'length', length: size, keepAlive };
+}
+
+function remember(
+  lines: Lines,
+  place: number,
+  text: string,
+  begin: number,
+  end: number,
+  name: string,
+  value: string,
+): void {
+  if (lines.unknown++ % EVERY !== 0 || place >= PLACES || text.length > REMEMBERED_HEAD) return;
+  while (lines.byPlace.length < place) lines.byPlace.push(undefined);
+  lines.byPlace[place] = { text: text.slice(begin, end), name, value };
 }
 
 function readStatus(text: string): number {

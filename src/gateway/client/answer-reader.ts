@@ -1,7 +1,7 @@
 // Reads the bytes of one answer after the other off a connection: heads (answer-head.ts), then the body as its framing
 // says. It knows neither sockets nor callers, and it stops at the answer's last byte: what stands behind it is reported
 // as surplus, never read as the beginning of another answer.
-import { readAnswerHead, type AnswerHead, type Framing } from './answer-head.ts';
+import { readAnswerHead, type AnswerHead, type Framing, type Lines } from './answer-head.ts';
 import { createChunks, type Chunks } from './chunks.ts';
 
 export type AnswerEvents = {
@@ -38,7 +38,8 @@ const HEAD_BYTES = 64 * 1024;
 const END_OF_HEAD = Buffer.of(CR, LF, CR, LF);
 const INFORMATIONAL = 32;
 
-export function createAnswerReader(events: AnswerEvents): AnswerReader {
+/** `lines`: of the answers of one upstream, shared by its connections. */
+export function createAnswerReader(events: AnswerEvents, lines: Lines): AnswerReader {
   let reading: 'head' | Framing = 'head';
   /** Counts up whenever the answer being read is another one, or none. */
   let generation = 0;
@@ -144,7 +145,7 @@ export function createAnswerReader(events: AnswerEvents): AnswerReader {
       partial = undefined;
       partialBytes = 0;
     }
-    const head = text.length > HEAD_BYTES ? TOO_LARGE : readAnswerHead(text, headRequest);
+    const head = text.length > HEAD_BYTES ? TOO_LARGE : readAnswerHead(text, headRequest, lines);
     if (typeof head === 'string') broken(head);
     else if (head.status < 200) inform(head, bytes, rest, to);
     else take(head, rest < to);

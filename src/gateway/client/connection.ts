@@ -4,7 +4,7 @@
 // that nobody ever gets another's bytes.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
-import type { AnswerHead } from './answer-head.ts';
+import type { AnswerHead, Lines } from './answer-head.ts';
 import { createAnswerReader } from './answer-reader.ts';
 import type { Slab, Slabs } from './slabs.ts';
 import type { UpstreamFailure, UpstreamListener, UpstreamRequest, UpstreamTimeouts } from './transport.ts';
@@ -52,7 +52,13 @@ export type Connection = {
   readonly close: (detail: string) => void;
 };
 
-export type Endpoint = { readonly host: string; readonly port: number; readonly secure: boolean };
+export type Endpoint = {
+  readonly host: string;
+  readonly port: number;
+  readonly secure: boolean;
+  /** Of its answers. */
+  readonly lines: Lines;
+};
 
 /** Below the 5 s after which Node and uvicorn close an idle connection: one that we close first is never found dead. */
 export const POOL_IDLE_MS = 4000;
@@ -71,7 +77,8 @@ export function openConnection(
 ): Connection {
   const { now } = hooks;
   const uploads = { onSent, onProgress: wait, onBroken };
-  const reader = createAnswerReader({ onInformation, onHead, onData, onEnd, onBroken, wantsMore: () => !isPaused() });
+  const events = { onInformation, onHead, onData, onEnd, onBroken, wantsMore: () => !isPaused() };
+  const reader = createAnswerReader(events, endpoint.lines);
   let job: Job | undefined = first;
   let upload: Upload | undefined;
   let trouble: NodeJS.ErrnoException | undefined;

@@ -2,6 +2,7 @@
 // sent a second time only where nobody can tell the difference: an idempotent method without a body, on a pooled
 // connection that the upstream closed before it answered with a single byte. Time-outs are looked after by one sweep
 // over all connections, not by a timer each.
+import { createLines } from './answer-head.ts';
 import { openConnection, POOL_IDLE_MS, type Connection, type ConnectionHooks, type Job } from './connection.ts';
 import { createHeadWriter } from './request-head.ts';
 import { createSlabs } from './slabs.ts';
@@ -31,6 +32,7 @@ export function createPool({ upstream, timeouts, maxSockets, now = monotonic }: 
     host: upstream.hostname.replace(/^\[|\]$/g, ''),
     port: Number(upstream.port) || (secure ? 443 : 80),
     secure,
+    lines: createLines(),
   };
   const { connectMs, headersMs, idleMs, totalMs } = timeouts;
   const sweepMs = Math.max(

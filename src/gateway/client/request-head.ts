@@ -11,23 +11,26 @@ const REMEMBERED_NAMES = 512;
 
 /** What is returned gives the head with its empty line, or undefined where it cannot be written. */
 export function createHeadWriter(): (request: UpstreamRequest) => string | undefined {
-  // Names repeat, values do not: a name that was found good is not looked at again.
-  const known = new Set<string>();
-  const isName = (name: string): boolean => {
-    if (known.has(name)) return true;
-    if (!NAME.test(name)) return false;
-    if (known.size < REMEMBERED_NAMES) known.add(name);
-    return true;
+  // Names repeat, values do not: a name that was found good is not looked at again, and what stands before its value is
+  // one string.
+  const known = new Map<string, string>();
+  const startOf = (name: string): string | undefined => {
+    const start = known.get(name);
+    if (start !== undefined) return start;
+    if (!NAME.test(name)) return undefined;
+    const made = `\r\n${name}: `;
+    if (known.size < REMEMBERED_NAMES) known.set(name, made);
+    return made;
   };
   return ({ method, target, headers }) => {
     if (!METHOD.test(method) || !TARGET.test(target)) return undefined;
-    let head = `${method} ${target} HTTP/1.1\r\n`;
+    let head = `${method} ${target} HTTP/1.1`;
     for (let i = 0; i + 1 < headers.length; i += 2) {
-      const name = headers[i] ?? '';
+      const start = startOf(headers[i] ?? '');
       const value = headers[i + 1] ?? '';
-      if (!isName(name) || NOT_A_VALUE.test(value)) return undefined;
-      head += `${name}: ${value}\r\n`;
+      if (start === undefined || NOT_A_VALUE.test(value)) return undefined;
+      head += start + value;
     }
-    return `${head}\r\n`;
+    return `${head}\r\n\r\n`;
   };
 }

@@ -1,7 +1,11 @@
 // However the bytes of an answer are cut, it is read as the same answer, and what stands behind it is nobody's.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { createLines } from '../../../src/gateway/client/answer-head.ts';
 import { createAnswerReader } from '../../../src/gateway/client/answer-reader.ts';
+
+// One upstream's for the whole file: what was read before must change nothing.
+const lines = createLines();
 
 type Read = { readonly events: string[]; readonly body: string };
 
@@ -12,23 +16,26 @@ function readCut(bytes: Buffer, cuts: readonly number[], headRequest = false, pa
   let paused = false;
   let open = true;
   const isOpen = (): boolean => open;
-  const reader = createAnswerReader({
-    onInformation: (head) => void events.push(`information ${head.status}`),
-    onHead: (head) => void events.push(`head ${head.status} ${head.framing}`),
-    onData: (piece) => {
-      body += piece.toString('latin1');
-      paused = pauseEach;
+  const reader = createAnswerReader(
+    {
+      onInformation: (head) => void events.push(`information ${head.status}`),
+      onHead: (head) => void events.push(`head ${head.status} ${head.framing}`),
+      onData: (piece) => {
+        body += piece.toString('latin1');
+        paused = pauseEach;
+      },
+      onEnd: (surplus) => {
+        events.push(surplus ? 'end and more' : 'end');
+        open = false;
+      },
+      onBroken: () => {
+        events.push('broken');
+        open = false;
+      },
+      wantsMore: () => !paused,
     },
-    onEnd: (surplus) => {
-      events.push(surplus ? 'end and more' : 'end');
-      open = false;
-    },
-    onBroken: () => {
-      events.push('broken');
-      open = false;
-    },
-    wantsMore: () => !paused,
-  });
+    lines,
+  );
   reader.begin(headRequest);
   const edges = [0, ...[...cuts].sort((a, b) => a - b), bytes.length];
   let rest = Buffer.alloc(0);
