@@ -17,6 +17,7 @@ import type { Telemetry } from '../gateway/telemetry.ts';
 import { createUpgrader } from '../gateway/upgrade.ts';
 import { createTokens, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
+import { createOutbox } from '../host/outbox.ts';
 import { createListener } from '../host/server.ts';
 import { pathOptions, receiversById, type Part } from './part.ts';
 import { servedSnapshot } from './served.ts';
@@ -80,9 +81,10 @@ function assemble(config: Config, proxy: ProxyConfig, deps: ProxyDeps): { handle
     corsOrigins: proxy.corsOrigins,
     methods,
   });
-  const forwarder = createForwarder({ upstream, timeouts: proxy.timeouts, clock, log });
+  const outbox = createOutbox();
+  const forwarder = createForwarder({ upstream, timeouts: proxy.timeouts, clock, log, outbox });
   const { transport } = forwarder;
-  const upgrader = createUpgrader({ transport, upstream, idleMs: proxy.timeouts.idleMs, clock, log });
+  const upgrader = createUpgrader({ transport, upstream, idleMs: proxy.timeouts.idleMs, clock, log, outbox });
   const trusts = createTrust(proxy.trustedProxies);
   const handler = createHandler({
     options: {
@@ -100,7 +102,7 @@ function assemble(config: Config, proxy: ProxyConfig, deps: ProxyDeps): { handle
     offer: createOffers(receiversById(config)),
     admit: createAdmission(proxy.limits, trusts, clock.monotonic),
     collector,
-    exchanges: createExchanges({ telemetry, clock, log, refuse: collector.refuse }),
+    exchanges: createExchanges({ telemetry, clock, log, refuse: collector.refuse, outbox }),
     forward: ({ req, client }, order) => {
       if (client.kind === 'response') forwarder.forward(req, client.res, order);
       else upgrader.forwardUpgrade(req, client.socket, client.head, order);

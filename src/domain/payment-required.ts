@@ -1,6 +1,7 @@
 // The 402: the body of the source interface's section 7.1 to the letter, and beside it the x402 v2 header that machines
 // read. Everything that a route fixes is serialised once per offer; an answer only puts charge id and URL in between.
 // Both are public: nothing here may depend on who asks. Sources: interface 7.1, CONTRACT section 3, x402 v1 and v2.
+import { createGenerations } from './generations.ts';
 import type { Offer } from './offer.ts';
 
 export type Demand = {
@@ -14,28 +15,82 @@ export type Demand = {
   readonly reason: string;
 };
 
-export type PaymentRequired = { readonly body: string; readonly header: string };
+export type PaymentRequired = {
+  readonly body: string;
+  /** Of `body` as UTF-8. */
+  readonly bodyBytes: number;
+  readonly header: string;
+};
 
 const MAX_URL_BYTES = 1024;
 const MAX_DESCRIPTION_BYTES = 256;
-const ASCII = /^[\x20-\x7e]*$/;
 const MIME_TYPE = 'application/json';
+/** A charge id's last characters are drawn for each answer; the rest of it stays the same for a second. */
+const VARYING = 16;
+/** Offers whose text is kept, at least; twice as many at most. */
+const KEPT = 1024;
 
 /** Renders 402 answers; `v1` adds x402's v1 members to the body, after the interface's fields. */
 export function createPaymentRequired({ v1 }: { readonly v1: boolean }): (demand: Demand) => PaymentRequired {
-  const templates = new WeakMap<Offer, Template>();
-  return ({ offer, chargeId, origin, path, reason }) => {
-    let template = templates.get(offer);
-    if (template === undefined) templates.set(offer, (template = writeTemplate(offer, v1)));
-    const url = JSON.stringify(resourceUrl(origin, path));
-    const error = JSON.stringify(reason);
-    const { bodyStart, bodyMiddle, bodyEnd, v1Start, v1End, headerStart, headerEnd } = template;
-    const accepts = v1Start === undefined ? '' : `${v1Start}${url}${v1End}`;
-    const header = `{"x402Version":2,"error":${error},"resource":{"url":${url}${headerStart}${chargeId}${headerEnd}`;
+  const kept = createGenerations<Offer, Texts>(KEPT, (offer) => ({
+    template: writeTemplate(offer, v1),
+    fixed: undefined,
+  }));
+  return (demand) => {
+    const texts = kept(demand.offer);
+    const { chargeId } = demand;
+    const steady = chargeId.slice(0, -VARYING);
+    const varying = chargeId.slice(-VARYING);
+    let { fixed } = texts;
+    if (fixed === undefined || !isFixedFor(fixed, demand, steady)) {
+      texts.fixed = fixed = fix(texts.template, demand, steady);
+    }
+    const { bodyStart, bodyMiddle, bodyEnd, bodyBytes, headerStart, headerRest } = fixed;
     return {
-      body: `${bodyStart}${chargeId}${bodyMiddle}${chargeId}${bodyEnd}${accepts}}`,
-      header: template.ascii && ASCII.test(origin) ? btoa(header) : Buffer.from(header).toString('base64'),
+      body: bodyStart + varying + bodyMiddle + varying + bodyEnd,
+      bodyBytes: bodyBytes + 2 * varying.length,
+      header: headerStart + btoa(headerRest + varying + texts.template.headerEnd),
     };
+  };
+}
+
+/** What is written once for an offer, and what was written last of all that one request shares with the next. */
+type Texts = { readonly template: Template; fixed: Fixed | undefined };
+
+type Fixed = {
+  readonly steady: string;
+  readonly path: string;
+  readonly origin: string;
+  readonly reason: string;
+  readonly bodyStart: string;
+  readonly bodyMiddle: string;
+  readonly bodyEnd: string;
+  /** Of these three. */
+  readonly bodyBytes: number;
+  /** base64 of the header up to a multiple of 3 bytes; the bytes after that, one character each. */
+  readonly headerStart: string;
+  readonly headerRest: string;
+};
+
+function isFixedFor(fixed: Fixed, { path, origin, reason }: Demand, steady: string): boolean {
+  return fixed.path === path && fixed.steady === steady && fixed.origin === origin && fixed.reason === reason;
+}
+
+function fix(template: Template, { path, origin, reason }: Demand, steady: string): Fixed {
+  const url = JSON.stringify(resourceUrl(origin, path));
+  const error = JSON.stringify(reason);
+  const accepts = template.v1Start === undefined ? '' : `${template.v1Start}${url}${template.v1End}`;
+  const header = `{"x402Version":2,"error":${error},"resource":{"url":${url}${template.headerStart}${steady}`;
+  const bodyStart = template.bodyStart + steady;
+  const bodyMiddle = template.bodyMiddle + steady;
+  const bodyEnd = `${template.bodyEnd}${accepts}}`;
+  const bytes = Buffer.from(header);
+  const whole = bytes.length - (bytes.length % 3);
+  return {
+    ...{ steady, path, origin, reason, bodyStart, bodyMiddle, bodyEnd },
+    bodyBytes: Buffer.byteLength(bodyStart) + Buffer.byteLength(bodyMiddle) + Buffer.byteLength(bodyEnd),
+    headerStart: bytes.toString('base64', 0, whole),
+    headerRest: bytes.toString('latin1', whole),
   };
 }
 
@@ -46,9 +101,8 @@ type Template = {
   readonly v1Start: string | undefined;
   readonly v1End: string;
   readonly headerStart: string;
+  /** Behind the charge id stand brackets only. */
   readonly headerEnd: string;
-  /** The header's fixed part is ASCII; path, reason and charge id always are. */
-  readonly ascii: boolean;
 };
 
 // Stands where the charge id goes. A route's own text may hold it too, but never before the first or after the last of ours.
@@ -101,7 +155,6 @@ function writeTemplate(offer: Offer, v1: boolean): Template {
     ...writeV1(offer, v1, description),
     headerStart: `,${header.slice(0, hole)}`,
     headerEnd: header.slice(hole + HOLE_JSON.length),
-    ascii: !/[^\x00-\x7f]/.test(header),
   };
 }
 

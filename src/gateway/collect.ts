@@ -9,7 +9,7 @@ import { PROBLEMS, problem, problemBody, type Problem } from '../domain/problem.
 import type { Quotes } from '../domain/quote.ts';
 import type { Route } from '../domain/route.ts';
 import type { Answer } from '../host/respond.ts';
-import type { ForwardOrder, ForwardOutcome } from './forward.ts';
+import type { ForwardOrder, ForwardOutcome } from './forward-order.ts';
 import type { Pay } from './pay/pay.ts';
 import { mintPermit, type Permit } from './permit.ts';
 import type { RequestOutcome } from './telemetry.ts';
@@ -117,7 +117,7 @@ export function createCollector({
 
   const demand: Answers['demand'] = (offer, reason, asked, added = []) => {
     const chargeId = quotes.issue(offer, asked.method, asked.nowMs);
-    const { body, header } = paymentRequired({
+    const { body, bodyBytes, header } = paymentRequired({
       offer,
       chargeId,
       origin: asked.publicOrigin,
@@ -127,7 +127,7 @@ export function createCollector({
     const headers = ['Content-Type', 'application/json', 'Cache-Control', 'no-store'];
     headers.push('PAYMENT-REQUIRED', header, 'Tollgate-Reason', reason, ...added);
     if (asked.origin !== undefined) headers.push(...cors(asked.origin));
-    const answer = { status: 402, headers, body };
+    const answer = { status: 402, headers, body, bodyBytes };
     return { kind: 'answer', answer, outcome: 'payment_required', reason, chargeId, routeId: offer.route.id };
   };
 

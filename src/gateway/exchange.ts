@@ -6,10 +6,11 @@ import type { Socket } from 'node:net';
 import { problem } from '../domain/problem.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
+import type { Outbox } from '../host/outbox.ts';
 import { respond } from '../host/respond.ts';
 import { responseOn } from '../host/server.ts';
 import type { AnswerOutcome, Collector } from './collect.ts';
-import type { ForwardOutcome } from './forward.ts';
+import type { ForwardOutcome } from './forward-order.ts';
 import type { RequestRecord, Telemetry } from './telemetry.ts';
 import { NO_TRACE, type Trace } from './trace.ts';
 
@@ -33,6 +34,7 @@ export type ExchangeDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly refuse: Collector['refuse'];
+  readonly outbox: Outbox;
 };
 
 export type Exchanges = {
@@ -52,7 +54,7 @@ const UPSTREAM_FAILED = {
   upstream_timeout: 'The upstream did not answer in time.',
 };
 
-export function createExchanges({ telemetry, clock, log, refuse }: ExchangeDeps): Exchanges {
+export function createExchanges({ telemetry, clock, log, refuse, outbox }: ExchangeDeps): Exchanges {
   const end = (record: RequestRecord): void => telemetry.end(record, clock.monotonic());
 
   const answer: Exchanges['answer'] = ({ req, client, record }, outcome) => {
@@ -66,7 +68,8 @@ export function createExchanges({ telemetry, clock, log, refuse }: ExchangeDeps)
     if (delivered !== undefined) res.once('close', () => delivered(res.writableFinished && !req.socket.destroyed));
     const added = ['X-Request-Id', record.requestId];
     if (leavesBodyUnread(req)) added.push('Connection', 'close');
-    respond(res, outcome.answer, req.method === 'HEAD', added);
+    // What is wrong with a body ends the connection: the answer has to be out before it is read.
+    respond(res, outcome.answer, req.method === 'HEAD', added, hasBody(req) ? undefined : outbox);
     end(record);
   };
 
@@ -120,6 +123,10 @@ export function createExchanges({ telemetry, clock, log, refuse }: ExchangeDeps)
       }
     },
   };
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined;
 }
 
 /**

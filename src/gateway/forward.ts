@@ -6,11 +6,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createProxyServer } from 'http-proxy-3';
 import { systemClock, type Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
+import { createOutbox, type Outbox } from '../host/outbox.ts';
 import { createPool } from './client/pool.ts';
 import type { Transport, UpstreamTimeouts } from './client/transport.ts';
-import { relay, type ForwardOrder } from './relay.ts';
-
-export type { ForwardOrder, ForwardOutcome, ResponseVerdict } from './relay.ts';
+import type { ForwardOrder } from './forward-order.ts';
+import { relay } from './relay.ts';
 
 export type ForwarderOptions = {
   /** Scheme, host and port; its path is not used. */
@@ -20,6 +20,7 @@ export type ForwarderOptions = {
   readonly maxSockets?: number;
   readonly log: Log;
   readonly clock?: Pick<Clock, 'monotonic'>;
+  readonly outbox?: Outbox;
 };
 
 export type Forwarder = {
@@ -31,9 +32,9 @@ export type Forwarder = {
 };
 
 export function createForwarder(options: ForwarderOptions): Forwarder {
-  const { upstream, timeouts, maxSockets = 10_000, log, clock = systemClock } = options;
-  const transport = createPool({ upstream, timeouts, maxSockets, now: clock.monotonic });
-  const context = { transport, clock, log };
+  const { upstream, timeouts, maxSockets = 10_000, log, clock = systemClock, outbox = createOutbox() } = options;
+  const transport = createPool({ upstream, timeouts, maxSockets, outbox, now: clock.monotonic });
+  const context = { transport, outbox, clock, log };
 
   // `web` runs its passes before it returns, so the order is handed over without a look-up.
   let handed: ForwardOrder | undefined;

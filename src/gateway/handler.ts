@@ -15,7 +15,7 @@ import type { Admit } from './admission.ts';
 import { readCaller } from './caller.ts';
 import type { Collector, Outcome, PaidOutcome } from './collect.ts';
 import type { Client, Exchange, Exchanges } from './exchange.ts';
-import type { ForwardOrder } from './forward.ts';
+import type { ForwardOrder } from './forward-order.ts';
 import { inspectInbound } from './headers.ts';
 import { createOrder, type OrderContext } from './order.ts';
 import { publicOrigin } from './peer.ts';

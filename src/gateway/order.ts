@@ -3,7 +3,7 @@
 // a Permit; what they carry is fixed when they are made.
 import type { PaidOutcome } from './collect.ts';
 import type { Exchange, Exchanges } from './exchange.ts';
-import type { ForwardOrder, ForwardOutcome } from './forward.ts';
+import type { ForwardOrder, ForwardOutcome } from './forward-order.ts';
 import { responseHeaders, upstreamHeaders, type ResponseFacts } from './headers.ts';
 import { publicOrigin } from './peer.ts';
 import type { Permit } from './permit.ts';

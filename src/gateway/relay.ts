@@ -5,70 +5,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
+import type { Outbox } from '../host/outbox.ts';
 import { respond, type Answer } from '../host/respond.ts';
 import type { Transport, UpstreamCall, UpstreamFailure, UpstreamListener } from './client/transport.ts';
-import type { Permit } from './permit.ts';
-
-export type ResponseVerdict =
-  | {
-      readonly kind: 'stream';
-      /** Added to the answer's head: flat name, value pairs. */
-      readonly headers: readonly string[];
-      /** As in the order, from here on. */
-      readonly keepBytes?: number;
-    }
-  /** The upstream's answer is dropped for this one. */
-  | { readonly kind: 'replace'; readonly answer: Answer };
-
-export type ForwardOutcome =
-  /** The last byte was handed to the client's socket without error. `upstreamMs`: to the answer's end, holding not counted. */
-  | { readonly kind: 'delivered'; readonly status: number; readonly upstreamMs: number }
-  | { readonly kind: 'replaced'; readonly status: number; readonly upstreamMs: number }
-  /** The client went away first. `kept` is the answer it would have had, whole, where `keepBytes` was given and held it. */
-  | { readonly kind: 'client_gone'; readonly status: number | undefined; readonly kept: Answer | undefined }
-  /** `headersSent` false: nothing was written, the caller answers. True: the client's connection was destroyed. */
-  | ({ readonly kind: 'failed'; readonly headersSent: boolean } & UpstreamFailure);
-
-export type ForwardOrder = {
-  /** Nothing goes upstream without one. */
-  readonly permit: Permit;
-  /** Canonical path and query, sent byte for byte. */
-  readonly target: string;
-  /** Complete, from headers.ts: flat name, value pairs. */
-  readonly headers: readonly string[];
-  /** From headers.ts: what of the answer's head crosses back to the client. `raw` may become the result. */
-  responseHeaders(status: number, raw: string[]): string[];
-  /**
-   * For a request that is paid already: an answer of up to this many bytes is kept until it is delivered, and where the
-   * client goes first the upstream is not aborted until the answer is whole or turns out larger.
-   */
-  readonly keepBytes?: number | undefined;
-  /** Told the upstream's final status (or 101) before anything of it reaches the client. Absent: no await. Must not reject. */
-  readonly beforeResponse?: BeforeResponse | undefined;
-  /** Exactly once, when all is over; for an upgrade when the 101 was handed over. */
-  done(outcome: ForwardOutcome): void;
-};
-
-export type BeforeResponse = (head: { status: number; headers: readonly string[] }) => Promise<ResponseVerdict>;
+import type { ForwardOrder, ForwardOutcome, ResponseVerdict, Tunnel } from './forward-order.ts';
 
 export type RelayContext = {
   readonly transport: Transport;
+  readonly outbox: Outbox;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
-};
-
-/** What becomes of an upstream's 101; see upgrade.ts. */
-export type Tunnel = {
-  /** The offer to the upstream, added to the order's headers. */
-  readonly offer: readonly string[];
-  readonly accepts: (headers: readonly string[]) => boolean;
-  /** Takes both sockets over; `handed` tells once whether the client has the 101. */
-  readonly open: (
-    headers: readonly string[],
-    upstream: Socket,
-    head: Buffer,
-    handed: (delivered: boolean) => void,
-  ) => void;
 };
 
 /** Up to this size a piece of a body is joined to what is written with it. */
@@ -109,6 +55,8 @@ class Relaying implements UpstreamListener {
   private bytesLeft = -1;
   private replaced = false;
   private started = false;
+  /** The last of it is on its way out. */
+  private ending = false;
   private waits = false;
   private finished = false;
   private gone = false;
@@ -268,7 +216,7 @@ class Relaying implements UpstreamListener {
   private flushHead(): void {
     const { res } = this;
     // As latin1, as they came; flushHeaders would write them as UTF-8.
-    if (!this.started && !this.over && !res.writableEnded && !res.destroyed) res.write('', 'latin1');
+    if (!this.started && !this.ending && !this.over && !res.writableEnded && !res.destroyed) res.write('', 'latin1');
   }
 
   onData(chunk: Buffer, release: (() => void) | undefined): void {
@@ -284,13 +232,20 @@ class Relaying implements UpstreamListener {
     // A small piece is copied as text, so that the whole answer is one string and one write; a larger one as bytes.
     if (release === undefined && chunk.length <= JOINED_BYTES) {
       const text = chunk.toString('latin1');
-      if (last) res.end(text, 'latin1');
+      if (last) this.endWith(text);
       else this.takesMore(res.write(text, 'latin1'));
       return;
     }
     const owned = release === undefined ? Buffer.from(chunk) : chunk;
     if (last) res.end(owned, release);
     else this.takesMore(res.write(owned, release));
+  }
+
+  private endWith(text: string): void {
+    this.ending = true;
+    // Where more of the request comes, what is wrong with it must not end the connection before the answer is out.
+    if (this.req.complete) this.context.outbox.end(this.res, text, 'latin1');
+    else this.res.end(text, 'latin1');
   }
 
   private takesMore(more: boolean): void {
@@ -330,7 +285,7 @@ class Relaying implements UpstreamListener {
     }
     this.wholeAt = this.context.clock.monotonic();
     if (this.gone) this.leave(true);
-    else if (!this.res.writableEnded) this.res.end();
+    else if (!this.ending && !this.res.writableEnded) this.endWith('');
   }
 
   onFailure(failure: UpstreamFailure): void {

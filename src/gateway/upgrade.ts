@@ -7,9 +7,11 @@ import type { Socket } from 'node:net';
 import { createProxyServer } from 'http-proxy-3';
 import { systemClock, type Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
+import { createOutbox, type Outbox } from '../host/outbox.ts';
 import { responseOn } from '../host/server.ts';
 import type { Transport } from './client/transport.ts';
-import { relay, type ForwardOrder, type Tunnel } from './relay.ts';
+import type { ForwardOrder, Tunnel } from './forward-order.ts';
+import { relay } from './relay.ts';
 
 export type UpgraderOptions = {
   /** The forwarder's. */
@@ -19,6 +21,7 @@ export type UpgraderOptions = {
   readonly idleMs: number;
   readonly log: Log;
   readonly clock?: Pick<Clock, 'monotonic'>;
+  readonly outbox?: Outbox;
 };
 
 export type Upgrader = {
@@ -27,8 +30,8 @@ export type Upgrader = {
 };
 
 export function createUpgrader(options: UpgraderOptions): Upgrader {
-  const { transport, upstream, idleMs, log, clock = systemClock } = options;
-  const context = { transport, clock, log };
+  const { transport, upstream, idleMs, log, clock = systemClock, outbox = createOutbox() } = options;
+  const context = { transport, outbox, clock, log };
   let handed: ForwardOrder | undefined;
   const proxy = createProxyServer({ target: upstream });
   proxy.before('ws', 'checkMethodAndHeader', (req, socket, _options, head) => {

@@ -3,7 +3,8 @@
 // so that what the engine itself would do with it shows.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, expect, it, vi } from 'vitest';
-import { createForwarder, type ForwardOutcome } from '../../src/gateway/forward.ts';
+import { createForwarder } from '../../src/gateway/forward.ts';
+import type { ForwardOutcome } from '../../src/gateway/forward-order.ts';
 import { responseHeaders, upstreamHeaders } from '../../src/gateway/headers.ts';
 import { mintPermit } from '../../src/gateway/permit.ts';
 import { createLog } from '../../src/host/log.ts';

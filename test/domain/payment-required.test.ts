@@ -16,13 +16,17 @@ function offer(rest: Partial<Route> = {}): Offer {
 }
 
 function render(made: Offer, options: { v1?: boolean; path?: string } = {}) {
-  const { body, header } = (options.v1 ? withV1 : plain)({
+  const demand = {
     offer: made,
     chargeId: CHARGE,
     origin: 'https://api.example.com',
     path: options.path ?? '/reports/q3',
     reason: 'payment_required',
-  });
+  };
+  const { body, bodyBytes, header } = (options.v1 ? withV1 : plain)(demand);
+  expect(bodyBytes).toBe(Buffer.byteLength(body));
+  // Whatever is remembered from here on changes nothing.
+  expect((options.v1 ? withV1 : plain)(demand)).toEqual({ body, bodyBytes, header });
   expect(header).toMatch(/^[A-Za-z0-9+/]+={0,2}$/);
   expect(header.length).toBeLessThanOrEqual(4096);
   return { body: JSON.parse(body), header: JSON.parse(Buffer.from(header, 'base64').toString()), text: body };
@@ -124,6 +128,37 @@ describe('the header', () => {
       expect(header.resource.url.length).toBeLessThanOrEqual(1024);
       expect(() => decodeURI(header.resource.url.replace(/%C3$/, ''))).not.toThrow();
       expect(header.accepts[0].extra.external_ref).toBe(CHARGE);
+    }
+  });
+});
+
+describe('what is remembered of an answer', () => {
+  test('attack: nothing of one answer gets into another, whatever they differ in', () => {
+    const offers = [offer(), offer({ id: '00000000-0000-4000-8000-00000000000b', description: 'café' })];
+    const demands = offers.flatMap((made) =>
+      ['x', 'y'].flatMap((steady) =>
+        ['1', '2'].flatMap((varying) =>
+          ['http://a', 'http://b:8402'].flatMap((origin) =>
+            ['/reports/1', '/reports/2'].flatMap((path) =>
+              ['payment_required', 'quote_mismatch'].map((reason) => ({
+                ...{ offer: made, origin, path, reason },
+                chargeId: `chg_${steady.repeat(96)}${varying.repeat(16)}`,
+              })),
+            ),
+          ),
+        ),
+      ),
+    );
+    for (const demand of [...demands, ...demands.toReversed(), ...demands]) {
+      const fresh = createPaymentRequired({ v1: true })(demand);
+      expect(withV1(demand)).toEqual(fresh);
+      const body = JSON.parse(fresh.body);
+      const header = JSON.parse(Buffer.from(fresh.header, 'base64').toString());
+      const url = demand.origin + demand.path;
+      expect([body.charge_id, body.x402_requirements.external_ref]).toEqual([demand.chargeId, demand.chargeId]);
+      expect(body.accepts[0].resource).toBe(url);
+      expect([header.resource.url, header.error]).toEqual([url, demand.reason]);
+      expect(header.accepts[0].extra.external_ref).toBe(demand.chargeId);
     }
   });
 });

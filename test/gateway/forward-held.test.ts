@@ -1,7 +1,7 @@
 // Answers that wait for a settlement, and answers that are kept for a client that went away.
 import { once } from 'node:events';
 import { describe, expect, it, vi } from 'vitest';
-import type { ResponseVerdict } from '../../src/gateway/forward.ts';
+import type { ResponseVerdict } from '../../src/gateway/forward-order.ts';
 import { headerOf } from '../support/raw-client.ts';
 import { OK, type Script } from '../support/raw-upstream.ts';
 import type { SmallGatewayOptions } from '../support/small-gateway.ts';

@@ -83,7 +83,7 @@ export function startProcess(world: World, name: string): Process {
         modes,
       ),
     quotes,
-    paymentRequired: () => ({ body: '', header: '' }),
+    paymentRequired: () => ({ body: '', bodyBytes: 0, header: '' }),
     corsOrigins: [],
     methods: new Set(['GET', 'POST']),
   });

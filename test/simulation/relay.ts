@@ -1,7 +1,7 @@
 // A model of what relay.ts does with a paid request: the upstream's answer is held until the payment has decided, flows
 // in pieces, is kept where that was asked for, and ends in exactly one outcome. The upstream fails where it likes.
 import type { PaidOutcome } from '../../src/gateway/collect.ts';
-import type { ForwardOutcome } from '../../src/gateway/relay.ts';
+import type { ForwardOutcome } from '../../src/gateway/forward-order.ts';
 import type { Answer } from '../../src/host/respond.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
 import type { Watch } from './watch.ts';

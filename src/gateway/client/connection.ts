@@ -4,6 +4,7 @@
 // that nobody ever gets another's bytes.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
+import type { Outbox } from '../../host/outbox.ts';
 import type { AnswerHead, Lines } from './answer-head.ts';
 import { createAnswerReader } from './answer-reader.ts';
 import type { Slab, Slabs } from './slabs.ts';
@@ -30,6 +31,7 @@ export type Job = {
 
 export type ConnectionHooks = {
   readonly now: () => number;
+  readonly outbox: Outbox;
   /** It may serve another job. */
   readonly onIdle: (connection: Connection) => void;
   readonly onClosed: (connection: Connection) => void;
@@ -75,7 +77,7 @@ export function openConnection(
   slabs: Slabs,
   hooks: ConnectionHooks,
 ): Connection {
-  const { now } = hooks;
+  const { now, outbox } = hooks;
   const uploads = { onSent, onProgress: wait, onBroken };
   const events = { onInformation, onHead, onData, onEnd, onBroken, wantsMore: () => !isPaused() };
   const reader = createAnswerReader(events, endpoint.lines);
@@ -140,8 +142,8 @@ export function openConnection(
     const { request, head } = next;
     reader.begin(request.method === 'HEAD');
     sent = request.body === undefined;
-    if (request.body === undefined) socket.write(head, 'latin1');
-    else upload = startUpload(socket, head, request.body, request.headers, uploads);
+    if (request.body === undefined) outbox.write(socket, head);
+    else upload = startUpload(socket, head, request.body, request.headers, uploads, outbox);
     wait();
   }
 

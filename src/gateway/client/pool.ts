@@ -2,6 +2,7 @@
 // sent a second time only where nobody can tell the difference: an idempotent method without a body, on a pooled
 // connection that the upstream closed before it answered with a single byte. Time-outs are looked after by one sweep
 // over all connections, not by a timer each.
+import { createOutbox, type Outbox } from '../../host/outbox.ts';
 import { createLines } from './answer-head.ts';
 import { openConnection, POOL_IDLE_MS, type Connection, type ConnectionHooks, type Job } from './connection.ts';
 import { createHeadWriter } from './request-head.ts';
@@ -20,13 +21,15 @@ export type PoolOptions = {
   readonly timeouts: UpstreamTimeouts;
   /** Connections at most, idle ones included; further requests wait for one up to `timeouts.connectMs`. */
   readonly maxSockets: number;
+  readonly outbox?: Outbox;
   /** Milliseconds that only ever grow. */
   readonly now?: () => number;
 };
 
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 
-export function createPool({ upstream, timeouts, maxSockets, now = monotonic }: PoolOptions): Transport {
+export function createPool(options: PoolOptions): Transport {
+  const { upstream, timeouts, maxSockets, outbox = createOutbox(), now = monotonic } = options;
   const secure = upstream.protocol === 'https:';
   const endpoint = {
     host: upstream.hostname.replace(/^\[|\]$/g, ''),
@@ -49,6 +52,7 @@ export function createPool({ upstream, timeouts, maxSockets, now = monotonic }: 
 
   const hooks: ConnectionHooks = {
     now,
+    outbox,
     onIdle: (connection) => {
       const next = waiting.shift();
       if (next === undefined) idle.push(connection);

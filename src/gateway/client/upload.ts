@@ -3,6 +3,7 @@
 // look whole. A small body that is there at once leaves in one write with the head.
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Outbox } from '../../host/outbox.ts';
 
 export type UploadListener = {
   /** The last byte was handed to the socket. */
@@ -48,8 +49,9 @@ export function startUpload(
   body: IncomingMessage,
   headers: readonly string[],
   listener: UploadListener,
+  outbox: Outbox,
 ): Upload {
-  const upload = new Uploading(socket, head, body, readFraming(headers), listener);
+  const upload = new Uploading(socket, head, body, readFraming(headers), listener, outbox);
   // What came with the request's head is there at the end of this turn.
   process.nextTick(begin, upload);
   return upload;
@@ -65,6 +67,7 @@ class Uploading implements Upload {
   private readonly body: IncomingMessage;
   private readonly framing: number | 'chunked' | undefined;
   private readonly listener: UploadListener;
+  private readonly outbox: Outbox;
   private unsent: string | undefined;
   private left: number;
   private over = false;
@@ -76,7 +79,9 @@ class Uploading implements Upload {
     body: IncomingMessage,
     framing: number | 'chunked' | undefined,
     listener: UploadListener,
+    outbox: Outbox,
   ) {
+    this.outbox = outbox;
     this.socket = socket;
     this.body = body;
     this.framing = framing;
@@ -90,7 +95,7 @@ class Uploading implements Upload {
     if (this.over) return;
     if (body.complete && body.readableLength === left && left > 0 && left <= JOINED_BYTES) {
       const whole: unknown = body.read();
-      if (whole instanceof Buffer) this.onData(whole);
+      if (whole instanceof Buffer) this.sendWhole(whole);
       return;
     }
     const onData = (chunk: Buffer): void => this.onData(chunk);
@@ -106,6 +111,13 @@ class Uploading implements Upload {
     if (body.isPaused()) body.resume();
     // A client may wait for the answer to its head before it sends a body.
     setImmediate(() => this.flush());
+  }
+
+  private sendWhole(whole: Buffer): void {
+    this.outbox.write(this.socket, `${this.unsent ?? ''}${whole.toString('latin1')}`);
+    this.unsent = undefined;
+    this.left = 0;
+    this.finish();
   }
 
   onDrain(): void {

@@ -6,7 +6,7 @@ import type { Charge, Claim } from '../../domain/charge.ts';
 import type { Receiver } from '../../domain/receiver.ts';
 import type { ChargeEvent } from '../../domain/transition.ts';
 import type { AnswerOutcome, PaidOutcome } from '../collect.ts';
-import type { ForwardOutcome, ResponseVerdict } from '../relay.ts';
+import type { ForwardOutcome, ResponseVerdict } from '../forward-order.ts';
 import { keepLease } from './lease.ts';
 import { ledgerUnavailable, paymentProblem, settlementUnknown, type PayDeps, type Payment } from './payment.ts';
 import { settleCharge, type SettleEnd } from './settle.ts';

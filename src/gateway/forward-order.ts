@@ -1,0 +1,62 @@
+// The words between whoever decides about a request and whoever carries it: what is to be sent, what may be said about the
+// answer before the client gets it, and the one outcome that each order ends in.
+import type { Socket } from 'node:net';
+import type { Answer } from '../host/respond.ts';
+import type { UpstreamFailure } from './client/transport.ts';
+import type { Permit } from './permit.ts';
+
+export type ResponseVerdict =
+  | {
+      readonly kind: 'stream';
+      /** Added to the answer's head: flat name, value pairs. */
+      readonly headers: readonly string[];
+      /** As in the order, from here on. */
+      readonly keepBytes?: number;
+    }
+  /** The upstream's answer is dropped for this one. */
+  | { readonly kind: 'replace'; readonly answer: Answer };
+
+export type ForwardOutcome =
+  /** The last byte was handed to the client's socket without error. `upstreamMs`: to the answer's end, holding not counted. */
+  | { readonly kind: 'delivered'; readonly status: number; readonly upstreamMs: number }
+  | { readonly kind: 'replaced'; readonly status: number; readonly upstreamMs: number }
+  /** The client went away first. `kept` is the answer it would have had, whole, where `keepBytes` was given and held it. */
+  | { readonly kind: 'client_gone'; readonly status: number | undefined; readonly kept: Answer | undefined }
+  /** `headersSent` false: nothing was written, the caller answers. True: the client's connection was destroyed. */
+  | ({ readonly kind: 'failed'; readonly headersSent: boolean } & UpstreamFailure);
+
+export type ForwardOrder = {
+  /** Nothing goes upstream without one. */
+  readonly permit: Permit;
+  /** Canonical path and query, sent byte for byte. */
+  readonly target: string;
+  /** Complete, from headers.ts: flat name, value pairs. */
+  readonly headers: readonly string[];
+  /** From headers.ts: what of the answer's head crosses back to the client. `raw` may become the result. */
+  responseHeaders(status: number, raw: string[]): string[];
+  /**
+   * For a request that is paid already: an answer of up to this many bytes is kept until it is delivered, and where the
+   * client goes first the upstream is not aborted until the answer is whole or turns out larger.
+   */
+  readonly keepBytes?: number | undefined;
+  /** Told the upstream's final status (or 101) before anything of it reaches the client. Absent: no await. Must not reject. */
+  readonly beforeResponse?: BeforeResponse | undefined;
+  /** Exactly once, when all is over; for an upgrade when the 101 was handed over. */
+  done(outcome: ForwardOutcome): void;
+};
+
+export type BeforeResponse = (head: { status: number; headers: readonly string[] }) => Promise<ResponseVerdict>;
+
+/** What becomes of an upstream's 101; see upgrade.ts. */
+export type Tunnel = {
+  /** The offer to the upstream, added to the order's headers. */
+  readonly offer: readonly string[];
+  readonly accepts: (headers: readonly string[]) => boolean;
+  /** Takes both sockets over; `handed` tells once whether the client has the 101. */
+  readonly open: (
+    headers: readonly string[],
+    upstream: Socket,
+    head: Buffer,
+    handed: (delivered: boolean) => void,
+  ) => void;
+};
