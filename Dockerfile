@@ -16,12 +16,7 @@ ARG NODE_VERSION=26.10.0
 ARG NODE_IMAGE=docker.io/library/node:${NODE_VERSION}-trixie-slim
 ARG RUNTIME_IMAGE=gcr.io/distroless/nodejs26-debian13:nonroot
 
-# What runs needs, without what builds. No package's script runs, here or below.
-FROM ${NODE_IMAGE} AS dependencies
-WORKDIR /app
-COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
-
+# The program with all it needs in it: what runs takes no package along. No package's script runs.
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -47,7 +42,6 @@ LABEL org.opencontainers.image.title="Tollgate" \
 
 # The program belongs to root and nobody may change it; /data belongs to the user that runs it.
 COPY package.json LICENSE /app/
-COPY --from=dependencies /app/node_modules /app/node_modules
 COPY --from=build /app/dist /app/dist
 COPY --from=build /system/ /
 COPY --from=build --chown=65532:65532 /data /data

@@ -22,6 +22,8 @@ export type TollgateDeps = {
   readonly clock: Clock;
   readonly random: Random;
   readonly version: string;
+  /** Called once, when everything is ready and nobody can connect yet. */
+  readonly beforeListening?: () => void;
 };
 
 export type Bound = { readonly address: string; readonly port: number };
@@ -108,6 +110,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
   const addresses: Record<string, Bound> = {};
   const serving = listeners.map(([, listener]) => listener);
   try {
+    deps.beforeListening?.();
     for (const [name, listener] of [...listeners, ['admin', admin] as const]) addresses[name] = await listener.start();
   } catch (error) {
     await Promise.all([...serving, admin].map((listener) => listener.drain(0, 0)));

@@ -75,6 +75,13 @@ describe('who may import whom', () => {
     expect(wrong).toEqual([]);
   });
 
+  test('refuses: an import of node:http for more than its types, which would load the whole of fetch', () => {
+    const wrong = SOURCES.filter(({ text }) =>
+      /^(?:import(?! type\b)[^;]*|export[^;]*from\s*)'(?:node:)?http'/m.test(text),
+    ).map(({ file }) => file);
+    expect(wrong).toEqual([]);
+  });
+
   test('behaviour: domain reads no clock, draws no randomness and opens nothing', () => {
     const wrong = SOURCES.filter(({ folder }) => folder === 'domain').flatMap(({ file, text }) =>
       [

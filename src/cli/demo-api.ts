@@ -1,9 +1,10 @@
 // The API that the demo puts behind the paywall: a few JSON answers that say which of them was reached and what Tollgate
 // told it. It knows nothing of money, like any API behind Tollgate.
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
+import { http } from '../host/node-http.ts';
 
 export function createDemoApi(): Server {
-  return createServer((req, res) => {
+  return http.createServer((req, res) => {
     const body = `${JSON.stringify(answerTo(req), null, 2)}\n`;
     res.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
     res.end(req.method === 'HEAD' ? undefined : body);

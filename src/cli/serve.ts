@@ -10,6 +10,7 @@ import { quickConfig, quickNetworks } from '../config/quick.ts';
 import { configWarnings } from '../config/warnings.ts';
 import { findNetwork } from '../domain/receiver.ts';
 import { createRandom, systemClock, type Clock, type Random } from '../host/clock.ts';
+import { giveBackMemory } from '../host/give-back.ts';
 import { createLog, type Log } from '../host/log.ts';
 import type { Args, Flags } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
@@ -58,7 +59,7 @@ export const serve: Command = {
     runServe(args, io, async (config, deps) => {
       // Loaded when it is needed: a wrong configuration is told without it, and other commands start faster.
       const { startTollgate } = await import('../compose.ts');
-      return startTollgate(config, deps);
+      return startTollgate(config, { ...deps, beforeListening: giveBackMemory });
     }),
 };
 

@@ -1,7 +1,7 @@
 // The configuration file as a schema: every key of CONTRACT section 1 with its default, and no other key. It speaks the
 // file's snake_case; build.ts turns the result into a Config. What needs two keys to judge stands in combinations.ts.
 import { createPublicKey } from 'node:crypto';
-import { METHODS } from 'node:http';
+import { http } from '../host/node-http.ts';
 import { z } from 'zod';
 import { PROFILE_NAMES } from '../domain/profile.ts';
 import { routeFields } from '../domain/route.ts';
@@ -36,7 +36,7 @@ const store = text('sqlite: and a file, such as sqlite:data/tollgate.db', (value
 const methods = z.array(
   text('a method that HTTP servers read, such as PURGE or PROPFIND; TRACE and CONNECT are never let in', (value) => {
     const method = value.toUpperCase();
-    return METHODS.includes(method) && allowedMethods([method]).has(method);
+    return http.METHODS.includes(method) && allowedMethods([method]).has(method);
   }).transform((value) => value.toUpperCase()),
 );
 

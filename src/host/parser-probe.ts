@@ -1,8 +1,8 @@
 // Says whether this process's HTTP parser is lenient, by what it does: Node takes the option from its command line, from
 // NODE_OPTIONS in any quoting, from files for the environment and from configuration files, so reading names would always
 // miss one. Nothing leaves the process: the bytes are handed to a server that never listens.
-import { createServer } from 'node:http';
 import { Duplex } from 'node:stream';
+import { http } from './node-http.ts';
 
 /** Two framings at once: what a strict parser must refuse, because the next server may choose the other (RFC 9112, 6.1). */
 const AMBIGUOUS = 'GET / HTTP/1.1\r\nHost: probe\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n';
@@ -10,7 +10,7 @@ const AMBIGUOUS = 'GET / HTTP/1.1\r\nHost: probe\r\nContent-Length: 5\r\nTransfe
 /** True where the ambiguous request was taken, and also where nothing is known: whoever asks fails closed. */
 export function isParserLenient(): Promise<boolean> {
   return new Promise((resolve) => {
-    const server = createServer((_req, res) => {
+    const server = http.createServer((_req, res) => {
       resolve(true);
       res.destroy();
     });

@@ -1,6 +1,6 @@
 // What a listener itself refuses, before any handler sees the request: a fixed list, as RFC 9457 bodies with the codes of
 // the catalogue in domain/problem (test/gateway/server.test.ts holds the two together). Every one closes the connection.
-import { STATUS_CODES } from 'node:http';
+import { http } from './node-http.ts';
 import type { Answer } from './respond.ts';
 
 export type Refusal = {
@@ -109,7 +109,7 @@ export function answerOf(refusal: Refusal): Answer {
 export function bytesOf(refusal: Refusal): string {
   const { status, headers } = answerOf(refusal);
   const body = bodyOf(refusal);
-  let text = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
+  let text = `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n`;
   for (let i = 0; i + 1 < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`;
   return `${text}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }

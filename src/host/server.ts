@@ -2,9 +2,10 @@
 // connection are handled one after the other, however many a client sends at once, so that one packet cannot start a
 // thousand of them and an upgrade never meets an answer that is still being written. No socket error reaches the
 // process. Knows no domain word.
-import { createServer, ServerResponse, type IncomingMessage, type Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Log } from './log.ts';
+import { http } from './node-http.ts';
 import { answerOf, bytesOf, refusalOf, REFUSALS, type ParserError, type Refusal } from './refusal.ts';
 import { respond } from './respond.ts';
 
@@ -77,7 +78,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
   let full = false;
   let emptied: (() => void) | undefined;
 
-  const server: Server = createServer({
+  const server: Server = http.createServer({
     // Set here, so that --insecure-http-parser cannot weaken it.
     httpValidation: 'strict',
     maxHeaderSize: limits.headers,
@@ -296,7 +297,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
 
 /** A response to write on a socket that asked for an upgrade and does not get it: the connection ends with it. */
 export function responseOn(req: IncomingMessage, socket: Socket): ServerResponse {
-  const res = new ServerResponse(req);
+  const res = new http.ServerResponse(req);
   res.shouldKeepAlive = false;
   res.assignSocket(socket);
   socket.on('drain', () => res.emit('drain'));

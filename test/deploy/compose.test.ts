@@ -130,7 +130,9 @@ test('behaviour: the API is where the sidecar looks for it, and nobody else reac
     /^import \{ createDemoApi \} from '(.*)'; createDemoApi\(\)\.listen\((.*)\)$/
       .exec(api.command[0] ?? '')
       ?.slice(1) ?? [];
-  expect(existsSync(path.join(ROOT, (module ?? '').replace('/app/dist/', 'src/').replace(/\.js$/, '.ts')))).toBe(true);
+  expect(existsSync(path.join(ROOT, (module ?? '').replace('/app/dist/', 'src/cli/').replace(/\.js$/, '.ts')))).toBe(
+    true,
+  );
   const upstream = configOf('tollgate').proxy?.upstream;
   expect(listen).toBe(`${upstream?.port}, '${upstream?.host}'`);
   expect(api.entrypoint).toEqual(['/nodejs/bin/node', '--input-type=module', '--eval']);

@@ -34,10 +34,10 @@ beforeAll(() => {
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(checkout, 'node_modules'));
   run('npm', ['pack', '--silent', '--pack-destination', temporary.folder], checkout);
   run('tar', ['-xzf', `tollgate-${packageFile.version}.tgz`], temporary.folder);
+  // No package lies beside it: what it needs of them is in it.
   packed = readdirSync(installed, { recursive: true, encoding: 'utf8' }).filter(
     (name) => path.extname(name) !== '' || name === 'LICENSE',
   );
-  symlinkSync(path.join(ROOT, 'node_modules'), path.join(installed, 'node_modules'));
 }, 60_000);
 afterAll(temporary.remove);
 
@@ -72,13 +72,47 @@ describe('the tarball', () => {
     expect(packed.filter((name) => /\.ts$|\btest\b|left-behind|tsbuildinfo/.test(name))).toEqual([]);
   });
 
-  test('behaviour: every file of src that runs is in it, the SQL too', () => {
-    const sources = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' });
-    const wanted = sources
-      .filter((name) => /\.(ts|sql)$/.test(name))
-      .map((name) => `dist/${name.replace(/\.ts$/, '.js')}`);
-    expect(wanted.filter((name) => !packed.includes(name))).toEqual([]);
-    expect(wanted.some((name) => name.endsWith('.sql'))).toBe(true);
+  test('behaviour: the SQL of the store is in it, and the file of its thread', () => {
+    const migrations = readdirSync(path.join(ROOT, 'src/registry/store/migrations'));
+    expect(migrations.length).toBeGreaterThan(0);
+    for (const name of migrations) expect(packed).toContain(`dist/migrations/${name}`);
+    expect(packed).toContain('dist/ledger-worker.js');
+  });
+
+  test('behaviour: the licence of every package that the program is made of is in it', () => {
+    const text = readFileSync(path.join(installed, 'dist/THIRD-PARTY.txt'), 'utf8');
+    for (const [name, version] of Object.entries(packageFile.dependencies)) {
+      const [, real = name, exact = version] = /^npm:(.+)@(.+)$/.exec(version) ?? [];
+      expect(text).toContain(`${real} ${exact} (`);
+    }
+    // One that is not ours to name: of a package of a package.
+    expect(text).toContain('follow-redirects ');
+    expect(text).not.toContain('typescript');
+  });
+
+  test('behaviour: a map lies beside every file of the program that holds more than references to others', () => {
+    const programs = packed.filter((name) => name.endsWith('.js'));
+    const written = programs.filter((name) => readFileSync(path.join(installed, name), 'utf8').length > 400);
+    expect(written.length).toBeGreaterThan(5);
+    expect(written.filter((name) => !packed.includes(`${name}.map`))).toEqual([]);
+  });
+
+  test('behaviour: no file of the program holds a character that would double its memory', () => {
+    const texts = packed.filter((name) => name.endsWith('.js'));
+    expect(texts.filter((name) => /[^\0-\x7f]/.test(readFileSync(path.join(installed, name), 'utf8')))).toEqual([]);
+  });
+
+  test('behaviour: what a proxy and a registry are made of does not bring fetch along', () => {
+    const compose = JSON.stringify(path.join(installed, 'dist/compose.js'));
+    const loaded = `await import(${compose}); console.log(process.moduleLoadList.filter((name) => /undici|Module http$/.test(name)).join())`;
+    expect(run(NODE, ['--input-type=module', '--eval', loaded], temporary.folder)).toBe('NativeModule http\n');
+  });
+
+  test('behaviour: every file of it can be loaded, with no package beside it', () => {
+    const parts = packed
+      .filter((name) => name.endsWith('.js') && !/(?:main|ledger-worker)\.js$/.test(name))
+      .map((name) => `await import(${JSON.stringify(path.join(installed, name))});`);
+    run(NODE, ['--input-type=module', '--eval', parts.join('\n')], temporary.folder);
   });
 
   test('behaviour: nothing in it asks for a .ts file, which would be missing', () => {

@@ -39,6 +39,7 @@ export const packageFile = z
     bin: z.record(z.string(), z.string()),
     files: z.array(z.string()),
     engines: z.object({ node: z.string() }),
+    dependencies: z.record(z.string(), z.string()),
     devDependencies: z.record(z.string(), z.string()),
   })
   .parse(JSON.parse(readText('package.json')));

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createRandom } from '../../src/host/clock.ts';
 import { migrateFile, openDatabase } from '../../src/registry/store/sqlite.ts';
 import { openStore, type Store, type StoreOptions } from '../../src/registry/store/store.ts';
+import { createRouteStore } from '../../src/registry/store/routes.ts';
 import { digestKey } from '../../src/registry/store/api-keys.ts';
 import { route } from '../cases/routes.ts';
 import { temporaryFolder } from './kit.ts';
@@ -99,6 +100,26 @@ describe('routes', () => {
     expect(second.routes.all()).toEqual(before);
     expect(before.head.revision).toBe(2);
     expect(before.routes.map((each) => each.pattern)).toEqual(['/a', '/b']);
+  });
+
+  test('behaviour: reading every route leaves the page cache as large as it was', () => {
+    open();
+    const db = openDatabase(file, 5);
+    try {
+      const cacheSize = db.prepare('PRAGMA cache_size');
+      const routes = createRouteStore(db, createRandom());
+      routes.batch(() => {
+        for (let number = 0; number < 100; number++) {
+          const one = route(`GET /v1/things/${number} 0.10`, { id: String(number) });
+          routes.insert(one, one.pattern);
+        }
+      });
+      const before = cacheSize.get();
+      expect(routes.all().routes).toHaveLength(100);
+      expect(cacheSize.get()).toEqual(before);
+    } finally {
+      db.close();
+    }
   });
 
   test('behaviour: a stamp is new with every write, so that a repeated revision is no repeated set', () => {

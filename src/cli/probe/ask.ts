@@ -1,7 +1,8 @@
 // Asks an upstream one question with exact bytes. node:http writes a request target as it is given; a URL object would
 // resolve the very dots and escapes that are the question. A connection of its own for each question, so that an answer
 // that breaks the connection breaks nothing else.
-import { request as requestHttp, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { http } from '../../host/node-http.ts';
 import { request as requestHttps } from 'node:https';
 import type { Schedule } from '../../host/clock.ts';
 
@@ -29,7 +30,7 @@ export type AskOptions = {
 
 export function createAsk({ upstream, headers, timeoutMs, bodyLimit, schedule }: AskOptions): Ask {
   const secure = upstream.protocol === 'https:';
-  const open = secure ? requestHttps : requestHttp;
+  const open = secure ? requestHttps : http.request;
   const hostname = upstream.hostname.replace(/^\[|\]$/g, '');
   return (method, target) =>
     new Promise((resolve) => {

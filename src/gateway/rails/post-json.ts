@@ -1,7 +1,7 @@
 // What a payment waits for: JSON posted to a facilitator over connections of our own, because a general client takes
 // longer than everything else that is done for the payment. The same rules as for every call to such a service (http-json.ts):
 // made once, no redirect, a bounded answer, one time limit, and a failure says whether a byte may have left.
-import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { http } from '../../host/node-http.ts';
 import type { JsonLimits } from './bounded-json.ts';
 import { createConnections, type ConnectionsDeps } from './connections.ts';
 import type { Deadline } from './deadline.ts';
@@ -56,8 +56,8 @@ function writeHead(target: string, host: string, headers: JsonPost['headers']): 
     ['User-Agent', 'tollgate'],
   ];
   for (const [name, value] of Object.entries(headers)) {
-    validateHeaderName(name);
-    validateHeaderValue(name, value);
+    http.validateHeaderName(name);
+    http.validateHeaderValue(name, value);
     if (FRAMING.test(name)) continue;
     const own = fields.findIndex(([known = '']) => known.toLowerCase() === name.toLowerCase());
     if (own >= 0) fields.splice(own, 1);
