@@ -7,15 +7,7 @@ import { RATE } from './latency.ts';
 import { MIXED_COLUMNS, runMixed } from './mixed.ts';
 import { median, type Section } from './report.ts';
 import { makeRoute, paidPath } from './routes.ts';
-import {
-  describeSection,
-  measureInTurn,
-  startTollgates,
-  withPool,
-  type Contender,
-  type Entrant,
-  type Stage,
-} from './stage.ts';
+import { measureSection, startTollgates, withPool, type Contender, type Entrant, type Stage } from './stage.ts';
 import { dashboardToken, type Tollgate } from './tollgate.ts';
 
 type Effect = { readonly answeredMs: number; readonly effectMs: number };
@@ -33,8 +25,7 @@ export function measureChanges(stage: Stage): Promise<Section> {
       const token = await dashboardToken(entrant.tollgate);
       contenders.push(atRest(stage, entrant), changing(stage, entrant, token));
     }
-    const measured = await measureInTurn(stage, contenders);
-    return describeSection(stage, measured, {
+    return measureSection(stage, contenders, {
       name: 'change',
       title: `Prices changed under ${RATE} requests/s`,
       columns: [

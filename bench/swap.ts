@@ -11,7 +11,7 @@ import { swappedName, tollgateName } from './names.ts';
 import { LOAD_CORE, NODE, startServer, type Server } from './process.ts';
 import type { Section } from './report.ts';
 import { EDITIONS, freePaths, makeRoute, paidPath } from './routes.ts';
-import { describeSection, measureInTurn, peakMb, withPool, type Contender, type Pool, type Stage } from './stage.ts';
+import { measureSection, peakMb, withPool, type Contender, type Pool, type Stage } from './stage.ts';
 import { startSidecar, type Tollgate } from './tollgate.ts';
 
 /** After the burst, so that requests flow when the set changes. */
@@ -31,8 +31,7 @@ export function measureSwaps(stage: Stage): Promise<Section> {
   return withPool(async (pool) => {
     const contenders: Contender[] = [];
     for (const pair of await startPairs(stage, pool)) contenders.push(atRest(stage, pair), swapping(stage, pair));
-    const measured = await measureInTurn(stage, contenders);
-    return describeSection(stage, measured, {
+    return measureSection(stage, contenders, {
       name: 'swap',
       title: `A sidecar's whole set swapped for another under ${RATE} requests/s`,
       columns: [
