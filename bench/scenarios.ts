@@ -47,7 +47,7 @@ export const SCENARIOS: readonly Scenario[] = [
 /** Room for a few changes. */
 const CHANGE_SECONDS = 3;
 /** Room for a swap, and for what is left of the set before it to be collected. */
-const SWAP_SECONDS = 8;
+const SWAP_SECONDS = 6;
 
 /** A change of the route set is dearest where the set is largest. */
 function withMostRoutes(stage: Stage, leastSeconds: number): Stage {
