@@ -5,9 +5,8 @@ import { HTTP_PROXY_3, NGINX } from './names.ts';
 import type { Server } from './process.ts';
 import type { Section } from './report.ts';
 import {
-  describeSection,
   mainCount,
-  measureInTurn,
+  measureSection,
   peakMb,
   runLoad,
   startTollgates,
@@ -56,10 +55,9 @@ export function measureBodies(stage: Stage, direction: 'download' | 'upload'): P
     const contenders = servers.map(({ name, server }) => contender(name, server));
     const entrants = await startTollgates(stage, pool, [mainCount(stage.plan)]);
     for (const { name, tollgate } of entrants) contenders.push(contender(name, tollgate));
-    const measured = await measureInTurn(stage, contenders);
-    return describeSection(
+    return measureSection(
       stage,
-      { ...measured, skipped: [...skipped, ...measured.skipped] },
+      contenders,
       {
         name: direction,
         title: direction === 'download' ? 'Download of 10 MB' : 'Upload of 10 MB',
@@ -72,6 +70,7 @@ export function measureBodies(stage: Stage, direction: 'download' | 'upload'): P
         references: { key: 'cpuMsPerMb', rows: [NGINX, HTTP_PROXY_3] },
         remarks: [],
       },
+      skipped,
     );
   });
 }

@@ -3,20 +3,11 @@
 // long it takes until the proxy asks for the new price. Beside it the same load while nothing changes.
 import { setTimeout } from 'node:timers/promises';
 import { ask, checkDemand, expect } from './check.ts';
-import { PACED_CONNECTIONS, RATE } from './latency.ts';
-import type { PacedJob, PacedResult } from './paced.ts';
+import { RATE } from './latency.ts';
+import { MIXED_COLUMNS, runMixed } from './mixed.ts';
 import { median, type Section } from './report.ts';
-import { freePaths, makeRoute, paidPath, paidPaths } from './routes.ts';
-import {
-  describeSection,
-  measureInTurn,
-  runLoad,
-  startTollgates,
-  withPool,
-  type Contender,
-  type Entrant,
-  type Stage,
-} from './stage.ts';
+import { makeRoute, paidPath } from './routes.ts';
+import { measureSection, startTollgates, withPool, type Contender, type Entrant, type Stage } from './stage.ts';
 import { dashboardToken, type Tollgate } from './tollgate.ts';
 
 type Effect = { readonly answeredMs: number; readonly effectMs: number };
@@ -34,18 +25,14 @@ export function measureChanges(stage: Stage): Promise<Section> {
       const token = await dashboardToken(entrant.tollgate);
       contenders.push(atRest(stage, entrant), changing(stage, entrant, token));
     }
-    const measured = await measureInTurn(stage, contenders);
-    return describeSection(stage, measured, {
+    return measureSection(stage, contenders, {
       name: 'change',
       title: `Prices changed under ${RATE} requests/s`,
       columns: [
-        { key: 'failed', title: 'failed', digits: 0 },
-        { key: 'maxMs', title: 'longest pause ms', digits: 1 },
-        { key: 'p99Us', title: 'p99 us', digits: 0 },
+        ...MIXED_COLUMNS,
         { key: 'changes', title: 'changes', digits: 0 },
         { key: 'answeredMs', title: 'PATCH answered ms', digits: 1 },
         { key: 'effectMs', title: 'in effect ms', digits: 1 },
-        { key: 'cpuUs', title: 'CPU us/request', digits: 1 },
       ],
       references: { key: 'cpuUs', rows: [] },
       remarks: [
@@ -60,7 +47,7 @@ function atRest(stage: Stage, { name, routes, tollgate }: Entrant): Contender {
     name: labelled(name, 'at rest'),
     check: () => checkPrice(stage, tollgate),
     measure: async () => {
-      const { faults, ...rest } = await runPaced(stage, tollgate, routes);
+      const { faults, ...rest } = await runMixed(stage, tollgate, routes);
       return { round: rest, faults };
     },
   };
@@ -83,7 +70,7 @@ function changing(stage: Stage, { name, routes, tollgate }: Entrant, token: stri
       })();
       // A failed change is told when the load is over.
       changes.catch(() => undefined);
-      const { faults, ...rest } = await runPaced(stage, tollgate, routes).finally(() => over.abort());
+      const { faults, ...rest } = await runMixed(stage, tollgate, routes).finally(() => over.abort());
       await changes;
       const round = {
         ...rest,
@@ -94,26 +81,6 @@ function changing(stage: Stage, { name, routes, tollgate }: Entrant, token: stri
       return { round, faults };
     },
   };
-}
-
-async function runPaced(
-  { plan }: Stage,
-  tollgate: Tollgate,
-  routes: number,
-): Promise<{ failed: number; maxMs: number; p99Us: number; cpuUs: number; faults: readonly string[] }> {
-  const free = freePaths(routes, 50).map((path) => ({ path, status: 200 }));
-  const paid = paidPaths(routes, 50).map((path) => ({ path, status: 402 }));
-  const job: PacedJob = {
-    port: tollgate.port('proxy'),
-    requests: free.flatMap((request, index) => [request, paid[index % paid.length] ?? request]),
-    ratePerSecond: RATE,
-    connections: PACED_CONNECTIONS,
-    burstSeconds: plan.burstSeconds,
-    seconds: plan.seconds,
-    pid: tollgate.pid,
-  };
-  const { faults, requests, cpuUs, maxMs, p99Us } = await runLoad<PacedResult>('paced.ts', job);
-  return { failed: faults.length, maxMs, p99Us, cpuUs: cpuUs / requests, faults };
 }
 
 /** Changes the price of the first route and waits until the proxy asks for it. */

@@ -8,16 +8,7 @@ import { demandPeers, x402Paths } from './peers/peers.ts';
 import type { Server } from './process.ts';
 import type { Section, Skipped } from './report.ts';
 import { freshPaidPath, paidPaths, ROUTE_AMOUNT } from './routes.ts';
-import {
-  describeSection,
-  freshName,
-  mainCount,
-  measureInTurn,
-  startTollgates,
-  withPool,
-  type Contender,
-  type Stage,
-} from './stage.ts';
+import { freshName, mainCount, measureSection, startTollgates, withPool, type Contender, type Stage } from './stage.ts';
 
 /** How the body of every 402 starts (interface section 7.1). */
 const DEMAND_START = '{"error":"Payment Required","charge_id":"chg_';
@@ -72,10 +63,9 @@ export function measureDemands(stage: Stage): Promise<Section> {
       const fresh = freshPaidPath(routes);
       contenders.push(demand(freshName(name), tollgate, fresh, `${fresh.prefix}first`, true, least));
     }
-    const measured = await measureInTurn(stage, contenders);
-    return describeSection(
+    return measureSection(
       stage,
-      { ...measured, skipped: [...skipped, ...measured.skipped] },
+      contenders,
       {
         name: 'payment-required',
         title: 'Unpaid request, 402',
@@ -86,6 +76,7 @@ export function measureDemands(stage: Stage): Promise<Section> {
           'nginx and node:http answer the same bytes every time; Tollgate makes a charge id of its own for each answer.',
         ],
       },
+      skipped,
     );
   });
 }

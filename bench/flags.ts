@@ -25,7 +25,7 @@ export type OptionsResult =
   | { readonly ok: false; readonly problems: readonly string[] };
 
 const FLAGS = {
-  quick: { type: 'boolean', help: 'two rounds, few peers: about three minutes, for developing, not for numbers' },
+  quick: { type: 'boolean', help: 'two rounds, few peers: about four minutes, for developing, not for numbers' },
   only: { type: 'string', multiple: true, value: 'NAME', help: 'this scenario only; may be repeated' },
   rounds: { type: 'string', value: 'N', help: 'how often each is measured, in turn (5)' },
   seconds: { type: 'string', value: 'S', help: 'how long one measurement takes, after a burst of half a second (1)' },

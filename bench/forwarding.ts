@@ -10,12 +10,12 @@ import type { Server } from './process.ts';
 import type { Section } from './report.ts';
 import { FRESH_FREE, freePaths } from './routes.ts';
 import {
-  describeSection,
   freshName,
   mainCount,
-  measureInTurn,
+  measureSection,
   startTollgates,
   withPool,
+  type About,
   type Contender,
   type Stage,
 } from './stage.ts';
@@ -43,8 +43,6 @@ export function measurePost(stage: Stage): Promise<Section> {
 }
 
 const CEILING = `"${CONSTANT}" answers the same bytes by itself and asks no upstream: what node:http takes at the front, whatever stands behind it.`;
-
-type About = Pick<Section, 'name' | 'title' | 'columns' | 'references' | 'remarks'>;
 
 function measureForwarding(
   stage: Stage,
@@ -83,7 +81,6 @@ function measureForwarding(
       if (method === 'GET' && routes === Math.max(...counts))
         contenders.push(free(freshName(name), tollgate, port, FRESH_FREE, `${FRESH_FREE.prefix}first`));
     }
-    const measured = await measureInTurn(stage, contenders);
-    return describeSection(stage, { ...measured, skipped: [...skipped, ...measured.skipped] }, about);
+    return measureSection(stage, contenders, about, skipped);
   });
 }

@@ -10,6 +10,7 @@ import {
   NGINX,
   PAID_GET,
   PAID_POST,
+  swappedName,
   tollgateName,
   X402_EXPRESS,
 } from './names.ts';
@@ -129,6 +130,16 @@ export const GOALS: readonly Goal[] = [
     unit: 'ms',
     digits: 1,
     read: (find) => valueOf(find(changingName(MANY)), 'maxMs'),
+  },
+  {
+    what: '100,000 routes swapped for 100,000 others: longest pause',
+    section: 'swap',
+    better: 'less',
+    must: 50,
+    aim: 10,
+    unit: 'ms',
+    digits: 1,
+    read: (find) => valueOf(find(swappedName(MANY)), 'maxMs'),
   },
   {
     what: 'paid GET a second and core',

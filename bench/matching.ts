@@ -5,7 +5,7 @@ import type { ListNumbers, MatcherNumbers, QuoteNumbers } from './matcher.ts';
 import { NODE, runToEnd, SERVER_CORE } from './process.ts';
 import { profilingFlags } from './profile.ts';
 import type { Round, Section } from './report.ts';
-import { describeSection, measureInTurn, slowly, type Contender, type Stage } from './stage.ts';
+import { measureSection, slowly, type Contender, type Stage } from './stage.ts';
 
 /** A look-up in a longer list takes so long that nobody needs to know how long. */
 const MOST_LISTED = 10_000;
@@ -32,8 +32,7 @@ export async function measureMatcher(stage: Stage): Promise<Section> {
       );
     }
   }
-  const measured = await measureInTurn(slowly(stage), contenders);
-  return describeSection(stage, measured, {
+  return measureSection(slowly(stage), contenders, {
     name: 'matcher',
     title: 'Finding a route: canonicalise and match',
     columns: [
@@ -59,8 +58,7 @@ export async function measureQuotes(stage: Stage): Promise<Section> {
       return found;
     }),
   );
-  const measured = await measureInTurn(slowly(stage), contenders);
-  return describeSection(stage, measured, {
+  return measureSection(slowly(stage), contenders, {
     name: 'quote',
     title: 'Making a 402',
     columns: [

@@ -7,7 +7,7 @@ import type { HoldJob } from './hold.ts';
 import { LOAD_CORE, NODE, readMemoryMb, startServer } from './process.ts';
 import type { Section } from './report.ts';
 import { freePaths } from './routes.ts';
-import { describeSection, mainCount, measureInTurn, slowly, withPool, type Contender, type Stage } from './stage.ts';
+import { mainCount, measureSection, slowly, withPool, type Contender, type Stage } from './stage.ts';
 import { tollgateName } from './names.ts';
 import { startTollgate } from './tollgate.ts';
 
@@ -47,8 +47,7 @@ export async function measureMemory(stage: Stage): Promise<Section> {
         }),
     })),
   );
-  const measured = await measureInTurn(slowly(stage), contenders);
-  return describeSection(stage, measured, {
+  return measureSection(slowly(stage), contenders, {
     name: 'memory',
     title: 'Resident memory',
     columns: [

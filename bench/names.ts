@@ -15,5 +15,6 @@ export const MANY = 100_000;
 
 export const tollgateName = (routes: number): string => `Tollgate, ${routes} routes`;
 export const changingName = (routes: number): string => `Tollgate, ${routes} routes, prices changing`;
+export const swappedName = (routes: number): string => `Tollgate, ${routes} routes, the whole set swapped`;
 export const PAID_GET = 'paid GET, settled before the response';
 export const PAID_POST = 'paid POST, settled before forwarding';

@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { LOAD_CORE, NODE, runToEnd } from './process.ts';
 import type { Round, Section } from './report.ts';
-import { describeSection, measureInTurn, slowly, type Contender, type Stage } from './stage.ts';
+import { measureSection, slowly, type Contender, type Stage } from './stage.ts';
 import { PAID_GET, PAID_POST } from './names.ts';
 
 export async function measurePaid(stage: Stage): Promise<Section> {
@@ -21,8 +21,7 @@ export async function measurePaid(stage: Stage): Promise<Section> {
       },
     }));
   });
-  const measured = await measureInTurn(slowly(stage), contenders);
-  return describeSection(stage, measured, {
+  return measureSection(slowly(stage), contenders, {
     name: 'paid',
     title: 'Paid requests, a facilitator that answers at once, SQLite',
     columns: [

@@ -1,21 +1,28 @@
 // The routes that the bench protects and the paths that it asks for: made from a number alone, so that every run and every
 // revision sees the same. Half of what an API has is literal, the rest parameters and wildcards, spread over fifty
-// services; free paths end at different depths of the same tree, so that "free" is not the easy case.
+// services; free paths end at different depths of the same tree, so that "free" is not the easy case. There are two
+// editions of them, to put one in the place of the other: no id and no pattern is in both, every price is another one, and
+// yet a path that costs something in one does so in the other, so that no moment of a swap may let it through.
 import type { Route } from '../src/domain/route.ts';
 
+export const EDITIONS = ['first', 'second'] as const;
+export type Edition = (typeof EDITIONS)[number];
+
 export const ROUTE_AMOUNT = '0.01';
+const AMOUNTS: Readonly<Record<Edition, string>> = { first: ROUTE_AMOUNT, second: '0.02' };
 
 const SERVICES = 50;
 const MADE_AT = '2026-01-01T00:00:00.000Z';
 
 /** Route number `index`: always the same one. */
-export function makeRoute(index: number): Route {
+export function makeRoute(index: number, edition: Edition = 'first'): Route {
   const { pattern, method } = shapeOf(index);
+  const number = index.toString(16).padStart(12, '0');
   return {
-    id: `00000000-0000-4000-8000-${index.toString(16).padStart(12, '0')}`,
-    pattern,
+    id: `00000000-0000-400${EDITIONS.indexOf(edition)}-8000-${number}`,
+    pattern: edition === 'first' ? pattern : widened(pattern),
     method,
-    amount: ROUTE_AMOUNT,
+    amount: AMOUNTS[edition],
     currency: 'USD',
     name: null,
     description: `Bench route ${index}`,
@@ -28,8 +35,8 @@ export function makeRoute(index: number): Route {
   };
 }
 
-export function makeRoutes(count: number): Route[] {
-  return Array.from({ length: count }, (_, index) => makeRoute(index));
+export function makeRoutes(count: number, edition: Edition = 'first'): Route[] {
+  return Array.from({ length: count }, (_, index) => makeRoute(index, edition));
 }
 
 /** Paths that cost something for GET, spread over `count` routes: at most `limit` of them, no two alike. */
@@ -82,4 +89,10 @@ function shapeOf(index: number): { pattern: string; method: string } {
     default:
       return { pattern: `${base}/records${index}`, method: 'GET' };
   }
+}
+
+/** Another pattern that covers what is asked of `pattern`. */
+function widened(pattern: string): string {
+  if (pattern.endsWith('/*')) return pattern.replace('*', ':year/:report');
+  return pattern.endsWith('/:id') ? pattern.replace(':id', '*') : `${pattern}/*`;
 }

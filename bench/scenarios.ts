@@ -9,6 +9,7 @@ import { measureFree, measurePost } from './forwarding.ts';
 import { measureMatcher, measureQuotes } from './matching.ts';
 import type { Section } from './report.ts';
 import type { Stage } from './stage.ts';
+import { measureSwaps } from './swap.ts';
 
 export type Scenario = {
   readonly name: string;
@@ -30,7 +31,12 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'change',
     summary: 'prices changed under load: failures, the longest pause, time to effect',
-    run: (stage) => measureChanges(withMostRoutes(stage)),
+    run: (stage) => measureChanges(withMostRoutes(stage, CHANGE_SECONDS)),
+  },
+  {
+    name: 'swap',
+    summary: "a sidecar's whole set replaced by another under load: failures, the longest pause, time to effect",
+    run: (stage) => measureSwaps(withMostRoutes(stage, SWAP_SECONDS)),
   },
   { name: 'download', summary: '10 MB from the upstream', run: (stage) => measureBodies(stage, 'download') },
   { name: 'upload', summary: '10 MB to the upstream', run: (stage) => measureBodies(stage, 'upload') },
@@ -40,10 +46,12 @@ export const SCENARIOS: readonly Scenario[] = [
 
 /** Room for a few changes. */
 const CHANGE_SECONDS = 3;
+/** Room for a swap, and for what is left of the set before it to be collected. */
+const SWAP_SECONDS = 6;
 
 /** A change of the route set is dearest where the set is largest. */
-function withMostRoutes(stage: Stage): Stage {
+function withMostRoutes(stage: Stage, leastSeconds: number): Stage {
   const { plan } = stage;
-  const seconds = Math.max(plan.seconds, CHANGE_SECONDS);
+  const seconds = Math.max(plan.seconds, leastSeconds);
   return { ...stage, plan: { ...plan, seconds, counts: [Math.max(...plan.counts)] } };
 }

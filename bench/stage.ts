@@ -117,6 +117,9 @@ export function pairsOf({ checkouts }: Stage, rows: readonly Row[]): (readonly [
     );
 }
 
+/** What a scenario says of its section itself. */
+export type About = Pick<Section, 'name' | 'title' | 'columns' | 'references' | 'remarks'>;
+
 export type Measured = {
   readonly rows: readonly Row[];
   readonly skipped: readonly Skipped[];
@@ -159,6 +162,17 @@ export async function measureInTurn(stage: Stage, contenders: readonly Contender
   return { rows, skipped: [...faulty].map(([name, fault]) => ({ name, reason: fault, fault: true })), repeated };
 }
 
+/** What most scenarios come to: measures `contenders` in turn and describes what was found. */
+export async function measureSection(
+  stage: Stage,
+  contenders: readonly Contender[],
+  about: About,
+  skipped: readonly Skipped[] = [],
+): Promise<Section> {
+  const measured = await measureInTurn(stage, contenders);
+  return describeSection(stage, { ...measured, skipped: [...skipped, ...measured.skipped] }, about);
+}
+
 /** Runs one of the bench's load programs on the load's core and returns what it printed. */
 export async function runLoad<T>(program: string, job: object): Promise<T> {
   const args = [path.join(import.meta.dirname, program), JSON.stringify(job)];
@@ -170,11 +184,7 @@ export function peakMb(pid: number): number {
   return readMemoryMb(pid).peak;
 }
 
-export function describeSection(
-  stage: Stage,
-  { rows, skipped, repeated }: Measured,
-  rest: Pick<Section, 'name' | 'title' | 'columns' | 'references' | 'remarks'>,
-): Section {
+export function describeSection(stage: Stage, { rows, skipped, repeated }: Measured, rest: About): Section {
   const remarks = [...rest.remarks, ...repeated.map((what) => `Measured again: ${what}.`)];
   return { ...rest, remarks, rows, skipped, pairs: pairsOf(stage, rows) };
 }

@@ -1,6 +1,6 @@
-// Tollgate as its users start it: built, `tollgate serve -c FILE`, all in one process, with everything on that a
-// production sidecar has on and the access log off. Its routes stand in the store before it starts. `root` is the checkout
-// to run, so that two revisions can be compared.
+// Tollgate as its users start it: built, `tollgate serve -c FILE`, with everything on that a production sidecar has on and
+// the access log off. All in one process, its routes stand in the store before it starts; a sidecar gets them from the
+// registry that it is given. `root` is the checkout to run, so that two revisions can be compared.
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -25,13 +25,30 @@ export type TollgateOptions = {
 /** Receivers of the bench: nothing is paid in it, so its facilitator is never asked. */
 export const PAY_TO = '0x1111111111111111111111111111111111111111';
 export const NETWORK = 'base-sepolia';
+const API_KEY = 'bench-key-0123456789';
+const CHARGE_SECRET = 'bench-secret-0123456789-0123456789';
 
 export async function startTollgate(options: TollgateOptions): Promise<Tollgate> {
   const seeded = await seed(options);
   const folder = mkdtempSync(path.join(options.folder, 'tollgate-'));
   cpSync(seeded, path.join(folder, 'data'), { recursive: true });
+  return serve(options, folder, REGISTRY, ['proxy', 'registry', 'admin']);
+}
+
+/** Beside the registry at `registryPort` of this machine; its snapshot file is new. */
+export function startSidecar(options: TollgateOptions, registryPort: number): Promise<Tollgate> {
+  const folder = mkdtempSync(path.join(options.folder, 'sidecar-'));
+  return serve(options, folder, syncFrom(registryPort), ['proxy', 'admin']);
+}
+
+async function serve(
+  options: TollgateOptions,
+  folder: string,
+  routesFrom: string,
+  listeners: readonly string[],
+): Promise<Tollgate> {
   const configFile = path.join(folder, 'tollgate.yaml');
-  writeFileSync(configFile, configuration(options.upstreamPort));
+  writeFileSync(configFile, configuration(options.upstreamPort, routesFrom));
   const profiling = profilingFlags(options.profiles, options.label);
   const server = await startServer(
     {
@@ -40,7 +57,7 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
       args: [...profiling, programOf(options.root), 'serve', '-c', configFile],
       core: SERVER_CORE,
     },
-    ['proxy', 'registry', 'admin'],
+    listeners,
   );
   return { ...server, root: options.root, configFile };
 }
@@ -51,15 +68,27 @@ export async function dashboardToken({ root, configFile }: Tollgate): Promise<st
   return (await runToEnd({ name: 'tollgate token', file: NODE, args, core: LOAD_CORE })).trim();
 }
 
-function configuration(upstreamPort: number): string {
+const REGISTRY = `registry:
+  listen: 127.0.0.1:0
+  store: sqlite:data/tollgate.db
+`;
+
+function syncFrom(registryPort: number): string {
+  return `sync:
+  registry_url: http://127.0.0.1:${registryPort}
+  api_key: ${API_KEY}
+  snapshot_file: routes.json
+charges:
+  secrets: [${CHARGE_SECRET}]
+`;
+}
+
+function configuration(upstreamPort: number, routesFrom: string): string {
   return `proxy:
   listen: 127.0.0.1:0
   upstream: http://127.0.0.1:${upstreamPort}
   timeouts: { drain_delay: 0s, drain: 2s }
-registry:
-  listen: 127.0.0.1:0
-  store: sqlite:data/tollgate.db
-admin:
+${routesFrom}admin:
   listen: 127.0.0.1:0
 receivers:
   - id: default

@@ -3,8 +3,21 @@
 // path, the dearest of all routes that could apply is asked for; a paused or cheap route never lends its price to a
 // neighbour's handler. Nothing here is reached by a path that is plain and whose winner is.
 import { comparePrices, parsePrice, type Price } from './money.ts';
-import { parsePattern } from './pattern.ts';
+import { parsePattern, type PatternResult } from './pattern.ts';
 import type { Route } from './route.ts';
+
+/** The pattern of a route, read once for as long as the set that it belongs to. */
+export type Patterns = (route: Route) => PatternResult;
+
+/** Only of routes that are asked about: most never are. */
+export function createPatterns(): Patterns {
+  const known = new WeakMap<Route, PatternResult>();
+  return (route) => {
+    let parsed = known.get(route);
+    if (parsed === undefined) known.set(route, (parsed = parsePattern(route.pattern)));
+    return parsed;
+  };
+}
 
 const NOTHING: Price = { units: 0n, scale: 0 };
 /** A pattern that folding leaves as it is. */
@@ -24,8 +37,12 @@ export function isBeyondDoubt(path: string, keys: readonly string[], route: Rout
 }
 
 /** `path` spells every literal of the route's pattern exactly. `last`: its last segment is such a literal too. */
-export function spells(path: string, route: Route): { readonly exactly: boolean; readonly last: boolean } {
-  const parsed = parsePattern(route.pattern);
+export function spells(
+  path: string,
+  route: Route,
+  patterns: Patterns,
+): { readonly exactly: boolean; readonly last: boolean } {
+  const parsed = patterns(route);
   const parts = path.split('/').slice(1);
   if (!parsed.ok) return { exactly: false, last: false };
   const { segments } = parsed.pattern;
@@ -48,12 +65,12 @@ export function spells(path: string, route: Route): { readonly exactly: boolean;
 }
 
 /** The dearest of `candidates` that cover `method`; of one pattern only the route whose method fits best. */
-export function dearestOf(candidates: readonly Route[], method: string): Route | undefined {
+export function dearestOf(candidates: readonly Route[], method: string, patterns: Patterns): Route | undefined {
   const best = new Map<string, Route>();
   for (const route of candidates) {
     const rank = rankOf(route.method, method);
     if (rank === 0) continue;
-    const parsed = parsePattern(route.pattern);
+    const parsed = patterns(route);
     const key = parsed.ok ? parsed.pattern.key : route.id;
     const other = best.get(key);
     // Of one pattern and method the first stays: it is the one that won.

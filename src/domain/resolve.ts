@@ -1,6 +1,6 @@
 // From a request's method and raw path to the route that applies, in one look-up: what was resolved before is remembered
 // by its exact bytes; everything else is canonicalised, folded and matched. The memory belongs to one snapshot.
-import { dearer, dearestOf, isBeyondDoubt, spells } from './dearest.ts';
+import { createPatterns, dearer, dearestOf, isBeyondDoubt, spells, type Patterns } from './dearest.ts';
 import { withoutSuffix } from './fold.ts';
 import type { Found, Matcher } from './matcher.ts';
 import { createPathCache, type PathCache } from './path-cache.ts';
@@ -31,11 +31,12 @@ export type Resolver = PathCache<Resolution>;
 
 /** Lives and dies with `matcher`: what it remembers is true for no other. */
 export function createResolver(matcher: Matcher, paths: PathOptions): Resolver {
+  const patterns = createPatterns();
   return createPathCache((method, rawPath) => {
     const canonical = canonicalPath(rawPath, paths);
     if (!canonical.ok) return canonical;
     const { path, keys } = canonical;
-    return { ok: true, path, keys, match: findMatch(matcher, canonical, method, paths.folding.suffix) };
+    return { ok: true, path, keys, match: findMatch(matcher, canonical, method, paths.folding.suffix, patterns) };
   });
 }
 
@@ -43,14 +44,21 @@ export function createResolver(matcher: Matcher, paths: PathOptions): Resolver {
  * The match over every reading of `path`. Where readings disagree the dearest price wins: whichever of them the upstream
  * takes, no less than its price was asked.
  */
-function findMatch(matcher: Matcher, canonical: CanonicalPath, method: string, suffix: boolean): Match {
+function findMatch(
+  matcher: Matcher,
+  canonical: CanonicalPath,
+  method: string,
+  suffix: boolean,
+  patterns: Patterns,
+): Match {
   const { path, keys } = canonical;
   const whole = bestOf(matcher, keys, method);
   const active = typeof whole === 'object' && whole.status === 'active';
   if (active && isBeyondDoubt(path, keys, whole)) return { kind: 'route', route: whole };
   const cut = suffix ? withoutSuffixes(keys) : NO_KEYS;
   const covering = (of: readonly string[]): Route[] => of.flatMap((key) => matcher.findAll(key));
-  if (typeof whole === 'object') return { kind: 'route', route: certain(whole, covering, canonical, cut, method) };
+  if (typeof whole === 'object')
+    return { kind: 'route', route: certain(whole, covering, canonical, cut, method, patterns) };
   const bare = cut.length > 0 ? bestOf(matcher, cut, method) : undefined;
   if (typeof bare === 'object') return { kind: 'route', route: bare };
   if (whole === undefined && bare === undefined) return NO_MATCH;
@@ -71,13 +79,14 @@ function certain(
   { path, keys }: CanonicalPath,
   cut: readonly string[],
   method: string,
+  patterns: Patterns,
 ): Route {
   const dearerIn = (of: readonly string[]): Route[] => covering(of).filter((other) => dearer(whole, other) !== whole);
   const read = dearerIn(keys);
   const bare = whole.status === 'active' ? [] : dearerIn(cut);
   if (read.length + bare.length === 0) return whole;
-  const spelled = spells(path, whole);
-  return dearestOf([whole, ...(spelled.exactly ? [] : read), ...(spelled.last ? [] : bare)], method) ?? whole;
+  const spelled = spells(path, whole, patterns);
+  return dearestOf([whole, ...(spelled.exactly ? [] : read), ...(spelled.last ? [] : bare)], method, patterns) ?? whole;
 }
 
 const NO_MATCH: Match = { kind: 'none' };

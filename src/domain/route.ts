@@ -24,7 +24,8 @@ export type Route = {
   readonly updatedAt: string;
 };
 
-const METHOD = /^[A-Z0-9!#$%&'+.^_`|~-]{1,32}$/;
+export const METHOD = /^[A-Z0-9!#$%&'+.^_`|~-]{1,32}$/;
+export const CURRENCY = /^[A-Z][A-Z0-9]{2,9}$/;
 const IDENTIFIER = /^[A-Za-z0-9_.-]{1,64}$/;
 
 const upperCased = (value: string): string => value.toUpperCase();
@@ -45,10 +46,7 @@ export const routeFields = {
   currency: z
     .string()
     .transform(upperCased)
-    .refine(
-      (value) => /^[A-Z][A-Z0-9]{2,9}$/.test(value),
-      'a currency code of 3 to 10 letters and digits, such as USD or USDC',
-    ),
+    .refine((value) => CURRENCY.test(value), 'a currency code of 3 to 10 letters and digits, such as USD or USDC'),
   name: z.string().max(200, 'at most 200 characters').nullable(),
   description: z.string().max(1000, 'at most 1000 characters').nullable(),
   status: z.enum(['active', 'paused']),

@@ -1,27 +1,13 @@
 // When things go wrong: an upstream that answers before it was asked everything, that leaves or breaks off at any point
 // of a request with a body, that never comes to its point, and heads at the limit. Every wait is bounded.
-import { afterEach, describe, expect, it, vi } from 'vitest';
-import { headerOf, openRaw, type RawAnswer, type RawClient } from '../support/raw-client.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { createLabs } from '../support/labs.ts';
+import { headerOf, type RawAnswer, type RawClient } from '../support/raw-client.ts';
 import type { StrictRequest } from '../support/strict-upstream.ts';
-import { answerWith, foreignTokens, startWireLab, turn, type WireLab } from '../support/wire-lab.ts';
+import { answerWith, foreignTokens, turn, type WireLab } from '../support/wire-lab.ts';
 import { ANSWER_HEAD_BYTES, headOf } from './answer-cases.ts';
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
-
-async function lab(...options: Parameters<typeof startWireLab>): Promise<WireLab> {
-  const made = await startWireLab(...options);
-  closers.push(made.close);
-  return made;
-}
-
-async function client(made: WireLab): Promise<RawClient> {
-  const opened = await openRaw(made.gateway.port);
-  closers.push(opened.close);
-  return opened;
-}
+const { lab, client, onEnd, closeAll } = createLabs();
 
 /** The answer, or undefined where the connection ended without a whole one. */
 async function answerOrCut(one: RawClient): Promise<RawAnswer | undefined> {
@@ -154,7 +140,7 @@ describe('an upstream that never comes to its point', () => {
     made.plan(token, ({ connection: { socket } }) => {
       if (what === 'the bytes of a header') socket.write('HTTP/1.1 200 OK\r\n');
       const flood = setInterval(() => (socket.writable ? socket.write(bytes) : clearInterval(flood)), 20);
-      closers.push(() => clearInterval(flood));
+      onEnd(() => clearInterval(flood));
     });
     const one = await client(made);
     one.send(`GET /free/${token} HTTP/1.1\r\nHost: h\r\n\r\n`);
@@ -271,7 +257,7 @@ describe('a 101 that was asked for', () => {
         interval: 2,
       });
       await nextIsFine(made);
-      for (const close of closers.splice(0).reverse()) await close();
+      await closeAll();
     }
   });
 

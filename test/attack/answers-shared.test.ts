@@ -1,26 +1,12 @@
 // Many clients over few connections to an upstream that misbehaves now and then: whoever asks gets the answer with its
 // own token, or visibly none. Seeded, so that what fails fails again.
-import { afterEach, describe, expect, it, vi } from 'vitest';
-import { openRaw, type RawClient } from '../support/raw-client.ts';
-import { answerWith, foreignTokens, inParallel, LONG, startWireLab, turn, type WireLab } from '../support/wire-lab.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { createLabs } from '../support/labs.ts';
+import { openRaw } from '../support/raw-client.ts';
+import { answerWith, foreignTokens, inParallel, LONG, turn } from '../support/wire-lab.ts';
 import { ANSWER_CASES, type AnswerCase } from './answer-cases.ts';
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
-
-async function lab(...options: Parameters<typeof startWireLab>): Promise<WireLab> {
-  const made = await startWireLab(...options);
-  closers.push(made.close);
-  return made;
-}
-
-async function client(made: WireLab): Promise<RawClient> {
-  const opened = await openRaw(made.gateway.port);
-  closers.push(opened.close);
-  return opened;
-}
+const { lab, client } = createLabs();
 
 /** Numbers from 0 up to `below`, the same ones for the same seed (a linear congruential generator). */
 function numbers(seed: number): (below: number) => number {

@@ -3,20 +3,12 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { createLabs } from '../support/labs.ts';
 import { openRaw, readChunks, type RawClient } from '../support/raw-client.ts';
-import { answerWith, foreignTokens, inParallel, LONG, startWireLab, turn, type WireLab } from '../support/wire-lab.ts';
+import { answerWith, foreignTokens, inParallel, LONG, turn } from '../support/wire-lab.ts';
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
-
-async function lab(...options: Parameters<typeof startWireLab>): Promise<WireLab> {
-  const made = await startWireLab(...options);
-  closers.push(made.close);
-  return made;
-}
+const { lab, onEnd } = createLabs();
 
 const CLIENTS = LONG ? 40 : 12;
 const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
@@ -45,7 +37,7 @@ function frame(body: Buffer<ArrayBuffer>, framing: string): Buffer<ArrayBuffer> 
 /** A client that asks and reads nothing until it is told to; the body it gets is whole or it fails. */
 async function stalled(port: number, token: string): Promise<() => Promise<Buffer>> {
   const socket = connect({ port, host: '127.0.0.1' });
-  closers.push(() => socket.destroy());
+  onEnd(() => socket.destroy());
   const parts: Buffer[] = [];
   socket.pause();
   socket.on('data', (part: Buffer) => parts.push(part));
@@ -103,7 +95,7 @@ describe('answers', () => {
         const body = bodyOf(token, 300_000 + i);
         serve(token, body);
         const client = await openRaw(made.gateway.port);
-        closers.push(client.close);
+        onEnd(client.close);
         client.send(`GET /free/${token} HTTP/1.1\r\nHost: h\r\n\r\n`);
         if (i % 4 === 3) {
           await client.until(token);
@@ -137,7 +129,7 @@ describe('answers', () => {
       const other = made.token();
       made.plan(other, ({ connection: { socket } }) => void socket.write(frame(bodyOf(other, 50_000), 'length')));
       const next = await openRaw(made.gateway.port);
-      closers.push(next.close);
+      onEnd(next.close);
       next.send(`GET /free/${other} HTTP/1.1\r\nHost: h\r\n\r\n`);
       expect(digest((await next.answer()).body)).toBe(digest(bodyOf(other, 50_000)));
     }
@@ -169,7 +161,7 @@ describe('answers', () => {
         ({ connection: { socket } }) => void socket.write(frame(body, i % 2 === 0 ? 'length' : 'chunked')),
       );
       const client = await openRaw(made.gateway.port);
-      closers.push(client.close);
+      onEnd(client.close);
       clients.push(client);
       client.send(`POST /free/${token} HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n`);
       if (i % 3 === 2) leaving.push(token);
@@ -221,7 +213,7 @@ describe('uploads', () => {
           request.connection.socket.write(answerWith(token));
         });
         const client = await openRaw(made.gateway.port);
-        closers.push(client.close);
+        onEnd(client.close);
         const head = `POST /free/${token} HTTP/1.1\r\nHost: h\r\n`;
         if (framing === 'length') {
           client.send(`${head}Content-Length: ${body.length}\r\n\r\n`);
@@ -258,7 +250,7 @@ describe('one connection to the upstream for all', () => {
       for (let i = 0; i < 6; i++) {
         const token = i === 0 ? first : made.token();
         const client = await openRaw(made.gateway.port);
-        closers.push(client.close);
+        onEnd(client.close);
         clients.push({ token, client });
         client.send(`GET /free/${token} HTTP/1.1\r\nHost: h\r\n\r\n`);
         await turn();
@@ -290,7 +282,7 @@ describe('one connection to the upstream for all', () => {
           socket.write(Buffer.from(`${answerWith(body)}${i === 0 ? answerWith('stray') : ''}`, 'latin1'));
         });
         const client = await openRaw(made.gateway.port);
-        closers.push(client.close);
+        onEnd(client.close);
         clients.push(client);
         client.send(`GET /free/${token} HTTP/1.1\r\nHost: h\r\n\r\n`);
         await turn();

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { helpText, readOptions } from '../../bench/flags.ts';
-import { freePaths, freshPaidPath, FRESH_FREE, makeRoutes, paidPaths } from '../../bench/routes.ts';
+import { EDITIONS, freePaths, freshPaidPath, FRESH_FREE, makeRoutes, paidPaths } from '../../bench/routes.ts';
 import { SCENARIOS } from '../../bench/scenarios.ts';
 import { DOWNLOAD_PATH, UPSTREAM_BODY } from '../../bench/upstream-answers.ts';
 import { profileFolding } from '../../src/domain/profile.ts';
@@ -69,27 +69,38 @@ describe('the command line', () => {
   });
 });
 
-describe.each([10, 1000])('what is asked for at %d routes', (count) => {
-  const snapshot: Snapshot = compileSnapshot(
-    { registryId: 'bench', revision: 1, routes: makeRoutes(count) },
-    { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: profileFolding('unknown') },
-  );
-  const kindOf = (path: string): string => {
-    const resolution = snapshot.resolve('GET', path);
-    return resolution.ok ? resolution.match.kind : 'refused';
-  };
+describe.each([10, 1000].flatMap((count) => EDITIONS.map((edition) => ({ count, edition }))))(
+  'what is asked for at $count routes of the $edition edition',
+  ({ count, edition }) => {
+    const snapshot: Snapshot = compileSnapshot(
+      { registryId: 'bench', revision: 1, routes: makeRoutes(count, edition) },
+      { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: profileFolding('unknown') },
+    );
+    const kindOf = (path: string): string => {
+      const resolution = snapshot.resolve('GET', path);
+      return resolution.ok ? resolution.match.kind : 'refused';
+    };
 
-  test('behaviour: paid paths meet a route, no two alike', () => {
-    const paths = paidPaths(count, 200);
-    expect(new Set(paths).size).toBe(paths.length);
-    expect(paths.filter((path) => kindOf(path) !== 'route')).toEqual([]);
-    expect(kindOf(`${freshPaidPath(count).prefix}anything`)).toBe('route');
-  });
+    test('behaviour: paid paths meet a route, no two alike', () => {
+      const paths = paidPaths(count, 200);
+      expect(new Set(paths).size).toBe(paths.length);
+      expect(paths.filter((path) => kindOf(path) !== 'route')).toEqual([]);
+      expect(kindOf(`${freshPaidPath(count).prefix}2026/anything`)).toBe('route');
+    });
 
-  test('behaviour: free paths meet none', () => {
-    const paths = [...freePaths(count, 200), `${FRESH_FREE.prefix}anything`, DOWNLOAD_PATH];
-    expect(paths.filter((path) => kindOf(path) !== 'none')).toEqual([]);
-  });
+    test('behaviour: free paths meet none', () => {
+      const paths = [...freePaths(count, 200), `${FRESH_FREE.prefix}anything`, DOWNLOAD_PATH];
+      expect(paths.filter((path) => kindOf(path) !== 'none')).toEqual([]);
+    });
+  },
+);
+
+test('behaviour: no id, no pattern and no price is in both editions', () => {
+  const [first, second] = EDITIONS.map((edition) => makeRoutes(1000, edition));
+  for (const key of ['id', 'pattern', 'amount'] as const) {
+    const known = new Set(first?.map((route) => route[key]));
+    expect(second?.filter((route) => known.has(route[key]))).toEqual([]);
+  }
 });
 
 test('behaviour: the small answer has the size that the tables say', () => {

@@ -2,7 +2,7 @@
 // kinder than the number would be believed.
 import { describe, expect, test } from 'vitest';
 import { GOALS, type Goal } from '../../bench/goals.ts';
-import { changingName, NGINX, PAID_GET, tollgateName, X402_EXPRESS } from '../../bench/names.ts';
+import { changingName, NGINX, PAID_GET, swappedName, tollgateName, X402_EXPRESS } from '../../bench/names.ts';
 import type { Row, Section } from '../../bench/report.ts';
 import { judge, renderTable, verdict } from '../../bench/table.ts';
 import { SCENARIOS } from '../../bench/scenarios.ts';
@@ -83,6 +83,7 @@ describe('what is compared with what', () => {
     const found = measured([
       section('matcher', [{ name: '100000 routes', rounds: [{ hotNs: 300, freshNs: 2001 }] }]),
       section('change', [row(changingName(100_000), 'maxMs', [9])]),
+      section('swap', [row(swappedName(100_000), 'maxMs', [50])]),
       section('paid', [row(PAID_GET, 'perCore', [1999])]),
       section('memory', [{ name: tollgateName(10_000), rounds: [{ idleMb: 75, heldMb: 300.5 }] }]),
     ]);
@@ -90,6 +91,7 @@ describe('what is compared with what', () => {
       'matcher, 100,000 routes: hot': [0.3, 'must'],
       'matcher, 100,000 routes: never seen': [2.001, 'missed'],
       '100,000 routes changed: longest pause': [9, 'aim'],
+      '100,000 routes swapped for 100,000 others: longest pause': [50, 'must'],
       'paid GET a second and core': [1999, 'missed'],
       'resident, idle': [75, 'aim'],
       'resident, 10,000 idle connections': [300.5, 'missed'],

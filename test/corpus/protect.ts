@@ -2,6 +2,7 @@
 // syntax.
 import { parsePattern } from '../../src/domain/pattern.ts';
 import type { Route } from '../../src/domain/route.ts';
+import { route } from '../cases/routes.ts';
 
 /** The paths of `targets` that can stand in a pattern, decoded, each with its pattern; one for each folded form. */
 export function protect(targets: readonly string[]): Map<string, string> {
@@ -19,19 +20,5 @@ export function protect(targets: readonly string[]): Map<string, string> {
 }
 
 export function routesFor(patterns: ReadonlyMap<string, string>): Route[] {
-  return [...patterns.values()].map((pattern, index) => ({
-    id: `route-${index}`,
-    pattern,
-    method: 'GET',
-    amount: '1',
-    currency: 'USD',
-    name: null,
-    description: null,
-    status: 'active',
-    allowAnonymous: true,
-    source: null,
-    receiverConfigId: null,
-    createdAt: '',
-    updatedAt: '',
-  }));
+  return [...patterns.values()].map((pattern, index) => route('GET', { id: `route-${index}`, pattern }));
 }

@@ -3,6 +3,7 @@
 import type { Offer } from '../../src/domain/offer.ts';
 import type { Receiver } from '../../src/domain/receiver.ts';
 import type { Route } from '../../src/domain/route.ts';
+import { route } from '../cases/routes.ts';
 import { createMemoryLedger } from '../support/memory-ledger.ts';
 import type { Bug } from './bugs.ts';
 import { createModelChain } from './chain.ts';
@@ -106,11 +107,7 @@ const RECEIVER: Receiver = {
     settle: 'auto',
   },
 };
-const ROUTE: Route = {
-  ...{ id: '11111111-1111-4111-8111-111111111111', pattern: '/r', method: '*', amount: '0.10', currency: 'USD' },
-  ...{ name: null, description: null, status: 'active', allowAnonymous: true, source: null, receiverConfigId: null },
-  ...{ createdAt: '2030-01-01T00:00:00Z', updatedAt: '2030-01-01T00:00:00Z' },
-};
+const ROUTE: Route = route('* /r 0.10', { id: '11111111-1111-4111-8111-111111111111' });
 const OFFER: Offer = {
   route: ROUTE,
   receiver: RECEIVER,

@@ -30,6 +30,16 @@ function bytes(): Uint8Array {
   return table;
 }
 
+/** Whether `byte` may stand in the name of a header or a trailer. */
+export function isNameByte(byte: number): boolean {
+  return ((BYTES[byte] ?? 0) & NAME) !== 0;
+}
+
+/** Whether `byte` may stand in a value: no control character but a tab. */
+export function isValueByte(byte: number): boolean {
+  return ((BYTES[byte] ?? 0) & VALUE) !== 0;
+}
+
 const CR = 0x0d;
 const LF = 0x0a;
 const COLON = 0x3a;

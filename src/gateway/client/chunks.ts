@@ -1,6 +1,7 @@
 // Takes the chunked coding off an upstream's answer (RFC 9112 section 7.1), strictly: hexadecimal digits, CRLF and nothing
 // that another reader could take for a line break. Extensions and trailers are read, bounded and dropped. What comes
 // after the last chunk is left to the caller: it belongs to nobody.
+import { isNameByte, isValueByte } from './answer-head.ts';
 
 export type Chunks = {
   /** Reads `bytes` from `at` to `end`; data goes to `onData` as views of `bytes`. Returns where it stopped. */
@@ -26,10 +27,7 @@ type Step =
 const CR = 0x0d;
 const LF = 0x0a;
 const SEMICOLON = 0x3b;
-const SPACE = 0x20;
-const TAB = 0x09;
 const COLON = 0x3a;
-const TOKEN = /[A-Za-z0-9!#$%&'*+.^_`|~-]/;
 /** Whoever reads one of these behind a body may find its end elsewhere. */
 const FRAMING = new Set(['content-length', 'transfer-encoding']);
 /** 2^48 bytes: more than anybody sends in one chunk, less than what a number holds exactly. */
@@ -65,9 +63,8 @@ export function createChunks(): Chunks {
   };
 
   const nameOn = (byte: number): Step => {
-    const character = String.fromCharCode(byte);
-    if (!TOKEN.test(character) || ++extra > EXTRA_BYTES) return 'broken';
-    name += character;
+    if (!isNameByte(byte) || ++extra > EXTRA_BYTES) return 'broken';
+    name += String.fromCharCode(byte);
     return 'trailer_name';
   };
 
@@ -86,7 +83,7 @@ export function createChunks(): Chunks {
       }
       case 'extension':
         if (byte === CR) return 'size_lf';
-        return isText(byte) && ++extra <= EXTRA_BYTES ? 'extension' : 'broken';
+        return isValueByte(byte) && ++extra <= EXTRA_BYTES ? 'extension' : 'broken';
       case 'size_lf':
         if (byte !== LF) return 'broken';
         digits = 0;
@@ -104,7 +101,7 @@ export function createChunks(): Chunks {
         return nameOn(byte);
       case 'trailer_value':
         if (byte === CR) return 'trailer_lf';
-        return isText(byte) && ++extra <= EXTRA_BYTES ? 'trailer_value' : 'broken';
+        return isValueByte(byte) && ++extra <= EXTRA_BYTES ? 'trailer_value' : 'broken';
       case 'trailer_lf':
         return byte === LF ? 'trailer_start' : 'broken';
       case 'end_lf':
@@ -128,8 +125,4 @@ function hexDigit(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const lower = byte | 0x20;
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
-}
-
-function isText(byte: number): boolean {
-  return byte === TAB || (byte >= SPACE && byte !== 0x7f);
 }

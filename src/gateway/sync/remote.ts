@@ -57,16 +57,7 @@ export function createRemote(options: RemoteOptions): RouteSource {
       const response = await deadline.race(http.get(FEED, { headers, signal: deadline.signal }));
       if (response.status === 304 && etag !== undefined) return { kind: 'unchanged' };
       if (response.status !== 200) return refusalOf(response);
-      const body = await readBody(response, limits, deadline);
-      if (body === undefined) return invalid(`the answer is larger than ${limits.bodyBytes} bytes`);
-      deadline.clear();
-      const name = nameOf(response.headers);
-      if (known !== undefined && body.digest === known.digest) {
-        return isSameName(name, known) ? { kind: 'unchanged' } : { kind: 'set', set: { ...known, ...name } };
-      }
-      const feed = await readFeed(handOver(body.chunks), limits, known?.routes);
-      if (!feed.ok) return invalid(feed.reason);
-      return { kind: 'set', set: { ...name, digest: body.digest, routes: feed.routes } };
+      return await readSet(response, known, limits, deadline);
     } catch (error) {
       return unavailable(deadline.passed() ? LATE : reasonOf(error));
     } finally {
@@ -100,21 +91,60 @@ export function createRemote(options: RemoteOptions): RouteSource {
   return { fetchSet, openEvents };
 }
 
-type Body = { readonly chunks: Uint8Array[]; readonly digest: string };
-
-/** The whole body, or undefined where it is too large: then it is not read on. */
-async function readBody(response: Response, limits: RemoteLimits, deadline: Deadline): Promise<Body | undefined> {
-  const hash = createHash('sha256');
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  if (response.body === null) return { chunks, digest: hash.digest('base64url') };
-  for await (const chunk of deadline.read(response.body, limits.answerMs)) {
-    size += chunk.length;
-    if (size > limits.bodyBytes) return undefined;
-    hash.update(chunk);
-    chunks.push(chunk);
+async function readSet(
+  response: Response,
+  known: FoundSet | undefined,
+  limits: RemoteLimits,
+  deadline: Deadline,
+): Promise<Found> {
+  const name = nameOf(response.headers);
+  const body = openBody(response, limits, deadline);
+  // Another tag says that the bytes are others. They are read as they come, because 35 MB of them at a time are reason
+  // enough for the garbage collector to go through everything. Without one they have to be seen whole first.
+  const isNew = known === undefined || (name.etag !== undefined && name.etag !== known.etag);
+  const held = isNew ? undefined : await hold(body.chunks);
+  if (known !== undefined && held !== undefined && !body.isTooLarge() && body.digest() === known.digest) {
+    return isSameName(name, known) ? { kind: 'unchanged' } : { kind: 'set', set: { ...known, ...name } };
   }
-  return { chunks, digest: hash.digest('base64url') };
+  const feed = await readFeed(held === undefined ? body.chunks : handOver(held), limits, known?.routes);
+  if (body.isTooLarge()) return invalid(`the answer is larger than ${limits.bodyBytes} bytes`);
+  if (!feed.ok) return invalid(feed.reason);
+  const digest = body.digest();
+  return { kind: 'set', set: { ...name, digest, routes: digest === known?.digest ? known.routes : feed.routes } };
+}
+
+type Body = {
+  /** Ends early where there is more than there may be. To be read once. */
+  readonly chunks: AsyncGenerator<Uint8Array, void, undefined>;
+  readonly isTooLarge: () => boolean;
+  /** Of the chunks that were read; asked for when they all were. */
+  readonly digest: () => string;
+};
+
+function openBody(response: Response, limits: RemoteLimits, deadline: Deadline): Body {
+  const hash = createHash('sha256');
+  let size = 0;
+  let digest: string | undefined;
+  async function* read(): Body['chunks'] {
+    if (response.body === null) return;
+    for await (const chunk of deadline.read(response.body, limits.answerMs)) {
+      size += chunk.length;
+      if (size > limits.bodyBytes) return;
+      hash.update(chunk);
+      yield chunk;
+    }
+  }
+  return {
+    chunks: read(),
+    isTooLarge: () => size > limits.bodyBytes,
+    digest: () => (digest ??= hash.digest('base64url')),
+  };
+}
+
+async function hold(chunks: Body['chunks']): Promise<Uint8Array[]> {
+  const held: Uint8Array[] = [];
+  for await (const chunk of chunks) held.push(chunk);
+  return held;
 }
 
 /** Each chunk once, and no longer held: the text of a large set is as large as its routes. */

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Offer } from '../../../src/domain/offer.ts';
 import { createPaymentRequired } from '../../../src/domain/payment-required.ts';
 import type { Presented } from '../../../src/gateway/rails/rail.ts';
+import { route } from '../../cases/routes.ts';
 import { startChain, type Chain } from '../../support/chain/chain.ts';
 import { startFacilitator, type TestFacilitator } from '../../support/chain/facilitator.ts';
 import { createPayer, type Payer } from '../../support/chain/payer.ts';
@@ -27,21 +28,7 @@ beforeAll(async () => {
     ...terms,
     price: { units: 1n, scale: 1 },
     termsHash: Buffer.alloc(8),
-    route: {
-      id: '7d0a1c2e-0000-4000-8000-000000000000',
-      pattern: '/report',
-      method: 'GET',
-      amount: '0.10',
-      currency: 'USD',
-      name: null,
-      description: 'Bericht — café 日本',
-      status: 'active',
-      allowAnonymous: true,
-      source: 'config',
-      receiverConfigId: null,
-      createdAt: '2026-01-01T00:00:00.000Z',
-      updatedAt: '2026-01-01T00:00:00.000Z',
-    },
+    route: route('GET /report', { description: 'Bericht — café 日本', source: 'config' }),
   };
   const render = createPaymentRequired({ v1: true });
   api = createServer((req, res) => {
