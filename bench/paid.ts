@@ -37,6 +37,8 @@ const PAY_TO = '0x1111111111111111111111111111111111111111';
 const BUSY_PAYERS = 4;
 /** Before anything is measured: the engine's compilers are at work until some thousand requests were made. */
 const BURST = { requests: 4000, ms: 1000 };
+/** The machine itself changed its pace where rounds differ by more than this. */
+const UNSTEADY = 1.3;
 /** Of the end of a charge id, which the signature leaves out. */
 const NONCE_CHARACTERS = 16;
 
@@ -268,4 +270,20 @@ function show(results: ReadonlyMap<string, readonly Measured[]>): void {
     ];
     console.log(`| ${[name, spread, ...numbers, of('p50').toFixed(1), of('p99').toFixed(1)].join(' | ')} |`);
   }
+  console.log(
+    `\nMedians of ${rounds} rounds of ${seconds} s over ${connections} connections. CPU us of every round, main + ledger:`,
+  );
+  for (const [name, all] of results) {
+    const each = all.map(
+      ({ all: cpu, main, ledger }) => `${cpu.toFixed(0)} (${main.toFixed(0)} + ${ledger.toFixed(0)})`,
+    );
+    console.log(`- ${name}: ${each.join(', ')}`);
+  }
+  const slower = [...results.values()].map(
+    (all) => Math.max(...all.map((each) => each.all)) / Math.min(...all.map((each) => each.all)),
+  );
+  if (Math.max(...slower) > UNSTEADY)
+    console.log(
+      `The slowest round took ${Math.max(...slower).toFixed(2)} times the fastest: compare nothing with this run.`,
+    );
 }

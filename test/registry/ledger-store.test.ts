@@ -280,6 +280,20 @@ describe('a store that is away', () => {
     expect(await ledger.countByState()).toMatchObject({ claimed: 3 });
   });
 
+  test.each([
+    ['an open charge whose credential is gone', 'DELETE FROM charge_credentials', 1],
+    ['a charge that is over and still has one', "INSERT INTO charge_credentials VALUES (2, 'left behind')", 2],
+  ])('refuses: %s', async (_what, sql, n) => {
+    const ledger = open();
+    await Promise.all([claim(ledger, 1), claim(ledger, 2)]);
+    await ledger.advance(claimOf(2).id, { kind: 'released', reason: 'upstream_500' }, OPTIONS);
+    const db = new DatabaseSync(file);
+    db.exec(sql);
+    db.close();
+    await unavailable(ledger.findByChargeId(claimOf(n).id));
+    expect((await claim(ledger, 3)).kind).toBe('claimed');
+  });
+
   test('behaviour: a file that may only be read is refused, and taken once it may be written', async () => {
     migrateFile(file);
     for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o444);
@@ -434,7 +448,8 @@ describe('what is kept', () => {
     await ledger.advance(what.id, { kind: 'settled', proof: proofOf(what), leaseMs: 1000 }, OPTIONS);
     await ledger.close();
     const db = openDatabase(file, 1000);
-    expect(db.prepare('SELECT credential FROM charges').all()).toEqual([{ credential: null }]);
+    expect(db.prepare('SELECT * FROM charge_credentials').all()).toEqual([]);
+    expect(JSON.stringify(db.prepare('SELECT * FROM charges').all())).not.toContain(credential);
     db.close();
   });
 });

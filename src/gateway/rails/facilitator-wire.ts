@@ -3,49 +3,61 @@
 // the form of one, its booleans are booleans, and whatever it repeats of the payment is what it was asked about.
 // Source: x402 facilitator API, /verify, /settle and /supported.
 import { z } from 'zod';
-import { findNetwork } from '../../domain/receiver.ts';
+import { findNetwork, type Receiver } from '../../domain/receiver.ts';
 import type { Presented, RailOffer } from './rail.ts';
 import { cannotJudge, isFinal, mayHideSuccess, publicReason } from './x402-reasons.ts';
 import type { SignedPayment } from './x402-wire.ts';
 
-/** The body of /verify and of /settle. */
-export function writeRequest(presented: Presented, payment: SignedPayment, offer: RailOffer): unknown {
-  const { receiver, atomic, description } = offer;
-  // `to` is written as configured: some facilitators compare it as text with payTo.
-  const payload = { ...payment, authorization: { ...payment.authorization, to: receiver.payTo } };
-  const { scheme, asset, payTo, maxTimeoutSeconds } = receiver;
-  const extra = { name: receiver.assetName, version: receiver.assetVersion };
-  if (presented.version === 1) {
-    const network = receiver.v1Network;
-    return {
-      x402Version: 1,
-      paymentPayload: { x402Version: 1, scheme, network, payload },
-      paymentRequirements: {
-        scheme,
-        network,
-        maxAmountRequired: atomic.toString(),
-        resource: offer.resource ?? UNKNOWN_RESOURCE,
-        description,
-        mimeType: 'application/json',
-        payTo,
-        maxTimeoutSeconds,
-        asset,
-        extra,
-      },
-    };
-  }
-  const amount = atomic.toString();
-  const requirements = { scheme, network: receiver.caip2, amount, asset, payTo, maxTimeoutSeconds, extra };
-  return {
-    x402Version: 2,
-    paymentPayload: {
-      x402Version: 2,
-      ...(offer.resource === undefined ? {} : { resource: { url: offer.resource } }),
-      accepted: requirements,
-      payload,
-    },
-    paymentRequirements: requirements,
+/** Writes the body of /verify and of /settle: JSON. */
+export type WriteRequest = (presented: Presented, payment: SignedPayment, offer: RailOffer) => string;
+
+export function createWriteRequest(): WriteRequest {
+  // What payments of one price to one receiver are asked with is the same for all of them.
+  const written = new WeakMap<Receiver, { readonly atomic: bigint; readonly requirements: string }>();
+  const requirementsOf = ({ receiver, atomic }: RailOffer): string => {
+    const known = written.get(receiver);
+    if (known?.atomic === atomic) return known.requirements;
+    const { scheme, caip2: network, asset, payTo, maxTimeoutSeconds } = receiver;
+    const amount = atomic.toString();
+    const extra = extraOf(receiver);
+    const requirements = JSON.stringify({ scheme, network, amount, asset, payTo, maxTimeoutSeconds, extra });
+    written.set(receiver, { atomic, requirements });
+    return requirements;
   };
+
+  return (presented, payment, offer) => {
+    const { receiver, resource } = offer;
+    // `to` is written as configured: some facilitators compare it as text with payTo.
+    const payload = { ...payment, authorization: { ...payment.authorization, to: receiver.payTo } };
+    if (presented.version === 1) return JSON.stringify(requestV1(payload, offer));
+    const requirements = requirementsOf(offer);
+    const url = resource === undefined ? '' : `"resource":{"url":${JSON.stringify(resource)}},`;
+    return `{"x402Version":2,"paymentPayload":{"x402Version":2,${url}"accepted":${requirements},"payload":${JSON.stringify(payload)}},"paymentRequirements":${requirements}}`;
+  };
+}
+
+function requestV1(payload: SignedPayment, { receiver, atomic, description, resource }: RailOffer): unknown {
+  const { scheme, asset, payTo, maxTimeoutSeconds, v1Network: network } = receiver;
+  return {
+    x402Version: 1,
+    paymentPayload: { x402Version: 1, scheme, network, payload },
+    paymentRequirements: {
+      scheme,
+      network,
+      maxAmountRequired: atomic.toString(),
+      resource: resource ?? UNKNOWN_RESOURCE,
+      description,
+      mimeType: 'application/json',
+      payTo,
+      maxTimeoutSeconds,
+      asset,
+      extra: extraOf(receiver),
+    },
+  };
+}
+
+function extraOf({ assetName, assetVersion }: Receiver): { readonly name: string; readonly version: string } {
+  return { name: assetName, version: assetVersion };
 }
 
 /** v1 facilitators insist on a URL. */

@@ -8,7 +8,7 @@ import type { Clock, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import { createBreaker, type Breaker, type Operation } from './breaker.ts';
 import { startDeadline } from './deadline.ts';
-import { readSettleAnswer, readVerifyAnswer, writeRequest } from './facilitator-wire.ts';
+import { createWriteRequest, readSettleAnswer, readVerifyAnswer } from './facilitator-wire.ts';
 import type { JsonReply } from './http-json.ts';
 import { createPlaces, type Places } from './places.ts';
 import { createJsonPosts, type JsonPosts } from './post-json.ts';
@@ -96,12 +96,13 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
     return `${host}: ${why}`;
   };
 
+  const writeRequest = createWriteRequest();
   // What is verified is what is settled: the same words for both.
   const written = new WeakMap<Presented, { readonly offer: RailOffer; readonly body: string }>();
   const bodyOf = (presented: Presented, offer: RailOffer): string => {
     const known = written.get(presented);
     if (known !== undefined && known.offer === offer) return known.body;
-    const body = JSON.stringify(writeRequest(presented, readSigned(presented.payload), offer));
+    const body = writeRequest(presented, readSigned(presented.payload), offer);
     written.set(presented, { offer, body });
     return body;
   };
@@ -200,6 +201,7 @@ function unknown(reason: string, transaction: string | undefined, result: CallRe
 }
 
 function whomToAsk(facilitators: readonly Facilitator[], via: string | undefined): readonly Facilitator[] {
+  if (via === undefined) return facilitators;
   const asked = facilitators.filter((facilitator) => nameOf(facilitator) === via);
   return asked.length > 0 ? asked : facilitators;
 }

@@ -1,6 +1,6 @@
 // What the main thread and the ledger's threads say to each other. Everything crosses as a structured clone, so only
-// data: no functions, and errors as sentences. The calls of every payment cross as text: to clone an object takes several
-// times as long as to write and read it as JSON.
+// data: no functions, and errors as sentences. The calls of every payment cross as one text for the whole batch: to clone an
+// object takes several times as long as to write and read it as JSON.
 import type { LedgerReports } from './ledger-reports.ts';
 import type { LedgerWrites } from './ledger-writes.ts';
 
@@ -10,25 +10,43 @@ export type CallName = keyof Calls;
 export type Arguments<N extends CallName> = Parameters<Calls[N]>;
 export type Value<N extends CallName> = ReturnType<Calls[N]>;
 
-/** Text: the JSON of `[name, ...args]`. */
-export type Call = string | NamedCall;
-export type NamedCall = { readonly name: CallName; readonly args: readonly unknown[] };
+export type Call = { readonly name: CallName; readonly args: readonly unknown[] };
 
 /** Calls whose arguments are JSON as they are: no bigint, no bytes. */
 const AS_TEXT: ReadonlySet<CallName> = new Set<CallName>(['find', 'insert', 'swap']);
 
-export function writeCall(name: CallName, args: readonly unknown[]): Call {
-  return AS_TEXT.has(name) ? JSON.stringify([name, ...args]) : { name, args };
+/**
+ * `text`: the JSON of all calls in their order, each as `[name, ...args]`; null for one that stands in `others` by its
+ * position. `now`: the ledger's clock when the batch was sent.
+ */
+export type Batch = {
+  readonly kind: 'batch';
+  readonly now: number;
+  readonly text: string;
+  readonly others: ReadonlyMap<number, Call> | undefined;
+};
+
+export function writeBatch(calls: readonly Call[], now: number): Batch {
+  let others: Map<number, Call> | undefined;
+  const texts = calls.map((call, index) => {
+    if (AS_TEXT.has(call.name)) return [call.name, ...call.args];
+    (others ??= new Map()).set(index, call);
+    return null;
+  });
+  return { kind: 'batch', now, text: JSON.stringify(texts), others };
 }
 
-export function readCall(call: Call): NamedCall {
-  if (typeof call !== 'string') return call;
-  const [name, ...args] = JSON.parse(call) as [CallName, ...unknown[]];
-  return { name, args };
+export function readBatch({ text, others }: Batch): readonly Call[] {
+  const calls = JSON.parse(text) as readonly (readonly [CallName, ...unknown[]] | null)[];
+  return calls.map((call, index): Call => {
+    const other = others?.get(index);
+    if (other !== undefined) return other;
+    if (call === null) throw new TypeError('a batch that lacks one of its calls');
+    const [name, ...args] = call;
+    return { name, args };
+  });
 }
 
-/** `now`: the ledger's clock when the batch was sent. */
-export type Batch = { readonly kind: 'batch'; readonly now: number; readonly calls: readonly Call[] };
 export type ToWorker = Batch | { readonly kind: 'close' };
 
 export type CallResult =

@@ -94,7 +94,9 @@ function conditions(filter: ChargeFilter): { where: string; values: SQLInputValu
 /** Names the condition of the partial index that holds the state; delivered charges are the many, and need none. */
 function inState(state: ChargeState | undefined): string {
   if (state === 'claimed' || state === 'settling') return "state IN ('claimed', 'settling') AND state = ?";
-  return state === 'delivered' ? 'state = ?' : "state IN ('settled', 'released', 'failed') AND state = ?";
+  return state === 'delivered'
+    ? 'state = ?'
+    : "(state = 'settled' OR state = 'released' OR state = 'failed') AND state = ?";
 }
 
 /** Sums are kept by the hour; integers of money are added here, because they may be larger than SQL can add. */

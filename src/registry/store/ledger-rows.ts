@@ -1,6 +1,6 @@
 // Charges as rows of the store and back. Column names stand here once, in the order in which values are bound. A row that
 // does not say a charge throws: a charge half read must not decide about money.
-import { CHARGE_STATES, type Charge, type KeptAnswer } from '../../domain/charge.ts';
+import { CHARGE_STATES, type Charge, type ChargeState, type KeptAnswer } from '../../domain/charge.ts';
 import type { ListedCharge } from '../../domain/ledger.ts';
 import { bytes, integer, nullableInteger, nullableText, text, type Row } from './rows.ts';
 
@@ -14,8 +14,8 @@ const CLAIM_COLUMNS = [
   ...['price_currency', 'receiver_id', 'customer_id', 'settle', 'from_block'],
 ];
 export const CHANGING_COLUMNS: readonly string[] = [
-  ...['credential', 'state', 'owner', 'lease_until', 'claims', 'attempts', 'next_try_at', 'settled_transaction'],
-  ...['settled_log_index', 'reason', 'failed_by', 'asks', 'repeats', 'undelivered', 'undelivered_at', 'change_id'],
+  ...['state', 'owner', 'lease_until', 'claims', 'attempts', 'next_try_at', 'settled_transaction', 'settled_log_index'],
+  ...['reason', 'failed_by', 'asks', 'repeats', 'undelivered', 'undelivered_at', 'change_id'],
   ...['created_at', 'updated_at', 'settled_at', 'delivered_at'],
 ];
 const ALL = ['id', ...CLAIM_COLUMNS, ...CHANGING_COLUMNS];
@@ -28,18 +28,22 @@ export const INSERT = `INSERT INTO charges (${ALL.join(', ')}) VALUES (${ALL.map
 export const REWRITE = `UPDATE charges SET ${assignments(ALL)} WHERE id = ?`;
 /** Binds `changingValues`, then the id. */
 export const UPDATE = `UPDATE charges SET ${assignments(CHANGING_COLUMNS)} WHERE id = ?`;
-/** Changes these positions of CHANGING_COLUMNS of one version of one row; binds their values, then the version. */
-export function swapOf(columns: readonly number[]): string {
-  const changed = columns.map((index) => CHANGING_COLUMNS[index] ?? '');
+/**
+ * Changes these positions of CHANGING_COLUMNS, separated by commas, of one version of one row; binds their values, then
+ * the version. A row's `seq` is never another's.
+ */
+export function swapOf(columns: string): string {
+  const changed = columns.split(',').map((index) => CHANGING_COLUMNS[Number(index)] ?? '');
   return `UPDATE charges SET ${assignments(changed)}
-    WHERE seq = ? AND id = ? AND change_id = ? AND updated_at = ? AND lease_until = ?`;
+    WHERE seq = ? AND change_id = ? AND updated_at = ? AND lease_until = ?`;
 }
 /** `readCharge` reads what it selects; the condition follows. */
-export const SELECT = `SELECT charges.seq AS seq, ${ALL.join(', ')}, charge_answers.status AS answer_status,
-  charge_answers.headers AS answer_headers, charge_answers.body AS answer_body
-  FROM charges LEFT JOIN charge_answers ON charge_answers.seq = charges.seq`;
+export const SELECT = `SELECT charges.seq AS seq, ${ALL.join(', ')}, charge_credentials.credential AS credential,
+  charge_answers.status AS answer_status, charge_answers.headers AS answer_headers, charge_answers.body AS answer_body
+  FROM charges LEFT JOIN charge_credentials ON charge_credentials.seq = charges.seq
+  LEFT JOIN charge_answers ON charge_answers.seq = charges.seq`;
 /** `readListed` reads what it selects. It names neither credentials nor answers. */
-export const SELECT_LISTED = `SELECT seq, ${ALL.filter((name) => name !== 'credential' && name !== 'credential_sha256').join(', ')} FROM charges`;
+export const SELECT_LISTED = `SELECT seq, ${ALL.filter((name) => name !== 'credential_sha256').join(', ')} FROM charges`;
 
 export function allValues(charge: Charge): Value[] {
   const { payment, terms, route, request, price } = charge;
@@ -78,7 +82,6 @@ export function allValues(charge: Charge): Value[] {
 
 export function changingValues(charge: Charge): Value[] {
   return [
-    charge.credential,
     charge.state,
     charge.owner,
     charge.leaseUntil,
@@ -102,14 +105,25 @@ export function changingValues(charge: Charge): Value[] {
 }
 
 export function readCharge(row: Row): Charge {
+  const listed = readListed(row);
+  const credential = nullableText(row, 'credential');
+  if ((credential !== null) !== isUnsettled(listed.state))
+    throw new TypeError(
+      `the store holds a charge that is ${listed.state} ${credential ? 'with' : 'without'} a credential`,
+    );
   return {
-    ...readListed(row),
-    credential: nullableText(row, 'credential'),
+    ...listed,
+    credential,
     credentialSha256: text(row, 'credential_sha256'),
     owner: nullableText(row, 'owner'),
     answer: readAnswer(row),
     changeId: nullableText(row, 'change_id'),
   };
+}
+
+/** Whether somebody may still have to settle it: its credential is kept for as long. */
+function isUnsettled(state: ChargeState): boolean {
+  return state === 'claimed' || state === 'settling';
 }
 
 export function readListed(row: Row): ListedCharge {

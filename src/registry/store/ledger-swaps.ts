@@ -6,7 +6,7 @@ import type { Charge, Claim } from '../../domain/charge.ts';
 import type { Advanced } from '../../domain/ledger.ts';
 import { decideClaim, type Claimed, type ClaimOptions } from '../../domain/standing.ts';
 import { transition, type Actor, type ChargeEvent } from '../../domain/transition.ts';
-import { allValues, CHANGING_COLUMNS, changingValues, type Value } from './ledger-rows.ts';
+import { allValues, changingValues, type Value } from './ledger-rows.ts';
 import type { Thread } from './ledger-thread.ts';
 
 /** A charge that nobody has yet, as the row it becomes. */
@@ -15,21 +15,23 @@ export type Insert = {
   readonly maxUnsettledPerPayer: number;
   readonly now: number;
   readonly values: readonly Value[];
+  readonly credential: string;
 };
 
 /** A change of the row that is still as it is described. */
 export type Swap = {
   readonly seq: number;
-  readonly id: string;
   /** Drawn anew for every change: with the two times it tells every version of a row from every other. */
   readonly changeId: string;
   readonly updatedAt: number;
   readonly leaseUntil: number;
   readonly before: Charge['state'];
   readonly after: Charge['state'];
-  /** Positions in CHANGING_COLUMNS, and what they hold from now on. */
-  readonly columns: readonly number[];
+  /** Positions in CHANGING_COLUMNS as one text, and what they hold from now on. */
+  readonly columns: string;
   readonly values: readonly Value[];
+  /** Nobody may need the credential any more. */
+  readonly dropsCredential: boolean;
   /** Money that moved with this change. */
   readonly settled: Settled | null;
 };
@@ -83,6 +85,7 @@ export function createSwaps(thread: Thread, now: () => number): Swaps {
           maxUnsettledPerPayer,
           now: at,
           values: allValues(decided.charge),
+          credential: claim.credential,
         });
         if (seq !== undefined) {
           learn(seq, decided.charge);
@@ -114,21 +117,27 @@ function describeSwap(
   actor: Actor,
   now: number,
 ): { readonly swap: Swap; readonly charge: Charge } | undefined {
-  const { id, changeId, updatedAt, leaseUntil } = charge;
+  const { changeId, updatedAt, leaseUntil } = charge;
   const moved = transition(charge, event, actor, now);
   if (!moved.ok || moved.charge === charge || changeId === null) return undefined;
   const after = moved.charge;
   if (charge.answer !== null || after.answer !== null) return undefined;
   const [old, fresh] = [changingValues(charge), changingValues(after)];
-  const columns = CHANGING_COLUMNS.flatMap((_, index) => (old[index] === fresh[index] ? [] : [index]));
+  let columns = '';
+  const values: Value[] = [];
+  for (const [index, value] of fresh.entries()) {
+    if (value === old[index]) continue;
+    columns += columns === '' ? index : `,${index}`;
+    values.push(value);
+  }
   // Renewed twice within a millisecond.
-  if (columns.length === 0) return undefined;
+  if (values.length === 0) return undefined;
   return {
     charge: after,
     swap: {
-      ...{ seq, id, changeId, updatedAt, leaseUntil, columns },
+      ...{ seq, changeId, updatedAt, leaseUntil, columns, values },
       ...{ before: charge.state, after: after.state },
-      values: columns.map((index) => fresh[index] ?? null),
+      dropsCredential: charge.credential !== null && after.credential === null,
       settled: charge.state === 'settling' && after.state === 'settled' ? settledOf(after) : null,
     },
   };

@@ -5,7 +5,7 @@ import type { Worker } from 'node:worker_threads';
 import { LedgerUnavailable } from '../../domain/ledger.ts';
 import type { Log } from '../../host/log.ts';
 import {
-  writeCall,
+  writeBatch,
   type Arguments,
   type Call,
   type CallName,
@@ -108,7 +108,13 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
     try {
       worker ??= start();
       worker.ref();
-      post(worker, { kind: 'batch', now: now(), calls: batch.map(({ call }) => call) });
+      post(
+        worker,
+        writeBatch(
+          batch.map(({ call }) => call),
+          now(),
+        ),
+      );
     } catch (error) {
       running = undefined;
       log.error('the ledger could not be called', { error });
@@ -178,8 +184,7 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
       if (closed !== undefined) return reject(new LedgerUnavailable('The ledger is closed.'));
       if (queue.length >= maxQueued) return reject(new LedgerUnavailable('Too many calls wait for the ledger.'));
       const deadline = performance.now() + timeoutMs;
-      const call = writeCall(name, args);
-      queue.push({ call, deadline, resolve: (value) => resolve(value as Value<N>), reject });
+      queue.push({ call: { name, args }, deadline, resolve: (value) => resolve(value as Value<N>), reject });
       timer ??= setTimeout(expire, timeoutMs);
     });
 

@@ -5,8 +5,7 @@ import { statSync, type BigIntStats } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import {
-  readCall,
-  type Batch,
+  readBatch,
   type Call,
   type CallResult,
   type Calls,
@@ -51,15 +50,15 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
     if (closing?.db.isOpen) closing.db.close();
   };
 
-  const transact = ({ db, calls, writes, files }: Opened, batch: Batch): CallResult[] => {
+  const transact = ({ db, calls, writes, files }: Opened, asked: readonly Call[], at: number): CallResult[] => {
     const reads = options.role === 'read';
     db.exec(reads ? 'BEGIN' : 'BEGIN IMMEDIATE');
     writes.begin();
     try {
-      const results = batch.calls.map((call): CallResult => ({ ok: true, value: perform(calls, call) }));
-      if (!reads && batch.now - prunedAt >= PRUNE_EVERY_MS) {
-        writes.prune(batch.now);
-        prunedAt = batch.now;
+      const results = asked.map((call): CallResult => ({ ok: true, value: perform(calls, call) }));
+      if (!reads && at - prunedAt >= PRUNE_EVERY_MS) {
+        writes.prune(at);
+        prunedAt = at;
       }
       writes.finish();
       if (options.commitDelayMs > 0) pause(options.commitDelayMs);
@@ -75,26 +74,24 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
     }
   };
 
-  const serve = (batch: Batch): CallResult[] => {
+  const serve = (asked: readonly Call[], at: number): CallResult[] => {
     try {
       opened ??= open();
-      return transact(opened, batch);
+      return transact(opened, asked, at);
     } catch (error) {
       if (isDefect(error) && opened !== undefined) {
         // One call cannot be carried out. The others must not suffer: each gets a transaction of its own.
-        return batch.calls.length === 1
-          ? [refused(error)]
-          : batch.calls.flatMap((call) => serve({ ...batch, calls: [call] }));
+        return asked.length === 1 ? [refused(error)] : asked.flatMap((call) => serve([call], at));
       }
       if (!isBusy(error)) quietly(close);
-      return batch.calls.map(() => refused(error));
+      return asked.map(() => refused(error));
     }
   };
 
   return (message) => {
     switch (message.kind) {
       case 'batch':
-        send(resultsOf(serve(message)));
+        send(resultsOf(serve(readBatch(message), message.now)));
         return;
       case 'close':
         quietly(close);
@@ -114,8 +111,7 @@ function resultsOf(results: readonly CallResult[]): FromWorker {
   return { kind: 'results', values, failures: failures.length === 0 ? undefined : new Map(failures) };
 }
 
-function perform(calls: Calls, call: Call): unknown {
-  const { name, args } = readCall(call);
+function perform(calls: Calls, { name, args }: Call): unknown {
   return (calls[name] as (...args: readonly unknown[]) => unknown)(...args);
 }
 

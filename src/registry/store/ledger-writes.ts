@@ -61,6 +61,12 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
     insert: db.prepare(INSERT),
     rewrite: db.prepare(REWRITE),
     update: db.prepare(UPDATE),
+    keepCredential: db.prepare('INSERT OR REPLACE INTO charge_credentials (seq, credential) VALUES (?, ?)'),
+    keepCredentialOf: db.prepare(
+      'INSERT OR REPLACE INTO charge_credentials (seq, credential) SELECT seq, ? FROM charges WHERE id = ?',
+    ),
+    dropCredential: db.prepare('DELETE FROM charge_credentials WHERE seq = ?'),
+    dropCredentialOf: db.prepare('DELETE FROM charge_credentials WHERE seq = (SELECT seq FROM charges WHERE id = ?)'),
     keepAnswer: db.prepare(
       'INSERT OR REPLACE INTO charge_answers (seq, status, headers, body) SELECT seq, ?, ?, ? FROM charges WHERE id = ?',
     ),
@@ -91,16 +97,16 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
   const tallies = createTallies(db);
   // One for each kind of change, by the columns that it touches: no more than there are events.
   const swaps = new Map<string, StatementSync>();
-  const swapping = (columns: readonly number[]): StatementSync => {
-    const name = columns.join();
-    let statement = swaps.get(name);
-    if (statement === undefined) swaps.set(name, (statement = db.prepare(swapOf(columns))));
+  const swapping = (columns: string): StatementSync => {
+    let statement = swaps.get(columns);
+    if (statement === undefined) swaps.set(columns, (statement = db.prepare(swapOf(columns))));
     return statement;
   };
 
   const write = (before: Charge, after: Charge): void => {
     tallies.moved(before.state, after.state);
     sql.update.run(...changingValues(after), after.id);
+    if (before.credential !== null && after.credential === null) sql.dropCredentialOf.run(after.id);
     if (after.answer !== before.answer) {
       if (after.answer === null) sql.dropAnswer.run(after.id);
       else {
@@ -128,6 +134,7 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
       if (claimed.kind !== 'claimed' || claimed.charge === existing) return claimed;
       if (existing === undefined) sql.insert.run(...allValues(claimed.charge));
       else sql.rewrite.run(...allValues(claimed.charge), existing.id);
+      sql.keepCredentialOf.run(claim.credential, claimed.charge.id);
       tallies.moved(existing?.state, 'claimed');
       return claimed;
     },
@@ -141,17 +148,20 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
       write(charge, moved.charge);
       return { kind: 'ok', charge: moved.charge };
     },
-    insert: ({ payer, maxUnsettledPerPayer, now, values }) => {
+    insert: ({ payer, maxUnsettledPerPayer, now, values, credential }) => {
       const { unsettled } = sql.unsettled.get(payer, now) ?? {};
       if (Number(unsettled) >= maxUnsettledPerPayer) return undefined;
       const inserted = unlessConstrained(() => sql.insert.run(...values));
       if (inserted === undefined) return undefined;
+      const seq = Number(inserted.lastInsertRowid);
+      sql.keepCredential.run(seq, credential);
       tallies.moved(undefined, 'claimed');
-      return Number(inserted.lastInsertRowid);
+      return seq;
     },
-    swap: ({ seq, id, changeId, updatedAt, leaseUntil, before, after, columns, values, settled }) => {
-      const run = () => swapping(columns).run(...values, seq, id, changeId, updatedAt, leaseUntil);
+    swap: ({ seq, changeId, updatedAt, leaseUntil, before, after, columns, values, dropsCredential, settled }) => {
+      const run = () => swapping(columns).run(...values, seq, changeId, updatedAt, leaseUntil);
       if (unlessConstrained(run)?.changes !== 1) return false;
+      if (dropsCredential) sql.dropCredential.run(seq);
       tallies.moved(before, after);
       if (settled !== null) tallies.settled(settled);
       return true;

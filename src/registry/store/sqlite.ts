@@ -10,6 +10,11 @@ const MIGRATIONS = new URL('./migrations/', import.meta.url);
 const APPLICATION_ID = 0x54474154;
 /** How long opening and migrating wait for another process that is doing the same. */
 const OPEN_BUSY_MS = 10_000;
+/**
+ * Pages in the log (16 MB) before they are written into the file: four times SQLite's own, because a page that charges
+ * share is written once for all that changed it meanwhile.
+ */
+const CHECKPOINT_PAGES = 4000;
 const BUSY = 5;
 const CONSTRAINT = 19;
 
@@ -104,7 +109,7 @@ function connect(file: string): DatabaseSync {
     refuseForeign(db, file);
     const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
     if (mode !== 'wal') throw new Error(`The database ${file} cannot use a write-ahead log; put it on a local disk.`);
-    db.exec('PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF');
+    db.exec(`PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     return db;
   } catch (error) {
     db.close();

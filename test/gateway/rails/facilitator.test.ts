@@ -92,6 +92,25 @@ describe('what is sent', () => {
     expect(lines.join()).not.toContain('s3cret');
   });
 
+  test('attack: a payment of another price is asked about at that price, whatever was asked before', async () => {
+    const offer = offerOf(first.url);
+    const { rail } = makeRail();
+    const { receiver } = offer;
+    const asked = [offer, { ...offer, atomic: 7n }, { ...offer, receiver: { ...receiver, payTo: PAYER } }, offer];
+    for (const each of asked) await rail.verify({ ...PRESENTED }, each);
+    const requirements = first.requests.map(({ body }) => {
+      const { paymentPayload, paymentRequirements } = JSON.parse(body);
+      expect(paymentPayload.accepted).toEqual(paymentRequirements);
+      return [paymentRequirements.amount, paymentRequirements.payTo];
+    });
+    expect(requirements).toEqual([
+      ['100000', receiver.payTo],
+      ['7', receiver.payTo],
+      ['100000', PAYER],
+      ['100000', receiver.payTo],
+    ]);
+  });
+
   test('behaviour: v1 goes on as v1', async () => {
     const { rail } = makeRail();
     const value = Buffer.from(
