@@ -7,13 +7,18 @@ import type { Socket } from 'node:net';
 export type Outbox = {
   /** `res.end(text, encoding)`, where the response is still there by then. Nothing else may be written to it after this. */
   readonly end: (res: ServerResponse, text: string | Buffer, encoding: BufferEncoding) => void;
-  /** `socket.write(text, 'latin1')`, where the socket is still there by then. */
-  readonly write: (socket: Socket, text: string) => void;
+  /** `socket.write(text, encoding)`, where the socket is still there by then; `left` is called just before. */
+  readonly write: (socket: Socket, text: string, encoding: BufferEncoding, left: () => void) => void;
 };
 
 type Leaving =
   | { readonly res: ServerResponse; readonly text: string | Buffer; readonly encoding: BufferEncoding }
-  | { readonly socket: Socket; readonly text: string };
+  | {
+      readonly socket: Socket;
+      readonly text: string;
+      readonly encoding: BufferEncoding;
+      readonly left: () => void;
+    };
 
 /** `atEnd` runs what it is given at the end of the turn. */
 export function createOutbox(atEnd: (run: () => void) => void = setImmediate): Outbox {
@@ -39,13 +44,15 @@ export function createOutbox(atEnd: (run: () => void) => void = setImmediate): O
 
   return {
     end: (res, text, encoding) => add({ res, text, encoding }),
-    write: (socket, text) => add({ socket, text }),
+    write: (socket, text, encoding, left) => add({ socket, text, encoding, left }),
   };
 }
 
 function send(leaving: Leaving): void {
   if ('socket' in leaving) {
-    if (!leaving.socket.destroyed) leaving.socket.write(leaving.text, 'latin1');
+    if (leaving.socket.destroyed) return;
+    leaving.left();
+    leaving.socket.write(leaving.text, leaving.encoding);
   } else if (!leaving.res.destroyed) {
     leaving.res.end(leaving.text, leaving.encoding);
   }

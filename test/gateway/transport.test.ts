@@ -79,6 +79,26 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
     expect(listener.body()).toBe('ok');
   });
 
+  it('attack: an answer that was there before the request left is nobody’s', async () => {
+    const { upstream, transport } = await stage();
+    const first = recorder();
+    transport.send(GET, first);
+    await first.over;
+    const second = recorder();
+    // From a timer: what the upstream says is read before what is sent in the same turn leaves.
+    await new Promise<void>((resolve) => {
+      setTimeout(() => {
+        upstream.sockets[0]?.write(OK.replace('ok', 'no'));
+        transport.send(GET, second);
+        resolve();
+      }, 1);
+    });
+    await second.over;
+    expect(second.events).toEqual(['head 200', 'data', 'end']);
+    expect(second.body()).toBe('ok');
+    expect(upstream.sockets).toHaveLength(2);
+  });
+
   it.each<[string, Partial<UpstreamRequest>]>([
     ['a target with a space', { target: '/a b' }],
     ['a value with a line break', { headers: ['Host', 'h', 'X-A', 'b\r\nX-B: c'] }],

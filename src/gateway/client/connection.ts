@@ -7,27 +7,10 @@ import { connect as connectSecure } from 'node:tls';
 import type { Outbox } from '../../host/outbox.ts';
 import type { AnswerHead, Lines } from './answer-head.ts';
 import { createAnswerReader } from './answer-reader.ts';
+import type { Job } from './job.ts';
 import type { Slab, Slabs } from './slabs.ts';
-import type { UpstreamFailure, UpstreamListener, UpstreamRequest, UpstreamTimeouts } from './transport.ts';
+import type { UpstreamFailure, UpstreamTimeouts } from './transport.ts';
 import { startUpload, type Upload } from './upload.ts';
-
-/** One request on its way, over as many connections as it takes. */
-export type Job = {
-  readonly request: UpstreamRequest;
-  /** The request's head as it is written. */
-  readonly head: string;
-  readonly listener: UpstreamListener;
-  connection: Connection | undefined;
-  paused: boolean;
-  /** Aborted, failed or whole: nothing more is said of it. */
-  over: boolean;
-  /** Until when it waits for a connection, in milliseconds of the pool's clock. */
-  deadline: number;
-  /** Until when all of it has to be over. */
-  readonly endsAt: number;
-  /** It was sent on a connection that had been used before, and once more on a new one. */
-  retried: boolean;
-};
 
 export type ConnectionHooks = {
   readonly now: () => number;
@@ -88,8 +71,9 @@ export function openConnection(
   let closed = false;
   let uses = 0;
   let deadline = first.deadline;
-  // Of the job: its request was sent whole; a byte, or a piece of the body, of its answer is here.
+  // Of the job: its request was sent whole; it may be on its way; a byte, or a piece of the body, of its answer is here.
   let sent = false;
+  let left = false;
   let answered = false;
   let begun = false;
   let keepAlive = false;
@@ -142,9 +126,14 @@ export function openConnection(
     const { request, head } = next;
     reader.begin(request.method === 'HEAD');
     sent = request.body === undefined;
-    if (request.body === undefined) outbox.write(socket, head);
+    left = !sent;
+    if (request.body === undefined) outbox.write(socket, head, 'latin1', onLeft);
     else upload = startUpload(socket, head, request.body, request.headers, uploads, outbox);
     wait();
+  }
+
+  function onLeft(): void {
+    left = true;
   }
 
   function onSent(): void {
@@ -222,6 +211,7 @@ export function openConnection(
   function take(bytes: Buffer, size: number): void {
     // Bytes that nobody asked for.
     if (job === undefined) return destroy();
+    if (!left) return fail('upstream_unreachable', 'bytes came before the request was sent');
     const current = job;
     answered = true;
     if (reader.phase() !== 'head' && !current.paused) deadline = now() + timeouts.idleMs;

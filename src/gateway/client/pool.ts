@@ -4,7 +4,8 @@
 // over all connections, not by a timer each.
 import { createOutbox, type Outbox } from '../../host/outbox.ts';
 import { createLines } from './answer-head.ts';
-import { openConnection, POOL_IDLE_MS, type Connection, type ConnectionHooks, type Job } from './connection.ts';
+import { openConnection, POOL_IDLE_MS, type Connection, type ConnectionHooks } from './connection.ts';
+import type { Job } from './job.ts';
 import { createHeadWriter } from './request-head.ts';
 import { createSlabs } from './slabs.ts';
 import type {

@@ -57,6 +57,8 @@ export function startUpload(
   return upload;
 }
 
+function nothing(): void {}
+
 function begin(upload: Uploading): void {
   upload.begin();
 }
@@ -114,7 +116,7 @@ class Uploading implements Upload {
   }
 
   private sendWhole(whole: Buffer): void {
-    this.outbox.write(this.socket, `${this.unsent ?? ''}${whole.toString('latin1')}`);
+    this.outbox.write(this.socket, `${this.unsent ?? ''}${whole.toString('latin1')}`, 'latin1', nothing);
     this.unsent = undefined;
     this.left = 0;
     this.finish();

@@ -4,6 +4,7 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Clock, Schedule } from '../../host/clock.ts';
+import { createOutbox } from '../../host/outbox.ts';
 import { createAnswerReader, type AnswerReader, type Progress } from './answer-reader.ts';
 import type { Deadline } from './deadline.ts';
 
@@ -30,6 +31,8 @@ type Connection = {
   readonly socket: Socket;
   /** The call it carries. */
   exchange: Exchange | undefined;
+  /** It may be on its way; whatever comes before that is no answer to it. */
+  left: boolean;
   /** When it has been idle for too long; 0 while it carries a call. */
   idleUntil: number;
 };
@@ -41,6 +44,7 @@ const SWEEP_MS = 1000;
 
 /** `origin`: scheme, host and port. */
 export function createConnections(origin: URL, { schedule, clock }: ConnectionsDeps): Connections {
+  const outbox = createOutbox();
   // The one that was used last is taken first: it is the least likely to be dead.
   const idle: Connection[] = [];
   let sweeping = false;
@@ -110,10 +114,10 @@ export function createConnections(origin: URL, { schedule, clock }: ConnectionsD
 
   /** From here on `socket` is connected, and whatever it says is about its call; without one it has nothing to say. */
   const adopt = (socket: Socket): Connection => {
-    const connection: Connection = { socket, exchange: undefined, idleUntil: 0 };
+    const connection: Connection = { socket, exchange: undefined, left: false, idleUntil: 0 };
     const lose = (): void => end(connection, failed('the connection was lost'));
     socket.on('data', (chunk) => {
-      if (connection.exchange === undefined || typeof chunk === 'string') socket.destroy();
+      if (connection.exchange === undefined || !connection.left || typeof chunk === 'string') socket.destroy();
       else progress(connection, connection.exchange.reader.read(chunk));
     });
     socket.on('end', () => {
@@ -140,9 +144,12 @@ export function createConnections(origin: URL, { schedule, clock }: ConnectionsD
     deadline: Deadline,
     finish: (end: CallEnd) => void,
   ): void => {
+    connection.left = false;
     connection.exchange = { reader: createAnswerReader(maxBytes), finish };
     deadline.whenOver(() => end(connection, failed('it did not answer in time', { slow: true })));
-    connection.socket.write(request);
+    outbox.write(connection.socket, request, 'utf8', () => {
+      connection.left = true;
+    });
   };
 
   return {

@@ -1,0 +1,22 @@
+// One call as the pool and its connections see it: what was asked, who listens, and how far it got. A job is on one
+// connection at a time, and its listener hears of one end.
+import type { Connection } from './connection.ts';
+import type { UpstreamListener, UpstreamRequest } from './transport.ts';
+
+/** One request on its way, over as many connections as it takes. */
+export type Job = {
+  readonly request: UpstreamRequest;
+  /** The request's head as it is written. */
+  readonly head: string;
+  readonly listener: UpstreamListener;
+  connection: Connection | undefined;
+  paused: boolean;
+  /** Aborted, failed or whole: nothing more is said of it. */
+  over: boolean;
+  /** Until when it waits for a connection, in milliseconds of the pool's clock. */
+  deadline: number;
+  /** Until when all of it has to be over. */
+  readonly endsAt: number;
+  /** It was sent on a connection that had been used before, and once more on a new one. */
+  retried: boolean;
+};
