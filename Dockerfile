@@ -25,7 +25,7 @@ COPY tsconfig.json ./
 COPY src ./src
 RUN npm run build
 # The runtime has no shell and no `env`: the program names its interpreter, and what RUN would do there is prepared here.
-RUN sed -i '1s|.*|#!/nodejs/bin/node|' dist/main.js \
+RUN sed -i '1s|.*|#!/nodejs/bin/node --v8-pool-size=1|' dist/main.js \
   && chmod 0755 dist/main.js \
   && mkdir -p /system/usr/local/bin /system/etc/tollgate /data \
   && ln -s /app/dist/main.js /system/usr/local/bin/tollgate \

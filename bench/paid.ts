@@ -69,7 +69,7 @@ async function main(): Promise<void> {
   const profiling = values.profile ? ['--cpu-prof', `--cpu-prof-dir=${folder}`] : [];
   build(values.root);
   const main = programOf(values.root);
-  const tollgate = await start('Tollgate', [...profiling, main, 'serve', '-c', config], SERVER_CORE, ['proxy']);
+  const tollgate = await start('Tollgate', [...profiling, ...main, 'serve', '-c', config], SERVER_CORE, ['proxy']);
   const agent = new Agent({ keepAlive: true, maxSockets: connections + BUSY_PAYERS });
   const send = (load: Load, headers: Record<string, string>): Promise<Reply> =>
     call(tollgate.port('proxy'), agent, load.method, load.path, headers);

@@ -54,7 +54,7 @@ async function serve(
     {
       name: `Tollgate with ${options.routes} routes`,
       file: NODE,
-      args: [...profiling, programOf(options.root), 'serve', '-c', configFile],
+      args: [...profiling, ...programOf(options.root), 'serve', '-c', configFile],
       core: SERVER_CORE,
     },
     listeners,
@@ -64,7 +64,7 @@ async function serve(
 
 /** A token for the dashboard's endpoints, got as an operator gets it. */
 export async function dashboardToken({ root, configFile }: Tollgate): Promise<string> {
-  const args = [programOf(root), 'token', '-c', configFile];
+  const args = [...programOf(root), 'token', '-c', configFile];
   return (await runToEnd({ name: 'tollgate token', file: NODE, args, core: LOAD_CORE })).trim();
 }
 

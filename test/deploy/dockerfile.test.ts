@@ -64,7 +64,7 @@ describe('what runs', () => {
     const prepared = all.find(({ name, value }) => name === 'RUN' && value.includes('ln -s'))?.value ?? '';
     expect(prepared).toContain('ln -s /app/dist/main.js /system/usr/local/bin/tollgate');
     expect(imageEnvironment()['PATH']?.split(':')).toContain('/usr/local/bin');
-    expect(prepared).toContain("sed -i '1s|.*|#!/nodejs/bin/node|' dist/main.js");
+    expect(prepared).toContain("sed -i '1s|.*|#!/nodejs/bin/node --v8-pool-size=1|' dist/main.js");
     expect(readText('src/main.ts').split('\n')[0]).toMatch(/^#!/);
     expect(last.filter(({ name, value }) => name === 'COPY' && value.endsWith(' /'))).toEqual([
       { name: 'COPY', value: '--from=build /system/ /' },
