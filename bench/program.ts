@@ -9,9 +9,9 @@ export function build(root: string): void {
   execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
-/** What `tollgate` runs in that checkout, for node: the flags that the program's first line names, and the program. */
+/** What node is told in the image of that checkout: the flags that its program's first line gets there, and the program. */
 export function programOf(root: string): string[] {
-  const program = path.join(root, 'dist/main.js');
-  const [first = ''] = readFileSync(program, 'utf8').split('\n', 1);
-  return [...(first.match(/ --\S+/g) ?? []).map((flag) => flag.trim()), program];
+  const interpreter = /#!\S+((?: --[\w=-]+)*)\|/.exec(readFileSync(path.join(root, 'Dockerfile'), 'utf8'));
+  const flags = interpreter?.[1]?.split(' ').filter((flag) => flag !== '') ?? [];
+  return [...flags, path.join(root, 'dist/main.js')];
 }

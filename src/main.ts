@@ -1,7 +1,6 @@
-#!/usr/bin/env -S node --v8-pool-size=1
+#!/usr/bin/env node
 // The program: hands the command line and what it may touch of the process to a command, and exits with its code. The
-// only file that ends the process. One helper thread of the engine is enough beside a thread that serves and one that writes
-// the ledger; with four of them a collection takes the core away from both.
+// only file that ends the process.
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { COMMANDS } from './cli/commands.ts';

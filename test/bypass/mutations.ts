@@ -224,7 +224,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'undeclared methods pay',
     file: 'domain/decide.ts',
-    text: 'return price(match.dearest, question);',
+    text: 'return price(match.dearest, rules, question.request);',
     by: "return { kind: 'pass', because: 'undeclared', route: undefined };",
     needed: [
       ['node:http, before the query', draftOf('POST', '/v1/export')],

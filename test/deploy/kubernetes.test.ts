@@ -253,7 +253,7 @@ test('behaviour: servicemonitor.yaml finds the metrics of both', () => {
 
 /** The interpreter that the Dockerfile writes into the program, which is where the image has Node. */
 function shebang(): string | undefined {
-  return /#!(\S+?)\|/.exec(readText('Dockerfile'))?.[1];
+  return /#!(\S+?)(?: [^|]*)?\|/.exec(readText('Dockerfile'))?.[1];
 }
 
 async function adminStatus(path: string): Promise<number> {
