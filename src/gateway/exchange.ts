@@ -11,6 +11,7 @@ import { respond } from '../host/respond.ts';
 import { responseOn } from '../host/server.ts';
 import type { AnswerOutcome, Collector } from './collect.ts';
 import type { ForwardOutcome } from './forward-order.ts';
+import { hasBody } from './headers.ts';
 import type { RequestRecord, Telemetry } from './telemetry.ts';
 import { NO_TRACE, type Trace } from './trace.ts';
 
@@ -123,10 +124,6 @@ export function createExchanges({ telemetry, clock, log, refuse, outbox }: Excha
       }
     },
   };
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined;
 }
 
 /**

@@ -58,6 +58,12 @@ export function inspectInbound(req: IncomingMessage): Problem | undefined {
   return problem('coding_unsupported', 'The only transfer coding this server knows is chunked.');
 }
 
+/** Whether a request announces a body; a length of nothing is none. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length'];
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+}
+
 export type UpstreamFacts = {
   readonly permit: Permit;
   readonly trace: Trace;

@@ -31,23 +31,15 @@ export function createOrder(
 /** A class, because every request makes one. */
 class Order implements ForwardOrder, ResponseFacts {
   readonly permit: Permit;
-  readonly target: string;
   readonly headers: readonly string[];
-  readonly keepBytes: number | undefined;
-  readonly beforeResponse: ForwardOrder['beforeResponse'];
-  readonly requestId: string;
-  readonly paid: boolean;
   readonly passPaymentHeaders: boolean;
-  readonly upstream: URL;
   private readonly exchange: Exchange;
   private readonly context: OrderContext;
   private readonly charged: PaidOutcome | undefined;
 
   constructor(exchange: Exchange, permit: Permit, paid: PaidOutcome | undefined, context: OrderContext) {
-    const { req, record, trace, trusted, protectedPath } = exchange;
-    const { upstream } = context;
+    const { req, trace, trusted, protectedPath } = exchange;
     this.permit = permit;
-    this.target = record.target;
     this.passPaymentHeaders = context.passPaymentHeaders && paid === undefined;
     this.headers = upstreamHeaders(req, {
       permit,
@@ -57,14 +49,33 @@ class Order implements ForwardOrder, ResponseFacts {
       passPaymentHeaders: this.passPaymentHeaders,
       host: context.host ?? req.headers.host,
     });
-    this.keepBytes = paid?.keepBytes;
-    this.beforeResponse = paid?.beforeResponse;
-    this.requestId = trace.requestId;
-    this.paid = paid !== undefined;
-    this.upstream = upstream;
     this.exchange = exchange;
     this.context = context;
     this.charged = paid;
+  }
+
+  get target(): string {
+    return this.exchange.record.target;
+  }
+
+  get keepBytes(): number | undefined {
+    return this.charged?.keepBytes;
+  }
+
+  get beforeResponse(): ForwardOrder['beforeResponse'] {
+    return this.charged?.beforeResponse;
+  }
+
+  get requestId(): string {
+    return this.exchange.trace.requestId;
+  }
+
+  get paid(): boolean {
+    return this.charged !== undefined;
+  }
+
+  get upstream(): URL {
+    return this.context.upstream;
   }
 
   responseHeaders(status: number, raw: string[]): string[] {

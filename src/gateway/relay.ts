@@ -9,6 +9,7 @@ import type { Outbox } from '../host/outbox.ts';
 import { respond, type Answer } from '../host/respond.ts';
 import type { Transport, UpstreamCall, UpstreamFailure, UpstreamListener } from './client/transport.ts';
 import type { ForwardOrder, ForwardOutcome, ResponseVerdict, Tunnel } from './forward-order.ts';
+import { hasBody } from './headers.ts';
 
 export type RelayContext = {
   readonly transport: Transport;
@@ -350,11 +351,6 @@ class Relaying implements UpstreamListener {
       this.req.socket.destroy();
     }
   }
-}
-
-function hasBody(req: IncomingMessage): boolean {
-  const length = req.headers['content-length'];
-  return req.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }
 
 /** Without a length an HTTP/1.0 client takes the end of the connection for the end of the body: it has to be a reset. */

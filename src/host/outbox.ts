@@ -8,7 +8,7 @@ export type Outbox = {
   /** `res.end(text, encoding)`, where the response is still there by then. Nothing else may be written to it after this. */
   readonly end: (res: ServerResponse, text: string | Buffer, encoding: BufferEncoding) => void;
   /** `socket.write(text, encoding)`, where the socket is still there by then; `left` is called just before. */
-  readonly write: (socket: Socket, text: string, encoding: BufferEncoding, left: () => void) => void;
+  readonly write: (socket: Socket, text: string, encoding: BufferEncoding, left?: () => void) => void;
 };
 
 type Leaving =
@@ -17,7 +17,7 @@ type Leaving =
       readonly socket: Socket;
       readonly text: string;
       readonly encoding: BufferEncoding;
-      readonly left: () => void;
+      readonly left: (() => void) | undefined;
     };
 
 /** `atEnd` runs what it is given at the end of the turn. */
@@ -51,7 +51,7 @@ export function createOutbox(atEnd: (run: () => void) => void = setImmediate): O
 function send(leaving: Leaving): void {
   if ('socket' in leaving) {
     if (leaving.socket.destroyed) return;
-    leaving.left();
+    leaving.left?.();
     leaving.socket.write(leaving.text, leaving.encoding);
   } else if (!leaving.res.destroyed) {
     leaving.res.end(leaving.text, leaving.encoding);

@@ -57,8 +57,6 @@ export function startUpload(
   return upload;
 }
 
-function nothing(): void {}
-
 function begin(upload: Uploading): void {
   upload.begin();
 }
@@ -116,9 +114,8 @@ class Uploading implements Upload {
   }
 
   private sendWhole(whole: Buffer): void {
-    this.outbox.write(this.socket, `${this.unsent ?? ''}${whole.toString('latin1')}`, 'latin1', nothing);
+    this.outbox.write(this.socket, `${this.unsent ?? ''}${whole.toString('latin1')}`, 'latin1');
     this.unsent = undefined;
-    this.left = 0;
     this.finish();
   }
 

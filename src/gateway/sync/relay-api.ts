@@ -8,7 +8,7 @@ import { respond, type Answer } from '../../host/respond.ts';
 import type { Transport, UpstreamCall } from '../client/transport.ts';
 import { problemAnswer } from '../collect.ts';
 import { HOP_BY_HOP } from '../header-rules.ts';
-import { inspectInbound, namedByConnection } from '../headers.ts';
+import { hasBody, inspectInbound, namedByConnection } from '../headers.ts';
 import type { StandIn } from './stand-in.ts';
 import type { Sync } from './sync.ts';
 
@@ -199,10 +199,6 @@ function isEventStream(headers: readonly string[]): boolean {
 
 function isTypeOfEvents(name: string, value: string | undefined): boolean {
   return name.toLowerCase() === 'content-type' && value?.toLowerCase().startsWith('text/event-stream') === true;
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
 function registryAway(): Problem {
