@@ -127,7 +127,7 @@ export function createCollector({
     const headers = ['Content-Type', 'application/json', 'Cache-Control', 'no-store'];
     headers.push('PAYMENT-REQUIRED', header, 'Tollgate-Reason', reason, ...added);
     if (asked.origin !== undefined) headers.push(...cors(asked.origin));
-    const answer = { status: 402, headers, body, bodyBytes };
+    const answer = { status: 402, headers, body, bodyBytes, checked: added.length === 0 };
     return { kind: 'answer', answer, outcome: 'payment_required', reason, chargeId, routeId: offer.route.id };
   };
 

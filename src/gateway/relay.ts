@@ -52,6 +52,8 @@ class Relaying implements UpstreamListener {
   private heldMs = 0;
   private wholeAt: number | undefined;
   private status: number | undefined;
+  /** The client's, until it was given to its response. */
+  private head: string[] | undefined;
   /** Of a body of known length; below 0: unknown. */
   private bytesLeft = -1;
   private replaced = false;
@@ -203,21 +205,31 @@ class Relaying implements UpstreamListener {
   private begin(status: number, headers: string[]): void {
     if (this.kept !== undefined) this.kept.headers = headers;
     if (this.gone) return;
+    this.head = headers;
+    this.bytesLeft = this.headOnly || status === 204 || status === 304 ? 0 : contentLength(headers);
+  }
+
+  /** Gives the head to the response; it goes out with what is written next. False: the answer has failed. */
+  private writeHead(): boolean {
+    const { head, status } = this;
+    if (head === undefined || status === undefined) return !this.over;
+    this.head = undefined;
     try {
-      this.res.writeHead(status, headers);
+      this.res.writeHead(status, head);
+      return true;
     } catch (error) {
       this.call?.abort();
       const detail = error instanceof Error ? error.message : 'an invalid head';
       this.onFailure({ code: 'upstream_unreachable', detail });
-      return;
+      return false;
     }
-    if (!this.headOnly && status !== 204 && status !== 304) this.bytesLeft = contentLength(headers);
   }
 
   private flushHead(): void {
     const { res } = this;
+    if (this.started || this.ending || this.over || res.writableEnded || res.destroyed) return;
     // As latin1, as they came; flushHeaders would write them as UTF-8.
-    if (!this.started && !this.ending && !this.over && !res.writableEnded && !res.destroyed) res.write('', 'latin1');
+    if (this.writeHead()) res.write('', 'latin1');
   }
 
   onData(chunk: Buffer, release: (() => void) | undefined): void {
@@ -231,10 +243,17 @@ class Relaying implements UpstreamListener {
     const last = this.bytesLeft === chunk.length;
     this.bytesLeft -= chunk.length;
     // A small piece is copied as text, so that the whole answer is one string and one write; a larger one as bytes.
-    if (release === undefined && chunk.length <= JOINED_BYTES) {
-      const text = chunk.toString('latin1');
-      if (last) this.endWith(text);
-      else this.takesMore(res.write(text, 'latin1'));
+    const text = release === undefined && chunk.length <= JOINED_BYTES ? chunk.toString('latin1') : undefined;
+    if (text !== undefined && last) {
+      this.endWith(text);
+      return;
+    }
+    if (!this.writeHead()) {
+      release?.();
+      return;
+    }
+    if (text !== undefined) {
+      this.takesMore(res.write(text, 'latin1'));
       return;
     }
     const owned = release === undefined ? Buffer.from(chunk) : chunk;
@@ -243,10 +262,21 @@ class Relaying implements UpstreamListener {
   }
 
   private endWith(text: string): void {
-    this.ending = true;
+    const { req, res, head, status } = this;
+    const { outbox } = this.context;
     // Where more of the request comes, what is wrong with it must not end the connection before the answer is out.
-    if (this.req.complete) this.context.outbox.end(this.res, text, 'latin1');
-    else this.res.end(text, 'latin1');
+    const later = req.complete;
+    // The whole body where its length was announced: nothing of the answer was sent yet.
+    const whole = later && head !== undefined && status !== undefined && this.bytesLeft === 0;
+    if (whole && outbox.whole(res, { status, headers: head, body: text, checked: true })) {
+      this.head = undefined;
+      this.ending = true;
+      return;
+    }
+    if (!this.writeHead()) return;
+    this.ending = true;
+    if (later) outbox.end(res, text, 'latin1');
+    else res.end(text, 'latin1');
   }
 
   private takesMore(more: boolean): void {
@@ -297,7 +327,8 @@ class Relaying implements UpstreamListener {
     } else if (this.gone) {
       this.leave();
     } else {
-      const { headersSent } = res;
+      // A head that was decided on stands, even if nothing of it was sent.
+      const headersSent = res.headersSent || this.head !== undefined || this.ending;
       if (headersSent) cut(req, res);
       // The caller answers on the bare socket again.
       else if (this.tunnel !== undefined) res.detachSocket(req.socket);

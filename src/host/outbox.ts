@@ -3,8 +3,15 @@
 // wakes the reader for all. Nothing waits longer than the turn, and each socket gets its bytes in the order given here.
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { systemClock } from './clock.ts';
+import { createDate, sendWhole, wholeText, type WholeAnswer } from './whole.ts';
 
 export type Outbox = {
+  /**
+   * An answer of which nothing was sent; after this nothing else may be written to the response. False: it cannot leave
+   * as one text (whole.ts), and nothing was done.
+   */
+  readonly whole: (res: ServerResponse, answer: WholeAnswer) => boolean;
   /** `res.end(text, encoding)`, where the response is still there by then. Nothing else may be written to it after this. */
   readonly end: (res: ServerResponse, text: string | Buffer, encoding: BufferEncoding) => void;
   /** `socket.write(text, encoding)`, where the socket is still there by then; `left` is called just before. */
@@ -12,6 +19,7 @@ export type Outbox = {
 };
 
 type Leaving =
+  | { readonly whole: string; readonly res: ServerResponse }
   | { readonly res: ServerResponse; readonly text: string | Buffer; readonly encoding: BufferEncoding }
   | {
       readonly socket: Socket;
@@ -20,8 +28,12 @@ type Leaving =
       readonly left: (() => void) | undefined;
     };
 
-/** `atEnd` runs what it is given at the end of the turn. */
-export function createOutbox(atEnd: (run: () => void) => void = setImmediate): Outbox {
+/** `atEnd` runs what it is given at the end of the turn; `now`: milliseconds since the epoch. */
+export function createOutbox(
+  atEnd: (run: () => void) => void = setImmediate,
+  now: () => number = systemClock.now,
+): Outbox {
+  const date = createDate(now);
   let waiting: Leaving[] = [];
 
   const add = (leaving: Leaving): void => {
@@ -43,13 +55,20 @@ export function createOutbox(atEnd: (run: () => void) => void = setImmediate): O
   };
 
   return {
+    whole: (res, answer) => {
+      const whole = wholeText(res, answer, date);
+      if (whole !== undefined) add({ whole, res });
+      return whole !== undefined;
+    },
     end: (res, text, encoding) => add({ res, text, encoding }),
     write: (socket, text, encoding, left) => add({ socket, text, encoding, left }),
   };
 }
 
 function send(leaving: Leaving): void {
-  if ('socket' in leaving) {
+  if ('whole' in leaving) {
+    sendWhole(leaving.res, leaving.whole);
+  } else if ('socket' in leaving) {
     if (leaving.socket.destroyed) return;
     leaving.left?.();
     leaving.socket.write(leaving.text, leaving.encoding);

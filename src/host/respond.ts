@@ -9,6 +9,8 @@ export type Answer = {
   readonly body: string | Buffer;
   /** Length of `body` as UTF-8, where it is known; otherwise it is counted. */
   readonly bodyBytes?: number;
+  /** The headers are made of parts that cannot break a head, so they need not be checked on the way out. */
+  readonly checked?: boolean;
 };
 
 /**
@@ -30,10 +32,13 @@ export function respond(
   const { status, body } = answer;
   const length = answer.bodyBytes ?? (typeof body === 'string' ? Buffer.byteLength(body) : body.length);
   const headers = bodyless ? answer.headers.concat(added) : answer.headers.concat(added, 'Content-Length', `${length}`);
-  res.writeHead(status, headers);
   const sent = head || bodyless ? '' : body;
   // ASCII goes out as it is; anything else has to be encoded.
   const encoding = typeof body === 'string' && length !== body.length ? 'utf8' : 'latin1';
+  if (outbox !== undefined && typeof sent === 'string' && encoding === 'latin1') {
+    if (outbox.whole(res, { status, headers, body: sent, checked: answer.checked === true })) return;
+  }
+  res.writeHead(status, headers);
   if (outbox === undefined) res.end(sent, encoding);
   else outbox.end(res, sent, encoding);
 }
