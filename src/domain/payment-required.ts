@@ -3,10 +3,11 @@
 // Both are public: nothing here may depend on who asks. Sources: interface 7.1, CONTRACT section 3, x402 v1 and v2.
 import { createGenerations } from './generations.ts';
 import type { Offer } from './offer.ts';
+import type { ChargeId } from './quote.ts';
 
 export type Demand = {
   readonly offer: Offer;
-  readonly chargeId: string;
+  readonly chargeId: ChargeId;
   /** Scheme and authority under which clients reach the API, such as `https://api.example.com`. */
   readonly origin: string;
   /** The canonical path, without a query. */
@@ -25,8 +26,6 @@ export type PaymentRequired = {
 const MAX_URL_BYTES = 1024;
 const MAX_DESCRIPTION_BYTES = 256;
 const MIME_TYPE = 'application/json';
-/** A charge id's last characters are drawn for each answer; the rest of it stays the same for a second. */
-const VARYING = 16;
 /** Offers whose text is kept, at least; twice as many at most. */
 const KEPT = 1024;
 
@@ -38,18 +37,14 @@ export function createPaymentRequired({ v1 }: { readonly v1: boolean }): (demand
   }));
   return (demand) => {
     const texts = kept(demand.offer);
-    const { chargeId } = demand;
-    const steady = chargeId.slice(0, -VARYING);
-    const varying = chargeId.slice(-VARYING);
+    const { nonce } = demand.chargeId;
     let { fixed } = texts;
-    if (fixed === undefined || !isFixedFor(fixed, demand, steady)) {
-      texts.fixed = fixed = fix(texts.template, demand, steady);
-    }
+    if (fixed === undefined || !isFixedFor(fixed, demand)) texts.fixed = fixed = fix(texts.template, demand);
     const { bodyStart, bodyMiddle, bodyEnd, bodyBytes, headerStart, headerRest } = fixed;
     return {
-      body: bodyStart + varying + bodyMiddle + varying + bodyEnd,
-      bodyBytes: bodyBytes + 2 * varying.length,
-      header: headerStart + btoa(headerRest + varying + texts.template.headerEnd),
+      body: bodyStart + nonce + bodyMiddle + nonce + bodyEnd,
+      bodyBytes: bodyBytes + 2 * nonce.length,
+      header: headerStart + btoa(headerRest + nonce + texts.template.headerEnd),
     };
   };
 }
@@ -58,7 +53,7 @@ export function createPaymentRequired({ v1 }: { readonly v1: boolean }): (demand
 type Texts = { readonly template: Template; fixed: Fixed | undefined };
 
 type Fixed = {
-  readonly steady: string;
+  readonly signed: string;
   readonly path: string;
   readonly origin: string;
   readonly reason: string;
@@ -72,22 +67,22 @@ type Fixed = {
   readonly headerRest: string;
 };
 
-function isFixedFor(fixed: Fixed, { path, origin, reason }: Demand, steady: string): boolean {
-  return fixed.path === path && fixed.steady === steady && fixed.origin === origin && fixed.reason === reason;
+function isFixedFor(fixed: Fixed, { chargeId, path, origin, reason }: Demand): boolean {
+  return fixed.path === path && fixed.signed === chargeId.signed && fixed.origin === origin && fixed.reason === reason;
 }
 
-function fix(template: Template, { path, origin, reason }: Demand, steady: string): Fixed {
+function fix(template: Template, { chargeId: { signed }, path, origin, reason }: Demand): Fixed {
   const url = JSON.stringify(resourceUrl(origin, path));
   const error = JSON.stringify(reason);
   const accepts = template.v1Start === undefined ? '' : `${template.v1Start}${url}${template.v1End}`;
-  const header = `{"x402Version":2,"error":${error},"resource":{"url":${url}${template.headerStart}${steady}`;
-  const bodyStart = template.bodyStart + steady;
-  const bodyMiddle = template.bodyMiddle + steady;
+  const header = `{"x402Version":2,"error":${error},"resource":{"url":${url}${template.headerStart}${signed}`;
+  const bodyStart = template.bodyStart + signed;
+  const bodyMiddle = template.bodyMiddle + signed;
   const bodyEnd = `${template.bodyEnd}${accepts}}`;
   const bytes = Buffer.from(header);
   const whole = bytes.length - (bytes.length % 3);
   return {
-    ...{ steady, path, origin, reason, bodyStart, bodyMiddle, bodyEnd },
+    ...{ signed, path, origin, reason, bodyStart, bodyMiddle, bodyEnd },
     bodyBytes: Buffer.byteLength(bodyStart) + Buffer.byteLength(bodyMiddle) + Buffer.byteLength(bodyEnd),
     headerStart: bytes.toString('base64', 0, whole),
     headerRest: bytes.toString('latin1', whole),

@@ -21,9 +21,12 @@ export type Quote = {
   readonly hasTermsOf: (offer: Offer) => boolean;
 };
 
+/** A charge id in its two parts: what is the same for all of one offer, method and second, and what is drawn for each. */
+export type ChargeId = { readonly signed: string; readonly nonce: string };
+
 export type Quotes = {
   /** A new charge id for `offer` and `method`. */
-  readonly issue: (offer: Offer, method: string, nowMs: number) => string;
+  readonly issue: (offer: Offer, method: string, nowMs: number) => ChargeId;
   /** The quote that `id` is, or undefined where it is none, is not signed by us or has expired. */
   readonly read: (id: string, nowMs: number) => Quote | undefined;
 };
@@ -49,6 +52,11 @@ const REMEMBERED = 1024;
 type Key = { readonly id: number; readonly secret: KeyObject };
 type Terms = Omit<Quote, 'id'>;
 type Signed = { readonly method: string; readonly second: number; readonly text: string };
+
+/** The id as it is presented and kept. */
+export function joinChargeId({ signed, nonce }: ChargeId): string {
+  return signed + nonce;
+}
 
 export function createQuotes({ secrets, ttlMs, nonce }: QuoteOptions): Quotes {
   const keys = secrets.map(deriveKey);
@@ -88,7 +96,7 @@ export function createQuotes({ secrets, ttlMs, nonce }: QuoteOptions): Quotes {
   };
 
   return {
-    issue: (offer, method, nowMs) => sign(offer, method, Math.floor(nowMs / 1000)) + nonce(),
+    issue: (offer, method, nowMs) => ({ signed: sign(offer, method, Math.floor(nowMs / 1000)), nonce: nonce() }),
     read: (id, nowMs) => {
       if (!FORM.test(id)) return undefined;
       const terms = readSigned(id.slice(0, SIGNED_CHARACTERS));

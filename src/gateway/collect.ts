@@ -6,7 +6,7 @@ import type { Pass, Verdict } from '../domain/decide.ts';
 import type { Offer } from '../domain/offer.ts';
 import type { PaymentRequired, Demand } from '../domain/payment-required.ts';
 import { PROBLEMS, problem, problemBody, type Problem } from '../domain/problem.ts';
-import type { Quotes } from '../domain/quote.ts';
+import { joinChargeId, type Quotes } from '../domain/quote.ts';
 import type { Route } from '../domain/route.ts';
 import type { Answer } from '../host/respond.ts';
 import type { ForwardOrder, ForwardOutcome } from './forward-order.ts';
@@ -124,11 +124,10 @@ export function createCollector({
       path: asked.path,
       reason,
     });
-    const headers = ['Content-Type', 'application/json', 'Cache-Control', 'no-store'];
-    headers.push('PAYMENT-REQUIRED', header, 'Tollgate-Reason', reason, ...added);
-    if (asked.origin !== undefined) headers.push(...cors(asked.origin));
-    const answer = { status: 402, headers, body, bodyBytes, checked: added.length === 0 };
-    return { kind: 'answer', answer, outcome: 'payment_required', reason, chargeId, routeId: offer.route.id };
+    const headers = asked.origin === undefined ? added : [...added, ...cors(asked.origin)];
+    const answer = new Demanded(body, bodyBytes, header, reason, headers);
+    const id = joinChargeId(chargeId);
+    return { kind: 'answer', answer, outcome: 'payment_required', reason, chargeId: id, routeId: offer.route.id };
   };
 
   const refuse: Collector['refuse'] = (refusal, origin, routeId) => ({
@@ -191,6 +190,37 @@ export function createCollector({
       }
     },
   };
+}
+
+/** A 402. A class, because every unpaid request makes one, and hardly any needs its headers but as lines. */
+class Demanded implements Answer {
+  readonly status = 402;
+  readonly body: string;
+  readonly bodyBytes: number;
+  private readonly header: string;
+  private readonly reason: string;
+  private readonly added: readonly string[];
+
+  constructor(body: string, bodyBytes: number, header: string, reason: string, added: readonly string[]) {
+    this.body = body;
+    this.bodyBytes = bodyBytes;
+    this.header = header;
+    this.reason = reason;
+    this.added = added;
+  }
+
+  get headers(): readonly string[] {
+    const { header, reason, added } = this;
+    const own = ['Content-Type', 'application/json', 'Cache-Control', 'no-store', 'PAYMENT-REQUIRED', header];
+    return own.concat('Tollgate-Reason', reason, added);
+  }
+
+  /** Base64 and words of ours; what is added is checked like any other header. */
+  get lines(): string | undefined {
+    const { header, reason, added } = this;
+    if (added.length > 0) return undefined;
+    return `Content-Type: application/json\r\nCache-Control: no-store\r\nPAYMENT-REQUIRED: ${header}\r\nTollgate-Reason: ${reason}\r\n`;
+  }
 }
 
 /** Who paid for what, for the upstream. The customer id only where it is more than the client's word. */

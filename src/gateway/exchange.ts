@@ -66,7 +66,7 @@ export function createExchanges({ telemetry, clock, log, refuse, outbox }: Excha
     record.status = outcome.answer.status;
     const res = client.kind === 'response' ? client.res : responseOn(req, client.socket);
     const { delivered } = outcome;
-    if (delivered !== undefined) res.once('close', () => delivered(res.writableFinished && !req.socket.destroyed));
+    if (delivered !== undefined) tellDelivery(req, res, delivered);
     const added = ['X-Request-Id', record.requestId];
     if (leavesBodyUnread(req)) added.push('Connection', 'close');
     // What is wrong with a body ends the connection: the answer has to be out before it is read.
@@ -124,6 +124,12 @@ export function createExchanges({ telemetry, clock, log, refuse, outbox }: Excha
       }
     },
   };
+}
+
+function tellDelivery(req: IncomingMessage, res: ServerResponse, delivered: (whole: boolean) => void): void {
+  let finished = false;
+  res.once('finish', () => (finished = true));
+  res.once('close', () => delivered(finished && !req.socket.destroyed));
 }
 
 /**

@@ -7,6 +7,7 @@ import type { Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Outbox } from '../host/outbox.ts';
 import { respond, type Answer } from '../host/respond.ts';
+import { ClientAnswer, type ClientAnswerListener } from './client-answer.ts';
 import type { Transport, UpstreamCall, UpstreamFailure, UpstreamListener } from './client/transport.ts';
 import type { ForwardOrder, ForwardOutcome, ResponseVerdict, Tunnel } from './forward-order.ts';
 import { hasBody } from './headers.ts';
@@ -17,9 +18,6 @@ export type RelayContext = {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
 };
-
-/** Up to this size a piece of a body is joined to what is written with it. */
-const JOINED_BYTES = 16 * 1024;
 
 export function relay(
   context: RelayContext,
@@ -38,7 +36,7 @@ type Held = { readonly since: number; ended: boolean; failure: UpstreamFailure |
 type Kept = { left: number; headers: readonly string[]; readonly pieces: Buffer[] };
 
 /** A class, because every request makes one: closures would be made anew for each, and most requests need few of them. */
-class Relaying implements UpstreamListener {
+class Relaying implements UpstreamListener, ClientAnswerListener {
   private readonly context: RelayContext;
   private readonly req: IncomingMessage;
   private readonly res: ServerResponse;
@@ -46,21 +44,14 @@ class Relaying implements UpstreamListener {
   private readonly tunnel: Tunnel | undefined;
   private readonly sentAt: number;
   private readonly headOnly: boolean;
+  private readonly answer: ClientAnswer;
   private call: UpstreamCall | undefined;
   private kept: Kept | undefined;
   private held: Held | undefined;
   private heldMs = 0;
   private wholeAt: number | undefined;
   private status: number | undefined;
-  /** The client's, until it was given to its response. */
-  private head: string[] | undefined;
-  /** Of a body of known length; below 0: unknown. */
-  private bytesLeft = -1;
   private replaced = false;
-  private started = false;
-  /** The last of it is on its way out. */
-  private ending = false;
-  private waits = false;
   private finished = false;
   private gone = false;
   /** The client's socket is a tunnel's. */
@@ -80,6 +71,7 @@ class Relaying implements UpstreamListener {
     this.order = order;
     this.tunnel = tunnel;
     this.headOnly = req.method === 'HEAD';
+    this.answer = new ClientAnswer(req, res, context.outbox, this);
     this.sentAt = context.clock.monotonic();
     if (order.keepBytes !== undefined) this.keepUpTo(order.keepBytes);
   }
@@ -204,87 +196,26 @@ class Relaying implements UpstreamListener {
 
   private begin(status: number, headers: string[]): void {
     if (this.kept !== undefined) this.kept.headers = headers;
-    if (this.gone) return;
-    this.head = headers;
-    this.bytesLeft = this.headOnly || status === 204 || status === 304 ? 0 : contentLength(headers);
-  }
-
-  /** Gives the head to the response; it goes out with what is written next. False: the answer has failed. */
-  private writeHead(): boolean {
-    const { head, status } = this;
-    if (head === undefined || status === undefined) return !this.over;
-    this.head = undefined;
-    try {
-      this.res.writeHead(status, head);
-      return true;
-    } catch (error) {
-      this.call?.abort();
-      const detail = error instanceof Error ? error.message : 'an invalid head';
-      this.onFailure({ code: 'upstream_unreachable', detail });
-      return false;
-    }
+    if (!this.gone) this.answer.begin(status, headers);
   }
 
   private flushHead(): void {
-    const { res } = this;
-    if (this.started || this.ending || this.over || res.writableEnded || res.destroyed) return;
-    // As latin1, as they came; flushHeaders would write them as UTF-8.
-    if (this.writeHead()) res.write('', 'latin1');
+    if (!this.over && !this.gone) this.answer.flushHead();
+  }
+
+  onUnwritable(detail: string): void {
+    this.call?.abort();
+    this.onFailure({ code: 'upstream_unreachable', detail });
+  }
+
+  onDrain(): void {
+    this.call?.resume();
   }
 
   onData(chunk: Buffer, release: (() => void) | undefined): void {
-    const { res } = this;
-    this.started = true;
     if (this.kept !== undefined) this.keep(this.kept, chunk);
-    if (this.gone) {
-      release?.();
-      return;
-    }
-    const last = this.bytesLeft === chunk.length;
-    this.bytesLeft -= chunk.length;
-    // A small piece is copied as text, so that the whole answer is one string and one write; a larger one as bytes.
-    const text = release === undefined && chunk.length <= JOINED_BYTES ? chunk.toString('latin1') : undefined;
-    if (text !== undefined && last) {
-      this.endWith(text);
-      return;
-    }
-    if (!this.writeHead()) {
-      release?.();
-      return;
-    }
-    if (text !== undefined) {
-      this.takesMore(res.write(text, 'latin1'));
-      return;
-    }
-    const owned = release === undefined ? Buffer.from(chunk) : chunk;
-    if (last) res.end(owned, release);
-    else this.takesMore(res.write(owned, release));
-  }
-
-  private endWith(text: string): void {
-    const { req, res, head, status } = this;
-    const { outbox } = this.context;
-    // Where more of the request comes, what is wrong with it must not end the connection before the answer is out.
-    const later = req.complete;
-    // The whole body where its length was announced: nothing of the answer was sent yet.
-    const whole = later && head !== undefined && status !== undefined && this.bytesLeft === 0;
-    if (whole && outbox.whole(res, { status, headers: head, body: text, checked: true })) {
-      this.head = undefined;
-      this.ending = true;
-      return;
-    }
-    if (!this.writeHead()) return;
-    this.ending = true;
-    if (later) outbox.end(res, text, 'latin1');
-    else res.end(text, 'latin1');
-  }
-
-  private takesMore(more: boolean): void {
-    if (more) return;
-    this.call?.pause();
-    if (this.waits) return;
-    this.waits = true;
-    this.res.on('drain', () => this.call?.resume());
+    if (this.gone) release?.();
+    else if (!this.answer.write(chunk, release)) this.call?.pause();
   }
 
   private keepUpTo(bytes: number): void {
@@ -316,7 +247,7 @@ class Relaying implements UpstreamListener {
     }
     this.wholeAt = this.context.clock.monotonic();
     if (this.gone) this.leave(true);
-    else if (!this.ending && !this.res.writableEnded) this.endWith('');
+    else this.answer.end();
   }
 
   onFailure(failure: UpstreamFailure): void {
@@ -327,8 +258,7 @@ class Relaying implements UpstreamListener {
     } else if (this.gone) {
       this.leave();
     } else {
-      // A head that was decided on stands, even if nothing of it was sent.
-      const headersSent = res.headersSent || this.head !== undefined || this.ending;
+      const headersSent = this.answer.begun;
       if (headersSent) cut(req, res);
       // The caller answers on the bare socket again.
       else if (this.tunnel !== undefined) res.detachSocket(req.socket);
@@ -388,14 +318,6 @@ class Relaying implements UpstreamListener {
 function cut(req: IncomingMessage, res: ServerResponse): void {
   if (req.httpVersionMinor === 0) req.socket.resetAndDestroy();
   else res.destroy();
-}
-
-function contentLength(headers: readonly string[]): number {
-  for (let i = headers.length - 2; i >= 0; i -= 2) {
-    const name = headers[i];
-    if (name?.length === 14 && name.toLowerCase() === 'content-length') return Number(headers[i + 1]);
-  }
-  return -1;
 }
 
 function withoutLength(headers: readonly string[]): readonly string[] {

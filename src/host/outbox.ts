@@ -4,14 +4,16 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { systemClock } from './clock.ts';
-import { createDate, sendWhole, wholeText, type WholeAnswer } from './whole.ts';
+import { createDate, sendWhole, wholeText } from './whole.ts';
 
 export type Outbox = {
   /**
-   * An answer of which nothing was sent; after this nothing else may be written to the response. False: it cannot leave
-   * as one text (whole.ts), and nothing was done.
+   * Head and body as one text, where `takesWhole` (whole.ts) says so. `lines`: of `linesOf`. Nothing else may be written
+   * to the response after this.
    */
-  readonly whole: (res: ServerResponse, answer: WholeAnswer) => boolean;
+  readonly whole: (res: ServerResponse, status: number, lines: string, body: string) => void;
+  /** For the Date header. */
+  readonly date: () => string;
   /** `res.end(text, encoding)`, where the response is still there by then. Nothing else may be written to it after this. */
   readonly end: (res: ServerResponse, text: string | Buffer, encoding: BufferEncoding) => void;
   /** `socket.write(text, encoding)`, where the socket is still there by then; `left` is called just before. */
@@ -55,11 +57,8 @@ export function createOutbox(
   };
 
   return {
-    whole: (res, answer) => {
-      const whole = wholeText(res, answer, date);
-      if (whole !== undefined) add({ whole, res });
-      return whole !== undefined;
-    },
+    whole: (res, status, lines, body) => add({ whole: wholeText(status, lines, body), res }),
+    date,
     end: (res, text, encoding) => add({ res, text, encoding }),
     write: (socket, text, encoding, left) => add({ socket, text, encoding, left }),
   };

@@ -1,6 +1,7 @@
 // Writes an answer of our own (never the upstream's) to a client: one writeHead, one end. Knows no domain word.
 import type { ServerResponse } from 'node:http';
 import type { Outbox } from './outbox.ts';
+import { arePlain, linesOf, takesWhole } from './whole.ts';
 
 export type Answer = {
   readonly status: number;
@@ -9,13 +10,13 @@ export type Answer = {
   readonly body: string | Buffer;
   /** Length of `body` as UTF-8, where it is known; otherwise it is counted. */
   readonly bodyBytes?: number;
-  /** The headers are made of parts that cannot break a head, so they need not be checked on the way out. */
-  readonly checked?: boolean;
+  /** `headers` as they go over the wire, each line ended: of parts that cannot break a head, so that nobody checks them. */
+  readonly lines?: string | undefined;
 };
 
 /**
  * Sends `answer`; `head` leaves the body out (HEAD) but keeps the length it would have had. `added`: further headers, flat
- * name, value pairs. With `outbox` it leaves at the end of the turn.
+ * name, value pairs of plain characters. With `outbox` it leaves at the end of the turn.
  */
 export function respond(
   res: ServerResponse,
@@ -31,14 +32,19 @@ export function respond(
   const bodyless = answer.status === 204 || answer.status === 304;
   const { status, body } = answer;
   const length = answer.bodyBytes ?? (typeof body === 'string' ? Buffer.byteLength(body) : body.length);
-  const headers = bodyless ? answer.headers.concat(added) : answer.headers.concat(added, 'Content-Length', `${length}`);
   const sent = head || bodyless ? '' : body;
   // ASCII goes out as it is; anything else has to be encoded.
   const encoding = typeof body === 'string' && length !== body.length ? 'utf8' : 'latin1';
-  if (outbox !== undefined && typeof sent === 'string' && encoding === 'latin1') {
-    if (outbox.whole(res, { status, headers, body: sent, checked: answer.checked === true })) return;
+  const framing = bodyless ? [] : ['Content-Length', `${length}`];
+  if (outbox !== undefined && typeof sent === 'string' && encoding === 'latin1' && takesWhole(res)) {
+    const own = answer.lines ?? (arePlain(answer.headers) ? linesOf(answer.headers) : undefined);
+    const rest = linesOf(added.concat(framing), outbox.date);
+    if (own !== undefined && rest !== undefined) {
+      outbox.whole(res, status, own + rest, sent);
+      return;
+    }
   }
-  res.writeHead(status, headers);
+  res.writeHead(status, answer.headers.concat(added, framing));
   if (outbox === undefined) res.end(sent, encoding);
   else outbox.end(res, sent, encoding);
 }

@@ -71,6 +71,7 @@ const LINGER_MS = 5000;
 
 export function createListener(options: ListenerOptions, handlers: ListenerHandlers): Listener {
   const { name, limits, timeouts, log } = options;
+  const { lingerMs = LINGER_MS } = timeouts;
   const connections = new Map<Socket, Connection>();
   let inFlight = 0;
   let draining = false;
@@ -111,6 +112,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
       quietSince: performance.now(),
     };
     connections.set(socket, connection);
+    socket.destroySoon = endGently;
     socket.on('close', () => {
       connections.delete(socket);
       if (connections.size === 0) emptied?.();
@@ -138,6 +140,15 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
 
   function isFree(socket: Socket): boolean {
     return connections.get(socket)?.res === undefined;
+  }
+
+  /**
+   * In place of a socket's own: node:http calls it behind the last answer of a connection. Where the client is still
+   * sending, closing would be a reset, and a reset takes away what it has not read of the answer yet.
+   */
+  function endGently(this: Socket): void {
+    if (connections.get(this)?.req?.complete === false) endAndDrop(this, lingerMs);
+    else Socket.prototype.destroySoon.call(this);
   }
 
   function accept(req: IncomingMessage, res: ServerResponse): void {
@@ -186,7 +197,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
       return;
     }
     // Answered before the whole request was read: what follows is thrown away, but not for ever.
-    if (req?.complete === false) setTimeout(linger, timeouts.lingerMs ?? LINGER_MS, req).unref();
+    if (req?.complete === false) setTimeout(linger, lingerMs, req).unref();
     if (next !== undefined) handle(connection, next.req, next.res);
     else if (closing) socket.destroySoon();
   }
@@ -216,11 +227,12 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
 
   function onClientError(error: ParserError, socket: Socket): void {
     const connection = connections.get(socket);
-    if (connection === undefined || !socket.writable || error.code === 'ECONNRESET') {
+    if (connection === undefined || socket.destroyed || error.code === 'ECONNRESET') {
       socket.destroy();
       return;
     }
-    if (connection.refusal !== undefined) return;
+    // Behind the last answer whatever comes is dropped.
+    if (connection.refusal !== undefined || socket.writableEnded) return;
     connection.refusal = refusalOf(error);
     socket.pause();
     if (connection.res === undefined) {
@@ -312,9 +324,16 @@ export function responseOn(req: IncomingMessage, socket: Socket): ServerResponse
 }
 
 function refuse(socket: Socket, refusal: Refusal): void {
+  socket.write(bytesOf(refusal));
+  endAndDrop(socket, LINGER_MS);
+}
+
+/** Ends our side, and drops what still comes until the client has ended its own, for `ms` at most. */
+function endAndDrop(socket: Socket, ms: number): void {
+  socket.end();
   socket.resume();
-  socket.end(bytesOf(refusal));
-  socket.setTimeout(LINGER_MS, () => socket.destroy());
+  const timer = setTimeout(() => socket.destroy(), ms).unref();
+  socket.on('close', () => clearTimeout(timer));
 }
 
 function linger(req: IncomingMessage): void {

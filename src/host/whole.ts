@@ -1,40 +1,68 @@
 // An answer that is there whole, as one text on the response's socket. node:http would check each header again, store the
 // head, queue the body behind it and take the end of the write for the end of the answer a turn later: more work than
 // most answers of ours are. What it does between one answer and the next of a connection stays its own; it is told by the
-// event that it waits for. Only the usual case is taken: whoever is refused here goes through `writeHead` and `end`.
+// event that it waits for. Only the usual case is taken; every other goes through `writeHead` and `end`.
 import type { ServerResponse } from 'node:http';
 import { http } from './node-http.ts';
 
-export type WholeAnswer = {
-  readonly status: number;
-  /** Flat name, value pairs, with the length that the client is told. */
-  readonly headers: readonly string[];
-  /** Characters up to U+00FF, one byte each. */
-  readonly body: string;
-  /** The headers were read by a strict parser or are made of parts that cannot break a head: they are not checked again. */
-  readonly checked: boolean;
-};
+/**
+ * Whether `res` takes its answer as one text. Not where the connection ends with it, the client speaks HTTP/1.0 or
+ * something was sent already.
+ */
+export function takesWhole(res: ServerResponse): boolean {
+  const { req } = res;
+  return (
+    res.shouldKeepAlive &&
+    !res.headersSent &&
+    res.socket !== null &&
+    !res.destroyed &&
+    req.httpVersionMinor === 1 &&
+    req.httpVersionMajor === 1
+  );
+}
 
 /**
- * Head and body as they go over the wire; undefined where the answer has to go through `writeHead` and `end`: the
- * connection ends with it, the client speaks HTTP/1.0, something was sent already, or a header is not plain.
- * `date`: for the Date header, where `headers` have none.
+ * Flat name, value pairs as they go over the wire, each line ended, with a Date where `date` is given and they have
+ * none. Undefined where they say something about the connection. They are not checked: see `arePlain`.
  */
-export function wholeText(res: ServerResponse, answer: WholeAnswer, date: () => string): string | undefined {
-  if (!isUsual(res)) return undefined;
-  const { status, headers, checked } = answer;
-  let head = `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? 'unknown'}\r\n`;
+export function linesOf(headers: readonly string[], date?: () => string): string | undefined {
+  let lines = '';
   let dated = false;
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i] ?? '';
-    const value = headers[i + 1] ?? '';
-    if (!checked && (NOT_A_NAME.test(name) || NOT_A_VALUE.test(value))) return undefined;
     if (name.length === 4 && name.toLowerCase() === 'date') dated = true;
     else if (name.length === 10 && name.toLowerCase() === 'connection') return undefined;
-    head += `${name}: ${value}\r\n`;
+    lines += `${name}: ${headers[i + 1]}\r\n`;
   }
-  if (!dated) head += `Date: ${date()}\r\n`;
-  return `${head}Connection: keep-alive\r\n\r\n${answer.body}`;
+  return dated || date === undefined ? lines : `${lines}Date: ${date()}\r\n`;
+}
+
+// RFC 9110 sections 5.1 and 5.5.
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const NOT_A_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
+
+/** Whether names and values can stand in a head, one byte a character. */
+export function arePlain(headers: readonly string[]): boolean {
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    if (!NAME.test(headers[i] ?? '') || NOT_A_VALUE.test(headers[i + 1] ?? '')) return false;
+  }
+  return true;
+}
+
+/** `lines` and `body`: characters up to U+00FF, one byte each. */
+export function wholeText(status: number, lines: string, body: string): string {
+  return `${statusLine(status)}${lines}Connection: keep-alive\r\n\r\n${body}`;
+}
+
+const statusLines = new Map<number, string>();
+
+function statusLine(status: number): string {
+  let line = statusLines.get(status);
+  if (line === undefined) {
+    line = `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? 'unknown'}\r\n`;
+    statusLines.set(status, line);
+  }
+  return line;
 }
 
 /**
@@ -54,22 +82,6 @@ export function sendWhole(res: ServerResponse, text: string): void {
   socket.write('', 'latin1', (error) => {
     if (error === null || error === undefined) res.emit('finish');
   });
-}
-
-// RFC 9110 sections 5.1 and 5.5.
-const NOT_A_NAME = /[^!#$%&'*+.^_`|~0-9A-Za-z-]|^$/;
-const NOT_A_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
-
-function isUsual(res: ServerResponse): boolean {
-  const { req } = res;
-  return (
-    res.shouldKeepAlive &&
-    !res.headersSent &&
-    res.socket !== null &&
-    !res.destroyed &&
-    req.httpVersionMinor === 1 &&
-    req.httpVersionMajor === 1
-  );
 }
 
 /** The Date header's value, made once a second. `now` in milliseconds since the epoch. */

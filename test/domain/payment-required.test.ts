@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { makeOffer, type Offer } from '../../src/domain/offer.ts';
 import { createPaymentRequired } from '../../src/domain/payment-required.ts';
+import { joinChargeId } from '../../src/domain/quote.ts';
 import type { Route } from '../../src/domain/route.ts';
 import { RECEIVER, RECEIVERS } from '../cases/receivers.ts';
 import { route } from '../cases/routes.ts';
@@ -18,7 +19,7 @@ function offer(rest: Partial<Route> = {}): Offer {
 function render(made: Offer, options: { v1?: boolean; path?: string } = {}) {
   const demand = {
     offer: made,
-    chargeId: CHARGE,
+    chargeId: { signed: CHARGE.slice(0, -16), nonce: CHARGE.slice(-16) },
     origin: 'https://api.example.com',
     path: options.path ?? '/reports/q3',
     reason: 'payment_required',
@@ -142,7 +143,7 @@ describe('what is remembered of an answer', () => {
             ['/reports/1', '/reports/2'].flatMap((path) =>
               ['payment_required', 'quote_mismatch'].map((reason) => ({
                 ...{ offer: made, origin, path, reason },
-                chargeId: `chg_${steady.repeat(96)}${varying.repeat(16)}`,
+                chargeId: { signed: `chg_${steady.repeat(96)}`, nonce: varying.repeat(16) },
               })),
             ),
           ),
@@ -155,10 +156,11 @@ describe('what is remembered of an answer', () => {
       const body = JSON.parse(fresh.body);
       const header = JSON.parse(Buffer.from(fresh.header, 'base64').toString());
       const url = demand.origin + demand.path;
-      expect([body.charge_id, body.x402_requirements.external_ref]).toEqual([demand.chargeId, demand.chargeId]);
+      const id = joinChargeId(demand.chargeId);
+      expect([body.charge_id, body.x402_requirements.external_ref]).toEqual([id, id]);
       expect(body.accepts[0].resource).toBe(url);
       expect([header.resource.url, header.error]).toEqual([url, demand.reason]);
-      expect(header.accepts[0].extra.external_ref).toBe(demand.chargeId);
+      expect(header.accepts[0].extra.external_ref).toBe(id);
     }
   });
 });

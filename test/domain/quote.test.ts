@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { makeOffer, type Offer } from '../../src/domain/offer.ts';
-import { createQuotes } from '../../src/domain/quote.ts';
+import { createQuotes, joinChargeId } from '../../src/domain/quote.ts';
 import type { Receiver } from '../../src/domain/receiver.ts';
 import type { Route } from '../../src/domain/route.ts';
 import { RECEIVER } from '../cases/receivers.ts';
@@ -21,7 +21,7 @@ function offer(made: Route = route('GET /reports/* 0.10'), receiver: Receiver = 
 describe('a quote', () => {
   test('behaviour: fixes route, method, price, currency, terms and expiry', () => {
     const made = offer();
-    const quote = quotes.read(quotes.issue(made, 'GET', NOW), NOW);
+    const quote = quotes.read(joinChargeId(quotes.issue(made, 'GET', NOW)), NOW);
     expect(quote).toMatchObject({
       routeId: made.route.id,
       price: made.price,
@@ -34,7 +34,7 @@ describe('a quote', () => {
 
   test('behaviour: the id is chg_ and at most 124 characters of the base64url alphabet, different each time', () => {
     const made = offer();
-    const ids = Array.from({ length: 50 }, () => quotes.issue(made, 'GET', NOW));
+    const ids = Array.from({ length: 50 }, () => joinChargeId(quotes.issue(made, 'GET', NOW)));
     expect(new Set(ids).size).toBe(50);
     for (const id of ids) {
       expect(id).toMatch(/^chg_[A-Za-z0-9_-]{1,124}$/);
@@ -45,33 +45,34 @@ describe('a quote', () => {
   test('behaviour: the largest price, scale and currency that a route can have survive', () => {
     const receiver = { ...RECEIVER, assetDecimals: 18, currencies: ['ABCDEFGHIJ'] };
     const made = offer(route('GET /a 999999999999.999999999999999999', { currency: 'ABCDEFGHIJ' }), receiver);
-    expect(quotes.read(quotes.issue(made, 'GET', NOW), NOW)).toMatchObject({
+    expect(quotes.read(joinChargeId(quotes.issue(made, 'GET', NOW)), NOW)).toMatchObject({
       price: made.price,
       currency: 'ABCDEFGHIJ',
     });
   });
 
   test('behaviour: lives until its expiry and not a millisecond longer', () => {
-    const id = quotes.issue(offer(), 'GET', NOW);
+    const id = joinChargeId(quotes.issue(offer(), 'GET', NOW));
     expect(quotes.read(id, NOW + 299_999)).toBeDefined();
     expect(quotes.read(id, NOW + 300_000)).toBeUndefined();
   });
 
   test('behaviour: a cached signature of another method or second is not used', () => {
     const made = offer();
-    const first = quotes.issue(made, 'GET', NOW);
-    expect(quotes.read(quotes.issue(made, 'POST', NOW), NOW)?.isFor('POST')).toBe(true);
-    expect(quotes.read(quotes.issue(made, 'POST', NOW + 5000), NOW)?.expiresAt).toBe(NOW / 1000 + 305);
+    const first = joinChargeId(quotes.issue(made, 'GET', NOW));
+    expect(quotes.read(joinChargeId(quotes.issue(made, 'POST', NOW)), NOW)?.isFor('POST')).toBe(true);
+    expect(quotes.read(joinChargeId(quotes.issue(made, 'POST', NOW + 5000)), NOW)?.expiresAt).toBe(NOW / 1000 + 305);
     expect(quotes.read(first, NOW)?.isFor('GET')).toBe(true);
   });
 
   test('behaviour: secrets rotate: the first signs, all verify, a removed one does not', () => {
     const made = offer();
-    const before = createQuotes({
+    const older = createQuotes({
       secrets: [OLD_SECRET],
       ttlMs: 300_000,
       nonce: () => randomBytes(12).toString('base64url'),
-    }).issue(made, 'GET', NOW);
+    });
+    const before = joinChargeId(older.issue(made, 'GET', NOW));
     const rotated = createQuotes({
       secrets: [SECRET, OLD_SECRET],
       ttlMs: 300_000,
@@ -79,12 +80,12 @@ describe('a quote', () => {
     });
     expect(rotated.read(before, NOW)).toBeDefined();
     expect(quotes.read(before, NOW)).toBeUndefined();
-    expect(quotes.read(rotated.issue(made, 'GET', NOW), NOW)).toBeDefined();
+    expect(quotes.read(joinChargeId(rotated.issue(made, 'GET', NOW)), NOW)).toBeDefined();
   });
 
   test('behaviour: terms that changed make it void', () => {
     const made = offer();
-    const quote = quotes.read(quotes.issue(made, 'GET', NOW), NOW);
+    const quote = quotes.read(joinChargeId(quotes.issue(made, 'GET', NOW)), NOW);
     const changes: Partial<Receiver>[] = [
       { payTo: '0x2222222222222222222222222222222222222222' },
       { asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' },
@@ -99,7 +100,7 @@ describe('a quote', () => {
   });
 
   test('attack: every single changed character but those of the nonce makes it no quote', () => {
-    const id = quotes.issue(offer(), 'GET', NOW);
+    const id = joinChargeId(quotes.issue(offer(), 'GET', NOW));
     // Read before, so that what it has in common with the others is remembered.
     expect(quotes.read(id, NOW)).toBeDefined();
     const nonceAt = id.length - 16;

@@ -300,6 +300,44 @@ describe('one connection', () => {
     expect((await brief.answer()).body.toString()).toBe('enough');
   });
 
+  it.each([
+    ['a body that was not read', 'POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n', 402],
+    ['chunks that were not read', 'POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n', 402],
+    ['what is no HTTP', 'nonsense\r\n\r\n', 400],
+  ])('behaviour: an answer that ends the connection before %s is not lost to a reset', async (_, head, status) => {
+    const { port } = await stage((_req, res) => void res.writeHead(402, ['Connection', 'close']).end('pay'));
+    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    closers.push(() => client.destroy());
+    let received = '';
+    client.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
+    client.write(head);
+    await once(client, 'end');
+    // The client is not done yet: a closed socket would answer each of these with a reset.
+    for (let i = 0; i < 20; i++) {
+      await new Promise<void>((resolve, reject) => {
+        client.write('x'.repeat(1000), (error) => (error ? reject(error) : setImmediate(resolve)));
+      });
+    }
+    const closed = once(client, 'close');
+    client.end();
+    expect(await closed).toEqual([false]);
+    expect(received).toMatch(`HTTP/1.1 ${status}`);
+  });
+
+  it('attack: a client that never stops sending behind the last answer is cut off', async () => {
+    const { port } = await stage((_, res) => void res.writeHead(402, ['Connection', 'close']).end('pay'), {
+      timeouts: { lingerMs: 100 },
+    });
+    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    closers.push(() => client.destroy());
+    const closed = new Promise((resolve) => client.on('error', () => undefined).on('close', resolve));
+    client.resume().write('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n');
+    await new Promise((resolve) => client.on('end', resolve));
+    const timer = setInterval(() => client.write('x'), 10);
+    closers.push(() => clearInterval(timer));
+    await closed;
+  });
+
   it('behaviour: Expect reaches the handler and no 100 is sent unasked', async () => {
     const { client } = await stage((_, res) => void res.writeHead(402).end());
     const one = await client();

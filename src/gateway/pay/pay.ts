@@ -6,7 +6,7 @@ import type { Charge, Claim } from '../../domain/charge.ts';
 import { LedgerUnavailable } from '../../domain/ledger.ts';
 import { comparePrices, formatPrice, parsePrice, toAtomic } from '../../domain/money.ts';
 import type { Offer } from '../../domain/offer.ts';
-import type { Quote } from '../../domain/quote.ts';
+import { joinChargeId, type Quote } from '../../domain/quote.ts';
 import { standing, type Claimed, type Standing } from '../../domain/standing.ts';
 import type { AnswerOutcome, Asked, PaidOutcome } from '../collect.ts';
 import { refusedReceipt, type Presented, type Verification } from '../rails/rail.ts';
@@ -87,7 +87,7 @@ export function createPay(deps: PayDeps, modes: SettleModes): Pay {
     const claim = makeClaim(
       payment,
       payable.credential,
-      bound.quote?.id ?? quotes.issue(payable.offer, asked.method, asked.nowMs),
+      bound.quote?.id ?? joinChargeId(quotes.issue(payable.offer, asked.method, asked.nowMs)),
       bound.quote?.currency ?? route.currency,
       mode,
     );

@@ -39,7 +39,7 @@ beforeAll(async () => {
         const origin = `http://${req.headers.host}`;
         const { body, header } = render({
           offer,
-          chargeId: 'chg_77',
+          chargeId: { signed: 'chg_', nonce: '77' },
           origin,
           path: '/report',
           reason: 'payment_required',
