@@ -22,7 +22,7 @@ const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '4' },
     rounds: { type: 'string', default: '3' },
-    connections: { type: 'string', default: '32' },
+    connections: { type: 'string', default: '64' },
     root: { type: 'string', default: path.resolve(import.meta.dirname, '..') },
     /** Nothing but paid requests. */
     paid: { type: 'boolean', default: false },

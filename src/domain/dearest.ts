@@ -2,6 +2,7 @@
 // another router may pass over: it then runs the next best. So where the winner is not spelled letter by letter in the
 // path, the dearest of all routes that could apply is asked for; a paused or cheap route never lends its price to a
 // neighbour's handler. Nothing here is reached by a path that is plain and whose winner is.
+import { remember } from './memo.ts';
 import { comparePrices, parsePrice, type Price } from './money.ts';
 import { parsePattern, type PatternResult } from './pattern.ts';
 import type { Route } from './route.ts';
@@ -11,12 +12,7 @@ export type Patterns = (route: Route) => PatternResult;
 
 /** Only of routes that are asked about: most never are. */
 export function createPatterns(): Patterns {
-  const known = new WeakMap<Route, PatternResult>();
-  return (route) => {
-    let parsed = known.get(route);
-    if (parsed === undefined) known.set(route, (parsed = parsePattern(route.pattern)));
-    return parsed;
-  };
+  return remember((route: Route) => parsePattern(route.pattern));
 }
 
 const NOTHING: Price = { units: 0n, scale: 0 };

@@ -1,6 +1,7 @@
 // What a route asks for, in the terms of one receiver: the price in the asset's smallest unit, and a hash of everything
 // a payer agrees to. A route that cannot be priced has no offer but a problem, and its requests are refused: never free.
 import { createHash } from 'node:crypto';
+import { remember } from './memo.ts';
 import { formatPrice, parsePrice, toAtomic, type Price } from './money.ts';
 import { problem, type Problem } from './problem.ts';
 import type { Receiver } from './receiver.ts';
@@ -46,12 +47,7 @@ export function makeOffer(route: Route, receivers: Receivers): Offer | Problem {
 
 /** Remembers offers by route, as long as the route itself is remembered. Not valid for another set of receivers. */
 export function createOffers(receivers: Receivers): (route: Route) => Offer | Problem {
-  const offers = new WeakMap<Route, Offer | Problem>();
-  return (route) => {
-    let offer = offers.get(route);
-    if (offer === undefined) offers.set(route, (offer = makeOffer(route, receivers)));
-    return offer;
-  };
+  return remember((route: Route) => makeOffer(route, receivers));
 }
 
 function hashTerms(receiver: Receiver): Buffer {

@@ -21,8 +21,11 @@ export type CallEnd = { readonly kind: 'answer'; readonly status: number; readon
 
 export type Connections = {
   /** Sends `request`, a whole HTTP/1.1 request, and reads an answer of at most `maxBytes`. Never rejects. */
-  readonly call: (request: string, maxBytes: number, deadline: Deadline) => Promise<CallEnd>;
+  readonly call: (request: RequestText, maxBytes: number, deadline: Deadline) => Promise<CallEnd>;
 };
+
+/** Head and body, and how they become bytes. */
+export type RequestText = { readonly text: string; readonly encoding: 'latin1' | 'utf8' };
 
 export type ConnectionsDeps = { readonly schedule: Schedule; readonly clock: Pick<Clock, 'monotonic'> };
 
@@ -139,7 +142,7 @@ export function createConnections(origin: URL, { schedule, clock }: ConnectionsD
 
   const send = (
     connection: Connection,
-    request: string,
+    { text, encoding }: RequestText,
     maxBytes: number,
     deadline: Deadline,
     finish: (end: CallEnd) => void,
@@ -147,7 +150,7 @@ export function createConnections(origin: URL, { schedule, clock }: ConnectionsD
     connection.left = false;
     connection.exchange = { reader: createAnswerReader(maxBytes), finish };
     deadline.whenOver(() => end(connection, failed('it did not answer in time', { slow: true })));
-    outbox.write(connection.socket, request, 'utf8', () => {
+    outbox.write(connection.socket, text, encoding, () => {
       connection.left = true;
     });
   };

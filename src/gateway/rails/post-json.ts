@@ -39,8 +39,11 @@ export function createJsonPosts(url: string, deps: ConnectionsDeps): JsonPosts {
   };
 
   return async (path, { headers, body, maxBytes, limits, deadline }) => {
-    const request = `${headOf(path, headers)}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
-    const end = await connections.call(request, maxBytes, deadline);
+    const length = Buffer.byteLength(body);
+    const text = `${headOf(path, headers)}Content-Length: ${length}\r\n\r\n${body}`;
+    // ASCII goes out as it is; anything else has to be encoded.
+    const encoding = length === body.length ? 'latin1' : 'utf8';
+    const end = await connections.call({ text, encoding }, maxBytes, deadline);
     return end.kind === 'answer' ? readReply(end.status, end.body, limits) : end;
   };
 }

@@ -2,7 +2,7 @@
 // of a batch share one transaction, and so one fsync. Where the file fails, is gone or was replaced, every call of the
 // batch is refused and the file is opened anew for the next: a ledger that forgot must not say that it does not know.
 import { statSync, type BigIntStats } from 'node:fs';
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import {
   readBatch,
@@ -19,6 +19,8 @@ import { isBusy, isConstraint, isStoreFailure, openDatabase } from './sqlite.ts'
 
 type Opened = {
   readonly db: DatabaseSync;
+  readonly begin: StatementSync;
+  readonly commit: StatementSync;
   readonly calls: Calls;
   readonly writes: LedgerWrites;
   readonly files: Files;
@@ -41,7 +43,16 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
     else db.exec("BEGIN IMMEDIATE; UPDATE charge_counts SET charges = charges WHERE state = 'claimed'; COMMIT");
     mayCreate = false;
     const writes = createLedgerWrites(db);
-    return { db, calls: { ...writes, ...createLedgerReports(db) }, writes, files: filesOf(options.file) };
+    const begin = db.prepare(options.role === 'read' ? 'BEGIN' : 'BEGIN IMMEDIATE');
+    const commit = db.prepare('COMMIT');
+    return {
+      db,
+      begin,
+      commit,
+      calls: { ...writes, ...createLedgerReports(db) },
+      writes,
+      files: filesOf(options.file),
+    };
   };
 
   const close = (): void => {
@@ -50,9 +61,13 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
     if (closing?.db.isOpen) closing.db.close();
   };
 
-  const transact = ({ db, calls, writes, files }: Opened, asked: readonly Call[], at: number): CallResult[] => {
+  const transact = (
+    { db, begin, commit, calls, writes, files }: Opened,
+    asked: readonly Call[],
+    at: number,
+  ): CallResult[] => {
     const reads = options.role === 'read';
-    db.exec(reads ? 'BEGIN' : 'BEGIN IMMEDIATE');
+    begin.run();
     writes.begin();
     try {
       const results = asked.map((call): CallResult => ({ ok: true, value: perform(calls, call) }));
@@ -62,7 +77,7 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
       }
       writes.finish();
       if (options.commitDelayMs > 0) pause(options.commitDelayMs);
-      db.exec('COMMIT');
+      commit.run();
       const now = filesOf(options.file);
       // What was committed to a file that no path leads to is lost with this process.
       if (now.main !== files.main || (!reads && now.wal !== files.wal)) {
