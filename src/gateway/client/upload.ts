@@ -93,7 +93,8 @@ class Uploading implements Upload {
   begin(): void {
     const { body, left } = this;
     if (this.over) return;
-    if (body.complete && body.readableLength === left && left > 0 && left <= JOINED_BYTES) {
+    // All that was announced; that nothing follows it, the parser says a moment later.
+    if (body.readableLength === left && left > 0 && left <= JOINED_BYTES) {
       const whole: unknown = body.read();
       if (whole instanceof Buffer) this.sendWhole(whole);
       return;
