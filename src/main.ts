@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { COMMANDS } from './cli/commands.ts';
 import { runCommandLine } from './cli/run.ts';
+import { gatherLines } from './host/lines.ts';
 import { isParserLenient } from './host/parser-probe.ts';
 
 const packageFile = new URL('../package.json', import.meta.url);
@@ -16,9 +17,13 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 /** A defect of ours (EX_SOFTWARE): never taken for an answer, which 1 is. */
 const DEFECT = 70;
 
+const output = gatherLines((text) => void process.stdout.write(text));
+// Also after an exception that nobody caught.
+process.on('exit', output.flush);
+
 const code = await runCommandLine(process.argv.slice(2), COMMANDS, {
-  out: (line) => void process.stdout.write(`${line}\n`),
-  write: (text) => void process.stdout.write(text),
+  out: (line) => output.write(`${line}\n`),
+  write: output.write,
   err: (line) => void process.stderr.write(`${line}\n`),
   env: process.env,
   folder: process.cwd(),
