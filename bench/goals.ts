@@ -199,7 +199,7 @@ function ratioOfMedians(a: Row | undefined, b: Row | undefined, key: string): Sp
   const others = (left: number, values: readonly number[]): number => median(values.filter((_, at) => at !== left));
   const without = over.slice(0, rounds).map((_, left) => others(left, over) / others(left, under));
   const found = rounds > 2 ? without : [all];
-  return { median: all, min: Math.min(...found), max: Math.max(...found), rounds };
+  return { median: all, min: Math.min(all, ...found), max: Math.max(all, ...found), rounds };
 }
 
 function valueOf(row: Row | undefined, key: string): Spread | undefined {

@@ -10,8 +10,8 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 export type Io = {
   /** Standard output, one line; the line end is added. */
   readonly out: (line: string) => void;
-  /** Standard output, as it is. */
-  readonly write: (text: string) => void;
+  /** Standard output, as it is; `atOnce`: not with others of its turn. */
+  readonly write: (text: string, atOnce?: boolean) => void;
   /** Standard error, one line. */
   readonly err: (line: string) => void;
   readonly env: Env;

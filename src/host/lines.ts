@@ -2,7 +2,8 @@
 // end. A write of its own for every line costs about as much as a third of the request that the line is about.
 
 export type Lines = {
-  readonly write: (text: string) => void;
+  /** `atOnce`: what a process that stops in the next moment would have wanted to say; whatever waits goes first. */
+  readonly write: (text: string, atOnce?: boolean) => void;
   /** Writes now what waits: for the end of the process. */
   readonly flush: () => void;
 };
@@ -23,9 +24,9 @@ export function gatherLines(write: (text: string) => void, atEnd: (run: () => vo
 
   return {
     flush,
-    write: (text) => {
+    write: (text, atOnce = false) => {
       waiting += text;
-      if (waiting.length >= LIMIT) return flush();
+      if (atOnce || waiting.length >= LIMIT) return flush();
       if (scheduled) return;
       scheduled = true;
       atEnd(() => {

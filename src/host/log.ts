@@ -14,8 +14,15 @@ const SECRET =
 const HIDDEN = '[redacted]';
 const REDACTED = JSON.stringify(HIDDEN);
 
-/** `level` as a function where it may change while the program runs. */
-export function createLog(level: LogLevel | (() => LogLevel), write: (line: string) => void, now: () => number): Log {
+/**
+ * `level` as a function where it may change while the program runs. `write` is told whether a line is to leave at once:
+ * warnings and errors are.
+ */
+export function createLog(
+  level: LogLevel | (() => LogLevel),
+  write: (line: string, atOnce: boolean) => void,
+  now: () => number,
+): Log {
   const threshold = typeof level === 'function' ? level : (): LogLevel => level;
   const enabled = (wanted: LogLevel): boolean => ORDER.indexOf(wanted) >= ORDER.indexOf(threshold());
   const at =
@@ -24,7 +31,7 @@ export function createLog(level: LogLevel | (() => LogLevel), write: (line: stri
       if (!enabled(wanted)) return;
       let line = `{"ts":"${new Date(now()).toISOString()}","level":"${wanted}","msg":${JSON.stringify(msg)}`;
       for (const name of Object.keys(fields)) line += memberOf(name, fields[name]);
-      write(`${line}}\n`);
+      write(`${line}}\n`, wanted === 'warn' || wanted === 'error');
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), enabled };
 }

@@ -85,6 +85,19 @@ describe('lines of one turn', () => {
     expect(written).toEqual(['last\n']);
   });
 
+  test('behaviour: warnings and errors leave at once, behind what waits', () => {
+    const { lines, written } = stage();
+    const log = createLog('debug', lines.write, () => NOW);
+    log.debug('first');
+    log.info('second');
+    expect(written).toEqual([]);
+    log.warn('third');
+    log.info('fourth');
+    log.error('fifth');
+    const messages = written.map((text) => text.match(/"msg":"(\w+)"/g)?.join(' '));
+    expect(messages).toEqual(['"msg":"first" "msg":"second" "msg":"third"', '"msg":"fourth" "msg":"fifth"']);
+  });
+
   test('behaviour: up to 64 Ki characters wait, not one more', () => {
     const { lines, written } = stage();
     lines.write('x'.repeat(65_535));

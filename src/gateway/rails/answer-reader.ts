@@ -1,8 +1,8 @@
 // Reads one answer of a service from the bytes of a connection, as strictly as an upstream's (gateway/client), and no more
 // of it than its caller allows: nothing encoded, nothing left over. What is not exactly that is wrong, and the connection
 // it came on carries no other call. Sources: RFC 9112 (framing), RFC 9110.
-import { readAnswerHead, type AnswerHead, type Framing } from '../client/answer-head.ts';
-import { createChunks } from '../client/chunks.ts';
+import { readAnswerHead, type AnswerHead, type Framing, type Lines } from '../client/answer-head.ts';
+import { createChunks, type Chunks } from '../client/chunks.ts';
 
 export type Progress =
   /** There is more to come. */
@@ -29,8 +29,8 @@ const REUSE_MS = 4000;
 /** A service that names its time closes a little earlier than we think. */
 const REUSE_MARGIN_MS = 1000;
 
-/** `maxBytes`: of the body. */
-export function createAnswerReader(maxBytes: number): AnswerReader {
+/** `maxBytes`: of the body. `lines`: of the answers of one service, shared by its connections. */
+export function createAnswerReader(maxBytes: number, lines: Lines): AnswerReader {
   let reading: 'head' | Framing = 'head';
   let rest: Buffer = EMPTY;
   let interim = 0;
@@ -38,7 +38,7 @@ export function createAnswerReader(maxBytes: number): AnswerReader {
   let reuseMs = 0;
   let left = 0;
   let length = 0;
-  const chunks = createChunks();
+  let chunks: Chunks | undefined;
   const pieces: Buffer[] = [];
 
   const wrong = (what: string): Progress => ({ kind: 'wrong', why: status === 0 ? what : `status ${status} ${what}` });
@@ -67,7 +67,7 @@ export function createAnswerReader(maxBytes: number): AnswerReader {
         rest = bytes.subarray(at);
         return MORE;
       }
-      const head = readAnswerHead(bytes.toString('latin1', at, stop + 2), false);
+      const head = readAnswerHead(bytes.toString('latin1', at, stop + 2), false, lines);
       at = stop + 4;
       if (typeof head === 'string') return wrong(head);
       if (head.status < 200) {
@@ -90,6 +90,7 @@ export function createAnswerReader(maxBytes: number): AnswerReader {
         return left > 0 ? MORE : whole(bytes.length - at - piece.length);
       }
       case 'chunked': {
+        chunks ??= createChunks();
         const stopped = chunks.read(bytes, at, bytes.length, keep);
         if (length > maxBytes) return tooLong();
         const state = chunks.state();

@@ -5,6 +5,7 @@ import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Clock, Schedule } from '../../host/clock.ts';
 import { createOutbox } from '../../host/outbox.ts';
+import { createLines } from '../client/answer-head.ts';
 import { createAnswerReader, type AnswerReader, type Progress } from './answer-reader.ts';
 import type { Deadline } from './deadline.ts';
 
@@ -48,6 +49,7 @@ const SWEEP_MS = 1000;
 /** `origin`: scheme, host and port. */
 export function createConnections(origin: URL, { schedule, clock }: ConnectionsDeps): Connections {
   const outbox = createOutbox();
+  const lines = createLines();
   // The one that was used last is taken first: it is the least likely to be dead.
   const idle: Connection[] = [];
   let sweeping = false;
@@ -148,7 +150,7 @@ export function createConnections(origin: URL, { schedule, clock }: ConnectionsD
     finish: (end: CallEnd) => void,
   ): void => {
     connection.left = false;
-    connection.exchange = { reader: createAnswerReader(maxBytes), finish };
+    connection.exchange = { reader: createAnswerReader(maxBytes, lines), finish };
     deadline.whenOver(() => end(connection, failed('it did not answer in time', { slow: true })));
     outbox.write(connection.socket, text, encoding, () => {
       connection.left = true;

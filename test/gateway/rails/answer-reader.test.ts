@@ -1,5 +1,6 @@
 // What counts as an answer of a facilitator on the wire, however its bytes arrive, and what is none.
 import { describe, expect, test } from 'vitest';
+import { createLines } from '../../../src/gateway/client/answer-head.ts';
 import { createAnswerReader, type Progress } from '../../../src/gateway/rails/answer-reader.ts';
 
 const LIMIT = 64;
@@ -8,7 +9,7 @@ const OK = 'HTTP/1.1 200 OK\r\n';
 /** All of `text` at once, then byte by byte: both have to say the same. */
 function readAll(text: string, ends = false): Progress {
   const pieces = [[text], text.split('')].map((chunks) => {
-    const reader = createAnswerReader(LIMIT);
+    const reader = createAnswerReader(LIMIT, createLines());
     let last: Progress = { kind: 'more' };
     for (const [index, chunk] of chunks.entries()) {
       last = reader.read(Buffer.from(chunk, 'latin1'));
@@ -91,7 +92,7 @@ describe('answers', () => {
 
 describe('whether the connection may carry another call', () => {
   const reuse = (text: string): number => {
-    const progress = createAnswerReader(LIMIT).read(Buffer.from(text));
+    const progress = createAnswerReader(LIMIT, createLines()).read(Buffer.from(text));
     return progress.kind === 'whole' ? progress.reuseMs : Number.NaN;
   };
   const answer = (...lines: string[]): string => [...lines, 'Content-Length: 2', '', 'ok'].join('\r\n');
