@@ -4,6 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Outbox } from '../host/outbox.ts';
 import { linesOf, takesWhole } from '../host/whole.ts';
+import { readFraming } from './client/upload.ts';
 
 /** Up to this size a piece of a body is joined to what is written with it. */
 const JOINED_BYTES = 16 * 1024;
@@ -43,7 +44,8 @@ export class ClientAnswer {
     this.status = status;
     this.head = headers;
     const bodyless = this.req.method === 'HEAD' || status === 204 || status === 304;
-    this.bytesLeft = bodyless ? 0 : contentLength(headers);
+    const framing = bodyless ? 0 : readFraming(headers);
+    this.bytesLeft = typeof framing === 'number' ? framing : -1;
   }
 
   /** A head was decided on: it stands, even if nothing of it was sent yet. */
@@ -131,12 +133,4 @@ export class ClientAnswer {
     }
     return more;
   }
-}
-
-function contentLength(headers: readonly string[]): number {
-  for (let i = headers.length - 2; i >= 0; i -= 2) {
-    const name = headers[i];
-    if (name?.length === 14 && name.toLowerCase() === 'content-length') return Number(headers[i + 1]);
-  }
-  return -1;
 }

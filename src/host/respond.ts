@@ -1,4 +1,5 @@
-// Writes an answer of our own (never the upstream's) to a client: one writeHead, one end. Knows no domain word.
+// Writes an answer of our own (never the upstream's) to a client: as one text where it can leave so (whole.ts), else with
+// one writeHead and one end. Knows no domain word.
 import type { ServerResponse } from 'node:http';
 import type { Outbox } from './outbox.ts';
 import { arePlain, linesOf, takesWhole } from './whole.ts';
