@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Charge } from '../../src/domain/charge.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openLedger, type SqliteLedger } from '../../src/registry/store/ledger.ts';
@@ -14,8 +14,8 @@ import { temporaryFolder } from './kit.ts';
 
 const MIGRATIONS = new URL('../../src/registry/store/migrations/', import.meta.url);
 const OPTIONS = { owner: 'two', leaseMs: 60_000, maxUnsettledPerPayer: 8 };
-/** The last version that kept credentials in the rows of charges. */
-const BEFORE = 3;
+/** Versions whose tables were written anew since: the last with credentials in the rows of charges, and the one after. */
+const VERSIONS = [3, 4];
 const NOW = Date.now();
 
 let file: string;
@@ -87,21 +87,25 @@ const CHARGES: readonly Charge[] = [
   chargeOf(6, { ...OVER, state: 'failed', failedBy: 'refusal', reason: 'insufficient_funds' }),
 ];
 
-/** A file as the version before made and filled it; the last charge it took is gone again. */
-function writeOldFile(charges: readonly Charge[]): void {
+/** A file as an older version made and filled it; the last charge it took is gone again. */
+function writeOldFile(version: number, charges: readonly Charge[]): void {
   const db = new DatabaseSync(file);
-  const old = readdirSync(MIGRATIONS).sort().slice(0, BEFORE);
+  const old = readdirSync(MIGRATIONS).sort().slice(0, version);
   db.exec(`PRAGMA journal_mode = WAL; ${old.map((name) => readFileSync(new URL(name, MIGRATIONS), 'utf8')).join(';')}`);
-  db.exec(`PRAGMA user_version = ${BEFORE}`);
+  db.exec(`PRAGMA user_version = ${version}`);
   const columns = db
     .prepare("SELECT name FROM pragma_table_info('charges') WHERE name NOT IN ('seq', 'credential')")
     .all()
     .map(({ name }) => String(name));
+  const inRow = version === 3;
+  if (inRow) columns.push('credential');
   const insert = db.prepare(
-    `INSERT INTO charges (${columns.join(', ')}, credential) VALUES (${columns.map(() => '?').join(', ')}, ?)`,
+    `INSERT INTO charges (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`,
   );
   for (const charge of [...charges, chargeOf(99, { ...OVER, state: 'released' })]) {
-    const { lastInsertRowid: seq } = insert.run(...allValues(charge), charge.credential);
+    const { lastInsertRowid: seq } = insert.run(...allValues(charge), ...(inRow ? [charge.credential] : []));
+    if (!inRow && charge.credential !== null)
+      db.prepare('INSERT INTO charge_credentials (seq, credential) VALUES (?, ?)').run(seq, charge.credential);
     db.prepare('UPDATE charge_counts SET charges = charges + 1 WHERE state = ?').run(charge.state);
     if (charge.answer === null) continue;
     const { status, headers, body } = charge.answer;
@@ -113,64 +117,66 @@ function writeOldFile(charges: readonly Charge[]): void {
   db.close();
 }
 
-test('behaviour: every charge is what it was, whatever its state', async () => {
-  writeOldFile(CHARGES);
-  const migrated = open();
-  for (const charge of CHARGES) {
-    const found = await migrated.findByChargeId(charge.id);
-    expect(found).toEqual(
-      charge.answer === null ? charge : { ...charge, answer: { ...answer, body: expect.anything() } },
+describe.each(VERSIONS)('a file of version %i', (version) => {
+  test('behaviour: every charge is what it was, whatever its state', async () => {
+    writeOldFile(version, CHARGES);
+    const migrated = open();
+    for (const charge of CHARGES) {
+      const found = await migrated.findByChargeId(charge.id);
+      expect(found).toEqual(
+        charge.answer === null ? charge : { ...charge, answer: { ...answer, body: expect.anything() } },
+      );
+      expect(await migrated.find(charge.payment)).toEqual(found);
+      if (charge.answer !== null) expect(Buffer.from(found?.answer?.body ?? []).toString()).toBe('what was paid for');
+    }
+    const { charges } = await migrated.list({ limit: 10 });
+    expect(charges.map(({ id }) => id)).toEqual(CHARGES.map(({ id }) => id).reverse());
+    expect(await migrated.countByState()).toEqual(
+      Object.fromEntries(
+        ['claimed', 'settling', 'settled', 'delivered', 'released', 'failed'].map((state) => [state, 1]),
+      ),
     );
-    expect(await migrated.find(charge.payment)).toEqual(found);
-    if (charge.answer !== null) expect(Buffer.from(found?.answer?.body ?? []).toString()).toBe('what was paid for');
-  }
-  const { charges } = await migrated.list({ limit: 10 });
-  expect(charges.map(({ id }) => id)).toEqual(CHARGES.map(({ id }) => id).reverse());
-  expect(await migrated.countByState()).toEqual(
-    Object.fromEntries(
-      ['claimed', 'settling', 'settled', 'delivered', 'released', 'failed'].map((state) => [state, 1]),
-    ),
-  );
-});
-
-test('attack: nothing that was used can be used again after it', async () => {
-  writeOldFile(CHARGES);
-  const migrated = open();
-  expect(await migrated.claim(claimOf(4), OPTIONS)).toMatchObject({ kind: 'spent' });
-  expect(await migrated.claim({ ...claimOf(7), id: claimOf(4).id }, OPTIONS)).toEqual({ kind: 'quote_already_used' });
-  expect((await migrated.claim(claimOf(8), OPTIONS)).kind).toBe('claimed');
-  await migrated.advance(claimOf(8).id, { kind: 'settle_started', leaseMs: 1000 }, OPTIONS);
-  const { transaction, logIndex } = proofOf(claimOf(4), { logIndex: 7 });
-  const proof = proofOf(claimOf(8), { transaction, logIndex });
-  expect(await migrated.advance(claimOf(8).id, { kind: 'settled', proof, leaseMs: 1000 }, OPTIONS)).toMatchObject({
-    because: 'proof_used',
   });
-});
 
-test('behaviour: a charge that was in work goes on: its credential is there until it is settled', async () => {
-  writeOldFile(CHARGES);
-  const migrated = open();
-  const one = { owner: 'one' };
-  await migrated.advance(claimOf(1).id, { kind: 'settle_started', leaseMs: 1000 }, one);
-  expect((await migrated.findByChargeId(claimOf(1).id))?.credential).toBe(claimOf(1).credential);
-  const settled = { kind: 'settled', proof: proofOf(claimOf(1)), leaseMs: 1000 } as const;
-  expect(await migrated.advance(claimOf(1).id, settled, one)).toMatchObject({ charge: { credential: null } });
-});
+  test('attack: nothing that was used can be used again after it', async () => {
+    writeOldFile(version, CHARGES);
+    const migrated = open();
+    expect(await migrated.claim(claimOf(4), OPTIONS)).toMatchObject({ kind: 'spent' });
+    expect(await migrated.claim({ ...claimOf(7), id: claimOf(4).id }, OPTIONS)).toEqual({ kind: 'quote_already_used' });
+    expect((await migrated.claim(claimOf(8), OPTIONS)).kind).toBe('claimed');
+    await migrated.advance(claimOf(8).id, { kind: 'settle_started', leaseMs: 1000 }, OPTIONS);
+    const { transaction, logIndex } = proofOf(claimOf(4), { logIndex: 7 });
+    const proof = proofOf(claimOf(8), { transaction, logIndex });
+    expect(await migrated.advance(claimOf(8).id, { kind: 'settled', proof, leaseMs: 1000 }, OPTIONS)).toMatchObject({
+      because: 'proof_used',
+    });
+  });
 
-test.each([
-  ['charges', CHARGES],
-  ['a ledger whose charges are all gone', []],
-])('behaviour: a number is not handed out again: %s', async (_what, charges) => {
-  writeOldFile(charges);
-  expect(migrateFile(file)).toContain(BEFORE + 1);
-  expect((await open().claim(claimOf(8), OPTIONS)).kind).toBe('claimed');
-  await ledger?.close();
-  const db = new DatabaseSync(file);
-  const { seq } = db.prepare("SELECT seq FROM charges WHERE id = 'chg_test-8'").get() ?? {};
-  const broken = db.prepare('PRAGMA foreign_key_check').all();
-  const integrity = db.prepare('PRAGMA integrity_check').all();
-  db.close();
-  // The one that is gone had the number after the last.
-  expect(seq).toBe(charges.length + 2);
-  expect([broken, integrity]).toEqual([[], [{ integrity_check: 'ok' }]]);
+  test('behaviour: a charge that was in work goes on: its credential is there until it is settled', async () => {
+    writeOldFile(version, CHARGES);
+    const migrated = open();
+    const one = { owner: 'one' };
+    await migrated.advance(claimOf(1).id, { kind: 'settle_started', leaseMs: 1000 }, one);
+    expect((await migrated.findByChargeId(claimOf(1).id))?.credential).toBe(claimOf(1).credential);
+    const settled = { kind: 'settled', proof: proofOf(claimOf(1)), leaseMs: 1000 } as const;
+    expect(await migrated.advance(claimOf(1).id, settled, one)).toMatchObject({ charge: { credential: null } });
+  });
+
+  test.each([
+    ['charges', CHARGES],
+    ['a ledger whose charges are all gone', []],
+  ])('behaviour: a number is not handed out again: %s', async (_what, charges) => {
+    writeOldFile(version, charges);
+    expect(migrateFile(file)).toContain(version + 1);
+    expect((await open().claim(claimOf(8), OPTIONS)).kind).toBe('claimed');
+    await ledger?.close();
+    const db = new DatabaseSync(file);
+    const { seq } = db.prepare("SELECT seq FROM charges WHERE id = 'chg_test-8'").get() ?? {};
+    const broken = db.prepare('PRAGMA foreign_key_check').all();
+    const integrity = db.prepare('PRAGMA integrity_check').all();
+    db.close();
+    // The one that is gone had the number after the last.
+    expect(seq).toBe(charges.length + 2);
+    expect([broken, integrity]).toEqual([[], [{ integrity_check: 'ok' }]]);
+  });
 });

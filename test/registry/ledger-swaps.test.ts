@@ -111,6 +111,19 @@ describe('rules of the store', () => {
     expect(await here.findByChargeId(second.id)).toMatchObject({ state: 'settling', proof: null });
   });
 
+  test('behaviour: transactions that differ in a letter are two, hexadecimal or not', async () => {
+    const names = ['0xab12', 'ab12', '0ab12', '0xab1', '0xab12g', 'AB12', '5xab12'];
+    for (const [n, transaction] of names.entries()) {
+      const what = await claim(n);
+      await advance(here, what, START);
+      const proof = { ...proofOf(what), transaction };
+      expect(await advance(here, what, { kind: 'settled', proof, leaseMs: LEASE }), transaction).toMatchObject({
+        kind: 'ok',
+        charge: { proof: { transaction } },
+      });
+    }
+  });
+
   test('behaviour: counts and sums are those of the rows, whichever way a charge went', async () => {
     const all = await Promise.all([1, 2, 3, 4].map(claim));
     await Promise.all(

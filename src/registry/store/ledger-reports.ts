@@ -11,9 +11,9 @@ import type {
   Summary,
   SummaryQuery,
 } from '../../domain/ledger.ts';
-import { readListed, SELECT_LISTED } from './ledger-rows.ts';
+import { readListed, SELECT_LISTED, SEQS_OF_PAYER } from './ledger-rows.ts';
 import { DUE } from './ledger-writes.ts';
-import { integer, text } from './rows.ts';
+import { integer, text, type Row } from './rows.ts';
 
 export type LedgerReports = {
   readonly list: (filter: ChargeFilter) => ChargePage;
@@ -26,17 +26,14 @@ export type LedgerReports = {
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-export function createLedgerReports(db: DatabaseSync): LedgerReports {
+/** Charges that are looked through for a payer before the index is. */
+const PAYER_WALK = 20_000;
+
+export function createLedgerReports(db: DatabaseSync, payerWalk = PAYER_WALK): LedgerReports {
   const prepare = remember((sql) => db.prepare(sql));
   return {
     list: (filter) => {
-      const { where, values } = conditions(filter);
-      // The few that are open among the many that are not: without the hint the whole table is walked for them.
-      const open = filter.state === 'claimed' || filter.state === 'settling' ? 'INDEXED BY charges_unsettled' : '';
-      const rows = prepare(`${SELECT_LISTED} ${open} ${where} ORDER BY seq DESC LIMIT ?`).all(
-        ...values,
-        filter.limit + 1,
-      );
+      const rows = readRows(prepare, filter, payerWalk);
       const page = rows.slice(0, filter.limit);
       const last = page.at(-1);
       return {
@@ -72,6 +69,32 @@ function remember(prepare: Prepare): Prepare {
     if (statement === undefined) known.set(sql, (statement = prepare(sql)));
     return statement;
   };
+}
+
+/** Newest first, one more than the page holds where there is one. */
+function readRows(prepare: Prepare, filter: ChargeFilter, payerWalk: number): Row[] {
+  const { where, values } = conditions(filter);
+  const limit = filter.limit + 1;
+  const open = filter.state === 'claimed' || filter.state === 'settling';
+  if (filter.payer === undefined || open) {
+    // The few that are open among the many that are not: without the hint the whole table is walked for them.
+    const hint = open ? 'INDEXED BY charges_unsettled' : '';
+    return prepare(`${SELECT_LISTED} ${hint} ${where} ORDER BY seq DESC LIMIT ?`).all(...values, limit);
+  }
+  // The index of payments has a payer's together and in no order, so that nothing is written for this list when somebody
+  // pays. Who pays often is met among the newest; of everybody else the index holds few enough to be sorted.
+  const newest =
+    filter.before ?? integer(prepare('SELECT coalesce(max(seq), 0) + 1 AS next FROM charges').get() ?? {}, 'next');
+  const floor = newest - payerWalk;
+  const near = prepare(`${SELECT_LISTED} NOT INDEXED ${where} AND seq < ? AND seq >= ? ORDER BY seq DESC LIMIT ?`);
+  const rows = near.all(...values, newest, floor, limit);
+  if (rows.length === limit || floor <= 1) return rows;
+  const one = prepare(`${SELECT_LISTED} ${where} AND seq = ?`);
+  for (const { seq } of prepare(SEQS_OF_PAYER).iterate(filter.payer.toLowerCase(), floor)) {
+    const row = one.get(...values, seq ?? null);
+    if (row !== undefined && rows.push(row) === limit) break;
+  }
+  return rows;
 }
 
 function conditions(filter: ChargeFilter): { where: string; values: SQLInputValue[] } {

@@ -38,10 +38,26 @@ export function swapOf(columns: string): string {
     WHERE seq = ? AND change_id = ? AND updated_at = ? AND lease_until = ?`;
 }
 /** `readCharge` reads what it selects; the condition follows. */
-export const SELECT = `SELECT charges.seq AS seq, ${ALL.join(', ')}, charge_credentials.credential AS credential,
+const select = (hint = ''): string => `SELECT charges.seq AS seq, ${ALL.join(', ')},
+  charge_credentials.credential AS credential,
   charge_answers.status AS answer_status, charge_answers.headers AS answer_headers, charge_answers.body AS answer_body
-  FROM charges LEFT JOIN charge_credentials ON charge_credentials.seq = charges.seq
+  FROM charges ${hint} LEFT JOIN charge_credentials ON charge_credentials.seq = charges.seq
   LEFT JOIN charge_answers ON charge_answers.seq = charges.seq`;
+/** Binds the id. */
+export const SELECT_BY_ID = `${select()} WHERE id = ?`;
+/** How indexes hold what is hexadecimal, word for word as migration 005 has it: a query without it does not find them. */
+const keyOf = (term: string): string =>
+  `CASE WHEN ${term} GLOB '0x*' THEN coalesce(unhex(substr(${term}, 3)), ${term}) ELSE ${term} END`;
+/** Binds network, asset, payer and nonce. */
+export const SELECT_BY_PAYMENT = `${select('INDEXED BY charges_payment')} WHERE network = ?1
+  AND ${keyOf('asset')} = ${keyOf('?2')} AND ${keyOf('payer')} = ${keyOf('?3')} AND ${keyOf('nonce')} = ${keyOf('?4')}`;
+/** Binds network, transaction and log index; the latter -1 where there is none. */
+export const SELECT_PROOF_USED = `SELECT 1 AS used FROM charges INDEXED BY charges_proof
+  WHERE settled_transaction IS NOT NULL AND network = ?1
+    AND ${keyOf('settled_transaction')} = ${keyOf('?2')} AND coalesce(settled_log_index, -1) = ?3`;
+/** Binds the payer and a `seq`: the numbers of the payer's charges before it, newest first. */
+export const SEQS_OF_PAYER = `SELECT seq FROM charges INDEXED BY charges_payment
+  WHERE ${keyOf('payer')} = ${keyOf('?1')} AND seq < ?2 ORDER BY seq DESC`;
 /** `readListed` reads what it selects. It names neither credentials nor answers. */
 export const SELECT_LISTED = `SELECT seq, ${ALL.filter((name) => name !== 'credential_sha256').join(', ')} FROM charges`;
 

@@ -6,7 +6,18 @@ import { canonicalTransaction, type Charge, type Claim, type PaymentKey } from '
 import type { Advanced, TakeOver } from '../../domain/ledger.ts';
 import { decideClaim, REDEEM_MS, type Claimed, type ClaimOptions } from '../../domain/standing.ts';
 import { transition, type Actor, type ChargeEvent } from '../../domain/transition.ts';
-import { allValues, changingValues, INSERT, readCharge, REWRITE, SELECT, swapOf, UPDATE } from './ledger-rows.ts';
+import {
+  allValues,
+  changingValues,
+  INSERT,
+  readCharge,
+  REWRITE,
+  SELECT_BY_ID,
+  SELECT_BY_PAYMENT,
+  SELECT_PROOF_USED,
+  swapOf,
+  UPDATE,
+} from './ledger-rows.ts';
 import { settledOf, type Insert, type Swap } from './ledger-swaps.ts';
 import { createTallies } from './ledger-tallies.ts';
 import { text } from './rows.ts';
@@ -43,8 +54,8 @@ export const DUE = `INDEXED BY charges_due
 
 export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
   const sql = {
-    byPayment: db.prepare(`${SELECT} WHERE network = ? AND asset = ? AND payer = ? AND nonce = ?`),
-    byId: db.prepare(`${SELECT} WHERE id = ?`),
+    byPayment: db.prepare(SELECT_BY_PAYMENT),
+    byId: db.prepare(SELECT_BY_ID),
     idTaken: db.prepare('SELECT 1 AS taken FROM charges WHERE id = ?'),
     // Not cut off by a LIMIT: as a parameter it makes SQLite prepare the statement anew for every call. There are no more
     // of them than may be, but for claims whose owner died, and those are taken over within seconds.
@@ -53,11 +64,7 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
        WHERE state IN ('claimed', 'settling') AND payer = ? AND (state = 'settling' OR lease_until > ?)`,
     ),
     due: db.prepare(`SELECT id FROM charges ${DUE}`),
-    proofUsed: db.prepare(
-      `SELECT 1 AS used FROM charges INDEXED BY charges_proof
-       WHERE settled_transaction IS NOT NULL AND network = ? AND settled_transaction = ?
-         AND coalesce(settled_log_index, -1) = ?`,
-    ),
+    proofUsed: db.prepare(SELECT_PROOF_USED),
     insert: db.prepare(INSERT),
     rewrite: db.prepare(REWRITE),
     update: db.prepare(UPDATE),

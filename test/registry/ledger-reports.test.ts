@@ -1,0 +1,93 @@
+// The list of a payer's charges, which no index of its own serves: whoever pays often is found among the newest charges,
+// everybody else through the index that keeps payments unique. Wherever the one ends and the other begins, the list is
+// the same.
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ChargeFilter } from '../../src/domain/ledger.ts';
+import { createLog } from '../../src/host/log.ts';
+import { openLedger } from '../../src/registry/store/ledger.ts';
+import { createLedgerReports } from '../../src/registry/store/ledger-reports.ts';
+import { address, claimOf, ROUTE_ID } from '../cases/claims.ts';
+import { temporaryFolder } from './kit.ts';
+
+const LEASE = 60_000;
+const OTHER_ROUTE = '22222222-2222-4222-8222-222222222222';
+const COUNT = 40;
+/** The first pays once, at the beginning; the second now and then; the third all the time. */
+const PAYERS = [1, 2, 3];
+const payerOf = (n: number): number => (n === 1 ? 1 : n % 10 === 0 ? 2 : 3);
+
+let db: DatabaseSync;
+let remove: () => void;
+
+beforeEach(async () => {
+  const made = temporaryFolder();
+  const file = join(made.folder, 'ledger.db');
+  const ledger = openLedger(file, { now: Date.now, log: createLog('error', () => undefined, Date.now) });
+  for (let n = 1; n <= COUNT; n++) {
+    const route = { id: n % 4 === 0 ? OTHER_ROUTE : ROUTE_ID, method: 'GET', pattern: '/x' };
+    const claim = claimOf(n, { payer: payerOf(n), route });
+    const options = { owner: 'one', leaseMs: LEASE, maxUnsettledPerPayer: COUNT };
+    expect((await ledger.claim(claim, options)).kind).toBe('claimed');
+    if (n % 3 !== 0) await ledger.advance(claim.id, { kind: 'released', reason: 'test' }, { owner: 'one' });
+  }
+  await ledger.close();
+  db = new DatabaseSync(file);
+  remove = () => {
+    db.close();
+    made.remove();
+  };
+});
+afterEach(() => remove());
+
+/** Every page of `filter`, each as the ids it holds. */
+function pagesOf(filter: ChargeFilter, payerWalk?: number): string[][] {
+  const { list } = createLedgerReports(db, payerWalk);
+  const pages: string[][] = [];
+  let before: number | undefined;
+  do {
+    const page = list({ ...filter, before });
+    pages.push(page.charges.map(({ id }) => id));
+    before = page.nextBefore;
+  } while (before !== undefined);
+  return pages;
+}
+
+/** The same without an index: every charge, and those of them that fit. */
+function expected({ payer, state, routeId, limit }: ChargeFilter): string[][] {
+  const ids = createLedgerReports(db)
+    .list({ limit: COUNT })
+    .charges.filter(
+      (charge) =>
+        charge.payment.payer === payer &&
+        (state === undefined || charge.state === state) &&
+        (routeId === undefined || charge.route.id === routeId),
+    )
+    .map(({ id }) => id);
+  const pages = Array.from({ length: Math.ceil(ids.length / limit) }, (_, i) => ids.slice(i * limit, (i + 1) * limit));
+  return pages.length === 0 ? [[]] : pages;
+}
+
+describe.each(PAYERS)('payer %i', (payer) => {
+  test.each([1, 2, 7, COUNT - 1, COUNT, COUNT + 1, undefined])(
+    'behaviour: is listed whole and in order where %s charges are looked through first',
+    (walk) => {
+      for (const limit of [1, 3, COUNT]) {
+        for (const rest of [
+          {},
+          { state: 'released' as const },
+          { state: 'claimed' as const },
+          { routeId: OTHER_ROUTE },
+        ]) {
+          const filter = { payer: address(payer), limit, ...rest };
+          expect(pagesOf(filter, walk), JSON.stringify(filter)).toEqual(expected(filter));
+        }
+      }
+    },
+  );
+});
+
+test('behaviour: a payer who never paid has an empty list', () => {
+  expect(pagesOf({ payer: address(99), limit: 5 }, 3)).toEqual([[]]);
+});
