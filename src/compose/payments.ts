@@ -11,7 +11,7 @@ import { createSettleModes, type SettleModes } from '../gateway/pay/serve.ts';
 import { createX402Rail } from '../gateway/rails/x402.ts';
 import type { Rail } from '../gateway/rails/rail.ts';
 import { createReconcile } from '../gateway/reconcile.ts';
-import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
+import { createTokens, systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { receiversById } from './part.ts';
@@ -98,9 +98,10 @@ function payWith(
     leaseMs,
     retryMs: RETRY_MS,
   };
+  const newId = createTokens(random, 16, 'hex');
   return (answers) =>
     createPay(
-      { ...answers, rail, ledger, chargeLog, log, clock, random, options, schedule: systemSchedule, pause },
+      { ...answers, rail, ledger, chargeLog, log, clock, newId, options, schedule: systemSchedule, pause },
       modes,
     );
 }

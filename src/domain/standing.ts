@@ -86,6 +86,11 @@ export type ClaimOptions = {
   readonly maxUnsettledPerPayer: number;
   /** A call with the `changeId` of one that got through is the same call. */
   readonly changeId?: string | undefined;
+  /**
+   * Settling is what follows at once: the charge may come back `settling`, as after `settle_started`, and one durable
+   * write is saved. A ledger may leave it `claimed` all the same.
+   */
+  readonly settlesAtOnce?: boolean | undefined;
 };
 
 export type Claimed =
@@ -122,7 +127,7 @@ function isRepeatedCall(existing: Charge, claim: Claim, { owner, changeId }: Cla
   return (
     changeId !== undefined &&
     existing.changeId === changeId &&
-    existing.state === 'claimed' &&
+    (existing.state === 'claimed' || existing.state === 'settling') &&
     existing.owner === owner &&
     existing.credentialSha256 === claim.credentialSha256
   );
@@ -132,7 +137,7 @@ function openCharge(claim: Claim, existing: Charge | undefined, options: ClaimOp
   return {
     ...claim,
     id: existing?.id ?? claim.id,
-    state: 'claimed',
+    state: options.settlesAtOnce === true ? 'settling' : 'claimed',
     owner: options.owner,
     leaseUntil: now + options.leaseMs,
     claims: (existing?.claims ?? 0) + 1,

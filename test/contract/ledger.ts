@@ -93,6 +93,33 @@ export function describeLedger(name: string, open: () => Promise<OpenedLedger>, 
         expect(Math.abs((found?.leaseUntil ?? 0) - opened.now() - LEASE)).toBeLessThan(5_000);
       });
 
+      test.each(['the first time', 'after a release'])(
+        'behaviour: a claim that settles at once is settling, or can be from there: %s',
+        async (when) => {
+          const what = fresh();
+          if (when === 'after a release') {
+            await claim(what);
+            await must(what, { kind: 'released', reason: 'upstream_500' });
+          }
+          const asked = { owner: 'two', changeId: `at once ${n}`, settlesAtOnce: true };
+          const claimed = await claim(what, asked);
+          if (claimed.kind !== 'claimed') throw new Error(claimed.kind);
+          expect(await other.find(what.payment)).toEqual(claimed.charge);
+          // The same call once more, as where its answer was lost.
+          expect(await other.claim(what, { ...OPTIONS, ...asked })).toEqual(claimed);
+          expect((await claim(what)).kind).toBe('in_use');
+          if (claimed.charge.state === 'claimed') await must(what, { kind: 'settle_started', leaseMs: LEASE }, 'two');
+          else expect(claimed.charge).toMatchObject({ state: 'settling', attempts: 0, credential: what.credential });
+          expect(await advance(what, { kind: 'released', reason: 'x' }, 'two')).toMatchObject({
+            because: 'wrong_state',
+          });
+          expect(await must(what, { kind: 'settled', proof: proofOf(what), leaseMs: LEASE }, 'two')).toMatchObject({
+            state: 'settled',
+            credential: null,
+          });
+        },
+      );
+
       test('behaviour: what nobody claimed is not found', async () => {
         expect(await ledger.find(claimOf(-1 + 2 ** 40).payment)).toBeUndefined();
         expect(await ledger.findByChargeId('chg_nobody')).toBeUndefined();

@@ -124,6 +124,14 @@ describe('rules of the store', () => {
     }
   });
 
+  test('behaviour: a claim that settles at once is one write, and counted as settling', async () => {
+    const options = { owner: 'one', leaseMs: LEASE, maxUnsettledPerPayer: 8, changeId: 'one', settlesAtOnce: true };
+    expect(await here.claim(claimOf(1), options)).toMatchObject({ kind: 'claimed', charge: { state: 'settling' } });
+    expect(await here.countByState()).toMatchObject({ claimed: 0, settling: 1 });
+    expect((await here.due(10)).length).toBe(0);
+    expect(await advance(here, claimOf(1), START)).toMatchObject({ kind: 'conflict', because: 'wrong_state' });
+  });
+
   test('behaviour: counts and sums are those of the rows, whichever way a charge went', async () => {
     const all = await Promise.all([1, 2, 3, 4].map(claim));
     await Promise.all(

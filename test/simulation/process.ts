@@ -63,8 +63,9 @@ export function startProcess(world: World, name: string): Process {
   const skewMs = draw.below(8_000) - 4_000;
   const clock = { now: () => scheduler.now() + skewMs, monotonic: scheduler.now };
   const random = (size: number): Buffer => Buffer.from(Array.from({ length: size }, () => draw.below(256)));
+  const newId = (): string => random(16).toString('hex');
   const log = silent((level, what) => scheduler.say(`${name}: ${level}: ${what}`));
-  const plainLedger = reachLedger(scheduler, durable, weather, watch, actor, touched);
+  const plainLedger = reachLedger(scheduler, durable, weather, watch, actor, touched, draw.below(2) === 0);
   const plainRail = createModelRail(scheduler, chain, facilitator, weather, actor, touched);
   const ledger: Ledger = bug?.ledger?.(plainLedger, { world, actor }) ?? plainLedger;
   const rail: Rail = bug?.rail?.(plainRail) ?? plainRail;
@@ -76,7 +77,7 @@ export function startProcess(world: World, name: string): Process {
     createPay: (answers) =>
       createPay(
         {
-          ...{ ...answers, rail, ledger, quotes, chargeLog, log, clock, random, options },
+          ...{ ...answers, rail, ledger, quotes, chargeLog, log, clock, newId, options },
           schedule: (ms, run) => scheduler.timer(actor, 'renews a lease', ms, run),
           pause: (ms) => scheduler.point(actor, 'paused', ms),
         },

@@ -14,6 +14,8 @@ export function reachLedger(
   watch: Watch,
   asker: Actor,
   touched: (key: PaymentKey) => void,
+  /** Whether a claim may be settling at once, as in a store of our own; a ledger elsewhere leaves that to `advance`. */
+  settlesAtOnce: boolean,
 ): Ledger {
   const network = { name: `${asker.name}'s network`, alive: true };
 
@@ -42,7 +44,7 @@ export function reachLedger(
     findByChargeId: (id) => call('find by id', () => durable.findByChargeId(id)),
     claim: (claim, options) =>
       call(`claim ${claim.payment.nonce.slice(-4)}`, async () => {
-        const claimed = await durable.claim(claim, options);
+        const claimed = await durable.claim(claim, settlesAtOnce ? options : { ...options, settlesAtOnce });
         scheduler.say(
           `ledger: claim of ${claim.payment.nonce.slice(-4)} for ${options.owner.slice(0, 4)} is ${claimed.kind}`,
         );

@@ -50,8 +50,15 @@ const LENGTH = /^\d{1,15}$/;
 /** A header line as it stood there, line break included, and what was read from it. */
 type Line = { readonly text: string; readonly name: string; readonly value: string };
 
-/** Lines of earlier heads of one upstream, by their place: most heads differ from the last one in a line or two. */
-export type Lines = { readonly byPlace: (Line | undefined)[]; unknown: number };
+/**
+ * Lines of earlier heads of one upstream, by their place: most heads differ from the last one in a line or two. Within a
+ * second many are the last one, to the letter.
+ */
+export type Lines = {
+  readonly byPlace: (Line | undefined)[];
+  unknown: number;
+  last: { readonly text: string; readonly headRequest: boolean; head: AnswerHead | undefined } | undefined;
+};
 
 // A bound on what is remembered, and how many unknown lines it takes to remember one: a line that is always another one
 // is not worth it.
@@ -60,7 +67,7 @@ const REMEMBERED_HEAD = 4096;
 const EVERY = 16;
 
 export function createLines(): Lines {
-  return { byPlace: [], unknown: 0 };
+  return { byPlace: [], unknown: 0, last: undefined };
 }
 
 /**
@@ -69,6 +76,23 @@ export function createLines(): Lines {
  * head cannot be relied on.
  */
 export function readAnswerHead(text: string, headRequest: boolean, lines?: Lines): AnswerHead | string {
+  const last = lines?.last;
+  const again = last !== undefined && last.text === text && last.headRequest === headRequest;
+  if (again && last.head !== undefined) return copyOf(last.head);
+  const head = parse(text, headRequest, lines);
+  if (lines === undefined || typeof head === 'string') return head;
+  // What comes twice is kept; of what does not, nothing but the text is looked at again.
+  if (again) last.head = copyOf(head);
+  else if (text.length <= REMEMBERED_HEAD) lines.last = { text, headRequest, head: undefined };
+  return head;
+}
+
+/** Whoever is given a head may write into its headers. */
+function copyOf({ status, headers, framing, length, keepAlive }: AnswerHead): AnswerHead {
+  return { status, headers: headers.slice(), framing, length, keepAlive };
+}
+
+function parse(text: string, headRequest: boolean, lines: Lines | undefined): AnswerHead | string {
   const start = text.indexOf('\r\n');
   const minor = text.charCodeAt(7) - 0x30;
   if (!text.startsWith('HTTP/1.') || (minor !== 0 && minor !== 1) || text.charCodeAt(8) !== SPACE) {

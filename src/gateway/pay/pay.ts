@@ -27,7 +27,7 @@ export type Payable = { readonly offer: Offer; readonly caller: Caller; readonly
 export type Pay = (payable: Payable, asked: Asked) => Promise<AnswerOutcome | PaidOutcome>;
 
 export function createPay(deps: PayDeps, modes: SettleModes): Pay {
-  const { rail, ledger, quotes, options, clock, random } = deps;
+  const { rail, ledger, quotes, options, clock, newId } = deps;
   const verifying = new Map<string, { readonly sha256: string; readonly flight: Promise<Verification> }>();
   const serve = createServe(deps, modes);
 
@@ -52,7 +52,7 @@ export function createPay(deps: PayDeps, modes: SettleModes): Pay {
     const { customerId } = payable.caller;
     const { offer } = bound;
     const railOffer = railOfferOf(offer, asked);
-    const payment: Payment = { offer, railOffer, presented, asked, customerId, owner: random(16).toString('hex') };
+    const payment: Payment = { offer, railOffer, presented, asked, customerId, owner: newId() };
 
     const known = await ledger.find(presented.key);
     const stands = standing(known, whatIsShown(payment), clock.now());
@@ -97,6 +97,7 @@ export function createPay(deps: PayDeps, modes: SettleModes): Pay {
       leaseMs,
       maxUnsettledPerPayer,
       changeId: payment.owner,
+      settlesAtOnce: mode === 'before_forward',
     });
     if (claimed.kind !== 'claimed') return notClaimed(payment, claimed);
     deps.chargeLog.changed(claimed.charge);

@@ -5,7 +5,7 @@ import type { Charge } from '../../domain/charge.ts';
 import type { Ledger } from '../../domain/ledger.ts';
 import type { Offer } from '../../domain/offer.ts';
 import { problem, type Problem, type ProblemCode } from '../../domain/problem.ts';
-import type { Clock, Random, Schedule } from '../../host/clock.ts';
+import type { Clock, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { Answers, Asked } from '../collect.ts';
 import { settledReceipt, type Presented, type Rail, type RailOffer, type Receipt } from '../rails/rail.ts';
@@ -17,7 +17,8 @@ export type PayDeps = Answers & {
   readonly chargeLog: ChargeLog;
   readonly log: Log;
   readonly clock: Clock;
-  readonly random: Random;
+  /** A name that nothing else has. */
+  readonly newId: () => string;
   readonly options: PayOptions;
   readonly schedule: Schedule;
   /** Waits. */

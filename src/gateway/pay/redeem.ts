@@ -7,10 +7,10 @@ import { paymentProblem, receiptOf, whatIsShown, type PayDeps, type Payment } fr
 import { deliver, insist } from './serve.ts';
 
 export async function redeem(deps: PayDeps, payment: Payment, charge: Charge): Promise<AnswerOutcome | PaidOutcome> {
-  const { ledger, rail, random, options } = deps;
+  const { ledger, rail, newId, options } = deps;
   const { asked, owner, presented, offer } = payment;
   const event = { kind: 'redeem_started', presented: whatIsShown(payment), leaseMs: options.leaseMs } as const;
-  const advanced = await ledger.advance(charge.id, event, { owner, changeId: random(12).toString('hex') });
+  const advanced = await ledger.advance(charge.id, event, { owner, changeId: newId() });
   const receipt = receiptOf(charge);
   const header = receipt === undefined ? [] : rail.receiptHeader(presented.version, receipt);
   if (advanced.kind !== 'ok') {

@@ -209,8 +209,8 @@ const INSIST_MS = [100, 500, 2_000, 10_000, 30_000];
 
 /** A change that must not be lost over a passing fault of the ledger; given up in the end, when the lease decides. */
 export async function insist(deps: PayDeps, payment: Payment, id: string, event: ChargeEvent): Promise<void> {
-  const { ledger, log, random } = deps;
-  const actor = { owner: payment.owner, changeId: random(12).toString('hex') };
+  const { ledger, log, newId } = deps;
+  const actor = { owner: payment.owner, changeId: newId() };
   for (const pauseMs of [...INSIST_MS, undefined]) {
     try {
       const advanced = await ledger.advance(id, event, actor);

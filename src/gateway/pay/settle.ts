@@ -17,12 +17,17 @@ export type SettleEnd =
 
 export async function settleCharge(deps: PayDeps, payment: Payment, charge: Charge): Promise<SettleEnd> {
   const { rail, log, options } = deps;
-  const started = await step(deps, payment, charge.id, { kind: 'settle_started', leaseMs: options.leaseMs });
-  if (started === 'unavailable') return { kind: 'lost', because: 'ledger' };
-  if (started.kind !== 'ok') return { kind: 'lost', because: 'taken_over' };
-  deps.chargeLog.changed(started.charge);
+  let { attempts } = charge;
+  // A claim may have come this far in one step.
+  if (charge.state !== 'settling') {
+    const started = await step(deps, payment, charge.id, { kind: 'settle_started', leaseMs: options.leaseMs });
+    if (started === 'unavailable') return { kind: 'lost', because: 'ledger' };
+    if (started.kind !== 'ok') return { kind: 'lost', because: 'taken_over' };
+    deps.chargeLog.changed(started.charge);
+    ({ attempts } = started.charge);
+  }
 
-  const end = await rail.settle(payment.presented, payment.railOffer, { afterUnknown: started.charge.attempts > 0 });
+  const end = await rail.settle(payment.presented, payment.railOffer, { afterUnknown: attempts > 0 });
   switch (end.kind) {
     case 'settled': {
       const { transaction } = end.receipt;
@@ -65,12 +70,12 @@ export async function settleCharge(deps: PayDeps, payment: Payment, charge: Char
 
 /** One change of the ledger, tried twice: the second time the ledger recognises the first. */
 async function step(
-  { ledger, random, log }: PayDeps,
+  { ledger, newId, log }: PayDeps,
   { owner }: Payment,
   id: string,
   event: ChargeEvent,
 ): Promise<Advanced | 'unavailable'> {
-  const actor = { owner, changeId: random(12).toString('hex') };
+  const actor = { owner, changeId: newId() };
   for (let tries = 0; ; tries++) {
     try {
       return await ledger.advance(id, event, actor);

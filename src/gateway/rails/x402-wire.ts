@@ -41,6 +41,7 @@ const LIMITS = { depth: 8, nodes: 256, string: 8192 } as const;
 /** Bytes: 65 of a key's signature; a contract's (ERC-1271, ERC-6492) may be longer. */
 const SIGNATURE = { min: 65, max: 4000 } as const;
 const MAX_UINT256 = 2n ** 256n - 1n;
+const MAX_DIGITS = 78;
 const DIGITS = /^(?:0|[1-9]\d{0,77})$/;
 
 const text = (what: string, max: number) => z.string(`is not ${what}`).max(max, `is longer than ${max} characters`);
@@ -107,7 +108,7 @@ const v2Schema = z.object({
 
 /** Canonical: no sign, no leading zero. */
 function isUint256(text: string): boolean {
-  return DIGITS.test(text) && BigInt(text) <= MAX_UINT256;
+  return DIGITS.test(text) && (text.length < MAX_DIGITS || BigInt(text) <= MAX_UINT256);
 }
 
 /** Reads the header value of a credential: at most 16 KiB of padded standard base64 over at most 12 KiB of JSON. */

@@ -14,6 +14,7 @@ export type Insert = {
   readonly payer: string;
   readonly maxUnsettledPerPayer: number;
   readonly now: number;
+  readonly state: Charge['state'];
   readonly values: readonly Value[];
   readonly credential: string;
 };
@@ -84,6 +85,7 @@ export function createSwaps(thread: Thread, now: () => number): Swaps {
           payer,
           maxUnsettledPerPayer,
           now: at,
+          state: decided.charge.state,
           values: allValues(decided.charge),
           credential: claim.credential,
         });
@@ -125,7 +127,8 @@ function describeSwap(
   const [old, fresh] = [changingValues(charge), changingValues(after)];
   let columns = '';
   const values: Value[] = [];
-  for (const [index, value] of fresh.entries()) {
+  for (let index = 0; index < fresh.length; index++) {
+    const value = fresh[index] ?? null;
     if (value === old[index]) continue;
     columns += columns === '' ? index : `,${index}`;
     values.push(value);

@@ -142,7 +142,7 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
       if (existing === undefined) sql.insert.run(...allValues(claimed.charge));
       else sql.rewrite.run(...allValues(claimed.charge), existing.id);
       sql.keepCredentialOf.run(claim.credential, claimed.charge.id);
-      tallies.moved(existing?.state, 'claimed');
+      tallies.moved(existing?.state, claimed.charge.state);
       return claimed;
     },
     advance: (id, event, actor, now) => {
@@ -155,14 +155,14 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
       write(charge, moved.charge);
       return { kind: 'ok', charge: moved.charge };
     },
-    insert: ({ payer, maxUnsettledPerPayer, now, values, credential }) => {
+    insert: ({ payer, maxUnsettledPerPayer, now, state, values, credential }) => {
       const { unsettled } = sql.unsettled.get(payer, now) ?? {};
       if (Number(unsettled) >= maxUnsettledPerPayer) return undefined;
       const inserted = unlessConstrained(() => sql.insert.run(...values));
       if (inserted === undefined) return undefined;
       const seq = Number(inserted.lastInsertRowid);
       sql.keepCredential.run(seq, credential);
-      tallies.moved(undefined, 'claimed');
+      tallies.moved(undefined, state);
       return seq;
     },
     swap: ({ seq, changeId, updatedAt, leaseUntil, before, after, columns, values, dropsCredential, settled }) => {

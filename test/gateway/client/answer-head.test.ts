@@ -89,7 +89,8 @@ describe('what is refused', () => {
 describe('what is remembered', () => {
   const text = (...lines: string[]): string => `HTTP/1.1 200 OK\r\n${lines.join('\r\n')}\r\n`;
   const times = (count: number, head: string, lines = createLines()): ReturnType<typeof createLines> => {
-    for (let i = 0; i < count; i++) readAnswerHead(head, false, lines);
+    // Not the same twice in a row, or the whole of it is remembered and its lines are not read again.
+    for (let i = 0; i < count; i++) readAnswerHead(head, i % 2 === 0, lines);
     return lines;
   };
 
@@ -102,6 +103,29 @@ describe('what is remembered', () => {
     expect(lines.byPlace.map((line) => line?.text)).toEqual(['Server: one\r\n', 'Content-Length: 3\r\n']);
     expect(first).toMatchObject({ length: 3 });
     expect(second).toMatchObject({ headers: ['Server', 'one', 'Content-Length', '4'], length: 4 });
+  });
+
+  it('behaviour: a head that comes again is read as it was, and none of it belongs to who had it before', () => {
+    const lines = createLines();
+    const head = text('Server: one', 'Content-Length: 3');
+    for (let i = 0; i < 4; i++) {
+      const read = readAnswerHead(head, false, lines);
+      expect(read).toEqual(readAnswerHead(head, false));
+      if (typeof read !== 'string') read.headers[1] = `written over ${i}`;
+    }
+  });
+
+  it('attack: an answer to HEAD does not frame one to GET, nor the other way about', () => {
+    const lines = createLines();
+    const head = text('Content-Length: 3');
+    for (const headRequest of [true, true, true, false, false, false, true]) {
+      expect(readAnswerHead(head, headRequest, lines)).toMatchObject({ framing: headRequest ? 'none' : 'length' });
+    }
+  });
+
+  it('refuses: what was refused, however often it comes', () => {
+    const lines = createLines();
+    for (let i = 0; i < 4; i++) expect(readAnswerHead(text('Content-Length: x'), false, lines)).toBeTypeOf('string');
   });
 
   it.each([
