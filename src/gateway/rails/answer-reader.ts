@@ -13,7 +13,7 @@ export type Progress =
   | { readonly kind: 'wrong'; readonly why: string };
 
 export type AnswerReader = {
-  /** The next bytes. Not to be called again once the answer is whole or wrong. */
+  /** The next bytes, in memory that may be used again afterwards. Not to be called again once the answer is whole or wrong. */
   readonly read: (chunk: Buffer) => Progress;
   /** The connection ended in order: the answer is whole where that is how its end is told. */
   readonly end: () => Progress;
@@ -51,7 +51,7 @@ export function createAnswerReader(maxBytes: number, lines: Lines): AnswerReader
   /** False where that is more than may come. */
   const keep = (piece: Buffer): boolean => {
     length += piece.length;
-    pieces.push(piece);
+    pieces.push(Buffer.from(piece));
     return length <= maxBytes;
   };
   const tooLong = (): Progress => wrong(`with more than ${maxBytes} bytes`);
@@ -64,7 +64,7 @@ export function createAnswerReader(maxBytes: number, lines: Lines): AnswerReader
       const stop = bytes.indexOf('\r\n\r\n', at, 'latin1');
       if ((stop < 0 ? bytes.length : stop) - at > HEAD_BYTES) return wrong('the head of the answer is too large');
       if (stop < 0) {
-        rest = bytes.subarray(at);
+        rest = Buffer.from(bytes.subarray(at));
         return MORE;
       }
       const head = readAnswerHead(bytes.toString('latin1', at, stop + 2), false, lines);

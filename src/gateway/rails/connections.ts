@@ -45,6 +45,7 @@ type Connection = {
 const MAX_IDLE = 64;
 /** How often connections that were idle for too long are looked for. */
 const SWEEP_MS = 1000;
+const READ_BYTES = 64 * 1024;
 
 /** `origin`: scheme, host and port. */
 export function createConnections(origin: URL, { schedule, clock }: ConnectionsDeps): Connections {
@@ -52,6 +53,8 @@ export function createConnections(origin: URL, { schedule, clock }: ConnectionsD
   const lines = createLines();
   // The one that was used last is taken first: it is the least likely to be dead.
   const idle: Connection[] = [];
+  // What any of the connections reads, until the next read.
+  const bytes = Buffer.allocUnsafeSlow(READ_BYTES);
   let sweeping = false;
 
   const sweep = (): void => {
@@ -117,29 +120,40 @@ export function createConnections(origin: URL, { schedule, clock }: ConnectionsD
     }
   };
 
-  /** From here on `socket` is connected, and whatever it says is about its call; without one it has nothing to say. */
-  const adopt = (socket: Socket): Connection => {
+  /** Whatever a connection says is about its call; without one it has nothing to say. */
+  const receive = (connection: Connection, size: number): void => {
+    const { socket, exchange, left } = connection;
+    if (exchange === undefined || !left) socket.destroy();
+    else progress(connection, exchange.reader.read(bytes.subarray(0, size)));
+  };
+
+  const open = (): Connection => {
+    const host = origin.hostname.replace(/^\[|\]$/g, '');
+    const secure = origin.protocol === 'https:';
+    const onread = {
+      buffer: bytes,
+      callback: (size: number): boolean => {
+        receive(connection, size);
+        return true;
+      },
+    };
+    const target = { host, port: Number(origin.port || (secure ? 443 : 80)), noDelay: true, onread };
+    const name = isIP(host) === 0 ? { servername: host } : {};
+    const socket = secure ? connectTls({ ...target, ALPNProtocols: ['http/1.1'], ...name }) : connectPlain(target);
     const connection: Connection = { socket, exchange: undefined, left: false, idleUntil: 0 };
+    return connection;
+  };
+
+  /** From here on its socket is connected. */
+  const adopt = (connection: Connection): void => {
+    const { socket } = connection;
     const lose = (): void => end(connection, failed('the connection was lost'));
-    socket.on('data', (chunk) => {
-      if (connection.exchange === undefined || !connection.left || typeof chunk === 'string') socket.destroy();
-      else progress(connection, connection.exchange.reader.read(chunk));
-    });
     socket.on('end', () => {
       if (connection.exchange !== undefined) progress(connection, connection.exchange.reader.end());
       lose();
     });
     socket.on('error', lose);
     socket.on('close', lose);
-    return connection;
-  };
-
-  const open = (): Socket => {
-    const host = origin.hostname.replace(/^\[|\]$/g, '');
-    const secure = origin.protocol === 'https:';
-    const target = { host, port: Number(origin.port || (secure ? 443 : 80)), noDelay: true };
-    if (!secure) return connectPlain(target);
-    return connectTls({ ...target, ALPNProtocols: ['http/1.1'], ...(isIP(host) === 0 ? { servername: host } : {}) });
   };
 
   const send = (
@@ -166,7 +180,8 @@ export function createConnections(origin: URL, { schedule, clock }: ConnectionsD
         };
         const known = take();
         if (known !== undefined) return send(known, request, maxBytes, deadline, finish);
-        const socket = open();
+        const connection = open();
+        const { socket } = connection;
         const unreachable = (): void => {
           socket.destroy();
           finish(failed('it cannot be reached', { sent: false, slow: true }));
@@ -178,7 +193,8 @@ export function createConnections(origin: URL, { schedule, clock }: ConnectionsD
           if (deadline.isOver()) return;
           socket.off('error', unreachable);
           socket.off('close', unreachable);
-          send(adopt(socket), request, maxBytes, deadline, finish);
+          adopt(connection);
+          send(connection, request, maxBytes, deadline, finish);
         });
       }),
   };
