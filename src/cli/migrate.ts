@@ -20,7 +20,9 @@ async function runMigrate(args: Args, io: Io): Promise<ExitCode> {
   if (!registry) return EXIT.usage;
   const { migrateFile } = await import('../registry/store/sqlite.ts');
   try {
-    const applied = migrateFile(registry.store.file);
+    const applied = migrateFile(registry.store.file, ({ from, to }) => {
+      io.err(`from schema ${from} to ${to}; a million charges take about half a minute`);
+    });
     io.out(applied.length === 0 ? 'up to date' : `applied ${applied.join(', ')}`);
     return EXIT.fine;
   } catch (error) {

@@ -10,6 +10,7 @@ import type { Log } from '../host/log.ts';
 import { createListener } from '../host/server.ts';
 import { createRegistry, type Registry, type RegistrySettings } from '../registry/registry.ts';
 import { openLedger, type SqliteLedger } from '../registry/store/ledger.ts';
+import { UPGRADING } from '../registry/store/ledger-messages.ts';
 import { openStore } from '../registry/store/store.ts';
 import { INTERNAL, pathOptions, receiversById, type Part } from './part.ts';
 
@@ -36,7 +37,11 @@ export async function startRegistry(
   { log, clock, random, version }: RegistryPartDeps,
 ): Promise<RegistryPart> {
   const { limits } = section;
-  const store = openStore(section.store.file, { random, now: clock.now });
+  const store = openStore(section.store.file, {
+    random,
+    now: clock.now,
+    onUpgrade: (upgrade) => log.info(UPGRADING, upgrade),
+  });
   const ledger = openLedger(section.store.file, { now: clock.now, log });
   const compiler = createCompiler(current, () => pathOptions(config().proxy), log);
   const registry = createRegistry({

@@ -21,8 +21,10 @@ const NOW = Date.now();
 let file: string;
 let remove: () => void;
 let ledger: SqliteLedger | undefined;
+let said: string[];
 
 beforeEach(() => {
+  said = [];
   const made = temporaryFolder();
   remove = made.remove;
   file = join(made.folder, 'ledger.db');
@@ -34,7 +36,7 @@ afterEach(async () => {
 });
 
 const open = (): SqliteLedger =>
-  (ledger = openLedger(file, { now: Date.now, log: createLog('error', () => undefined, Date.now) }));
+  (ledger = openLedger(file, { now: Date.now, log: createLog('info', (line) => said.push(line), Date.now) }));
 
 /** The `n`th charge, in a state that its rest describes. */
 function chargeOf(n: number, rest: Partial<Charge>): Charge {
@@ -131,6 +133,9 @@ describe.each(VERSIONS)('a file of version %i', (version) => {
     }
     const { charges } = await migrated.list({ limit: 10 });
     expect(charges.map(({ id }) => id)).toEqual(CHARGES.map(({ id }) => id).reverse());
+    expect(said.map((line) => JSON.parse(line))).toMatchObject([
+      { level: 'info', from: version, to: readdirSync(MIGRATIONS).length },
+    ]);
     expect(await migrated.countByState()).toEqual(
       Object.fromEntries(
         ['claimed', 'settling', 'settled', 'delivered', 'released', 'failed'].map((state) => [state, 1]),
@@ -179,4 +184,11 @@ describe.each(VERSIONS)('a file of version %i', (version) => {
     expect(seq).toBe(charges.length + 2);
     expect([broken, integrity]).toEqual([[], [{ integrity_check: 'ok' }]]);
   });
+});
+
+test('behaviour: nothing is said of a file that is new or up to date', async () => {
+  expect(await open().find(claimOf(1).payment)).toBeUndefined();
+  await ledger?.close();
+  expect(await open().find(claimOf(1).payment)).toBeUndefined();
+  expect(said).toEqual([]);
 });

@@ -12,6 +12,9 @@ export type Value<N extends CallName> = ReturnType<Calls[N]>;
 
 export type Call = { readonly name: CallName; readonly args: readonly unknown[] };
 
+/** For the log, before a file of an older version is migrated. */
+export const UPGRADING = 'the store is brought up to date; a million charges take about half a minute';
+
 /** Calls whose arguments are JSON as they are: no bigint, no bytes. */
 const AS_TEXT: ReadonlySet<CallName> = new Set<CallName>(['find', 'insert', 'swap']);
 
@@ -59,6 +62,8 @@ export type FromWorker =
       readonly values: readonly unknown[];
       readonly failures: ReadonlyMap<number, string> | undefined;
     }
+  /** Before the file of an older version is migrated. */
+  | { readonly kind: 'upgrading'; readonly from: number; readonly to: number }
   | { readonly kind: 'closed' };
 
 export type WorkerOptions = {

@@ -5,6 +5,7 @@ import type { Worker } from 'node:worker_threads';
 import { LedgerUnavailable } from '../../domain/ledger.ts';
 import type { Log } from '../../host/log.ts';
 import {
+  UPGRADING,
   writeBatch,
   type Arguments,
   type Call,
@@ -70,8 +71,18 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
     spawnedAt = performance.now();
     next.on('message', (message: FromWorker) => {
       if (worker !== next) return;
-      if (message.kind === 'closed') void next.terminate();
-      else finish(message);
+      switch (message.kind) {
+        case 'results':
+          return finish(message);
+        case 'upgrading': {
+          const { from, to } = message;
+          return log.info(UPGRADING, { from, to });
+        }
+        case 'closed':
+          return void next.terminate();
+        default:
+          message satisfies never;
+      }
     });
     next.on('error', (error) => log.error('a thread of the ledger failed', { error }));
     next.on('messageerror', () => void next.terminate());

@@ -18,14 +18,22 @@ const CHECKPOINT_PAGES = 4000;
 const BUSY = 5;
 const CONSTRAINT = 19;
 
+/** What a file of an older version is brought through. */
+export type Upgrade = { readonly from: number; readonly to: number };
+
 /**
  * Opens `file`, made with mode 0600 where there is none, and migrates it. `busyMs`: how long a write may block the
- * thread while another process writes; a server keeps it short and tries again later (`isBusy`). Throws a sentence.
+ * thread while another process writes; a server keeps it short and tries again later (`isBusy`). `onUpgrade` is told
+ * before a file of an older version is migrated, which can take a while. Throws a sentence.
  */
-export function openDatabase(file: string, busyMs: number): DatabaseSync {
+export function openDatabase(
+  file: string,
+  busyMs: number,
+  onUpgrade: (upgrade: Upgrade) => void = () => undefined,
+): DatabaseSync {
   const db = connect(file);
   try {
-    migrate(db, file);
+    migrate(db, file, onUpgrade);
     db.exec(`PRAGMA busy_timeout = ${Math.trunc(busyMs)}`);
     return db;
   } catch (error) {
@@ -35,10 +43,10 @@ export function openDatabase(file: string, busyMs: number): DatabaseSync {
 }
 
 /** Brings the schema of `file` up to date and closes it again; returns the versions applied, none where it was. */
-export function migrateFile(file: string): readonly number[] {
+export function migrateFile(file: string, onUpgrade: (upgrade: Upgrade) => void = () => undefined): readonly number[] {
   const db = connect(file);
   try {
-    return migrate(db, file);
+    return migrate(db, file, onUpgrade);
   } finally {
     db.close();
   }
@@ -143,7 +151,7 @@ function refuseForeign(db: DatabaseSync, file: string): void {
   }
 }
 
-function migrate(db: DatabaseSync, file: string): readonly number[] {
+function migrate(db: DatabaseSync, file: string, onUpgrade: (upgrade: Upgrade) => void): readonly number[] {
   const migrations = readMigrations();
   const newest = migrations.length;
   const applied: number[] = [];
@@ -152,6 +160,8 @@ function migrate(db: DatabaseSync, file: string): readonly number[] {
       `The database ${file} was written by a newer version of Tollgate (schema ${schemaVersion(db)}, this version knows ${newest}): run that version, or restore a backup from before the upgrade.`,
     );
   }
+  const from = schemaVersion(db);
+  if (from > 0 && from < newest) onUpgrade({ from, to: newest });
   for (const { version, sql } of migrations) {
     if (version <= schemaVersion(db)) continue;
     inTransaction(db, () => {

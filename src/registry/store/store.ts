@@ -6,7 +6,7 @@ import { makeUuid } from '../uuid.ts';
 import { createApiKeyStore, type ApiKeyStore } from './api-keys.ts';
 import { text } from './rows.ts';
 import { createRouteStore, type RouteStore } from './routes.ts';
-import { inTransaction, openDatabase } from './sqlite.ts';
+import { inTransaction, openDatabase, type Upgrade } from './sqlite.ts';
 
 export type Store = {
   /** Drawn when the file was made: a sidecar tells one registry from another by it. */
@@ -27,13 +27,15 @@ export type StoreOptions = {
   readonly busyMs?: number;
   /** Changes kept for feeds that resume. */
   readonly changesKept?: number;
+  /** Told before a file of an older version is migrated. */
+  readonly onUpgrade?: (upgrade: Upgrade) => void;
 };
 
 const DEFAULT_BUSY_MS = 5;
 
 /** Opens and migrates the store in `file`. Throws an Error whose message says what to do. */
 export function openStore(file: string, options: StoreOptions): Store {
-  const db = openDatabase(file, options.busyMs ?? DEFAULT_BUSY_MS);
+  const db = openDatabase(file, options.busyMs ?? DEFAULT_BUSY_MS, options.onUpgrade);
   try {
     return {
       registryId: registryIdOf(db, options.random),
