@@ -2,6 +2,7 @@
 // want it to happen before.
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
+import { UPGRADE_TAKES } from '../registry/store/upgrade.ts';
 import { CONFIG_FLAG, loadFor, messageOf, registryOf } from './configuration.ts';
 
 export const migrate: Command = {
@@ -21,7 +22,7 @@ async function runMigrate(args: Args, io: Io): Promise<ExitCode> {
   const { migrateFile } = await import('../registry/store/sqlite.ts');
   try {
     const applied = migrateFile(registry.store.file, ({ from, to }) => {
-      io.err(`from schema ${from} to ${to}; a million charges take about half a minute`);
+      io.err(`from schema ${from} to ${to}; ${UPGRADE_TAKES}`);
     });
     io.out(applied.length === 0 ? 'up to date' : `applied ${applied.join(', ')}`);
     return EXIT.fine;

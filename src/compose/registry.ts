@@ -10,8 +10,8 @@ import type { Log } from '../host/log.ts';
 import { createListener } from '../host/server.ts';
 import { createRegistry, type Registry, type RegistrySettings } from '../registry/registry.ts';
 import { openLedger, type SqliteLedger } from '../registry/store/ledger.ts';
-import { UPGRADING } from '../registry/store/ledger-messages.ts';
 import { openStore } from '../registry/store/store.ts';
+import { UPGRADING } from '../registry/store/upgrade.ts';
 import { INTERNAL, pathOptions, receiversById, type Part } from './part.ts';
 
 export type RegistryPart = Part & {

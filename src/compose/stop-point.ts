@@ -47,9 +47,10 @@ export function createTestStop(env: Readonly<Record<string, string | undefined>>
       ...ledger,
       claim: async (claim, options) => {
         const claimed = await ledger.claim(claim, options);
-        if (claimed.kind === 'claimed') reached('after_claim');
+        if (claimed.kind !== 'claimed') return claimed;
+        reached('after_claim');
         // What settles at once is at the next point as well.
-        if (claimed.kind === 'claimed' && claimed.charge.state === 'settling') reached('after_settle_started');
+        if (claimed.charge.state === 'settling') reached('after_settle_started');
         return claimed;
       },
       advance: async (id, event, actor) => {

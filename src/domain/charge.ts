@@ -7,6 +7,11 @@ import { findNetwork } from './receiver.ts';
 export const CHARGE_STATES = ['claimed', 'settling', 'settled', 'delivered', 'released', 'failed'] as const;
 export type ChargeState = (typeof CHARGE_STATES)[number];
 
+/** Whether somebody may still have to settle it: its credential is kept for as long. */
+export function isUnsettled(state: ChargeState): boolean {
+  return state === 'claimed' || state === 'settling';
+}
+
 /** Canonical; made by `canonicalPayment` alone. No two payments that can both move money share one. */
 export type PaymentKey = {
   /** CAIP-2. */

@@ -1,7 +1,7 @@
 // How a payment stands when somebody presents it: whether it may be claimed, is in use, is spent, or was paid for an
 // answer that can still be fetched. Pure: ledgers decide a claim with it in one atomic step, and the journey asks it
 // beforehand, so that a payment that cannot pay is not verified. CONTRACT section 6, rules 3, 4 and 8.
-import type { Charge, Claim } from './charge.ts';
+import { isUnsettled, type Charge, type Claim } from './charge.ts';
 
 /** What a request shows of itself. The signed part of a credential is public on the chain: only the whole of it counts. */
 export type Presented = {
@@ -127,7 +127,7 @@ function isRepeatedCall(existing: Charge, claim: Claim, { owner, changeId }: Cla
   return (
     changeId !== undefined &&
     existing.changeId === changeId &&
-    (existing.state === 'claimed' || existing.state === 'settling') &&
+    isUnsettled(existing.state) &&
     existing.owner === owner &&
     existing.credentialSha256 === claim.credentialSha256
   );

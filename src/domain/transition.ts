@@ -1,7 +1,14 @@
 // How a charge changes: pure, total, and the same for every ledger and for the simulation. A change that a rule forbids
 // is refused with its reason and changes nothing. `settling` never goes back: from the moment a settlement may have been
 // sent, only proof, a final refusal of the first attempt, the chain's time or an operator ends it. CONTRACT section 6.
-import { canonicalTransaction, type Charge, type KeptAnswer, type Proof, type Undelivered } from './charge.ts';
+import {
+  canonicalTransaction,
+  isUnsettled,
+  type Charge,
+  type KeptAnswer,
+  type Proof,
+  type Undelivered,
+} from './charge.ts';
 import { redemption, type Presented } from './standing.ts';
 
 /** Durations, not times: whose clock counts is the ledger's. */
@@ -130,7 +137,7 @@ function takeOver(
   { leaseMs, early }: { readonly leaseMs: number; readonly early: boolean },
 ): Partial<Charge> | TransitionRefusal {
   const { state, leaseUntil, nextTryAt, attempts } = charge;
-  if (state !== 'claimed' && state !== 'settling') return 'wrong_state';
+  if (!isUnsettled(state)) return 'wrong_state';
   if (leaseUntil > now) return 'lease_running';
   if (state === 'claimed') return end({ state: 'released', reason: LEASE_RAN_OUT });
   if (!early && nextTryAt !== null && nextTryAt > now) return 'not_due';

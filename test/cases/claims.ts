@@ -5,6 +5,7 @@ import type { Claim, Proof } from '../../src/domain/charge.ts';
 export const NETWORK = 'eip155:84532';
 export const ASSET = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
 export const ROUTE_ID = '11111111-1111-4111-8111-111111111111';
+export const OTHER_ROUTE = '22222222-2222-4222-8222-222222222222';
 
 export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 export const address = (n: number): string => `0x${n.toString(16).padStart(40, '0')}`;

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Claim } from '../../src/domain/charge.ts';
 import type { Ledger, Reports } from '../../src/domain/ledger.ts';
-import { address, claimOf, NETWORK, ROUTE_ID, proofOf } from '../cases/claims.ts';
+import { address, claimOf, NETWORK, OTHER_ROUTE, ROUTE_ID, proofOf } from '../cases/claims.ts';
 
 export type OpenedReports = {
   readonly ledger: Ledger & Reports;
@@ -12,7 +12,6 @@ export type OpenedReports = {
 };
 
 const HOUR = 3_600_000;
-const OTHER_ROUTE = '22222222-2222-4222-8222-222222222222';
 const BIG = 10n ** 30n;
 
 export function describeReports(name: string, open: () => Promise<OpenedReports>): void {

@@ -8,11 +8,10 @@ import type { ChargeFilter } from '../../src/domain/ledger.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openLedger } from '../../src/registry/store/ledger.ts';
 import { createLedgerReports } from '../../src/registry/store/ledger-reports.ts';
-import { address, claimOf, ROUTE_ID } from '../cases/claims.ts';
+import { address, claimOf, OTHER_ROUTE, ROUTE_ID } from '../cases/claims.ts';
 import { temporaryFolder } from './kit.ts';
 
 const LEASE = 60_000;
-const OTHER_ROUTE = '22222222-2222-4222-8222-222222222222';
 const COUNT = 40;
 /** The first pays once, at the beginning; the second now and then; the third all the time. */
 const PAYERS = [1, 2, 3];

@@ -88,8 +88,8 @@ export function readAnswerHead(text: string, headRequest: boolean, lines?: Lines
 }
 
 /** Whoever is given a head may write into its headers. */
-function copyOf({ status, headers, framing, length, keepAlive }: AnswerHead): AnswerHead {
-  return { status, headers: headers.slice(), framing, length, keepAlive };
+function copyOf(head: AnswerHead): AnswerHead {
+  return { ...head, headers: head.headers.slice() };
 }
 
 function parse(text: string, headRequest: boolean, lines: Lines | undefined): AnswerHead | string {

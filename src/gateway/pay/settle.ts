@@ -17,17 +17,16 @@ export type SettleEnd =
 
 export async function settleCharge(deps: PayDeps, payment: Payment, charge: Charge): Promise<SettleEnd> {
   const { rail, log, options } = deps;
-  let { attempts } = charge;
   // A claim may have come this far in one step.
-  if (charge.state !== 'settling') {
-    const started = await step(deps, payment, charge.id, { kind: 'settle_started', leaseMs: options.leaseMs });
-    if (started === 'unavailable') return { kind: 'lost', because: 'ledger' };
-    if (started.kind !== 'ok') return { kind: 'lost', because: 'taken_over' };
-    deps.chargeLog.changed(started.charge);
-    ({ attempts } = started.charge);
-  }
+  const started =
+    charge.state === 'settling'
+      ? ({ kind: 'ok', charge } as const)
+      : await step(deps, payment, charge.id, { kind: 'settle_started', leaseMs: options.leaseMs });
+  if (started === 'unavailable') return { kind: 'lost', because: 'ledger' };
+  if (started.kind !== 'ok') return { kind: 'lost', because: 'taken_over' };
+  if (started.charge !== charge) deps.chargeLog.changed(started.charge);
 
-  const end = await rail.settle(payment.presented, payment.railOffer, { afterUnknown: attempts > 0 });
+  const end = await rail.settle(payment.presented, payment.railOffer, { afterUnknown: started.charge.attempts > 0 });
   switch (end.kind) {
     case 'settled': {
       const { transaction } = end.receipt;

@@ -41,7 +41,7 @@ const LIMITS = { depth: 8, nodes: 256, string: 8192 } as const;
 /** Bytes: 65 of a key's signature; a contract's (ERC-1271, ERC-6492) may be longer. */
 const SIGNATURE = { min: 65, max: 4000 } as const;
 const MAX_UINT256 = 2n ** 256n - 1n;
-const MAX_DIGITS = 78;
+const MAX_DIGITS = MAX_UINT256.toString().length;
 const DIGITS = /^(?:0|[1-9]\d{0,77})$/;
 
 const text = (what: string, max: number) => z.string(`is not ${what}`).max(max, `is longer than ${max} characters`);

@@ -3,6 +3,7 @@
 // object takes several times as long as to write and read it as JSON.
 import type { LedgerReports } from './ledger-reports.ts';
 import type { LedgerWrites } from './ledger-writes.ts';
+import type { Upgrade } from './upgrade.ts';
 
 /** Calls of the writing thread, which share a commit, and of the reading thread. */
 export type Calls = Omit<LedgerWrites, 'prune' | 'begin' | 'finish'> & LedgerReports;
@@ -11,9 +12,6 @@ export type Arguments<N extends CallName> = Parameters<Calls[N]>;
 export type Value<N extends CallName> = ReturnType<Calls[N]>;
 
 export type Call = { readonly name: CallName; readonly args: readonly unknown[] };
-
-/** For the log, before a file of an older version is migrated. */
-export const UPGRADING = 'the store is brought up to date; a million charges take about half a minute';
 
 /** Calls whose arguments are JSON as they are: no bigint, no bytes. */
 const AS_TEXT: ReadonlySet<CallName> = new Set<CallName>(['find', 'insert', 'swap']);
@@ -63,7 +61,7 @@ export type FromWorker =
       readonly failures: ReadonlyMap<number, string> | undefined;
     }
   /** Before the file of an older version is migrated. */
-  | { readonly kind: 'upgrading'; readonly from: number; readonly to: number }
+  | { readonly kind: 'upgrading'; readonly upgrade: Upgrade }
   | { readonly kind: 'closed' };
 
 export type WorkerOptions = {

@@ -1,7 +1,7 @@
 // What people ask of the ledger's store: lists, sums and counts. Reads only, on a connection of their own in a thread of
 // their own, so that a dashboard that looks through a million charges delays no claim.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { CHARGE_STATES, type ChargeState } from '../../domain/charge.ts';
+import { CHARGE_STATES, isUnsettled, type ChargeState } from '../../domain/charge.ts';
 import type {
   Bucket,
   ChargeFilter,
@@ -75,7 +75,7 @@ function remember(prepare: Prepare): Prepare {
 function readRows(prepare: Prepare, filter: ChargeFilter, payerWalk: number): Row[] {
   const { where, values } = conditions(filter);
   const limit = filter.limit + 1;
-  const open = filter.state === 'claimed' || filter.state === 'settling';
+  const open = filter.state !== undefined && isUnsettled(filter.state);
   if (filter.payer === undefined || open) {
     // The few that are open among the many that are not: without the hint the whole table is walked for them.
     const hint = open ? 'INDEXED BY charges_unsettled' : '';
@@ -86,8 +86,8 @@ function readRows(prepare: Prepare, filter: ChargeFilter, payerWalk: number): Ro
   const newest =
     filter.before ?? integer(prepare('SELECT coalesce(max(seq), 0) + 1 AS next FROM charges').get() ?? {}, 'next');
   const floor = newest - payerWalk;
-  const near = prepare(`${SELECT_LISTED} NOT INDEXED ${where} AND seq < ? AND seq >= ? ORDER BY seq DESC LIMIT ?`);
-  const rows = near.all(...values, newest, floor, limit);
+  const near = prepare(`${SELECT_LISTED} NOT INDEXED ${where} AND seq >= ? ORDER BY seq DESC LIMIT ?`);
+  const rows = near.all(...values, floor, limit);
   if (rows.length === limit || floor <= 1) return rows;
   const one = prepare(`${SELECT_LISTED} ${where} AND seq = ?`);
   for (const { seq } of prepare(SEQS_OF_PAYER).iterate(filter.payer.toLowerCase(), floor)) {
@@ -116,7 +116,7 @@ function conditions(filter: ChargeFilter): { where: string; values: SQLInputValu
 
 /** Names the condition of the partial index that holds the state; delivered charges are the many, and need none. */
 function inState(state: ChargeState | undefined): string {
-  if (state === 'claimed' || state === 'settling') return "state IN ('claimed', 'settling') AND state = ?";
+  if (state !== undefined && isUnsettled(state)) return "state IN ('claimed', 'settling') AND state = ?";
   return state === 'delivered'
     ? 'state = ?'
     : "(state = 'settled' OR state = 'released' OR state = 'failed') AND state = ?";

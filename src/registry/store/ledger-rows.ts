@@ -1,6 +1,6 @@
 // Charges as rows of the store and back. Column names stand here once, in the order in which values are bound. A row that
 // does not say a charge throws: a charge half read must not decide about money.
-import { CHARGE_STATES, type Charge, type ChargeState, type KeptAnswer } from '../../domain/charge.ts';
+import { CHARGE_STATES, isUnsettled, type Charge, type KeptAnswer } from '../../domain/charge.ts';
 import type { ListedCharge } from '../../domain/ledger.ts';
 import { bytes, integer, nullableInteger, nullableText, text, type Row } from './rows.ts';
 
@@ -135,11 +135,6 @@ export function readCharge(row: Row): Charge {
     answer: readAnswer(row),
     changeId: nullableText(row, 'change_id'),
   };
-}
-
-/** Whether somebody may still have to settle it: its credential is kept for as long. */
-function isUnsettled(state: ChargeState): boolean {
-  return state === 'claimed' || state === 'settling';
 }
 
 export function readListed(row: Row): ListedCharge {

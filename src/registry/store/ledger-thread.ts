@@ -5,7 +5,6 @@ import type { Worker } from 'node:worker_threads';
 import { LedgerUnavailable } from '../../domain/ledger.ts';
 import type { Log } from '../../host/log.ts';
 import {
-  UPGRADING,
   writeBatch,
   type Arguments,
   type Call,
@@ -14,6 +13,7 @@ import {
   type ToWorker,
   type Value,
 } from './ledger-messages.ts';
+import { UPGRADING } from './upgrade.ts';
 
 export type Thread = {
   readonly call: <N extends CallName>(name: N, ...args: Arguments<N>) => Promise<Value<N>>;
@@ -74,10 +74,8 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
       switch (message.kind) {
         case 'results':
           return finish(message);
-        case 'upgrading': {
-          const { from, to } = message;
-          return log.info(UPGRADING, { from, to });
-        }
+        case 'upgrading':
+          return log.info(UPGRADING, message.upgrade);
         case 'closed':
           return void next.terminate();
         default:

@@ -38,7 +38,7 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
     if (!mayCreate && (statOf(options.file)?.size ?? 0n) === 0n) {
       throw new StoreGone(`The ledger's file ${options.file} is gone; put it back, or restart to begin a new one.`);
     }
-    const db = openDatabase(options.file, options.busyMs, (upgrade) => send({ kind: 'upgrading', ...upgrade }));
+    const db = openDatabase(options.file, options.busyMs, (upgrade) => send({ kind: 'upgrading', upgrade }));
     if (options.role === 'read') db.exec('PRAGMA query_only = ON');
     else db.exec("BEGIN IMMEDIATE; UPDATE charge_counts SET charges = charges WHERE state = 'claimed'; COMMIT");
     mayCreate = false;

@@ -5,6 +5,7 @@ import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, read
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
+import type { OnUpgrade } from './upgrade.ts';
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url);
 const APPLICATION_ID = 0x54474154;
@@ -18,19 +19,12 @@ const CHECKPOINT_PAGES = 4000;
 const BUSY = 5;
 const CONSTRAINT = 19;
 
-/** What a file of an older version is brought through. */
-export type Upgrade = { readonly from: number; readonly to: number };
-
 /**
  * Opens `file`, made with mode 0600 where there is none, and migrates it. `busyMs`: how long a write may block the
  * thread while another process writes; a server keeps it short and tries again later (`isBusy`). `onUpgrade` is told
  * before a file of an older version is migrated, which can take a while. Throws a sentence.
  */
-export function openDatabase(
-  file: string,
-  busyMs: number,
-  onUpgrade: (upgrade: Upgrade) => void = () => undefined,
-): DatabaseSync {
+export function openDatabase(file: string, busyMs: number, onUpgrade?: OnUpgrade): DatabaseSync {
   const db = connect(file);
   try {
     migrate(db, file, onUpgrade);
@@ -43,7 +37,7 @@ export function openDatabase(
 }
 
 /** Brings the schema of `file` up to date and closes it again; returns the versions applied, none where it was. */
-export function migrateFile(file: string, onUpgrade: (upgrade: Upgrade) => void = () => undefined): readonly number[] {
+export function migrateFile(file: string, onUpgrade?: OnUpgrade): readonly number[] {
   const db = connect(file);
   try {
     return migrate(db, file, onUpgrade);
@@ -151,19 +145,19 @@ function refuseForeign(db: DatabaseSync, file: string): void {
   }
 }
 
-function migrate(db: DatabaseSync, file: string, onUpgrade: (upgrade: Upgrade) => void): readonly number[] {
+function migrate(db: DatabaseSync, file: string, onUpgrade: OnUpgrade | undefined): readonly number[] {
   const migrations = readMigrations();
   const newest = migrations.length;
   const applied: number[] = [];
-  if (schemaVersion(db) > newest) {
+  const from = schemaVersion(db);
+  if (from > newest) {
     throw new Error(
-      `The database ${file} was written by a newer version of Tollgate (schema ${schemaVersion(db)}, this version knows ${newest}): run that version, or restore a backup from before the upgrade.`,
+      `The database ${file} was written by a newer version of Tollgate (schema ${from}, this version knows ${newest}): run that version, or restore a backup from before the upgrade.`,
     );
   }
-  const from = schemaVersion(db);
-  if (from > 0 && from < newest) onUpgrade({ from, to: newest });
+  if (from > 0 && from < newest) onUpgrade?.({ from, to: newest });
   for (const { version, sql } of migrations) {
-    if (version <= schemaVersion(db)) continue;
+    if (version <= from) continue;
     inTransaction(db, () => {
       // Another process may have been faster while this one waited for the lock.
       if (version <= schemaVersion(db)) return;

@@ -6,7 +6,8 @@ import { makeUuid } from '../uuid.ts';
 import { createApiKeyStore, type ApiKeyStore } from './api-keys.ts';
 import { text } from './rows.ts';
 import { createRouteStore, type RouteStore } from './routes.ts';
-import { inTransaction, openDatabase, type Upgrade } from './sqlite.ts';
+import { inTransaction, openDatabase } from './sqlite.ts';
+import type { OnUpgrade } from './upgrade.ts';
 
 export type Store = {
   /** Drawn when the file was made: a sidecar tells one registry from another by it. */
@@ -27,8 +28,7 @@ export type StoreOptions = {
   readonly busyMs?: number;
   /** Changes kept for feeds that resume. */
   readonly changesKept?: number;
-  /** Told before a file of an older version is migrated. */
-  readonly onUpgrade?: (upgrade: Upgrade) => void;
+  readonly onUpgrade?: OnUpgrade;
 };
 
 const DEFAULT_BUSY_MS = 5;
