@@ -18,3 +18,5 @@ export const changingName = (routes: number): string => `Tollgate, ${routes} rou
 export const swappedName = (routes: number): string => `Tollgate, ${routes} routes, the whole set swapped`;
 export const PAID_GET = 'paid GET, settled before the response';
 export const PAID_POST = 'paid POST, settled before forwarding';
+/** Of the rows of the checkout at `index` in bench/paid.ts. */
+export const suffixOf = (index: number): string => (index === 0 ? '' : ` #${index + 1}`);

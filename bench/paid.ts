@@ -1,7 +1,9 @@
-// `node bench/paid.ts [--seconds S] [--rounds N] [--connections N] [--root CHECKOUT] [--paid] [--profile]`: CPU of Tollgate per paid request, with a
-// facilitator that says yes at once, in both settle modes, on the store as it is shipped (SQLite, every step durable).
-// Every request carries a payment and a charge id of its own; every answer is checked for its status, body and receipt, and
-// afterwards, Tollgate being killed, the rows of its store and the counts of facilitator and upstream have to agree.
+// `node bench/paid.ts [--seconds S] [--rounds N] [--connections N] [--root CHECKOUT ...] [--paid] [--profile]`: CPU of
+// Tollgate per paid request, with a facilitator that says yes at once, in both settle modes, on the store as it is shipped
+// (SQLite, every step durable). Several checkouts are all started and measured in turn, so that a drift of the machine
+// meets all of them. Every request carries a payment and a charge id of its own; every answer is checked for its status,
+// body and receipt, and afterwards, Tollgate being killed, the rows of its store and the counts of facilitator and upstream
+// have to agree.
 // The signatures are made up: who checks them is the facilitator, and its time is not ours. What it does not show: a real
 // facilitator takes tens of milliseconds, which is waiting and not work, and makes more requests share a commit.
 import { randomBytes } from 'node:crypto';
@@ -12,7 +14,8 @@ import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { LOAD_CORE, NODE, readThreadsUs, SERVER_CORE, startServer, type ThreadsUs } from './process.ts';
+import { PAID_GET, PAID_POST, suffixOf } from './names.ts';
+import { LOAD_CORE, NODE, readThreadsUs, SERVER_CORE, startServer, type Server, type ThreadsUs } from './process.ts';
 import { renderProfiles } from './profile.ts';
 import { build, programOf } from './program.ts';
 import { median, percentile } from './report.ts';
@@ -23,7 +26,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '4' },
     rounds: { type: 'string', default: '3' },
     connections: { type: 'string', default: '64' },
-    root: { type: 'string', default: path.resolve(import.meta.dirname, '..') },
+    root: { type: 'string', multiple: true, default: [path.resolve(import.meta.dirname, '..')] },
     /** Nothing but paid requests. */
     paid: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
@@ -36,10 +39,11 @@ const PAYER_COUNT = 64;
 const PAY_TO = '0x1111111111111111111111111111111111111111';
 const BUSY_PAYERS = 4;
 /**
- * Before anything is measured: until some ten thousand requests were made the engine's compilers are at work, on threads
- * of their own, and take up to a fifth of what is measured.
+ * Before anything is measured, and with every kind of request in turn: until tens of thousands of requests were made the
+ * engine's compilers are at work, on threads of their own, and what they learned of one kind they learn anew with the
+ * next. They take up to a fifth of what is measured meanwhile.
  */
-const BURST = { requests: 16_000, ms: 1000 };
+const WARM = { passes: 3, requests: 8000 };
 /** The machine itself changed its pace where rounds differ by more than this. */
 const UNSTEADY = 1.3;
 /** Of the end of a charge id, which the signature leaves out. */
@@ -54,7 +58,26 @@ type Load = {
   readonly status: number;
   readonly pays: boolean;
 };
+/** One checkout of Tollgate under load. */
+type Entrant = {
+  /** Of its rows. */
+  readonly suffix: string;
+  readonly ask: (load: Load) => Promise<void>;
+  /** Asks without a pause until the time is over and so many requests were answered; how long each took, ms. */
+  readonly fire: (load: Load, ms: number, requests?: number) => Promise<number[]>;
+  readonly measure: (load: Load) => Promise<Measured>;
+  /** Ends it and holds its store against what was answered. */
+  readonly finish: () => Promise<{ readonly payments: number; readonly forwarded: number }>;
+};
 type Measured = ThreadsUs & { readonly rate: number; readonly p50: number; readonly p99: number };
+
+const FREE: Load = { name: 'free GET', method: 'GET', path: '/free', status: 200, pays: false };
+const UNPAID: Load = { name: '402', method: 'GET', path: '/paid/x', status: 402, pays: false };
+const PAID_GETS: Load = { name: PAID_GET, method: 'GET', path: '/paid/x', status: 200, pays: true };
+const PAID: readonly Load[] = [
+  PAID_GETS,
+  { name: PAID_POST, method: 'POST', path: '/paid/x', status: 200, pays: true },
+];
 
 const folder = mkdtempSync(path.join(tmpdir(), 'tollgate-bench-paid-'));
 const started: { stop: () => Promise<void> }[] = [];
@@ -67,21 +90,64 @@ try {
 
 async function main(): Promise<void> {
   const services = await start('services', ['bench/paid-services.ts'], LOAD_CORE, ['facilitator', 'upstream']);
-  const config = path.join(folder, 'tollgate.yaml');
+  const entrants: Entrant[] = [];
+  for (const [index, root] of values.root.entries()) entrants.push(await enter(root, suffixOf(index), services));
+  // A profile is of paid requests alone.
+  const loads = values.paid || values.profile ? PAID : [FREE, UNPAID, ...PAID];
+  for (let pass = 0; pass < WARM.passes; pass++)
+    for (const { fire } of entrants) for (const load of loads) await fire(load, 0, WARM.requests);
+  const measuredFromUs = Number(process.hrtime.bigint() / 1000n);
+  const results = new Map<string, Measured[]>();
+  const take = async ({ suffix, measure }: Entrant, load: Load, name = load.name): Promise<void> => {
+    const row = name + suffix;
+    results.set(row, [...(results.get(row) ?? []), await measure(load)]);
+  };
+  for (let round = 0; round < rounds; round++) {
+    for (const load of loads) for (const entrant of entrants) await take(entrant, load);
+    if (!loads.includes(FREE)) continue;
+    // Free requests beside a process that is busy being paid: CPU is that of both, the latency that of the free ones alone.
+    for (const entrant of entrants) {
+      const others = new AbortController();
+      const busy = Array.from({ length: BUSY_PAYERS }, async () => {
+        while (!others.signal.aborted) await entrant.ask(PAID_GETS);
+      });
+      await take(entrant, FREE, `free GET while ${BUSY_PAYERS} others pay without a pause`);
+      others.abort();
+      await Promise.all(busy);
+    }
+  }
+  show(results);
+  const expected = { verify: 0, settle: 0, upstream: 0 };
+  for (const { finish } of entrants) {
+    const { payments, forwarded } = await finish();
+    expected.verify += payments;
+    expected.settle += payments;
+    expected.upstream += forwarded;
+  }
+  const counts = JSON.parse((await call(services.port('upstream'), new Agent(), 'GET', '/counts', {})).body) as object;
+  console.log(`Facilitator and upstream: ${JSON.stringify(counts)}`);
+  if (JSON.stringify(counts) !== JSON.stringify(expected))
+    throw new Error(`they should have counted ${JSON.stringify(expected)}`);
+  if (values.profile) console.log(renderProfiles(folder, measuredFromUs));
+}
+async function enter(root: string, suffix: string, services: Server): Promise<Entrant> {
+  if (suffix !== '') console.log(`${suffix.trim()}: ${root}`);
+  const home = mkdtempSync(path.join(folder, 'tollgate-'));
+  const config = path.join(home, 'tollgate.yaml');
   writeFileSync(config, configuration(services.port('upstream'), services.port('facilitator')));
-  const profiling = values.profile ? ['--cpu-prof', `--cpu-prof-dir=${folder}`] : [];
-  build(values.root);
-  const main = programOf(values.root);
-  const tollgate = await start('Tollgate', [...profiling, ...main, 'serve', '-c', config], SERVER_CORE, ['proxy']);
+  const profiling = values.profile ? ['--cpu-prof', `--cpu-prof-dir=${home}`] : [];
+  build(root);
+  const tollgate = await start('Tollgate', [...profiling, ...programOf(root), 'serve', '-c', config], SERVER_CORE, [
+    'proxy',
+  ]);
   const agent = new Agent({ keepAlive: true, maxSockets: connections + BUSY_PAYERS });
   const send = (load: Load, headers: Record<string, string>): Promise<Reply> =>
     call(tollgate.port('proxy'), agent, load.method, load.path, headers);
 
-  const unpaid: Load = { name: '402', method: 'GET', path: '/paid/x', status: 402, pays: false };
   const paying = new Map<string, () => Record<string, string>>();
   const askForQuotes = async (): Promise<void> => {
     for (const method of ['GET', 'POST'] as const) {
-      const { demanded } = await send({ ...unpaid, method }, {});
+      const { demanded } = await send({ ...UNPAID, method }, {});
       const { accepts } = JSON.parse(Buffer.from(demanded, 'base64').toString()) as { accepts: [Accepted] };
       paying.set(method, payerOf(accepts[0]));
     }
@@ -89,23 +155,17 @@ async function main(): Promise<void> {
   await askForQuotes();
   // A quote is of its second: those who pay present old ones and new ones.
   const asking = setInterval(() => void askForQuotes().catch(() => undefined), 1000);
-  const paid: Load[] = [
-    { name: 'paid GET, settled before the response', method: 'GET', path: '/paid/x', status: 200, pays: true },
-    { name: 'paid POST, settled before forwarding', method: 'POST', path: '/paid/x', status: 200, pays: true },
-  ];
-  const loads: Load[] = [{ name: 'free GET', method: 'GET', path: '/free', status: 200, pays: false }, unpaid, ...paid];
 
   let payments = 0;
   let forwarded = 0;
-  const headersFor = ({ method, pays }: Load): Record<string, string> => (pays ? (paying.get(method)?.() ?? {}) : {});
-  const ask = async (load: Load): Promise<void> => {
-    const { status, body, receipt } = await send(load, headersFor(load));
+  const ask: Entrant['ask'] = async (load) => {
+    const { status, body, receipt } = await send(load, load.pays ? (paying.get(load.method)?.() ?? {}) : {});
     if (load.pays) payments++;
     if (load.status === 200) forwarded++;
     if (status !== load.status || (status === 200 && body !== UPSTREAM_BODY) || receipt !== load.pays)
       throw new Error(`${load.name}: answered ${status}, receipt ${receipt}: ${body.slice(0, 300)}`);
   };
-  const fire = async (load: Load, ms: number, requests = 0): Promise<number[]> => {
+  const fire: Entrant['fire'] = async (load, ms, requests = 0) => {
     const end = performance.now() + ms;
     const took: number[] = [];
     const loop = async (): Promise<void> => {
@@ -118,8 +178,7 @@ async function main(): Promise<void> {
     await Promise.all(Array.from({ length: connections }, loop));
     return took;
   };
-  const measure = async (load: Load): Promise<Measured> => {
-    if (!results.has(load.name)) await fire(load, BURST.ms, BURST.requests);
+  const measure: Entrant['measure'] = async (load) => {
     const [before, startedAt] = [readThreadsUs(tollgate.pid), performance.now()];
     const took = (await fire(load, seconds * 1000)).toSorted((a, b) => a - b);
     const elapsed = (performance.now() - startedAt) / 1000;
@@ -130,47 +189,21 @@ async function main(): Promise<void> {
       ...{ rate: took.length / elapsed, p50: percentile(took, 50), p99: percentile(took, 99) },
     };
   };
-
-  const measuredFromUs = Number(process.hrtime.bigint() / 1000n);
-  const results = new Map<string, Measured[]>();
-  const take = async (load: Load, name = load.name): Promise<void> => {
-    const known = results.get(name) ?? [];
-    results.set(name, [...known, await measure(load)]);
+  const finish: Entrant['finish'] = async () => {
+    clearInterval(asking);
+    agent.destroy();
+    await setTimeout(200);
+    // Nothing is given time to be written down: what was answered has to be there.
+    if (values.profile) await tollgate.stop();
+    else process.kill(tollgate.pid, 'SIGKILL');
+    await setTimeout(200);
+    const rows = countRows(path.join(home, 'data/tollgate.db'));
+    console.log(`\n${payments} payments; rows ${JSON.stringify(rows)}`);
+    if ((rows['settled'] ?? 0) + (rows['delivered'] ?? 0) !== payments)
+      throw new Error(`${payments} paid requests were answered: the store says otherwise`);
+    return { payments, forwarded };
   };
-  for (let round = 0; round < rounds; round++) {
-    // A profile is of paid requests alone.
-    const alone = values.paid || values.profile;
-    for (const load of alone ? paid : loads) await take(load);
-    if (alone) continue;
-    // Free requests beside a process that is busy being paid: CPU is that of both, the latency that of the free ones alone.
-    const others = new AbortController();
-    const busy = Array.from({ length: BUSY_PAYERS }, async () => {
-      while (!others.signal.aborted) await ask(paid[0] ?? unpaid);
-    });
-    await take(loads[0] ?? unpaid, `free GET while ${BUSY_PAYERS} others pay without a pause`);
-    others.abort();
-    await Promise.all(busy);
-  }
-  show(results);
-  clearInterval(asking);
-  agent.destroy();
-  await setTimeout(200);
-  // Nothing is given time to be written down: what was answered has to be there.
-  if (values.profile) await tollgate.stop();
-  else process.kill(tollgate.pid, 'SIGKILL');
-  await setTimeout(200);
-  const counts = JSON.parse((await call(services.port('upstream'), new Agent(), 'GET', '/counts', {})).body) as object;
-  const expected = { verify: payments, settle: payments, upstream: forwarded };
-  const rows = countRows(path.join(folder, 'data/tollgate.db'));
-  console.log(
-    `\n${payments} payments; rows ${JSON.stringify(rows)}; facilitator and upstream ${JSON.stringify(counts)}`,
-  );
-  if (
-    (rows['settled'] ?? 0) + (rows['delivered'] ?? 0) !== payments ||
-    JSON.stringify(counts) !== JSON.stringify(expected)
-  )
-    throw new Error(`${payments} paid requests were answered: the store or the services say otherwise`);
-  if (values.profile) console.log(renderProfiles(folder, measuredFromUs));
+  return { suffix, ask, fire, measure, finish };
 }
 
 async function start(name: string, args: string[], core: number, listeners: string[]): ReturnType<typeof startServer> {
@@ -256,6 +289,13 @@ function countRows(file: string): Readonly<Record<string, number>> {
   return Object.fromEntries(rows.map(({ state, charges }) => [String(state), Number(charges)]));
 }
 
+/** CPU of every round over that of the first checkout's neighbouring one. */
+function besideFirst(results: ReadonlyMap<string, readonly Measured[]>, name: string): number | undefined {
+  const first = results.get(name.replace(/ #\d+$/, ''));
+  if (first === undefined || first === results.get(name)) return undefined;
+  return median((results.get(name) ?? []).map(({ all }, round) => all / (first[round]?.all ?? Number.NaN)));
+}
+
 function show(results: ReadonlyMap<string, readonly Measured[]>): void {
   console.log(
     '| request | CPU us, all threads (min-max) | main thread | ledger thread | a second and core | a second here | p50 ms | p99 ms |',
@@ -281,6 +321,10 @@ function show(results: ReadonlyMap<string, readonly Measured[]>): void {
       ({ all: cpu, main, ledger }) => `${cpu.toFixed(0)} (${main.toFixed(0)} + ${ledger.toFixed(0)})`,
     );
     console.log(`- ${name}: ${each.join(', ')}`);
+  }
+  for (const name of results.keys()) {
+    const ratio = besideFirst(results, name);
+    if (ratio !== undefined) console.log(`- ${name}: ${ratio.toFixed(3)} of the first, round by round`);
   }
   const slower = [...results.values()].map(
     (all) => Math.max(...all.map((each) => each.all)) / Math.min(...all.map((each) => each.all)),

@@ -3,24 +3,24 @@ import path from 'node:path';
 import { LOAD_CORE, NODE, runToEnd } from './process.ts';
 import type { Round, Section } from './report.ts';
 import { measureSection, slowly, type Contender, type Stage } from './stage.ts';
-import { PAID_GET, PAID_POST } from './names.ts';
+import { PAID_GET, PAID_POST, suffixOf } from './names.ts';
 
 export async function measurePaid(stage: Stage): Promise<Section> {
   // All rows of one run come at once: they are measured with the first and handed out one by one.
-  const contenders = stage.checkouts.flatMap(({ suffix, root }) => {
-    let found: ReadonlyMap<string, Round> = new Map();
-    return ROWS.map((row, index): Contender => ({
+  let found: ReadonlyMap<string, Round> = new Map();
+  const contenders = stage.checkouts.flatMap(({ suffix }, index) =>
+    ROWS.map((row, column): Contender => ({
       name: row + suffix,
       check: () => Promise.resolve(),
       measure: async () => {
-        if (index === 0) found = readRows(await run(stage, root));
-        const round = found.get(row);
+        if (index === 0 && column === 0) found = readRows(await run(stage));
+        const round = found.get(row + suffixOf(index));
         return round === undefined
           ? { round: {}, faults: ['bench/paid.ts did not measure it'] }
           : { round, faults: [] };
       },
-    }));
-  });
+    })),
+  );
   return measureSection(slowly(stage), contenders, {
     name: 'paid',
     title: 'Paid requests, a facilitator that answers at once, SQLite',
@@ -33,8 +33,10 @@ export async function measurePaid(stage: Stage): Promise<Section> {
   });
 }
 
-/** Of bench/paid.ts itself, whose median counts: its first one is cold. */
-const INNER_ROUNDS = '3';
+/** Of bench/paid.ts itself, whose medians count. */
+const INNER_ROUNDS = '5';
+/** So that a round holds a few thousand requests, and hundreds of commits. */
+const LEAST_SECONDS = 2;
 
 const ROWS = [PAID_GET, PAID_POST];
 
@@ -49,8 +51,10 @@ export function readRows(printed: string): ReadonlyMap<string, Round> {
   return rows;
 }
 
-function run({ plan }: Stage, root: string): Promise<string> {
-  const args = ['--root', root, '--rounds', INNER_ROUNDS, '--seconds', String(plan.seconds)];
+function run({ plan, checkouts }: Stage): Promise<string> {
+  const roots = checkouts.flatMap(({ root }) => ['--root', root]);
+  const seconds = String(Math.max(plan.seconds, LEAST_SECONDS));
+  const args = ['--paid', ...roots, '--rounds', INNER_ROUNDS, '--seconds', seconds];
   return runToEnd({
     name: 'bench/paid.ts',
     file: NODE,

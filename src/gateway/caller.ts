@@ -3,9 +3,9 @@
 // taken for one. The customer id is a claim unless something in front of Tollgate vouches for it.
 import type { Caller, Credential } from '../domain/decide.ts';
 import { problem, type Problem } from '../domain/problem.ts';
+import { decodeBase64 } from './base64.ts';
 
 const CREDENTIAL_BYTES = 16 * 1024;
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const CUSTOMER_ID = /^[\x21-\x7e]{1,128}$/;
 const CREDENTIAL_HEADERS: ReadonlyMap<string, Credential['version']> = new Map([
   ['payment-signature', 2],
@@ -30,7 +30,7 @@ export function readCaller(rawHeaders: readonly string[], customerHeader: string
       if (credential !== undefined)
         return problem('payment_malformed', 'The request carries more than one payment; send one.');
       if (value.length > CREDENTIAL_BYTES) return problem('payment_malformed', 'The payment is longer than 16 KiB.');
-      if (!BASE64.test(value) || value.length % 4 !== 0) {
+      if (decodeBase64(value) === undefined) {
         return problem('payment_malformed', 'The payment is not base64 of the standard alphabet, padded.');
       }
       credential = { version, value };

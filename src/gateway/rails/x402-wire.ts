@@ -4,6 +4,7 @@
 // Sources: x402 v1 `X-PAYMENT`, x402 v2 `PAYMENT-SIGNATURE`, EIP-3009.
 import { z } from 'zod';
 import type { Credential } from '../../domain/decide.ts';
+import { decodeBase64 } from '../base64.ts';
 import { readJson } from './bounded-json.ts';
 
 export type Authorization = {
@@ -122,15 +123,6 @@ export function decodeCredential({ version, value }: Credential): DecodeResult {
   const foreign = nameForeignPayload(json.value);
   if (foreign !== undefined) return refuse(foreign);
   return version === 2 ? decodeV2(json.value) : decodeV1(json.value);
-}
-
-/** Node's decoder passes over what is not base64, and then there are fewer bytes than characters promise. */
-function decodeBase64(value: string): Buffer | undefined {
-  const padding = value.endsWith('==') ? 2 : value.endsWith('=') ? 1 : 0;
-  // The other alphabet's two characters are the only ones that it takes besides.
-  if (value === '' || value.length % 4 !== 0 || value.includes('-') || value.includes('_')) return undefined;
-  const bytes = Buffer.from(value, 'base64');
-  return bytes.length === (value.length / 4) * 3 - padding ? bytes : undefined;
 }
 
 function decodeV1(value: unknown): DecodeResult {

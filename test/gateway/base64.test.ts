@@ -1,0 +1,45 @@
+// What counts as base64: held against the expression that says it, over every way to spoil a text that is.
+import { describe, expect, it } from 'vitest';
+import { decodeBase64 } from '../../src/gateway/base64.ts';
+
+const STANDARD = /^[A-Za-z0-9+/]+={0,2}$/;
+const isStandard = (text: string): boolean => STANDARD.test(text) && text.length % 4 === 0;
+
+const whole = Array.from({ length: 40 }, (_, size) =>
+  Buffer.from(Array.from({ length: size + 1 }, (_, at) => (at * 89 + size * 31) % 256)),
+);
+const characters = 'Aa0+/=-_.,:% \t\r\n\0~\u007f\u0080\u00ff\u00bd\u0141\u2028\ud800'.split('');
+
+describe('decodeBase64', () => {
+  it.each(whole.map((bytes) => [bytes.length, bytes] as const))('reads %i bytes', (_, bytes) => {
+    expect(decodeBase64(bytes.toString('base64'))).toEqual(bytes);
+  });
+
+  it('takes what the expression takes and nothing else: one character replaced, put in, or taken out', () => {
+    for (const bytes of whole.slice(0, 12)) {
+      const text = bytes.toString('base64');
+      for (let at = 0; at <= text.length; at++) {
+        const [before, from, after] = [text.slice(0, at), text.slice(at), text.slice(at + 1)];
+        for (const character of characters) {
+          for (const spoilt of [before + character + after, before + character + from, before + after])
+            expect([spoilt, decodeBase64(spoilt) !== undefined]).toEqual([spoilt, isStandard(spoilt)]);
+        }
+      }
+    }
+  });
+
+  it('takes what the expression takes and nothing else: every text of four characters', () => {
+    const few = 'Az9+=-\u00ff '.split('');
+    for (const a of few)
+      for (const b of few)
+        for (const c of few)
+          for (const d of few) {
+            const text = a + b + c + d;
+            expect([text, decodeBase64(text) !== undefined]).toEqual([text, isStandard(text)]);
+          }
+  });
+
+  it.each(['', '=', '==', '====', 'A', 'AA', 'AAA', 'A===', 'AA=A', 'AAAA====', 'AAA=AAA='])('refuses "%s"', (text) => {
+    expect(decodeBase64(text)).toBeUndefined();
+  });
+});
