@@ -103,10 +103,12 @@ async function main(): Promise<void> {
     results.set(row, [...(results.get(row) ?? []), await measure(load)]);
   };
   for (let round = 0; round < rounds; round++) {
-    for (const load of loads) for (const entrant of entrants) await take(entrant, load);
+    // Whoever comes first comes after another kind of request: not always the same.
+    const inTurn = round % 2 === 0 ? entrants : entrants.toReversed();
+    for (const load of loads) for (const entrant of inTurn) await take(entrant, load);
     if (!loads.includes(FREE)) continue;
     // Free requests beside a process that is busy being paid: CPU is that of both, the latency that of the free ones alone.
-    for (const entrant of entrants) {
+    for (const entrant of inTurn) {
       const others = new AbortController();
       const busy = Array.from({ length: BUSY_PAYERS }, async () => {
         while (!others.signal.aborted) await entrant.ask(PAID_GETS);
