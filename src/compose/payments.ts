@@ -5,6 +5,7 @@ import { CHARGE_STATES } from '../domain/charge.ts';
 import type { Ledger, Reports } from '../domain/ledger.ts';
 import type { Answers } from '../gateway/collect.ts';
 import { createChargeLog, type ChargeLog } from '../gateway/pay/charge-log.ts';
+import { createMet, type Met } from '../gateway/pay/met.ts';
 import { createPay, type Pay } from '../gateway/pay/pay.ts';
 import { LEASE_MS } from '../gateway/pay/payment.ts';
 import { createSettleModes, type SettleModes } from '../gateway/pay/serve.ts';
@@ -48,6 +49,7 @@ export function startPayments(
   const rail = testStop?.rail(plainRail) ?? plainRail;
   const leaseMs = testStop?.leaseMs ?? LEASE_MS;
   const chargeLog = createChargeLog(metrics, log, routeLabel);
+  const met = createMet();
   const modes = createSettleModes(clock.now);
   const stopReconciling = repeat(
     reports === undefined ? RECONCILE_EVERY_MS.elsewhere : RECONCILE_EVERY_MS.here,
@@ -58,7 +60,7 @@ export function startPayments(
   );
   const stopCounting = reports === undefined ? undefined : countCharges(reports, metrics, log);
   return {
-    payFor: (next) => payWith(next, { rail, ledger, chargeLog, modes, leaseMs, ...deps }),
+    payFor: (next) => payWith(next, { rail, ledger, met, chargeLog, modes, leaseMs, ...deps }),
     close: async () => {
       await stopReconciling();
       await stopCounting?.();
@@ -83,6 +85,7 @@ export function createRail({ log, clock, metrics }: Pick<PaymentsDeps, 'log' | '
 type PayParts = PaymentsDeps & {
   readonly rail: Rail;
   readonly ledger: Ledger;
+  readonly met: Met;
   readonly chargeLog: ChargeLog;
   readonly modes: SettleModes;
   readonly leaseMs: number;
@@ -90,7 +93,7 @@ type PayParts = PaymentsDeps & {
 
 function payWith(
   { charges }: Config,
-  { rail, ledger, chargeLog, modes, leaseMs, log, clock, random }: PayParts,
+  { rail, ledger, met, chargeLog, modes, leaseMs, log, clock, random }: PayParts,
 ): (answers: Answers) => Pay {
   const options = {
     keepResponseBytes: Math.min(charges.keepResponseBytes, ledger.answerLimitBytes),
@@ -101,7 +104,7 @@ function payWith(
   const newId = createTokens(random, 16, 'hex');
   return (answers) =>
     createPay(
-      { ...answers, rail, ledger, chargeLog, log, clock, newId, options, schedule: systemSchedule, pause },
+      { ...answers, rail, ledger, met, chargeLog, log, clock, newId, options, schedule: systemSchedule, pause },
       modes,
     );
 }

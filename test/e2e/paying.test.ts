@@ -157,13 +157,55 @@ describe('one payment, one service', () => {
     decoded.payload.authorization['nonce'] =
       decoded.payload.authorization['nonce']?.toUpperCase().replace('0X', '0x') ?? '';
     const respelled = Buffer.from(JSON.stringify(decoded, null, 1)).toString('base64');
-    const before = paid.upstream.seen.length;
+    const before = [paid.upstream.seen.length, paid.facilitator.calls.length];
     for (const again of [credential, respelled]) {
       const response = await paid.pay('/report', again);
       expect([response.status, response.headers.get('tollgate-reason')]).toEqual([402, 'payment_already_used']);
     }
     expect((await paid.pay('/other', credential)).status).toBe(402);
+    expect([paid.upstream.seen.length, paid.facilitator.calls.length]).toEqual(before);
+  });
+
+  test('attack: nor does it after a restart, whether the facilitator is there or not', async () => {
+    const credential = await paid.sign(await paid.quote('/report'));
+    expect((await paid.pay('/report', credential)).status).toBe(200);
+    await last('delivered');
+    await paid.restart();
+    const before = paid.upstream.seen.length;
+    const again = async (): Promise<unknown> => {
+      const response = await paid.pay('/report', credential);
+      return [response.status, response.headers.get('tollgate-reason')];
+    };
+    paid.facilitator.fault('verify', { kind: 'drop_before' });
+    expect(await again()).toEqual([402, 'payment_already_used']);
+    paid.facilitator.clearFaults();
+    // Met by now.
+    const asked = paid.facilitator.calls.length;
+    expect(await again()).toEqual([402, 'payment_already_used']);
+    expect(paid.facilitator.calls.length).toBe(asked);
+    await paid.restart();
+    expect(await again()).toEqual([402, 'payment_already_used']);
     expect(paid.upstream.seen.length).toBe(before);
+  });
+
+  test('behaviour: what is owed is fetched after a restart, also while the facilitator is away', async () => {
+    const credential = await paid.sign(await paid.quote('/broken', 'POST'));
+    const post = async (): Promise<number> => (await paid.pay('/broken', credential, { method: 'POST' })).status;
+    const earned = await earning(async () => {
+      expect(await post()).toBe(500);
+      await until('nobody works on it', async () => {
+        const charge = await last('settled');
+        return charge['updated_at'] !== charge['settled_at'];
+      });
+      await paid.restart();
+      paid.facilitator.fault('verify', { kind: 'drop_before' }, 10);
+      const asked = paid.upstream.seen.length;
+      expect(await post()).toBe(500);
+      expect(paid.upstream.seen.length).toBe(asked + 1);
+      paid.facilitator.clearFaults();
+    });
+    expect(earned).toBe(100_000n);
+    await paid.restart();
   });
 
   test('attack: a quote of one route does not pay for another of the same price', async () => {

@@ -6,6 +6,7 @@ import type { Ledger } from '../../src/domain/ledger.ts';
 import type { Offer } from '../../src/domain/offer.ts';
 import { createQuotes } from '../../src/domain/quote.ts';
 import { createCollector, type Asked, type Collector } from '../../src/gateway/collect.ts';
+import { createMet } from '../../src/gateway/pay/met.ts';
 import { createPay } from '../../src/gateway/pay/pay.ts';
 import { createSettleModes } from '../../src/gateway/pay/serve.ts';
 import type { Rail } from '../../src/gateway/rails/rail.ts';
@@ -48,6 +49,8 @@ export type Process = {
 
 const SECRETS = ['a secret of the simulation, long enough'];
 const LEASE_MS = 60_000;
+/** Few, so that a process forgets some of what it met. */
+const METS = 2;
 
 export function startProcess(world: World, name: string): Process {
   const { scheduler, weather, durable, chain, facilitator, watch, offer, bug } = world;
@@ -77,7 +80,7 @@ export function startProcess(world: World, name: string): Process {
     createPay: (answers) =>
       createPay(
         {
-          ...{ ...answers, rail, ledger, quotes, chargeLog, log, clock, newId, options },
+          ...{ ...answers, rail, ledger, met: createMet(METS), quotes, chargeLog, log, clock, newId, options },
           schedule: (ms, run) => scheduler.timer(actor, 'renews a lease', ms, run),
           pause: (ms) => scheduler.point(actor, 'paused', ms),
         },

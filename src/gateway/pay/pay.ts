@@ -1,6 +1,7 @@
 // A presented payment, from its header to a charge of our own: read, bound to a quote, looked up in the ledger, verified,
-// claimed. Only the one request whose claim the ledger took goes on; everything else ends here with an answer that says
-// what became of the payment. Sources: CONTRACT section 6, rules 1 to 4.
+// claimed. One that this process never met is looked up only before it is turned away: if it is known after all the claim
+// says so. Only the one request whose claim the ledger took goes on; everything else ends here with an answer that says what
+// became of the payment. Sources: CONTRACT section 6, rules 1 to 4.
 import type { Caller, Credential } from '../../domain/decide.ts';
 import type { Charge, Claim } from '../../domain/charge.ts';
 import { LedgerUnavailable } from '../../domain/ledger.ts';
@@ -27,7 +28,7 @@ export type Payable = { readonly offer: Offer; readonly caller: Caller; readonly
 export type Pay = (payable: Payable, asked: Asked) => Promise<AnswerOutcome | PaidOutcome>;
 
 export function createPay(deps: PayDeps, modes: SettleModes): Pay {
-  const { rail, ledger, quotes, options, clock, newId } = deps;
+  const { rail, ledger, met, quotes, options, clock, newId } = deps;
   const verifying = new Map<string, { readonly sha256: string; readonly flight: Promise<Verification> }>();
   const serve = createServe(deps, modes);
 
@@ -54,12 +55,13 @@ export function createPay(deps: PayDeps, modes: SettleModes): Pay {
     const railOffer = railOfferOf(offer, asked);
     const payment: Payment = { offer, railOffer, presented, asked, customerId, owner: newId() };
 
-    const known = await ledger.find(presented.key);
-    const stands = standing(known, whatIsShown(payment), clock.now());
-    if (stands !== 'claimable') return stopped(payment, stands, known);
+    if (met.has(presented.key)) {
+      const taken = await stoppedWhereTaken(payment);
+      if (taken !== undefined) return taken;
+    }
 
     const refusal = rail.check(presented, railOffer, clock.now());
-    if (refusal !== undefined) return refusedUnlessTaken(payment, refusal);
+    if (refusal !== undefined) return (await stoppedWhereTaken(payment)) ?? refused(payment, refusal);
     const asking = verifyOnce(payment);
     if (asking === undefined) return stopped(payment, 'in_use', undefined);
     const verification = await asking;
@@ -67,8 +69,10 @@ export function createPay(deps: PayDeps, modes: SettleModes): Pay {
       case 'valid':
         break;
       case 'refused':
-        return refusedUnlessTaken(payment, verification.reason);
-      case 'unavailable':
+        return (await stoppedWhereTaken(payment)) ?? refused(payment, verification.reason);
+      case 'unavailable': {
+        const taken = await stoppedWhereTaken(payment);
+        if (taken !== undefined) return taken;
         deps.log.warn('payment not verified', { route_id: route.id, detail: verification.detail });
         deps.chargeLog.counted(route.id, 'unavailable');
         return deps.refuse(
@@ -79,6 +83,7 @@ export function createPay(deps: PayDeps, modes: SettleModes): Pay {
           asked.origin,
           route.id,
         );
+      }
       default:
         return verification satisfies never;
     }
@@ -92,6 +97,7 @@ export function createPay(deps: PayDeps, modes: SettleModes): Pay {
       mode,
     );
     const { leaseMs, maxUnsettledPerPayer } = options;
+    met.add(presented.key);
     const claimed = await ledger.claim(claim, {
       owner: payment.owner,
       leaseMs,
@@ -122,13 +128,17 @@ export function createPay(deps: PayDeps, modes: SettleModes): Pay {
   };
 
   /**
-   * The same payment may have been taken through another request since it was looked up, and then that is why it is
+   * What the ledger knows of this payment, where that leaves no room for another claim. Asked before a payment that was met
+   * is verified, and before any is turned away: it may have been taken through another request, and then that is why it is
    * refused (a used nonce, a spent balance): whoever is told 402 for it would pay twice.
    */
-  const refusedUnlessTaken = async (payment: Payment, reason: string): Promise<AnswerOutcome | PaidOutcome> => {
-    const known = await ledger.find(payment.presented.key);
+  const stoppedWhereTaken = async (payment: Payment): Promise<AnswerOutcome | PaidOutcome | undefined> => {
+    const { key } = payment.presented;
+    const known = await ledger.find(key);
+    if (known === undefined) return undefined;
+    met.add(key);
     const stands = standing(known, whatIsShown(payment), clock.now());
-    return stands === 'claimable' ? refused(payment, reason) : stopped(payment, stands, known);
+    return stands === 'claimable' ? undefined : stopped(payment, stands, known);
   };
 
   const refused = (payment: Payment, reason: string): AnswerOutcome => {

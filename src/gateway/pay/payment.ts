@@ -10,10 +10,12 @@ import type { Log } from '../../host/log.ts';
 import type { Answers, Asked } from '../collect.ts';
 import { settledReceipt, type Presented, type Rail, type RailOffer, type Receipt } from '../rails/rail.ts';
 import type { ChargeLog } from './charge-log.ts';
+import type { Met } from './met.ts';
 
 export type PayDeps = Answers & {
   readonly rail: Rail;
   readonly ledger: Ledger;
+  readonly met: Met;
   readonly chargeLog: ChargeLog;
   readonly log: Log;
   readonly clock: Clock;

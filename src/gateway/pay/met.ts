@@ -1,0 +1,70 @@
+// Which payments this process has met. One that it never met is new to the ledger as well, but for what came before a
+// restart or through another process, and the ledger says so when it is claimed or refused: so it need not be asked first.
+import type { PaymentKey } from '../../domain/charge.ts';
+
+export type Met = {
+  /** False: never added. True also now and then for one that was not: it says no more than that the ledger is worth asking. */
+  readonly has: (payment: PaymentKey) => boolean;
+  readonly add: (payment: PaymentKey) => void;
+};
+
+/** Payments of one generation; the last two are remembered, which at 1,000 payments a second are half an hour of them. */
+const CAPACITY = 1_000_000;
+/** With four bits set for each payment, two of a thousand others look the same when a generation is full. */
+const BITS_PER_PAYMENT = 16;
+const CANONICAL_NONCE = /^0x[0-9a-f]{64}$/;
+
+export function createMet(capacity = CAPACITY): Met {
+  // A power of two; memory that no bit was set in is not taken yet.
+  const words = 2 ** Math.ceil(Math.log2((capacity * BITS_PER_PAYMENT) / 32));
+  let young = new Uint32Array(words);
+  let old: Uint32Array | undefined;
+  let added = 0;
+
+  return {
+    has: ({ nonce }) => {
+      if (!CANONICAL_NONCE.test(nonce)) return true;
+      return holds(young, nonce) || (old !== undefined && holds(old, nonce));
+    },
+    add: ({ nonce }) => {
+      if (!CANONICAL_NONCE.test(nonce)) return;
+      if (added === capacity) {
+        old = young;
+        young = new Uint32Array(words);
+        added = 0;
+      }
+      added += 1;
+      for (let part = 0; part < PARTS; part++) {
+        const at = partOf(nonce, part);
+        const word = wordOf(young, at);
+        young[word] = (young[word] ?? 0) | bitOf(at);
+      }
+    },
+  };
+}
+
+/** A nonce is random where its payer is well advised; who chooses like ones is looked up without need. */
+const PARTS = 4;
+const PART_DIGITS = 8;
+
+function holds(bits: Uint32Array, nonce: string): boolean {
+  for (let part = 0; part < PARTS; part++) {
+    const at = partOf(nonce, part);
+    if (((bits[wordOf(bits, at)] ?? 0) & bitOf(at)) === 0) return false;
+  }
+  return true;
+}
+
+/** 32 bits of it. */
+function partOf(nonce: string, part: number): number {
+  const from = '0x'.length + part * PART_DIGITS;
+  return Number.parseInt(nonce.slice(from, from + PART_DIGITS), 16);
+}
+
+function wordOf(bits: Uint32Array, at: number): number {
+  return (at >>> 5) & (bits.length - 1);
+}
+
+function bitOf(at: number): number {
+  return 1 << (at & 31);
+}
