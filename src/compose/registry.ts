@@ -40,6 +40,7 @@ export async function startRegistry(
   const store = openStore(section.store.file, {
     random,
     now: clock.now,
+    writesApart: true,
     onUpgrade: (upgrade) => log.info(UPGRADING, upgrade),
   });
   const ledger = openLedger(section.store.file, { now: clock.now, log });

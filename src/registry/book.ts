@@ -1,6 +1,7 @@
 // The routes of this registry in memory, over the store that keeps them. Every write goes through here: it is checked,
 // committed, applied to memory and told to the listeners, all before the caller goes on, so that nobody who hears of a
-// change can still meet the old state in this process. Nothing here waits; a busy or broken store throws.
+// change can still meet the old state in this process. Nothing here waits, for the disk neither: whoever answers does. A
+// busy or broken store throws.
 import type { FieldError } from '../domain/problem.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import type { Route } from '../domain/route.ts';

@@ -1,6 +1,6 @@
-// Routes that SDKs register. They take turns: those that wait are added together in one durable transaction, and between
-// two transactions everybody else has at least as long as the last one took, because a commit waits for the disk and in
-// one process free requests would wait with it. One API key may add so many a minute; an SDK that registers at its start
+// Routes that SDKs register. They take turns: those that wait are added together in one transaction, and between two of
+// them everybody else has at least as long as the last one took, because in one process free requests wait for it. Whoever
+// answers waits for the disk. One API key may add so many a minute; an SDK that registers at its start
 // what is stored already is never refused.
 import { problem, type Problem } from '../domain/problem.ts';
 import type { Schedule } from '../host/clock.ts';

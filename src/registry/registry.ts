@@ -135,6 +135,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
   return {
     handle: createRouter(API, services, {
       authenticate: (auth, req) => authenticator.authenticate(auth, req),
+      onDisk: store.onDisk,
       corsOrigins: () => settings.corsOrigins,
       bodyLimit: limits.body,
       log,
@@ -144,6 +145,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
     register: async (routes, source) => {
       const inputs = routes.map((route) => registerBody.parse({ ...route, source }));
       const outcomes = await retryWhileBusy(() => book.createAll(inputs));
+      await store.onDisk();
       return outcomes.map((created, index) => registered(created, inputs[index]));
     },
     reconfigure: (next) => {

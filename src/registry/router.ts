@@ -13,6 +13,8 @@ import { isStoreFailure, retryWhileBusy } from './store/sqlite.ts';
 
 export type RouterOptions = {
   readonly authenticate: (auth: Auth, req: IncomingMessage) => Promise<Principal | Problem>;
+  /** Resolves once whatever handlers wrote is on the disk: no write is answered before. */
+  readonly onDisk: () => Promise<void>;
   readonly corsOrigins: () => readonly string[];
   /** Bytes of a request body; one more is 413. */
   readonly bodyLimit: number;
@@ -25,7 +27,7 @@ const SAFE_HEADERS = ['X-Content-Type-Options', 'nosniff'];
 export function createRouter<S>(
   api: readonly Endpoint<S>[],
   services: S,
-  { authenticate, corsOrigins, bodyLimit, log }: RouterOptions,
+  { authenticate, onDisk, corsOrigins, bodyLimit, log }: RouterOptions,
 ): (req: IncomingMessage, res: ServerResponse) => void {
   const find = indexPaths(api);
 
@@ -53,7 +55,9 @@ export function createRouter<S>(
     if (body === undefined) return undefined;
     if ('code' in body) return fail(body);
     const call = { params: found.params, query: asked.values, body: body.value, headers: req.headers, principal };
-    return retryWhileBusy(() => endpoint.run(call, services));
+    const outcome = await retryWhileBusy(() => endpoint.run(call, services));
+    if (endpoint.method !== 'GET') await onDisk();
+    return outcome;
   };
 
   const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {

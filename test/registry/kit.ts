@@ -18,6 +18,7 @@ import {
   type RegistrySettings,
 } from '../../src/registry/registry.ts';
 import { openLedger, type SqliteLedger } from '../../src/registry/store/ledger.ts';
+import type { SyncFile } from '../../src/registry/store/disk.ts';
 import { openStore, type Store } from '../../src/registry/store/store.ts';
 import { RECEIVERS } from '../cases/receivers.ts';
 import { keepSecret } from '../support/canaries.ts';
@@ -88,6 +89,8 @@ export async function startRegistry(
     settings?: Partial<RegistrySettings>;
     file?: string;
     changesKept?: number;
+    /** In place of the disk. */
+    syncFile?: SyncFile;
     withoutLedger?: true;
     /** Milliseconds since the epoch, where a test holds the clock. */
     now?: () => number;
@@ -105,7 +108,14 @@ export async function startRegistry(
   const logs: string[] = [];
   const log = createLog('debug', (line) => void logs.push(line), clock.now);
   const kept = options.changesKept === undefined ? {} : { changesKept: options.changesKept };
-  const store = openStore(file, { random, now: clock.now, ...kept });
+  const { syncFile } = options;
+  const store = openStore(file, {
+    random,
+    now: clock.now,
+    writesApart: true,
+    ...kept,
+    ...(syncFile ? { syncFile } : {}),
+  });
   let snapshot: Snapshot | undefined;
   // As in one process: beside the routes, in the same file.
   const ledger = openLedger(file, { now: clock.now, log });

@@ -262,7 +262,13 @@ describe('an endpoint that nobody decided about', () => {
       { kind: 'api_key', scope: 'all' },
     ];
     const rows = auths.map((auth, nth) => endpoint({ ...row, path: `/v1/new${nth}`, auth } as never));
-    const server = createServer(createRouter(rows, {}, { authenticate, corsOrigins: () => [], bodyLimit: 10, log }));
+    const server = createServer(
+      createRouter(
+        rows,
+        {},
+        { authenticate, onDisk: async () => undefined, corsOrigins: () => [], bodyLimit: 10, log },
+      ),
+    );
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     try {
       const { port } = server.address() as { port: number };

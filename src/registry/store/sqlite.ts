@@ -1,5 +1,5 @@
 // Opens the registry's SQLite file and brings its schema up to date. Writes are durable when they return (WAL with
-// synchronous FULL). Another process may have the same file open, such as `tollgate keys`. A file that a newer version
+// synchronous FULL), unless disk.ts says otherwise. Another process may have the same file open, such as `tollgate keys`. A file that a newer version
 // wrote, or that is not ours, is refused and never touched.
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -60,8 +60,14 @@ export function inTransaction<T>(db: DatabaseSync, run: () => T): T {
   }
 }
 
+/** The store failed outside SQLite. */
+export class StoreFailure extends Error {
+  override readonly name = 'StoreFailure';
+}
+
 /** Whether `error` says that the store failed (disk, lock, corruption, closed), not that we have a bug. */
 export function isStoreFailure(error: unknown): boolean {
+  if (error instanceof StoreFailure) return true;
   if (!(error instanceof Error) || !('code' in error)) return false;
   return (
     error.code === 'ERR_SQLITE_ERROR' ||

@@ -4,6 +4,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Random } from '../../host/clock.ts';
 import { makeUuid } from '../uuid.ts';
 import { createApiKeyStore, type ApiKeyStore } from './api-keys.ts';
+import { writeApart, type SyncFile } from './disk.ts';
 import { text } from './rows.ts';
 import { createRouteStore, type RouteStore } from './routes.ts';
 import { inTransaction, openDatabase } from './sqlite.ts';
@@ -14,6 +15,8 @@ export type Store = {
   readonly registryId: string;
   readonly routes: RouteStore;
   readonly apiKeys: ApiKeyStore;
+  /** Resolves once everything that was committed here is on the disk; rejects with StoreFailure where it may not be. */
+  readonly onDisk: () => Promise<void>;
   readonly close: () => void;
 };
 
@@ -29,18 +32,26 @@ export type StoreOptions = {
   /** Changes kept for feeds that resume. */
   readonly changesKept?: number;
   readonly onUpgrade?: OnUpgrade;
+  /** Commits do not wait for the disk, `onDisk` does: for a server, whose requests would wait with them. */
+  readonly writesApart?: boolean;
+  /** For tests: in place of the disk. */
+  readonly syncFile?: SyncFile;
 };
 
 const DEFAULT_BUSY_MS = 5;
 
 /** Opens and migrates the store in `file`. Throws an Error whose message says what to do. */
 export function openStore(file: string, options: StoreOptions): Store {
-  const db = openDatabase(file, options.busyMs ?? DEFAULT_BUSY_MS, options.onUpgrade);
+  const { busyMs = DEFAULT_BUSY_MS } = options;
+  const db = openDatabase(file, busyMs, options.onUpgrade);
   try {
+    const registryId = registryIdOf(db, options.random);
+    const disk = options.writesApart ? writeApart(db, file, busyMs, options.syncFile) : undefined;
     return {
-      registryId: registryIdOf(db, options.random),
+      registryId,
       routes: createRouteStore(db, options.random, options.changesKept),
       apiKeys: createApiKeyStore(db, options.random, options.now),
+      onDisk: async () => disk?.written(),
       close: () => {
         if (db.isOpen) db.close();
       },

@@ -1,0 +1,68 @@
+// Waits for the disk, but not in the thread that serves requests: commits go to the write-ahead log without waiting (SQLite's
+// synchronous NORMAL), and one fsync of that file, in a thread of libuv, is for all that were committed before it began. What
+// a disk takes now and then, hundreds of milliseconds, is waited for by whoever wrote and by nobody else.
+import { open } from 'node:fs/promises';
+import type { DatabaseSync } from 'node:sqlite';
+import { integer } from './rows.ts';
+import { StoreFailure } from './sqlite.ts';
+
+export type Disk = {
+  /** Resolves once everything that this connection committed is on the disk; rejects with StoreFailure where it may not be. */
+  readonly written: () => Promise<void>;
+};
+
+/** Writes a file's bytes down. */
+export type SyncFile = (file: string) => Promise<void>;
+
+/**
+ * Pages in the log before this connection writes them into the file, for which it waits: so many that the ledger's thread,
+ * which does so four times as early, always comes first where there is one.
+ */
+const CHECKPOINT_PAGES = 16_000;
+
+/** How long the start waits for another process that writes. */
+const START_BUSY_MS = 10_000;
+
+/** From here on commits of `db` do not wait; `file` is what it has open, `busyMs` its busy timeout. */
+export function writeApart(db: DatabaseSync, file: string, busyMs: number, syncFile: SyncFile = syncBytes): Disk {
+  // One last commit that waits: it writes down that there is a log at all.
+  db.exec(`PRAGMA busy_timeout = ${START_BUSY_MS}; UPDATE meta SET revision = revision`);
+  db.exec(
+    `PRAGMA busy_timeout = ${busyMs}; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`,
+  );
+  const changes = db.prepare('SELECT total_changes() AS changes');
+  const changed = (): number => integer(changes.get() ?? {}, 'changes');
+  let safe = changed();
+  let syncing: Promise<void> | undefined;
+
+  const sync = async (): Promise<void> => {
+    const upTo = changed();
+    try {
+      await syncFile(`${file}-wal`);
+    } catch (error) {
+      throw new StoreFailure('What was written may not be on the disk.', { cause: error });
+    }
+    safe = upTo;
+  };
+
+  return {
+    written: async () => {
+      const wanted = changed();
+      while (safe < wanted) {
+        // One that began before may have missed it; those that wait share the next.
+        if (syncing !== undefined) await syncing.catch(() => undefined);
+        else await (syncing = sync().finally(() => (syncing = undefined)));
+      }
+    },
+  };
+}
+
+/** The log carries no locks of SQLite, which closing a descriptor of the file itself would drop. */
+async function syncBytes(file: string): Promise<void> {
+  const handle = await open(file, 'r+');
+  try {
+    await handle.datasync();
+  } finally {
+    await handle.close();
+  }
+}
