@@ -45,16 +45,15 @@ export function writeApart(db: DatabaseSync, file: string, busyMs: number, syncF
     safe = upTo;
   };
 
-  return {
-    written: async () => {
-      const wanted = changed();
-      while (safe < wanted) {
-        // One that began before may have missed it; those that wait share the next.
-        if (syncing !== undefined) await syncing.catch(() => undefined);
-        else await (syncing = sync().finally(() => (syncing = undefined)));
-      }
-    },
+  const writtenUpTo = async (wanted: number): Promise<void> => {
+    if (safe >= wanted) return;
+    // One that began before may have missed it; those that wait share the next.
+    if (syncing !== undefined) await syncing.catch(() => undefined);
+    else await (syncing = sync().finally(() => (syncing = undefined)));
+    return writtenUpTo(wanted);
   };
+
+  return { written: () => writtenUpTo(changed()) };
 }
 
 /** The log carries no locks of SQLite, which closing a descriptor of the file itself would drop. */
