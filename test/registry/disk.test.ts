@@ -77,7 +77,7 @@ describe('a registry whose disk is slow', () => {
     expect(disk.started.length).toBe(2);
   });
 
-  test('behaviour: where the disk fails the write is 503, and the next one is tried anew', async () => {
+  test('behaviour: where the disk fails the write is 503, and the next one saves both, with no need of the log that failed', async () => {
     const failing = create('/first');
     await disk.reached(1);
     disk.started[0]?.fail();
@@ -88,6 +88,11 @@ describe('a registry whose disk is slow', () => {
     await disk.reached(2);
     disk.started[1]?.end();
     expect((await next).status).toBe(201);
+    const copied = join(kit.folder, 'copy.db');
+    copyFileSync(kit.file, copied);
+    const copy = openStore(copied, { random: createRandom(), now: Date.now });
+    expect(copy.routes.all().routes.map(({ pattern }) => pattern)).toEqual(['/first', '/second']);
+    copy.close();
   });
 });
 

@@ -1,6 +1,7 @@
 // Waits for the disk, but not in the thread that serves requests: commits go to the write-ahead log without waiting (SQLite's
 // synchronous NORMAL), and one fsync of that file, in a thread of libuv, is for all that were committed before it began. What
-// a disk takes now and then, hundreds of milliseconds, is waited for by whoever wrote and by nobody else.
+// a disk takes now and then, hundreds of milliseconds, is waited for by whoever wrote and by nobody else. Where a sync
+// failed, a later one may succeed without what the first one lost: then the log is written into the file first.
 import { open } from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
 import { integer } from './rows.ts';
@@ -32,14 +33,20 @@ export function writeApart(db: DatabaseSync, file: string, busyMs: number, syncF
   );
   const changes = db.prepare('SELECT total_changes() AS changes');
   const changed = (): number => integer(changes.get() ?? {}, 'changes');
+  const checkpoint = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)');
   let safe = changed();
   let syncing: Promise<void> | undefined;
+  /** A sync failed: the log may have a hole, and what stands behind a hole is not read after a power failure. */
+  let holed = false;
 
   const sync = async (): Promise<void> => {
     const upTo = changed();
     try {
+      if (holed && checkpoint.get()?.['busy'] !== 0) throw new Error('the log could not be emptied');
+      holed = false;
       await syncFile(`${file}-wal`);
     } catch (error) {
+      holed = true;
       throw new StoreFailure('What was written may not be on the disk.', { cause: error });
     }
     safe = upTo;
