@@ -132,6 +132,7 @@ async function main(): Promise<void> {
     throw new Error(`they should have counted ${JSON.stringify(expected)}`);
   if (values.profile) console.log(renderProfiles(folder, measuredFromUs));
 }
+
 async function enter(root: string, suffix: string, services: Server): Promise<Entrant> {
   if (suffix !== '') console.log(`${suffix.trim()}: ${root}`);
   const home = mkdtempSync(path.join(folder, 'tollgate-'));

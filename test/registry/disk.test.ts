@@ -1,7 +1,6 @@
 // A write is answered once it is on the disk, and nothing but its answer waits for that: the file is synced apart from the
 // thread that serves requests. The disk is real but for being held up and for failing.
-import { copyFileSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createRandom } from '../../src/host/clock.ts';
@@ -122,9 +121,9 @@ test('behaviour: a store that waits with each commit has nothing left to wait fo
 test('behaviour: a log that is gone is a failure of the store', async () => {
   const { folder, remove } = temporaryFolder();
   const file = join(folder, 'a.db');
-  const gone = async (): Promise<void> => (await open(join(folder, 'nowhere'), 'r+')).close();
-  const store = openStore(file, { random: createRandom(), now: Date.now, writesApart: true, syncFile: gone });
+  const store = openStore(file, { random: createRandom(), now: Date.now, writesApart: true });
   store.apiKeys.create('a key', ['sdk']);
+  rmSync(`${file}-wal`);
   await expect(store.onDisk()).rejects.toThrow('What was written may not be on the disk.');
   store.close();
   remove();

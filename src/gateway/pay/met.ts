@@ -8,7 +8,7 @@ export type Met = {
   readonly add: (payment: PaymentKey) => void;
 };
 
-/** Payments of one generation; the last two are remembered, which at 1,000 payments a second are half an hour of them. */
+/** Payments of one generation. Two are remembered: at 1,000 payments a second those of the last 17 to 33 minutes. */
 const CAPACITY = 1_000_000;
 /** With four bits set for each payment, two of a thousand others look the same when a generation is full. */
 const BITS_PER_PAYMENT = 16;

@@ -70,20 +70,8 @@ export function createPay(deps: PayDeps, modes: SettleModes): Pay {
         break;
       case 'refused':
         return (await stoppedWhereTaken(payment)) ?? refused(payment, verification.reason);
-      case 'unavailable': {
-        const taken = await stoppedWhereTaken(payment);
-        if (taken !== undefined) return taken;
-        deps.log.warn('payment not verified', { route_id: route.id, detail: verification.detail });
-        deps.chargeLog.counted(route.id, 'unavailable');
-        return deps.refuse(
-          paymentProblem(
-            'facilitator_unavailable',
-            'The payment cannot be verified right now; nothing was charged. Send the same request again later.',
-          ),
-          asked.origin,
-          route.id,
-        );
-      }
+      case 'unavailable':
+        return (await stoppedWhereTaken(payment)) ?? notVerified(payment, verification.detail);
       default:
         return verification satisfies never;
     }
@@ -146,6 +134,20 @@ export function createPay(deps: PayDeps, modes: SettleModes): Pay {
     const { presented, offer } = payment;
     const header = rail.receiptHeader(presented.version, refusedReceipt(presented.key, offer.atomic, reason));
     return deps.demand(offer, `payment_refused: ${reason}`, payment.asked, header);
+  };
+
+  const notVerified = ({ offer, asked }: Payment, detail: string): AnswerOutcome => {
+    const routeId = offer.route.id;
+    deps.log.warn('payment not verified', { route_id: routeId, detail });
+    deps.chargeLog.counted(routeId, 'unavailable');
+    return deps.refuse(
+      paymentProblem(
+        'facilitator_unavailable',
+        'The payment cannot be verified right now; nothing was charged. Send the same request again later.',
+      ),
+      asked.origin,
+      routeId,
+    );
   };
 
   const notClaimed = (

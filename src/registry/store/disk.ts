@@ -5,31 +5,31 @@
 import { open } from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
 import { integer } from './rows.ts';
-import { StoreFailure } from './sqlite.ts';
-
-export type Disk = {
-  /** Resolves once everything that this connection committed is on the disk; rejects with StoreFailure where it may not be. */
-  readonly written: () => Promise<void>;
-};
+import { CHECKPOINT_PAGES, OPEN_BUSY_MS, StoreFailure } from './sqlite.ts';
 
 /** Writes a file's bytes down. */
 export type SyncFile = (file: string) => Promise<void>;
 
 /**
  * Pages in the log before this connection writes them into the file, for which it waits: so many that the ledger's thread,
- * which does so four times as early, always comes first where there is one.
+ * where there is one, comes first.
  */
-const CHECKPOINT_PAGES = 16_000;
+const LATE_CHECKPOINT_PAGES = 4 * CHECKPOINT_PAGES;
 
-/** How long the start waits for another process that writes. */
-const START_BUSY_MS = 10_000;
-
-/** From here on commits of `db` do not wait; `file` is what it has open, `busyMs` its busy timeout. */
-export function writeApart(db: DatabaseSync, file: string, busyMs: number, syncFile: SyncFile = syncBytes): Disk {
+/**
+ * From here on commits of `db` do not wait; `file` is what it has open, `busyMs` its busy timeout. What is returned resolves
+ * once everything that `db` committed is on the disk, and rejects with StoreFailure where it may not be.
+ */
+export function writeApart(
+  db: DatabaseSync,
+  file: string,
+  busyMs: number,
+  syncFile: SyncFile = syncBytes,
+): () => Promise<void> {
   // One last commit that waits: it writes down that there is a log at all.
-  db.exec(`PRAGMA busy_timeout = ${START_BUSY_MS}; UPDATE meta SET revision = revision`);
+  db.exec(`PRAGMA busy_timeout = ${OPEN_BUSY_MS}; UPDATE meta SET revision = revision`);
   db.exec(
-    `PRAGMA busy_timeout = ${busyMs}; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`,
+    `PRAGMA busy_timeout = ${busyMs}; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${LATE_CHECKPOINT_PAGES}`,
   );
   const changes = db.prepare('SELECT total_changes() AS changes');
   const changed = (): number => integer(changes.get() ?? {}, 'changes');
@@ -60,7 +60,7 @@ export function writeApart(db: DatabaseSync, file: string, busyMs: number, syncF
     return writtenUpTo(wanted);
   };
 
-  return { written: () => writtenUpTo(changed()) };
+  return () => writtenUpTo(changed());
 }
 
 /** The log carries no locks of SQLite, which closing a descriptor of the file itself would drop. */

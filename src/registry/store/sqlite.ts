@@ -1,6 +1,6 @@
 // Opens the registry's SQLite file and brings its schema up to date. Writes are durable when they return (WAL with
-// synchronous FULL), unless disk.ts says otherwise. Another process may have the same file open, such as `tollgate keys`. A file that a newer version
-// wrote, or that is not ours, is refused and never touched.
+// synchronous FULL), unless disk.ts says otherwise. Another process may have the same file open, such as `tollgate keys`. A
+// file that a newer version wrote, or that is not ours, is refused and never touched.
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -10,12 +10,12 @@ import type { OnUpgrade } from './upgrade.ts';
 const MIGRATIONS = new URL('./migrations/', import.meta.url);
 const APPLICATION_ID = 0x54474154;
 /** How long opening and migrating wait for another process that is doing the same. */
-const OPEN_BUSY_MS = 10_000;
+export const OPEN_BUSY_MS = 10_000;
 /**
  * Pages in the log (16 MB) before they are written into the file: four times SQLite's own, because a page that charges
  * share is written once for all that changed it meanwhile.
  */
-const CHECKPOINT_PAGES = 4000;
+export const CHECKPOINT_PAGES = 4000;
 const BUSY = 5;
 const CONSTRAINT = 19;
 

@@ -46,12 +46,12 @@ export function openStore(file: string, options: StoreOptions): Store {
   const db = openDatabase(file, busyMs, options.onUpgrade);
   try {
     const registryId = registryIdOf(db, options.random);
-    const disk = options.writesApart ? writeApart(db, file, busyMs, options.syncFile) : undefined;
+    const onDisk = options.writesApart ? writeApart(db, file, busyMs, options.syncFile) : async () => undefined;
     return {
       registryId,
       routes: createRouteStore(db, options.random, options.changesKept),
       apiKeys: createApiKeyStore(db, options.random, options.now),
-      onDisk: async () => disk?.written(),
+      onDisk,
       close: () => {
         if (db.isOpen) db.close();
       },
