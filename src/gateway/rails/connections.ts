@@ -6,8 +6,8 @@ import { connect as connectTls } from 'node:tls';
 import type { Clock, Schedule } from '../../host/clock.ts';
 import { createOutbox } from '../../host/outbox.ts';
 import { createLines } from '../client/answer-head.ts';
-import { createAnswerReader, type AnswerReader, type Progress } from './answer-reader.ts';
 import type { Deadline } from './deadline.ts';
+import { createWholeAnswers, type Progress, type WholeAnswers } from './whole-answers.ts';
 
 export type CallFailure = {
   readonly kind: 'failed';
@@ -30,11 +30,11 @@ export type RequestText = { readonly text: string; readonly encoding: 'latin1' |
 
 export type ConnectionsDeps = { readonly schedule: Schedule; readonly clock: Pick<Clock, 'monotonic'> };
 
-type Exchange = { readonly reader: AnswerReader; readonly finish: (end: CallEnd) => void };
 type Connection = {
   readonly socket: Socket;
-  /** The call it carries. */
-  exchange: Exchange | undefined;
+  readonly answers: WholeAnswers;
+  /** Of the call that it carries. */
+  finish: ((end: CallEnd) => void) | undefined;
   /** It may be on its way; whatever comes before that is no answer to it. */
   left: boolean;
   /** When it has been idle for too long; 0 while it carries a call. */
@@ -98,11 +98,11 @@ export function createConnections(origin: URL, { schedule, clock }: ConnectionsD
 
   /** Ends the call on `connection`, if there is one. */
   const end = (connection: Connection, result: CallEnd, reuseMs = 0): void => {
-    const { exchange } = connection;
-    connection.exchange = undefined;
-    if (exchange !== undefined && reuseMs > 0) park(connection, reuseMs);
+    const { finish } = connection;
+    connection.finish = undefined;
+    if (finish !== undefined && reuseMs > 0) park(connection, reuseMs);
     else connection.socket.destroy();
-    exchange?.finish(result);
+    finish?.(result);
   };
 
   const progress = (connection: Connection, step: Progress): void => {
@@ -122,9 +122,9 @@ export function createConnections(origin: URL, { schedule, clock }: ConnectionsD
 
   /** Whatever a connection says is about its call; without one it has nothing to say. */
   const receive = (connection: Connection, size: number): void => {
-    const { socket, exchange, left } = connection;
-    if (exchange === undefined || !left) socket.destroy();
-    else progress(connection, exchange.reader.read(bytes.subarray(0, size)));
+    const { socket, answers, finish, left } = connection;
+    if (finish === undefined || !left) socket.destroy();
+    else progress(connection, answers.read(bytes.subarray(0, size)));
   };
 
   const open = (): Connection => {
@@ -140,7 +140,8 @@ export function createConnections(origin: URL, { schedule, clock }: ConnectionsD
     const target = { host, port: Number(origin.port || (secure ? 443 : 80)), noDelay: true, onread };
     const name = isIP(host) === 0 ? { servername: host } : {};
     const socket = secure ? connectTls({ ...target, ALPNProtocols: ['http/1.1'], ...name }) : connectPlain(target);
-    const connection: Connection = { socket, exchange: undefined, left: false, idleUntil: 0 };
+    const answers = createWholeAnswers(lines);
+    const connection: Connection = { socket, answers, finish: undefined, left: false, idleUntil: 0 };
     return connection;
   };
 
@@ -149,7 +150,7 @@ export function createConnections(origin: URL, { schedule, clock }: ConnectionsD
     const { socket } = connection;
     const lose = (): void => end(connection, failed('the connection was lost'));
     socket.on('end', () => {
-      if (connection.exchange !== undefined) progress(connection, connection.exchange.reader.end());
+      if (connection.finish !== undefined) progress(connection, connection.answers.end());
       lose();
     });
     socket.on('error', lose);
@@ -164,7 +165,8 @@ export function createConnections(origin: URL, { schedule, clock }: ConnectionsD
     finish: (end: CallEnd) => void,
   ): void => {
     connection.left = false;
-    connection.exchange = { reader: createAnswerReader(maxBytes, lines), finish };
+    connection.finish = finish;
+    connection.answers.begin(maxBytes);
     deadline.whenOver(() => end(connection, failed('it did not answer in time', { slow: true })));
     outbox.write(connection.socket, text, encoding, () => {
       connection.left = true;
