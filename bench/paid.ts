@@ -1,7 +1,9 @@
 // `node bench/paid.ts [--seconds S] [--rounds N] [--connections N] [--root CHECKOUT ...] [--paid] [--profile]`: CPU of
 // Tollgate per paid request, with a facilitator that says yes at once, in both settle modes, on the store as it is shipped
 // (SQLite, every step durable). Several checkouts are all started and measured in turn, so that a drift of the machine
-// meets all of them. Every request carries a payment and a charge id of its own; every answer is checked for its status,
+// meets all of them; two processes of one checkout differ by a few percent as long as they live, so each is better given twice
+// or three times. Beside a single one the CPU of a constant answer of node:http is measured in every round: it tells the
+// machine's pace. Every request carries a payment and a charge id of its own; every answer is checked for its status,
 // body and receipt, and afterwards, Tollgate being killed, the rows of its store and the counts of facilitator and upstream
 // have to agree.
 // The signatures are made up: who checks them is the facilitator, and its time is not ours. What it does not show: a real
@@ -14,8 +16,19 @@ import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { PAID_GET, PAID_POST, suffixOf } from './names.ts';
-import { LOAD_CORE, NODE, readThreadsUs, SERVER_CORE, startServer, type Server, type ThreadsUs } from './process.ts';
+import type { ClosedJob, ClosedResult } from './closed.ts';
+import { CONSTANT, PAID_GET, PAID_POST, suffixOf } from './names.ts';
+import { startConstant } from './peers/peers.ts';
+import {
+  LOAD_CORE,
+  NODE,
+  readThreadsUs,
+  runToEnd,
+  SERVER_CORE,
+  startServer,
+  type Server,
+  type ThreadsUs,
+} from './process.ts';
 import { renderProfiles } from './profile.ts';
 import { build, programOf } from './program.ts';
 import { median, percentile } from './report.ts';
@@ -70,6 +83,8 @@ type Entrant = {
   readonly finish: () => Promise<{ readonly payments: number; readonly forwarded: number }>;
 };
 type Measured = ThreadsUs & { readonly rate: number; readonly p50: number; readonly p99: number };
+/** Of constant answers: CPU us of one, and how many a second. */
+type Pace = { readonly cpuUs: number; readonly rate: number };
 
 const FREE: Load = { name: 'free GET', method: 'GET', path: '/free', status: 200, pays: false };
 const UNPAID: Load = { name: '402', method: 'GET', path: '/paid/x', status: 402, pays: false };
@@ -96,6 +111,8 @@ async function main(): Promise<void> {
   const loads = values.paid || values.profile ? PAID : [FREE, UNPAID, ...PAID];
   for (let pass = 0; pass < WARM.passes; pass++)
     for (const { fire } of entrants) for (const load of loads) await fire(load, 0, WARM.requests);
+  const answerConstantly = entrants.length > 1 ? undefined : await startYardstick();
+  const pace: Pace[] = [];
   const measuredFromUs = Number(process.hrtime.bigint() / 1000n);
   const results = new Map<string, Measured[]>();
   const take = async ({ suffix, measure }: Entrant, load: Load, name = load.name): Promise<void> => {
@@ -106,6 +123,7 @@ async function main(): Promise<void> {
     // Whoever comes first comes after another kind of request: not always the same.
     const inTurn = round % 2 === 0 ? entrants : entrants.toReversed();
     for (const load of loads) for (const entrant of inTurn) await take(entrant, load);
+    if (answerConstantly !== undefined) pace.push(await answerConstantly());
     if (!loads.includes(FREE)) continue;
     // Free requests beside a process that is busy being paid: CPU is that of both, the latency that of the free ones alone.
     for (const entrant of inTurn) {
@@ -118,7 +136,7 @@ async function main(): Promise<void> {
       await Promise.all(busy);
     }
   }
-  show(results);
+  show(results, pace);
   const expected = { verify: 0, settle: 0, upstream: 0 };
   for (const { finish } of entrants) {
     const { payments, forwarded } = await finish();
@@ -209,6 +227,31 @@ async function enter(root: string, suffix: string, services: Server): Promise<En
   return { suffix, ask, fire, measure, finish };
 }
 
+/** What node:http takes for the same bytes every time, under a load that keeps it busy. */
+async function startYardstick(): Promise<() => Promise<Pace>> {
+  const answer = { status: 200, headers: ['Content-Type', 'application/json'], body: UPSTREAM_BODY };
+  const server = await startConstant(answer, { folder, profiles: undefined });
+  started.push(server);
+  const expect = { status: 200, bytes: UPSTREAM_BODY.length };
+  const job: ClosedJob = {
+    ...{ port: server.port('proxy'), pid: server.pid, method: 'GET', paths: ['/'], body: 'none' },
+    ...{ expect, connections, seconds },
+  };
+  const load = { name: 'bench/closed.ts', file: NODE, core: LOAD_CORE };
+  const measure = async (): Promise<Pace> => {
+    const printed = await runToEnd({
+      ...load,
+      args: [path.join(import.meta.dirname, 'closed.ts'), JSON.stringify(job)],
+    });
+    const { requests, seconds: took, cpuUs, faults } = JSON.parse(printed) as ClosedResult;
+    if (faults.length > 0) throw new Error(`${CONSTANT}: ${faults.join('; ')}`);
+    return { cpuUs: cpuUs / requests, rate: requests / took };
+  };
+  // Once for its compilers.
+  await measure();
+  return measure;
+}
+
 async function start(name: string, args: string[], core: number, listeners: string[]): ReturnType<typeof startServer> {
   const server = await startServer(
     { name, file: NODE, args, core, folder: path.resolve(import.meta.dirname, '..') },
@@ -292,14 +335,21 @@ function countRows(file: string): Readonly<Record<string, number>> {
   return Object.fromEntries(rows.map(({ state, charges }) => [String(state), Number(charges)]));
 }
 
-/** CPU of every round over that of the first checkout's neighbouring one. */
-function besideFirst(results: ReadonlyMap<string, readonly Measured[]>, name: string): number | undefined {
-  const first = results.get(name.replace(/ #\d+$/, ''));
-  if (first === undefined || first === results.get(name)) return undefined;
-  return median((results.get(name) ?? []).map(({ all }, round) => all / (first[round]?.all ?? Number.NaN)));
+/** CPU of the checkout `root` over that of the first, each over all its processes: the median of the rounds. */
+function besideFirst(results: ReadonlyMap<string, readonly Measured[]>, name: string, root: string): number {
+  const cpuOf = (wanted: string, round: number): number => {
+    const rows = values.root.flatMap((each, index) => (each === wanted ? [name + suffixOf(index)] : []));
+    return geometricMean(rows.map((row) => results.get(row)?.[round]?.all ?? Number.NaN));
+  };
+  const [first = ''] = values.root;
+  return median(Array.from({ length: rounds }, (_, round) => cpuOf(root, round) / cpuOf(first, round)));
 }
 
-function show(results: ReadonlyMap<string, readonly Measured[]>): void {
+function geometricMean(numbers: readonly number[]): number {
+  return Math.exp(numbers.reduce((sum, each) => sum + Math.log(each), 0) / numbers.length);
+}
+
+function show(results: ReadonlyMap<string, readonly Measured[]>, pace: readonly Pace[]): void {
   console.log(
     '| request | CPU us, all threads (min-max) | main thread | ledger thread | a second and core | a second here | p50 ms | p99 ms |',
   );
@@ -316,6 +366,14 @@ function show(results: ReadonlyMap<string, readonly Measured[]>): void {
     ];
     console.log(`| ${[name, spread, ...numbers, of('p50').toFixed(1), of('p99').toFixed(1)].join(' | ')} |`);
   }
+  if (pace.length > 0) {
+    const cpu = pace.map(({ cpuUs }) => cpuUs);
+    const spread = `${median(cpu).toFixed(1)} (${Math.min(...cpu).toFixed(1)}-${Math.max(...cpu).toFixed(1)})`;
+    const perCore = (1e6 / median(cpu)).toFixed(0);
+    console.log(
+      `| ${[CONSTANT, spread, '-', '-', perCore, median(pace.map(({ rate }) => rate)).toFixed(0), '-', '-'].join(' | ')} |`,
+    );
+  }
   console.log(
     `\nMedians of ${rounds} rounds of ${seconds} s over ${connections} connections. CPU us of every round, main + ledger:`,
   );
@@ -325,10 +383,10 @@ function show(results: ReadonlyMap<string, readonly Measured[]>): void {
     );
     console.log(`- ${name}: ${each.join(', ')}`);
   }
-  for (const name of results.keys()) {
-    const ratio = besideFirst(results, name);
-    if (ratio !== undefined) console.log(`- ${name}: ${ratio.toFixed(3)} of the first, round by round`);
-  }
+  const [first, ...others] = new Set(values.root);
+  for (const root of others)
+    for (const { name } of PAID)
+      console.log(`- ${name}: ${besideFirst(results, name, root).toFixed(3)} in ${root} of ${first}, round by round`);
   const slower = [...results.values()].map(
     (all) => Math.max(...all.map((each) => each.all)) / Math.min(...all.map((each) => each.all)),
   );

@@ -88,6 +88,14 @@ test('behaviour: what bench/paid.ts prints is read by name: CPU, and what that i
   expect(rows.size).toBe(2);
 });
 
+test('behaviour: a constant answer in the tables of bench/paid.ts is what the others are told in', () => {
+  const rows = readRows(
+    '| paid GET, settled before the response | 500 (480-520) |\n| node:http, constant | 25.0 (20-30) |',
+  );
+  expect(rows.get('paid GET, settled before the response')).toEqual({ cpuUs: 500, perCore: 2000, constants: 20 });
+  expect(rows.get('node:http, constant')).toMatchObject({ cpuUs: 25, constants: 1 });
+});
+
 /** What a server that reads requests by hand got from a second of wrk. */
 async function seenFromWrk(load: Pick<ClosedJob, 'method' | 'body' | 'paths'>): Promise<string[]> {
   const seen: string[] = [];

@@ -29,11 +29,12 @@ export type Batch = {
 
 export function writeBatch(calls: readonly Call[], now: number): Batch {
   let others: Map<number, Call> | undefined;
-  const texts = calls.map((call, index) => {
-    if (AS_TEXT.has(call.name)) return [call.name, ...call.args];
-    (others ??= new Map()).set(index, call);
-    return null;
-  });
+  const texts: (readonly unknown[] | null)[] = [];
+  for (const { name, args } of calls) {
+    const isText = AS_TEXT.has(name);
+    if (!isText) (others ??= new Map()).set(texts.length, { name, args });
+    texts.push(isText ? [name, ...args] : null);
+  }
   return { kind: 'batch', now, text: JSON.stringify(texts), others };
 }
 

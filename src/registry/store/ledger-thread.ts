@@ -34,8 +34,7 @@ export type ThreadOptions = {
   readonly log: Log;
 };
 
-type Waiting = {
-  readonly call: Call;
+type Waiting = Call & {
   readonly deadline: number;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
@@ -117,13 +116,7 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
     try {
       worker ??= start();
       worker.ref();
-      post(
-        worker,
-        writeBatch(
-          batch.map(({ call }) => call),
-          now(),
-        ),
-      );
+      post(worker, writeBatch(batch, now()));
     } catch (error) {
       running = undefined;
       log.error('the ledger could not be called', { error });
@@ -188,14 +181,16 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
     timer = next && setTimeout(expire, Math.max(1, next.deadline - at));
   };
 
-  const enqueue = <N extends CallName>(name: N, args: Arguments<N>): Promise<Value<N>> =>
-    new Promise((resolve, reject) => {
-      if (closed !== undefined) return reject(new LedgerUnavailable('The ledger is closed.'));
-      if (queue.length >= maxQueued) return reject(new LedgerUnavailable('Too many calls wait for the ledger.'));
-      const deadline = performance.now() + timeoutMs;
-      queue.push({ call: { name, args }, deadline, resolve: (value) => resolve(value as Value<N>), reject });
+  const enqueue = <N extends CallName>(name: N, args: Arguments<N>): Promise<Value<N>> => {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    if (closed !== undefined) reject(new LedgerUnavailable('The ledger is closed.'));
+    else if (queue.length >= maxQueued) reject(new LedgerUnavailable('Too many calls wait for the ledger.'));
+    else {
+      queue.push({ name, args, deadline: performance.now() + timeoutMs, resolve, reject });
       timer ??= setTimeout(expire, timeoutMs);
-    });
+    }
+    return promise as Promise<Value<N>>;
+  };
 
   return {
     call: (name, ...args) => {
