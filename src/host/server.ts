@@ -129,7 +129,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
   server.on('connect', (_req, socket) => {
     socket.on('error', () => socket.destroy());
     // An answer to an earlier request may be half written; nothing may be put into it.
-    if (socket instanceof Socket && isFree(socket)) refuse(socket, REFUSALS.methodUnsupported);
+    if (socket instanceof Socket && isFree(socket)) refuse(socket, REFUSALS.methodUnsupported, lingerMs);
     else socket.destroy();
   });
   server.on('clientError', onClientError);
@@ -193,7 +193,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     const next = connection.queue.shift();
     // Whatever is wrong comes after the requests that were read whole.
     if (connection.refusal !== undefined && next?.req.complete !== true) {
-      refuse(socket, connection.refusal);
+      refuse(socket, connection.refusal, lingerMs);
       return;
     }
     // Answered before the whole request was read: what follows is thrown away, but not for ever.
@@ -214,7 +214,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     socket.on('close', () => inFlight--);
     const refusal = refuseInbound(req);
     if (refusal !== undefined) {
-      refuse(socket, refusal);
+      refuse(socket, refusal, lingerMs);
       return;
     }
     try {
@@ -236,11 +236,11 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     connection.refusal = refusalOf(error);
     socket.pause();
     if (connection.res === undefined) {
-      refuse(socket, connection.refusal);
+      refuse(socket, connection.refusal, lingerMs);
     } else if (connection.req?.complete === false) {
       // The request being handled is the one that is broken. Its upload must not end as if it were whole.
       if (connection.res.headersSent) socket.destroy();
-      else refuse(socket, connection.refusal);
+      else refuse(socket, connection.refusal, lingerMs);
     }
     // Else an earlier request is being answered: `finish` refuses when that is through.
   }
@@ -323,9 +323,9 @@ export function responseOn(req: IncomingMessage, socket: Socket): ServerResponse
   return res;
 }
 
-function refuse(socket: Socket, refusal: Refusal): void {
+function refuse(socket: Socket, refusal: Refusal, lingerMs: number): void {
   socket.write(bytesOf(refusal));
-  endAndDrop(socket, LINGER_MS);
+  endAndDrop(socket, lingerMs);
 }
 
 /** Ends our side, and drops what still comes until the client has ended its own, for `ms` at most. */

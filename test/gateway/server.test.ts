@@ -324,14 +324,17 @@ describe('one connection', () => {
     expect(received).toMatch(`HTTP/1.1 ${status}`);
   });
 
-  it('attack: a client that never stops sending behind the last answer is cut off', async () => {
-    const { port } = await stage((_, res) => void res.writeHead(402, ['Connection', 'close']).end('pay'), {
+  it.each([
+    ['the last answer', 'POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n'],
+    ['what was no HTTP', 'nonsense\r\n\r\n'],
+  ])('attack: a client that never stops sending behind %s is cut off', async (_, head) => {
+    const { port } = await stage((_req, res) => void res.writeHead(402, ['Connection', 'close']).end('pay'), {
       timeouts: { lingerMs: 100 },
     });
     const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     closers.push(() => client.destroy());
     const closed = new Promise((resolve) => client.on('error', () => undefined).on('close', resolve));
-    client.resume().write('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n');
+    client.resume().write(head);
     await new Promise((resolve) => client.on('end', resolve));
     const timer = setInterval(() => client.write('x'), 10);
     closers.push(() => clearInterval(timer));

@@ -41,8 +41,6 @@ type Connection = {
   idleUntil: number;
 };
 
-/** Idle ones that are kept; busy ones are bounded by whoever calls. */
-const MAX_IDLE = 64;
 /** How often connections that were idle for too long are looked for. */
 const SWEEP_MS = 1000;
 const READ_BYTES = 64 * 1024;
@@ -51,7 +49,8 @@ const READ_BYTES = 64 * 1024;
 export function createConnections(origin: URL, { schedule, clock }: ConnectionsDeps): Connections {
   const outbox = createOutbox();
   const lines = createLines();
-  // The one that was used last is taken first: it is the least likely to be dead.
+  // The one that was used last is taken first: it is the least likely to be dead. No more are idle than were busy at a
+  // time within the last seconds, and those are bounded by whoever calls.
   const idle: Connection[] = [];
   // What any of the connections reads, until the next read.
   const bytes = Buffer.allocUnsafeSlow(READ_BYTES);
@@ -70,7 +69,7 @@ export function createConnections(origin: URL, { schedule, clock }: ConnectionsD
   const park = (connection: Connection, reuseMs: number): void => {
     const { socket } = connection;
     // What is still to be written belongs to a call that is over.
-    if (reuseMs <= 0 || idle.length >= MAX_IDLE || socket.destroyed || socket.writableLength > 0) {
+    if (reuseMs <= 0 || socket.destroyed || socket.writableLength > 0) {
       socket.destroy();
       return;
     }

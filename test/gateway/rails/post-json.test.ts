@@ -123,6 +123,15 @@ describe('connections', () => {
     expect(seen.sockets.length).toBe(2);
   });
 
+  test('behaviour: as many are kept as were busy at a time', async () => {
+    const seen = await serve((socket) => socket.write(ANSWER));
+    const { post } = start(seen.url);
+    const postAll = () => Promise.all(Array.from({ length: 150 }, () => post()));
+    await postAll();
+    for (const reply of await postAll()) expect(reply).toEqual({ kind: 'reply', status: 200, body: {} });
+    expect(seen.sockets).toHaveLength(150);
+  });
+
   test('attack: bytes on an idle connection end it', async () => {
     const gone = Promise.withResolvers<void>();
     const seen = await serve((socket) => void socket.on('close', gone.resolve).write(ANSWER));
