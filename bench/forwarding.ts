@@ -19,7 +19,7 @@ import {
   type Contender,
   type Stage,
 } from './stage.ts';
-import { UPSTREAM_BODY } from './upstream-answers.ts';
+import { CONSTANT_ANSWER, UPSTREAM_BODY } from './upstream-answers.ts';
 
 export function measureFree(stage: Stage): Promise<Section> {
   const { counts } = stage.plan;
@@ -64,8 +64,7 @@ function measureForwarding(
     if (method === 'GET' && stage.wants(DIRECT))
       contenders.push(free(DIRECT, upstream, upstream.port('upstream'), paths, path));
     if (method === 'GET' && stage.wants(CONSTANT)) {
-      const answer = { status: 200, headers: ['Content-Type', 'application/json'], body: UPSTREAM_BODY };
-      const server = await pool.keep(startConstant(answer, stage));
+      const server = await pool.keep(startConstant(CONSTANT_ANSWER, stage));
       const port = server.port('proxy');
       contenders.push({
         name: CONSTANT,

@@ -19,20 +19,12 @@ import { parseArgs } from 'node:util';
 import type { ClosedJob, ClosedResult } from './closed.ts';
 import { CONSTANT, PAID_GET, PAID_POST, suffixOf } from './names.ts';
 import { startConstant } from './peers/peers.ts';
-import {
-  LOAD_CORE,
-  NODE,
-  readThreadsUs,
-  runToEnd,
-  SERVER_CORE,
-  startServer,
-  type Server,
-  type ThreadsUs,
-} from './process.ts';
+import { LOAD_CORE, NODE, readThreadsUs, SERVER_CORE, startServer, type Server, type ThreadsUs } from './process.ts';
 import { renderProfiles } from './profile.ts';
 import { build, programOf } from './program.ts';
-import { median, percentile } from './report.ts';
-import { POST_BODY, UPSTREAM_BODY } from './upstream-answers.ts';
+import { formatSpread, median, percentile, spread } from './report.ts';
+import { runLoad } from './stage.ts';
+import { CONSTANT_ANSWER, POST_BODY, UPSTREAM_BODY } from './upstream-answers.ts';
 
 const { values } = parseArgs({
   options: {
@@ -229,21 +221,15 @@ async function enter(root: string, suffix: string, services: Server): Promise<En
 
 /** What node:http takes for the same bytes every time, under a load that keeps it busy. */
 async function startYardstick(): Promise<() => Promise<Pace>> {
-  const answer = { status: 200, headers: ['Content-Type', 'application/json'], body: UPSTREAM_BODY };
-  const server = await startConstant(answer, { folder, profiles: undefined });
+  const server = await startConstant(CONSTANT_ANSWER, { folder, profiles: undefined });
   started.push(server);
   const expect = { status: 200, bytes: UPSTREAM_BODY.length };
   const job: ClosedJob = {
     ...{ port: server.port('proxy'), pid: server.pid, method: 'GET', paths: ['/'], body: 'none' },
     ...{ expect, connections, seconds },
   };
-  const load = { name: 'bench/closed.ts', file: NODE, core: LOAD_CORE };
   const measure = async (): Promise<Pace> => {
-    const printed = await runToEnd({
-      ...load,
-      args: [path.join(import.meta.dirname, 'closed.ts'), JSON.stringify(job)],
-    });
-    const { requests, seconds: took, cpuUs, faults } = JSON.parse(printed) as ClosedResult;
+    const { requests, seconds: took, cpuUs, faults } = await runLoad<ClosedResult>('closed.ts', job);
     if (faults.length > 0) throw new Error(`${CONSTANT}: ${faults.join('; ')}`);
     return { cpuUs: cpuUs / requests, rate: requests / took };
   };
@@ -356,23 +342,20 @@ function show(results: ReadonlyMap<string, readonly Measured[]>, pace: readonly 
   console.log('|---|---:|---:|---:|---:|---:|---:|---:|');
   for (const [name, all] of results) {
     const of = (key: keyof Measured): number => median(all.map((each) => each[key]));
-    const cpu = all.map((each) => each.all);
-    const spread = `${of('all').toFixed(0)} (${Math.min(...cpu).toFixed(0)}-${Math.max(...cpu).toFixed(0)})`;
+    const cpu = formatSpread(spread(all.map((each) => each.all)), 0);
     const numbers = [
       of('main').toFixed(0),
       of('ledger').toFixed(0),
       (1e6 / of('all')).toFixed(0),
       of('rate').toFixed(0),
     ];
-    console.log(`| ${[name, spread, ...numbers, of('p50').toFixed(1), of('p99').toFixed(1)].join(' | ')} |`);
+    console.log(`| ${[name, cpu, ...numbers, of('p50').toFixed(1), of('p99').toFixed(1)].join(' | ')} |`);
   }
   if (pace.length > 0) {
-    const cpu = pace.map(({ cpuUs }) => cpuUs);
-    const spread = `${median(cpu).toFixed(1)} (${Math.min(...cpu).toFixed(1)}-${Math.max(...cpu).toFixed(1)})`;
-    const perCore = (1e6 / median(cpu)).toFixed(0);
-    console.log(
-      `| ${[CONSTANT, spread, '-', '-', perCore, median(pace.map(({ rate }) => rate)).toFixed(0), '-', '-'].join(' | ')} |`,
-    );
+    const cpu = spread(pace.map(({ cpuUs }) => cpuUs));
+    const perCore = (1e6 / (cpu?.median ?? Number.NaN)).toFixed(0);
+    const rate = median(pace.map((each) => each.rate)).toFixed(0);
+    console.log(`| ${[CONSTANT, formatSpread(cpu, 1), '-', '-', perCore, rate, '-', '-'].join(' | ')} |`);
   }
   console.log(
     `\nMedians of ${rounds} rounds of ${seconds} s over ${connections} connections. CPU us of every round, main + ledger:`,

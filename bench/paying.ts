@@ -18,7 +18,7 @@ export async function measurePaid(stage: Stage): Promise<Section> {
     },
   });
   const contenders = stage.checkouts.flatMap(({ suffix }, index) =>
-    ROWS.map((row, column) => contender(row + suffix, row + suffixOf(index), index + column === 0)),
+    ROWS.map((row, column) => contender(row + suffix, row + suffixOf(index), index === 0 && column === 0)),
   );
   if (stage.checkouts.length === 1) contenders.push(contender(CONSTANT, CONSTANT, false));
   return measureSection(slowly(stage), contenders, {

@@ -10,6 +10,9 @@ export const UPSTREAM_BODY = JSON.stringify({
   next: '/v1/items?cursor=bmV4dA',
 }).padEnd(197, ' ');
 
+/** The same as an answer that nothing stands behind. */
+export const CONSTANT_ANSWER = { status: 200, headers: ['Content-Type', 'application/json'], body: UPSTREAM_BODY };
+
 /** What a small POST carries. */
 export const POST_BODY = JSON.stringify({
   name: 'bench',

@@ -129,7 +129,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
   server.on('connect', (_req, socket) => {
     socket.on('error', () => socket.destroy());
     // An answer to an earlier request may be half written; nothing may be put into it.
-    if (socket instanceof Socket && isFree(socket)) refuse(socket, REFUSALS.methodUnsupported, lingerMs);
+    if (socket instanceof Socket && isFree(socket)) refuse(socket, REFUSALS.methodUnsupported);
     else socket.destroy();
   });
   server.on('clientError', onClientError);
@@ -149,6 +149,11 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
   function endGently(this: Socket): void {
     if (connections.get(this)?.req?.complete === false) endAndDrop(this, lingerMs);
     else Socket.prototype.destroySoon.call(this);
+  }
+
+  function refuse(socket: Socket, refusal: Refusal): void {
+    socket.write(bytesOf(refusal));
+    endAndDrop(socket, lingerMs);
   }
 
   function accept(req: IncomingMessage, res: ServerResponse): void {
@@ -193,7 +198,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     const next = connection.queue.shift();
     // Whatever is wrong comes after the requests that were read whole.
     if (connection.refusal !== undefined && next?.req.complete !== true) {
-      refuse(socket, connection.refusal, lingerMs);
+      refuse(socket, connection.refusal);
       return;
     }
     // Answered before the whole request was read: what follows is thrown away, but not for ever.
@@ -214,7 +219,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     socket.on('close', () => inFlight--);
     const refusal = refuseInbound(req);
     if (refusal !== undefined) {
-      refuse(socket, refusal, lingerMs);
+      refuse(socket, refusal);
       return;
     }
     try {
@@ -236,11 +241,11 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     connection.refusal = refusalOf(error);
     socket.pause();
     if (connection.res === undefined) {
-      refuse(socket, connection.refusal, lingerMs);
+      refuse(socket, connection.refusal);
     } else if (connection.req?.complete === false) {
       // The request being handled is the one that is broken. Its upload must not end as if it were whole.
       if (connection.res.headersSent) socket.destroy();
-      else refuse(socket, connection.refusal, lingerMs);
+      else refuse(socket, connection.refusal);
     }
     // Else an earlier request is being answered: `finish` refuses when that is through.
   }
@@ -321,11 +326,6 @@ export function responseOn(req: IncomingMessage, socket: Socket): ServerResponse
     socket.destroySoon();
   });
   return res;
-}
-
-function refuse(socket: Socket, refusal: Refusal, lingerMs: number): void {
-  socket.write(bytesOf(refusal));
-  endAndDrop(socket, lingerMs);
 }
 
 /** Ends our side, and drops what still comes until the client has ended its own, for `ms` at most. */

@@ -38,8 +38,8 @@ const HEAD_BYTES = 64 * 1024;
 const END_OF_HEAD = Buffer.of(CR, LF, CR, LF);
 const INFORMATIONAL = 32;
 
-/** `lines`: of the answers of one upstream, shared by its connections. */
-export function createAnswerReader(events: AnswerEvents, lines: Lines): AnswerReader {
+/** `lines`: of the answers of one upstream, shared by its connections. `headBytes`: of a head, at most. */
+export function createAnswerReader(events: AnswerEvents, lines: Lines, headBytes = HEAD_BYTES): AnswerReader {
   let reading: 'head' | Framing = 'head';
   /** Counts up whenever the answer being read is another one, or none. */
   let generation = 0;
@@ -145,7 +145,7 @@ export function createAnswerReader(events: AnswerEvents, lines: Lines): AnswerRe
       partial = undefined;
       partialBytes = 0;
     }
-    const head = text.length > HEAD_BYTES ? TOO_LARGE : readAnswerHead(text, headRequest, lines);
+    const head = text.length > headBytes ? TOO_LARGE : readAnswerHead(text, headRequest, lines);
     if (typeof head === 'string') broken(head);
     else if (head.status < 200) inform(head, bytes, rest, to);
     else take(head, rest < to);
@@ -168,7 +168,7 @@ export function createAnswerReader(events: AnswerEvents, lines: Lines): AnswerRe
   /** Keeps the beginning of a head until the rest is there; undefined where it cannot become one. */
   function gather(bytes: Buffer, at: number, to: number): Buffer | undefined {
     const size = partialBytes + to - at;
-    if (size > HEAD_BYTES) {
+    if (size > headBytes) {
       broken(TOO_LARGE);
       return undefined;
     }

@@ -3,6 +3,7 @@
 // exactly that is wrong, and the connection it came on carries no other call. Sources: RFC 9112 (framing), RFC 9110.
 import type { AnswerHead, Lines } from '../client/answer-head.ts';
 import { createAnswerReader } from '../client/answer-reader.ts';
+import { POOL_IDLE_MS } from '../client/connection.ts';
 
 export type Progress =
   /** There is more to come. */
@@ -23,10 +24,9 @@ export type WholeAnswers = {
 
 const MORE: Progress = { kind: 'more' };
 const EMPTY = Buffer.alloc(0);
+const HEAD_BYTES = 16 * 1024;
 /** 1xx before the answer. */
 const INTERIM_ANSWERS = 8;
-// Below the 5 s after which Node and uvicorn close an idle connection unannounced: one that we leave first is never found dead.
-const REUSE_MS = 4000;
 /** A service that names its time closes a little earlier than we think. */
 const REUSE_MARGIN_MS = 1000;
 
@@ -60,6 +60,7 @@ export function createWholeAnswers(lines: Lines): WholeAnswers {
       wantsMore: () => progress === MORE,
     },
     lines,
+    HEAD_BYTES,
   );
 
   function finish(reuseMs: number): void {
@@ -107,7 +108,9 @@ function isEncoded({ headers }: AnswerHead): boolean {
 function readReuse({ keepAlive, headers }: AnswerHead): number {
   if (!keepAlive) return 0;
   const [, seconds] = /(?:^|[,;\s])timeout\s*=\s*"?(\d{1,9})/i.exec(valueOf(headers, 'keep-alive') ?? '') ?? [];
-  return seconds === undefined ? REUSE_MS : Math.max(0, Math.min(REUSE_MS, Number(seconds) * 1000 - REUSE_MARGIN_MS));
+  return seconds === undefined
+    ? POOL_IDLE_MS
+    : Math.max(0, Math.min(POOL_IDLE_MS, Number(seconds) * 1000 - REUSE_MARGIN_MS));
 }
 
 function valueOf(headers: readonly string[], wanted: string): string | undefined {
