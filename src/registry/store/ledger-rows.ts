@@ -29,11 +29,11 @@ export const REWRITE = `UPDATE charges SET ${assignments(ALL)} WHERE id = ?`;
 /** Binds `changingValues`, then the id. */
 export const UPDATE = `UPDATE charges SET ${assignments(CHANGING_COLUMNS)} WHERE id = ?`;
 /**
- * Changes these positions of CHANGING_COLUMNS, separated by commas, of one version of one row; binds their values, then
- * the version. A row's `seq` is never another's.
+ * Changes those of CHANGING_COLUMNS whose position has its bit in `columns`, of one version of one row; binds their values in
+ * that order, then the version. A row's `seq` is never another's.
  */
-export function swapOf(columns: string): string {
-  const changed = columns.split(',').map((index) => CHANGING_COLUMNS[Number(index)] ?? '');
+export function swapOf(columns: number): string {
+  const changed = CHANGING_COLUMNS.filter((_, index) => (columns & (1 << index)) !== 0);
   return `UPDATE charges SET ${assignments(changed)}
     WHERE seq = ? AND change_id = ? AND updated_at = ? AND lease_until = ?`;
 }

@@ -28,8 +28,8 @@ export type Swap = {
   readonly leaseUntil: number;
   readonly before: Charge['state'];
   readonly after: Charge['state'];
-  /** Positions in CHANGING_COLUMNS as one text, and what they hold from now on. */
-  readonly columns: string;
+  /** Which of CHANGING_COLUMNS, a bit for each position, and what they hold from now on. */
+  readonly columns: number;
   readonly values: readonly Value[];
   /** Nobody may need the credential any more. */
   readonly dropsCredential: boolean;
@@ -125,12 +125,12 @@ function describeSwap(
   const after = moved.charge;
   if (charge.answer !== null || after.answer !== null) return undefined;
   const [old, fresh] = [changingValues(charge), changingValues(after)];
-  let columns = '';
+  let columns = 0;
   const values: Value[] = [];
   for (let index = 0; index < fresh.length; index++) {
     const value = fresh[index] ?? null;
     if (value === old[index]) continue;
-    columns += columns === '' ? index : `,${index}`;
+    columns |= 1 << index;
     values.push(value);
   }
   // Renewed twice within a millisecond.

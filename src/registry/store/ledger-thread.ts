@@ -1,9 +1,10 @@
-// Calls a thread of the ledger and waits for nothing in between: calls of one turn of the event loop, and those that come
-// while a commit runs, go out as the next batch and share its fsync. A call that is not answered in time, or whose thread
+// Calls a thread of the ledger and waits for nothing in between: calls that come while a commit runs, and after it until the
+// event loop has nothing else to do, go out as the next batch and share its fsync. A call that is not answered in time, or whose thread
 // died, is refused with LedgerUnavailable; a thread that died is replaced. The queue is bounded.
 import type { Worker } from 'node:worker_threads';
 import { LedgerUnavailable } from '../../domain/ledger.ts';
 import type { Log } from '../../host/log.ts';
+import { createWhenQuiet, type WhenQuiet } from '../../host/quiet.ts';
 import {
   writeBatch,
   type Arguments,
@@ -32,6 +33,7 @@ export type ThreadOptions = {
   readonly maxQueued: number;
   readonly timeoutMs: number;
   readonly log: Log;
+  readonly whenQuiet?: WhenQuiet;
 };
 
 type Waiting = Call & {
@@ -43,10 +45,13 @@ type Waiting = Call & {
 const MAX_BATCH = 512;
 /** How long a call waits for company that nobody waits for. */
 const LATER_MS = 20;
+/** How long calls wait for company while the process is busy: a commit costs more than all else that a paid request does. */
+const COMPANY_MS = 8;
 /** A thread that dies within this time after its start is not replaced for as long. */
 const RESTART_MS = 1000;
 
-export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOptions): Thread {
+export function createThread(options: ThreadOptions): Thread {
+  const { spawn, now, maxQueued, timeoutMs, log, whenQuiet = createWhenQuiet(COMPANY_MS) } = options;
   let worker: Worker | undefined;
   let started = 0;
   let spawnedAt = -Infinity;
@@ -165,8 +170,7 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
   const soon = (): void => {
     if (scheduled) return;
     scheduled = true;
-    // After everything that this turn of the event loop brings: requests that arrive together share a commit.
-    setImmediate(pump);
+    whenQuiet(pump);
   };
 
   /** Refuses what waited too long; what was not sent yet is never carried out. */

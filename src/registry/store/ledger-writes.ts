@@ -103,8 +103,8 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
 
   const tallies = createTallies(db);
   // One for each kind of change, by the columns that it touches: no more than there are events.
-  const swaps = new Map<string, StatementSync>();
-  const swapping = (columns: string): StatementSync => {
+  const swaps = new Map<number, StatementSync>();
+  const swapping = (columns: number): StatementSync => {
     let statement = swaps.get(columns);
     if (statement === undefined) swaps.set(columns, (statement = db.prepare(swapOf(columns))));
     return statement;
