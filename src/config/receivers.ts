@@ -25,7 +25,7 @@ const facilitator = z.preprocess(
       .strictObject({ verify: duration(1, 120_000).default(5000), settle: duration(1, 300_000).default(15_000) })
       .prefault({}),
     limits: z
-      .strictObject({ calls: count(1, 10_000).default(64), waiting: count(0, 100_000).default(256) })
+      .strictObject({ calls: count(1, 10_000).default(512), waiting: count(0, 100_000).default(512) })
       .prefault({}),
   }),
 );

@@ -126,7 +126,7 @@ describe('behaviour: what is left out has the default of the contract', () => {
             url: 'https://facilitator.example.com',
             headers: {},
             timeouts: { verifyMs: 5000, settleMs: 15_000 },
-            limits: { calls: 64, waiting: 256 },
+            limits: { calls: 512, waiting: 512 },
           },
         ],
         rpcUrl: undefined,
@@ -278,6 +278,14 @@ describe('receivers', () => {
     ).toHaveLength(2);
   });
 
+  test('behaviour: as many payments as may be taken at a time find a place at a facilitator', () => {
+    const { proxy, receivers } = configOf(
+      `${receiver('network: base')}proxy: { listen: 127.0.0.1:8402, upstream: http://127.0.0.1:3000 }\n`,
+    );
+    const { calls, waiting } = receivers[0]?.facilitators[0]?.limits ?? { calls: 0, waiting: 0 };
+    expect(calls + waiting).toBeGreaterThanOrEqual(proxy?.limits.payments ?? Infinity);
+  });
+
   test('behaviour: a facilitator is a URL or an object', () => {
     const text = receiver('network: base').replace(
       '["http://127.0.0.1:1/x/"]',
@@ -288,13 +296,13 @@ describe('receivers', () => {
         url: 'http://127.0.0.1:1/x',
         headers: {},
         timeouts: { verifyMs: 5000, settleMs: 15_000 },
-        limits: { calls: 64, waiting: 256 },
+        limits: { calls: 512, waiting: 512 },
       },
       {
         url: 'https://f',
         headers: { Authorization: 'Bearer x' },
         timeouts: { verifyMs: 1000, settleMs: 15_000 },
-        limits: { calls: 2, waiting: 256 },
+        limits: { calls: 2, waiting: 512 },
       },
     ]);
   });

@@ -48,7 +48,9 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
     const name = `${calls} ${waiting} ${url}`;
     let state = known.get(name);
     if (state === undefined) {
-      const places = { verify: createPlaces(calls, waiting), settle: createPlaces(calls, waiting) };
+      // What was verified is not turned away for the length of a queue, because it is too late to say that nothing happened:
+      // it waits as long as its time lasts, and there are no more of them than payments may be taken at a time.
+      const places = { verify: createPlaces(calls, waiting), settle: createPlaces(calls, Infinity) };
       const { host } = new URL(url);
       known.set(name, (state = { host, breaker: createBreaker(clock), places, posts: createJsonPosts(url, deps) }));
     }

@@ -534,9 +534,22 @@ describe('time', () => {
     expect((await rail.verify(PRESENTED, offer)).kind).toBe('valid');
   });
 
-  test('behaviour: a settlement that finds no place was not sent', async () => {
-    const { rail } = makeRail();
-    const offer = makeOffer({ facilitators: [facilitatorAt(first.url, {}, { calls: 0, waiting: 0 })] });
-    expect(await rail.settle(PRESENTED, offer, FRESH)).toMatchObject({ kind: 'unknown', sent: false });
+  test('behaviour: settlements wait for a place however many they are; one that finds none in its time was not sent', async () => {
+    const time = fakeTime();
+    const { rail } = makeRail({ schedule: time.schedule, clock: time.clock });
+    const asked = Promise.withResolvers<void>();
+    first.answer = () => asked.resolve();
+    const offer = makeOffer({ facilitators: [facilitatorAt(first.url, {}, { calls: 1, waiting: 0 })] });
+    const stalled = rail.settle(PRESENTED, offer, FRESH);
+    await asked.promise;
+    const late = rail.settle(PRESENTED, offer, FRESH);
+    time.advance(14_999);
+    const patient = [1, 2, 3].map(() => rail.settle(PRESENTED, offer, FRESH));
+    say(SETTLED);
+    time.advance(1);
+    expect(await late).toMatchObject({ kind: 'unknown', sent: false });
+    expect(await stalled).toMatchObject({ kind: 'unknown', sent: true });
+    for (const settlement of await Promise.all(patient)) expect(settlement).toMatchObject({ kind: 'settled' });
+    expect(first.requests.length).toBe(4);
   });
 });

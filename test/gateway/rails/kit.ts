@@ -23,7 +23,7 @@ export function makeOffer(overrides: Partial<Receiver> = {}, atomic = PRICE): Ra
 export function facilitatorAt(
   url: string,
   timeouts: Partial<Facilitator['timeouts']> = {},
-  limits: Facilitator['limits'] = { calls: 64, waiting: 256 },
+  limits: Facilitator['limits'] = { calls: 512, waiting: 512 },
 ): Facilitator {
   return { url, headers: {}, timeouts: { verifyMs: 5000, settleMs: 15_000, ...timeouts }, limits };
 }
