@@ -136,7 +136,7 @@ function makeClaim(n: number): Claim {
   const [network, asset] = ['eip155:84532', hex(1, 40)];
   return {
     id: `chg_${n.toString(36).padStart(112, '0')}`,
-    payment: { network, asset, payer: hex(n % 10_000, 40), nonce: hex(n, 64) },
+    payment: { network, asset, payer: hex(n % 100_000, 40), nonce: hex(n, 64) },
     // About what an x402 v2 credential holds.
     credential: 'A'.repeat(1200),
     credentialSha256: n.toString(16).padStart(64, '0'),
