@@ -1,10 +1,10 @@
 // The scenario `memory`: what a process of Tollgate keeps resident, a fresh one every round: idle after its start, and with
-// 10,000 connections kept alive that made one request each and do nothing more.
+// 10,000 connections kept alive that made one request each and do nothing more; and the CPU that it takes to do nothing.
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { ask, checkFree, expect } from './check.ts';
 import type { HoldJob } from './hold.ts';
-import { LOAD_CORE, NODE, readMemoryMb, startServer } from './process.ts';
+import { LOAD_CORE, NODE, readMemoryMb, readThreadsUs, startServer } from './process.ts';
 import type { Section } from './report.ts';
 import { freePaths } from './routes.ts';
 import { mainCount, measureSection, slowly, withPool, type Contender, type Stage } from './stage.ts';
@@ -14,6 +14,7 @@ import { startTollgate } from './tollgate.ts';
 const CONNECTIONS = 10_000;
 /** After which a process that has nothing to do has put away what it needed for starting, as far as it ever will. */
 const SETTLE_MS = 2000;
+const IDLE_MS = 4000;
 
 export async function measureMemory(stage: Stage): Promise<Section> {
   const main = mainCount(stage.plan);
@@ -31,6 +32,9 @@ export async function measureMemory(stage: Stage): Promise<Section> {
           const port = tollgate.port('proxy');
           await setTimeout(SETTLE_MS);
           const { resident: idleMb, anonymous: idleOwnMb } = readMemoryMb(tollgate.pid);
+          const cpuBefore = readThreadsUs(tollgate.pid).all;
+          await setTimeout(IDLE_MS);
+          const idleCpuMs = (readThreadsUs(tollgate.pid).all - cpuBefore) / IDLE_MS;
           await checkFree(port, witness, 'GET', target);
           const job: HoldJob = { port, path: target, connections: CONNECTIONS };
           const args = [path.join(import.meta.dirname, 'hold.ts'), JSON.stringify(job)];
@@ -43,7 +47,7 @@ export async function measureMemory(stage: Stage): Promise<Section> {
           const { open }: { open: number } = JSON.parse(held.body.toString());
           expect(open === CONNECTIONS, `let ${CONNECTIONS - open} idle connections of ${CONNECTIONS} go`);
           await checkFree(port, witness, 'GET', target);
-          return { round: { idleMb, idleOwnMb, heldMb, heldOwnMb, peakMb }, faults: [] };
+          return { round: { idleMb, idleOwnMb, idleCpuMs, heldMb, heldOwnMb, peakMb }, faults: [] };
         }),
     })),
   );
@@ -56,6 +60,7 @@ export async function measureMemory(stage: Stage): Promise<Section> {
       { key: 'idleMb', title: 'idle MB', digits: 0 },
       { key: 'idleOwnMb', title: 'of that not files MB', digits: 0 },
       { key: 'peakMb', title: 'peak MB', digits: 0 },
+      { key: 'idleCpuMs', title: 'idle CPU ms/s', digits: 1 },
     ],
     references: { key: 'heldMb', rows: [] },
     remarks: [

@@ -56,6 +56,13 @@ export function spreadOf(row: Row, key: string): Spread | undefined {
   return spread(row.rounds.flatMap((round) => round[key] ?? []));
 }
 
+/** What several processes measured within one round, as one: the mean of every figure that all of them have. */
+export function meanRound(rounds: readonly Round[]): Round {
+  const keys = Object.keys(rounds[0] ?? {}).filter((key) => rounds.every((round) => round[key] !== undefined));
+  const mean = (key: string): number => rounds.reduce((sum, round) => sum + (round[key] ?? 0), 0) / rounds.length;
+  return Object.fromEntries(keys.map((key) => [key, mean(key)]));
+}
+
 /** `12.3 (11.9-13.0)`; one round has no spread; nothing measured is a dash. */
 export function formatSpread(value: Spread | undefined, digits: number): string {
   if (value === undefined || Number.isNaN(value.median)) return '-';

@@ -1,7 +1,7 @@
 // What every scenario stands on: the upstream, the checkouts that are measured, how long and how often; and the one way
 // in which contenders are measured: all started, each answer checked, a burst, then round by round in turn (A B C A B C),
 // so that a drift of the machine meets all of them. Whatever was started here is stopped here.
-import type { Round, Row, Section, Skipped } from './report.ts';
+import { meanRound, type Round, type Row, type Section, type Skipped } from './report.ts';
 import { witnessOf, type Witness } from './check.ts';
 import { NODE, LOAD_CORE, readMemoryMb, runToEnd, startServer, type Server } from './process.ts';
 import { MAIN, tollgateName } from './names.ts';
@@ -59,6 +59,22 @@ export type Contender = {
   readonly check: () => Promise<void>;
   readonly measure: (seconds: number) => Promise<{ readonly round: Round; readonly faults: readonly string[] }>;
 };
+
+/** Contenders of one name as one, each measured in every round. */
+export function together(contenders: readonly Contender[]): Contender[] {
+  return [...Map.groupBy(contenders, ({ name }) => name)].map(([name, same]) => ({
+    name,
+    check: async () => {
+      for (const { check } of same) await check();
+    },
+    measure: async (seconds) => {
+      const measured = [];
+      for (const { measure } of same) measured.push(await measure(seconds));
+      const round = meanRound(measured.map((each) => each.round));
+      return { round, faults: measured.flatMap(({ faults }) => faults) };
+    },
+  }));
+}
 
 export type Pool = {
   /** Keeps what was started until the scenario is over. */

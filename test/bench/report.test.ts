@@ -4,6 +4,7 @@ import { renderJson, renderMarkdown, type Report } from '../../bench/markdown.ts
 import { summarizeProfile } from '../../bench/profile.ts';
 import {
   formatSpread,
+  meanRound,
   median,
   percentile,
   ratio,
@@ -55,6 +56,12 @@ describe('medians, spreads and ratios', () => {
     expect(median([100, 2, 4, 3])).toBe(3.5);
     expect(median([7])).toBe(7);
     expect(median([])).toBeNaN();
+  });
+
+  test('behaviour: a round of several processes is the mean of what all of them have', () => {
+    expect(meanRound([{ cpuUs: 30, added: 1 }, { cpuUs: 40 }])).toEqual({ cpuUs: 35 });
+    expect(meanRound([{ cpuUs: 30 }])).toEqual({ cpuUs: 30 });
+    expect(meanRound([])).toEqual({});
   });
 
   test('behaviour: a spread is the median with the least and the most; of nothing there is none', () => {
