@@ -341,11 +341,14 @@ describe('a store that is away', () => {
 describe('threads', () => {
   test('behaviour: one that dies refuses what it had, and is replaced; what was committed is there', async () => {
     const started: Worker[] = [];
+    let sent = (): number => 0;
     const ledger = open({
       commitDelayMs: 100,
       timeoutMs: 60_000,
       spawn: (script, options) => {
         const worker = new Worker(script, { workerData: options, env: {}, execArgv: [] });
+        const post = vi.spyOn(worker, 'postMessage');
+        sent = () => post.mock.calls.length;
         started.push(worker);
         return worker;
       },
@@ -353,8 +356,8 @@ describe('threads', () => {
     await claim(ledger, 1);
     const pending = claim(ledger, 2);
     const refused = expect(pending).rejects.toThrow('thread of the ledger died');
-    await vi.waitFor(() => expect(started.length).toBe(1));
-    await new Promise((resolve) => setImmediate(resolve));
+    await vi.waitFor(() => expect(sent()).toBe(2), { interval: 1 });
+    expect(started.length).toBe(1);
     // Waits behind the one that the thread has.
     const behind = Promise.allSettled([claim(ledger, 4)]);
     await started[0]!.terminate();
