@@ -78,7 +78,7 @@ function measureForwarding(
     }
     const { servers, skipped } = await startProxyPeers(stage, pool, method);
     for (const { name, server } of servers) contenders.push(free(name, server, server.port('proxy'), paths, path));
-    for (let process = 0; process < PROCESSES; process++) {
+    for (let started = 0; started < PROCESSES; started++) {
       for (const { name, routes, tollgate } of await startTollgates(stage, pool, counts)) {
         const port = tollgate.port('proxy');
         contenders.push(free(name, tollgate, port, paths, path));

@@ -1,6 +1,7 @@
 // For work that is cheaper the more of it is done at once, and that nobody misses while there is other work: it is done when
 // the event loop has nothing else to do, and after a few milliseconds at the latest. A loop that is idle notices no
 // difference; a loop that is busy does its other work first, which would have waited for the processor either way.
+import { systemClock } from './clock.ts';
 
 /** Runs what it is given once. */
 export type WhenQuiet = (run: () => void) => void;
@@ -18,7 +19,7 @@ export type Loop = {
 const eventLoop: Loop = {
   afterTurn: setImmediate,
   events: () => performance.nodeTiming.uvMetricsInfo.events,
-  now: () => performance.now(),
+  now: systemClock.monotonic,
 };
 
 /** `maxMs`: how long something waits while every turn of the loop brings events. */

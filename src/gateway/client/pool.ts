@@ -2,6 +2,7 @@
 // sent a second time only where nobody can tell the difference: an idempotent method without a body, on a pooled
 // connection that the upstream closed before it answered with a single byte. Time-outs are looked after by one sweep
 // over all connections, not by a timer each.
+import { systemClock } from '../../host/clock.ts';
 import { createOutbox, type Outbox } from '../../host/outbox.ts';
 import { createLines } from './answer-head.ts';
 import { openConnection, POOL_IDLE_MS, type Connection, type ConnectionHooks } from './connection.ts';
@@ -30,7 +31,7 @@ export type PoolOptions = {
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 
 export function createPool(options: PoolOptions): Transport {
-  const { upstream, timeouts, maxSockets, outbox = createOutbox(), now = monotonic } = options;
+  const { upstream, timeouts, maxSockets, outbox = createOutbox(), now = systemClock.monotonic } = options;
   const secure = upstream.protocol === 'https:';
   const endpoint = {
     host: upstream.hostname.replace(/^\[|\]$/g, ''),
@@ -184,8 +185,4 @@ function fail(job: Job, failure: UpstreamFailure): void {
 
 function isRepeatable({ body, upgrade, method }: UpstreamRequest): boolean {
   return body === undefined && !upgrade && REPEATABLE.has(method);
-}
-
-function monotonic(): number {
-  return performance.now();
 }

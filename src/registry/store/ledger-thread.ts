@@ -1,10 +1,10 @@
-// Calls a thread of the ledger and waits for nothing in between: calls that come while a commit runs, and after it until the
-// event loop has nothing else to do, go out as the next batch and share its fsync. A call that is not answered in time, or whose thread
-// died, is refused with LedgerUnavailable; a thread that died is replaced. The queue is bounded.
+// Calls a thread of the ledger: calls that come while a commit runs, and after it until the event loop has nothing else to
+// do, go out as the next batch and share its fsync. A call that is not answered in time, or whose thread died, is refused with
+// LedgerUnavailable; a thread that died is replaced. The queue is bounded.
 import type { Worker } from 'node:worker_threads';
 import { LedgerUnavailable } from '../../domain/ledger.ts';
 import type { Log } from '../../host/log.ts';
-import { createWhenQuiet, type WhenQuiet } from '../../host/quiet.ts';
+import { createWhenQuiet } from '../../host/quiet.ts';
 import {
   writeBatch,
   type Arguments,
@@ -33,7 +33,6 @@ export type ThreadOptions = {
   readonly maxQueued: number;
   readonly timeoutMs: number;
   readonly log: Log;
-  readonly whenQuiet?: WhenQuiet;
 };
 
 type Waiting = Call & {
@@ -50,8 +49,8 @@ const COMPANY_MS = 8;
 /** A thread that dies within this time after its start is not replaced for as long. */
 const RESTART_MS = 1000;
 
-export function createThread(options: ThreadOptions): Thread {
-  const { spawn, now, maxQueued, timeoutMs, log, whenQuiet = createWhenQuiet(COMPANY_MS) } = options;
+export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOptions): Thread {
+  const whenQuiet = createWhenQuiet(COMPANY_MS);
   let worker: Worker | undefined;
   let started = 0;
   let spawnedAt = -Infinity;
