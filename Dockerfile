@@ -7,7 +7,13 @@
 # The configuration is /etc/tollgate/tollgate.yaml. What Tollgate keeps belongs under /data, the only place it writes to;
 # the default `data/` beside the configuration leads there, unless a whole folder is mounted over /etc/tollgate: then
 # write /data/... in it. A file without admin.listen gets 0.0.0.0:9402 here, so that probes and Prometheus reach it.
-# Without a file: docker run IMAGE --listen 0.0.0.0:8402 --upstream ... --route ... --pay-to ...
+#
+# Without a file, in front of an API on this machine (one that listens on more than 127.0.0.1), on a test network:
+#
+#   docker run --name paywall --rm -p 8402:8402 --add-host host.docker.internal:host-gateway tollgate --listen 0.0.0.0:8402 \
+#     --upstream http://host.docker.internal:3000 --route 'GET /reports/* 0.10 USD' --pay-to 0xYourAddress
+#   curl -i http://localhost:8402/reports/q3          # 402, and what to pay
+#   docker exec paywall tollgate keys create --name my-sdk --scope sdk
 #
 # No part is compiled for one machine: `docker buildx build --platform linux/amd64,linux/arm64` makes both.
 # For builds that repeat to the byte, give both base images with their digests as NODE_IMAGE and RUNTIME_IMAGE.

@@ -60,10 +60,10 @@ async function measure(): Promise<readonly LedgerNumbers[]> {
       const advanced = await ledger.advance(what.id, event, { owner: 'bench', changeId: `${event.kind}-${what.id}` });
       if (advanced.kind !== 'ok') throw new Error(`${event.kind} was answered ${advanced.because}`);
     };
-    await advance({ kind: 'settle_started', leaseMs: LONG_MS });
+    await advance({ kind: 'settle_started', via: 'facilitator', leaseMs: LONG_MS });
     await advance({ kind: 'settled', proof, leaseMs: LONG_MS });
     // Nobody waits for it, here as in the product; the round ends when all are there.
-    delivered.push(advance({ kind: 'delivered' }));
+    delivered.push(advance({ kind: 'delivered', partial: false }));
   };
 
   try {
@@ -151,16 +151,15 @@ function makeClaim(n: number): Claim {
       assetName: 'USDC',
       assetVersion: '2',
       assetDecimals: 6,
-      validAfter: 0n,
-      validBefore: 4_000_000_000n,
     },
+    deadline: 4_000_000_000n,
     route: { id: '11111111-1111-4111-8111-111111111111', method: 'GET', pattern: '/reports/*' },
-    request: { method: 'GET', target: '/reports/q3' },
+    request: { method: 'GET', path: '/reports/q3', targetSha256: n.toString(16).padStart(64, '1') },
+    requestId: `request-${n}`,
     price: { amount: '0.01', currency: 'USD' },
     receiverId: 'default',
     customerId: null,
     settle: 'before_response',
-    fromBlock: 1,
   };
 }
 

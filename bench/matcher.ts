@@ -151,7 +151,8 @@ const RECEIVER: Receiver = {
   maxTimeoutSeconds: 300,
   currencies: ['USD', 'USDC'],
   facilitators: [],
-  rpcUrl: undefined,
+  rpcUrls: [],
+  rpcPublic: false,
   confirmations: 1,
   settle: 'auto',
 };

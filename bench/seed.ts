@@ -20,7 +20,7 @@ try {
     for (const route of makeRoutes(Number(count))) {
       const parsed = parsePattern(route.pattern);
       if (!parsed.ok) throw new Error(`${route.pattern}: ${parsed.reason}`);
-      store.routes.insert(route, parsed.pattern.key);
+      store.routes.insert({ ...route, writtenBy: 'config' }, parsed.pattern.key);
     }
   });
 } finally {

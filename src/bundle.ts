@@ -40,7 +40,7 @@ const { output } = await bundle.write({
   sourcemapExcludeSources: true,
 });
 await bundle.close();
-cpSync(path.join(STORE, 'migrations'), path.join(DIST, 'migrations'), { recursive: true });
+for (const name of readdirSync(STORE)) if (name.endsWith('.sql')) cpSync(path.join(STORE, name), path.join(DIST, name));
 
 const used = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
 const packages = new Set(used.map(packageFolder).filter((folder) => folder !== undefined));

@@ -1,42 +1,19 @@
 #!/usr/bin/env node
-// The program: hands the command line and what it may touch of the process to a command, and exits with its code. The
-// only file that ends the process.
+// The program: hands the command line to a command and exits with its code. The only file that ends the process. It loads
+// the rest when it knows that this Node can: an older one would end with a stack of its own.
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
-import { COMMANDS } from './cli/commands.ts';
-import { runCommandLine } from './cli/run.ts';
-import { gatherLines } from './host/lines.ts';
-import { isParserLenient } from './host/parser-probe.ts';
 
-const packageFile = new URL('../package.json', import.meta.url);
-const { version } = z.object({ version: z.string() }).parse(JSON.parse(readFileSync(packageFile, 'utf8')));
+/** As package.json has it in `engines`. */
+const OLDEST_NODE = 24;
+/** Usage (EX_USAGE). */
+const WRONG_NODE = 64;
 
-// Whoever reads us may go first, as in `tollgate keys list | head`: that is no reason to die with a stack.
-for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-
-/** A defect of ours (EX_SOFTWARE): never taken for an answer, which 1 is. */
-const DEFECT = 70;
-
-const output = gatherLines((text) => void process.stdout.write(text));
-// Also after an exception that nobody caught.
-process.on('exit', output.flush);
-
-const code = await runCommandLine(process.argv.slice(2), COMMANDS, {
-  out: (line) => output.write(`${line}\n`),
-  write: output.write,
-  err: (line) => void process.stderr.write(`${line}\n`),
-  env: process.env,
-  folder: process.cwd(),
-  execArgv: process.execArgv,
-  lenientParser: isParserLenient,
-  uid: process.getuid?.(),
-  version,
-  onSignal: (signal, handler) => void process.on(signal, handler),
-  exitNow: (code) => process.exit(code),
-}).catch((error: unknown) => {
+if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
   process.stderr.write(
-    `tollgate: internal error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+    `tollgate needs Node ${OLDEST_NODE} or newer and this is ${process.version}: install one from https://nodejs.org.\n`,
   );
-  return DEFECT;
-});
-process.exit(code);
+  process.exit(WRONG_NODE);
+}
+const { runProgram } = await import('./cli/program.ts');
+const packageFile = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+process.exit(await runProgram({ argv: process.argv.slice(2), packageFile, exitNow: (code) => process.exit(code) }));

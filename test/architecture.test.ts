@@ -39,7 +39,7 @@ const MAY: Readonly<Record<string, { readonly folders: readonly string[]; readon
   host: { folders: ['host'], packages: ['prom-client'] },
   gateway: { folders: ['gateway', 'domain', 'host'], packages: ['http-proxy-3', 'ky', 'zod', 'lru-cache'] },
   registry: { folders: ['registry', 'domain', 'host'], packages: ['jose', 'zod', 'path-to-regexp'] },
-  config: { folders: ['config', 'domain', 'host'], packages: ['yaml', 'zod'] },
+  config: { folders: ['config', 'domain', 'host'], packages: ['yaml', 'zod', '@noble/hashes'] },
 };
 
 describe('who may import whom', () => {
@@ -66,6 +66,7 @@ describe('who may import whom', () => {
     ['prom-client', ['host/metrics.ts', 'host/tallies.ts']],
     ['path-to-regexp', ['domain/pattern.ts', 'registry/router.ts']],
     ['yaml', ['config/']],
+    ['@noble/hashes', ['config/checksum.ts']],
     ['ky', ['gateway/rails/', 'gateway/sync/']],
     ['node:sqlite', ['registry/store/']],
   ])('behaviour: %s is imported in %j only', (name, places) => {

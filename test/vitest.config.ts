@@ -13,8 +13,10 @@ export default defineConfig({
     // time-outs and for processes to start.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     sequence: { sequencer: SlowestFirst },
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
-    reporters: process.env['CI'] ? ['default'] : ['dot'],
+    // Processes start as fast as a busy machine lets them: a test that hangs is told apart from one that waits.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    // A terminal sees the run go by; elsewhere a line a file and the failures are what is read.
+    reporters: process.env['CI'] || !process.stdout.isTTY ? ['default'] : ['dot'],
   },
 });

@@ -1,7 +1,7 @@
 // Reads the words after a command. Everything wrong with them is told at once, and an unknown flag with the one that was
 // probably meant. A flag's value is never repeated.
 import { parseArgs } from 'node:util';
-import { suggest } from '../config/suggest.ts';
+import { suggest } from '../domain/suggest.ts';
 
 export type Flag = {
   /** What its value is called in the help; a flag without one is a switch. */

@@ -1,9 +1,12 @@
 // `tollgate charges reconcile`: takes every settling charge that nobody works on a step further, now and from here, as the
-// running Tollgate does by itself in time; and the operator's last word on one whose end nothing else can tell (`--fail`).
-// Money that may have moved is never declared lost by accident: --fail needs the id and a reason, and is kept with both.
-import type { Charge } from '../domain/charge.ts';
+// running Tollgate does by itself in time; and the operator's last word on one whose end nothing else can tell (`--fail`,
+// `--settled`), or whose money was given back. Money that may have moved is never declared lost by accident: the last word needs
+// the id and a reason, is kept with both, and is refused where the chain says otherwise.
+import { canonicalHex, type Charge } from '../domain/charge.ts';
 import type { Ledger, Reports } from '../domain/ledger.ts';
 import type { Receiver } from '../domain/receiver.ts';
+import type { ChargeEvent } from '../domain/transition.ts';
+import type { Look, Rail } from '../gateway/rails/rail.ts';
 import { createX402Rail } from '../gateway/rails/x402.ts';
 import { reconcileNow } from '../gateway/reconcile.ts';
 import { createRandom, systemClock, systemSchedule } from '../host/clock.ts';
@@ -11,7 +14,7 @@ import { EXIT, type ExitCode, type Io } from './command.ts';
 import { talk } from './configuration.ts';
 
 const BATCH = 200;
-const LEASE_MS = 30_000;
+const ALIVE_MS = 60_000;
 
 /** Exit code 1 where a charge is still without an end. */
 export async function reconcileCharges(
@@ -22,21 +25,18 @@ export async function reconcileCharges(
 ): Promise<ExitCode> {
   const log = talk(io);
   const [clock, random] = [systemClock, createRandom()];
-  const rail = createX402Rail({
-    fetch: globalThis.fetch,
-    schedule: systemSchedule,
-    clock,
-    log,
-    observe: () => undefined,
-  });
-  const deps = { rail, ledger, receivers, chargeLog: { changed: () => undefined }, log, clock, random };
+  const chargeLog = { changed: () => undefined };
   const seen = new Map<string, Charge>();
   const { charges: settling } = await ledger.list({ limit: BATCH, state: 'settling' });
-  for (const { id } of settling) {
-    const charge = await reconcileNow(deps, id);
-    if (charge === undefined) io.err(`${id}: somebody works on it right now`);
-    else seen.set(id, charge);
-  }
+  await withChain(receivers, io, async (rail) => {
+    const deps = { rail, ledger, chargeLog, ranUnpaid: () => undefined, log, clock, random };
+    for (const { id } of settling) {
+      const found = await ledger.findByChargeId(id);
+      const charge = found && (await reconcileNow(deps, found));
+      if (charge === undefined) io.err(`${id}: somebody works on it right now`);
+      else seen.set(id, charge);
+    }
+  });
   const charges = [...seen.values()].map(({ id, state, reason, proof }) => ({
     id,
     status: state,
@@ -53,27 +53,117 @@ export async function reconcileCharges(
   return charges.some(({ status }) => status === 'settling') ? EXIT.no : EXIT.fine;
 }
 
-/** The operator says that the payment of a `settling` charge did not and will not move. */
-export async function failCharge(ledger: Ledger, id: string, reason: string, io: Io): Promise<ExitCode> {
-  const random = createRandom();
-  const actor = { owner: `operator-${random(8).toString('hex')}` };
-  const taken = await ledger.advance(id, { kind: 'taken_over', leaseMs: LEASE_MS, early: true }, actor);
-  const failed =
-    taken.kind === 'ok' && taken.charge.state === 'settling'
-      ? await ledger.advance(id, { kind: 'failed', by: 'operator', reason }, actor)
-      : taken;
-  if (failed.kind === 'ok' && failed.charge.state === 'failed') {
-    io.out(`${id}\tfailed`);
+/** An operator's last word: the payment did not and will not move (`fail`), or it did (`settled`). */
+export type Word =
+  | { readonly kind: 'fail'; readonly reason: string }
+  | { readonly kind: 'settled'; readonly transaction: string };
+
+/** Refused where the chain can be read and says otherwise. */
+export async function endCharge(
+  ledger: Ledger,
+  id: string,
+  word: Word,
+  receivers: ReadonlyMap<string, Receiver>,
+  io: Io,
+): Promise<ExitCode> {
+  const charge = await ledger.findByChargeId(id);
+  if (charge === undefined) {
+    io.err(UNKNOWN_CHARGE);
+    return EXIT.no;
+  }
+  const ending = await withChain(receivers, io, async ({ look }) =>
+    eventOf(charge, word, await look(charge, 'nobody')),
+  );
+  if (typeof ending === 'string') {
+    io.err(ending);
+    return EXIT.no;
+  }
+  const ended = await ledger.advance(id, ending, { owner: `operator-${createRandom()(8).toString('hex')}` });
+  if (ended.kind === 'ok') {
+    io.out([id, ended.charge.state, ended.charge.proof?.transaction].filter((part) => part !== undefined).join('\t'));
     return EXIT.fine;
   }
-  const state = failed.charge?.state;
-  const because = failed.kind === 'conflict' ? failed.because : undefined;
   io.err(
-    because === 'unknown_charge'
-      ? 'no charge has this id; `tollgate charges list` shows them'
-      : because === 'lease_running'
-        ? `somebody works on it right now; try again in a minute`
-        : `only a settling charge can be failed; this one is ${state ?? 'not known'}`,
+    ended.because === 'lease_running'
+      ? 'somebody works on it right now; try again in a minute'
+      : ended.because === 'proof_used'
+        ? 'another charge was settled by this very transfer'
+        : `only a charge that is settling${word.kind === 'fail' ? '' : ' or failed'} can be ended so; this one is ${charge.state}`,
   );
   return EXIT.no;
+}
+
+export const UNKNOWN_CHARGE = 'no charge has this id; `tollgate charges list` shows them';
+
+/** A sentence where the chain says otherwise. */
+function eventOf(charge: Charge, word: Word, seen: Look): ChargeEvent | string {
+  if (charge.state !== 'settling' && charge.state !== 'failed')
+    return `only a charge that is settling${word.kind === 'fail' ? '' : ' or failed'} can be ended so; this one is ${charge.state}`;
+  if (word.kind === 'fail') {
+    if (seen.kind === 'proven')
+      return `the chain says that ${seen.proof.transaction} paid it; \`charges reconcile\` settles it`;
+    if (seen.kind === 'open' && seen.used)
+      return 'the chain says that this payment was used; by what is not certain yet';
+    return { kind: 'failed', by: 'operator', reason: word.reason };
+  }
+  const transaction = canonicalHex(word.transaction);
+  const { terms, payment } = charge;
+  switch (seen.kind) {
+    case 'proven':
+      return seen.proof.transaction === transaction
+        ? { kind: 'settled', proof: seen.proof, leaseMs: 0, by: 'operator' }
+        : `the chain says that another transaction paid it: ${seen.proof.transaction}`;
+    case 'impossible':
+      return `the chain says that it was not paid and never can be: ${seen.reason}`;
+    case 'open':
+      if (!seen.used) return 'the chain says that this payment was not used';
+      break;
+    case 'unavailable':
+      break;
+    default:
+      return seen satisfies never;
+  }
+  const proof = { transaction, logIndex: null, amount: terms.amount, payer: payment.payer };
+  return { kind: 'settled', proof, leaseMs: 0, by: 'operator' };
+}
+
+/** The operator gave the money of a settled charge back, outside Tollgate. */
+export async function refundCharge(ledger: Ledger, id: string, note: string, io: Io): Promise<ExitCode> {
+  const owner = `operator-${createRandom()(8).toString('hex')}`;
+  const refunded = await ledger.advance(id, { kind: 'refunded', note }, { owner });
+  if (refunded.kind === 'ok') {
+    io.out(`${id}\trefunded`);
+    return EXIT.fine;
+  }
+  const { because, charge } = refunded;
+  if (because === 'unknown_charge') io.err(UNKNOWN_CHARGE);
+  else if (because === 'lease_running') io.err('somebody delivers it right now; try again in a minute');
+  else if (charge !== undefined && charge.refundedAt !== null)
+    io.err(`it was refunded on ${new Date(charge.refundedAt).toISOString()}`);
+  else
+    io.err(`only a settled charge that was not delivered can be refunded; this one is ${charge?.state ?? 'not known'}`);
+  return EXIT.no;
+}
+
+/** Waiting for a node's turn keeps no process alive, and this one has nothing else to do. */
+async function withChain<T>(
+  receivers: ReadonlyMap<string, Receiver>,
+  io: Io,
+  use: (rail: Rail) => Promise<T>,
+): Promise<T> {
+  const alive = setInterval(() => undefined, ALIVE_MS);
+  try {
+    return await use(
+      createX402Rail({
+        fetch: globalThis.fetch,
+        schedule: systemSchedule,
+        clock: systemClock,
+        log: talk(io),
+        receiver: (id) => receivers.get(id),
+        observe: () => undefined,
+      }),
+    );
+  } finally {
+    clearInterval(alive);
+  }
 }

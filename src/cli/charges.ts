@@ -1,18 +1,27 @@
-// `tollgate charges list | show | reconcile`: what was taken, from the store of the configuration, also while Tollgate
+// `tollgate charges list | show | reconcile | refunded`: what was taken, from the store of the configuration, also while Tollgate
 // runs. Listing only looks, and prints what the billing endpoints show and nothing that could be replayed.
 import { existsSync } from 'node:fs';
-import { suggest } from '../config/suggest.ts';
+import { suggest } from '../domain/suggest.ts';
 import { oneOf } from '../config/fields.ts';
-import { CHARGE_STATES } from '../domain/charge.ts';
+import { CHARGE_ID, CHARGE_STATES } from '../domain/charge.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import type { ChargeFilter } from '../domain/ledger.ts';
 import type { ChargeView } from '../registry/charge-schemas.ts';
 import type { SqliteLedger } from '../registry/store/ledger.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
+import { readIdPart, shortId } from '../domain/id-part.ts';
+import { tableOf } from './table.ts';
 import { CONFIG_FLAG, loadFor, messageOf, talk, type Loaded } from './configuration.ts';
 
-const ACTIONS = ['list', 'show', 'reconcile'] as const;
+const TRANSACTION = /^(?:0x[0-9a-fA-F]{1,128}|[1-9A-HJ-NP-Za-km-z]{32,128})$/;
+const ACTIONS = ['list', 'show', 'reconcile', 'refunded'] as const;
+/** Flags that say something of one charge, and the action they belong to. */
+const WORDS = new Map([
+  ['fail', 'reconcile'],
+  ['settled', 'reconcile'],
+  ['note', 'refunded'],
+]);
 /** Flags of `list`, and what the billing endpoint calls them. */
 const FILTERS = new Map([
   ['status', 'status'],
@@ -28,18 +37,22 @@ export const charges: Command = {
   name: 'charges',
   summary: 'list or show charges, or bring unfinished ones to their end',
   usage: [
-    'tollgate charges list [--status S] [--route ID] [--payer 0x...] [--customer ID] [--from TIME] [--to TIME] [--limit N] [--json]',
+    'tollgate charges list [--status S] [--owed] [--route ID] [--payer 0x...] [--customer ID] [--from TIME] [--to TIME] [--limit N] [--json]',
     'tollgate charges show ID [--json]',
     'tollgate charges reconcile [--json]',
-    'tollgate charges reconcile ID --fail REASON',
+    'tollgate charges reconcile ID --fail REASON | --settled TX',
+    'tollgate charges refunded ID [--note TEXT]',
     '',
-    'reconcile asks chain and facilitators about charges whose end is not known; exit code 1 where some still have none.',
-    'With --fail an operator says that the payment of a settling charge did not and will not move.',
+    'reconcile asks the chain about charges whose end is not known; exit code 1 where some still have none.',
+    'With --fail an operator says that the payment of a settling charge did not and will not move, with --settled that',
+    'a transaction paid it, also of a failed one; refused where the chain can be read and says otherwise.',
+    'refunded: its money was given back outside Tollgate; it is owed no more. An ID may be its beginning or its end.',
     'Newest first. A sidecar without charges.store has none of its own: ask where its registry runs.',
   ],
   flags: {
     ...CONFIG_FLAG,
     status: { value: 'STATE', help: `list: ${CHARGE_STATES.join(', ')}` },
+    owed: { help: 'list: paid for, and cannot be delivered any more' },
     route: { value: 'ID', help: 'list: of one route' },
     payer: { value: '0x...', help: 'list: of one payer' },
     customer: { value: 'ID', help: 'list: of one customer' },
@@ -47,6 +60,8 @@ export const charges: Command = {
     to: { value: 'TIME', help: 'list: made before' },
     limit: { value: 'N', help: 'list: at most so many, 1 to 200 (50 where left out)' },
     fail: { value: 'REASON', help: 'reconcile: mark this charge as failed, for this reason' },
+    settled: { value: 'TX', help: 'reconcile: mark this charge as settled by this transaction' },
+    note: { value: 'TEXT', help: 'refunded: kept with the charge' },
     json: { help: 'print JSON' },
   },
   words: { min: 1, max: 2 },
@@ -67,11 +82,22 @@ async function runCharges(args: Args, io: Io): Promise<ExitCode> {
   const ledger = opened.config;
   try {
     if (action === 'list') return await list(ledger, filter, args, io);
-    if (action === 'show') return await show(ledger, id ?? '', args, io);
-    const { failCharge, reconcileCharges } = await import('./charges-reconcile.ts');
-    const reason = args.text('fail');
-    if (id !== undefined && reason !== undefined) return await failCharge(ledger, id, reason, io);
-    return await reconcileCharges(ledger, configuredReceivers(args, io), args.has('json'), io);
+    const { endCharge, reconcileCharges, refundCharge, UNKNOWN_CHARGE } = await import('./charges-reconcile.ts');
+    if (id !== undefined) {
+      const found = await findId(ledger, id);
+      if (typeof found !== 'string') {
+        io.err(found.many ? 'several charges have an id like this; give more of it' : UNKNOWN_CHARGE);
+        return EXIT.no;
+      }
+      if (action === 'show') return await show(ledger, found, args, io);
+      if (action === 'refunded') return await refundCharge(ledger, found, args.text('note') ?? '', io);
+      const [reason, transaction] = [args.text('fail'), args.text('settled')];
+      const receivers = await configuredReceivers(args, io);
+      if (reason !== undefined) return await endCharge(ledger, found, { kind: 'fail', reason }, receivers, io);
+      if (transaction !== undefined)
+        return await endCharge(ledger, found, { kind: 'settled', transaction }, receivers, io);
+    }
+    return await reconcileCharges(ledger, await configuredReceivers(args, io), args.has('json'), io);
   } catch (error) {
     io.err(messageOf(error));
     return EXIT.away;
@@ -82,7 +108,7 @@ async function runCharges(args: Args, io: Io): Promise<ExitCode> {
 
 /** The ledger in the configured store; whoever asked closes it. Complaints were written when it is not ok. */
 export async function openConfiguredLedger(args: Args, io: Io): Promise<Loaded<SqliteLedger>> {
-  const loaded = loadFor(args, io);
+  const loaded = await loadFor(args, io);
   if (!loaded.ok) return loaded;
   const { registry, charges: section } = loaded.config;
   const file = (registry?.store ?? section.store)?.file;
@@ -107,19 +133,35 @@ function findMistakes(action: string, id: string | undefined, rest: readonly str
   }
   const mistakes: string[] = [];
   if (action === 'list' ? id !== undefined : rest.length > 0) mistakes.push(`charges ${action}: has a word too many`);
-  if (args.has('fail') && action !== 'reconcile') mistakes.push('--fail: is for charges reconcile');
+  for (const [flag, owner] of WORDS)
+    if (args.has(flag) && action !== owner) mistakes.push(`--${flag}: is for charges ${owner}`);
   if (action === 'list') return mistakes;
   if (action === 'reconcile') {
-    if ((id === undefined) !== !args.has('fail'))
-      mistakes.push('charges reconcile: an id and --fail REASON go together');
+    const words = Number(args.has('fail')) + Number(args.has('settled'));
+    if (words === 2) mistakes.push('charges reconcile: takes --fail or --settled, not both');
+    else if ((id === undefined) !== (words === 0))
+      mistakes.push('charges reconcile: an id goes with --fail REASON or --settled TX');
+    const transaction = args.text('settled');
+    if (transaction !== undefined && !TRANSACTION.test(transaction))
+      mistakes.push('--settled: is not a transaction, 0x and hexadecimal digits or base58');
   } else if (id === undefined)
-    mistakes.push('charges show: needs the id of a charge; `tollgate charges list` shows them');
+    mistakes.push(`charges ${action}: needs the id of a charge; \`tollgate charges list\` shows them`);
+  if (args.has('owed')) mistakes.push('--owed: is for charges list');
   for (const flag of FILTERS.keys()) if (args.has(flag)) mistakes.push(`--${flag}: is for charges list`);
   return mistakes;
 }
 
-function configuredReceivers(args: Args, io: Io): ReadonlyMap<string, Receiver> {
-  const loaded = loadFor(args, io);
+/** `many`: whether there is more than one. */
+async function findId(ledger: SqliteLedger, given: string): Promise<string | { readonly many: boolean }> {
+  if (CHARGE_ID.test(given) && (await ledger.get(given)) !== undefined) return given;
+  const part = readIdPart(given);
+  const found = part === undefined ? [] : await ledger.search({ idPart: part }, 2);
+  const [only] = found;
+  return only !== undefined && found.length === 1 ? only.id : { many: found.length > 1 };
+}
+
+async function configuredReceivers(args: Args, io: Io): Promise<ReadonlyMap<string, Receiver>> {
+  const loaded = await loadFor(args, io);
   return new Map(loaded.ok ? loaded.config.receivers.map((receiver) => [receiver.id, receiver]) : []);
 }
 
@@ -129,6 +171,7 @@ async function readFilter(args: Args): Promise<ChargeFilter | { readonly mistake
     const value = args.text(flag);
     return value === undefined ? [] : [[name, value] as const];
   });
+  if (args.has('owed')) given.push(['owed', 'true']);
   const read = chargesQuery.safeParse(Object.fromEntries(given));
   if (!read.success) {
     const flags = new Map([...FILTERS].map(([flag, name]) => [name, flag]));
@@ -138,8 +181,8 @@ async function readFilter(args: Args): Promise<ChargeFilter | { readonly mistake
       ),
     };
   }
-  const { limit, status, route_id: routeId, payer, customer_id: customerId, from, to } = read.data;
-  return { limit, state: status, routeId, payer, customerId, fromMs: from, toMs: to };
+  const { limit, status, owed, route_id: routeId, payer, customer_id: customerId, from, to } = read.data;
+  return { limit, state: status, owed, routeId, payer, customerId, fromMs: from, toMs: to };
 }
 
 async function list(ledger: SqliteLedger, filter: ChargeFilter, args: Args, io: Io): Promise<ExitCode> {
@@ -148,8 +191,8 @@ async function list(ledger: SqliteLedger, filter: ChargeFilter, args: Args, io: 
   const all = page.charges.map(viewCharge);
   if (args.has('json')) io.out(JSON.stringify(all));
   else {
-    for (const charge of all) io.out(describe(charge));
     if (all.length === 0) io.err('no charges');
+    else for (const line of tableOf(COLUMNS, all.map(rowOf))) io.out(line);
   }
   if (page.nextBefore !== undefined) io.err(`there are more; --to ${all.at(-1)?.created_at ?? ''} shows older ones`);
   return EXIT.fine;
@@ -168,15 +211,11 @@ async function show(ledger: SqliteLedger, id: string, args: Args, io: Io): Promi
   return EXIT.fine;
 }
 
-function describe({
-  id,
-  status,
-  amount,
-  currency,
-  route_method,
-  route_pattern,
-  payer,
-  created_at,
-}: ChargeView): string {
-  return [id, status, `${amount} ${currency}`, `${route_method} ${route_pattern}`, payer, created_at].join('\t');
+const COLUMNS = ['ID', 'STATE', 'PRICE', 'ROUTE', 'PAYER', 'MADE'];
+
+/** Ids by their ends, which `show` and `why` take; whole ones are in --json. */
+function rowOf(charge: ChargeView): string[] {
+  const { id, status, amount, currency, route_method, route_pattern, payer, created_at, owed } = charge;
+  const state = owed === null ? status : `${status}, owed (${owed})`;
+  return [shortId(id), state, `${amount} ${currency}`, `${route_method} ${route_pattern}`, payer, created_at];
 }

@@ -1,14 +1,16 @@
 // `tollgate check`: everything that is wrong or odd about a configuration, without starting or creating anything. With
-// `--online` it also asks the facilitators and nodes that the receivers name whether they can serve them.
+// `--online` it also asks the services that the configuration names.
 import { formatListen } from '../config/addresses.ts';
 import type { LoadedConfig } from '../config/config.ts';
+import { NO_ROUTES } from '../compose/declared-routes.ts';
 import { findConfigFile, loadConfig } from '../config/load.ts';
 import { configWarnings } from '../config/warnings.ts';
-import { checkReceivers, type Finding } from '../gateway/rails/online-check.ts';
-import { systemSchedule } from '../host/clock.ts';
+import { describeChange, describeDifference, sweep } from '../registry/declared.ts';
 import type { Args } from './args.ts';
+import { askServices, codeOf, describeFinding } from './check-online.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
-import { CONFIG_FLAG, NO_CONFIG, reportProblems } from './configuration.ts';
+import { CONFIG_FLAG, findRunningConfig, NO_CONFIG, reportProblems } from './configuration.ts';
+import { readOfflineRoutes } from './offline-routes.ts';
 
 export const check: Command = {
   name: 'check',
@@ -17,28 +19,28 @@ export const check: Command = {
     'tollgate check [--config FILE] [--online] [--json]',
     '',
     'Prints each problem as file:line:column path: what is wrong, or ok and a summary.',
-    'With --online: exit code 1 where a receiver cannot be served, 69 where a service did not answer.',
+    'With --online: exit code 1 where a receiver cannot be served or a key is refused, 69 where a service did not answer.',
   ],
   flags: {
     ...CONFIG_FLAG,
-    online: { help: 'also ask the facilitators and nodes of every receiver' },
-    json: { help: 'print {ok, file, problems, warnings, summary, online}' },
+    online: { help: 'also ask facilitators, nodes, the registry of a sidecar, and the upstream (a connection alone)' },
+    json: { help: 'print {ok, file, problems, warnings, summary, start, online}' },
   },
   words: { min: 0, max: 0 },
   run: runCheck,
 };
 
 async function runCheck(args: Args, io: Io): Promise<ExitCode> {
-  const file = findConfigFile(args.text('config'), io.env, io.folder);
+  const file = findConfigFile(args.text('config'), io.env, io.folder) ?? (await findRunningConfig(io));
   if (file === undefined) {
     for (const line of NO_CONFIG) io.err(line);
     return EXIT.usage;
   }
   const result = loadConfig(file, io.env, io.folder);
-  const warnings = result.ok ? configWarnings(result.config) : [];
   const summary = result.ok ? summarize(result.config) : undefined;
   const online = result.ok && args.has('online') ? await askServices(result.config) : undefined;
   const code = result.ok ? codeOf(online ?? []) : EXIT.usage;
+  const { start, warnings } = result.ok ? lookAhead(result.config) : { start: undefined, warnings: [] };
   if (args.has('json')) {
     io.out(
       JSON.stringify({
@@ -47,13 +49,15 @@ async function runCheck(args: Args, io: Io): Promise<ExitCode> {
         problems: result.ok ? [] : result.problems,
         warnings,
         summary: summary ?? null,
+        ...(start === undefined ? {} : { start }),
         ...(online === undefined ? {} : { online }),
       }),
     );
   } else if (result.ok) {
     io.out(code === EXIT.fine ? 'ok' : 'the file is in order; the services that it names are not');
     for (const [name, value] of Object.entries(summary ?? {})) io.out(`  ${name}: ${value}`);
-    for (const { receiver, level, detail } of online ?? []) io.out(`  ${level}: receiver ${receiver}: ${detail}`);
+    if (start !== undefined) for (const line of describeStart(start)) io.out(`  ${line}`);
+    for (const finding of online ?? []) io.out(`  ${describeFinding(finding)}`);
     for (const warning of warnings) io.err(`warning: ${warning}`);
   } else {
     reportProblems(result.problems, io.out);
@@ -61,15 +65,50 @@ async function runCheck(args: Args, io: Io): Promise<ExitCode> {
   return code;
 }
 
-function askServices({ receivers, x402 }: LoadedConfig): Promise<readonly Finding[]> {
-  return checkReceivers(receivers, { fetch, schedule: systemSchedule, v1: x402.v1 });
+/** What a start with this file would do to the routes of its store. */
+type Start = {
+  readonly creates: readonly string[];
+  readonly changes: readonly string[];
+  readonly deletes: readonly string[];
+  /** Where store and file differ and go on to differ. */
+  readonly differences: readonly string[];
+};
+
+/** And everything that is worth a second look before it happens. A sidecar's routes are not its own. */
+function lookAhead(config: LoadedConfig): { start: Start | undefined; warnings: readonly string[] } {
+  const warnings = configWarnings(config);
+  if (config.registry === undefined) return { start: undefined, warnings };
+  const offline = readOfflineRoutes(config);
+  if (!offline.ok) return { start: undefined, warnings: [...warnings, offline.problem] };
+  const { plan, routes } = offline;
+  const swept = sweep(plan);
+  if (swept !== undefined) warnings.push(`a start with this file ${swept}; a reload holds it back and changes nothing`);
+  if (config.proxy !== undefined && routes.length === 0) warnings.push(NO_ROUTES);
+  const start = {
+    creates: plan.creates.map((route) => `${route.method} ${route.route_pattern} ${route.amount} ${route.currency}`),
+    changes: plan.changes.map(describeChange),
+    deletes: plan.deletes.map((route) => `${route.method} ${route.pattern} ${route.amount} ${route.currency}`),
+    differences: plan.differences.map(describeDifference),
+  };
+  return { start, warnings };
 }
 
-/** A receiver that cannot be served is a definite no, whatever else did not answer. */
-function codeOf(findings: readonly Finding[]): ExitCode {
-  if (findings.some(({ level }) => level === 'cannot_serve')) return EXIT.no;
-  return findings.some(({ level }) => level === 'away') ? EXIT.away : EXIT.fine;
+function describeStart({ creates, changes, deletes, differences }: Start): string[] {
+  return [
+    ...shorten(creates, 'a start creates'),
+    ...shorten(changes, 'a start changes'),
+    ...shorten(deletes, 'a start deletes'),
+    ...shorten(differences, 'differs from the store'),
+  ];
 }
+
+/** A file of a thousand routes is not listed line by line; `--json` is. */
+function shorten(lines: readonly string[], what: string): string[] {
+  const shown = lines.slice(0, MOST_LINES).map((line) => `${what}: ${line}`);
+  return lines.length > shown.length ? [...shown, `${what}: ${lines.length - shown.length} more, see --json`] : shown;
+}
+
+const MOST_LINES = 20;
 
 /** No secret, and nothing that could hold one. */
 function summarize(config: LoadedConfig): Record<string, string> {

@@ -21,9 +21,13 @@ export type Io = {
   readonly execArgv: readonly string[];
   /** Whether the HTTP parser takes what a strict one refuses. */
   readonly lenientParser: () => Promise<boolean>;
+  /** Whether somebody sits at a terminal, and whether standard output is shown there. */
+  readonly terminal: { readonly attended: boolean; readonly shown: boolean };
   /** Undefined where the system has no users. */
   readonly uid: number | undefined;
   readonly version: string;
+  /** What people type to run it: `tollgate`, or `npm start --` in a checkout. */
+  readonly program: string;
   readonly onSignal: (signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP', handler: () => void) => void;
   /** Ends the process at once, whatever is under way. */
   readonly exitNow: (code: number) => void;

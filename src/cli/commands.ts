@@ -12,6 +12,7 @@ import { probe } from './probe.ts';
 import { serve } from './serve.ts';
 import { token } from './token.ts';
 import { version } from './version.ts';
+import { why } from './why.ts';
 
 export const COMMANDS: readonly Command[] = [
   serve,
@@ -24,6 +25,7 @@ export const COMMANDS: readonly Command[] = [
   openapi,
   migrate,
   charges,
+  why,
   demo,
   version,
 ];

@@ -1,18 +1,24 @@
-// `tollgate demo`: Tollgate in front of a real HTTP API within a second, with routes in a store of its own, and the
-// commands to try on it. It runs what `serve` runs, on loopback only, and forgets everything when it ends.
+// `tollgate demo`: Tollgate in front of a real HTTP API within a second, a small one of its own or the one that is named,
+// with routes in a store of its own, and the commands to try on it. It runs what `serve` runs, on loopback only, shows each
+// request and payment in a line, and forgets everything when it ends.
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import type { Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Config } from '../config/config.ts';
-import { resolveSecrets } from '../config/first-start.ts';
-import { validate } from '../config/validate.ts';
+import { readRoute, ROUTE_ADVICE } from '../config/quick.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
-import { createLog } from '../host/log.ts';
+import { createLog, type Log, type RenderLog } from '../host/log.ts';
+import type { Args, Flags } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { messageOf } from './configuration.ts';
+import { demoConfig, favouritePorts, type Asked } from './demo-config.ts';
 import { createDemoApi } from './demo-api.ts';
+import { demoScript } from './demo-script.ts';
 import { refuseLenientParser } from './parser-refusal.ts';
+import { announce, RUNNING_FILE } from './running.ts';
+import { placed } from './started.ts';
+import { takesColors } from './serve.ts';
+import { createTextLog } from './text-log.ts';
 
 const ROUTES = [
   { route_pattern: '/premium/report', method: 'GET', amount: '0.10', description: 'The quarterly report' },
@@ -20,158 +26,179 @@ const ROUTES = [
   { route_pattern: '/users/:id/score', method: 'GET', amount: '0.02', description: 'A credit score' },
   { route_pattern: '/beta/*', method: '*', amount: '1.00', description: 'Not for sale yet', status: 'paused' },
 ];
-/** Nobody's address: money sent there in earnest would be lost, so the demo stays on a test network. */
-const PAY_TO = '0x000000000000000000000000000000000000dEaD';
-const FAVOURITE_PORTS = { proxy: 8402, registry: 8403, admin: 9402 };
+/** In front of somebody's own API, where no route is named. */
+const EVERYTHING = { route_pattern: '/*', method: '*', amount: '0.01' };
+/** What `npm run demo` takes too. */
+export const DEMO_FLAGS = {
+  upstream: { value: 'URL', help: 'your own API, such as http://localhost:3000, in place of the small one' },
+  route: {
+    value: "'GET /reports/* 0.10 USD'",
+    multiple: true,
+    help: 'with --upstream: what costs how much; may be repeated (everything costs 0.01 USD where left out)',
+  },
+} as const satisfies Flags;
 
 export const demo: Command = {
   name: 'demo',
-  summary: 'run Tollgate in front of a small API, with commands to try',
+  summary: 'run Tollgate in front of a small API, or of yours, with commands to try',
   usage: [
-    'tollgate demo [--facilitator URL --rpc-url URL]',
+    'tollgate demo [--upstream URL] [--route ROUTE]... [--facilitator URL --rpc-url URL]',
     '',
     'Listens on loopback only and keeps nothing. In a checkout, `npm run demo` starts a chain and a facilitator with it.',
   ],
   flags: {
+    ...DEMO_FLAGS,
     facilitator: { value: 'URL', help: 'who verifies and settles (the public one for tests where left out)' },
     'rpc-url': { value: 'URL', help: 'a node of the chain, so that unfinished payments are looked up there' },
   },
   words: { min: 0, max: 0 },
-  run: (args, io) => runDemo(io, { facilitator: args.text('facilitator'), rpcUrl: args.text('rpc-url') }),
+  run: (args, io) => {
+    const facilitator = args.text('facilitator');
+    return runDemo(args, io, { facilitator, rpcUrl: args.text('rpc-url'), payable: false });
+  },
 };
 
-type Payment = { readonly facilitator: string | undefined; readonly rpcUrl: string | undefined };
+export type DemoPayment = {
+  readonly facilitator: string | undefined;
+  readonly rpcUrl: string | undefined;
+  /** `npm run pay` has a purse for it. */
+  readonly payable: boolean;
+  /** Told where its proxy is, once it listens. */
+  readonly onListening?: (proxy: string) => void;
+};
 
-async function runDemo(io: Io, payment: Payment): Promise<ExitCode> {
+export async function runDemo(args: Args, io: Io, payment: DemoPayment): Promise<ExitCode> {
   const refused = await refuseLenientParser(io);
   if (refused !== undefined) return refused;
-  const { startTollgate } = await import('../compose.ts');
-  const { mintToken } = await import('../registry/auth.ts');
+  const routes = readRoutes(args);
+  const upstream = args.text('upstream');
+  if (upstream === undefined && args.has('route'))
+    routes.problems.push('--route: is for --upstream; name your API too');
+  if (routes.problems.length > 0) {
+    for (const problem of routes.problems) io.err(problem);
+    return EXIT.usage;
+  }
   const folder = await mkdtemp(path.join(tmpdir(), 'tollgate-demo-'));
-  const api = createDemoApi();
+  const api = upstream === undefined ? createDemoApi() : undefined;
+  const stopAsked = onceSignalled(io);
   try {
-    const upstream = await new Promise<number>((resolve, reject) => {
-      api.on('error', reject);
-      api.listen(0, '127.0.0.1', () => {
-        const address = api.address();
-        resolve(typeof address === 'object' && address !== null ? address.port : 0);
-      });
-    });
-    const log = createLog('warn', (line) => io.err(line.trimEnd()), systemClock.now);
-    const config = await demoConfig(folder, upstream, payment, log);
-    const random = createRandom();
-    const running = await startTollgate(config, { log, clock: systemClock, random, version: io.version });
-    const { registry } = config;
-    if (registry?.jwt.key.kind !== 'secret') throw new Error('the demo has no secret to sign with');
-    const { issuer, audience, key } = registry.jwt;
-    const token = await mintToken(key.secret, { issuer, audience, ttlSeconds: 3600, now: systemClock.now() });
-    const port = (name: string): number => running.addresses[name]?.port ?? 0;
-    const payable = payment.facilitator !== undefined;
-    const places = { proxy: port('proxy'), registry: port('registry'), admin: port('admin'), token, payable };
-    for (const line of script(places)) io.out(line);
-    await new Promise<void>((resolve) => {
-      for (const signal of ['SIGTERM', 'SIGINT'] as const) io.onSignal(signal, resolve);
-    });
-    await running.stop();
+    const text = createTextLog(takesColors(io));
+    const log = createLog('info', io.write, systemClock.now, () => (entry) => (isTraffic(entry) ? text(entry) : ''));
+    const asked = {
+      folder,
+      upstream: upstream ?? `http://127.0.0.1:${await listen(api)}`,
+      routes: upstream === undefined ? ROUTES : routes.given.length > 0 ? routes.given : [EVERYTHING],
+      payment,
+    };
+    const started = await startAt(asked, log, io);
+    if (typeof started === 'number') return started;
+    await stopAsked;
+    await started.stop();
     return EXIT.fine;
   } catch (error) {
     io.err(`The demo could not start: ${messageOf(error)}`);
     return EXIT.away;
   } finally {
-    api.close();
-    api.closeAllConnections();
+    api?.close();
+    api?.closeAllConnections();
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function demoConfig(
-  folder: string,
-  upstream: number,
-  { facilitator, rpcUrl }: Payment,
-  log: ReturnType<typeof createLog>,
-): Promise<Config> {
-  const listen = async (favourite: number): Promise<string> => `127.0.0.1:${(await isFree(favourite)) ? favourite : 0}`;
-  const data = {
-    proxy: {
-      listen: await listen(FAVOURITE_PORTS.proxy),
-      upstream: `http://127.0.0.1:${upstream}`,
-      timeouts: { drain_delay: '0s', drain: '2s' },
-    },
-    registry: { listen: await listen(FAVOURITE_PORTS.registry), store: 'sqlite:tollgate.db' },
-    admin: { listen: await listen(FAVOURITE_PORTS.admin) },
-    receivers: [
-      {
-        id: 'default',
-        network: 'base-sepolia',
-        pay_to_address: PAY_TO,
-        facilitators: [facilitator ?? 'https://x402.org/facilitator'],
-        ...(rpcUrl === undefined ? {} : { rpc_url: rpcUrl }),
-      },
-    ],
-    routes: ROUTES,
-  };
-  const result = validate({ data, issues: [], fromEnvironment: () => false, file: undefined, folder });
-  if (!result.ok)
-    throw new Error(result.issues.map(({ path: at, message }) => `${at.join('.')}: ${message}`).join('; '));
-  const resolved = resolveSecrets(result.config, { random: createRandom(), log });
-  if (!resolved.ok) throw new Error(resolved.problem);
-  return resolved.config;
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = createServer()
-      .on('error', () => resolve(false))
-      .listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
+async function startAt(
+  asked: Asked & { readonly payment: DemoPayment },
+  log: Log,
+  io: Io,
+): Promise<{ stop: () => Promise<void> } | ExitCode> {
+  const { startTollgate } = await import('../compose.ts');
+  const { mintToken } = await import('../registry/auth.ts');
+  const read = demoConfig(asked, await favouritePorts(), log);
+  if ('problems' in read) {
+    for (const problem of read.problems) io.err(problem);
+    return EXIT.usage;
+  }
+  const { config, data } = read;
+  const deps = { log, clock: systemClock, random: createRandom(), version: io.version };
+  const running = await startTollgate(config, deps).catch(async (error: unknown) => {
+    // Another demo was faster.
+    const elsewhere = demoConfig(asked, { proxy: 0, registry: 0, admin: 0 }, log);
+    if ('problems' in elsewhere || Object.values(await favouritePorts()).every((port) => port !== 0)) throw error;
+    return startTollgate(elsewhere.config, deps);
   });
+  const { registry } = config;
+  if (registry?.jwt.key.kind !== 'secret') throw new Error('the demo has no secret to sign with');
+  const { issuer, audience, key } = registry.jwt;
+  const token = await mintToken(key.secret, { issuer, audience, ttlSeconds: 3600, now: systemClock.now() });
+  const startedAt = new Date(systemClock.now()).toISOString();
+  const answer = running.answer ?? (() => Promise.resolve(undefined));
+  const control = await announce({
+    config,
+    source: { data: placed(data, config, running.addresses) },
+    env: {},
+    startedAt,
+    answer,
+  });
+  const port = (name: string): number => running.addresses[name]?.port ?? 0;
+  const places = { proxy: port('proxy'), registry: port('registry'), admin: port('admin'), token };
+  asked.payment.onListening?.(`http://127.0.0.1:${places.proxy}`);
+  const { program } = io;
+  const own = asked.routes !== ROUTES;
+  const configFile = path.join(asked.folder, RUNNING_FILE);
+  const [route = EVERYTHING] = own ? config.routes : [];
+  for (const line of demoScript({
+    ...places,
+    program,
+    configFile,
+    payable: asked.payment.payable,
+    own: own ? route : undefined,
+  }))
+    io.out(line);
+  return {
+    stop: async () => {
+      await running.stop(false);
+      await control.close();
+    },
+  };
 }
 
-type Places = {
-  readonly proxy: number;
-  readonly registry: number;
-  readonly admin: number;
-  readonly token: string;
-  readonly payable: boolean;
-};
+/** What somebody watches: requests, payments, and whatever goes wrong. */
+function isTraffic({ level, msg }: Parameters<RenderLog>[0]): boolean {
+  return level !== 'info' || msg === 'request' || msg.startsWith('charge');
+}
 
-function script({ proxy, registry, admin, token, payable }: Places): string[] {
-  const paid = `http://127.0.0.1:${proxy}/premium/report`;
-  const routes = `http://127.0.0.1:${registry}/v1/billing/protected-routes`;
-  const steps: [title: string, ...commands: string[]][] = [
-    ['what no route protects passes', `curl -i http://127.0.0.1:${proxy}/hello`],
-    ['what costs money is answered with 402 and what to pay', `curl -i ${paid}`],
-    ...(payable
-      ? ([
-          [
-            'pay for it: the public x402 client signs, a facilitator settles on a chain of this machine, the report comes',
-            `npm run --silent pay -- ${paid}`,
-          ],
-        ] satisfies [string, string][])
-      : []),
-    [
-      'the routes, as a dashboard sees them (the token is good for an hour)',
-      `TOKEN=${token}`,
-      `curl -s -H "Authorization: Bearer $TOKEN" ${routes}`,
-    ],
-    [
-      'change the price of that report, and see it changed at once',
-      `ID=$(curl -s -H "Authorization: Bearer $TOKEN" '${routes}?q=/premium/report' | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')`,
-      `curl -s -X PATCH -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"amount":"0.25"}' ${routes}/$ID`,
-      `curl -s ${paid}`,
-    ],
-    ['a paused route costs nothing', `curl -i http://127.0.0.1:${proxy}/beta/feature`],
-    [
-      'what was earned, as a dashboard sees it, and what Prometheus reads',
-      `curl -s -H "Authorization: Bearer $TOKEN" http://127.0.0.1:${registry}/v1/billing/summary`,
-      `curl -s http://127.0.0.1:${admin}/metrics | grep tollgate_requests_total`,
-    ],
-  ];
-  return [
-    'Tollgate stands in front of a small API. In another terminal, try:',
-    '',
-    ...steps.flatMap(([title, ...commands], index) => [`# ${index + 1}. ${title}`, ...commands, '']),
-    'Next: put it in front of your own API with one command,',
-    "  npm start -- --upstream http://localhost:3000 --route 'GET /reports/* 0.10 USD' --pay-to 0x...",
-    'or read "Put it in front of your API" in the README. Stop with Ctrl-C.',
-  ];
+/** Resolves at the first signal; a second one ends the process at once. */
+function onceSignalled(io: Io): Promise<void> {
+  const asked = Promise.withResolvers<void>();
+  let signals = 0;
+  for (const [signal, code] of [
+    ['SIGTERM', 143],
+    ['SIGINT', 130],
+  ] as const) {
+    io.onSignal(signal, () => {
+      if (++signals > 1) io.exitNow(code);
+      asked.resolve();
+    });
+  }
+  return asked.promise;
+}
+
+function readRoutes(args: Args): { readonly given: object[]; readonly problems: string[] } {
+  const given: object[] = [];
+  const problems: string[] = [];
+  for (const text of args.all('route')) {
+    const route = readRoute(text);
+    if (typeof route === 'object') given.push(route);
+    else problems.push(`--route ${text}: is not a route; ${ROUTE_ADVICE}`);
+  }
+  return { given, problems };
+}
+
+function listen(api: Server | undefined): Promise<number> {
+  return new Promise((resolve, reject) => {
+    api?.on('error', reject);
+    api?.listen(0, '127.0.0.1', () => {
+      const address = api.address();
+      resolve(typeof address === 'object' && address !== null ? address.port : 0);
+    });
+  });
 }

@@ -17,7 +17,7 @@ export const healthcheck: Command = {
   usage: [
     'tollgate healthcheck [--config FILE | --url URL]',
     '',
-    'Asks /readyz of the configured admin listener, or exactly URL.',
+    'Asks /readyz of the configured admin listener, or exactly URL, and says where it asked.',
   ],
   flags: { ...CONFIG_FLAG, url: { value: 'URL', help: 'ask this instead, such as http://127.0.0.1:9402/readyz' } },
   words: { min: 0, max: 0 },
@@ -25,25 +25,30 @@ export const healthcheck: Command = {
 };
 
 async function runHealthcheck(args: Args, io: Io): Promise<ExitCode> {
-  const url = args.text('url') ?? configuredUrl(args, io);
+  const url = args.text('url') ?? (await configuredUrl(args, io));
   if (typeof url !== 'string') return url;
   if (parseUrl(url) === undefined) {
     io.err('--url: is not an http or https URL');
     return EXIT.usage;
   }
+  const { origin, pathname } = new URL(url);
+  const asked = origin + pathname;
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'manual' });
-    await response.body?.cancel();
-    if (response.status === 200) return EXIT.fine;
-    io.err(`not ready: /readyz answered ${response.status}`);
+    if (response.status === 200) {
+      await response.body?.cancel();
+      io.out(`ready: ${asked}`);
+      return EXIT.fine;
+    }
+    io.err(`not ready: ${asked} answered ${response.status}${firstLine(await response.text())}`);
   } catch (error) {
-    io.err(`not ready: nothing answers (${reasonOf(error)})`);
+    io.err(`not ready: nothing answers at ${asked} (${reasonOf(error)})`);
   }
   return EXIT.no;
 }
 
-function configuredUrl(args: Args, io: Io): string | ExitCode {
-  const listen = listenWithoutFile(args, io) ?? configuredListen(args, io);
+async function configuredUrl(args: Args, io: Io): Promise<string | ExitCode> {
+  const listen = listenWithoutFile(args, io) ?? (await configuredListen(args, io));
   if (typeof listen === 'number') return listen;
   if (listen.port === 0) {
     io.err('admin.listen has port 0, so only the running process knows where it is; use --url');
@@ -52,8 +57,8 @@ function configuredUrl(args: Args, io: Io): string | ExitCode {
   return `http://${formatListen(reachable(listen))}/readyz`;
 }
 
-function configuredListen(args: Args, io: Io): Listen | ExitCode {
-  const loaded = loadFor(args, io);
+async function configuredListen(args: Args, io: Io): Promise<Listen | ExitCode> {
+  const loaded = await loadFor(args, io);
   return loaded.ok ? loaded.config.admin.listen : loaded.code;
 }
 
@@ -69,6 +74,12 @@ function listenWithoutFile(args: Args, io: Io): Listen | undefined {
 function reachable({ host, port }: Listen): Listen {
   if (!isWildcard(host)) return { host, port };
   return { host: host.includes(':') ? '::1' : '127.0.0.1', port };
+}
+
+/** Of what /readyz says: which checks fail. */
+function firstLine(body: string): string {
+  const [line = ''] = body.slice(0, 200).split('\n', 1);
+  return line === '' || /[^\x20-\x7e]/.test(line) ? '' : `: ${line.replace(/^not ready: /, '')}`;
 }
 
 function reasonOf(error: unknown): string {

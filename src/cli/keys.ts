@@ -1,7 +1,7 @@
 // `tollgate keys create | list | revoke`: API keys in the store of the configured registry, also while it runs. A new key
 // is printed alone and only once; nothing can show it again.
 import type { Config } from '../config/config.ts';
-import { suggest } from '../config/suggest.ts';
+import { suggest } from '../domain/suggest.ts';
 import { oneOf } from '../config/fields.ts';
 import { createRandom } from '../host/clock.ts';
 import type { Scope, StoredKey } from '../registry/store/api-keys.ts';
@@ -9,6 +9,7 @@ import type { Store } from '../registry/store/store.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadWithSecrets, messageOf, registryOf } from './configuration.ts';
+import { tableOf } from './table.ts';
 
 /** A command waits this long for another process that writes. */
 const BUSY_MS = 5000;
@@ -40,7 +41,7 @@ async function runKeys(args: Args, io: Io): Promise<ExitCode> {
     for (const line of wrong) io.err(line);
     return EXIT.usage;
   }
-  const loaded = loadWithSecrets(args, io);
+  const loaded = await loadWithSecrets(args, io);
   if (!loaded.ok) return loaded.code;
   const registry = registryOf(loaded.config, io);
   if (!registry) return EXIT.usage;
@@ -113,9 +114,15 @@ function list(store: Store, config: Config, args: Args, io: Io): ExitCode {
     );
     return EXIT.fine;
   }
-  for (const key of all)
-    io.out([key.id ?? '-', stateOf(key), key.scopes.join(','), key.createdAt ?? key.where, key.name].join('\t'));
-  if (all.length === 0) io.err('no keys');
+  const rows = all.map((key) => [
+    key.id ?? '-',
+    stateOf(key),
+    key.scopes.join(','),
+    key.createdAt ?? key.where,
+    key.name,
+  ]);
+  if (rows.length === 0) io.err('no keys');
+  else for (const line of tableOf(['ID', 'STATE', 'SCOPES', 'MADE', 'NAME'], rows)) io.out(line);
   return EXIT.fine;
 }
 

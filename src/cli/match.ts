@@ -1,11 +1,11 @@
 // `tollgate match METHOD PATH`: which route a request would meet and why, by the proxy's own matcher, with nothing running.
 import { explainMatch, type Explanation } from '../domain/explain.ts';
 import { toWire, type Route } from '../domain/route.ts';
-import { allowedMethods } from '../domain/target.ts';
+import { allowedMethods } from '../domain/method.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadFor } from './configuration.ts';
-import { readOfflineRoutes } from './offline-routes.ts';
+import { compileOffline, readOfflineRoutes } from './offline-routes.ts';
 
 export const match: Command = {
   name: 'match',
@@ -13,21 +13,22 @@ export const match: Command = {
   usage: [
     'tollgate match METHOD PATH [--config FILE] [--json]',
     '',
-    'Looks at the routes of the store and of the file. Exit code 1 where no route applies: the request would be free.',
+    'Looks at the routes as a start with this file would make them, and writes nothing. Exit code 1 where no route applies,',
+    'so that the request would be free, and where the path would be refused.',
   ],
   flags: { ...CONFIG_FLAG, json: { help: 'print the answer of /v1/protected-routes/match with the reasons' } },
   words: { min: 2, max: 2 },
-  run: async (args, io) => runMatch(args, io),
+  run: runMatch,
 };
 
-function runMatch(args: Args, io: Io): ExitCode {
+async function runMatch(args: Args, io: Io): Promise<ExitCode> {
   const [word = '', path = ''] = args.words;
   const method = word.toUpperCase();
   if (!path.startsWith('/')) {
     io.err('PATH: does not start with a slash; write it as it stands in a request, such as /reports/q3');
     return EXIT.usage;
   }
-  const loaded = loadFor(args, io);
+  const loaded = await loadFor(args, io);
   if (!loaded.ok) return loaded.code;
   const { proxy } = loaded.config;
   if (!allowedMethods(proxy?.methods).has(method)) {
@@ -39,14 +40,19 @@ function runMatch(args: Args, io: Io): ExitCode {
     io.err(routes.problem);
     return EXIT.away;
   }
-  const explanation = explainMatch(routes.snapshot, {
+  const explanation = explainMatch(compileOffline(loaded.config, routes.routes), {
     method,
     path,
     undeclared: proxy?.undeclaredMethods ?? 'forward',
   });
   if (args.has('json')) io.out(JSON.stringify(toJson(explanation)));
   else for (const line of describe(method, path, explanation)) io.out(line);
-  return explanation.answer.matched ? EXIT.fine : EXIT.no;
+  return explanation.answer.matched && !isRefused(explanation) ? EXIT.fine : EXIT.no;
+}
+
+/** Refused paths count as matched for whoever asks the interface, because they are never free. */
+function isRefused({ answer }: Explanation): boolean {
+  return answer.ambiguous === true;
 }
 
 function toJson({ answer, path, reason, considered }: Explanation): Record<string, unknown> {
@@ -58,8 +64,9 @@ function toJson({ answer, path, reason, considered }: Explanation): Record<strin
   };
 }
 
-function describe(method: string, asked: string, { answer, path, reason, considered }: Explanation): string[] {
-  const lines = [`${answer.matched ? 'matched' : 'not matched'}: ${reason}`];
+function describe(method: string, asked: string, explanation: Explanation): string[] {
+  const { answer, path, reason, considered } = explanation;
+  const lines = [isRefused(explanation) ? reason : `${answer.matched ? 'matched' : 'not matched'}: ${reason}`];
   if (path !== undefined && path !== asked) lines.push(`  goes upstream as ${method} ${path}`);
   for (const [name, value] of Object.entries(answer.params)) lines.push(`  ${name} = ${value}`);
   for (const { route, because } of considered) lines.push(`  ${describeRoute(route)}: ${because}`);

@@ -15,7 +15,7 @@ export const migrate: Command = {
 };
 
 async function runMigrate(args: Args, io: Io): Promise<ExitCode> {
-  const loaded = loadFor(args, io);
+  const loaded = await loadFor(args, io);
   if (!loaded.ok) return loaded.code;
   const registry = registryOf(loaded.config, io);
   if (!registry) return EXIT.usage;

@@ -1,21 +1,23 @@
-// The routes that a configuration would serve, without starting it: what its store holds, read only, and what its file
-// registers at start. A store is never made, migrated or written for a look at it.
+// The routes that a configuration would serve, without starting it: what its store holds, read only, and what a start would
+// make of it. A store is never made or written for a look at it.
 import { existsSync } from 'node:fs';
-import type { ConfigRoute, LoadedConfig } from '../config/config.ts';
-import { parsePattern } from '../domain/pattern.ts';
+import { declaredOf } from '../compose/declared-routes.ts';
+import type { LoadedConfig } from '../config/config.ts';
 import { profileFolding } from '../domain/profile.ts';
 import { fromWire, type Route } from '../domain/route.ts';
 import { compileSnapshot, type Snapshot } from '../domain/snapshot.ts';
-import { readStoredRoutes } from '../registry/store/read-only.ts';
+import { afterPlan, nameOf, planDeclared, type Declared, type DeclaredPlan } from '../registry/declared.ts';
+import { readStoredRoutes, type StoredRoutes } from '../registry/store/read-only.ts';
 import { messageOf } from './configuration.ts';
 
 export type OfflineRoutes =
-  | { readonly ok: true; readonly snapshot: Snapshot; readonly stored: number }
+  | { readonly ok: true; readonly routes: readonly Route[]; readonly plan: DeclaredPlan }
   | { readonly ok: false; readonly problem: string };
 
 const NO_TIME = '1970-01-01T00:00:00.000Z';
+const NOTHING: StoredRoutes = { routes: [], said: new Map() };
 
-/** Stored routes win over those of the file, as they do at a start. */
+/** `routes` as they are after a start. */
 export function readOfflineRoutes(config: LoadedConfig): OfflineRoutes {
   if (config.registry === undefined) {
     return {
@@ -24,7 +26,7 @@ export function readOfflineRoutes(config: LoadedConfig): OfflineRoutes {
     };
   }
   const { file } = config.registry.store;
-  let stored: readonly Route[] = [];
+  let stored = NOTHING;
   try {
     if (existsSync(file)) stored = readStoredRoutes(file);
   } catch (error) {
@@ -33,28 +35,35 @@ export function readOfflineRoutes(config: LoadedConfig): OfflineRoutes {
       problem: `The store ${file} cannot be read: ${messageOf(error)}. If an older version wrote it, run \`tollgate migrate\`.`,
     };
   }
-  const taken = new Set(stored.map(nameOf));
-  const added = config.routes.map(toRoute).filter((route) => !taken.has(nameOf(route)));
-  const { proxy } = config;
-  const snapshot = compileSnapshot(
-    { registryId: 'offline', revision: 0, routes: [...stored, ...added] },
+  const plan = planOf(config.routes.map(declaredOf), stored);
+  return { ok: true, routes: afterPlan(stored.routes, plan, toRoute), plan };
+}
+
+export function compileOffline({ proxy }: LoadedConfig, routes: readonly Route[]): Snapshot {
+  return compileSnapshot(
+    { registryId: 'offline', revision: 0, routes },
     {
       encodedSlashes: proxy?.encodedSlashes ?? 'refuse',
       doubleSlashes: proxy?.doubleSlashes ?? 'merge',
       folding: profileFolding(proxy?.upstreamProfile ?? 'unknown'),
     },
   );
-  return { ok: true, snapshot, stored: stored.length };
 }
 
-/** What makes two routes one: the method and the pattern's key. */
-function nameOf(route: Route): string {
-  const parsed = parsePattern(route.pattern);
-  return `${route.method} ${parsed.ok ? parsed.pattern.key : route.pattern}`;
+function planOf(file: readonly Declared[], { routes, said }: StoredRoutes): DeclaredPlan {
+  const byName = new Map(routes.map((route) => [nameOf(route.method, route.pattern), route]));
+  return planDeclared({
+    file,
+    applied: routes.flatMap((route) => {
+      const last = said.get(route.id);
+      return last === undefined ? [] : [{ route, said: last }];
+    }),
+    find: ({ method, route_pattern: pattern }) => byName.get(nameOf(method, pattern)),
+  });
 }
 
-/** A route of the file has no id before it is registered; the nil UUID with its number stands in. */
-function toRoute(route: ConfigRoute, index: number): Route {
+/** A route of the file has no id before it is made; the nil UUID with its number stands in. */
+function toRoute(route: Declared, index: number): Route {
   const id = `00000000-0000-0000-0000-${index.toString(16).padStart(12, '0')}`;
-  return fromWire({ ...route, id, created_at: NO_TIME, updated_at: NO_TIME });
+  return fromWire({ ...route, id, source: 'config', created_at: NO_TIME, updated_at: NO_TIME });
 }

@@ -4,7 +4,7 @@
 import { parseDuration } from '../config/durations.ts';
 import { createRandom, systemClock, systemSchedule } from '../host/clock.ts';
 import { PROFILE_NAMES, type ProfileName } from '../domain/profile.ts';
-import { allowedMethods } from '../domain/target.ts';
+import { allowedMethods } from '../domain/method.ts';
 import { parseUrl } from '../config/fields.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
@@ -26,7 +26,7 @@ export const probe: Command = {
   usage: [
     'tollgate probe --upstream URL --path PATH [--path PATH]... [--profile NAME] [--json]',
     '',
-    'Sends PATH in some 80 other spellings straight to the upstream (not through Tollgate) and compares the answers with',
+    'Sends PATH in some 100 other spellings straight to the upstream (not through Tollgate) and compares the answers with',
     'that of PATH and with those of paths that cannot exist. A profile is safe where every spelling that the upstream',
     'answers is refused or charged by Tollgate. What cannot be told from the real answer counts as answered.',
     '',
@@ -122,7 +122,7 @@ async function runProbe(args: Args, io: Io): Promise<ExitCode> {
 function readSettings(args: Args, version: string, problems: string[]): Settings | undefined {
   const upstream = parseUrl(args.text('upstream') ?? '');
   if (upstream === undefined || upstream.pathname !== '/' || upstream.search !== '' || upstream.username !== '')
-    problems.push('--upstream: is needed: scheme, host and port of your API, such as http://127.0.0.1:3000; no path');
+    problems.push(`--upstream: ${upstreamAdvice(args.text('upstream'))}`);
   const paths = readPaths(args, problems);
   const named = args.text('profile');
   const profile = PROFILE_NAMES.find((name) => name === named);
@@ -147,6 +147,12 @@ function readSettings(args: Args, version: string, problems: string[]): Settings
     return undefined;
   const host = headers['host'] ?? upstream.host;
   return { upstream, paths, profile, headers: { host, ...headers }, host, methods, timeoutMs, parallel, bodyLimit };
+}
+
+function upstreamAdvice(given: string | undefined): string {
+  const origin = given === undefined ? undefined : /^(?!https?:)[A-Za-z0-9.-]+(?::\d{1,5})?(?=\/?$)/.exec(given)?.[0];
+  if (origin !== undefined) return `the scheme is missing; write http://${origin}`;
+  return 'is needed: scheme, host and port of your API, such as http://127.0.0.1:3000; no path';
 }
 
 function readPaths(args: Args, problems: string[]): KnownPath[] {

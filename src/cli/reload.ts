@@ -1,6 +1,10 @@
 // Takes a changed configuration on while Tollgate runs: on SIGHUP, and when the file or a secret file that it names has
-// changed. One reload at a time, the newest file last. A bad file is logged problem by problem and changes nothing.
+// changed. One reload at a time, the newest file last. A file is read when it has not changed for a second, because one that
+// is half written can be a whole configuration without its routes. A bad file is logged problem by problem and changes
+// nothing.
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import type { Config, LoadedConfig } from '../config/config.ts';
 import { resolveSecrets } from '../config/first-start.ts';
 import { loadConfig } from '../config/load.ts';
@@ -37,13 +41,16 @@ export type ReloadSource = {
   readonly onTaken: (config: LoadedConfig) => void;
 };
 
+/** How long a file must not have changed before it is read. */
+const REST_MS = 1000;
+
 const FAILED = 'the configuration was not reloaded';
 
 export function createReloads({ file, secretFiles, io, log, onTaken }: ReloadSource): Reloads {
   let running: Reloadable | undefined;
   let wanted = false;
   let working: Promise<void> | undefined;
-  let closed = false;
+  const closed = new AbortController();
   const watch =
     file === undefined
       ? undefined
@@ -61,7 +68,7 @@ export function createReloads({ file, secretFiles, io, log, onTaken }: ReloadSou
 
   /** What is asked for while a reload runs becomes one more after it. */
   function work(): void {
-    if (running === undefined || closed || !wanted || working !== undefined) return;
+    if (running === undefined || closed.signal.aborted || !wanted || working !== undefined) return;
     wanted = false;
     working = reload(running).finally(() => {
       working = undefined;
@@ -70,6 +77,10 @@ export function createReloads({ file, secretFiles, io, log, onTaken }: ReloadSou
   }
 
   async function reload(target: Reloadable): Promise<void> {
+    if (file !== undefined) await rested(resolve(io.folder, file), closed.signal);
+    if (closed.signal.aborted) return;
+    // What was asked for meanwhile means this file.
+    wanted = false;
     const read = readNext();
     if (read === undefined) {
       target.reloadFailed?.();
@@ -110,9 +121,26 @@ export function createReloads({ file, secretFiles, io, log, onTaken }: ReloadSou
       work();
     },
     close: async () => {
-      closed = true;
+      closed.abort();
       watch?.close();
       await working;
     },
   };
+}
+
+/** Resolves when `file` has not changed for a while, is gone, or nobody waits any more. */
+async function rested(file: string, signal: AbortSignal): Promise<void> {
+  try {
+    for (let before = await stat(file); ;) {
+      // The time of its last change, by the clock of its file system; where that is ahead of ours, watching has to do.
+      const age = Date.now() - before.ctimeMs;
+      if (age >= REST_MS) return;
+      await setTimeout(Math.min(REST_MS, Math.ceil(REST_MS - age)), undefined, { signal });
+      const now = await stat(file);
+      if (age < 0 && now.ctimeMs === before.ctimeMs && now.ino === before.ino && now.size === before.size) return;
+      before = now;
+    }
+  } catch {
+    // What is gone is told by whoever reads it.
+  }
 }

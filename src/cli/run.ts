@@ -1,25 +1,23 @@
 // From the words of the command line to a command and its exit code. Without a command, or with flags alone, it is serve.
-import { suggest } from '../config/suggest.ts';
+import { suggest } from '../domain/suggest.ts';
 import { readArgs, type Flags } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 
 const HELP: Flags = { help: { short: 'h', help: 'print this' } };
 
-export async function runCommandLine(argv: readonly string[], commands: readonly Command[], io: Io): Promise<ExitCode> {
+export async function runCommandLine(
+  argv: readonly string[],
+  commands: readonly Command[],
+  process: Io,
+): Promise<ExitCode> {
+  const io = speaking(process);
   const [first, ...others] = argv;
   if (first === 'help' || first === '--help' || first === '-h') return help(others[0], commands, io);
   const named = first === '--version' || first === '-v' ? 'version' : first;
   const implied = named === undefined || named.startsWith('-');
   const name = implied ? 'serve' : named;
   const command = commands.find((candidate) => candidate.name === name);
-  if (command === undefined) {
-    const meant = suggest(
-      name,
-      commands.map((candidate) => candidate.name),
-    );
-    io.err(`${name}: is no command; ${meant === undefined ? '`tollgate help` lists them' : `did you mean ${meant}?`}`);
-    return EXIT.usage;
-  }
+  if (command === undefined) return refuseName(name, commands, io);
   const result = readArgs(implied ? argv : others, { ...command.flags, ...HELP }, command.words);
   if (!result.ok) {
     for (const problem of result.problems) io.err(problem);
@@ -30,11 +28,28 @@ export async function runCommandLine(argv: readonly string[], commands: readonly
   return command.run(result.args, io);
 }
 
+/** Sentences call the program `tollgate`, usage lines begin with it: people read what they have to type. */
+function speaking(io: Io): Io {
+  if (io.program === 'tollgate') return io;
+  const spoken = (line: string): string =>
+    line.replaceAll('`tollgate ', `\`${io.program} `).replace(/^( *)tollgate (?=[a-z-])/, `$1${io.program} `);
+  return { ...io, out: (line) => io.out(spoken(line)), err: (line) => io.err(spoken(line)) };
+}
+
+function refuseName(name: string, commands: readonly Command[], io: Io): ExitCode {
+  const meant = suggest(
+    name,
+    commands.map((candidate) => candidate.name),
+  );
+  io.err(`${name}: is no command; ${meant === undefined ? '`tollgate help` lists them' : `did you mean ${meant}?`}`);
+  return EXIT.usage;
+}
+
 function help(name: string | undefined, commands: readonly Command[], io: Io): ExitCode {
   const command = commands.find((candidate) => candidate.name === name);
-  const lines = command ? describeCommand(command) : describeAll(commands);
-  for (const line of lines) io.out(line);
-  return name === undefined || command ? EXIT.fine : EXIT.usage;
+  if (name !== undefined && command === undefined) return refuseName(name, commands, io);
+  for (const line of command ? describeCommand(command) : describeAll(commands)) io.out(line);
+  return EXIT.fine;
 }
 
 function describeAll(commands: readonly Command[]): string[] {

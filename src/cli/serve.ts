@@ -1,7 +1,9 @@
 // `tollgate serve`: from a configuration to a running Tollgate and back. Refuses to start where Node's parser was told to
-// be lenient, because every rule about framing would be void then. SIGTERM and SIGINT stop it, a second one at once.
+// be lenient, because every rule about framing would be void then. SIGTERM and SIGINT stop it, a second one at once; a
+// terminal's Ctrl-C waits for requests in flight alone.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { lockStores } from '../compose/locks.ts';
 import { ADMIN_LISTEN_VARIABLE } from '../config/admin-listen.ts';
 import type { Config, LoadedConfig } from '../config/config.ts';
 import { findConfigFile } from '../config/load.ts';
@@ -11,17 +13,24 @@ import { configWarnings } from '../config/warnings.ts';
 import { findNetwork } from '../domain/receiver.ts';
 import { createRandom, systemClock, type Clock, type Random } from '../host/clock.ts';
 import { giveBackMemory } from '../host/give-back.ts';
+import type { Answering, Control } from '../host/control.ts';
 import { createLog, type Log } from '../host/log.ts';
 import type { Args, Flags } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
-import { CONFIG_FLAG, loadFor, messageOf, reportProblems, type Loaded } from './configuration.ts';
+import { CONFIG_FLAG, loadNamed, messageOf, reportProblems, type Loaded } from './configuration.ts';
 import { refuseLenientParser } from './parser-refusal.ts';
+import { dataFolderOf } from './running.ts';
+import { configFlagOf, tellStarted } from './started.ts';
+import { createTextLog } from './text-log.ts';
 import { createReloads, type Reloadable, type Reloads } from './reload.ts';
 
 export type Running = {
   /** By listener: proxy, registry, admin, sync. */
   readonly addresses: Readonly<Record<string, { readonly address: string; readonly port: number }>>;
-  readonly stop: () => Promise<void>;
+  /** For commands beside this process: what stands at a path of its socket. */
+  readonly answer?: Answering;
+  /** `waiting`: for load balancers to notice that it drains. */
+  readonly stop: (waiting: boolean) => Promise<void>;
 } & Reloadable;
 export type StartDeps = { readonly log: Log; readonly clock: Clock; readonly random: Random; readonly version: string };
 export type Start = (config: Config, deps: StartDeps) => Promise<Running>;
@@ -57,9 +66,16 @@ export const serve: Command = {
   words: { min: 0, max: 0 },
   run: (args, io) =>
     runServe(args, io, async (config, deps) => {
-      // Loaded when it is needed: a wrong configuration is told without it, and other commands start faster.
-      const { startTollgate } = await import('../compose.ts');
-      return startTollgate(config, { ...deps, beforeListening: giveBackMemory });
+      const unlock = lockStores(config, deps.clock);
+      try {
+        // Loaded when it is needed: a wrong configuration is told without it, and other commands start faster.
+        const { startTollgate } = await import('../compose.ts');
+        const running = await startTollgate(config, { ...deps, beforeListening: giveBackMemory });
+        return { ...running, stop: (waiting) => running.stop(waiting).finally(unlock) };
+      } catch (error) {
+        unlock();
+        throw error;
+      }
     }),
 };
 
@@ -68,14 +84,24 @@ export async function runServe(args: Args, io: Io, start: Start): Promise<ExitCo
   if (refused !== undefined) return refused;
   const loaded = args.has('config') || !isQuick(args) ? loadServed(args, io) : loadQuick(args, io);
   if (!loaded.ok) return loaded.code;
-  let { level } = loaded.config.log;
-  const log = createLog(() => level, io.write, systemClock.now);
-  const resolved = resolveSecrets(loaded.config, { random: createRandom(), log });
+  const configFlag = configFlagOf(loaded, args, io);
+  let { level, format } = loaded.config.log;
+  const forPeople = createTextLog(takesColors(io));
+  const isText = (): boolean => format === 'text' || (format === 'auto' && io.terminal.shown);
+  const log = createLog(
+    () => level,
+    io.write,
+    systemClock.now,
+    () => (isText() ? forPeople : undefined),
+  );
+  const tokenCommand = `${io.program} token${configFlag}`;
+  const resolved = resolveSecrets(loaded.config, { random: createRandom(), log, tokenCommand });
   if (!resolved.ok) {
     io.err(resolved.problem);
     return EXIT.usage;
   }
   warn(loaded.config, log);
+  tellNodes(loaded.config, log);
   if (io.uid === 0) log.warn('running as root; run as a user of its own, who owns the data folder');
   if (io.env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0')
     log.warn(
@@ -88,14 +114,37 @@ export async function runServe(args: Args, io: Io, start: Start): Promise<ExitCo
     io,
     log,
     onTaken: (config) => {
-      level = config.log.level;
+      ({ level, format } = config.log);
       warn(config, log);
     },
   });
   try {
-    return await supervise(resolved.config, { io, start, log, reloads });
+    const onStarted = (running: Running): Promise<Control> => tellStarted(running, { loaded, configFlag, io });
+    return await supervise(resolved.config, { io, start, log, reloads, onStarted });
   } finally {
     await reloads.close();
+  }
+}
+
+/** https://no-color.org */
+export function takesColors({ terminal, env }: Pick<Io, 'terminal' | 'env'>): boolean {
+  return terminal.shown && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+}
+
+/** Hosts alone: a URL may hold a key. */
+function tellNodes({ proxy, receivers }: LoadedConfig, log: Log): void {
+  if (proxy === undefined) return;
+  for (const { id, rpcUrls, rpcPublic } of receivers) {
+    if (rpcUrls.length === 0) {
+      log.info('no node is asked about settlements of unknown end', { receiver: id });
+      continue;
+    }
+    const nodes = rpcUrls.map((url) => new URL(url).host);
+    const asked = rpcPublic ? 'public nodes are asked' : 'nodes are asked';
+    log.info(`${asked} about settlements of unknown end; they are shown token, payer and nonce`, {
+      receiver: id,
+      nodes,
+    });
   }
 }
 
@@ -106,11 +155,18 @@ function warn(config: LoadedConfig, log: Log): void {
   log.warn('TESTNET: payments are test money', { receivers: testnets.map(({ id, network }) => `${id} (${network})`) });
 }
 
-type Supervised = { readonly io: Io; readonly start: Start; readonly log: Log; readonly reloads: Reloads };
+type Supervised = {
+  readonly io: Io;
+  readonly start: Start;
+  readonly log: Log;
+  readonly reloads: Reloads;
+  /** Opens what commands beside this process ask. */
+  readonly onStarted: (running: Running) => Promise<Control>;
+};
 
 /** Runs until a signal says stop. */
-async function supervise(config: Config, { io, start, log, reloads }: Supervised): Promise<ExitCode> {
-  const stopAsked = Promise.withResolvers<void>();
+async function supervise(config: Config, { io, start, log, reloads, onStarted }: Supervised): Promise<ExitCode> {
+  const stopAsked = Promise.withResolvers<{ readonly waiting: boolean }>();
   let signals = 0;
   for (const [signal, code] of [
     ['SIGTERM', 143],
@@ -124,7 +180,8 @@ async function supervise(config: Config, { io, start, log, reloads }: Supervised
         return;
       }
       log.info('stopping', { signal });
-      stopAsked.resolve();
+      // Behind somebody's Ctrl-C no load balancer looks at readiness.
+      stopAsked.resolve({ waiting: !(signal === 'SIGINT' && io.terminal.attended) });
     });
   }
   io.onSignal('SIGHUP', () => reloads.request('SIGHUP'));
@@ -137,10 +194,15 @@ async function supervise(config: Config, { io, start, log, reloads }: Supervised
     return EXIT.away;
   }
   reloads.attach(running);
-  await stopAsked.promise;
+  const control = await onStarted(running).catch((error: unknown) => {
+    log.warn('commands beside this process cannot ask it', { folder: dataFolderOf(config), reason: messageOf(error) });
+    return undefined;
+  });
+  const { waiting } = await stopAsked.promise;
   // A reload under way is short, but nothing may hold up that we are not ready any more.
   void reloads.close();
-  await running.stop();
+  await running.stop(waiting);
+  await control?.close();
   return EXIT.fine;
 }
 
@@ -150,7 +212,7 @@ function isQuick(args: Args): boolean {
 
 function loadServed(args: Args, io: Io): Loaded<LoadedConfig> {
   const clashing = Object.keys(QUICK_FLAGS).filter((flag) => args.has(flag));
-  if (clashing.length === 0) return loadFor(args, io);
+  if (clashing.length === 0) return loadNamed(args, io);
   for (const flag of clashing)
     io.err(`--${flag}: cannot stand beside --config; write it into the file, or leave --config out`);
   return { ok: false, code: EXIT.usage };

@@ -2,7 +2,7 @@
 import { parseDuration, DURATION_ADVICE } from '../config/durations.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
-import { CONFIG_FLAG, loadWithSecrets, registryOf } from './configuration.ts';
+import { CONFIG_FLAG, isKnownHere, loadWithSecrets, registryOf } from './configuration.ts';
 
 const MAX_TTL_MS = 8760 * 3_600_000;
 
@@ -25,7 +25,7 @@ async function runToken(args: Args, io: Io): Promise<ExitCode> {
     io.err(`--ttl: is not ${DURATION_ADVICE}, from 1s to ${MAX_TTL_MS / 3_600_000}h`);
     return EXIT.usage;
   }
-  const loaded = loadWithSecrets(args, io);
+  const loaded = await loadWithSecrets(args, io);
   if (!loaded.ok) return loaded.code;
   const registry = registryOf(loaded.config, io);
   if (!registry) return EXIT.usage;
@@ -34,6 +34,7 @@ async function runToken(args: Args, io: Io): Promise<ExitCode> {
     io.err('registry.jwt has no secret: its tokens are made by whoever holds the private key.');
     return EXIT.usage;
   }
+  if (!isKnownHere(key.secret, io)) return EXIT.usage;
   const { mintToken } = await import('../registry/auth.ts');
   io.out(await mintToken(key.secret, { issuer, audience, ttlSeconds: Math.floor(ttlMs / 1000), now: Date.now() }));
   return EXIT.fine;

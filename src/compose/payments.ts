@@ -1,20 +1,24 @@
 // The part that takes payments: the rail, what writes charges down, and the reconciler that takes on what did not end.
 // Starts whatever becomes of the facilitators: they are asked when somebody pays.
 import type { Config } from '../config/config.ts';
-import { CHARGE_STATES } from '../domain/charge.ts';
 import type { Ledger, Reports } from '../domain/ledger.ts';
+import type { Receiver } from '../domain/receiver.ts';
 import type { Answers } from '../gateway/collect.ts';
 import { createChargeLog, type ChargeLog } from '../gateway/pay/charge-log.ts';
 import { createMet, type Met } from '../gateway/pay/met.ts';
 import { createPay, type Pay } from '../gateway/pay/pay.ts';
-import { LEASE_MS } from '../gateway/pay/payment.ts';
-import { createSettleModes, type SettleModes } from '../gateway/pay/serve.ts';
+import { createLeases, LEASE_MS, type Leases } from '../gateway/pay/lease.ts';
+import { createReplays, createResponseMemory } from '../gateway/kept-responses.ts';
+import { ownAuthorities } from '../gateway/pay/charged.ts';
+import type { PayDeps, PayOptions } from '../gateway/pay/payment.ts';
+import { createSettleModes, enoughToServeFirst, type SettleModes } from '../gateway/pay/settle-mode.ts';
 import { createX402Rail } from '../gateway/rails/x402.ts';
 import type { Rail } from '../gateway/rails/rail.ts';
 import { createReconcile } from '../gateway/reconcile.ts';
 import { createTokens, systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
+import { exportCharges } from './charge-metrics.ts';
 import { receiversById } from './part.ts';
 import { createTestStop } from './stop-point.ts';
 
@@ -31,7 +35,6 @@ export type Payments = {
 };
 
 const RECONCILE_EVERY_MS = { here: 1_000, elsewhere: 5_000 };
-const RETRY_MS = 2_000;
 const COUNT_EVERY_MS = 5_000;
 
 /** `reports` where the ledger is in this process: then the charges are counted for the metrics. */
@@ -44,23 +47,25 @@ export function startPayments(
 ): Payments {
   const { log, clock, random, metrics } = deps;
   const testStop = createTestStop(process.env, log);
+  const newId = createTokens(random, 16, 'hex');
   const ledger = testStop?.ledger(givenLedger) ?? givenLedger;
-  const plainRail = createRail(deps);
+  const plainRail = createRail((id) => receiversById(config()).get(id), deps);
   const rail = testStop?.rail(plainRail) ?? plainRail;
-  const leaseMs = testStop?.leaseMs ?? LEASE_MS;
   const chargeLog = createChargeLog(metrics, log, routeLabel);
   const met = createMet();
-  const modes = createSettleModes(clock.now);
+  const modes = createSettleModes(clock.monotonic);
+  const responses = { memory: createResponseMemory(), replays: createReplays(systemSchedule, clock.monotonic) };
+  const leases = createLeases({ ledger, schedule: systemSchedule, newId, leaseMs: LEASE_MS });
+  const { ranUnpaid } = modes;
+  const reconcile = createReconcile({ rail, ledger, chargeLog, ranUnpaid, log, clock, random });
   const stopReconciling = repeat(
     reports === undefined ? RECONCILE_EVERY_MS.elsewhere : RECONCILE_EVERY_MS.here,
     log,
-    async () => {
-      await createReconcile({ rail, ledger, receivers: receiversById(config()), chargeLog, log, clock, random })();
-    },
+    async () => void (await reconcile()),
   );
-  const stopCounting = reports === undefined ? undefined : countCharges(reports, metrics, log);
+  const stopCounting = reports === undefined ? undefined : countCharges(reports, metrics, log, clock.now);
   return {
-    payFor: (next) => payWith(next, { rail, ledger, met, chargeLog, modes, leaseMs, ...deps }),
+    payFor: (next) => payWith(next, config, { rail, ledger, met, chargeLog, modes, leases, responses, newId, ...deps }),
     close: async () => {
       await stopReconciling();
       await stopCounting?.();
@@ -68,7 +73,10 @@ export function startPayments(
   };
 }
 
-export function createRail({ log, clock, metrics }: Pick<PaymentsDeps, 'log' | 'clock' | 'metrics'>): Rail {
+export function createRail(
+  receiver: (id: string) => Receiver | undefined,
+  { log, clock, metrics }: Pick<PaymentsDeps, 'log' | 'clock' | 'metrics'>,
+): Rail {
   const calls = metrics.duration('facilitator_duration_seconds', 'Calls to facilitators, by their end.', [
     'operation',
     'result',
@@ -78,6 +86,7 @@ export function createRail({ log, clock, metrics }: Pick<PaymentsDeps, 'log' | '
     schedule: systemSchedule,
     clock,
     log,
+    receiver,
     observe: (operation, result, durationMs) => calls(operation, result)(durationMs / 1000),
   });
 }
@@ -88,35 +97,38 @@ type PayParts = PaymentsDeps & {
   readonly met: Met;
   readonly chargeLog: ChargeLog;
   readonly modes: SettleModes;
-  readonly leaseMs: number;
+  readonly leases: Leases;
+  readonly newId: () => string;
+  readonly responses: PayDeps['responses'];
 };
 
+/** `running`: the configuration that is in force when it is asked, for what was claimed under another one. */
 function payWith(
-  { charges }: Config,
-  { rail, ledger, met, chargeLog, modes, leaseMs, log, clock, random }: PayParts,
+  { charges, proxy }: Config,
+  running: () => Config,
+  { rail, ledger, met, chargeLog, modes, leases, responses, newId, log, clock }: PayParts,
 ): (answers: Answers) => Pay {
-  const options = {
+  if (proxy === undefined) throw new Error('only a proxy takes payments');
+  const upstream = new URL(proxy.upstream.origin);
+  const options: PayOptions = {
     keepResponseBytes: Math.min(charges.keepResponseBytes, ledger.answerLimitBytes),
     maxUnsettledPerPayer: charges.maxUnsettledPerPayer,
-    leaseMs,
-    retryMs: RETRY_MS,
+    ownAuthorities: ownAuthorities({ publicUrl: proxy.publicUrl, hosts: proxy.hosts, upstream }),
+    enoughToServeFirstMs: enoughToServeFirst(proxy.timeouts.headersMs),
+    leaseMs: LEASE_MS,
+    receiver: (id) => receiversById(running()).get(id),
   };
-  const newId = createTokens(random, 16, 'hex');
   return (answers) =>
-    createPay(
-      { ...answers, rail, ledger, met, chargeLog, log, clock, newId, options, schedule: systemSchedule, pause },
-      modes,
-    );
+    createPay({
+      ...answers,
+      ...{ rail, ledger, met, chargeLog, modes, leases, responses },
+      ...{ log, clock, newId, options, pause },
+    });
 }
 
-function countCharges(reports: Reports, metrics: Metrics, log: Log): () => Promise<void> {
-  let counts: Awaited<ReturnType<Reports['countByState']>> | undefined;
-  metrics.observed('gauge', 'charges', 'Charges in the ledger, by state.', ['state'], (set) => {
-    for (const state of CHARGE_STATES) if (counts !== undefined) set({ state }, counts[state]);
-  });
-  return repeat(COUNT_EVERY_MS, log, async () => {
-    counts = await reports.countByState();
-  });
+/** For the metrics; what is returned ends it. */
+export function countCharges(reports: Reports, metrics: Metrics, log: Log, now: () => number): () => Promise<void> {
+  return repeat(COUNT_EVERY_MS, log, exportCharges(reports, metrics, now));
 }
 
 /** Runs `task` every `everyMs`, never twice at a time; a failure is logged and the next turn comes. */

@@ -4,8 +4,9 @@ import type { Config, ProxyConfig } from '../config/config.ts';
 import { createOffers } from '../domain/offer.ts';
 import { createPaymentRequired } from '../domain/payment-required.ts';
 import { createQuotes } from '../domain/quote.ts';
-import { allowedMethods } from '../domain/target.ts';
+import { allowedMethods } from '../domain/method.ts';
 import { createAdmission } from '../gateway/admission.ts';
+import { createClientPlaces } from '../gateway/client-places.ts';
 import { createCollector, type Answers } from '../gateway/collect.ts';
 import { createExchanges } from '../gateway/exchange.ts';
 import { createForwarder } from '../gateway/forward.ts';
@@ -100,7 +101,8 @@ function assemble(config: Config, proxy: ProxyConfig, deps: ProxyDeps): { handle
     },
     snapshot: servedSnapshot(config.sync, proxy, current),
     offer: createOffers(receiversById(config)),
-    admit: createAdmission(proxy.limits, trusts, clock.monotonic),
+    placeOf: createClientPlaces(proxy.limits.inFlightPerClient, trusts),
+    admission: createAdmission(proxy.limits, trusts, clock.monotonic),
     collector,
     exchanges: createExchanges({ telemetry, clock, log, refuse: collector.refuse, outbox }),
     forward: ({ req, client }, order) => {

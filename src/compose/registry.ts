@@ -1,22 +1,34 @@
 // The registry part: its store, its ledger, its listener, and the routes it hands to the gateway of the same process by
 // a call, before the dashboard that changed them has its answer.
+import { http } from '../host/node-http.ts';
 import type { Config, RegistryConfig } from '../config/config.ts';
+import { allowedMethods } from '../domain/method.ts';
 import type { Snapshot } from '../domain/snapshot.ts';
 import { createCompiler } from '../gateway/sync/compile.ts';
 import type { Current } from '../gateway/sync/current.ts';
 import type { Check } from '../host/admin.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
+import type { Metrics } from '../host/metrics.ts';
 import { createListener } from '../host/server.ts';
-import { createRegistry, type Registry, type RegistrySettings } from '../registry/registry.ts';
+import type { Difference } from '../registry/declared.ts';
+import type { WhyAnswer } from '../registry/why.ts';
+import { createRegistry, type RegistrySettings } from '../registry/registry.ts';
 import { openLedger, type SqliteLedger } from '../registry/store/ledger.ts';
 import { openStore } from '../registry/store/store.ts';
 import { UPGRADING } from '../registry/store/upgrade.ts';
+import { differencesCheck, followConfiguration } from './declared-routes.ts';
 import { INTERNAL, pathOptions, receiversById, type Part } from './part.ts';
+import { storeReadiness } from './readiness.ts';
+import { observeConnections, observeRegistry, observeStore } from './store-metrics.ts';
 
 export type RegistryPart = Part & {
   readonly checks: readonly Check[];
   readonly ledger: SqliteLedger;
+  /** Whether the store takes payments, as far as is known. */
+  readonly isPossible: () => boolean;
+  /** What store and configuration differ in at this moment. */
+  readonly differences: () => readonly Difference[];
   /** Takes a new configuration on; rejects, and leaves the old one in force, where a key or the store cannot be used. */
   readonly reconfigure: (next: Config) => Promise<void>;
   /** For paths that are read in another way now. */
@@ -28,13 +40,15 @@ export type RegistryPartDeps = {
   readonly clock: Clock;
   readonly random: Random;
   readonly version: string;
+  readonly metrics: Metrics;
+  readonly why: (id: string) => Promise<WhyAnswer>;
 };
 
 export async function startRegistry(
   config: () => Config,
   section: RegistryConfig,
   current: Current,
-  { log, clock, random, version }: RegistryPartDeps,
+  { log, clock, random, version, metrics, why }: RegistryPartDeps,
 ): Promise<RegistryPart> {
   const { limits } = section;
   const store = openStore(section.store.file, {
@@ -43,11 +57,15 @@ export async function startRegistry(
     writesApart: true,
     onUpgrade: (upgrade) => log.info(UPGRADING, upgrade),
   });
-  const ledger = openLedger(section.store.file, { now: clock.now, log });
+  const ledger = openLedger(section.store.file, {
+    ...{ now: clock.now, log, alone: true },
+    retentionMs: () => config().charges.retentionMs,
+  });
   const compiler = createCompiler(current, () => pathOptions(config().proxy), log);
   const registry = createRegistry({
     store,
     ledger,
+    why,
     settings: settingsOf(config(), section),
     limits: {
       body: limits.bodyBytes,
@@ -65,12 +83,16 @@ export async function startRegistry(
     clock,
     random,
     version,
+    observer: observeRegistry(metrics),
   });
-  await registerConfigured(config(), registry, log);
+  observeConnections(metrics, registry.connections);
+  observeStore(metrics, section.store.file);
+  await followConfiguration(config(), registry, 'start', log);
   compiler.load(registry.routeSet());
   await compiler.settled();
   registry.subscribe((change) => void compiler.change(change, registry.routeSet));
   const { handle } = registry;
+  const readiness = storeReadiness(ledger.check, { clock, log });
   const listener = createListener(
     {
       ...{ name: 'registry', listen: section.listen, log },
@@ -82,13 +104,19 @@ export async function startRegistry(
   return {
     listener,
     ledger,
-    checks: [{ name: 'routes', run: () => routesCheck(current.get()) }, storeCheck(ledger)],
+    checks: [
+      { name: 'routes', run: () => routesCheck(current.get()) },
+      readiness.check,
+      differencesCheck(registry.differences),
+    ],
+    isPossible: readiness.isPossible,
+    differences: registry.differences,
     reconfigure: async (next) => {
       if (next.registry === undefined) return;
       const before = config();
       registry.reconfigure(settingsOf(next, next.registry));
       try {
-        await registerConfigured(next, registry, log);
+        await followConfiguration(next, registry, 'reload', log);
       } catch (error) {
         registry.reconfigure(settingsOf(before, before.registry ?? section));
         throw error;
@@ -104,50 +132,12 @@ export async function startRegistry(
   };
 }
 
-/**
- * Whether the store takes writes, as of the probe before: it is asked in the ledger's thread, because a slow disk must not
- * hold up the traffic for the sake of a probe.
- */
-function storeCheck(ledger: SqliteLedger): Check {
-  let ok = true;
-  const ask = (): void => {
-    ledger.check().then(
-      () => {
-        ok = true;
-      },
-      () => {
-        ok = false;
-      },
-    );
-  };
-  ask();
-  return {
-    name: 'store',
-    run: () => {
-      ask();
-      return { ok, detail: ok ? 'the store takes writes' : 'the store does not take writes' };
-    },
-  };
-}
-
 function settingsOf(config: Config, { jwt, apiKeys, corsOrigins }: RegistryConfig): RegistrySettings {
   const undeclaredMethods = config.proxy?.undeclaredMethods ?? 'forward';
-  return { jwt, apiKeys, corsOrigins, receivers: receiversById(config), undeclaredMethods };
-}
-
-/** The routes of the configuration are registered as an SDK would at its start: what is stored wins. */
-async function registerConfigured(config: Config, registry: Registry, log: Log): Promise<void> {
-  if (config.routes.length === 0) return;
-  const outcomes = await registry.register(config.routes, 'config');
-  for (const [index, outcome] of outcomes.entries()) {
-    const configured = config.routes[index];
-    const named = { method: configured?.method, route_pattern: configured?.route_pattern };
-    if (outcome.kind === 'refused') log.error('a configured route was refused', { ...named, reason: outcome.reason });
-    if (outcome.kind === 'exists' && outcome.differences.length > 0) {
-      const { differences } = outcome;
-      log.warn('a configured route differs from the stored one, which wins', { ...named, differences });
-    }
-  }
+  // Without a proxy of its own it cannot know what its sidecars let in: whatever their parser reads.
+  const methods = allowedMethods(config.proxy?.methods ?? http.METHODS);
+  const unknownReceiver = config.proxy === undefined ? 'store' : 'refuse';
+  return { jwt, apiKeys, corsOrigins, receivers: receiversById(config), unknownReceiver, undeclaredMethods, methods };
 }
 
 function routesCheck(snapshot: Snapshot | undefined): { ok: boolean; detail: string } {

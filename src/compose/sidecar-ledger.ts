@@ -6,11 +6,13 @@ import { createRemoteLedger } from '../gateway/sync/ledger-remote.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { openLedger } from '../registry/store/ledger.ts';
+import { ledgerReadiness, storeReadiness, type Readiness } from './readiness.ts';
 
 export type SidecarLedger = {
   readonly ledger: Ledger;
   /** Undefined where the ledger is elsewhere. */
   readonly reports: Reports | undefined;
+  readonly readiness: Readiness;
   readonly close: () => Promise<void>;
 };
 
@@ -26,8 +28,11 @@ export function ledgerOfSidecar(
   { log, clock, random, version }: SidecarLedgerDeps,
 ): SidecarLedger | undefined {
   if (charges.store !== undefined) {
-    const ledger = openLedger(charges.store.file, { now: clock.now, log });
-    return { ledger, reports: ledger, close: ledger.close };
+    const ledger = openLedger(charges.store.file, {
+      ...{ now: clock.now, log, alone: true },
+      retentionMs: () => charges.retentionMs,
+    });
+    return { ledger, reports: ledger, readiness: storeReadiness(ledger.check, { clock, log }), close: ledger.close };
   }
   if (sync === undefined) return undefined;
   const { registryUrl, apiKey } = sync;
@@ -35,5 +40,6 @@ export function ledgerOfSidecar(
     ...{ registryUrl, apiKey, version, random },
     ...{ fetch: globalThis.fetch, schedule: systemSchedule },
   });
-  return { ledger, reports: undefined, close: async () => undefined };
+  const readiness = ledgerReadiness(ledger.check, { clock, log });
+  return { ledger, reports: undefined, readiness, close: async () => undefined };
 }

@@ -19,11 +19,7 @@ export type Stop = (typeof STOPS)[number];
 export type TestStop = {
   readonly ledger: <L extends Ledger>(ledger: L) => L;
   readonly rail: (rail: Rail) => Rail;
-  /** Short, so that nobody has to wait until a killed process is believed to be gone. */
-  readonly leaseMs: number;
 };
-
-const LEASE_MS = 1_500;
 
 /** Undefined where the switch is off. Throws a sentence where it may not be on, or names no point. */
 export function createTestStop(env: Readonly<Record<string, string | undefined>>, log: Log): TestStop | undefined {
@@ -42,7 +38,6 @@ export function createTestStop(env: Readonly<Record<string, string | undefined>>
   };
 
   return {
-    leaseMs: LEASE_MS,
     ledger: (ledger) => ({
       ...ledger,
       claim: async (claim, options) => {
@@ -63,8 +58,8 @@ export function createTestStop(env: Readonly<Record<string, string | undefined>>
     }),
     rail: (rail) => ({
       ...rail,
-      settle: async (presented, offer, history) => {
-        const end = await rail.settle(presented, offer, history);
+      settle: async (presented, offer, history, sending) => {
+        const end = await rail.settle(presented, offer, history, sending);
         reached('after_settle_sent');
         return end;
       },

@@ -51,6 +51,7 @@ export async function startSync(
     {
       source: createRemote({
         ...{ registryUrl, apiKey, version, fetch: globalThis.fetch, schedule: systemSchedule },
+        instance: Buffer.from(random(12)).toString('base64url'),
         limits: { answerMs },
       }),
       disk: createDisk({

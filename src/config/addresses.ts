@@ -20,6 +20,21 @@ export function parseListen(text: string): Listen | undefined {
   return { host: bare, port };
 }
 
+/** A host under which clients reach this API; `port` undefined: the default ports of http and https. */
+export type HostPort = { readonly host: string; readonly port: number | undefined };
+
+export const HOST_ADVICE = 'a host name or address, maybe with a port, such as www.example.com or localhost:8402';
+
+/** `name`, `name:port`, `[IPv6]` or `[IPv6]:port`, the host as `URL.hostname` writes it; undefined where `text` is none. */
+export function parseHost(text: string): HostPort | undefined {
+  const [, written, digits] = /^(\[[^\]]+\]|[^\s[\]:/?#@\\%]+)(?::([1-9]\d{0,4}))?$/.exec(text) ?? [];
+  if (written === undefined || !URL.canParse(`http://${written}`)) return undefined;
+  const host = new URL(`http://${written}`).hostname;
+  const port = digits === undefined ? undefined : Number(digits);
+  if (port !== undefined && port > 65_535) return undefined;
+  return host.startsWith('[') || HOST_NAME.test(host) ? { host, port } : undefined;
+}
+
 export function formatListen({ host, port }: Listen): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -1,7 +1,10 @@
-// Rules that need more than one key: which sections go together, what must differ, what is known but not in this version.
+// Rules that need more than one key: which sections go together and what must differ.
 // They look at raw data that may still be wrong in any way, so that everything wrong is reported at once; what they
 // cannot read is the schema's to complain about.
+import { http } from '../host/node-http.ts';
+import { allowedMethods, refuseMethod } from '../domain/method.ts';
 import { parsePattern } from '../domain/pattern.ts';
+import { METHOD } from '../domain/route.ts';
 import { isLoopback, listensClash, parseListen, type Listen } from './addresses.ts';
 import { hostOf, isSafeUrl, parseUrl } from './fields.ts';
 import { isMap, valueAt, type Issue, type Path } from './problems.ts';
@@ -21,35 +24,9 @@ export function combinationIssues(raw: Raw): Issue[] {
     ...repeated(raw, ['registry', 'api_keys'], 'key', 'is the same as an earlier key; every key needs its own'),
     ...repeated(raw, ['receivers'], 'id', 'is the id of an earlier receiver; every receiver needs its own'),
     ...routeIssues(raw),
+    ...methodIssues(raw),
     ...payableIssues(raw),
   ];
-}
-
-/** Takes out of `data` (changing it) what this version does not have, so that the schema does not call it unknown. */
-export function takeNotYet(data: Record<string, unknown>): Issue[] {
-  const issues: Issue[] = [];
-  if (Object.hasOwn(data, 'decision')) {
-    issues.push({
-      path: ['decision'],
-      at: 'key',
-      message: 'is not in this version; take it out and let the proxy forward',
-    });
-    delete data['decision'];
-  }
-  const { workers } = data;
-  if (typeof workers === 'number' ? workers > 1 : typeof workers === 'string' && /^[2-9]$|^[1-9]\d+$/.test(workers)) {
-    issues.push({ path: ['workers'], message: 'above 1 is not in this version; write 1, or run several processes' });
-  }
-  for (const path of [
-    ['registry', 'store'],
-    ['charges', 'store'],
-  ]) {
-    const store = valueAt(data, path);
-    if (typeof store === 'string' && /^postgres(ql)?:/i.test(store)) {
-      issues.push({ path, message: 'is PostgreSQL, which is not in this version; write sqlite: and a file' });
-    }
-  }
-  return issues;
 }
 
 function shapeIssues(raw: Raw): Issue[] {
@@ -191,6 +168,24 @@ function repeated(raw: Raw, path: Path, field: string, message: string): Issue[]
       return [];
     }
     return [{ path: [...path, index, field], message }];
+  });
+}
+
+/** The proxy answers a method that it does not let in with 501: a route for it would leave the one that is meant free. */
+function methodIssues(raw: Raw): Issue[] {
+  const { proxy, routes } = raw;
+  if (!Array.isArray(routes)) return [];
+  const added: unknown = isMap(proxy) ? proxy['methods'] : http.METHODS;
+  const allowed = allowedMethods(
+    Array.isArray(added)
+      ? added.flatMap((name: unknown) => (typeof name === 'string' ? [name.toUpperCase()] : []))
+      : [],
+  );
+  return routes.flatMap((route: unknown, index): Issue[] => {
+    if (!isMap(route) || typeof route['method'] !== 'string') return [];
+    const method = route['method'].toUpperCase();
+    const wrong = METHOD.test(method) ? refuseMethod(method, allowed) : undefined;
+    return wrong === undefined ? [] : [{ path: ['routes', index, 'method'], message: wrong }];
   });
 }
 

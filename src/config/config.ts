@@ -5,7 +5,7 @@ import type { ProfileName } from '../domain/profile.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import type { RouteWire } from '../domain/route.ts';
 import type { LogLevel } from '../host/log.ts';
-import type { Listen } from './addresses.ts';
+import type { HostPort, Listen } from './addresses.ts';
 
 export type Shape = 'all-in-one' | 'sidecar' | 'registry';
 
@@ -25,8 +25,11 @@ export type Config = {
   readonly routes: readonly ConfigRoute[];
   readonly x402: { readonly v1: boolean };
   readonly metrics: { readonly maxRoutes: number };
-  readonly log: { readonly level: LogLevel; readonly access: boolean };
+  readonly log: { readonly level: LogLevel; readonly access: boolean; readonly format: LogFormat };
 };
+
+/** `auto`: text on a terminal, JSON lines elsewhere. */
+export type LogFormat = 'auto' | 'json' | 'text';
 
 /** As loaded: secrets that the first start makes may still be undefined. `resolveSecrets` makes a Config of it. */
 export type LoadedConfig = Omit<Config, 'registry' | 'charges'> & {
@@ -44,15 +47,17 @@ export type ProxyConfig = {
     readonly origin: string;
   };
   readonly hostHeader: 'preserve' | 'upstream';
-  /** Without a slash at its end. */
+  /** Scheme, host and port, without a slash at its end. */
   readonly publicUrl: string | undefined;
+  /** Further hosts under which clients reach this API. */
+  readonly hosts: readonly HostPort[];
   /** CIDRs and single addresses, checked. */
   readonly trustedProxies: readonly string[];
   readonly upstreamProfile: ProfileName;
   readonly encodedSlashes: 'refuse' | 'keep';
   readonly doubleSlashes: 'merge' | 'keep';
   readonly undeclaredMethods: UndeclaredMethods;
-  /** Further methods to let in, upper-cased; for `allowedMethods` of domain/target. */
+  /** Further methods to let in, upper-cased; for `allowedMethods` of domain/method. */
   readonly methods: readonly string[];
   readonly preflight: 'answer' | 'forward';
   readonly corsOrigins: readonly string[];
@@ -63,6 +68,8 @@ export type ProxyConfig = {
     readonly connectMs: number;
     readonly headersMs: number;
     readonly idleMs: number;
+    /** Without a byte of a request's body that is waited for. */
+    readonly uploadMs: number;
     /** For an exchange with the upstream as a whole; absent: no limit. */
     readonly totalMs?: number;
     readonly drainDelayMs: number;
@@ -73,10 +80,14 @@ export type ProxyConfig = {
     readonly headerBytes: number;
     readonly connections: number;
     readonly inFlight: number;
+    /** 0: no limit. */
+    readonly inFlightPerClient: number;
     /** Requests that present a payment, at a time. */
     readonly payments: number;
     /** 0: no limit. */
     readonly paymentsPerClient: number;
+    /** Payments of one client that a facilitator refused, a minute; 0: no limit. */
+    readonly refusedPaymentsPerClient: number;
     /** 402 answers; `perMinute` 0: no limit. */
     readonly challengesPerClient: { readonly perMinute: number; readonly burst: number; readonly clients: number };
   };
@@ -132,6 +143,8 @@ export type ChargesConfig = {
   readonly quoteTtlMs: number;
   readonly keepResponseBytes: number;
   readonly maxUnsettledPerPayer: number;
+  /** How long after their last change closed charges are kept; undefined: for ever. */
+  readonly retentionMs: number | undefined;
 };
 
 /** A route of the `routes` section as an SDK would register it; what is stored wins over it. */

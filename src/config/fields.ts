@@ -1,7 +1,7 @@
 // The kinds of scalar that a configuration is made of, each with one sentence that says what would be right. A message
 // never repeats the value it is about.
 import { z } from 'zod';
-import { isNearby, LISTEN_ADVICE, parseCidr, parseListen } from './addresses.ts';
+import { HOST_ADVICE, isNearby, LISTEN_ADVICE, parseCidr, parseHost, parseListen } from './addresses.ts';
 import { DURATION_ADVICE, formatDuration, LONGEST_TIMER_MS, parseDuration } from './durations.ts';
 
 /** What stands at a place instead of what should: `is missing`, `is a number`, ... */
@@ -23,7 +23,18 @@ export function text(right: string, accepts: (value: string) => boolean = (value
 }
 
 export function count(min: number, max: number) {
-  const right = `a whole number from ${min} to ${max}`;
+  return whole(min, max, `a whole number from ${min} to ${max}`);
+}
+
+/** A limit that can be switched off: `off` and 0 both do, and become 0. */
+export function limit(max: number) {
+  return z.preprocess(
+    (value) => (value === 'off' ? 0 : value),
+    whole(0, max, `a whole number from 1 to ${max}, or off`),
+  );
+}
+
+function whole(min: number, max: number, right: string) {
   return z
     .number({ error: ({ input }) => `${whatStands(input)}; write ${right}` })
     .refine((value) => Number.isInteger(value) && value >= min && value <= max, { error: `is not ${right}` });
@@ -52,10 +63,28 @@ export function duration(minMs = 0, maxMs = LONGEST_TIMER_MS) {
     .refine((ms) => ms >= minMs && ms <= maxMs, { error: `is out of range; write ${from} to ${to}` });
 }
 
+/** Milliseconds, or undefined where `off` or 0 stands. */
+export function optionalDuration(minMs: number) {
+  const right = `off, or a duration of at least ${formatDuration(minMs)}`;
+  return z.preprocess(
+    (value) => (value === 0 ? 'off' : value),
+    text(right, (value) => value === 'off' || (parseDuration(value) ?? -1) >= minMs).transform((value) =>
+      value === 'off' ? undefined : parseDuration(value),
+    ),
+  );
+}
+
 /** Becomes a Listen. */
 export function listen() {
   return text(LISTEN_ADVICE, (value) => parseListen(value) !== undefined).transform(
     (value) => parseListen(value) ?? { host: '', port: 0 },
+  );
+}
+
+/** Becomes a HostPort. */
+export function host() {
+  return text(HOST_ADVICE, (value) => parseHost(value) !== undefined).transform(
+    (value) => parseHost(value) ?? { host: '', port: undefined },
   );
 }
 

@@ -28,7 +28,12 @@ export const FIRST_KEY_NAME = 'first-start';
 const secretsSchema = z.object({ jwt_secret: secret(), api_key: apiKey(), charge_secret: secret() });
 type Secrets = z.output<typeof secretsSchema>;
 
-export type SecretsDeps = { readonly random: Random; readonly log: Log };
+export type SecretsDeps = {
+  readonly random: Random;
+  readonly log: Log;
+  /** How a dashboard token is had, for the log; `tollgate token` where left out. */
+  readonly tokenCommand?: string;
+};
 export type Resolved =
   | { readonly ok: true; readonly config: Config }
   | { readonly ok: false; readonly problem: string };
@@ -37,7 +42,10 @@ export type Resolved =
  * `loaded` with every secret in place. Where `registry` runs without `jwt`, `api_keys` or `charges.secrets` they come
  * from `secrets.json` beside the store, which is made (mode 0600) if it is not there. `api_keys: []` stays empty.
  */
-export function resolveSecrets(loaded: LoadedConfig, { random, log }: SecretsDeps): Resolved {
+export function resolveSecrets(
+  loaded: LoadedConfig,
+  { random, log, tokenCommand = 'tollgate token' }: SecretsDeps,
+): Resolved {
   const { registry, charges } = loaded;
   if (!registry) {
     if (charges.secrets === undefined)
@@ -48,7 +56,7 @@ export function resolveSecrets(loaded: LoadedConfig, { random, log }: SecretsDep
   let made: Secrets | undefined;
   if (registry.jwt === undefined || registry.apiKeys === undefined || charges.secrets === undefined) {
     const uses = { apiKey: registry.apiKeys === undefined, token: registry.jwt === undefined };
-    const found = readOrMake(file, uses, random, log);
+    const found = readOrMake(file, uses, { random, log, tokenCommand });
     if (typeof found === 'string') return { ok: false, problem: found };
     made = found;
   }
@@ -65,7 +73,7 @@ export function resolveSecrets(loaded: LoadedConfig, { random, log }: SecretsDep
 /** Which of the secrets are in force, not overruled by the configuration. */
 type Uses = { readonly apiKey: boolean; readonly token: boolean };
 
-function readOrMake(file: string, uses: Uses, random: Random, log: Log): Secrets | string {
+function readOrMake(file: string, uses: Uses, { random, log, tokenCommand }: Required<SecretsDeps>): Secrets | string {
   const existing = read(file, log);
   if (existing !== undefined) return existing;
   try {
@@ -82,7 +90,7 @@ function readOrMake(file: string, uses: Uses, random: Random, log: Log): Secrets
       how: [
         `read them with: cat '${file}'`,
         ...(uses.apiKey ? ['api_key in it is for SDKs and sidecars'] : []),
-        ...(uses.token ? ['`tollgate token` prints a dashboard token'] : []),
+        ...(uses.token ? [`\`${tokenCommand}\` prints a dashboard token`] : []),
       ].join('; '),
     });
   }

@@ -3,8 +3,8 @@
 import { findUnpayable } from '../domain/payable.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import { receiverIssues, receiverSchema, toReceiver } from './receivers.ts';
-import { configRouteSchema } from './schema.ts';
-import { suggest } from './suggest.ts';
+import { configRouteSchema } from './routes.ts';
+import { suggest } from '../domain/suggest.ts';
 import type { Issue } from './problems.ts';
 
 /** Looks only at receivers and routes that are valid by themselves; `raw` may be wrong in any way. */

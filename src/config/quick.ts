@@ -20,13 +20,17 @@ export type QuickFlags = {
 };
 
 export type QuickResult =
-  | { readonly ok: true; readonly config: LoadedConfig; readonly testnet: boolean }
+  /** `data`: what a file would hold; its paths are relative to the folder that was given. */
+  | { readonly ok: true; readonly config: LoadedConfig; readonly data: QuickData; readonly testnet: boolean }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+
+export type QuickData = Readonly<Record<'proxy' | 'registry' | 'admin', Readonly<Record<string, unknown>>>> &
+  Readonly<Record<string, unknown>>;
 
 const DEFAULT_NETWORK = 'base-sepolia';
 /** The public facilitator of the x402 project; it serves test networks. */
 const TEST_FACILITATOR = 'https://x402.org/facilitator';
-const ROUTE_ADVICE = "write METHOD PATTERN AMOUNT and maybe CURRENCY, such as 'GET /reports/* 0.10 USD'";
+export const ROUTE_ADVICE = "write METHOD PATTERN AMOUNT and maybe CURRENCY, such as 'GET /reports/* 0.10 USD'";
 
 export function quickConfig(flags: QuickFlags, folder: string): QuickResult {
   const problems: ConfigProblem[] = [];
@@ -39,7 +43,8 @@ export function quickConfig(flags: QuickFlags, folder: string): QuickResult {
     complain('--pay-to', 'is missing; write the address that receives the payments, 0x and 40 hex digits');
   const routes = flags.routes.map(readRoute);
   for (const [index, route] of routes.entries()) {
-    if (route === undefined) complain(nameRoute(index), `is not a route; ${ROUTE_ADVICE}`);
+    if (route === undefined)
+      complain(nameRoute(index), `${whatRouteLacks(flags.routes[index] ?? '')}; ${ROUTE_ADVICE}`);
   }
   const name = flags.network ?? DEFAULT_NETWORK;
   const network = findNetwork(name)?.known;
@@ -71,7 +76,7 @@ export function quickConfig(flags: QuickFlags, folder: string): QuickResult {
     }
   }
   if (!result.ok || problems.length > 0) return { ok: false, problems };
-  return { ok: true, config: result.config, testnet: network?.testnet === true };
+  return { ok: true, config: result.config, data, testnet: network?.testnet === true };
 }
 
 /** Networks that `--network` takes. */
@@ -79,10 +84,14 @@ export function quickNetworks(): string[] {
   return NETWORKS.flatMap(({ v1, usdc }) => (usdc ? [v1] : []));
 }
 
-function readRoute(text: string): Record<string, string> | undefined {
+export function readRoute(text: string): Record<string, string> | undefined {
   const [method, pattern, amount, currency = 'USD', ...rest] = text.trim().split(/\s+/);
   if (method === undefined || pattern === undefined || amount === undefined || rest.length > 0) return undefined;
   return { method, route_pattern: pattern, amount, currency };
+}
+
+function whatRouteLacks(text: string): string {
+  return text.trim().startsWith('/') ? 'names no method (* is any)' : 'is not a route';
 }
 
 function listenAt(listen: string | undefined): { listen?: string } {

@@ -2,11 +2,20 @@
 // to be wrong is refused: placeholders, the zero address, tokens whose decimals would have to be guessed.
 import { z } from 'zod';
 import { findNetwork, NETWORKS, type KnownAsset, type Receiver } from '../domain/receiver.ts';
-import { choice, count, duration, headerName, identifier, oneOf, text, url } from './fields.ts';
+import { hasWrongChecksum } from './checksum.ts';
+import { choice, count, duration, headerName, identifier, oneOf, text, url, whatStands } from './fields.ts';
 import { isMap, type Issue, type Path } from './problems.ts';
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
+/** More of them would only be asked when all before have failed. */
+const MAX_NODES = 8;
 const ZERO = /^0x0{40}$/;
+/** Where nobody has the key, and tokens are sent to be gone. */
+const DEAD = /^0x0{36}dead$/i;
+/** The right checksum of a mistyped address would help nobody, so it is not shown. */
+const WRONG_CHECKSUM = 'has a wrong checksum (EIP-55): a digit or the case of a letter is mistyped; compare it with';
+/** The public facilitator of the x402 project. */
+const TEST_FACILITATOR = /^https:\/\/(www\.)?x402\.org(\/|$)/i;
 const CURRENCY = /^[A-Z][A-Z0-9]{2,9}$/;
 const NETWORK_NAMES = NETWORKS.map((network) => network.v1);
 const NAMES_WITH_USDC = NETWORKS.filter((network) => network.usdc).map((network) => network.v1);
@@ -30,6 +39,27 @@ const facilitator = z.preprocess(
   }),
 );
 
+const RPC_ADVICE = 'the http or https URL of a JSON-RPC node, a list of them, or none';
+
+/** Becomes a list, which `none` leaves empty. */
+const rpcUrls = z.unknown().transform((value, context): string[] => {
+  if (value === 'none') return [];
+  const complain = (message: string, path: number[] = []): void => {
+    context.addIssue({ code: 'custom', message, path });
+  };
+  const urls: readonly unknown[] = Array.isArray(value) ? value : [value];
+  if (urls.length === 0) complain(`is empty; write ${RPC_ADVICE}`);
+  if (urls.length > MAX_NODES) complain(`names more than ${MAX_NODES} nodes; keep those that answer best`);
+  return urls.flatMap((url, index) => {
+    const path = Array.isArray(value) ? [index] : [];
+    if (typeof url !== 'string') complain(`${whatStands(url)}; write ${RPC_ADVICE}`, path);
+    else if (!/^https?:\/\/[^\s\\]+$/i.test(url) || !URL.canParse(url)) complain(`is not ${RPC_ADVICE}`, path);
+    else if (urls.indexOf(url) < index) complain('stands twice; keep one', path);
+    else return [url];
+    return [];
+  });
+});
+
 export const receiverSchema = z.strictObject({
   id: identifier('a name of this receiver'),
   scheme: choice(['exact']).default('exact'),
@@ -37,7 +67,11 @@ export const receiverSchema = z.strictObject({
     `a network: ${oneOf(NETWORK_NAMES)}, or eip155: and the chain id`,
     (value) => findNetwork(value) !== undefined,
   ),
-  asset: text('the address of the token: 0x and 40 hex digits, in quotes', (value) => ADDRESS.test(value)).optional(),
+  asset: text('the address of the token: 0x and 40 hex digits, in quotes', (value) => ADDRESS.test(value))
+    .refine((value) => !ADDRESS.test(value) || !hasWrongChecksum(value), {
+      error: `${WRONG_CHECKSUM} the address that the token's issuer publishes`,
+    })
+    .optional(),
   asset_decimals: count(0, 36).optional(),
   asset_name: text('the EIP-712 name of the token').optional(),
   asset_version: text('the EIP-712 version of the token, such as "2"').optional(),
@@ -50,8 +84,11 @@ export const receiverSchema = z.strictObject({
     })
     .refine((value) => !ZERO.test(value), {
       error: 'is the zero address, which nobody can spend from; write your own',
+    })
+    .refine((value) => !ADDRESS.test(value) || !hasWrongChecksum(value), {
+      error: `${WRONG_CHECKSUM} your wallet`,
     }),
-  max_timeout_seconds: count(1, 86_400).default(300),
+  max_timeout_seconds: count(30, 86_400).default(300),
   currencies: z
     .array(
       text('a currency code, such as USD', (value) => CURRENCY.test(value.toUpperCase())).transform((value) =>
@@ -60,11 +97,13 @@ export const receiverSchema = z.strictObject({
     )
     .min(1, 'is empty; name the currencies of routes that this receiver takes, such as [USD, USDC]')
     .default(['USD', 'USDC']),
-  facilitators: z.array(facilitator).min(1, 'is empty; name at least one facilitator'),
-  rpc_url: text(
-    'the http or https URL of a JSON-RPC node',
-    (value) => /^https?:\/\/[^\s\\]+$/i.test(value) && URL.canParse(value),
-  ).optional(),
+  facilitators: z
+    .array(facilitator, {
+      error: ({ input }) =>
+        `${whatStands(input)}; write a list of those who verify and settle payments, such as [https://facilitator.example.com]`,
+    })
+    .min(1, 'is empty; name at least one facilitator'),
+  rpc_url: rpcUrls.optional(),
   confirmations: count(1, 1000).default(1),
   settle: choice(['auto', 'before_response', 'before_forward']).default('auto'),
 });
@@ -90,19 +129,68 @@ export function knownAssetOf(input: { readonly network?: unknown; readonly asset
   return asset === undefined || asset === usdc?.address.toLowerCase() ? usdc : undefined;
 }
 
-/** Fields of the token that must be written because nothing is known about it. Looks at raw data, whatever its shape. */
+/** Whether nobody can spend what is paid there. */
+export function isDead(address: string): boolean {
+  return DEAD.test(address);
+}
+
+/** What would be fine on a test network. */
+function mainNetworkIssues(input: Record<string, unknown>, index: number): Issue[] {
+  const { network, pay_to_address: payTo, facilitators } = input;
+  if (typeof network !== 'string' || findNetwork(network)?.known?.testnet !== false) {
+    const other = typeof network === 'string' && findNetwork(network)?.known === undefined;
+    return other ? deadIssues(payTo, index) : [];
+  }
+  const list: readonly unknown[] = Array.isArray(facilitators) ? facilitators : [];
+  return [
+    ...deadIssues(payTo, index),
+    ...list.flatMap((item, at): Issue[] => {
+      const url = isMap(item) ? item['url'] : item;
+      if (typeof url !== 'string' || !TEST_FACILITATOR.test(url)) return [];
+      return [
+        {
+          path: ['receivers', index, 'facilitators', at],
+          message: 'serves test networks only, so nobody could pay here; name a facilitator that serves this network',
+        },
+      ];
+    }),
+  ];
+}
+
+function deadIssues(payTo: unknown, index: number): Issue[] {
+  if (typeof payTo !== 'string' || !isDead(payTo)) return [];
+  const message = 'is an address that nobody has the key of, so every payment would be lost; write your own';
+  return [{ path: ['receivers', index, 'pay_to_address'], message }];
+}
+
+/** What a receiver's network needs to be told. */
+function rpcIssues(input: Record<string, unknown>, index: number): Issue[] {
+  const { network, rpc_url: url } = input;
+  const found = typeof network === 'string' ? findNetwork(network) : undefined;
+  if (url !== undefined || found === undefined || found.known?.publicRpc !== undefined) return [];
+  return [
+    {
+      path: ['receivers', index, 'rpc_url'],
+      message: `is missing; no public node of this network is known here, so write ${RPC_ADVICE}: with none, a payment whose settlement has no clear end waits until its payer asks again`,
+    },
+  ];
+}
+
+/** Fields that must be written because nothing is known about the token or the network. Looks at raw data, whatever its shape. */
 export function receiverIssues(raw: unknown): Issue[] {
   if (!Array.isArray(raw)) return [];
   return raw.flatMap((input: unknown, index): Issue[] => {
     if (!isMap(input) || typeof input['network'] !== 'string' || findNetwork(input['network']) === undefined) return [];
-    if (knownAssetOf(input)) return [];
+    const main = mainNetworkIssues(input, index);
+    if (knownAssetOf(input)) return [...main, ...rpcIssues(input, index)];
     const fields = ['asset', 'asset_decimals', 'asset_name', 'asset_version'];
-    return fields
+    const token = fields
       .filter((field) => input[field] === undefined)
       .map((field) => ({
         path: ['receivers', index, field] satisfies Path,
         message: `is missing; only USDC on ${oneOf(NAMES_WITH_USDC)} is known here, so every asset_ field of another token must be written`,
       }));
+    return [...main, ...token, ...rpcIssues(input, index)];
   });
 }
 
@@ -111,6 +199,7 @@ export function toReceiver(input: ReceiverInput): Receiver {
   const network = findNetwork(input.network);
   const asset = assetOf(input);
   if (network === undefined || asset === undefined) throw new Error(`receiver ${input.id} was not checked`);
+  const rpcUrls = input.rpc_url ?? network.known?.publicRpc ?? [];
   return {
     id: input.id,
     scheme: input.scheme,
@@ -130,7 +219,8 @@ export function toReceiver(input: ReceiverInput): Receiver {
       timeouts: { verifyMs: timeouts.verify, settleMs: timeouts.settle },
       limits,
     })),
-    rpcUrl: input.rpc_url,
+    rpcUrls,
+    rpcPublic: rpcUrls.length > 0 && rpcUrls.every((url) => network.known?.publicRpc?.includes(url)),
     confirmations: input.confirmations,
     settle: input.settle,
   };

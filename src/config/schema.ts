@@ -4,8 +4,7 @@ import { createPublicKey } from 'node:crypto';
 import { http } from '../host/node-http.ts';
 import { z } from 'zod';
 import { PROFILE_NAMES } from '../domain/profile.ts';
-import { routeFields } from '../domain/route.ts';
-import { allowedMethods } from '../domain/target.ts';
+import { allowedMethods } from '../domain/method.ts';
 import {
   apiKey,
   choice,
@@ -14,10 +13,13 @@ import {
   duration,
   flag,
   headerName,
+  host,
   identifier,
   isSafeUrl,
+  limit,
   listen,
   oneOf,
+  optionalDuration,
   origin,
   parseUrl,
   secret,
@@ -25,6 +27,7 @@ import {
   url,
 } from './fields.ts';
 import { receiverSchema } from './receivers.ts';
+import { configRouteSchema } from './routes.ts';
 
 const RESERVED_HEADERS =
   /^(tollgate-.*|payment-.*|x-payment.*|x-forwarded-.*|host|authorization|cookie|connection|content-.*|transfer-encoding)$/i;
@@ -47,7 +50,11 @@ const proxy = z.strictObject({
     (parsed) => parsed.pathname === '/',
   ),
   host_header: choice(['preserve', 'upstream']).default('preserve'),
-  public_url: url('the http or https URL at which clients reach this proxy, without query').optional(),
+  public_url: url(
+    'the http or https URL at which clients reach this proxy: scheme, host and maybe port, without a path',
+    (parsed) => parsed.pathname === '/',
+  ).optional(),
+  hosts: z.array(host()).default([]),
   trusted_proxies: z.array(cidr()).default([]),
   upstream_profile: z
     .custom<(typeof PROFILE_NAMES)[number]>((value) => PROFILE_NAMES.some((name) => name === value), {
@@ -72,6 +79,7 @@ const proxy = z.strictObject({
       connect: duration(1).prefault('5s'),
       headers: duration(1).prefault('60s'),
       idle: duration(1).prefault('300s'),
+      upload: duration(1).prefault('30s'),
       total: duration(1).optional(),
       drain_delay: duration(0).prefault('5s'),
       drain: duration(0).prefault('25s'),
@@ -83,14 +91,19 @@ const proxy = z.strictObject({
       headers: count(1024, 1_048_576).default(32_768),
       connections: count(1, 1_000_000).default(20_000),
       in_flight: count(1, 1_000_000).default(10_000),
+      in_flight_per_client: limit(1_000_000).default(0),
       payments: count(1, 1_000_000).default(1000),
-      payments_per_client: count(0, 1_000_000).default(0),
+      payments_per_client: limit(1_000_000).default(0),
+      refused_payments_per_client: limit(1_000_000).default(0),
       challenges_per_client: z
-        .strictObject({
-          per_minute: count(0, 1_000_000).default(0),
-          burst: count(1, 1_000_000).default(60),
-          clients: count(2, 10_000_000).default(65_536),
-        })
+        .preprocess(
+          (value) => (value === 'off' || value === 0 ? {} : value),
+          z.strictObject({
+            per_minute: limit(1_000_000).default(0),
+            burst: count(1, 1_000_000).default(60),
+            clients: count(2, 10_000_000).default(65_536),
+          }),
+        )
         .prefault({}),
     })
     .prefault({}),
@@ -130,7 +143,7 @@ const registry = z.strictObject({
       connections: count(1, 1_000_000).default(2000),
       event_streams: count(0, 1_000_000).default(1000),
       event_streams_per_key: count(0, 1_000_000).default(500),
-      registrations_per_minute: count(0, 1_000_000).default(6000),
+      registrations_per_minute: limit(1_000_000).default(6000),
     })
     .prefault({}),
 });
@@ -147,18 +160,8 @@ const sync = z.strictObject({
   listen: listen().optional(),
 });
 
-/** A route of the `routes` section: what an SDK would register, with the defaults of CONTRACT section 1. */
-export const configRouteSchema = z.strictObject({
-  route_pattern: routeFields.route_pattern,
-  method: routeFields.method.default('*'),
-  amount: routeFields.amount,
-  currency: routeFields.currency.default('USD'),
-  name: routeFields.name.default(null),
-  description: routeFields.description.default(null),
-  status: routeFields.status.default('active'),
-  allow_anonymous: routeFields.allow_anonymous.default(true),
-  receiver_config_id: routeFields.receiver_config_id.default(null),
-});
+/** A week: long enough that nobody loses charges that were not looked at yet. */
+const RETENTION_MS = 7 * 86_400_000;
 
 export const configSchema = z.strictObject({
   proxy: proxy.optional(),
@@ -171,7 +174,8 @@ export const configSchema = z.strictObject({
       store: store.optional(),
       quote_ttl: duration(1000, 24 * 3_600_000).prefault('300s'),
       keep_response: count(0, 16_777_216).default(65_536),
-      max_unsettled_per_payer: count(1, 10_000).default(8),
+      max_unsettled_per_payer: count(1, 10_000).default(64),
+      retention: optionalDuration(RETENTION_MS).optional(),
     })
     .prefault({}),
   receivers: z.array(receiverSchema).default([]),
@@ -179,7 +183,11 @@ export const configSchema = z.strictObject({
   x402: z.strictObject({ v1: flag().default(false) }).prefault({}),
   metrics: z.strictObject({ max_routes: count(0, 100_000).default(1000) }).prefault({}),
   log: z
-    .strictObject({ level: choice(['debug', 'info', 'warn', 'error']).default('info'), access: flag().default(true) })
+    .strictObject({
+      level: choice(['debug', 'info', 'warn', 'error']).default('info'),
+      access: flag().default(true),
+      format: choice(['auto', 'json', 'text']).default('auto'),
+    })
     .prefault({}),
   workers: count(1, 1).default(1),
 });

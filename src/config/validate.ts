@@ -2,13 +2,14 @@
 // about combinations, and reports everything wrong at once, each with its place.
 import { z } from 'zod';
 import { buildConfig, type Origin } from './build.ts';
-import { combinationIssues, takeNotYet } from './combinations.ts';
+import { combinationIssues } from './combinations.ts';
 import type { LoadedConfig } from './config.ts';
 import { whatStands } from './fields.ts';
+import { takeNotYet } from './not-yet.ts';
 import { isMap, isWithin, valueAt, type Issue, type Path } from './problems.ts';
 import { configSchema } from './schema.ts';
 import { fileKeyOf, readSecretFiles } from './secret-files.ts';
-import { suggest } from './suggest.ts';
+import { suggest } from '../domain/suggest.ts';
 
 export type Source = Origin & {
   /** Plain data; it is changed while it is judged. */
@@ -26,11 +27,8 @@ export type Validation =
 export function validate({ data, issues: known, fromEnvironment, file, folder }: Source): Validation {
   const raw = data ?? {};
   if (!isMap(raw)) {
-    const issues =
-      known.length > 0
-        ? known
-        : [{ path: [], message: `${whatStands(raw)}; write sections such as \`proxy:\` and \`registry:\`` }];
-    return { ok: false, issues };
+    const message = `${whatStands(raw)}; write sections such as \`proxy:\` and \`registry:\``;
+    return { ok: false, issues: [{ path: [], message }] };
   }
   fillEmptySections(raw);
   const files = readSecretFiles(raw, folder);
@@ -42,11 +40,14 @@ export function validate({ data, issues: known, fromEnvironment, file, folder }:
   }
   if (!parsed.success) {
     // Where something is already said about a place, the schema has nothing to add about it or what lies below.
-    const said = found.filter(({ at, path }) => at === undefined && path.length > 0).map(({ path }) => path);
+    const said = found.flatMap(({ at, path }) => (at === undefined && path.length > 0 ? [path] : []));
     const more = parsed.error.issues.flatMap((issue) => toIssues(issue, raw)).map(relocate);
     found.push(...more.filter(({ path }) => !said.some((base) => isWithin(path, base))));
   }
-  const issues = withoutRepetition(found);
+  const covered = found.flatMap(({ covers }) => (covers ? [covers] : []));
+  const issues = withoutRepetition(
+    found.filter(({ path, covers }) => covers !== undefined || !covered.some((base) => isWithin(path, base))),
+  );
   if (issues.length > 0 || !parsed.success) return { ok: false, issues };
   return { ok: true, config: buildConfig(parsed.data, { file, folder }), secretFiles: files.files };
 }
@@ -109,11 +110,7 @@ function toIssues(issue: z.core.$ZodIssue, raw: unknown): Issue[] {
   const path = toPath(issue.path);
   if (issue.code === 'unrecognized_keys') {
     const known = knownKeys(configSchema, path);
-    return issue.keys.map((key) => ({
-      path: [...path, key],
-      at: 'key',
-      message: `is not known here; ${meant(key, known)}`,
-    }));
+    return issue.keys.map((key) => unknownKey(key, path, known));
   }
   if (issue.code === 'invalid_key') return [{ path, at: 'key', message: issue.issues[0]?.message ?? 'is not a name' }];
   return [{ path, message: complete(issue.message, valueAt(raw, path) === undefined) }];
@@ -126,10 +123,29 @@ function complete(message: string, missing: boolean): string {
   return /^(an?|at most|up to) /.test(message) ? `is not usable; write ${message}` : message;
 }
 
-function meant(key: string, known: readonly string[]): string {
-  const word = suggest(key, known);
-  if (word !== undefined) return `did you mean ${word}?`;
-  return known.length === 0 ? 'take it out' : `known are ${known.join(', ')}`;
+/** Words of other programs, for the keys that are meant. */
+const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
+  route_pattern: ['path', 'pattern', 'route', 'url'],
+  amount: ['price', 'cost'],
+  method: ['verb', 'methods'],
+  receiver_config_id: ['receiver'],
+  pay_to_address: ['address', 'wallet', 'pay_to', 'recipient'],
+  upstream: ['target', 'backend', 'origin', 'destination'],
+  listen: ['port', 'bind', 'address'],
+};
+const TLS = new Set(['tls', 'ssl', 'https', 'certificate', 'cert', 'cert_file']);
+
+function unknownKey(key: string, path: Path, known: readonly string[]): Issue {
+  const issue = (message: string): Issue => ({ path: [...path, key], at: 'key', message });
+  if (TLS.has(key)) {
+    return issue('is not known, because TLS is not done here; put a proxy that does TLS in front of Tollgate');
+  }
+  const word = known.find((name) => SYNONYMS[name]?.includes(key.toLowerCase())) ?? suggest(key, known);
+  // What is meant is not missing as well.
+  if (word !== undefined) {
+    return { ...issue(`is not known here; did you mean ${word}?`), covers: [...path, word] };
+  }
+  return issue(`is not known here; ${known.length === 0 ? 'take it out' : `known are ${known.join(', ')}`}`);
 }
 
 /** The keys that the schema takes at `path`, the `_file` spellings of secrets included. */

@@ -1,16 +1,24 @@
 // What is allowed and probably not meant. `check` prints these and the start logs them; nothing is refused here.
 import { hostOf, isSafeUrl, parseUrl } from './fields.ts';
 import { isNearby } from './addresses.ts';
-import { knownAssetOf } from './receivers.ts';
-import type { LoadedConfig } from './config.ts';
+import { findNetwork } from '../domain/receiver.ts';
+import { isDead, knownAssetOf } from './receivers.ts';
+import type { ConfigRoute, LoadedConfig, ProxyConfig } from './config.ts';
+
+const LARGE_AMOUNT = 10_000;
+const SHORT_TIMEOUT_S = 120;
 
 export function configWarnings(config: LoadedConfig): string[] {
   const warnings: string[] = [];
   const { proxy, receivers, routes } = config;
   if (proxy) {
+    if (proxy.publicUrl === undefined && proxy.hosts.length === 0) {
+      warnings.push('without `public_url` and `hosts`, absolute redirects of this API are charged: set one');
+    }
     if (proxy.undeclaredMethods === 'forward' && proxy.upstreamProfile === 'unknown') {
+      const [getAlone] = onlyForGet(routes);
       warnings.push(
-        `proxy.undeclared_methods is forward while proxy.upstream_profile is unknown: an upstream that answers any method alike gives a GET route away to POST; write undeclared_methods: pay, or the profile of your framework; \`tollgate probe --upstream ${proxy.upstream.origin} --path PATH\` finds out`,
+        `proxy.undeclared_methods is forward while proxy.upstream_profile is unknown: an upstream that answers any method alike gives ${getAlone === undefined ? 'a GET route' : `GET ${getAlone.route_pattern}`} away to POST; write undeclared_methods: pay, or the profile of your framework; \`tollgate probe --upstream ${proxy.upstream.origin} --path PATH\` finds out`,
       );
     }
     if (proxy.trustedProxies.some((cidr) => cidr.endsWith('/0'))) {
@@ -36,8 +44,19 @@ export function configWarnings(config: LoadedConfig): string[] {
       );
     }
   }
+  for (const { method, route_pattern: pattern, amount, currency } of routes) {
+    if (Number(amount) < LARGE_AMOUNT) continue;
+    warnings.push(
+      `the route ${method} ${pattern} costs ${amount} ${currency} a request; amounts are whole units of the currency, not cents or the token's smallest unit`,
+    );
+  }
   for (const receiver of receivers) {
     const known = knownAssetOf(receiver);
+    if (isDead(receiver.payTo) && findNetwork(receiver.network)?.known?.testnet === true) {
+      warnings.push(`receiver ${receiver.id}: nobody has the key of pay_to_address; what is paid there is lost`);
+    }
+    const short = shortTimes(receiver.maxTimeoutSeconds, proxy);
+    if (short !== undefined) warnings.push(`receiver ${receiver.id}: ${short}`);
     if (
       known &&
       (known.name !== receiver.assetName ||
@@ -64,4 +83,23 @@ export function configWarnings(config: LoadedConfig): string[] {
     );
   }
   return warnings;
+}
+
+/** Routes that name GET and whose path no route for any method names. */
+function onlyForGet(routes: readonly ConfigRoute[]): readonly ConfigRoute[] {
+  const others = new Set(
+    routes.filter(({ method }) => method !== 'GET' && method !== 'HEAD').map(({ route_pattern: pattern }) => pattern),
+  );
+  return routes.filter(({ method, route_pattern: pattern }) => method === 'GET' && !others.has(pattern));
+}
+
+function shortTimes(seconds: number, proxy: ProxyConfig | undefined): string | undefined {
+  const needed = Math.ceil((proxy?.timeouts.headersMs ?? 0) / 1000) + 10;
+  if (proxy !== undefined && seconds < needed) {
+    return `max_timeout_seconds is ${seconds}, less than timeouts.headers and 10 s: every payment is then settled before the request is forwarded, and charged for answers such as 404; write at least ${needed}`;
+  }
+  if (seconds < SHORT_TIMEOUT_S) {
+    return `max_timeout_seconds is ${seconds}: a wallet that signs slowly or a clock that is off makes payments expire; write at least ${SHORT_TIMEOUT_S}`;
+  }
+  return undefined;
 }

@@ -5,9 +5,11 @@ import { z } from 'zod';
 import {
   CHARGE_ID,
   CHARGE_STATES,
+  UNDELIVERED,
   findClaimFault,
   type Charge,
   type Claim,
+  type Asks,
   type KeptAnswer,
   type Proof,
 } from './charge.ts';
@@ -16,7 +18,7 @@ import {
 export const ANSWER_BYTES = 64 * 1024;
 const HEADER_CHARACTERS = 32 * 1024;
 const CREDENTIAL_CHARACTERS = 16 * 1024;
-export const TARGET_CHARACTERS = 64 * 1024;
+const PATH_CHARACTERS = 64 * 1024;
 
 export const text = (max: number) => z.string().min(1).max(max);
 export const uint = z.string().regex(/^(0|[1-9]\d{0,77})$/, 'an unsigned integer, in decimal');
@@ -61,20 +63,25 @@ const claimFields = {
     asset_name: z.string().max(128),
     asset_version: z.string().max(32),
     asset_decimals: z.int().min(0).max(255),
-    valid_after: uint,
-    valid_before: uint,
   }),
+  /** Seconds since the epoch. */
+  deadline: uint.nullable(),
   route: z.object({ id: text(64), method: text(32), pattern: text(512) }),
-  request: z.object({ method: text(32), target: text(TARGET_CHARACTERS) }),
+  request: z.object({ method: text(32), path: text(PATH_CHARACTERS), target_sha256: sha256 }),
+  request_id: text(256).nullable(),
   price: z.object({ amount: text(40), currency: text(10) }),
   receiver_id: text(64),
   customer_id: text(128).nullable(),
   settle: z.enum(['before_response', 'before_forward']),
-  from_block: count.nullable(),
 };
 
 export const claimWire = z.object({ ...claimFields, credential: text(CREDENTIAL_CHARACTERS) });
 export type ClaimWire = z.infer<typeof claimWire>;
+
+/** What a rail looked through: bounded, and read by the rail alone. */
+export const searchWire = z
+  .record(z.string().max(64), z.string().max(256))
+  .refine((all) => Object.keys(all).length <= 32, 'too many members');
 
 export const chargeWire = z.object({
   ...claimFields,
@@ -83,21 +90,33 @@ export const chargeWire = z.object({
   owner: z.string().nullable(),
   lease_until: time,
   claims: count,
+  claimed_at: time,
   attempts: count,
-  next_try_at: time.nullable(),
+  via: z.string().nullable(),
+  looks: count,
+  look_at: time.nullable(),
+  search: searchWire.nullable(),
   proof: proofWire.nullable(),
   reason: z.string().nullable(),
   failed_by: z.enum(['operator', 'chain', 'refusal']).nullable(),
-  asks: count,
-  repeats: count,
-  undelivered: z.enum(['upstream_failed', 'answer_lost']).nullable(),
-  undelivered_at: time.nullable(),
+  asks: z.object({
+    all: count,
+    after_lost_answer: count,
+    after_failure: count,
+    after_upload: count,
+    after_death: count,
+  }),
+  undelivered: z.enum(UNDELIVERED).nullable(),
+  head_sent: z.boolean(),
+  partial: z.boolean(),
   answer: answerWire.nullable(),
   change_id: z.string().nullable(),
   created_at: time,
   updated_at: time,
   settled_at: time.nullable(),
   delivered_at: time.nullable(),
+  refunded_at: time.nullable(),
+  refund_note: z.string().nullable(),
 });
 export type ChargeWire = z.infer<typeof chargeWire>;
 
@@ -122,20 +141,26 @@ export function chargeFromWire(wire: ChargeWire): Charge {
     leaseUntil: wire.lease_until,
     claims: wire.claims,
     attempts: wire.attempts,
-    nextTryAt: wire.next_try_at,
+    claimedAt: wire.claimed_at,
+    via: wire.via,
+    looks: wire.looks,
+    lookAt: wire.look_at,
+    search: wire.search,
     proof: wire.proof && proofFromWire(wire.proof),
     reason: wire.reason,
     failedBy: wire.failed_by,
-    asks: wire.asks,
-    repeats: wire.repeats,
+    asks: asksFromWire(wire.asks),
     undelivered: wire.undelivered,
-    undeliveredAt: wire.undelivered_at,
+    headSent: wire.head_sent,
+    partial: wire.partial,
     answer: wire.answer && answerFromWire(wire.answer),
     changeId: wire.change_id,
     createdAt: wire.created_at,
     updatedAt: wire.updated_at,
     settledAt: wire.settled_at,
     deliveredAt: wire.delivered_at,
+    refundedAt: wire.refunded_at,
+    refundNote: wire.refund_note,
   };
 }
 
@@ -148,20 +173,26 @@ export function chargeToWire(charge: Charge): ChargeWire {
     lease_until: charge.leaseUntil,
     claims: charge.claims,
     attempts: charge.attempts,
-    next_try_at: charge.nextTryAt,
+    claimed_at: charge.claimedAt,
+    via: charge.via,
+    looks: charge.looks,
+    look_at: charge.lookAt,
+    search: charge.search,
     proof: charge.proof && proofToWire(charge.proof),
     reason: charge.reason,
     failed_by: charge.failedBy,
-    asks: charge.asks,
-    repeats: charge.repeats,
+    asks: asksToWire(charge.asks),
     undelivered: charge.undelivered,
-    undelivered_at: charge.undeliveredAt,
+    head_sent: charge.headSent,
+    partial: charge.partial,
     answer: charge.answer && answerToWire(charge.answer),
     change_id: charge.changeId,
     created_at: charge.createdAt,
     updated_at: charge.updatedAt,
     settled_at: charge.settledAt,
     delivered_at: charge.deliveredAt,
+    refunded_at: charge.refundedAt,
+    refund_note: charge.refundNote,
   };
 }
 
@@ -182,16 +213,19 @@ function fieldsFromWire(wire: Omit<ClaimWire, 'credential'>): Omit<Claim, 'crede
       assetName: terms.asset_name,
       assetVersion: terms.asset_version,
       assetDecimals: terms.asset_decimals,
-      validAfter: BigInt(terms.valid_after),
-      validBefore: BigInt(terms.valid_before),
     },
+    deadline: wire.deadline === null ? null : BigInt(wire.deadline),
     route: wire.route,
-    request: wire.request,
+    request: {
+      method: wire.request.method,
+      path: wire.request.path,
+      targetSha256: wire.request.target_sha256,
+    },
+    requestId: wire.request_id,
     price: wire.price,
     receiverId: wire.receiver_id,
     customerId: wire.customer_id,
     settle: wire.settle,
-    fromBlock: wire.from_block,
   };
 }
 
@@ -212,16 +246,39 @@ function fieldsToWire(claim: Omit<Claim, 'credential'>): Omit<ClaimWire, 'creden
       asset_name: terms.assetName,
       asset_version: terms.assetVersion,
       asset_decimals: terms.assetDecimals,
-      valid_after: terms.validAfter.toString(),
-      valid_before: terms.validBefore.toString(),
     },
+    deadline: claim.deadline?.toString() ?? null,
     route: claim.route,
-    request: claim.request,
+    request: {
+      method: claim.request.method,
+      path: claim.request.path,
+      target_sha256: claim.request.targetSha256,
+    },
+    request_id: claim.requestId,
     price: claim.price,
     receiver_id: claim.receiverId,
     customer_id: claim.customerId,
     settle: claim.settle,
-    from_block: claim.fromBlock,
+  };
+}
+
+function asksFromWire(wire: ChargeWire['asks']): Asks {
+  return {
+    all: wire.all,
+    afterLostAnswer: wire.after_lost_answer,
+    afterFailure: wire.after_failure,
+    afterUpload: wire.after_upload,
+    afterDeath: wire.after_death,
+  };
+}
+
+function asksToWire(asks: Asks): ChargeWire['asks'] {
+  return {
+    all: asks.all,
+    after_lost_answer: asks.afterLostAnswer,
+    after_failure: asks.afterFailure,
+    after_upload: asks.afterUpload,
+    after_death: asks.afterDeath,
   };
 }
 

@@ -35,9 +35,15 @@ export type Terms = {
   readonly assetName: string;
   readonly assetVersion: string;
   readonly assetDecimals: number;
-  /** Seconds since the epoch, as signed: any uint256. */
-  readonly validAfter: bigint;
-  readonly validBefore: bigint;
+};
+
+/** What identifies a request to the ledger. The query is nobody's business there: a digest of the target stands for it. */
+export type ChargedRequest = {
+  readonly method: string;
+  /** Canonical. */
+  readonly path: string;
+  /** Of the canonical path and the query: 64 lower-case hex digits. */
+  readonly targetSha256: string;
 };
 
 /** Everything that a restart needs to take a payment on, or to tell its payer what became of it. */
@@ -51,17 +57,18 @@ export type Claim = {
   readonly credentialSha256: string;
   readonly x402Version: 1 | 2;
   readonly terms: Terms;
+  /** Seconds since the epoch: from then on the payment can move no money. Null where it names no such time. */
+  readonly deadline: bigint | null;
   readonly route: { readonly id: string; readonly method: string; readonly pattern: string };
-  /** `target`: canonical path and query. */
-  readonly request: { readonly method: string; readonly target: string };
+  readonly request: ChargedRequest;
+  /** The id of the request that claimed, as logs have it. */
+  readonly requestId: string | null;
   /** As quoted: a decimal and its currency. */
   readonly price: { readonly amount: string; readonly currency: string };
   readonly receiverId: string;
   readonly customerId: string | null;
   /** The settle mode that this request is served in; `auto` is resolved before the claim. */
   readonly settle: 'before_response' | 'before_forward';
-  /** The chain's block at the claim: proof can only stand in later ones. Null where nobody reads the chain. */
-  readonly fromBlock: number | null;
 };
 
 /** Where the money moved. `logIndex` is null where only a facilitator says so. */
@@ -75,31 +82,68 @@ export type Proof = {
 /** An upstream's answer that its payer did not get whole. `headers`: flat name, value pairs. */
 export type KeptAnswer = { readonly status: number; readonly headers: readonly string[]; readonly body: Uint8Array };
 
+/** What a rail looked through for a proof, in its own words: the next look goes on from there. */
+export type Search = Readonly<Record<string, string>>;
+
+/**
+ * Why a settled charge has to be delivered once more, and whose fault it is where it never can be. Each has its own limit
+ * (claim-policy in standing.ts).
+ */
+export const UNDELIVERED = [
+  /** The upstream gave an answer; it did not arrive and was not kept. */
+  'answer_lost',
+  /** The same, because its settlement's end was not known: nobody left. */
+  'answer_dropped',
+  /** The upstream gave no usable answer. */
+  'upstream_failed',
+  /** The client left in the middle of its upload. */
+  'upload_broken_off',
+  /** A lease ran out without a word. */
+  'process_died',
+] as const;
+export type Undelivered = (typeof UNDELIVERED)[number];
+
+/** How often the upstream was asked for a charge. */
+export type Asks = {
+  /** The first time included. */
+  readonly all: number;
+  readonly afterLostAnswer: number;
+  readonly afterFailure: number;
+  readonly afterUpload: number;
+  readonly afterDeath: number;
+};
+
 export type Charge = Omit<Claim, 'credential'> & {
   /** Null once nobody may need it again: a store holds no authorization that is good for nothing but theft. */
   readonly credential: string | null;
   readonly state: ChargeState;
-  /** Who works on it; null where nobody does. */
+  /** Who works on it, or did so last without a word of the end (`ownerOf`); null where nobody does. */
   readonly owner: string | null;
   /** Milliseconds since the epoch, by the ledger's clock: the owner is believed to be alive until then. */
   readonly leaseUntil: number;
   /** How often it was claimed. */
   readonly claims: number;
+  /** When it was claimed last. */
+  readonly claimedAt: number;
   /** Settlements sent or perhaps sent whose end is not known. */
   readonly attempts: number;
-  /** When the reconciler looks again, by the ledger's clock; set while `settling` and owned by nobody. */
-  readonly nextTryAt: number | null;
+  /** The facilitator that was asked first, opaque. Null before any was, and where nobody said so. */
+  readonly via: string | null;
+  /** Looks at the chain by the reconciler, and when it may look again, by the ledger's clock; null: at once. */
+  readonly looks: number;
+  readonly lookAt: number | null;
+  readonly search: Search | null;
   readonly proof: Proof | null;
   /** The last thing said about it: why it was released, is not known, or failed. */
   readonly reason: string | null;
   readonly failedBy: 'operator' | 'chain' | 'refusal' | null;
-  /** How often the upstream was asked again after settling. */
-  readonly asks: number;
-  /** How many of them because an answer was lost, not because the upstream failed. */
-  readonly repeats: number;
+  readonly asks: Asks;
+  /** Why it was not delivered when somebody tried last; null where nobody tried, and while somebody does. */
   readonly undelivered: Undelivered | null;
-  /** Since when nobody is delivering it any more, first time. */
-  readonly undeliveredAt: number | null;
+  /** A head with a status below 500 was handed to its client once. */
+  readonly headSent: boolean;
+  /** Delivered as far as it ever will be: its client had the head, and perhaps not the whole body. */
+  readonly partial: boolean;
   readonly answer: KeptAnswer | null;
   /** Of the last change that carried one: a call that is repeated after a lost answer is recognised by it. */
   readonly changeId: string | null;
@@ -107,12 +151,38 @@ export type Charge = Omit<Claim, 'credential'> & {
   readonly updatedAt: number;
   readonly settledAt: number | null;
   readonly deliveredAt: number | null;
+  /** When its operator gave the money back outside Tollgate, and what was noted then. */
+  readonly refundedAt: number | null;
+  readonly refundNote: string | null;
 };
 
-/** `upstream_failed`: it gave no usable answer. `answer_lost`: it did, and the answer did not arrive and was not kept. */
-export type Undelivered = 'upstream_failed' | 'answer_lost';
+/** A payment that names no deadline counts as ending so long after its claim. */
+export const NO_DEADLINE_MS = 150_000;
+
+/** When the payment of a charge ends, milliseconds since the epoch. */
+export function endsAt({ deadline, claimedAt }: Pick<Charge, 'deadline' | 'claimedAt'>): number {
+  return deadline === null ? claimedAt + NO_DEADLINE_MS : Number(deadline) * 1000;
+}
+
+/** One request of one run of a process: leases are renewed for the run, and charges belong to the request. */
+export function ownerOf(run: string, request: string): string {
+  return `${run}/${request}`;
+}
+
+/**
+ * How the runs of a process begin that holds the store itself. When it starts, nobody is left who could hold a lease of an
+ * earlier one. A ledger takes no such owner from elsewhere.
+ */
+export const LOCAL_RUN = 'local-';
+
+export function isOfRun(owner: string, run: string): boolean {
+  return owner.startsWith(`${run}/`);
+}
 
 export const CHARGE_ID = /^chg_[A-Za-z0-9_-]{1,124}$/;
+
+/** In milliseconds still an integer of JavaScript and of a store. */
+const LATEST_DEADLINE = 2n ** 40n;
 
 const ADDRESS = /^0x[0-9a-f]{40}$/;
 const NONCE = /^0x[0-9a-f]{64}$/;
@@ -134,6 +204,8 @@ export function findClaimFault(claim: Claim): string | undefined {
   if (terms.network !== payment.network || terms.asset.toLowerCase() !== payment.asset)
     return 'the terms are of another network or asset than the payment';
   if (terms.amount <= 0n) return 'the amount is not greater than 0';
+  if (claim.deadline !== null && (claim.deadline < 0n || claim.deadline > LATEST_DEADLINE))
+    return 'the deadline is further than any clock goes';
   if (!CHARGE_ID.test(claim.id)) return 'the charge id is malformed';
   if (claim.credential === '') return 'the credential is empty';
   return undefined;
@@ -143,7 +215,10 @@ export function samePayment(a: PaymentKey, b: PaymentKey): boolean {
   return a.network === b.network && a.asset === b.asset && a.payer === b.payer && a.nonce === b.nonce;
 }
 
-/** A transaction's one spelling: two spellings of one transaction must not prove two charges. */
-export function canonicalTransaction(transaction: string): string {
-  return /^0x[0-9a-f]+$/i.test(transaction) ? transaction.toLowerCase() : transaction;
+/**
+ * The one spelling of a transaction or an address: two spellings of one transaction must not prove two charges. What is not
+ * hex means something else in another letter case.
+ */
+export function canonicalHex(text: string): string {
+  return /^0x[0-9a-f]+$/i.test(text) ? text.toLowerCase() : text;
 }

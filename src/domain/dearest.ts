@@ -39,9 +39,10 @@ export function spells(
   patterns: Patterns,
 ): { readonly exactly: boolean; readonly last: boolean } {
   const parsed = patterns(route);
-  const parts = path.split('/').slice(1);
   if (!parsed.ok) return { exactly: false, last: false };
   const { segments } = parsed.pattern;
+  // One more than the pattern has says already that there are more.
+  const parts = path.split('/', segments.length + 2).slice(1);
   for (const [index, segment] of segments.entries()) {
     switch (segment.kind) {
       case 'wildcard':

@@ -46,9 +46,17 @@ export type Verdict =
   | {
       readonly kind: 'demand';
       readonly offer: Offer;
+      readonly caller: Caller;
       readonly because: 'payment_required' | 'x402_version_unsupported';
     }
-  | { readonly kind: 'verify'; readonly offer: Offer; readonly caller: Caller; readonly credential: Credential }
+  | {
+      readonly kind: 'verify';
+      readonly route: Route;
+      /** Or why nobody can pay for the route now: what was paid for before is served all the same. */
+      readonly offer: Offer | Problem;
+      readonly caller: Caller;
+      readonly credential: Credential;
+    }
   | { readonly kind: 'refuse'; readonly problem: Problem };
 
 export function decide<Request>(rules: Rules<Request>, question: Question<Request>): Verdict {
@@ -104,9 +112,9 @@ function price<Request>(
     };
   }
   const offer = offerOf(route);
-  if ('code' in offer) return { kind: 'refuse', problem: offer };
   const { credential } = caller;
-  if (credential === undefined) return { kind: 'demand', offer, because: 'payment_required' };
-  if (credential.version === 1 && !policy.v1) return { kind: 'demand', offer, because: 'x402_version_unsupported' };
-  return { kind: 'verify', offer, caller, credential };
+  const isUnread = credential?.version === 1 && !policy.v1;
+  if (credential !== undefined && !isUnread) return { kind: 'verify', route, offer, caller, credential };
+  if ('code' in offer) return { kind: 'refuse', problem: offer };
+  return { kind: 'demand', offer, caller, because: isUnread ? 'x402_version_unsupported' : 'payment_required' };
 }

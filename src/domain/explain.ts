@@ -39,7 +39,7 @@ export function explainMatch(snapshot: Snapshot, { method, path, undeclared }: M
   }
   const { match } = resolution;
   const winner = winnerOf(match, undeclared);
-  const candidates = new Set(resolution.keys.flatMap((key) => snapshot.matcher.findAll(key)));
+  const candidates = new Set([...resolution.keys, ...resolution.names].flatMap((key) => snapshot.matcher.findAll(key)));
   if (winner) candidates.add(winner);
   const considered = [...candidates]
     .sort((a, b) => Number(b === winner) - Number(a === winner))

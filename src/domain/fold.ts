@@ -4,7 +4,8 @@
 import type { Folding } from './profile.ts';
 
 export type FoldResult =
-  | { readonly ok: true; readonly keys: readonly string[] }
+  /** `left`: steps for what is made of the keys. */
+  | { readonly ok: true; readonly keys: readonly string[]; readonly left: number }
   | { readonly ok: false; readonly reason: string };
 
 // Stand in a key for an encoded slash or backslash that a router may keep inside a segment. They cannot occur otherwise.
@@ -20,16 +21,42 @@ const CONTROL = /[\u0080-\u009f\u2028\u2029]/;
 const HIDDEN_ESCAPE = /%[0-9A-Fa-f]{2}/;
 const DOT_SEGMENT = /\/[. ]+(?:[;?#&][^/]*)?(?:\/|$)/;
 const DOTS = 'the path holds a segment of dots or spaces, or an escape hidden in a compatibility form';
+export const TOO_MANY_READINGS = 'the path can be read in too many ways for its length';
 const PLAIN = /^[A-Za-z0-9_-]+$/;
 const DELIMITER = /[;?#]/;
-/** No path of anybody's has half as many readings; every one of them is looked up. */
-const MOST_KEYS = 64;
-/** A segment that names a script, the first or the last one, with more of the path behind it. */
-const FIRST_SCRIPT = /^(.*?\.(?:php[0-9]?|phtml|f?cgi|pl|py|rb|wsgi|aspx?|ashx|jspx?|do))(\/.*)$/i;
-const LAST_SCRIPT = /^(.*\.(?:php[0-9]?|phtml|f?cgi|pl|py|rb|wsgi|aspx?|ashx|jspx?|do))(\/.*)$/i;
+/**
+ * How much work one path may make, in steps: a letter of a reading is one, and a reading some more for its look-ups. What
+ * takes longer is refused, so that nobody is answered who costs more than 100 microseconds. Ordinary paths take a few
+ * hundred steps.
+ */
+export const MOST_STEPS = 8_500;
+const STEPS_A_READING = 64;
+/** A letter outside ASCII is normalised, upper-cased and lower-cased by tables. */
+const STEPS_A_LETTER = 12;
+/** Where the path is cut into its segments, which are trimmed one by one. */
+const STEPS_A_CUT = 4;
+/** A run of combining marks is sorted when it is normalised; no language has so many (Unicode's Stream-Safe Text Format). */
+const MARKS = /\p{M}{31}/u;
+/** A file with more of the path behind it: the first script, the last script, the first file of another kind. */
+const FILES = [
+  /^(.*?\.(?:php[0-9]?|phtml|f?cgi|pl|py|rb|wsgi|aspx?|ashx|jspx?|do))(\/.*)$/i,
+  /^(.*\.(?:php[0-9]?|phtml|f?cgi|pl|py|rb|wsgi|aspx?|ashx|jspx?|do))(\/.*)$/i,
+  /^(.*?\.(?:json|xml|html?|csv|txt|pdf|zip|png|jpe?g|gif|svg|webp|mp[34]))(\/.*)$/i,
+];
+
+/** What one path was read as so far, and the steps that are left. */
+type Readings = { readonly made: string[]; readonly keys: string[]; left: number };
+
+/** Over all readings of one path. False: nothing more may be made of it. */
+function spend(readings: Readings, steps: number): boolean {
+  readings.left -= steps;
+  return readings.left >= 0;
+}
 
 /** The keys of `path`: `/`-led, no trailing slash (the root is `/`), at least one, the plain reading first, no two alike. */
 export function foldPath(path: string, folding: Folding): FoldResult {
+  // Its escapes were read once, and are again.
+  const readings: Readings = { made: [], keys: [], left: MOST_STEPS - path.length };
   let text = path;
   let kept = false;
   if (path.includes('%')) {
@@ -45,63 +72,79 @@ export function foldPath(path: string, folding: Folding): FoldResult {
   let compatible: string | undefined;
   if (!ASCII.test(text)) {
     if (CONTROL.test(text)) return refuse('the path holds an encoded control character');
+    if (!spend(readings, STEPS_A_LETTER * text.length) || MARKS.test(text)) return refuse(TOO_MANY_READINGS);
     // Compatibility forms of dots, slashes and percent signs must not smuggle in what was refused in ASCII.
     compatible = normalize(text);
     if (HIDDEN_ESCAPE.test(compatible) || DOT_SEGMENT.test(split(compatible))) return refuse(DOTS);
   }
   if (hasDotSegment(kept ? split(text) : text)) return refuse(DOTS);
 
-  const keys: string[] = [];
   // Beside the plain reading, not in its place: a compatibility form may hold more slashes, or fewer letters.
-  if (compatible !== undefined && folding.compatibility) addReadings(keys, compatible, kept, folding);
-  addReadings(keys, text, kept, compatible === undefined ? folding : { ...folding, compatibility: false });
+  if (compatible !== undefined && folding.compatibility) addReadings(readings, compatible, kept, folding);
+  addReadings(readings, text, kept, compatible === undefined ? folding : { ...folding, compatibility: false });
   if (folding.empty) {
     // `/reports/` may be `/reports/:id` without an id, and so may a double slash that is kept.
     for (const reading of kept ? [text, split(text)] : [text]) {
-      if (reading.endsWith('/')) add(keys, `${foldReading(reading.slice(0, -1), folding)}/${EMPTY}`.replace('//', '/'));
-      if (reading.includes('//')) add(keys, foldReading(reading.replace(/\/(?=\/|$)/g, `/${EMPTY}`), folding));
+      if (reading.endsWith('/')) add(readings, reading.slice(0, -1), folding, `/${EMPTY}`);
+      if (reading.includes('//')) add(readings, reading.replace(/\/(?=\/|$)/g, `/${EMPTY}`), folding);
     }
   }
-  if (keys.length > MOST_KEYS) return refuse('the path can be read in too many ways');
-  return { ok: true, keys };
+  return readings.left < 0 ? refuse(TOO_MANY_READINGS) : { ok: true, keys: readings.keys, left: readings.left };
 }
 
-function addReadings(keys: string[], text: string, kept: boolean, folding: Folding): void {
-  addKeys(keys, text, folding);
+function addReadings(readings: Readings, text: string, kept: boolean, folding: Folding): void {
+  addKeys(readings, text, folding);
   if (!kept) return;
   // Some routers take both for separators, some only the slash, some only the backslash.
-  addKeys(keys, split(text), folding);
-  addKeys(keys, text.replaceAll(KEPT_SLASH, '/'), folding);
-  addKeys(keys, text.replaceAll(KEPT_BACKSLASH, '/'), folding);
+  addKeys(readings, split(text), folding);
+  addKeys(readings, text.replaceAll(KEPT_SLASH, '/'), folding);
+  addKeys(readings, text.replaceAll(KEPT_BACKSLASH, '/'), folding);
 }
 
 /** The keys of one reading: as it stands, and with what a router may cut off it. */
-function addKeys(keys: string[], reading: string, folding: Folding): void {
-  if (keys.length > MOST_KEYS) return;
-  add(keys, foldReading(reading, folding));
+function addKeys(readings: Readings, reading: string, folding: Folding): void {
+  if (!spend(readings, reading.length) || readings.made.includes(reading)) return;
+  readings.made.push(reading);
+  if (!add(readings, reading, folding)) return;
   // A router may drop the parameters of each segment, or end the path at the first delimiter that it decodes.
   const end = folding.matrix ? reading.search(DELIMITER) : -1;
   if (end >= 0) {
-    addKeys(keys, reading.slice(0, end), folding);
-    if (reading.includes(';')) addKeys(keys, reading.replace(/;[^/]*/g, ''), folding);
+    addKeys(readings, reading.slice(0, end), folding);
+    if (reading.includes(';')) addKeys(readings, reading.replace(/;[^/]*/g, ''), folding);
   }
   // A path that becomes part of a query on its way is read as one: & ends it and + is a space. Or only one of the two.
-  if (folding.form && (reading.includes('&') || reading.includes('+'))) {
+  const ampersand = folding.form ? reading.indexOf('&') : -1;
+  const plus = folding.form && reading.includes('+');
+  if (ampersand >= 0 || plus) {
     const rest = { ...folding, form: false };
-    const value = reading.split('&', 1)[0] ?? '';
-    addKeys(keys, value, rest);
-    addKeys(keys, value.replaceAll('+', ' '), rest);
-    addKeys(keys, reading.replaceAll('+', ' '), rest);
+    const value = ampersand < 0 ? reading : reading.slice(0, ampersand);
+    if (ampersand >= 0) addKeys(readings, value, rest);
+    if (plus) addKeys(readings, value.replaceAll('+', ' '), rest);
+    if (plus && ampersand >= 0) addKeys(readings, reading.replaceAll('+', ' '), rest);
   }
-  // Behind the name of a script stands what the script is asked for; and the script runs whatever stands there.
+  // Behind the name of a script stands what the script is asked for; and the script runs, and the file is read, whatever
+  // stands there.
   const dot = folding.script ? reading.indexOf('.') : -1;
   if (dot < 0 || dot > reading.lastIndexOf('/')) return;
   const rest = { ...folding, script: false };
-  for (const script of [FIRST_SCRIPT.exec(reading), LAST_SCRIPT.exec(reading)]) {
-    if (script === null) continue;
-    addKeys(keys, script[1] ?? '/', rest);
-    addKeys(keys, script[2] ?? '/', rest);
+  for (const [index, file] of FILES.entries()) {
+    if (!spend(readings, reading.length)) return;
+    const found = file.exec(reading);
+    if (found === null) continue;
+    addKeys(readings, found[1] ?? '/', rest);
+    if (index < 2) addKeys(readings, found[2] ?? '/', rest);
   }
+}
+
+/** Counted before it is made, and also where it is one that is there already. False: the steps are used up. */
+function add(readings: Readings, reading: string, folding: Folding, tail = ''): boolean {
+  const cut = folding.trim && hasToTrim(reading) ? STEPS_A_CUT : 0;
+  const each = (ASCII.test(reading) ? 1 : STEPS_A_LETTER) + cut;
+  if (!spend(readings, STEPS_A_READING + each * reading.length)) return false;
+  const key = foldReading(reading, folding);
+  const whole = tail === '' ? key : (key + tail).replace('//', '/');
+  if (!readings.keys.includes(whole)) readings.keys.push(whole);
+  return true;
 }
 
 /** A pattern's literal segment, already decoded, as it stands in a key under `folding`. Empty: nothing is left of it. */
@@ -111,22 +154,13 @@ export function foldSegment(literal: string, folding: Folding): string {
   return foldReading(`/${folding.matrix ? text.replace(/;.*$/, '') : text}`, folding).slice(1);
 }
 
-/** The keys of a path without the suffix of its last segment: cut at its first dot and at its last one. */
-export function withoutSuffix(key: string): readonly string[] {
-  const start = key.lastIndexOf('/') + 1;
-  const first = key.indexOf('.', start + 1);
-  if (first < 0) return [];
-  const last = key.lastIndexOf('.');
-  return last === first ? [key.slice(0, first)] : [key.slice(0, last), key.slice(0, first)];
-}
-
 function foldReading(reading: string, folding: Folding): string {
   let text = reading;
   if (folding.letterCase) text = ASCII.test(text) ? text.toLowerCase() : foldCase(text);
   // Case folding can leave a composable sequence behind; composing again makes folding idempotent.
   if (folding.compatibility && !ASCII.test(text)) text = compose(text);
   if (folding.trim && hasToTrim(text)) text = text.split('/').map(trim).join('/');
-  if (text.includes('//')) text = text.replace(/\/{2,}/g, '/');
+  if (text.includes('//')) text = text.replace(/\/\/+/g, '/');
   return text.length > 1 && text.endsWith('/') ? text.slice(0, -1) : text || '/';
 }
 
@@ -177,10 +211,6 @@ function split(text: string): string {
   return text.replace(/[\u0000\u0001]/g, '/');
 }
 
-function add(keys: string[], key: string): void {
-  if (!keys.includes(key)) keys.push(key);
-}
-
-function refuse(reason: string): FoldResult {
+function refuse(reason: string): { ok: false; reason: string } {
   return { ok: false, reason };
 }

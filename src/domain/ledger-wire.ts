@@ -6,53 +6,58 @@ import {
   answerFromWire,
   answerToWire,
   answerWire,
+  chargeId,
   chargeWire,
   proofFromWire,
   proofToWire,
   proofWire,
+  searchWire,
   sha256,
-  TARGET_CHARACTERS,
   text,
-  uint,
 } from './charge-wire.ts';
-import { CONFLICTS } from './ledger.ts';
+import { LOCAL_RUN } from './charge.ts';
+import { CONFLICTS, MAX_RENEWED } from './ledger.ts';
 import { clipReason, REFUSALS, type ChargeEvent } from './transition.ts';
 
 const HOUR_MS = 3_600_000;
 export const leaseMs = z.int().min(0).max(HOUR_MS);
-const retryInMs = z
+const lookInMs = z
   .int()
   .min(0)
   .max(24 * HOUR_MS);
 
-export const owner = text(128);
+export const owner = text(128).refine((name) => !name.startsWith(LOCAL_RUN), 'no owner of a process beside the store');
 export const changeId = text(64);
 
-const presented = z.object({ credential_sha256: sha256, method: text(32), target: text(TARGET_CHARACTERS) });
+const request = z.object({ credential_sha256: sha256, method: text(32), target_sha256: sha256 });
 const reason = z.string().max(1000);
 const event = <K extends string, S extends z.ZodRawShape>(kind: K, shape: S) =>
   z.object({ kind: z.literal(kind), ...shape });
 
+/** What a sidecar may do: the word of an operator is given where the ledger is. */
 export const eventWire = z.union([
-  event('settle_started', { lease_ms: leaseMs }),
+  event('settle_started', { via: text(128), lease_ms: leaseMs }),
+  event('not_carried_out', { reason }),
   event('settled', { proof: proofWire, lease_ms: leaseMs }),
-  event('settle_refused', { reason, final: z.boolean(), retry_in_ms: retryInMs }),
-  event('settle_unknown', { reason, retry_in_ms: retryInMs }),
+  event('settle_refused', { reason }),
+  event('settle_unknown', { reason, look_in_ms: lookInMs }),
+  event('looked', { at: z.enum(['start', 'end']), search: searchWire.nullable(), look_in_ms: lookInMs, reason }),
+  event('failed', { by: z.literal('chain'), reason }),
   event('released', { reason }),
-  event('delivered', {}),
-  event('answer_kept', { answer: answerWire }),
-  event('undelivered', { because: z.enum(['upstream_failed', 'answer_lost']) }),
-  event('redeem_started', { presented, lease_ms: leaseMs }),
-  event('taken_over', { lease_ms: leaseMs, early: z.boolean() }),
-  event('lease_renewed', { lease_ms: leaseMs }),
-  event('failed', { by: z.literal('operator'), reason }),
-  event('failed', { by: z.literal('chain'), chain_time: uint, reason }),
+  event('taken_over', { lease_ms: leaseMs }),
+  event('delivered', { partial: z.boolean() }),
+  event('answer_kept', { answer: answerWire, head_sent: z.boolean() }),
+  event('undelivered', {
+    because: z.enum(['answer_lost', 'answer_dropped', 'upstream_failed', 'upload_broken_off', 'not_asked']),
+    head_sent: z.boolean(),
+  }),
+  event('redeem_started', { request, lease_ms: leaseMs }),
 ]);
 export type EventWire = z.infer<typeof eventWire>;
 
 export const claimedWire = z.union([
   z.object({
-    kind: z.enum(['claimed', 'in_use', 'spent', 'redeemable', 'already_paid']),
+    kind: z.enum(['claimed', 'in_use', 'unfinished', 'spent', 'redeemable', 'already_paid']),
     charge: chargeWire,
   }),
   z.object({ kind: z.enum(['quote_already_used', 'too_many_unsettled']) }),
@@ -67,80 +72,90 @@ export const advancedWire = z.union([
 ]);
 export const chargesWire = z.object({ data: z.array(chargeWire) });
 
+export const renewalsWire = z.object({ owner, ids: z.array(chargeId).max(MAX_RENEWED), lease_ms: leaseMs.min(1) });
+export const renewedWire = z.object({ ids: z.array(chargeId).max(MAX_RENEWED) });
+
 export function eventFromWire(wire: EventWire): ChargeEvent {
   switch (wire.kind) {
     case 'settle_started':
-    case 'lease_renewed':
-      return { kind: wire.kind, leaseMs: wire.lease_ms };
-    case 'taken_over':
-      return { kind: 'taken_over', leaseMs: wire.lease_ms, early: wire.early };
+      return { kind: wire.kind, via: wire.via, leaseMs: wire.lease_ms };
     case 'settled':
-      return { kind: 'settled', proof: proofFromWire(wire.proof), leaseMs: wire.lease_ms };
-    case 'settle_refused':
-      return { kind: 'settle_refused', reason: wire.reason, final: wire.final, retryInMs: wire.retry_in_ms };
+      return { kind: wire.kind, proof: proofFromWire(wire.proof), leaseMs: wire.lease_ms };
     case 'settle_unknown':
-      return { kind: 'settle_unknown', reason: wire.reason, retryInMs: wire.retry_in_ms };
+      return { kind: wire.kind, reason: wire.reason, lookInMs: wire.look_in_ms };
+    case 'looked':
+      return { kind: wire.kind, at: wire.at, search: wire.search, lookInMs: wire.look_in_ms, reason: wire.reason };
+    case 'taken_over':
+      return { kind: wire.kind, leaseMs: wire.lease_ms };
     case 'answer_kept':
-      return { kind: 'answer_kept', answer: answerFromWire(wire.answer) };
+      return { kind: wire.kind, answer: answerFromWire(wire.answer), headSent: wire.head_sent };
+    case 'undelivered':
+      return { kind: wire.kind, because: wire.because, headSent: wire.head_sent };
     case 'redeem_started': {
-      const { credential_sha256, method, target } = wire.presented;
+      const { credential_sha256, method, target_sha256 } = wire.request;
       return {
-        kind: 'redeem_started',
-        presented: { credentialSha256: credential_sha256, method, target },
+        kind: wire.kind,
+        request: { credentialSha256: credential_sha256, method, targetSha256: target_sha256 },
         leaseMs: wire.lease_ms,
       };
     }
+    case 'not_carried_out':
+    case 'settle_refused':
     case 'failed':
-      return wire.by === 'operator'
-        ? wire
-        : { kind: 'failed', by: 'chain', chainTime: BigInt(wire.chain_time), reason: wire.reason };
     case 'released':
     case 'delivered':
-    case 'undelivered':
       return wire;
     default:
       return wire satisfies never;
   }
 }
 
+/** Throws for what only an operator says. */
 export function eventToWire(change: ChargeEvent): EventWire {
   switch (change.kind) {
     case 'settle_started':
-    case 'lease_renewed':
-      return { kind: change.kind, lease_ms: change.leaseMs };
-    case 'taken_over':
-      return { kind: 'taken_over', lease_ms: change.leaseMs, early: change.early };
+      return { kind: change.kind, via: change.via, lease_ms: change.leaseMs };
     case 'settled':
-      return { kind: 'settled', proof: proofToWire(change.proof), lease_ms: change.leaseMs };
-    case 'settle_refused':
-      return {
-        kind: 'settle_refused',
-        reason: clipReason(change.reason),
-        final: change.final,
-        retry_in_ms: change.retryInMs,
-      };
+      if (change.by === 'operator') throw new TypeError(OPERATORS);
+      return { kind: change.kind, proof: proofToWire(change.proof), lease_ms: change.leaseMs };
     case 'settle_unknown':
-      return { kind: 'settle_unknown', reason: clipReason(change.reason), retry_in_ms: change.retryInMs };
-    case 'answer_kept':
-      return { kind: 'answer_kept', answer: answerToWire(change.answer) };
-    case 'redeem_started': {
-      const { credentialSha256, method, target } = change.presented;
+      return { kind: change.kind, reason: clipReason(change.reason), look_in_ms: change.lookInMs };
+    case 'looked':
       return {
-        kind: 'redeem_started',
-        presented: { credential_sha256: credentialSha256, method, target },
+        kind: change.kind,
+        at: change.at,
+        search: change.search === null ? null : { ...change.search },
+        look_in_ms: change.lookInMs,
+        reason: clipReason(change.reason),
+      };
+    case 'taken_over':
+      return { kind: change.kind, lease_ms: change.leaseMs };
+    case 'answer_kept':
+      return { kind: change.kind, answer: answerToWire(change.answer), head_sent: change.headSent };
+    case 'undelivered':
+      return { kind: change.kind, because: change.because, head_sent: change.headSent };
+    case 'redeem_started': {
+      const { credentialSha256, method, targetSha256 } = change.request;
+      return {
+        kind: change.kind,
+        request: { credential_sha256: credentialSha256, method, target_sha256: targetSha256 },
         lease_ms: change.leaseMs,
       };
     }
     case 'failed':
-      return change.by === 'operator'
-        ? { kind: 'failed', by: 'operator', reason: clipReason(change.reason) }
-        : { kind: 'failed', by: 'chain', chain_time: change.chainTime.toString(), reason: clipReason(change.reason) };
+      if (change.by === 'operator') throw new TypeError(OPERATORS);
+      return { kind: change.kind, by: change.by, reason: clipReason(change.reason) };
+    case 'not_carried_out':
+    case 'settle_refused':
     case 'released':
-      return { kind: 'released', reason: clipReason(change.reason) };
+      return { kind: change.kind, reason: clipReason(change.reason) };
     case 'delivered':
-    case 'undelivered':
       return change;
+    case 'refunded':
+      throw new TypeError(OPERATORS);
     default:
       return change satisfies never;
   }
 }
+
+const OPERATORS = 'the word of an operator is given where the ledger is, not over HTTP';

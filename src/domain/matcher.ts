@@ -15,6 +15,8 @@ export type Matcher = {
   readonly find: (key: string, method: string) => Found;
   /** Every route whose pattern matches `key`, whatever its method, most specific first. */
   readonly findAll: (key: string) => Route[];
+  /** Some pattern may hold a dash or an underscore. */
+  readonly hasDashes: () => boolean;
   readonly get: (id: string) => Route | undefined;
   readonly size: number;
   /** In no order that anyone may rely on. */
@@ -53,6 +55,7 @@ function versionOf(family: Family, slots: Slots, size: number): Matcher {
   return {
     find: (key, method) => trie.find(slots, key, method),
     findAll: (key) => trie.findAll(slots, key),
+    hasDashes: trie.hasDashes,
     get: (id) => {
       if (slots !== family.newest) return listSlots(slots).find((route) => route.id === id);
       const slot = index.get(id);

@@ -1,5 +1,6 @@
-// Whether a receiver that is configured in this process could take a route's price. A receiver that is not known here is
-// no error: the route is stored, and a proxy that cannot price it answers 503, never free (CONTRACT section 2).
+// Whether a receiver that is configured in this process could take a route's price. Where the proxy that serves the route is
+// in the same process, a receiver that is not known is an error too; a registry for other processes' proxies cannot judge
+// it and stores the route: a proxy that cannot price it answers 503, never free.
 import { parsePrice, toAtomic } from './money.ts';
 import { DEFAULT_RECEIVER } from './offer.ts';
 import type { FieldError } from './problem.ts';
@@ -9,9 +10,16 @@ import type { Route } from './route.ts';
 export function findUnpayable(
   route: Pick<Route, 'amount' | 'currency' | 'receiverConfigId'>,
   receivers: ReadonlyMap<string, Receiver>,
+  unknownReceiver: 'refuse' | 'store' = 'store',
 ): readonly FieldError[] {
-  const receiver = receivers.get(route.receiverConfigId ?? DEFAULT_RECEIVER);
-  if (!receiver) return [];
+  const id = route.receiverConfigId ?? DEFAULT_RECEIVER;
+  const receiver = receivers.get(id);
+  if (!receiver) {
+    if (unknownReceiver === 'store') return [];
+    const known = [...receivers.keys()].join(', ');
+    const detail = `There is no receiver ${id} here, so that nobody could pay. ${known === '' ? 'None is configured.' : `Configured are ${known}.`}`;
+    return [{ pointer: '/receiver_config_id', detail }];
+  }
   const errors: FieldError[] = [];
   if (!receiver.currencies.includes(route.currency)) {
     errors.push({

@@ -40,6 +40,7 @@ export const PROBLEMS = {
   not_found: { status: 404, title: 'Not found', fault: 'client' },
   method_not_allowed: { status: 405, title: 'Method not allowed', fault: 'client' },
   duplicate: { status: 409, title: 'Duplicate', fault: 'client' },
+  price_lowered: { status: 409, title: 'Price lowered', fault: 'client' },
   precondition_failed: { status: 412, title: 'Precondition failed', fault: 'client' },
   body_too_large: { status: 413, title: 'Body too large', fault: 'client' },
   media_type_unsupported: { status: 415, title: 'Media type not supported', fault: 'client' },

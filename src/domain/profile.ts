@@ -20,6 +20,18 @@ export type Folding = {
   readonly form: boolean;
   /** `/index.php/v1/export` may be `/v1/export`, and `/v1/export.php/x` may be `/v1/export.php`. */
   readonly script: boolean;
+  /** `/_next/data/ID/v1/export.json` and `/v1/export/__data.json` may be `/v1/export`. */
+  readonly pageData: boolean;
+  /** `/v1/export/index` and `/v1/export/index.html` may be `/v1/export`, and `/index.php` the root. */
+  readonly index: boolean;
+  /** `/v1.export` may be `/v1/export`. */
+  readonly dots: boolean;
+  /** `/v1/daily-report` may be `/v1/daily_report`. */
+  readonly dashes: boolean;
+  /** `/v1/@@export` may be `/v1/export`. */
+  readonly views: boolean;
+  /** `/trpc/free,export` may be `/trpc/free` and `/trpc/export`. */
+  readonly lists: boolean;
 };
 
 const EVERYTHING: Folding = {
@@ -31,6 +43,12 @@ const EVERYTHING: Folding = {
   empty: true,
   form: true,
   script: true,
+  pageData: true,
+  index: true,
+  dots: true,
+  dashes: true,
+  views: true,
+  lists: true,
 };
 const NOTHING: Folding = {
   letterCase: false,
@@ -41,6 +59,23 @@ const NOTHING: Folding = {
   empty: false,
   form: false,
   script: false,
+  pageData: false,
+  index: false,
+  dots: false,
+  dashes: false,
+  views: false,
+  lists: false,
+};
+
+/** What is about the spelling of a path and not about further names of one framework. */
+const DECODING: Folding = {
+  ...EVERYTHING,
+  pageData: false,
+  index: false,
+  dots: false,
+  dashes: false,
+  views: false,
+  lists: false,
 };
 
 const PROFILES = {
@@ -53,15 +88,15 @@ const PROFILES = {
   // Its first version decodes a path before it cuts the query off, and fills a parameter at the end with nothing.
   h3: { ...NOTHING, matrix: true, empty: true },
   hapi: NOTHING,
-  next: { ...NOTHING, suffix: true },
+  next: { ...NOTHING, suffix: true, pageData: true },
   fastapi: NOTHING,
   django: NOTHING,
   flask: NOTHING,
   rails: { ...NOTHING, suffix: true },
   // A space in a pattern is also matched by a plus sign.
   sinatra: { ...NOTHING, form: true },
-  spring: { ...EVERYTHING, trim: false },
-  aspnet: { ...EVERYTHING, matrix: false },
+  spring: { ...DECODING, trim: false },
+  aspnet: { ...DECODING, matrix: false, index: true },
   // ServeMux does not, but Echo and chi fill parameters with nothing.
   go: { ...NOTHING, empty: true },
   nginx: NOTHING,
@@ -69,7 +104,7 @@ const PROFILES = {
   caddy: { ...NOTHING, letterCase: true, trim: true },
   // There is no router: a rewrite rule makes the path a query, code of everybody's own trims and splits it, a script runs
   // whatever follows its name, and its suffix may be hidden.
-  php: { ...EVERYTHING, letterCase: false, compatibility: false },
+  php: { ...DECODING, letterCase: false, compatibility: false, index: true },
 } as const satisfies Record<string, Folding>;
 
 export type ProfileName = keyof typeof PROFILES;

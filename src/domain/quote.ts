@@ -29,7 +29,16 @@ export type Quotes = {
   readonly issue: (offer: Offer, method: string, nowMs: number) => ChargeId;
   /** The quote that `id` is, or undefined where it is none, is not signed by us or has expired. */
   readonly read: (id: string, nowMs: number) => Quote | undefined;
+  /** What `id`, or all of it but its nonce, was signed for, expired or not: to tell people, not to take a payment by. */
+  readonly explain: (id: string) => Explained;
 };
+
+export type Explained =
+  | { readonly kind: 'quote'; readonly quote: Quote }
+  /** Not signed with a secret that is known here. */
+  | { readonly kind: 'foreign' }
+  /** Not in the form of a quote, or too little of one. */
+  | { readonly kind: 'none' };
 
 export type QuoteOptions = {
   /** The first signs, all verify; at least one. */
@@ -43,6 +52,7 @@ const VERSION = 1;
 const SIGNED = 56;
 const MAC = 16;
 const FORM = /^chg_[A-Za-z0-9_-]{112}$/;
+const EXPLAINED = /^chg_[A-Za-z0-9_-]{96,112}$/;
 const PREFIX = 'chg_';
 /** Of an id: all but its nonce, which begins at a character's edge. */
 const SIGNED_CHARACTERS = PREFIX.length + ((SIGNED + MAC) / 3) * 4;
@@ -96,6 +106,11 @@ export function createQuotes({ secrets, ttlMs, nonce }: QuoteOptions): Quotes {
   };
 
   return {
+    explain: (id) => {
+      if (!EXPLAINED.test(id)) return { kind: 'none' };
+      const terms = readSigned(id.slice(0, SIGNED_CHARACTERS));
+      return terms === undefined ? { kind: 'foreign' } : { kind: 'quote', quote: { id, ...terms } };
+    },
     issue: (offer, method, nowMs) => ({ signed: sign(offer, method, Math.floor(nowMs / 1000)), nonce: nonce() }),
     read: (id, nowMs) => {
       if (!FORM.test(id)) return undefined;

@@ -31,7 +31,10 @@ export type Receiver = {
   /** Route currencies this receiver takes, at par. */
   readonly currencies: readonly string[];
   readonly facilitators: readonly Facilitator[];
-  readonly rpcUrl: string | undefined;
+  /** Nodes that are asked about settlements of unknown end, in this order; none: nobody is asked. */
+  readonly rpcUrls: readonly string[];
+  /** Whether all of these are public endpoints, whose word alone ends a payment later than that of a node of one's own. */
+  readonly rpcPublic: boolean;
   readonly confirmations: number;
   readonly settle: SettleMode;
 };
@@ -47,6 +50,8 @@ export type Network = {
   readonly v1: string;
   readonly testnet: boolean;
   readonly usdc?: KnownAsset;
+  /** Nodes that answer anybody. */
+  readonly publicRpc?: readonly string[];
 };
 
 /** EVM networks of the x402 v1 enum, and USDC with its EIP-712 name where it is known for certain. */
@@ -56,17 +61,29 @@ export const NETWORKS: readonly Network[] = [
     v1: 'base',
     testnet: false,
     usdc: { address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', decimals: 6, name: 'USD Coin', version: '2' },
+    publicRpc: ['https://mainnet.base.org', 'https://base-rpc.publicnode.com'],
   },
   {
     caip2: 'eip155:84532',
     v1: 'base-sepolia',
     testnet: true,
     usdc: { address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', decimals: 6, name: 'USDC', version: '2' },
+    publicRpc: ['https://sepolia.base.org', 'https://base-sepolia-rpc.publicnode.com'],
   },
-  { caip2: 'eip155:137', v1: 'polygon', testnet: false },
-  { caip2: 'eip155:80002', v1: 'polygon-amoy', testnet: true },
-  { caip2: 'eip155:43114', v1: 'avalanche', testnet: false },
-  { caip2: 'eip155:43113', v1: 'avalanche-fuji', testnet: true },
+  {
+    caip2: 'eip155:137',
+    v1: 'polygon',
+    testnet: false,
+    publicRpc: ['https://polygon.drpc.org', 'https://polygon-bor-rpc.publicnode.com'],
+  },
+  { caip2: 'eip155:80002', v1: 'polygon-amoy', testnet: true, publicRpc: ['https://polygon-amoy.drpc.org'] },
+  { caip2: 'eip155:43114', v1: 'avalanche', testnet: false, publicRpc: ['https://api.avax.network/ext/bc/C/rpc'] },
+  {
+    caip2: 'eip155:43113',
+    v1: 'avalanche-fuji',
+    testnet: true,
+    publicRpc: ['https://api.avax-test.network/ext/bc/C/rpc'],
+  },
   { caip2: 'eip155:1329', v1: 'sei', testnet: false },
   { caip2: 'eip155:1328', v1: 'sei-testnet', testnet: true },
   { caip2: 'eip155:2741', v1: 'abstract', testnet: false },

@@ -1,7 +1,8 @@
 // From a request's method and raw path to the route that applies, in one look-up: what was resolved before is remembered
 // by its exact bytes; everything else is canonicalised, folded and matched. The memory belongs to one snapshot.
 import { createPatterns, dearer, dearestOf, isBeyondDoubt, spells, type Patterns } from './dearest.ts';
-import { withoutSuffix } from './fold.ts';
+import { TOO_MANY_READINGS } from './fold.ts';
+import { withDashes } from './names.ts';
 import type { Found, Matcher } from './matcher.ts';
 import { createPathCache, type PathCache } from './path-cache.ts';
 import type { Route } from './route.ts';
@@ -15,12 +16,13 @@ export type Match =
   | { readonly kind: 'undeclared'; readonly dearest: Route | undefined }
   | { readonly kind: 'none' };
 
-/** `keys`: the readings that were looked up. */
+/** `keys`: the readings that were looked up; `names`: other names that were. */
 export type Resolution =
   | {
       readonly ok: true;
       readonly path: string;
       readonly keys: readonly string[];
+      readonly names: readonly string[];
       readonly match: Match;
     }
   | { readonly ok: false; readonly reason: string };
@@ -36,7 +38,9 @@ export function createResolver(matcher: Matcher, paths: PathOptions): Resolver {
     const canonical = canonicalPath(rawPath, paths);
     if (!canonical.ok) return canonical;
     const { path, keys } = canonical;
-    return { ok: true, path, keys, match: findMatch(matcher, canonical, method, paths.folding.suffix, patterns) };
+    const names = paths.folding.dashes && matcher.hasDashes() ? withDashes(canonical) : canonical.names;
+    if (names === undefined) return { ok: false, reason: TOO_MANY_READINGS };
+    return { ok: true, path, keys, names, match: findMatch(matcher, { path, keys, names }, method, patterns) };
   });
 }
 
@@ -46,60 +50,64 @@ export function createResolver(matcher: Matcher, paths: PathOptions): Resolver {
  */
 function findMatch(
   matcher: Matcher,
-  canonical: CanonicalPath,
+  { path, keys, names }: Pick<CanonicalPath, 'path' | 'keys' | 'names'>,
   method: string,
-  suffix: boolean,
   patterns: Patterns,
 ): Match {
-  const { path, keys } = canonical;
   const whole = bestOf(matcher, keys, method);
-  const active = typeof whole === 'object' && whole.status === 'active';
-  if (active && isBeyondDoubt(path, keys, whole)) return { kind: 'route', route: whole };
-  const cut = suffix ? withoutSuffixes(keys) : NO_KEYS;
   const covering = (of: readonly string[]): Route[] => of.flatMap((key) => matcher.findAll(key));
-  if (typeof whole === 'object')
-    return { kind: 'route', route: certain(whole, covering, canonical, cut, method, patterns) };
-  const bare = cut.length > 0 ? bestOf(matcher, cut, method) : undefined;
-  if (typeof bare === 'object') return { kind: 'route', route: bare };
-  if (whole === undefined && bare === undefined) return NO_MATCH;
+  if (typeof whole === 'object') {
+    const active = whole.status === 'active';
+    // Of a path that would cost nothing every route counts that covers another name of it, else the one that applies to it.
+    const named = active ? dearerOf(matcher, names, method, whole) : covering(names);
+    if (active && named.length === 0 && isBeyondDoubt(path, keys, whole)) return { kind: 'route', route: whole };
+    const read = covering(keys);
+    // What covers the path too had its say: another is more specific.
+    const others = active ? named.filter((other) => !read.includes(other)) : named;
+    return { kind: 'route', route: certain(whole, read, others, path, method, patterns) };
+  }
+  const named = names.length > 0 ? bestOf(matcher, names, method) : undefined;
+  if (typeof named === 'object') return { kind: 'route', route: named };
+  if (whole === undefined && named === undefined) return NO_MATCH;
   // Of equally dear ones the same, whatever the order in which the routes came.
-  const priced = covering([...keys, ...cut])
+  const priced = covering([...keys, ...names])
     .filter((route) => route.status === 'active')
     .sort((a, b) => (a.id < b.id ? -1 : 1));
   return { kind: 'undeclared', dearest: priced.reduce<Route | undefined>(dearer, undefined) };
 }
 
 /**
- * `whole`, or what is dearer among those that another router could run instead: what covers some reading of `path`, and
- * without a suffix (`cut`) where the path would cost nothing with it.
+ * `whole`, or what is dearer among those that another router could run instead: `read` covers some reading of `path`,
+ * `named` another name of it.
  */
 function certain(
   whole: Route,
-  covering: (of: readonly string[]) => Route[],
-  { path, keys }: CanonicalPath,
-  cut: readonly string[],
+  read: readonly Route[],
+  named: readonly Route[],
+  path: string,
   method: string,
   patterns: Patterns,
 ): Route {
-  const dearerIn = (of: readonly string[]): Route[] => covering(of).filter((other) => dearer(whole, other) !== whole);
-  const read = dearerIn(keys);
-  const bare = whole.status === 'active' ? [] : dearerIn(cut);
-  if (read.length + bare.length === 0) return whole;
+  const isDearer = (other: Route): boolean => dearer(whole, other) !== whole;
+  const dearerRead = read.filter(isDearer);
+  const dearerNamed = named.filter(isDearer);
+  if (dearerRead.length + dearerNamed.length === 0) return whole;
   const spelled = spells(path, whole, patterns);
-  return dearestOf([whole, ...(spelled.exactly ? [] : read), ...(spelled.last ? [] : bare)], method, patterns) ?? whole;
+  const others = [...(spelled.exactly ? NO_ROUTES : dearerRead), ...(spelled.last ? NO_ROUTES : dearerNamed)];
+  return dearestOf([whole, ...others], method, patterns) ?? whole;
 }
 
 const NO_MATCH: Match = { kind: 'none' };
-const NO_KEYS: readonly string[] = [];
+const NO_ROUTES: readonly Route[] = [];
 
-/** Most paths have no dot in their last segment: nothing is made for them. */
-function withoutSuffixes(keys: readonly string[]): readonly string[] {
-  let cut = NO_KEYS;
-  for (const key of keys) {
-    if (!key.includes('.', key.lastIndexOf('/') + 2)) continue;
-    cut = cut.length === 0 ? withoutSuffix(key) : [...cut, ...withoutSuffix(key)];
+/** What applies to each of `names`, where that is dearer than `whole`. */
+function dearerOf(matcher: Matcher, names: readonly string[], method: string, whole: Route): readonly Route[] {
+  let found: Route[] | undefined;
+  for (const name of names) {
+    const route = matcher.find(name, method);
+    if (typeof route === 'object' && dearer(whole, route) !== whole) (found ??= []).push(route);
   }
-  return cut;
+  return found ?? NO_ROUTES;
 }
 
 function bestOf(matcher: Matcher, keys: readonly string[], method: string): Found {

@@ -1,51 +1,81 @@
-// How a payment stands when somebody presents it: whether it may be claimed, is in use, is spent, or was paid for an
-// answer that can still be fetched. Pure: ledgers decide a claim with it in one atomic step, and the journey asks it
-// beforehand, so that a payment that cannot pay is not verified. CONTRACT section 6, rules 3, 4 and 8.
-import { isUnsettled, type Charge, type Claim } from './charge.ts';
+// How a payment stands when somebody presents it: whether it may be claimed, is in use, is spent, waits for its payer, or
+// was paid for an answer that can still be fetched. Pure: ledgers decide a claim with it in one atomic step, and the journey
+// asks it beforehand, so that a payment that cannot pay is not verified.
+import {
+  endsAt,
+  isUnsettled,
+  type Asks,
+  type Charge,
+  type ChargedRequest,
+  type Claim,
+  type Undelivered,
+} from './charge.ts';
 
 /** What a request shows of itself. The signed part of a credential is public on the chain: only the whole of it counts. */
-export type Presented = {
+export type PresentedRequest = {
   /** SHA-256 of the credential as presented, lower-case hex. */
   readonly credentialSha256: string;
   readonly method: string;
-  /** Canonical path and query. */
-  readonly target: string;
+  readonly targetSha256: string;
 };
 
-/** How often one credential may be claimed: once, and twice more after a release. */
-export const CLAIMS = 3;
-/** How often an upstream is asked again after settling, and how often because its answer was lost. */
-export const ASKS = 3;
-export const REPEATS = 1;
-/** How long an answer that did not arrive can be fetched. */
-export const REDEEM_MS = 600_000;
+/** How often one credential may be claimed, whatever ended the claims before. */
+export const CLAIMS = 10;
+/** How long an answer that did not arrive can be fetched, from when the settlement became certain. */
+export const REDEEM_MS = 24 * 3_600_000;
+/** From so long after its end on, an unsettled payment takes no place of its payer's. */
+export const OVERDUE_MS = 600_000;
+
+/** Whose fault it is that something was paid for and never delivered. */
+export const FAULTS = ['upstream', 'tollgate', 'client'] as const;
+export type Fault = (typeof FAULTS)[number];
+
+type Limit = { readonly safe: number; readonly other: number };
+type Cause = Limit & { readonly counter: Exclude<keyof Asks, 'all'>; readonly fault: Fault };
+
+/** How often the upstream is asked again, and because of what; `safe`: GET and HEAD, which change nothing. */
+export const ASK_AGAIN: Readonly<Record<Undelivered, Cause>> = {
+  answer_lost: { counter: 'afterLostAnswer', safe: 1, other: 0, fault: 'client' },
+  answer_dropped: { counter: 'afterLostAnswer', safe: 1, other: 0, fault: 'tollgate' },
+  upstream_failed: { counter: 'afterFailure', safe: 3, other: 3, fault: 'upstream' },
+  upload_broken_off: { counter: 'afterUpload', safe: 1, other: 1, fault: 'client' },
+  process_died: { counter: 'afterDeath', safe: 10, other: 2, fault: 'tollgate' },
+};
+/** In all, the first time included. */
+export const ASKS: Limit = { safe: 14, other: 5 };
 
 export type Standing =
   | 'claimable'
   | 'in_use'
+  /** Its settlement has no certain end and nobody works on it: its payer may take it over at once (`taken_over`). */
+  | 'unfinished'
+  /** Also where it was just delivered: whether its answer is still in memory is for the process to know. */
   | 'spent'
   /** Paid and not delivered: its payer may fetch the answer (`redeem_started`). */
   | 'redeemable'
-  /** Paid and not delivered, and there is no way to deliver it any more: its payer must not be asked to pay again. */
+  /** Paid, and there is no way to deliver it any more: its payer must not be asked to pay again. */
   | 'already_paid';
 
 /** `charge` is the one with this payment, or undefined where there is none. */
-export function standing(charge: Charge | undefined, presented: Presented, now: number): Standing {
+export function standing(charge: Charge | undefined, presented: PresentedRequest, now: number): Standing {
   if (charge === undefined) return 'claimable';
-  const identical = charge.credentialSha256 === presented.credentialSha256;
+  const identical = isIdentical(charge, presented);
+  const free = charge.leaseUntil <= now;
   switch (charge.state) {
     case 'claimed':
-      if (charge.leaseUntil > now) return 'in_use';
-      return identical && charge.claims < CLAIMS ? 'claimable' : 'spent';
+      // Of any other credential it stays in use until it is released: what becomes of it is not known.
+      if (!free || !identical) return 'in_use';
+      return charge.claims < CLAIMS ? 'claimable' : 'spent';
     case 'released':
       return identical && charge.claims < CLAIMS ? 'claimable' : 'spent';
     case 'settling':
-      return 'in_use';
+      return free && identical ? 'unfinished' : 'in_use';
     case 'settled':
-      if (charge.leaseUntil > now) return 'in_use';
-      if (!identical || !sameRequest(charge, presented)) return 'spent';
-      return redemption(charge, presented, now) === undefined ? 'already_paid' : 'redeemable';
+      if (!identical) return 'spent';
+      if (!free) return 'in_use';
+      return redemption(charge, now) === undefined ? 'already_paid' : 'redeemable';
     case 'delivered':
+      return identical && charge.partial ? 'already_paid' : 'spent';
     case 'failed':
       return 'spent';
     default:
@@ -53,29 +83,59 @@ export function standing(charge: Charge | undefined, presented: Presented, now: 
   }
 }
 
+export function isIdentical(charge: Charge, presented: PresentedRequest): boolean {
+  return (
+    charge.credentialSha256 === presented.credentialSha256 &&
+    charge.request.method === presented.method &&
+    charge.request.targetSha256 === presented.targetSha256
+  );
+}
+
+/** How a settled charge of which nobody delivers the answer can be delivered after all. */
+export type Redemption =
+  /** From its kept answer. */
+  | { readonly kind: 'replay' }
+  /** By asking the upstream: `because` of what once more, null the first time. */
+  | { readonly kind: 'ask'; readonly because: Undelivered | null };
+
+export function redemption(charge: Charge, now: number): Redemption | undefined {
+  if (now >= fetchableUntil(charge)) return undefined;
+  return charge.answer !== null ? { kind: 'replay' } : { kind: 'ask', because: lastUndelivered(charge) };
+}
+
 /**
- * How a settled charge can be delivered after all. `replay`: from its kept answer. `repeat`: the upstream gave an answer
- * and it was lost; asking once more is harmless for GET and HEAD alone. `ask`: the upstream gave none.
+ * Until when the answer of a settled charge can be fetched, 0 where it never can: by the limits of what became of it last,
+ * or, while somebody delivers it, of what becomes of it should that process die.
  */
-export function redemption(charge: Charge, presented: Presented, now: number): 'replay' | 'repeat' | 'ask' | undefined {
+export function fetchableUntil(charge: Charge): number {
   // A v1 credential does not hold our charge id: whoever reads the chain can rebuild it.
-  if (charge.x402Version === 1 || charge.credentialSha256 !== presented.credentialSha256) return undefined;
-  if (!sameRequest(charge, presented)) return undefined;
-  if (now >= (charge.undeliveredAt ?? charge.leaseUntil) + REDEEM_MS) return undefined;
-  if (charge.answer !== null) return 'replay';
-  if (charge.asks >= ASKS) return undefined;
-  if (!upstreamAnswered(charge)) return 'ask';
-  const harmless = charge.request.method === 'GET' || charge.request.method === 'HEAD';
-  return harmless && charge.repeats < REPEATS ? 'repeat' : undefined;
+  if (charge.settledAt === null || charge.x402Version === 1 || charge.refundedAt !== null) return 0;
+  const until = charge.settledAt + REDEEM_MS;
+  if (charge.answer !== null) return until;
+  const kind = charge.request.method === 'GET' || charge.request.method === 'HEAD' ? 'safe' : 'other';
+  if (charge.asks.all >= ASKS[kind]) return 0;
+  const because = lastUndelivered(charge);
+  if (because === null) return until;
+  const { counter, [kind]: limit } = ASK_AGAIN[because];
+  return charge.asks[counter] < limit ? until : 0;
 }
 
-/** Settling `before_response` means that the upstream's answer was there. */
-function upstreamAnswered({ undelivered, settle }: Charge): boolean {
-  return undelivered === null ? settle === 'before_response' : undelivered === 'answer_lost';
+/** Who owned it to the end said nothing; null where the upstream was never asked. */
+export function lastUndelivered({ owner, asks, undelivered }: Charge): Undelivered | null {
+  return owner !== null && asks.all > 0 ? 'process_died' : undelivered;
 }
 
-function sameRequest({ request }: Charge, { method, target }: Presented): boolean {
-  return request.method === method && request.target === target;
+/**
+ * Whose fault it is that a settled charge can be delivered no more, where its client got nothing usable of it and its money
+ * was not given back; undefined where nothing is owed.
+ */
+export function owedBecauseOf(charge: Charge, now: number): Fault | undefined {
+  if (charge.state !== 'settled' || charge.refundedAt !== null || charge.headSent) return undefined;
+  if (charge.leaseUntil > now || now < fetchableUntil(charge)) return undefined;
+  const because = lastUndelivered(charge);
+  if (because !== null) return ASK_AGAIN[because].fault;
+  // Never asked: its payer did not come back, or was sent away with a credential that cannot come back.
+  return charge.x402Version === 1 && charge.attempts > 0 ? 'tollgate' : 'client';
 }
 
 export type ClaimOptions = {
@@ -87,17 +147,16 @@ export type ClaimOptions = {
   /** A call with the `changeId` of one that got through is the same call. */
   readonly changeId?: string | undefined;
   /**
-   * Settling is what follows at once: the charge may come back `settling`, as after `settle_started`, and one durable
-   * write is saved. A ledger may leave it `claimed` all the same.
+   * Settling is what follows at once, through this facilitator: the charge may come back `settling`, as after
+   * `settle_started`, and one durable write is saved. A ledger may leave it `claimed` all the same.
    */
-  readonly settlesAtOnce?: boolean | undefined;
+  readonly settleVia?: string | undefined;
 };
 
 export type Claimed =
   /** `charge.id` is the charge's id: that of its first claim. */
   | { readonly kind: 'claimed'; readonly charge: Charge }
-  /** `charge.state` tells a settlement whose outcome is not known from work in progress. */
-  | { readonly kind: 'in_use' | 'spent' | 'redeemable' | 'already_paid'; readonly charge: Charge }
+  | { readonly kind: Exclude<Standing, 'claimable'>; readonly charge: Charge }
   /** Another payment was made with this charge id. */
   | { readonly kind: 'quote_already_used' }
   | { readonly kind: 'too_many_unsettled' };
@@ -107,20 +166,31 @@ export type Found = {
   readonly existing: Charge | undefined;
   /** Whether another payment has the claim's id. */
   readonly idTaken: boolean;
-  /** Other charges of the payer that are settling, or claimed with a lease that runs. */
+  /** Other charges of the payer that take a place (`takesPlace`). */
   readonly unsettled: number;
 };
+
+/** Whether a charge counts as unsettled for its payer. */
+export function takesPlace(charge: Charge, now: number): boolean {
+  if (charge.state === 'settling') return endsAt(charge) > now - OVERDUE_MS;
+  return charge.state === 'claimed' && charge.leaseUntil > now;
+}
 
 /** `claimed` is to be written, over `existing` where there is one; everything else writes nothing. */
 export function decideClaim(found: Found, claim: Claim, options: ClaimOptions, now: number): Claimed {
   const { existing } = found;
   if (existing !== undefined && isRepeatedCall(existing, claim, options)) return { kind: 'claimed', charge: existing };
-  const { credentialSha256, request } = claim;
-  const stands = standing(existing, { credentialSha256, ...request }, now);
+  const stands = standing(existing, presentedBy(claim), now);
   if (existing !== undefined && stands !== 'claimable') return { kind: stands, charge: existing };
   if (existing === undefined && found.idTaken) return { kind: 'quote_already_used' };
   if (found.unsettled >= options.maxUnsettledPerPayer) return { kind: 'too_many_unsettled' };
   return { kind: 'claimed', charge: openCharge(claim, existing, options, now) };
+}
+
+/** What the request of a claim shows of itself. */
+export function presentedBy(claim: { credentialSha256: string; request: ChargedRequest }): PresentedRequest {
+  const { method, targetSha256 } = claim.request;
+  return { credentialSha256: claim.credentialSha256, method, targetSha256 };
 }
 
 function isRepeatedCall(existing: Charge, claim: Claim, { owner, changeId }: ClaimOptions): boolean {
@@ -133,28 +203,36 @@ function isRepeatedCall(existing: Charge, claim: Claim, { owner, changeId }: Cla
   );
 }
 
+export const NO_ASKS: Asks = { all: 0, afterLostAnswer: 0, afterFailure: 0, afterUpload: 0, afterDeath: 0 };
+
 function openCharge(claim: Claim, existing: Charge | undefined, options: ClaimOptions, now: number): Charge {
   return {
     ...claim,
     id: existing?.id ?? claim.id,
-    state: options.settlesAtOnce === true ? 'settling' : 'claimed',
+    state: options.settleVia === undefined ? 'claimed' : 'settling',
     owner: options.owner,
     leaseUntil: now + options.leaseMs,
     claims: (existing?.claims ?? 0) + 1,
+    claimedAt: now,
     attempts: 0,
-    nextTryAt: null,
+    via: options.settleVia ?? null,
+    looks: 0,
+    lookAt: null,
+    search: null,
     proof: null,
     reason: null,
     failedBy: null,
-    asks: 0,
-    repeats: 0,
+    asks: NO_ASKS,
     undelivered: null,
-    undeliveredAt: null,
+    headSent: false,
+    partial: false,
     answer: null,
     changeId: options.changeId ?? null,
     createdAt: existing?.createdAt ?? now,
     updatedAt: now,
     settledAt: null,
     deliveredAt: null,
+    refundedAt: null,
+    refundNote: null,
   };
 }

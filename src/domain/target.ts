@@ -2,7 +2,8 @@
 // coarsest reading that any router uses, forward exactly what it matched, and refuse what two routers could read
 // differently. Everything later works on what this file returned; nothing parses the target again.
 // The folding of a path into match keys stands in fold.ts. Sources: CONTRACT section 4, RFC 3986, RFC 9112 section 3.2.
-import { foldPath } from './fold.ts';
+import { foldPath, MOST_STEPS, TOO_MANY_READINGS } from './fold.ts';
+import { namesOf } from './names.ts';
 import { problem, type Problem } from './problem.ts';
 import type { Folding } from './profile.ts';
 
@@ -20,19 +21,15 @@ export type CanonicalPath = {
   readonly path: string;
   /** Every reading that a router could have of `path`, folded; the plain reading first. */
   readonly keys: readonly string[];
+  /** Folded too: other names that a router may have for it. */
+  readonly names: readonly string[];
+  /** Steps that may still be spent on it. */
+  readonly left: number;
 };
 export type PathResult = ({ readonly ok: true } & CanonicalPath) | { readonly ok: false; readonly reason: string };
 
 export type RequestLine = { readonly method: string; readonly target: string; readonly host: string | undefined };
 export type SplitTarget = { readonly rawPath: string; readonly query: string };
-
-const DEFAULT_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-const NEVER = new Set(['TRACE', 'CONNECT']);
-
-/** The methods a proxy lets in: the seven common ones and what the operator adds; never TRACE or CONNECT. */
-export function allowedMethods(added: readonly string[] = []): ReadonlySet<string> {
-  return new Set([...DEFAULT_METHODS, ...added].filter((method) => !NEVER.has(method)));
-}
 
 /**
  * Checks method and form of the target and cuts it into path and query, neither of them decoded. The query goes on byte
@@ -137,8 +134,10 @@ export function canonicalPath(
   if (raw.charCodeAt(0) !== SLASH) return refuse('the path must start with a slash');
   if (flags & REFUSED)
     return refuse('the path holds a control character, a space, a # or a byte outside ASCII; percent-encode it');
-  if ((flags & ~SIMPLE) === 0)
-    return { ok: true, path: raw, keys: [flags & UPPER && options.folding.letterCase ? raw.toLowerCase() : raw] };
+  if ((flags & ~SIMPLE) === 0) {
+    const key = flags & UPPER && options.folding.letterCase ? raw.toLowerCase() : raw;
+    return withNames(raw, [key], options.folding, MOST_STEPS - key.length);
+  }
   if (flags & BACKSLASH && options.encodedSlashes === 'refuse') return refuse('the path holds a backslash');
   let path = raw;
   if (flags & (PERCENT | ENCODE | BACKSLASH)) {
@@ -147,9 +146,16 @@ export function canonicalPath(
     path = spelled.path;
   }
   // Two slashes at the beginning name an authority to whatever reads the path as a URL: they are never kept.
-  if (flags & DOUBLE) path = path.replace(options.doubleSlashes === 'merge' ? /\/{2,}/g : /^\/{2,}/, '/');
+  if (flags & DOUBLE) path = path.replace(options.doubleSlashes === 'merge' ? /\/\/+/g : /^\/\/+/, '/');
   const folded = foldPath(path, options.folding);
-  return folded.ok ? { ok: true, path, keys: folded.keys } : folded;
+  return folded.ok ? withNames(path, folded.keys, options.folding, folded.left) : folded;
+}
+
+function withNames(path: string, keys: readonly string[], folding: Folding, steps: number): PathResult {
+  const named = namesOf(keys, folding, steps);
+  return named === undefined
+    ? refuse(TOO_MANY_READINGS)
+    : { ok: true, path, keys, names: named.names, left: named.left };
 }
 
 /** How each byte is written: unreserved characters bare, everything else as an escape in upper case. */

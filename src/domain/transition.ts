@@ -1,42 +1,72 @@
 // How a charge changes: pure, total, and the same for every ledger and for the simulation. A change that a rule forbids
-// is refused with its reason and changes nothing. `settling` never goes back: from the moment a settlement may have been
-// sent, only proof, a final refusal of the first attempt, the chain's time or an operator ends it. CONTRACT section 6.
+// is refused with its reason and changes nothing. Back lead only `settling -> released`, where nothing was carried out and no
+// earlier attempt is unknown, `released -> claimed` (a claim) and `failed -> settled`, an operator's word.
 import {
-  canonicalTransaction,
+  canonicalHex,
   isUnsettled,
+  type Asks,
   type Charge,
   type KeptAnswer,
   type Proof,
+  type Search,
   type Undelivered,
 } from './charge.ts';
-import { redemption, type Presented } from './standing.ts';
+import {
+  ASK_AGAIN,
+  fetchableUntil,
+  isIdentical,
+  lastUndelivered,
+  redemption,
+  type PresentedRequest,
+} from './standing.ts';
 
 /** Durations, not times: whose clock counts is the ledger's. */
 export type ChargeEvent =
-  /** Before settle is sent. */
-  | { readonly kind: 'settle_started'; readonly leaseMs: number }
-  /** `leaseMs` 0: nobody is delivering, the payer may fetch at once. */
-  | { readonly kind: 'settled'; readonly proof: Proof; readonly leaseMs: number }
-  /** Counts as `settle_unknown` where it is not final, or where an earlier attempt may have moved the money. */
-  | { readonly kind: 'settle_refused'; readonly reason: string; readonly final: boolean; readonly retryInMs: number }
-  /** Gives the charge up: the reconciler takes it on after `retryInMs`. */
-  | { readonly kind: 'settle_unknown'; readonly reason: string; readonly retryInMs: number }
+  /** Before settle is sent to `via`; again before it is sent to the next one, where nothing was carried out. */
+  | { readonly kind: 'settle_started'; readonly via: string; readonly leaseMs: number }
+  /** Nothing that could move money was carried out: the payment is free again, unless an earlier attempt is unknown. */
+  | { readonly kind: 'not_carried_out'; readonly reason: string }
+  /**
+   * By the owner, or, where nobody owns the charge, by the reconciler. `leaseMs` 0: nobody is delivering, the payer may fetch
+   * at once; it is that as well for the reconciler, and where an earlier attempt asked the upstream. `by`: on a charge that
+   * is `settling` or `failed`.
+   */
+  | { readonly kind: 'settled'; readonly proof: Proof; readonly leaseMs: number; readonly by?: 'operator' | undefined }
+  /** A word about the payment: final as a first attempt, else it may hide that an earlier one moved the money. */
+  | { readonly kind: 'settle_refused'; readonly reason: string }
+  /** Gives the charge up: the reconciler looks after `lookInMs`, the payer may come at once. */
+  | { readonly kind: 'settle_unknown'; readonly reason: string; readonly lookInMs: number }
+  /**
+   * Of the reconciler, on what nobody owns; takes no lease. `at` the start it moves the time of the next look, if that has
+   * come, so that one process looks; at the end it keeps what was found so far.
+   */
+  | {
+      readonly kind: 'looked';
+      readonly at: 'start' | 'end';
+      readonly search: Search | null;
+      readonly lookInMs: number;
+      readonly reason: string;
+    }
+  /** The money did not move and cannot: by the owner, or by the reconciler or an operator where nobody owns the charge. */
+  | { readonly kind: 'failed'; readonly by: 'chain' | 'operator'; readonly reason: string }
   | { readonly kind: 'released'; readonly reason: string }
-  | { readonly kind: 'delivered' }
+  /** What nobody works on: a `claimed` charge becomes `released`, a `settling` one belongs to its payer's request. */
+  | { readonly kind: 'taken_over'; readonly leaseMs: number }
+  /** `partial`: as far as it ever will be; that it can be fetched no more is checked. */
+  | { readonly kind: 'delivered'; readonly partial: boolean }
+  | { readonly kind: 'refunded'; readonly note: string }
   /** Once settled it says that the payer went first, and gives the charge up; while settling it only keeps. */
-  | { readonly kind: 'answer_kept'; readonly answer: KeptAnswer }
-  /** Settled, and the answer is not arriving: gives the charge up. */
-  | { readonly kind: 'undelivered'; readonly because: Undelivered }
+  | { readonly kind: 'answer_kept'; readonly answer: KeptAnswer; readonly headSent: boolean }
+  /** Settled, and the answer is not arriving: gives the charge up. `not_asked`: the upstream was not, after all. */
+  | {
+      readonly kind: 'undelivered';
+      readonly because: Exclude<Undelivered, 'process_died'> | 'not_asked';
+      readonly headSent: boolean;
+    }
   /** The payer fetches what was paid for: takes the charge. The result's `answer` is replayed; without one, ask. */
-  | { readonly kind: 'redeem_started'; readonly presented: Presented; readonly leaseMs: number }
-  /** A `claimed` charge becomes `released`; a `settling` one changes hands, `early`: also before its next try is due. */
-  | { readonly kind: 'taken_over'; readonly leaseMs: number; readonly early: boolean }
-  | { readonly kind: 'lease_renewed'; readonly leaseMs: number }
-  | { readonly kind: 'failed'; readonly by: 'operator'; readonly reason: string }
-  /** The authorization is unused and can never be used: `chainTime` (seconds) is past its end. */
-  | { readonly kind: 'failed'; readonly by: 'chain'; readonly chainTime: bigint; readonly reason: string };
+  | { readonly kind: 'redeem_started'; readonly request: PresentedRequest; readonly leaseMs: number };
 
-/** `owner` names one claimant: a request or one run of the reconciler, not a process. */
+/** `owner` names one request of one run of a process (`ownerOf`), or who else acts. */
 export type Actor = { readonly owner: string; readonly changeId?: string | undefined };
 
 export const REFUSALS = [
@@ -45,8 +75,8 @@ export const REFUSALS = [
   'lease_running',
   'not_due',
   'proof_mismatch',
-  'not_expired',
   'not_redeemable',
+  'still_redeemable',
 ] as const;
 export type TransitionRefusal = (typeof REFUSALS)[number];
 
@@ -54,126 +84,238 @@ export type Transition =
   | { readonly ok: true; readonly charge: Charge }
   | { readonly ok: false; readonly because: TransitionRefusal };
 
+/** The first look at a settlement whose end is not known, where nobody says when. */
+export const FIRST_LOOK_MS = 1_000;
+export const LEASE_RAN_OUT = 'lease_ran_out';
 const REASON_LENGTH = 200;
 
 /** `now`: milliseconds since the epoch. The result is `charge` itself where this very change was made before. */
 export function transition(charge: Charge, event: ChargeEvent, actor: Actor, now: number): Transition {
-  const repeated = actor.changeId !== undefined && actor.changeId === charge.changeId;
-  if (repeated && event.kind !== 'lease_renewed') return { ok: true, charge };
+  if (actor.changeId !== undefined && actor.changeId === charge.changeId) return { ok: true, charge };
   const next = change(charge, event, actor.owner, now);
   if (typeof next === 'string') return { ok: false, because: next };
-  // A renewal may pass a change whose answer was lost; the repeated change is to be recognised all the same.
-  const changeId = event.kind === 'lease_renewed' ? charge.changeId : (actor.changeId ?? null);
-  return { ok: true, charge: { ...charge, ...next, changeId, updatedAt: now } };
+  return { ok: true, charge: { ...charge, ...next, changeId: actor.changeId ?? null, updatedAt: now } };
 }
 
 function change(charge: Charge, event: ChargeEvent, owner: string, now: number): Partial<Charge> | TransitionRefusal {
+  if (event.kind === 'delivered' && event.partial) return deliverPartly(charge, owner, now);
+  return isOfAnyone(event) ? changeOfAnyone(charge, event, owner, now) : ofOwner(charge, event, owner, now);
+}
+
+const OF_ANYONE = ['taken_over', 'redeem_started', 'looked', 'settled', 'failed', 'refunded'] as const;
+type OfAnyone = Extract<ChargeEvent, { kind: (typeof OF_ANYONE)[number] }>;
+
+function isOfAnyone(event: ChargeEvent): event is OfAnyone {
+  return OF_ANYONE.some((kind) => kind === event.kind);
+}
+
+/** What may be done to a charge that nobody works on; some of it by its owner as well. */
+function changeOfAnyone(
+  charge: Charge,
+  event: OfAnyone,
+  owner: string,
+  now: number,
+): Partial<Charge> | TransitionRefusal {
   const { state } = charge;
-  if (event.kind === 'taken_over') return takeOver(charge, owner, now, event);
-  if (event.kind === 'redeem_started') return startRedeeming(charge, owner, now, event);
-  if (charge.owner !== owner) return 'not_owner';
+  const owns = charge.owner === owner;
+  const running = charge.leaseUntil > now;
   switch (event.kind) {
-    case 'settle_started':
-      return state === 'claimed' ? { state: 'settling', leaseUntil: now + event.leaseMs } : 'wrong_state';
-    case 'settled':
-      return state === 'settling' ? settle(charge, event.proof, now, event.leaseMs) : 'wrong_state';
-    case 'settle_refused':
+    case 'taken_over':
+      return takeOver(charge, owner, now, event.leaseMs);
+    case 'redeem_started':
+      return startRedeeming(charge, owner, now, event);
+    case 'looked':
       if (state !== 'settling') return 'wrong_state';
-      if (!event.final || charge.attempts > 0) return doubt(charge, now, event);
-      return end({ state: 'failed', failedBy: 'refusal', reason: clipReason(event.reason) });
-    case 'settle_unknown':
-      return state === 'settling' ? doubt(charge, now, event) : 'wrong_state';
-    case 'released':
-      return state === 'claimed' ? end({ state: 'released', reason: clipReason(event.reason) }) : 'wrong_state';
-    case 'delivered':
-      return state === 'settled' ? end({ state: 'delivered', deliveredAt: now }) : 'wrong_state';
-    case 'answer_kept':
-      if (state === 'settling') return { answer: event.answer };
-      return state === 'settled' ? { answer: event.answer, ...giveUp(charge, now) } : 'wrong_state';
-    case 'undelivered':
-      return state === 'settled' ? { undelivered: event.because, ...giveUp(charge, now) } : 'wrong_state';
-    case 'lease_renewed':
-      return { leaseUntil: now + event.leaseMs };
+      if (running) return 'lease_running';
+      if (event.at === 'end') return { ...looked(now, event), search: event.search ?? charge.search };
+      if ((charge.lookAt ?? 0) > now) return 'not_due';
+      return { ...looked(now, event), looks: charge.looks + 1 };
+    case 'settled':
+      if (state !== 'settling' && !(state === 'failed' && event.by === 'operator')) return 'wrong_state';
+      if (!owns && running) return 'lease_running';
+      return settle(charge, event.proof, now, owns && event.by === undefined ? event.leaseMs : undefined);
     case 'failed':
       if (state !== 'settling') return 'wrong_state';
-      if (event.by === 'chain' && event.chainTime <= charge.terms.validBefore) return 'not_expired';
+      if (!owns && running) return 'lease_running';
       return end({ state: 'failed', failedBy: event.by, reason: clipReason(event.reason) });
+    case 'refunded':
+      if (state !== 'settled' || charge.refundedAt !== null) return 'wrong_state';
+      if (running) return 'lease_running';
+      return { refundedAt: now, refundNote: clipReason(event.note), ...end({ undelivered: lastUndelivered(charge) }) };
     default:
       return event satisfies never;
   }
 }
 
-function settle(charge: Charge, proof: Proof, now: number, leaseMs: number): Partial<Charge> | TransitionRefusal {
+function ofOwner(
+  charge: Charge,
+  event: Exclude<ChargeEvent, OfAnyone>,
+  owner: string,
+  now: number,
+): Partial<Charge> | TransitionRefusal {
+  const { state } = charge;
+  if (charge.owner !== owner) return 'not_owner';
+  switch (event.kind) {
+    case 'settle_started':
+      if (!isUnsettled(state)) return 'wrong_state';
+      // Only who was asked first may remember an attempt whose end is not known.
+      return {
+        state: 'settling',
+        leaseUntil: now + event.leaseMs,
+        via: charge.attempts > 0 ? (charge.via ?? event.via) : event.via,
+      };
+    case 'not_carried_out':
+      if (state !== 'settling') return 'wrong_state';
+      return charge.attempts > 0 ? doubt(charge, now, event.reason, 0) : release(event.reason);
+    case 'settle_refused':
+      if (state !== 'settling') return 'wrong_state';
+      if (charge.attempts > 0) return doubt(charge, now, event.reason, 1);
+      return end({ state: 'failed', failedBy: 'refusal', reason: clipReason(event.reason) });
+    case 'settle_unknown':
+      return state === 'settling' ? doubt(charge, now, event.reason, 1, event.lookInMs) : 'wrong_state';
+    case 'released':
+      return state === 'claimed' ? release(event.reason) : 'wrong_state';
+    case 'delivered':
+      return state === 'settled' ? end({ state: 'delivered', deliveredAt: now }) : 'wrong_state';
+    case 'answer_kept': {
+      const kept = { answer: event.answer, headSent: charge.headSent || event.headSent };
+      if (state === 'settling') return kept;
+      return state === 'settled'
+        ? last(charge, { ...kept, ...giveUp(now), undelivered: 'answer_lost' }, now)
+        : 'wrong_state';
+    }
+    case 'undelivered':
+      return state === 'settled' ? undeliver(charge, event, now) : 'wrong_state';
+    default:
+      return event satisfies never;
+  }
+}
+
+function looked(now: number, event: { reason: string; lookInMs: number }): Partial<Charge> {
+  return { lookAt: now + event.lookInMs, reason: clipReason(event.reason) };
+}
+
+/** `leaseMs` undefined: by somebody else than its owner. */
+function settle(
+  charge: Charge,
+  proof: Proof,
+  now: number,
+  leaseMs: number | undefined,
+): Partial<Charge> | TransitionRefusal {
   const { transaction, amount } = proof;
   const payer = proof.payer.toLowerCase();
   if (transaction === '' || amount !== charge.terms.amount || payer !== charge.payment.payer) return 'proof_mismatch';
   const settled: Partial<Charge> = {
     state: 'settled',
-    proof: { ...proof, payer, transaction: canonicalTransaction(transaction) },
+    proof: { ...proof, payer, transaction: canonicalHex(transaction) },
     credential: null,
-    nextTryAt: null,
+    lookAt: null,
+    search: null,
     reason: null,
+    failedBy: null,
     settledAt: now,
   };
-  return leaseMs > 0 ? { ...settled, leaseUntil: now + leaseMs } : { ...settled, ...giveUp(charge, now) };
+  // Settling before the response means that the upstream answered: somebody else's answer, where this is not the first try.
+  const answered = charge.settle === 'before_response';
+  const asks = { ...charge.asks, all: 1 };
+  if (leaseMs !== undefined && leaseMs > 0 && !(answered && charge.attempts > 0))
+    return { ...settled, asks, leaseUntil: now + leaseMs };
+  if (!answered) return { ...settled, ...giveUp(now) };
+  const died = leaseMs === undefined && charge.owner !== null;
+  const undelivered = died ? 'process_died' : (charge.undelivered ?? 'answer_dropped');
+  return { ...settled, ...giveUp(now), asks, undelivered };
 }
 
 /** Whether the money moved is not known. Nobody owns the charge, so that whoever comes first may look. */
-function doubt(charge: Charge, now: number, event: { reason: string; retryInMs: number }): Partial<Charge> {
-  const { reason, retryInMs } = event;
+function doubt(
+  charge: Charge,
+  now: number,
+  reason: string,
+  attempts: 0 | 1,
+  lookInMs = FIRST_LOOK_MS,
+): Partial<Charge> {
   return {
-    attempts: charge.attempts + 1,
-    nextTryAt: now + retryInMs,
+    attempts: charge.attempts + attempts,
+    lookAt: now + lookInMs,
     owner: null,
     leaseUntil: now,
     reason: clipReason(reason),
+    ...(charge.settle === 'before_response' ? { undelivered: charge.undelivered ?? 'answer_dropped' } : {}),
   };
 }
 
-function takeOver(
-  charge: Charge,
-  owner: string,
-  now: number,
-  { leaseMs, early }: { readonly leaseMs: number; readonly early: boolean },
-): Partial<Charge> | TransitionRefusal {
-  const { state, leaseUntil, nextTryAt, attempts } = charge;
+function takeOver(charge: Charge, owner: string, now: number, leaseMs: number): Partial<Charge> | TransitionRefusal {
+  const { state, leaseUntil, attempts } = charge;
   if (!isUnsettled(state)) return 'wrong_state';
   if (leaseUntil > now) return 'lease_running';
-  if (state === 'claimed') return end({ state: 'released', reason: LEASE_RAN_OUT });
-  if (!early && nextTryAt !== null && nextTryAt > now) return 'not_due';
+  if (state === 'claimed') return release(LEASE_RAN_OUT);
+  const taken = { owner, leaseUntil: now + leaseMs, lookAt: null };
+  if (charge.owner === null) return taken;
   // An owner that is gone without a word may have sent a settlement: that is one attempt whose end is not known.
-  const lost = charge.owner === null ? 0 : 1;
-  return { owner, leaseUntil: now + leaseMs, nextTryAt: null, attempts: attempts + lost };
+  const died = charge.settle === 'before_response' ? ({ undelivered: 'process_died' } as const) : {};
+  return { ...taken, ...died, attempts: attempts + 1 };
 }
 
 function startRedeeming(
   charge: Charge,
   owner: string,
   now: number,
-  event: { readonly presented: Presented; readonly leaseMs: number },
+  event: { readonly request: PresentedRequest; readonly leaseMs: number },
 ): Partial<Charge> | TransitionRefusal {
   if (charge.state !== 'settled') return 'wrong_state';
   if (charge.leaseUntil > now) return 'lease_running';
-  const way = redemption(charge, event.presented, now);
+  const way = isIdentical(charge, event.request) ? redemption(charge, now) : undefined;
   if (way === undefined) return 'not_redeemable';
-  return {
-    owner,
-    leaseUntil: now + event.leaseMs,
-    undeliveredAt: charge.undeliveredAt ?? charge.leaseUntil,
-    asks: charge.asks + (way === 'replay' ? 0 : 1),
-    repeats: charge.repeats + (way === 'repeat' ? 1 : 0),
-  };
+  const taken = { owner, leaseUntil: now + event.leaseMs };
+  if (way.kind === 'replay') return taken;
+  return { ...taken, undelivered: way.because, asks: count(charge.asks, way.because, 1) };
 }
 
-export const LEASE_RAN_OUT = 'lease_ran_out';
+function undeliver(
+  charge: Charge,
+  { because, headSent }: Extract<ChargeEvent, { kind: 'undelivered' }>,
+  now: number,
+): Partial<Charge> {
+  // While somebody asks, `undelivered` is what they ask again because of.
+  if (because === 'not_asked')
+    return { ...giveUp(now), asks: charge.answer === null ? count(charge.asks, charge.undelivered, -1) : charge.asks };
+  return last(charge, { ...giveUp(now), undelivered: because, headSent: charge.headSent || headSent }, now);
+}
 
-function giveUp(charge: Charge, now: number): Partial<Charge> {
-  return { owner: null, leaseUntil: now, undeliveredAt: charge.undeliveredAt ?? now };
+/** Where the client had a head, and nothing more of it can be fetched, this was the end. */
+function last(charge: Charge, next: Partial<Charge>, now: number): Partial<Charge> {
+  const given: Charge = { ...charge, ...next };
+  if (!given.headSent || now < fetchableUntil(given)) return next;
+  return { ...next, ...end({ state: 'delivered', deliveredAt: now, partial: true }) };
+}
+
+function count(asks: Asks, because: Undelivered | null, by: 1 | -1): Asks {
+  const all = Math.max(0, asks.all + by);
+  if (because === null) return { ...asks, all };
+  const { counter } = ASK_AGAIN[because];
+  return { ...asks, all, [counter]: Math.max(0, asks[counter] + by) };
+}
+
+/** Its client was sent a head of an answer, and what is left of it can be fetched no more. */
+function deliverPartly(charge: Charge, owner: string, now: number): Partial<Charge> | TransitionRefusal {
+  if (charge.state !== 'settled' || !charge.headSent) return 'wrong_state';
+  if (charge.owner !== owner && charge.leaseUntil > now) return 'lease_running';
+  const given: Charge = { ...charge, owner: null, undelivered: lastUndelivered(charge) };
+  if (now < fetchableUntil(given)) return 'still_redeemable';
+  return end({ state: 'delivered', deliveredAt: now, partial: true });
+}
+
+function release(reason: string): Partial<Charge> {
+  return end({ state: 'released', reason: clipReason(reason) });
+}
+
+function giveUp(now: number): Partial<Charge> {
+  return { owner: null, leaseUntil: now };
 }
 
 /** Nobody works on it any more, and nothing is kept that could be misused. */
 function end(last: Partial<Charge>): Partial<Charge> {
-  return { owner: null, leaseUntil: 0, nextTryAt: null, credential: null, answer: null, ...last };
+  return { owner: null, leaseUntil: 0, lookAt: null, search: null, credential: null, answer: null, ...last };
 }
 
 /** Reasons may come from a facilitator: bounded, and text whatever they hold. */

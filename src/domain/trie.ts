@@ -19,6 +19,8 @@ export type Trie = {
   readonly find: (slots: Slots, key: string, method: string) => Found;
   /** Every route whose pattern matches `key`, whatever its method, most specific first. */
   readonly findAll: (slots: Slots, key: string) => Route[];
+  /** Some literal holds, or held once, a dash or an underscore. */
+  readonly hasDashes: () => boolean;
 };
 
 /** `other_methods`: some pattern matches, no route of it the method. */
@@ -48,6 +50,7 @@ export function createTrie(folding: Folding): Trie {
   let nodeCount = 1;
   let chain = new Int32Array(SLOT_FIELDS * 16);
   let slotCount = 1;
+  let dashes = false;
   const methods = new Map<string, number>([['*', ANY_METHOD]]);
 
   const field = (node: number, name: number): number => nodes[node * NODE_FIELDS + name] ?? 0;
@@ -59,6 +62,7 @@ export function createTrie(folding: Folding): Trie {
   const literalFrom = (node: number, literal: string): number => {
     const known = table.find(node, literal, 0, literal.length);
     if (known !== 0) return known;
+    dashes ||= literal.includes('-') || literal.includes('_');
     const child = addNode();
     table.put(node, literal, child);
     nodes[node * NODE_FIELDS + LITERALS] = 1;
@@ -169,6 +173,7 @@ export function createTrie(folding: Folding): Trie {
       return slot;
     },
     size: () => slotCount,
+    hasDashes: () => dashes,
     find: (slots, key, method) =>
       walk(
         slots,

@@ -1,16 +1,15 @@
 // Whether a request that costs something may go on now. Challenges may have a limit per client; payments being taken are
 // limited all together, so that a slow ledger or facilitator never holds the places of free requests, and may be limited
-// per client, so that one client cannot hold the places of all who pay. A refusal here comes before anything is looked up
-// or written: nothing was charged.
+// per client, so that one client cannot hold the places of all who pay; and payments that a facilitator refused may be. A
+// refusal here comes before anything is looked up or written: nothing was charged.
 import type { Verdict } from '../domain/decide.ts';
 import { problem, type Problem } from '../domain/problem.ts';
 import { createChallengeLimit, type ChallengeLimitOptions } from './challenge-limit.ts';
 import { clientGroup, type Addressed } from './client-group.ts';
+import { createClientPlaces, type Release } from './client-places.ts';
+import { createRefusalLimit } from './refusal-limit.ts';
 
-/** To be called once, when the payment of the request was taken or refused. */
-export type Release = () => void;
-
-/** Undefined: go on. */
+/** Undefined: go on. A Release is to be called once, when the payment of the request was taken or refused. */
 export type Admit = (verdict: Verdict, req: Addressed) => Problem | Release | undefined;
 
 export type AdmissionOptions = {
@@ -18,21 +17,32 @@ export type AdmissionOptions = {
   readonly payments: number;
   /** Of one client; 0: as many as there are. */
   readonly paymentsPerClient: number;
+  /** A minute, of one client, by a facilitator; 0: as many as there are. */
+  readonly refusedPaymentsPerClient: number;
   readonly challengesPerClient: ChallengeLimitOptions;
+};
+
+export type Admission = {
+  readonly admit: Admit;
+  /** A facilitator was asked about a payment of `req` and refused it. */
+  readonly refused: (req: Addressed) => void;
 };
 
 const RETRY_SOON = { 'Retry-After': '1' };
 
 export function createAdmission(
-  { payments, paymentsPerClient, challengesPerClient }: AdmissionOptions,
+  { payments, paymentsPerClient, refusedPaymentsPerClient, challengesPerClient }: AdmissionOptions,
   trusts: (address: string | undefined) => boolean,
   monotonic: () => number,
-): Admit {
+): Admission {
+  const refusalLimit = createRefusalLimit(refusedPaymentsPerClient, monotonic);
   const challengeLimit = createChallengeLimit(challengesPerClient, monotonic);
-  const byClient = new Map<string, number>();
+  const placeOf = createClientPlaces(paymentsPerClient, trusts);
   let taken = 0;
 
   const pay = (req: Addressed): Problem | Release => {
+    const excess = refusalLimit?.findExcess(clientGroup(req, trusts));
+    if (excess !== undefined) return excess;
     if (taken >= payments) {
       return problem(
         'too_many_requests_in_flight',
@@ -40,13 +50,8 @@ export function createAdmission(
         { headers: RETRY_SOON },
       );
     }
-    if (paymentsPerClient === 0) {
-      taken++;
-      return () => void taken--;
-    }
-    const client = clientGroup(req, trusts);
-    const own = byClient.get(client) ?? 0;
-    if (own >= paymentsPerClient) {
+    const release = placeOf?.(req);
+    if (placeOf !== undefined && release === undefined) {
       return problem(
         'too_many_payments',
         `More than ${paymentsPerClient} payments of this client are being taken; nothing was charged, try again.`,
@@ -54,16 +59,13 @@ export function createAdmission(
       );
     }
     taken++;
-    byClient.set(client, own + 1);
     return () => {
       taken--;
-      const left = (byClient.get(client) ?? 1) - 1;
-      if (left === 0) byClient.delete(client);
-      else byClient.set(client, left);
+      release?.();
     };
   };
 
-  return (verdict, req) => {
+  const admit: Admit = (verdict, req) => {
     switch (verdict.kind) {
       case 'demand':
         return challengeLimit?.(clientGroup(req, trusts));
@@ -77,4 +79,5 @@ export function createAdmission(
         return verdict satisfies never;
     }
   };
+  return { admit, refused: (req) => refusalLimit?.refused(clientGroup(req, trusts)) };
 }

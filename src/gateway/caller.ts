@@ -3,7 +3,6 @@
 // taken for one. The customer id is a claim unless something in front of Tollgate vouches for it.
 import type { Caller, Credential } from '../domain/decide.ts';
 import { problem, type Problem } from '../domain/problem.ts';
-import { decodeBase64 } from './base64.ts';
 
 const CREDENTIAL_BYTES = 16 * 1024;
 const CUSTOMER_ID = /^[\x21-\x7e]{1,128}$/;
@@ -13,8 +12,8 @@ const CREDENTIAL_HEADERS: ReadonlyMap<string, Credential['version']> = new Map([
 ]);
 
 /**
- * `customerHeader`: its lower-cased name. Problems: `payment_malformed` for two credentials, one over 16 KiB or one that
- * is not standard base64; `customer_required` for a customer id that is repeated or not 1..128 visible ASCII characters.
+ * `customerHeader`: its lower-cased name. Problems: `payment_malformed` for two credentials or one over 16 KiB; what is
+ * in it is read by whoever it is meant for. `customer_required` for a customer id that is repeated or not 1..128 visible ASCII characters.
  */
 export function readCaller(rawHeaders: readonly string[], customerHeader: string): Caller | Problem {
   let customerId: string | undefined;
@@ -30,9 +29,6 @@ export function readCaller(rawHeaders: readonly string[], customerHeader: string
       if (credential !== undefined)
         return problem('payment_malformed', 'The request carries more than one payment; send one.');
       if (value.length > CREDENTIAL_BYTES) return problem('payment_malformed', 'The payment is longer than 16 KiB.');
-      if (decodeBase64(value) === undefined) {
-        return problem('payment_malformed', 'The payment is not base64 of the standard alphabet, padded.');
-      }
       credential = { version, value };
     } else if (name === customerHeader) {
       if (customerId !== undefined || !CUSTOMER_ID.test(value)) {

@@ -48,6 +48,11 @@ export class ClientAnswer {
     this.bytesLeft = typeof framing === 'number' ? framing : -1;
   }
 
+  /** Something of it was written. */
+  get sent(): boolean {
+    return this.ending || this.res.headersSent;
+  }
+
   /** A head was decided on: it stands, even if nothing of it was sent yet. */
   get begun(): boolean {
     return this.head !== undefined || this.ending || this.res.headersSent;
@@ -133,4 +138,13 @@ export class ClientAnswer {
     }
     return more;
   }
+}
+
+/**
+ * Ends an answer that was begun and will not become whole. Without a length an HTTP/1.0 client takes the end of the
+ * connection for the end of the body: it has to be a reset.
+ */
+export function breakOff(req: IncomingMessage, res: ServerResponse): void {
+  if (req.httpVersionMinor === 0) req.socket.resetAndDestroy();
+  else res.destroy();
 }

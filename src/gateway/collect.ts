@@ -2,7 +2,7 @@
 // either the way upstream, with the proof that the way is open, or an answer of ours. Answers of ours carry CORS headers
 // for the configured origins, so that a browser's payer can read a 402.
 import type { Charge } from '../domain/charge.ts';
-import type { Pass, Verdict } from '../domain/decide.ts';
+import type { Credential, Pass, Verdict } from '../domain/decide.ts';
 import type { Offer } from '../domain/offer.ts';
 import type { PaymentRequired, Demand } from '../domain/payment-required.ts';
 import { PROBLEMS, problem, problemBody, type Problem } from '../domain/problem.ts';
@@ -14,7 +14,7 @@ import type { Pay } from './pay/pay.ts';
 import { mintPermit, type Permit } from './permit.ts';
 import type { RequestOutcome } from './telemetry.ts';
 
-export type Outcome = AnswerOutcome | ForwardedOutcome;
+export type Outcome = AnswerOutcome | ForwardedOutcome | GoneOutcome;
 
 /** `paid`: what the payment wants to know and say while the upstream answers. */
 export type ForwardedOutcome = {
@@ -29,12 +29,19 @@ export type PaidOutcome = {
   readonly charge: Charge;
   readonly route: Route;
   readonly customerId: string | undefined;
+  /** `before_response`: the upstream must not answer about a copy that the client has, which would cost nothing. */
+  readonly settles: 'before_response' | 'before_forward';
   /** As in ForwardOrder. */
-  readonly keepBytes: number | undefined;
+  readonly keep: ForwardOrder['keep'];
   readonly beforeResponse: NonNullable<ForwardOrder['beforeResponse']>;
   /** Exactly once, when all is over. */
   readonly done: (outcome: ForwardOutcome) => void;
+  /** Asked after `done`: whether the charge took money. */
+  readonly tookMoney: () => boolean;
 };
+
+/** The client went away before anything was charged: there is nobody to answer. */
+export type GoneOutcome = { readonly kind: 'gone'; readonly routeId: string };
 
 export type AnswerOutcome = {
   readonly kind: 'answer';
@@ -44,12 +51,15 @@ export type AnswerOutcome = {
   readonly reason: string | undefined;
   readonly chargeId: string | undefined;
   readonly routeId: string | undefined;
+  /** A facilitator was asked about the payment of this request and refused it. */
+  readonly refusedBy?: 'facilitator';
   /** Told once whether the answer was handed to the client's socket whole. */
   readonly delivered?: (whole: boolean) => void;
 };
 
 /** What a verdict needs to know of the request. */
 export type Asked = {
+  readonly requestId: string;
   readonly method: string;
   /** The canonical path. */
   readonly path: string;
@@ -60,10 +70,14 @@ export type Asked = {
   /** The Origin header. */
   readonly origin: string | undefined;
   readonly nowMs: number;
-  /** Origins that are this API too, such as the upstream's own: a redirect to one of them leads nowhere else. */
-  readonly ownOrigins: readonly string[];
+  /** A write that the upstream may refuse for its If-Match or If-Unmodified-Since. */
+  readonly conditionalWrite: boolean;
+  /** Whether the client went away. */
+  readonly left: () => boolean;
   /** Somebody in front of us vouches for the customer id. */
   readonly customerTrusted: boolean;
+  /** Told who pays, once that is read. */
+  readonly notePayer: (payer: string) => void;
 };
 
 export type Collector = {
@@ -91,6 +105,8 @@ export type Answers = {
   /** A 402 with a new quote; `headers` are added. */
   readonly demand: (offer: Offer, reason: string, asked: Asked, headers?: readonly string[]) => AnswerOutcome;
   readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => AnswerOutcome;
+  /** 400 to a payment that cannot be read, in the shape that clients of its version know. */
+  readonly malformed: (problem: Problem, version: Credential['version'], offer: Offer, asked: Asked) => AnswerOutcome;
 };
 
 const EXPOSED = 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Retry-After, Tollgate-Reason';
@@ -139,6 +155,17 @@ export function createCollector({
     routeId,
   });
 
+  const malformed: Answers['malformed'] = (refusal, version, offer, asked) => {
+    const refused = refuse(refusal, asked.origin, offer.route.id);
+    if (version === 2) return refused;
+    const chargeId = quotes.issue(offer, asked.method, asked.nowMs);
+    const demanded = { offer, chargeId, origin: asked.publicOrigin, path: asked.path, reason: refusal.code };
+    const { accepts = [] } = JSON.parse(paymentRequired(demanded).body) as { accepts?: readonly unknown[] };
+    const headers = ['Content-Type', 'application/json', 'Cache-Control', 'no-store', ...cors(asked.origin)];
+    const body = JSON.stringify({ x402Version: 1, error: refusal.detail, accepts });
+    return { ...refused, answer: { status: PROBLEMS[refusal.code].status, headers, body } };
+  };
+
   const preflight = (origin: string | undefined): AnswerOutcome => {
     const allow = [...methods].join(', ');
     const granted = cors(origin);
@@ -162,12 +189,12 @@ export function createCollector({
       routeId,
     );
 
-  const permit = (end: AnswerOutcome | PaidOutcome, asked: Asked): Outcome =>
+  const permit = (end: AnswerOutcome | PaidOutcome | GoneOutcome, asked: Asked): Outcome =>
     end.kind === 'paid'
       ? { kind: 'forward', permit: mintPermit('paid', end.route, paidHeaders(end, asked)), paid: end }
       : end;
 
-  const pay = createPay({ quotes, demand, refuse });
+  const pay = createPay({ quotes, demand, refuse, malformed });
 
   return {
     refuse,
@@ -181,7 +208,7 @@ export function createCollector({
           return demand(verdict.offer, verdict.because, asked);
         case 'verify':
           return pay === undefined
-            ? noLedger(verdict.offer.route.id, asked)
+            ? noLedger(verdict.route.id, asked)
             : pay(verdict, asked).then((end) => permit(end, asked));
         case 'refuse':
           return refuse(verdict.problem, asked.origin);

@@ -3,12 +3,13 @@
 // to answer. Knows nothing of routes or money.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { problem } from '../domain/problem.ts';
+import { problem, type Problem } from '../domain/problem.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Outbox } from '../host/outbox.ts';
 import { respond } from '../host/respond.ts';
 import { responseOn } from '../host/server.ts';
+import type { Release } from './client-places.ts';
 import type { AnswerOutcome, Collector } from './collect.ts';
 import type { ForwardOutcome } from './forward-order.ts';
 import { hasBody } from './headers.ts';
@@ -28,6 +29,8 @@ export type Exchange = {
   trusted: boolean;
   /** Some route protects its path; so until it is known. */
   protectedPath: boolean;
+  /** Gives the client's place back, where it holds one. */
+  release: Release | undefined;
 };
 
 export type ExchangeDeps = {
@@ -49,6 +52,7 @@ export type Exchanges = {
 const CLIENT_CLOSED_REQUEST = 499;
 /** An unread request body up to this size is read to its end and dropped; for a larger one the connection is closed. */
 const DRAINED_BODY_BYTES = 64 * 1024;
+const SHOWN_TARGET = 256;
 
 const UPSTREAM_FAILED = {
   upstream_unreachable: 'The upstream could not be reached, or its answer could not be read.',
@@ -56,9 +60,16 @@ const UPSTREAM_FAILED = {
 };
 
 export function createExchanges({ telemetry, clock, log, refuse, outbox }: ExchangeDeps): Exchanges {
-  const end = (record: RequestRecord): void => telemetry.end(record, clock.monotonic());
+  const end = (exchange: Exchange): void => {
+    exchange.release?.();
+    exchange.release = undefined;
+    telemetry.end(exchange.record, clock.monotonic());
+  };
 
-  const answer: Exchanges['answer'] = ({ req, client, record }, outcome) => {
+  const answer = (exchange: Exchange, outcome: AnswerOutcome, closes = leavesBodyUnread(exchange.req)): void => {
+    const { req, client, record } = exchange;
+    // Refused before it had a canonical path.
+    if (record.path === '') record.path = shownTarget(req.url ?? '');
     record.outcome = outcome.outcome;
     record.reason = outcome.reason;
     record.chargeId = outcome.chargeId;
@@ -68,14 +79,14 @@ export function createExchanges({ telemetry, clock, log, refuse, outbox }: Excha
     const { delivered } = outcome;
     if (delivered !== undefined) tellDelivery(req, res, delivered);
     const added = ['X-Request-Id', record.requestId];
-    if (leavesBodyUnread(req)) added.push('Connection', 'close');
+    if (closes) added.push('Connection', 'close');
     // What is wrong with a body ends the connection: the answer has to be out before it is read.
     respond(res, outcome.answer, req.method === 'HEAD', added, hasBody(req) ? undefined : outbox);
-    end(record);
+    end(exchange);
   };
 
   return {
-    answer,
+    answer: (exchange, outcome) => answer(exchange, outcome),
     begin: (req, client) => {
       telemetry.begin();
       const record: RequestRecord = {
@@ -90,11 +101,15 @@ export function createExchanges({ telemetry, clock, log, refuse, outbox }: Excha
         status: 0,
         reason: undefined,
         chargeId: undefined,
+        customerId: undefined,
+        payer: undefined,
+        amount: undefined,
+        currency: undefined,
         upstreamMs: undefined,
         client: req.socket.remoteAddress,
         ended: false,
       };
-      return { req, client, record, trace: NO_TRACE, trusted: false, protectedPath: true };
+      return { req, client, record, trace: NO_TRACE, trusted: false, protectedPath: true, release: undefined };
     },
     finish: (exchange, forwarded) => {
       const { record } = exchange;
@@ -103,11 +118,17 @@ export function createExchanges({ telemetry, clock, log, refuse, outbox }: Excha
         case 'replaced':
           record.status = forwarded.status;
           record.upstreamMs = forwarded.upstreamMs;
-          return end(record);
+          return end(exchange);
         case 'client_gone':
+          if (forwarded.upload === 'stalled')
+            return answer(exchange, refuse(uploadStalled(), exchange.req.headers.origin), true);
           record.status = forwarded.status ?? CLIENT_CLOSED_REQUEST;
           record.reason = 'client_gone';
-          return end(record);
+          return end(exchange);
+        case 'not_sent':
+          record.status = CLIENT_CLOSED_REQUEST;
+          record.reason = 'client_gone';
+          return end(exchange);
         case 'failed':
           log.warn('upstream failed', { request_id: record.requestId, code: forwarded.code, detail: forwarded.detail });
           if (!forwarded.headersSent) {
@@ -118,12 +139,28 @@ export function createExchanges({ telemetry, clock, log, refuse, outbox }: Excha
           }
           record.outcome = 'error';
           record.reason = forwarded.code;
-          return end(record);
+          return end(exchange);
         default:
           return forwarded satisfies never;
       }
     },
   };
+}
+
+/**
+ * A raw target for the log: up to its query, visible ASCII, without a user's name and password, 256 characters at most.
+ */
+function shownTarget(target: string): string {
+  const [path = ''] = target.split('?', 1);
+  const shown = path
+    .slice(0, 4 * SHOWN_TARGET)
+    .replace(/^([A-Za-z][A-Za-z0-9+.-]*:)?\/\/[^/]*@/, '$1//')
+    .replace(/[^\x21-\x7e]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
+  return shown.length <= SHOWN_TARGET ? shown : shown.slice(0, SHOWN_TARGET).replace(/%[0-9A-Fa-f]?$/, '');
+}
+
+function uploadStalled(): Problem {
+  return problem('request_timeout', 'Nothing of the request body arrived for too long.');
 }
 
 function tellDelivery(req: IncomingMessage, res: ServerResponse, delivered: (whole: boolean) => void): void {

@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net';
 import type { Answer } from '../host/respond.ts';
 import type { UpstreamFailure } from './client/transport.ts';
+import type { KeptResponse } from './kept-responses.ts';
 import type { Permit } from './permit.ts';
 
 export type ResponseVerdict =
@@ -11,19 +12,56 @@ export type ResponseVerdict =
       /** Added to the answer's head: flat name, value pairs. */
       readonly headers: readonly string[];
       /** As in the order, from here on. */
-      readonly keepBytes?: number;
+      readonly keep?: KeptResponse;
     }
   /** The upstream's answer is dropped for this one. */
-  | { readonly kind: 'replace'; readonly answer: Answer };
+  | {
+      readonly kind: 'replace';
+      readonly answer: Answer;
+      /** It is read into this all the same; `ended` is told once whether it is whole. */
+      readonly keep?: { readonly response: KeptResponse; readonly ended: (whole: boolean) => void };
+    };
 
 export type ForwardOutcome =
   /** The last byte was handed to the client's socket without error. `upstreamMs`: to the answer's end, holding not counted. */
-  | { readonly kind: 'delivered'; readonly status: number; readonly upstreamMs: number }
+  | {
+      readonly kind: 'delivered';
+      readonly status: number;
+      readonly upstreamMs: number;
+      /** The response, where `keep` held it: the receiver's to drop. */
+      readonly kept: KeptResponse | undefined;
+    }
   | { readonly kind: 'replaced'; readonly status: number; readonly upstreamMs: number }
-  /** The client went away first. `kept` is the answer it would have had, whole, where `keepBytes` was given and held it. */
-  | { readonly kind: 'client_gone'; readonly status: number | undefined; readonly kept: Answer | undefined }
-  /** `headersSent` false: nothing was written, the caller answers. True: the client's connection was destroyed. */
-  | ({ readonly kind: 'failed'; readonly headersSent: boolean } & UpstreamFailure);
+  | ClientGone
+  /** The client went away before anything was sent upstream. */
+  | { readonly kind: 'not_sent' }
+  /**
+   * `headersSent` false: nothing was written, the caller answers. True: the client's connection was destroyed. `status`: the
+   * upstream's, where its head was there.
+   */
+  | ({
+      readonly kind: 'failed';
+      readonly headersSent: boolean;
+      readonly status: number | undefined;
+    } & UpstreamFailure);
+
+/** The client went away first. */
+export type ClientGone = {
+  readonly kind: 'client_gone';
+  /** The upstream's, or of what replaced its response; undefined: there was none yet. */
+  readonly status: number | undefined;
+  /** The client was sent a head. */
+  readonly headSent: boolean;
+  /** The upstream failed afterwards, while its response was read on. */
+  readonly failed: boolean;
+  /**
+   * `broken_off`: it left in the middle of its upload, which no upstream can answer. `stalled`: it sent nothing of it for
+   * too long; it got nothing yet, and is told so by the caller.
+   */
+  readonly upload: 'whole' | 'broken_off' | 'stalled';
+  /** The response that it would have had, whole: the receiver's to drop. */
+  readonly kept: KeptResponse | undefined;
+};
 
 export type ForwardOrder = {
   /** Nothing goes upstream without one. */
@@ -35,10 +73,10 @@ export type ForwardOrder = {
   /** From headers.ts: what of the answer's head crosses back to the client. `raw` may become the result. */
   responseHeaders(status: number, raw: string[]): string[];
   /**
-   * For a request that is paid already: an answer of up to this many bytes is kept until it is delivered, and where the
-   * client goes first the upstream is not aborted until the answer is whole or turns out larger.
+   * For a request that is paid already: where the response is kept until it is delivered; if the client goes first the
+   * upstream is not aborted until the response is whole or too large.
    */
-  readonly keepBytes?: number | undefined;
+  readonly keep?: KeptResponse | undefined;
   /** Told the upstream's final status (or 101) before anything of it reaches the client. Absent: no await. Must not reject. */
   readonly beforeResponse?: BeforeResponse | undefined;
   /** Exactly once, when all is over; for an upgrade when the 101 was handed over. */

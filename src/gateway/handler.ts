@@ -3,7 +3,7 @@
 // Whatever goes wrong in here is answered with a Problem: there is no way past `collect` but a Permit.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { decide, type Policy, type Rules } from '../domain/decide.ts';
+import { decide, type Policy, type Rules, type Verdict } from '../domain/decide.ts';
 import type { Offer } from '../domain/offer.ts';
 import { problem, type Problem } from '../domain/problem.ts';
 import type { Route } from '../domain/route.ts';
@@ -11,8 +11,9 @@ import type { Snapshot } from '../domain/snapshot.ts';
 import { refuseAmbiguous, splitTarget, type TargetOptions } from '../domain/target.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import type { Admit } from './admission.ts';
+import type { Admission } from './admission.ts';
 import { readCaller } from './caller.ts';
+import type { TakePlace } from './client-places.ts';
 import type { Collector, Outcome, PaidOutcome } from './collect.ts';
 import type { Client, Exchange, Exchanges } from './exchange.ts';
 import type { ForwardOrder } from './forward-order.ts';
@@ -20,7 +21,7 @@ import { inspectInbound } from './headers.ts';
 import { createOrder, type OrderContext } from './order.ts';
 import { publicOrigin } from './peer.ts';
 import type { Permit } from './permit.ts';
-import type { Telemetry } from './telemetry.ts';
+import type { RequestRecord, Telemetry } from './telemetry.ts';
 import { createTraceReader } from './trace.ts';
 
 export type HandlerOptions = {
@@ -42,7 +43,9 @@ export type HandlerDeps = {
   readonly snapshot: () => Snapshot | undefined;
   readonly offer: (route: Route) => Offer | Problem;
   /** Asked where a request costs something, before anything is done about it. */
-  readonly admit: Admit;
+  readonly admission: Admission;
+  /** Where the requests of one client are limited: a place for one, until it ends. */
+  readonly placeOf: TakePlace | undefined;
   readonly collector: Collector;
   readonly exchanges: Exchanges;
   /** Sends upstream: the request, or the handshake of a WebSocket. */
@@ -66,8 +69,7 @@ export function createHandler(deps: HandlerDeps): Handler {
   const { options, collector, exchanges, telemetry, clock } = deps;
   const readTrace = createTraceReader(deps.random);
   const { upstream, publicUrl, passPaymentHeaders } = options;
-  // A URL works these out whenever it is asked.
-  const ownOrigins = [upstream.origin];
+  // A URL works it out whenever it is asked.
   const host = options.hostHeader === 'preserve' ? undefined : upstream.host;
   const orders: OrderContext = { exchanges, upstream, host, publicUrl, passPaymentHeaders };
   const rules: Rules<IncomingMessage> = {
@@ -106,6 +108,10 @@ export function createHandler(deps: HandlerDeps): Handler {
 
     // 1 target: parsed once; nothing later looks at req.url.
     if (telemetry.inFlight() > options.maxInFlight) return refuse(exchange, tooMany(options.maxInFlight));
+    if (deps.placeOf !== undefined) {
+      exchange.release = deps.placeOf(req);
+      if (exchange.release === undefined) return refuse(exchange, tooManyOfClient());
+    }
     const malformed = inspectInbound(req);
     if (malformed !== undefined) return refuse(exchange, malformed);
     const method = req.method ?? '';
@@ -129,23 +135,32 @@ export function createHandler(deps: HandlerDeps): Handler {
       method === 'OPTIONS' && origin !== undefined && headers['access-control-request-method'] !== undefined;
     const verdict = decide(rules, { match, method, preflight, request: req });
     if (verdict.kind === 'pass') return forward(exchange, collector.pass(verdict), undefined);
-    const admitted = deps.admit(verdict, req);
+    if (verdict.kind === 'demand' || verdict.kind === 'verify') notePrice(record, verdict);
+    const admitted = deps.admission.admit(verdict, req);
     if (typeof admitted === 'object') return refuse(exchange, admitted);
 
     // 4 outcome: an answer of ours, or the Permit without which nothing goes upstream. Waits only for a payment.
     const outcome = collector.perform(verdict, {
+      requestId: trace.requestId,
       method,
       path,
       target: record.target,
       publicOrigin: publicOrigin(req, publicUrl, exchange.trusted),
       origin,
       nowMs: clock.now(),
-      ownOrigins,
+      conditionalWrite: isConditionalWrite(method, headers),
+      left: () => req.socket.destroyed,
       customerTrusted: exchange.trusted || options.customerHeaderTrusted,
+      notePayer: (payer) => {
+        record.payer = payer;
+      },
     });
     if (outcome instanceof Promise) {
       outcome
-        .then((taken) => proceed(exchange, taken))
+        .then((taken) => {
+          if (taken.kind === 'answer' && taken.refusedBy === 'facilitator') deps.admission.refused(req);
+          proceed(exchange, taken);
+        })
         .catch((error: unknown) => fail(exchange, error))
         .finally(admitted);
     } else {
@@ -156,18 +171,25 @@ export function createHandler(deps: HandlerDeps): Handler {
 
   const proceed = (exchange: Exchange, outcome: Outcome): void => {
     if (outcome.kind === 'answer') exchanges.answer(exchange, outcome);
-    else forward(exchange, outcome.permit, outcome.paid);
+    else if (outcome.kind === 'gone') {
+      exchange.record.routeId = outcome.routeId;
+      exchange.record.outcome = 'released';
+      exchanges.finish(exchange, { kind: 'not_sent' });
+    } else forward(exchange, outcome.permit, outcome.paid);
   };
 
   /** 5 forward. */
   const forward = (exchange: Exchange, permit: Permit, paid: PaidOutcome | undefined): void => {
     const { req, record } = exchange;
     record.routeId = permit.route?.id;
-    record.chargeId = paid?.charge.id;
-    if (paid !== undefined) record.outcome = 'paid';
+    if (paid !== undefined) {
+      record.chargeId = paid.charge.id;
+      record.amount = paid.charge.price.amount;
+      record.currency = paid.charge.price.currency;
+    }
     const order = createOrder(exchange, permit, paid, orders);
     // The client may have left while its payment was taken: then there is nobody to forward for.
-    if (req.socket.destroyed) order.done({ kind: 'client_gone', status: undefined, kept: undefined });
+    if (req.socket.destroyed) order.done({ kind: 'not_sent' });
     else deps.forward(exchange, order);
   };
 
@@ -177,8 +199,26 @@ export function createHandler(deps: HandlerDeps): Handler {
   };
 }
 
+function notePrice(record: RequestRecord, { offer, caller }: Extract<Verdict, { kind: 'demand' | 'verify' }>): void {
+  record.customerId = caller.customerId;
+  if ('code' in offer) return;
+  record.amount = offer.route.amount;
+  record.currency = offer.route.currency;
+}
+
+function isConditionalWrite(method: string, headers: IncomingMessage['headers']): boolean {
+  if (method === 'GET' || method === 'HEAD') return false;
+  return headers['if-match'] !== undefined || headers['if-unmodified-since'] !== undefined;
+}
+
 function tooMany(limit: number): Problem {
   return problem('too_many_requests_in_flight', `More than ${limit} requests are in flight; try again.`, {
+    headers: RETRY_SOON,
+  });
+}
+
+function tooManyOfClient(): Problem {
+  return problem('too_many_requests_in_flight', 'Too many requests of this client are in flight; try again.', {
     headers: RETRY_SOON,
   });
 }

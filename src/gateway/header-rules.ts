@@ -10,6 +10,10 @@ export type InboundRule =
   | 'payment'
   /** Dropped on paths that some route protects: it changes the method behind our back. */
   | 'method_override'
+  /** Dropped where the settlement waits for the response. */
+  | 'conditional'
+  /** Dropped there together with If-Range. */
+  | 'range'
   /** Believed of a trusted peer only. */
   | 'forwarded_for'
   | 'forwarded_proto'
@@ -57,15 +61,9 @@ const INBOUND: ReadonlyMap<string, InboundRule> = spelled([
     'cookie',
     'date',
     'dnt',
-    'if-match',
-    'if-modified-since',
-    'if-none-match',
-    'if-range',
-    'if-unmodified-since',
     'origin',
     'pragma',
     'priority',
-    'range',
     'referer',
     'sec-fetch-dest',
     'sec-fetch-mode',
@@ -78,25 +76,10 @@ const INBOUND: ReadonlyMap<string, InboundRule> = spelled([
   ...rules('drop', [...HOP_BY_HOP, 'host', 'content-length', 'expect', 'http2-settings']),
   // Ours to say: the request's identities.
   ...rules('drop', ['x-request-id', 'traceparent', 'tracestate']),
-  // Routers that believe one of these serve another path than the one that was matched.
-  ...rules('drop', [
-    'forwarded',
-    'x-envoy-original-path',
-    'x-forwarded-method',
-    'x-forwarded-path',
-    'x-forwarded-prefix',
-    'x-forwarded-uri',
-    'x-host',
-    'x-matched-path',
-    'x-now-route-matches',
-    'x-original-host',
-    'x-original-method',
-    'x-original-uri',
-    'x-original-url',
-    'x-rewrite-url',
-    'x-script-name',
-    'x-waws-unencoded-url',
-  ]),
+  // What believes one of these serves another path or host than the one that was matched; NAMES_A_TARGET has the others.
+  ...rules('drop', ['forwarded', 'x-forwarded-prefix', 'x-host', 'x-now-route-matches']),
+  ...rules('conditional', ['if-match', 'if-modified-since', 'if-none-match', 'if-range', 'if-unmodified-since']),
+  ...rules('range', ['range']),
   ...rules('method_override', ['x-http-method', 'x-http-method-override', 'x-method-override']),
   ...rules('payment', ['x-payment', 'x-payment-response']),
   ...rules('forwarded_for', ['x-forwarded-for']),
@@ -110,10 +93,20 @@ const INBOUND_PREFIXES: readonly (readonly [string, InboundRule])[] = [
   ['tollgate', 'drop'],
   ['payment-', 'payment'],
   ['x-forwarded-', 'trusted_only'],
+  // Orders about files: Rack::Sendfile takes both from a request, and maps paths by them (CVE-2025-61780).
+  ['x-accel-', 'drop'],
+  ['x-sendfile', 'drop'],
   // Next.js lets these skip its middleware or say which page is meant.
   ['x-middleware-', 'drop'],
   ['x-invoke-', 'drop'],
 ];
+
+/**
+ * Names of another target, method or host for the request, as proxies and frameworks of many makers spell them:
+ * X-Original-URL, X-MS-Original-URL, X-Rewrite-Uri, X-Envoy-Original-Path, Path-Info, X-HTTP-Path-Override.
+ */
+const NAMES_A_TARGET =
+  /(?:^|-)(?:(?:orig(?:inal)?|rewrite|rewritten|override|real|forwarded|matched|unencoded)-(?:url|uri|path|path-info|query|host|method)|(?:url|uri|path|host)-override|path-info|path-translated|request-uri|script-(?:name|filename|uri|url))$/;
 
 const OUTBOUND: ReadonlyMap<string, OutboundRule> = spelled([
   ...rules('pass', [
@@ -135,13 +128,13 @@ const OUTBOUND: ReadonlyMap<string, OutboundRule> = spelled([
   ...rules('drop', ['x-request-id']),
   ...rules('connection', ['connection']),
   // Orders to a proxy like us, not to the client.
-  ...rules('drop', ['x-sendfile', 'x-lighttpd-send-file', 'x-litespeed-location', 'x-reproxy-url']),
+  ...rules('drop', ['x-lighttpd-send-file', 'x-litespeed-location', 'x-reproxy-url']),
   // Would lead the client around us, straight to the upstream.
   ...rules('drop', ['alt-svc']),
   ...rules('payment', ['x-payment', 'x-payment-response']),
   ...rules('content_length', ['content-length']),
   ...rules('cache_control', ['cache-control']),
-  ...rules('cache_override', ['expires', 'surrogate-control']),
+  ...rules('cache_override', ['edge-control', 'expires', 'surrogate-control']),
   ...rules('allow_origin', ['access-control-allow-origin']),
   ...rules('location', ['location', 'content-location']),
 ]);
@@ -150,6 +143,7 @@ const OUTBOUND_PREFIXES: readonly (readonly [string, OutboundRule])[] = [
   ['tollgate', 'drop'],
   ['payment-', 'payment'],
   ['x-accel-', 'drop'],
+  ['x-sendfile', 'drop'],
 ];
 
 const ODD = /[^a-z0-9-]/;
@@ -160,7 +154,7 @@ export function inboundRule(name: string): InboundRule {
   const lower = name.toLowerCase();
   const known = INBOUND.get(lower);
   if (known !== undefined) return known;
-  if (ODD.test(lower)) return 'drop';
+  if (ODD.test(lower) || NAMES_A_TARGET.test(lower)) return 'drop';
   for (const [prefix, rule] of INBOUND_PREFIXES) if (lower.startsWith(prefix)) return rule;
   return 'pass';
 }
@@ -171,7 +165,8 @@ export function outboundRule(name: string): OutboundRule {
   const lower = name.toLowerCase();
   const known = OUTBOUND.get(lower);
   if (known !== undefined) return known;
-  if (lower.endsWith('cdn-cache-control')) return 'cache_override';
+  // Of one cache by name: CDN-Cache-Control, Netlify-CDN-Cache-Control, X-LiteSpeed-Cache-Control.
+  if (lower.endsWith('-cache-control')) return 'cache_override';
   const plain = lower.replace(/[^a-z0-9]/g, '-');
   for (const [prefix, rule] of OUTBOUND_PREFIXES) if (plain.startsWith(prefix)) return rule;
   return plain === lower ? 'pass' : (OUTBOUND.get(plain) ?? 'pass');

@@ -9,7 +9,11 @@ import { inboundRule, outboundRule } from './header-rules.ts';
 import type { Permit } from './permit.ts';
 import type { Trace } from './trace.ts';
 
-const HOST = /^(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
+/** A name that cannot be meant for an address, with a port that cannot be too large: most of them. */
+const PLAIN_HOST = /^(?:[A-Za-z0-9_-]+\.)*[A-Za-z_][A-Za-z0-9_-]*(?::\d{1,4})?$/;
+const HOST = /^(?:(?:[A-Za-z0-9_-]+\.)*[A-Za-z0-9_-]+\.?|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
+/** A name has 255 bytes at most (RFC 1035 section 2.3.4). */
+const HOST_BYTES = 255 + ':65535'.length;
 const LENGTH = /^(?:0|[1-9]\d{0,15})$/;
 
 /**
@@ -47,7 +51,7 @@ export function inspectInbound(req: IncomingMessage): Problem | undefined {
         break;
     }
   }
-  if (hosts > 1 || (hosts === 1 ? !HOST.test(host) : req.httpVersionMinor === 1)) {
+  if (hosts > 1 || (hosts === 1 ? !isHost(host) : req.httpVersionMinor === 1)) {
     return malformed('The request needs exactly one Host header that names a host.');
   }
   if (lengths > 1 || !LENGTH.test(length)) return malformed('The Content-Length is not one plain number.');
@@ -56,6 +60,12 @@ export function inspectInbound(req: IncomingMessage): Problem | undefined {
   if (lengths > 0) return malformed('The request has both a Content-Length and a transfer coding.');
   if (codings === 1 && coding.toLowerCase() === 'chunked') return undefined;
   return problem('coding_unsupported', 'The only transfer coding this server knows is chunked.');
+}
+
+/** A host, or host and port, that a URL can have: whoever builds one from it later must not fail, nor read another. */
+function isHost(text: string): boolean {
+  if (text.length > HOST_BYTES) return false;
+  return PLAIN_HOST.test(text) || (HOST.test(text) && URL.canParse(`http://${text}`));
 }
 
 /** Whether a request announces a body; a length of nothing is none. */
@@ -75,6 +85,8 @@ export type UpstreamFacts = {
   readonly passPaymentHeaders: boolean;
   /** For the Host header; undefined where the client named none (HTTP/1.0). */
   readonly host: string | undefined;
+  /** The upstream is not told which copy the client has: it would answer about that, for nothing. */
+  readonly unconditional: boolean;
 };
 
 /** The complete headers for the upstream. `req` went through `inspectInbound`. */
@@ -98,6 +110,13 @@ export function upstreamHeaders(req: IncomingMessage, facts: UpstreamFacts): str
         break;
       case 'method_override':
         if (facts.protectedPath) continue;
+        break;
+      case 'conditional':
+        if (facts.unconditional) continue;
+        break;
+      // Meant for the case that If-Range holds: without it a part is not what was asked for.
+      case 'range':
+        if (facts.unconditional && headers['if-range'] !== undefined) continue;
         break;
       // These three are set below whatever Connection names: nobody takes them away.
       case 'forwarded_for':

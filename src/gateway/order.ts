@@ -7,6 +7,7 @@ import type { ForwardOrder, ForwardOutcome } from './forward-order.ts';
 import { responseHeaders, upstreamHeaders, type ResponseFacts } from './headers.ts';
 import { publicOrigin } from './peer.ts';
 import type { Permit } from './permit.ts';
+import type { RequestOutcome } from './telemetry.ts';
 
 /** What is the same for every order of a configuration. */
 export type OrderContext = {
@@ -48,6 +49,7 @@ class Order implements ForwardOrder, ResponseFacts {
       protectedPath,
       passPaymentHeaders: this.passPaymentHeaders,
       host: context.host ?? req.headers.host,
+      unconditional: paid?.settles === 'before_response',
     });
     this.exchange = exchange;
     this.context = context;
@@ -58,8 +60,8 @@ class Order implements ForwardOrder, ResponseFacts {
     return this.exchange.record.target;
   }
 
-  get keepBytes(): number | undefined {
-    return this.charged?.keepBytes;
+  get keep(): ForwardOrder['keep'] {
+    return this.charged?.keep;
   }
 
   get beforeResponse(): ForwardOrder['beforeResponse'] {
@@ -87,7 +89,28 @@ class Order implements ForwardOrder, ResponseFacts {
   }
 
   done(outcome: ForwardOutcome): void {
-    this.charged?.done(outcome);
+    if (this.charged !== undefined) {
+      this.charged.done(outcome);
+      this.exchange.record.outcome = paidOutcome(outcome, this.charged.tookMoney());
+    }
     this.context.exchanges.finish(this.exchange, outcome);
+  }
+}
+
+/** What a request came to for which a charge was claimed. A failure that is answered with a Problem is an error anyway. */
+function paidOutcome(outcome: ForwardOutcome, tookMoney: boolean): RequestOutcome {
+  switch (outcome.kind) {
+    case 'replaced':
+      return outcome.status === 402 ? 'payment_required' : 'error';
+    case 'delivered':
+      return tookMoney ? 'paid' : 'released';
+    case 'client_gone':
+      return !tookMoney ? 'released' : outcome.headSent ? 'paid' : 'error';
+    case 'not_sent':
+      return tookMoney ? 'error' : 'released';
+    case 'failed':
+      return 'error';
+    default:
+      return outcome satisfies never;
   }
 }

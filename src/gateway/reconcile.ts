@@ -1,160 +1,120 @@
-// Takes unfinished charges on, after a crash or a settlement whose end is not known: asks the chain for proof, settles
-// again where nothing says that it happened, and gives up only where the chain itself says that it never can. It goes by
-// the ledger alone, so that any process which has it may do this for any other. CONTRACT section 6, rule 7.
+// Looks at unfinished charges that nobody works on, after a crash or a settlement whose end is not known, and writes what the
+// chain says became of them. It only reads: a settlement is sent for a payer who waits for it, never from here. It goes by
+// the ledger alone and takes no lease, so that any process which has the ledger may do this for any other, and a payer may
+// take a charge over in between.
 import type { Charge } from '../domain/charge.ts';
-import type { Ledger } from '../domain/ledger.ts';
-import type { Receiver } from '../domain/receiver.ts';
+import { LedgerUnavailable, type Ledger } from '../domain/ledger.ts';
 import type { ChargeEvent } from '../domain/transition.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { ChargeLog } from './pay/charge-log.ts';
-import { storedOffer, type Evidence, type Rail } from './rails/rail.ts';
+import type { Look, Rail } from './rails/rail.ts';
 
 export type ReconcileDeps = {
-  readonly rail: Rail;
-  readonly ledger: Ledger;
-  readonly receivers: ReadonlyMap<string, Receiver>;
+  readonly rail: Pick<Rail, 'look'>;
+  readonly ledger: Pick<Ledger, 'due' | 'advance'>;
   readonly chargeLog: Pick<ChargeLog, 'changed'>;
+  /** The upstream ran for this payer, and the settlement afterwards took nothing. */
+  readonly ranUnpaid: (payer: string) => void;
   readonly log: Log;
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, 'now'>;
   readonly random: Random;
 };
 
-/** One round: every charge that nobody works on is taken a step further. Returns them as they are afterwards. */
-export type Reconcile = () => Promise<readonly Charge[]>;
+/** Begins a look at every charge that is due; resolves with the looks that are under way then, each by itself. */
+export type Reconcile = () => Promise<readonly Promise<Charge>[]>;
 
-const LEASE_MS = 120_000;
-const BATCH = 20;
-const FIRST_RETRY_MS = 2_000;
-const LONGEST_RETRY_MS = 300_000;
-/** Clocks of chains and of ours differ: proof is looked for from a little before the claim. */
-const CLOCK_MARGIN_SECONDS = 300n;
+/** A node is asked a few times a second at most: more looks at a time would only wait. */
+const LOOKS_AT_A_TIME = 20;
+const FIRST_LOOK_MS = 1_000;
+const LONGEST_PAUSE_MS = 300_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 export function createReconcile(deps: ReconcileDeps): Reconcile {
+  const looking = new Map<string, Promise<Charge>>();
   return async () => {
-    const owner = newOwner(deps);
-    const taken = await deps.ledger.unfinished({ owner, leaseMs: LEASE_MS, limit: BATCH });
-    return Promise.all(taken.map((charge) => takeOn(deps, charge, owner)));
+    const due = await deps.ledger.due(LOOKS_AT_A_TIME);
+    for (const charge of due) {
+      if (looking.size >= LOOKS_AT_A_TIME) break;
+      if (looking.has(charge.id)) continue;
+      const look = lookAndEnd(deps, charge, 'when due').finally(() => looking.delete(charge.id));
+      looking.set(charge.id, look);
+    }
+    return [...looking.values()];
   };
 }
 
-/** The same for one charge and at once, also before its next try is due; undefined where somebody works on it. */
-export async function reconcileNow(deps: ReconcileDeps, id: string): Promise<Charge | undefined> {
-  const owner = newOwner(deps);
-  const taken = await deps.ledger.advance(id, { kind: 'taken_over', leaseMs: LEASE_MS, early: true }, { owner });
-  return taken.kind === 'ok' ? takeOn(deps, taken.charge, owner) : undefined;
+/** The same for one charge and at once, also before its next look is due; undefined where somebody works on it. */
+export async function reconcileNow(deps: ReconcileDeps, charge: Charge): Promise<Charge | undefined> {
+  return charge.leaseUntil > deps.clock.now() ? undefined : lookAndEnd(deps, charge, 'now');
 }
 
-/** Takes `charge`, which belongs to `owner` now, a step further. */
-async function takeOn(deps: ReconcileDeps, charge: Charge, owner: string): Promise<Charge> {
-  const { ledger, random, log, chargeLog } = deps;
-  if (charge.state !== 'settling') {
-    chargeLog.changed(charge);
-    return charge;
+async function lookAndEnd(deps: ReconcileDeps, charge: Charge, when: 'when due' | 'now'): Promise<Charge> {
+  const { log, clock, rail, ranUnpaid } = deps;
+  // Its owner is gone: nothing was sent for it.
+  if (charge.state === 'claimed') return (await write(deps, charge.id, { kind: 'taken_over', leaseMs: 0 })) ?? charge;
+  const lookInMs = nextLookIn(charge, clock.now());
+  const looked = { kind: 'looked', search: null, lookInMs } as const;
+  if (when === 'when due') {
+    const reason = charge.reason ?? 'owner_gone';
+    // Undefined: another process looks, its payer came, or the ledger is away.
+    if ((await write(deps, charge.id, { ...looked, at: 'start', reason })) === undefined) return charge;
   }
-  const event = await nextStep(deps, charge).catch((error: unknown): ChargeEvent => {
-    log.error('a charge could not be reconciled', { charge_id: charge.id, error });
-    return { kind: 'settle_unknown', reason: 'reconciler_failed', retryInMs: retryIn(charge) };
+  const seen = await rail.look(charge, 'nobody').catch((error: unknown): Look => {
+    log.error('a charge could not be looked at', { charge_id: charge.id, error });
+    return { kind: 'unavailable', detail: 'the look failed' };
   });
-  const advanced = await ledger.advance(charge.id, event, { owner, changeId: random(12).toString('hex') });
-  if (advanced.kind === 'ok') {
-    chargeLog.changed(advanced.charge);
-    return advanced.charge;
-  }
-  const { because } = advanced;
-  log.error('a charge could not be reconciled', { charge_id: charge.id, event: event.kind, because });
-  return advanced.charge ?? charge;
+  const event = eventOf(seen, charge, lookInMs);
+  if (event === undefined) return charge;
+  const written = await write(deps, charge.id, event);
+  if (written?.state === 'failed' && charge.settle === 'before_response') ranUnpaid(charge.payment.payer);
+  return written ?? charge;
 }
 
-function newOwner({ random }: ReconcileDeps): string {
-  return `reconciler-${random(8).toString('hex')}`;
-}
-
-/** What is known of a `settling` charge now, as an event of it. Nothing here is guessed: without an answer it stays. */
-async function nextStep({ rail, receivers, clock }: ReconcileDeps, charge: Charge): Promise<ChargeEvent> {
-  const later = (reason: string, ms = retryIn(charge)): ChargeEvent => ({
-    kind: 'settle_unknown',
-    reason,
-    retryInMs: ms,
-  });
-  const receiver = receivers.get(charge.receiverId);
-  if (receiver === undefined) return later('receiver_not_configured', LONGEST_RETRY_MS);
-  const offer = storedOffer(charge.terms, receiver, `${charge.route.method} ${charge.route.pattern}`);
-
-  const evidence = rail.evidence(offer.receiver);
-  if (evidence !== undefined) {
-    const seen = await lookAtChain(evidence, charge);
-    if (seen === 'may_settle') {
-      // The nonce is unused and the authorization good: settling again cannot take the money twice.
-    } else if (seen !== 'unavailable') {
-      return typeof seen === 'string' ? later(seen) : seen;
+/** Undefined: nothing that is worth a write. */
+function eventOf(seen: Look, { reason }: Charge, lookInMs: number): ChargeEvent | undefined {
+  switch (seen.kind) {
+    case 'proven':
+      return { kind: 'settled', proof: seen.proof, leaseMs: 0 };
+    case 'impossible':
+      return { kind: 'failed', by: 'chain', reason: seen.reason };
+    case 'open': {
+      const said = seen.used ? 'nonce_used' : 'nonce_unused';
+      return seen.search === null && said === reason
+        ? undefined
+        : { kind: 'looked', at: 'end', search: seen.search, lookInMs, reason: said };
     }
-  }
-
-  if (charge.credential === null) return later('credential_gone', LONGEST_RETRY_MS);
-  const presented = rail.read({ version: charge.x402Version, value: charge.credential }, offer);
-  if ('code' in presented) return later('credential_unreadable', LONGEST_RETRY_MS);
-  const expired = charge.terms.validBefore * 1000n <= BigInt(clock.now());
-  // Past its end nobody settles it any more; without the chain only a facilitator's memory or an operator can tell.
-  const end = await rail.settle(presented, offer, { afterUnknown: true });
-  switch (end.kind) {
-    case 'settled': {
-      const { transaction } = end.receipt;
-      const proof = { transaction, logIndex: null, amount: charge.terms.amount, payer: charge.payment.payer };
-      return { kind: 'settled', proof, leaseMs: 0 };
-    }
-    case 'refused':
-    case 'unknown':
-      return later(end.reason, expired ? LONGEST_RETRY_MS : retryIn(charge));
+    case 'unavailable':
+      return reason === 'chain_unavailable'
+        ? undefined
+        : { kind: 'looked', at: 'end', search: null, lookInMs, reason: 'chain_unavailable' };
     default:
-      return end satisfies never;
+      return seen satisfies never;
   }
 }
 
-async function lookAtChain(
-  evidence: Evidence,
-  charge: Charge,
-): Promise<ChargeEvent | 'may_settle' | 'unavailable' | 'unconfirmed' | 'contradicted' | 'nonce_used'> {
-  const { payment, terms } = charge;
-  const since = BigInt(Math.floor(charge.createdAt / 1000)) - CLOCK_MARGIN_SECONDS;
-  const start =
-    charge.fromBlock === null
-      ? await evidence.blockAt(since > 0n ? since : 0n)
-      : { kind: 'block' as const, block: BigInt(charge.fromBlock) };
-  if (start.kind === 'unavailable') return 'unavailable';
-  let fromBlock = start.block;
-  for (;;) {
-    const found = await evidence.findProof({ key: payment, payTo: terms.payTo, amount: terms.amount, fromBlock });
-    switch (found.kind) {
-      case 'found': {
-        const { transaction, logIndex } = found;
-        return {
-          kind: 'settled',
-          proof: { transaction, logIndex, amount: terms.amount, payer: payment.payer },
-          leaseMs: 0,
-        };
-      }
-      case 'unconfirmed':
-      case 'contradicted':
-      case 'unavailable':
-        return found.kind;
-      case 'absent':
-        if (found.complete) break;
-        fromBlock = found.scannedTo + 1n;
-        continue;
-      default:
-        return found satisfies never;
+/** Undefined where the charge is somebody's or has its end by now, and where the ledger is away: the next look comes. */
+async function write(deps: ReconcileDeps, id: string, event: ChargeEvent): Promise<Charge | undefined> {
+  const { ledger, random, chargeLog, log } = deps;
+  const actor = { owner: 'reconciler', changeId: random(12).toString('hex') };
+  try {
+    const advanced = await ledger.advance(id, event, actor);
+    if (advanced.kind === 'ok') {
+      chargeLog.changed(advanced.charge, event.kind);
+      return advanced.charge;
     }
-    break;
+    // Of a look that another process was faster with there is nothing to say; of money that cannot be booked there is.
+    const level = event.kind === 'settled' ? 'error' : 'debug';
+    log[level]('a look at a charge was not written', { charge_id: id, event: event.kind, because: advanced.because });
+  } catch (error) {
+    if (!(error instanceof LedgerUnavailable)) throw error;
+    log.debug('a look at a charge was not written', { charge_id: id, event: event.kind, error });
   }
-  const nonce = await evidence.nonceState(payment);
-  if (nonce.kind === 'unavailable') return 'unavailable';
-  if (nonce.used) return 'nonce_used';
-  if (nonce.time > terms.validBefore)
-    return { kind: 'failed', by: 'chain', chainTime: nonce.time, reason: 'authorization_expired_unused' };
-  return 'may_settle';
+  return undefined;
 }
 
-function retryIn({ attempts }: Charge): number {
-  return Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 10));
+function nextLookIn({ looks, claimedAt }: Charge, now: number): number {
+  if (now - claimedAt >= DAY_MS) return HOUR_MS;
+  return Math.min(LONGEST_PAUSE_MS, FIRST_LOOK_MS * 2 ** Math.min(looks, 10));
 }

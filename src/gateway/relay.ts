@@ -7,10 +7,11 @@ import type { Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Outbox } from '../host/outbox.ts';
 import { respond, type Answer } from '../host/respond.ts';
-import { ClientAnswer, type ClientAnswerListener } from './client-answer.ts';
-import type { Transport, UpstreamCall, UpstreamFailure, UpstreamListener } from './client/transport.ts';
-import type { ForwardOrder, ForwardOutcome, ResponseVerdict, Tunnel } from './forward-order.ts';
+import { breakOff, ClientAnswer, type ClientAnswerListener } from './client-answer.ts';
+import type { Transport, UploadFailure, UpstreamCall, UpstreamFailure, UpstreamListener } from './client/transport.ts';
+import type { ClientGone, ForwardOrder, ForwardOutcome, ResponseVerdict, Tunnel } from './forward-order.ts';
 import { hasBody } from './headers.ts';
+import type { KeptResponse } from './kept-responses.ts';
 
 export type RelayContext = {
   readonly transport: Transport;
@@ -30,10 +31,9 @@ export function relay(
 }
 
 /** An answer that waits for its verdict, and what became of it meanwhile. */
-type Held = { readonly since: number; ended: boolean; failure: UpstreamFailure | undefined };
+type Held = { readonly since: number; ended: boolean; failure: UpstreamFailure | UploadFailure | undefined };
 
-/** What is kept of an answer; `left` below 0: it was too large. */
-type Kept = { left: number; headers: readonly string[]; readonly pieces: Buffer[] };
+type Aside = NonNullable<Extract<ResponseVerdict, { kind: 'replace' }>['keep']>;
 
 /** A class, because every request makes one: closures would be made anew for each, and most requests need few of them. */
 class Relaying implements UpstreamListener, ClientAnswerListener {
@@ -46,7 +46,9 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
   private readonly headOnly: boolean;
   private readonly answer: ClientAnswer;
   private call: UpstreamCall | undefined;
-  private kept: Kept | undefined;
+  private kept: KeptResponse | undefined;
+  /** Where a response is read into that was replaced for the client. */
+  private aside: Aside | undefined;
   private held: Held | undefined;
   private heldMs = 0;
   private wholeAt: number | undefined;
@@ -57,6 +59,7 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
   /** The client's socket is a tunnel's. */
   private handedOver = false;
   private over = false;
+  private upload: ClientGone['upload'] = 'whole';
 
   constructor(
     context: RelayContext,
@@ -73,7 +76,7 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
     this.headOnly = req.method === 'HEAD';
     this.answer = new ClientAnswer(req, res, context.outbox, this);
     this.sentAt = context.clock.monotonic();
-    if (order.keepBytes !== undefined) this.keepUpTo(order.keepBytes);
+    if (order.keep !== undefined) this.keepIn(order.keep);
   }
 
   send(): void {
@@ -141,7 +144,7 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
       // The tunnel's own sockets tell from here on.
       this.handedOver = true;
       tunnel.open([...order.responseHeaders(101, raw), ...added], upstream, head, (delivered) => {
-        if (delivered) this.settle({ kind: 'delivered', status: 101, upstreamMs: this.upstreamMs() });
+        if (delivered) this.settle({ kind: 'delivered', status: 101, upstreamMs: this.upstreamMs(), kept: undefined });
         else this.leave();
       });
     };
@@ -163,14 +166,17 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
         this.heldMs += clock.monotonic() - held.since;
         switch (verdict.kind) {
           case 'stream':
-            if (verdict.keepBytes !== undefined) this.keepUpTo(verdict.keepBytes);
+            if (verdict.keep !== undefined) this.keepIn(verdict.keep);
             if (held.failure !== undefined) this.onFailure(held.failure);
-            else if (this.gone && !this.isKept() && upstream === undefined) this.leave();
+            else if (this.gone && !this.isKept && upstream === undefined) this.leave();
             else proceed(verdict.headers, held);
             return;
           case 'replace':
             upstream?.destroy();
-            this.replace(verdict.answer);
+            this.replace(verdict.answer, upstream === undefined ? verdict.keep : undefined);
+            if (this.aside === undefined) return;
+            if (held.failure !== undefined) this.endAside(false);
+            else proceed([], held);
             return;
           default:
             verdict satisfies never;
@@ -185,8 +191,10 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
       });
   }
 
-  private replace(answer: Answer): void {
-    this.call?.abort();
+  /** `aside`: where the response is read into all the same. */
+  private replace(answer: Answer, aside: Aside | undefined): void {
+    this.aside = aside;
+    if (aside === undefined) this.call?.abort();
     this.replaced = true;
     this.status = answer.status;
     this.wholeAt = this.context.clock.monotonic();
@@ -194,13 +202,21 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
     else respond(this.res, answer, this.headOnly);
   }
 
+  private endAside(whole: boolean): void {
+    const { aside } = this;
+    this.aside = undefined;
+    this.call?.abort();
+    aside?.ended(whole);
+  }
+
   private begin(status: number, headers: string[]): void {
-    if (this.kept !== undefined) this.kept.headers = headers;
+    if (this.aside !== undefined) return this.aside.response.begin(status, headers);
+    this.kept?.begin(status, headers);
     if (!this.gone) this.answer.begin(status, headers);
   }
 
   private flushHead(): void {
-    if (!this.over && !this.gone) this.answer.flushHead();
+    if (!this.replaced && !this.over && !this.gone) this.answer.flushHead();
   }
 
   onUnwritable(detail: string): void {
@@ -213,32 +229,32 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
   }
 
   onData(chunk: Buffer, release: (() => void) | undefined): void {
-    if (this.kept !== undefined) this.keep(this.kept, chunk);
-    if (this.gone) release?.();
-    else if (!this.answer.write(chunk, release)) this.call?.pause();
-  }
-
-  private keepUpTo(bytes: number): void {
-    // An answer to HEAD is nothing that could be kept.
-    if (!this.headOnly) this.kept = { left: bytes, headers: [], pieces: [] };
-  }
-
-  private isKept(): boolean {
-    return this.kept !== undefined && this.kept.left >= 0;
-  }
-
-  private keep(kept: Kept, chunk: Buffer): void {
-    if (kept.left < 0) return;
-    kept.left -= chunk.length;
-    if (kept.left >= 0) {
-      kept.pieces.push(Buffer.from(chunk));
+    if (this.aside !== undefined) {
+      this.aside.response.add(chunk);
+      release?.();
+      if (!this.aside.response.isKept) this.endAside(false);
       return;
     }
-    kept.pieces.length = 0;
-    if (this.gone) this.leave();
+    this.kept?.add(chunk);
+    if (!this.gone) {
+      if (!this.answer.write(chunk, release)) this.call?.pause();
+      return;
+    }
+    release?.();
+    if (!this.isKept) this.leave();
+  }
+
+  private keepIn(kept: KeptResponse): void {
+    // An answer to HEAD is nothing that could be kept.
+    if (!this.headOnly) this.kept = kept;
+  }
+
+  private get isKept(): boolean {
+    return this.kept?.isKept === true;
   }
 
   onEnd(): void {
+    if (this.aside !== undefined) return this.endAside(true);
     if (this.over) return;
     // An answer without a body ends while it is held: nothing of it may reach the client before the verdict.
     if (this.held !== undefined) {
@@ -250,20 +266,30 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
     else this.answer.end();
   }
 
-  onFailure(failure: UpstreamFailure): void {
+  onFailure(failure: UpstreamFailure | UploadFailure): void {
     const { req, res } = this;
+    if (this.aside !== undefined) return this.endAside(false);
     if (this.over) return;
     if (this.held !== undefined) {
       this.held.failure = failure;
+    } else if (isOfUpload(failure)) {
+      this.onUploadFailure(failure.code);
     } else if (this.gone) {
-      this.leave();
+      this.leave(false, true);
     } else {
       const headersSent = this.answer.begun;
-      if (headersSent) cut(req, res);
+      if (headersSent) breakOff(req, res);
       // The caller answers on the bare socket again.
       else if (this.tunnel !== undefined) res.detachSocket(req.socket);
-      this.settle({ kind: 'failed', headersSent, ...failure });
+      this.settle({ kind: 'failed', headersSent, status: this.status, ...failure });
     }
+  }
+
+  /** The upstream is not to blame, and has nothing to say any more. */
+  private onUploadFailure(code: UploadFailure['code']): void {
+    this.upload = code === 'upload_stalled' && !this.gone ? 'stalled' : 'broken_off';
+    if (this.answer.begun) breakOff(this.req, this.res);
+    this.leave();
   }
 
   private onFinish(): void {
@@ -275,25 +301,38 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
     if (this.over || this.handedOver) return;
     const { status } = this;
     if (this.finished && status !== undefined) {
-      this.settle({ kind: this.replaced ? 'replaced' : 'delivered', status, upstreamMs: this.upstreamMs() });
+      const upstreamMs = this.upstreamMs();
+      if (this.replaced) this.settle({ kind: 'replaced', status, upstreamMs });
+      else this.settle({ kind: 'delivered', status, upstreamMs, kept: this.takeKept() });
       return;
     }
     this.gone = true;
+    const { req } = this;
+    if (!req.complete && req.destroyed && hasBody(req)) this.upload = 'broken_off';
     if (this.held !== undefined) return;
     // What the upstream still has to say is read on for the payer; what it has said whole is kept as it is.
-    if (this.isKept() && !this.replaced && this.wholeAt === undefined) this.call?.resume();
+    if (this.isKept && !this.replaced && this.wholeAt === undefined) this.call?.resume();
     else this.leave(this.wholeAt !== undefined && !this.replaced);
   }
 
-  private leave(whole = false): void {
-    this.call?.abort();
-    this.settle({ kind: 'client_gone', status: this.status, kept: whole ? this.keptAnswer() : undefined });
+  private leave(whole = false, failed = false): void {
+    if (this.aside === undefined) this.call?.abort();
+    this.settle({
+      kind: 'client_gone',
+      status: this.status,
+      headSent: this.handedOver || this.answer.sent,
+      failed,
+      upload: this.upload,
+      kept: whole ? this.takeKept() : undefined,
+    });
   }
 
-  private keptAnswer(): Answer | undefined {
-    const { kept, status } = this;
-    if (kept === undefined || kept.left < 0 || status === undefined) return undefined;
-    return { status, headers: withoutLength(kept.headers), body: Buffer.concat(kept.pieces) };
+  /** Whole, and not ours any more. */
+  private takeKept(): KeptResponse | undefined {
+    const { kept } = this;
+    if (kept === undefined || !kept.isKept || this.status === undefined) return undefined;
+    this.kept = undefined;
+    return kept;
   }
 
   private upstreamMs(): number {
@@ -303,6 +342,7 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
   private settle(outcome: ForwardOutcome): void {
     if (this.over) return;
     this.over = true;
+    this.kept?.drop();
     // What is left of an upload that nobody reads any more; the listener bounds how long that may take.
     if (!this.req.complete) this.req.resume();
     try {
@@ -314,14 +354,8 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
   }
 }
 
-/** Without a length an HTTP/1.0 client takes the end of the connection for the end of the body: it has to be a reset. */
-function cut(req: IncomingMessage, res: ServerResponse): void {
-  if (req.httpVersionMinor === 0) req.socket.resetAndDestroy();
-  else res.destroy();
-}
-
-function withoutLength(headers: readonly string[]): readonly string[] {
-  return headers.filter((_, i) => headers[i - (i % 2)]?.toLowerCase() !== 'content-length');
+function isOfUpload(failure: UpstreamFailure | UploadFailure): failure is UploadFailure {
+  return failure.code === 'upload_broken_off' || failure.code === 'upload_stalled';
 }
 
 /** Only links: the rest of a 103 is for the final answer to say. */

@@ -5,7 +5,11 @@ import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import type { Snapshot } from '../domain/snapshot.ts';
 
-export type RequestOutcome = 'free' | 'paid' | 'payment_required' | 'refused' | 'error';
+/**
+ * `paid`: an answer was given under a charge that took money; `released`: a claim was made and given back, or its client
+ * left before there was one.
+ */
+export type RequestOutcome = 'free' | 'paid' | 'released' | 'payment_required' | 'refused' | 'error';
 
 /** One request, filled in as it goes. Times in milliseconds of the monotonic clock. */
 export type RequestRecord = {
@@ -22,6 +26,11 @@ export type RequestRecord = {
   /** The problem's code or the 402's reason, where there is one. */
   reason: string | undefined;
   chargeId: string | undefined;
+  /** Where they are known: the customer's and the payer's word before a payment was verified. */
+  customerId: string | undefined;
+  payer: string | undefined;
+  amount: string | undefined;
+  currency: string | undefined;
   upstreamMs: number | undefined;
   client: string | undefined;
   /** Counted and logged: whatever comes after is not. */
@@ -129,6 +138,10 @@ function logRequest(log: Log, record: RequestRecord, totalMs: number): void {
     reason: record.reason,
     route_id: record.routeId,
     charge_id: record.chargeId,
+    customer_id: record.customerId,
+    payer: record.payer,
+    amount: record.amount,
+    currency: record.currency,
     duration_ms: round(totalMs),
     upstream_ms: record.upstreamMs === undefined ? undefined : round(record.upstreamMs),
     client_ip: record.client,

@@ -4,8 +4,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Metrics } from './metrics.ts';
 import { respond, type Answer } from './respond.ts';
 
-/** `detail`: a sentence for an operator. A check that throws counts as failed. */
-export type Check = { readonly name: string; readonly run: () => { readonly ok: boolean; readonly detail: string } };
+/** `detail`: a sentence for an operator. `isTolerated`: what failed does not keep the process from being ready. */
+export type CheckResult = { readonly ok: boolean; readonly isTolerated?: boolean; readonly detail: string };
+
+/** A check that throws counts as failed. */
+export type Check = { readonly name: string; readonly run: () => CheckResult | Promise<CheckResult> };
 
 /** `/livez` answers whenever the event loop does; `/readyz` is 503 while any check fails, `?verbose` says which and why. */
 export function createAdmin(
@@ -34,28 +37,23 @@ export function createAdmin(
   };
 }
 
-function ready(checks: readonly Check[], verbose: boolean): Answer {
-  const results = checks.map(({ name, run }) => {
-    try {
-      return { name, ...run() };
-    } catch {
-      return { name, ok: false, detail: 'the check failed' };
-    }
-  });
-  const ok = results.every((result) => result.ok);
+async function ready(checks: readonly Check[], verbose: boolean): Promise<Answer> {
+  const results = await Promise.all(checks.map(runCheck));
+  const failed = results.filter((result) => !result.ok && !result.isTolerated);
+  const ok = failed.length === 0;
   const status = ok ? 200 : 503;
-  if (!verbose)
-    return text(
-      status,
-      ok
-        ? 'ok\n'
-        : `not ready: ${results
-            .filter((result) => !result.ok)
-            .map(({ name }) => name)
-            .join(', ')}\n`,
-    );
-  const body = `${JSON.stringify({ status: ok ? 'ready' : 'not_ready', checks: results })}\n`;
+  if (!verbose) return text(status, ok ? 'ok\n' : `not ready: ${failed.map(({ name }) => name).join(', ')}\n`);
+  const named = results.map((result) => ({ name: result.name, ok: result.ok, detail: result.detail }));
+  const body = `${JSON.stringify({ status: ok ? 'ready' : 'not_ready', checks: named })}\n`;
   return { status, headers: ['Content-Type', 'application/json', 'Cache-Control', 'no-store'], body };
+}
+
+async function runCheck({ name, run }: Check): Promise<CheckResult & { readonly name: string }> {
+  try {
+    return { name, ...(await run()) };
+  } catch {
+    return { name, ok: false, detail: 'the check failed' };
+  }
 }
 
 function text(status: number, body: string, headers: readonly string[] = []): Answer {

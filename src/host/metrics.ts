@@ -5,6 +5,9 @@ import { createDurations } from './tallies.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
+/** `units / 10^scale`. */
+export type Decimal = { readonly units: bigint; readonly scale: number };
+
 /** The child for these label values, in the order of the label names; made once, then only looked up. */
 export type Bound = (first?: string, second?: string, third?: string) => (amount: number) => void;
 
@@ -19,7 +22,15 @@ export type Metrics = {
     name: string,
     help: string,
     labels: readonly string[],
-    read: (set: (values: Labels, value: number) => void) => void,
+    read: (set: (values: Labels, value: number) => void) => void | Promise<void>,
+  ) => void;
+  /** The same with exact decimals: a float cannot hold a sum of money. */
+  readonly exact: (
+    kind: 'counter' | 'gauge',
+    name: string,
+    help: string,
+    labels: readonly string[],
+    read: (set: (values: Labels, value: Decimal) => void) => void,
   ) => void;
   readonly text: () => Promise<string>;
   readonly contentType: string;
@@ -51,6 +62,8 @@ export function createMetrics(): Metrics {
   collectDefaultMetrics({ register: registry, ...EVENT_LOOP });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
   const registers = [registry];
+  // The library writes numbers only.
+  const exact: (() => string)[] = [];
   const common = (name: string, help: string, labels: readonly string[]) => ({
     name: PREFIX + name,
     help,
@@ -91,7 +104,7 @@ export function createMetrics(): Metrics {
           ...options,
           collect: () => {
             counter.reset();
-            read((values, value) => counter.labels({ ...values }).inc(value));
+            return read((values, value) => counter.labels({ ...values }).inc(value));
           },
         });
         return;
@@ -100,13 +113,40 @@ export function createMetrics(): Metrics {
         ...options,
         collect: () => {
           gauge.reset();
-          read((values, value) => gauge.labels({ ...values }).set(value));
+          return read((values, value) => gauge.labels({ ...values }).set(value));
         },
       });
     },
-    text: () => registry.metrics(),
+    exact: (kind, name, help, labels, read) => {
+      exact.push(() => {
+        const lines = [`# HELP ${PREFIX}${name} ${help}`, `# TYPE ${PREFIX}${name} ${kind}`];
+        read((values, value) => {
+          const named = labels.map((label) => `${label}="${escapeLabel(values[label] ?? '')}"`);
+          lines.push(`${PREFIX}${name}{${named.join(',')}} ${writeDecimal(value)}`);
+        });
+        return `${lines.join('\n')}\n`;
+      });
+    },
+    text: async () => (await registry.metrics()) + exact.map((write) => write()).join(''),
     contentType: registry.contentType,
   };
+}
+
+export function addDecimals(a: Decimal, b: Decimal): Decimal {
+  const scale = Math.max(a.scale, b.scale);
+  return { units: a.units * 10n ** BigInt(scale - a.scale) + b.units * 10n ** BigInt(scale - b.scale), scale };
+}
+
+/** Without zeros at the end that say nothing. */
+export function writeDecimal({ units, scale }: Decimal): string {
+  const digits = units.toString().padStart(scale + 1, '0');
+  const fraction = scale === 0 ? '' : digits.slice(-scale).replace(/0+$/, '');
+  const whole = scale === 0 ? digits : digits.slice(0, -scale);
+  return fraction === '' ? whole : `${whole}.${fraction}`;
+}
+
+function escapeLabel(value: string): string {
+  return value.replace(/[\\"\n]/g, (character) => (character === '\n' ? '\\n' : `\\${character}`));
 }
 
 type Child = (amount: number) => void;

@@ -10,16 +10,19 @@ import {
   chargeView,
   claimBody,
   claimsQuery,
+  renewalsBody,
   summaryAnswer,
   summaryQuery,
 } from './charge-schemas.ts';
 import { getCharge, listCharges, summariseCharges } from './charges.ts';
 import type { Auth } from './credentials.ts';
-import { createRoute, deleteRoute, getRoute, listRoutes, patchRoute } from './dashboard.ts';
+import { createRoute, deleteRoute, getRoute, listChanges, listRoutes, patchRoute } from './dashboard.ts';
 import { endpoint, JSON_TYPE, MERGE_PATCH_TYPE, type Endpoint } from './endpoint.ts';
-import { advanceClaim, claimPayment, findClaims, LEDGER_BODY_BYTES } from './ledger-api.ts';
+import { advanceClaim, claimPayment, findClaims, LEDGER_BODY_BYTES, renewLeases } from './ledger-api.ts';
 import { ROUTES_PATH } from './route-answers.ts';
 import {
+  changeList,
+  changesQuery,
   createBody,
   health,
   listQuery,
@@ -32,10 +35,11 @@ import {
   routeParams,
   routeSet,
 } from './schemas.ts';
-import { advancedWire, chargesWire, claimedWire } from '../domain/ledger-wire.ts';
+import { advancedWire, chargesWire, claimedWire, renewedWire } from '../domain/ledger-wire.ts';
 import { routeWire } from '../domain/route.ts';
 import { answerMatch, registerRoute, serveRoutes, streamEvents } from './sdk.ts';
 import type { Services } from './services.ts';
+import { answerWhy, whyAnswer, whyParams } from './why.ts';
 
 const DASHBOARD: Auth = { kind: 'jwt' };
 const SDK: Auth = { kind: 'api_key', scope: 'sdk' };
@@ -121,11 +125,25 @@ export const API: readonly Endpoint<Services>[] = [
   }),
   endpoint({
     method: 'GET',
+    path: `${ROUTES_PATH}/{id}/changes`,
+    id: 'listRouteChanges',
+    summary: 'Who changed a route, newest first, a page at a time',
+    auth: DASHBOARD,
+    params: routeParams,
+    query: changesQuery,
+    ...noBody,
+    answers: { 200: { description: 'A page of changes', schema: changeList } },
+    problems: [],
+    handler: listChanges,
+  }),
+  endpoint({
+    method: 'GET',
     path: '/v1/protected-routes/routes',
     id: 'getRouteSet',
     summary: 'All routes, active and paused, as one set',
     auth: SDK,
     ...takesNothing,
+    ignoresUnknownQuery: true,
     requestHeaders: ['If-None-Match'],
     answers: {
       200: { description: 'All routes', schema: routeSet, headers: ['ETag', 'Tollgate-Registry', 'Tollgate-Revision'] },
@@ -142,13 +160,14 @@ export const API: readonly Endpoint<Services>[] = [
     auth: SDK,
     params: nothing,
     query: nothing,
+    ignoresUnknownQuery: true,
     body: registerBody,
     mediaTypes: [JSON_TYPE],
     answers: {
       200: { description: 'The stored route, unchanged', schema: routeWire, headers: ['Location', 'ETag'] },
       201: { description: 'The new route', schema: routeWire, headers: ['Location', 'ETag'] },
     },
-    problems: ['duplicate', 'too_many_requests'],
+    problems: ['duplicate', 'price_lowered', 'too_many_requests'],
     handler: registerRoute,
   }),
   endpoint({
@@ -211,6 +230,19 @@ export const API: readonly Endpoint<Services>[] = [
   }),
   endpoint({
     method: 'GET',
+    path: '/v1/billing/why/{id}',
+    id: 'explainWhy',
+    summary: 'What became of a charge, a request or a transaction, and why',
+    auth: DASHBOARD,
+    params: whyParams,
+    query: nothing,
+    ...noBody,
+    answers: { 200: { description: 'What is known of it', schema: whyAnswer } },
+    problems: ['ledger_unavailable'],
+    handler: answerWhy,
+  }),
+  endpoint({
+    method: 'GET',
     path: '/v1/billing/summary',
     id: 'summariseCharges',
     summary: 'What was taken, by route, currency and time',
@@ -264,6 +296,21 @@ export const API: readonly Endpoint<Services>[] = [
     answers: { 200: { description: 'What became of it', schema: advancedWire } },
     problems: ['ledger_unavailable'],
     handler: advanceClaim,
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/v1/ledger/renewals',
+    id: 'renewLeases',
+    summary: 'Say that charges are still being worked on',
+    auth: LEDGER,
+    params: nothing,
+    query: nothing,
+    body: renewalsBody,
+    mediaTypes: [JSON_TYPE],
+    bodyLimit: LEDGER_BODY_BYTES,
+    answers: { 200: { description: "Those that still are the caller's", schema: renewedWire } },
+    problems: ['ledger_unavailable'],
+    handler: renewLeases,
   }),
   endpoint({
     method: 'GET',

@@ -7,11 +7,12 @@ import type { Receiver } from '../domain/receiver.ts';
 import type { Route } from '../domain/route.ts';
 import type { RouteSet } from '../domain/snapshot.ts';
 import { parsePattern } from '../domain/pattern.ts';
+import { refuseMethod } from '../domain/method.ts';
 import { findUnpayable } from '../domain/payable.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { RouteInput, RoutePatch } from './schemas.ts';
-import type { ChangeKind, Conflict, Head, RouteStore, Written } from './store/routes.ts';
+import type { ChangeKind, Conflict, Head, RouteStore, StoredRoute, Writer, Written } from './store/routes.ts';
 import { makeUuid } from './uuid.ts';
 
 /** `reset`: anything may have changed, read the whole set again. A deleted route is given as it was. */
@@ -22,34 +23,52 @@ export type Change =
 export type Invalid = { readonly kind: 'invalid'; readonly errors: readonly FieldError[] };
 /** The registry holds as many routes as it may. */
 export type Full = { readonly kind: 'full'; readonly limit: number };
-export type Created = { readonly kind: 'created'; readonly route: Route } | Conflict | Invalid | Full;
+export type Created = { readonly kind: 'created'; readonly route: StoredRoute } | Conflict | Invalid | Full;
 export type Patched =
-  | { readonly kind: 'updated' | 'unchanged'; readonly route: Route }
+  | { readonly kind: 'updated' | 'unchanged'; readonly route: StoredRoute }
   | { readonly kind: 'gone' }
   | Conflict
   | Invalid;
+
+/** A route to be made, and who makes it. */
+export type Creation = { readonly input: RouteInput; readonly by: Writer };
 
 export type RouteBook = {
   readonly registryId: string;
   readonly head: () => Head;
   /** Oldest first; the same array until something changes. */
   readonly routeSet: () => RouteSet;
-  readonly get: (id: string) => Route | undefined;
+  readonly get: (id: string) => StoredRoute | undefined;
+  /** Oldest first. */
+  readonly all: () => Iterable<StoredRoute>;
   /** The stored route that `input` would be a duplicate of. */
-  readonly find: (input: Pick<RouteInput, 'route_pattern' | 'method'>) => Route | undefined;
-  readonly create: (input: RouteInput) => Created;
+  readonly find: (input: Pick<RouteInput, 'route_pattern' | 'method'>) => StoredRoute | undefined;
+  readonly create: (creation: Creation) => Created;
   /** Several at once in one transaction; each may have an outcome of its own. */
-  readonly createAll: (inputs: readonly RouteInput[]) => readonly Created[];
-  readonly patch: (route: Route, patch: RoutePatch) => Patched;
+  readonly createAll: (creations: readonly Creation[]) => readonly Created[];
+  readonly patch: (route: StoredRoute, patch: RoutePatch, by: Writer) => Patched;
   /** False where there is no such route any more. */
-  readonly remove: (route: Route) => boolean;
+  readonly remove: (route: StoredRoute, by: Writer) => boolean;
+  /** Several writes of any kind in one transaction: all of them or, where `run` throws, none. */
+  readonly writeTogether: <T>(by: Writer, run: (writes: Writes) => T) => T;
   readonly subscribe: (listener: (change: Change) => void) => () => void;
+};
+
+/** Of routes that were checked, and of which no other has the method and pattern key. */
+export type Writes = {
+  readonly insert: (input: RouteInput) => Route;
+  readonly update: (route: Route) => void;
+  readonly remove: (route: Route) => void;
 };
 
 export type BookOptions = {
   readonly registryId: string;
   readonly store: RouteStore;
   readonly receivers: () => ReadonlyMap<string, Receiver>;
+  /** What to do with a route whose receiver is not among them. */
+  readonly unknownReceiver: () => 'refuse' | 'store';
+  /** Those that a proxy lets in. */
+  readonly methods: () => ReadonlySet<string>;
   readonly maxRoutes: number;
   readonly clock: Clock;
   readonly random: Random;
@@ -57,7 +76,7 @@ export type BookOptions = {
 };
 
 export function createRouteBook(options: BookOptions): RouteBook {
-  const { registryId, store, receivers, maxRoutes, clock, random, log } = options;
+  const { registryId, store, receivers, unknownReceiver, methods, maxRoutes, clock, random, log } = options;
   const listeners = new Set<(change: Change) => void>();
   let { head, byId } = load(store);
   let set: RouteSet | undefined;
@@ -83,7 +102,7 @@ export function createRouteBook(options: BookOptions): RouteBook {
     tell({ kind: 'reset', revision: head.revision });
   };
 
-  const apply = (kind: ChangeKind, written: Head, route: Route): void => {
+  const apply = (kind: ChangeKind, written: Head, route: StoredRoute): void => {
     if (written.revision <= head.revision) return;
     if (written.revision > head.revision + 1) return reload();
     head = written;
@@ -99,10 +118,10 @@ export function createRouteBook(options: BookOptions): RouteBook {
   };
 
   /** Checks and stores `input`, without telling anyone: the caller applies it once it is committed. */
-  const insert = (input: RouteInput, held: number): Written | Invalid | Full => {
+  const insert = ({ input, by }: Creation, held: number): Written | Invalid | Full => {
     const now = new Date(clock.now()).toISOString();
-    const route = makeRoute(makeUuid(random), input, now);
-    const errors = findUnpayable(route, receivers());
+    const route = makeRoute(makeUuid(random), input, now, by);
+    const errors = [...findUnreceivable(route, methods()), ...findUnpayable(route, receivers(), unknownReceiver())];
     if (errors.length > 0) return { kind: 'invalid', errors };
     // A duplicate is told before a full book: an SDK registers what is there at every start.
     if (held >= maxRoutes) {
@@ -112,11 +131,11 @@ export function createRouteBook(options: BookOptions): RouteBook {
     return store.insert(route, keyOf(route.pattern));
   };
 
-  const createAll = (inputs: readonly RouteInput[]): readonly Created[] => {
+  const createAll = (creations: readonly Creation[]): readonly Created[] => {
     const outcomes = store.batch(() => {
       let held = byId.size;
-      return inputs.map((input) => {
-        const outcome = insert(input, held);
+      return creations.map((creation) => {
+        const outcome = insert(creation, held);
         if (outcome.kind === 'written') held++;
         return outcome;
       });
@@ -134,23 +153,28 @@ export function createRouteBook(options: BookOptions): RouteBook {
     head: () => head,
     routeSet: () => (set ??= { registryId, revision: head.revision, routes: [...byId.values()] }),
     get: (id) => byId.get(id),
+    all: () => byId.values(),
     find: ({ route_pattern: pattern, method }) => store.findByKey(keyOf(pattern), method),
-    create: (input) => {
-      const [outcome] = createAll([input]);
+    create: (creation) => {
+      const [outcome] = createAll([creation]);
       if (!outcome) throw new Error('creating a route had no outcome');
       return outcome;
     },
     createAll,
-    patch: (route, patch) => {
+    patch: (route, patch, by) => {
       const changed = applyPatch(route, patch);
       if (!differs(route, changed)) return { kind: 'unchanged', route };
-      // Pausing must work even where the receiver's configuration has moved on since: only a new price is checked.
-      const repriced = changed.amount !== route.amount || changed.currency !== route.currency;
-      if (repriced || changed.receiverConfigId !== route.receiverConfigId) {
-        const errors = findUnpayable(changed, receivers());
-        if (errors.length > 0) return { kind: 'invalid', errors };
-      }
-      const next = { ...changed, updatedAt: new Date(clock.now()).toISOString() };
+      // Pausing must work even where the receiver's configuration has moved on since: only what is asked anew is checked.
+      const activated = changed.status === 'active' && route.status === 'paused';
+      const repriced = activated || changed.amount !== route.amount || changed.currency !== route.currency;
+      const errors = [
+        ...(changed.method === route.method ? [] : findUnreceivable(changed, methods())),
+        ...(repriced || changed.receiverConfigId !== route.receiverConfigId
+          ? findUnpayable(changed, receivers(), unknownReceiver())
+          : []),
+      ];
+      if (errors.length > 0) return { kind: 'invalid', errors };
+      const next = { ...changed, updatedAt: new Date(clock.now()).toISOString(), writtenBy: by };
       const written = store.update(next, keyOf(next.pattern));
       if (written === undefined) {
         reload();
@@ -160,14 +184,38 @@ export function createRouteBook(options: BookOptions): RouteBook {
       apply('updated', written.head, next);
       return { kind: 'updated', route: next };
     },
-    remove: (route) => {
-      const written = store.remove(route.id);
+    remove: (route, by) => {
+      const written = store.remove(route.id, by, new Date(clock.now()).toISOString());
       if (written === undefined) {
         reload();
         return false;
       }
       apply('deleted', written, route);
       return true;
+    },
+    writeTogether: (by, run) => {
+      const done: { kind: ChangeKind; head: Head; route: StoredRoute }[] = [];
+      const now = new Date(clock.now()).toISOString();
+      const result = store.batch(() =>
+        run({
+          insert: (input) => {
+            const route = makeRoute(makeUuid(random), input, now, by);
+            done.push({ kind: 'created', route, head: headOf(store.insert(route, keyOf(route.pattern))) });
+            return route;
+          },
+          update: (changed) => {
+            const route = { ...changed, updatedAt: now, writtenBy: by };
+            done.push({ kind: 'updated', route, head: headOf(store.update(route, keyOf(route.pattern))) });
+          },
+          remove: (route) => {
+            const written = store.remove(route.id, by, now);
+            if (written === undefined) throw new Error(`the route ${route.id} is gone`);
+            done.push({ kind: 'deleted', route: { ...route, writtenBy: by }, head: written });
+          },
+        }),
+      );
+      for (const { kind, head: written, route } of done) apply(kind, written, route);
+      return result;
     },
     subscribe: (listener) => {
       listeners.add(listener);
@@ -176,7 +224,20 @@ export function createRouteBook(options: BookOptions): RouteBook {
   };
 }
 
-function load(store: RouteStore): { head: Head; byId: Map<string, Route> } {
+/** A route whose method no proxy lets in protects nothing. */
+function findUnreceivable({ method }: Route, allowed: ReadonlySet<string>): readonly FieldError[] {
+  const wrong = refuseMethod(method, allowed);
+  return wrong === undefined
+    ? []
+    : [{ pointer: '/method', detail: `${method} ${wrong}${wrong.endsWith('?') ? '' : '.'}` }];
+}
+
+function headOf(written: Written | undefined): Head {
+  if (written?.kind !== 'written') throw new Error('a route was not written: another one has its method and pattern');
+  return written.head;
+}
+
+function load(store: RouteStore): { head: Head; byId: Map<string, StoredRoute> } {
   const { head, routes } = store.all();
   return { head, byId: new Map(routes.map((route) => [route.id, route])) };
 }
@@ -187,7 +248,7 @@ function keyOf(pattern: string): string {
   return parsed.pattern.key;
 }
 
-function makeRoute(id: string, input: RouteInput, now: string): Route {
+function makeRoute(id: string, input: RouteInput, now: string, writtenBy: Writer): StoredRoute {
   return {
     id,
     pattern: input.route_pattern,
@@ -202,10 +263,11 @@ function makeRoute(id: string, input: RouteInput, now: string): Route {
     receiverConfigId: input.receiver_config_id,
     createdAt: now,
     updatedAt: now,
+    writtenBy,
   };
 }
 
-function applyPatch(route: Route, patch: RoutePatch): Route {
+function applyPatch(route: StoredRoute, patch: RoutePatch): StoredRoute {
   return {
     ...route,
     pattern: patch.route_pattern ?? route.pattern,

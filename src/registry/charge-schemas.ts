@@ -4,7 +4,18 @@ import { z } from 'zod';
 import { CHARGE_STATES } from '../domain/charge.ts';
 import { chargeId, chargeWire, claimWire, paymentWire } from '../domain/charge-wire.ts';
 import { BUCKETS } from '../domain/ledger.ts';
-import { advancedWire, changeId, chargesWire, claimedWire, eventWire, leaseMs, owner } from '../domain/ledger-wire.ts';
+import { FAULTS } from '../domain/standing.ts';
+import {
+  advancedWire,
+  changeId,
+  chargesWire,
+  claimedWire,
+  eventWire,
+  leaseMs,
+  owner,
+  renewalsWire,
+  renewedWire,
+} from '../domain/ledger-wire.ts';
 import { documented, listQuery } from './schemas.ts';
 
 /** A time in a query, in milliseconds since the epoch. */
@@ -21,6 +32,10 @@ export const chargesQuery = z.object({
   limit: listQuery.shape.limit,
   cursor: listQuery.shape.cursor,
   status: z.enum(CHARGE_STATES, `one of ${CHARGE_STATES.join(', ')}`).optional(),
+  owed: z
+    .literal('true', 'true, or left out')
+    .transform(() => true)
+    .optional(),
   route_id: routeId.optional(),
   payer: z.string().min(1).max(64).optional(),
   customer_id: z.string().min(1).max(128).optional(),
@@ -53,6 +68,7 @@ export const chargeView = z.object({
   /** Of the request; its query is nobody's business here. */
   method: z.string(),
   path: z.string(),
+  request_id: z.string().nullable(),
   amount: z.string(),
   currency: z.string(),
   customer_id: z.string().nullable(),
@@ -70,14 +86,20 @@ export const chargeView = z.object({
   log_index: z.int().nullable(),
   claims: z.int(),
   settle_attempts: z.int(),
-  asked_again: z.int(),
+  asked: z.int(),
   reason: z.string().nullable(),
   failed_by: chargeWire.shape.failed_by,
   created_at: time,
   updated_at: time,
-  next_try_at: time.nullable(),
+  next_look_at: time.nullable(),
   settled_at: time.nullable(),
   delivered_at: time.nullable(),
+  partial: z.boolean(),
+  undelivered: chargeWire.shape.undelivered,
+  refunded_at: time.nullable(),
+  refund_note: z.string().nullable(),
+  /** Whose fault it is that it was paid for and can be delivered no more. */
+  owed: z.enum(FAULTS).nullable(),
 });
 export type ChargeView = z.infer<typeof chargeView>;
 
@@ -113,6 +135,8 @@ export const claimBody = z.object({
 
 export const advanceBody = z.object({ event: eventWire, owner, change_id: changeId.optional() });
 
+export const renewalsBody = renewalsWire;
+
 /** One of: a charge id, a payment, or `due=true` for what nobody works on. */
 export const claimsQuery = z.object({
   id: chargeId.optional(),
@@ -143,4 +167,6 @@ documented.add(chargeWire, {
 documented.add(eventWire, { id: 'LedgerChange' });
 documented.add(claimedWire, { id: 'LedgerClaimOutcome' });
 documented.add(advancedWire, { id: 'LedgerChangeOutcome' });
+documented.add(renewalsWire, { id: 'LedgerRenewalRequest' });
+documented.add(renewedWire, { id: 'LedgerRenewals' });
 documented.add(chargesWire, { id: 'LedgerClaims' });

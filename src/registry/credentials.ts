@@ -6,6 +6,7 @@ import { problem, type Problem } from '../domain/problem.ts';
 import type { JwtVerifier } from './auth.ts';
 import type { KeyCheck, KeyHolder } from './api-keys.ts';
 import type { Scope } from './store/api-keys.ts';
+import type { Writer } from './store/routes.ts';
 
 export type Auth =
   | { readonly kind: 'none' }
@@ -25,6 +26,8 @@ export type Authenticator = {
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,16384})$/i;
 const KEY_SET_RETRY_SECONDS = '10';
+/** Characters of a token's subject that are kept. */
+const MAX_SUBJECT = 128;
 
 /** `verifyJwt` is undefined where the configuration has no key for tokens: then none is valid. */
 export function createAuthenticator(verifyJwt: JwtVerifier | undefined, keys: KeyCheck): Authenticator {
@@ -59,9 +62,23 @@ export function describePrincipal(principal: Principal): string {
     case 'anonymous':
       return 'anonymous';
     case 'dashboard':
-      return `dashboard:${(principal.subject ?? '').slice(0, 128)}`;
+      return `dashboard:${(principal.subject ?? '').slice(0, MAX_SUBJECT)}`;
     case 'api_key':
       return `api_key:${principal.id ?? principal.name}`;
+    default:
+      return principal satisfies never;
+  }
+}
+
+/** Who writes a route: kept with it, and shown to whoever asks who changed a price. */
+export function writerOf(principal: Principal): Writer {
+  switch (principal.kind) {
+    case 'dashboard':
+      return `dashboard:${(principal.subject ?? '').slice(0, MAX_SUBJECT).toWellFormed()}`;
+    case 'api_key':
+      return `api_key:${principal.name}`;
+    case 'anonymous':
+      throw new Error('nobody without a credential may write a route');
     default:
       return principal satisfies never;
   }

@@ -3,10 +3,18 @@
 import type { z } from 'zod';
 import { problem } from '../domain/problem.ts';
 import { toWire } from '../domain/route.ts';
+import { writerOf } from './credentials.ts';
 import { answerEmpty, answerJson, fail, type Call, type Outcome } from './endpoint.ts';
 import { isUnmodified, mayChange, routeEtag } from './preconditions.ts';
 import { answerRoute, logWrite, refusalOf } from './route-answers.ts';
-import { writeCursor, type listQuery, type routeParams, type RouteInput, type RoutePatch } from './schemas.ts';
+import {
+  writeCursor,
+  type changesQuery,
+  type listQuery,
+  type routeParams,
+  type RouteInput,
+  type RoutePatch,
+} from './schemas.ts';
 import type { Services } from './services.ts';
 
 type Params = z.output<typeof routeParams>;
@@ -28,9 +36,9 @@ export function getRoute({ params, headers }: Call<Params>, { book }: Services):
 }
 
 export function createRoute(call: Call<unknown, unknown, RouteInput>, services: Services): Outcome {
-  const created = services.book.create(call.body);
+  const created = services.book.create({ input: call.body, by: writerOf(call.principal) });
   if (created.kind !== 'created') return fail(refusalOf(created));
-  logWrite('route created', created.route, call.principal, services);
+  logWrite('route created', { after: created.route }, call.principal, services);
   return answerRoute(201, created.route, true);
 }
 
@@ -38,10 +46,10 @@ export function patchRoute(call: Call<Params, unknown, RoutePatch>, services: Se
   const route = services.book.get(call.params.id);
   if (!route) return unknownRoute();
   if (!mayChange(call.headers, routeEtag(route))) return changedMeanwhile();
-  const patched = services.book.patch(route, call.body);
+  const patched = services.book.patch(route, call.body, writerOf(call.principal));
   switch (patched.kind) {
     case 'updated':
-      logWrite('route updated', patched.route, call.principal, services);
+      logWrite('route updated', { before: route, after: patched.route }, call.principal, services);
       return answerRoute(200, patched.route);
     case 'unchanged':
       return answerRoute(200, patched.route);
@@ -59,9 +67,25 @@ export function deleteRoute(call: Call<Params>, services: Services): Outcome {
   const route = services.book.get(call.params.id);
   if (!route) return unknownRoute();
   if (!mayChange(call.headers, routeEtag(route))) return changedMeanwhile();
-  if (!services.book.remove(route)) return unknownRoute();
-  logWrite('route deleted', route, call.principal, services);
+  if (!services.book.remove(route, writerOf(call.principal))) return unknownRoute();
+  const note = services.isDeclared(route)
+    ? 'the configuration declares it, so the next start makes it again; pausing switches it off'
+    : undefined;
+  logWrite('route deleted', { before: route }, call.principal, services, note);
   return answerEmpty(204);
+}
+
+/** Also of a route that was deleted, for as long as its changes are kept. */
+export function listChanges(
+  { params, query }: Call<Params, z.output<typeof changesQuery>>,
+  { book, history }: Services,
+): Outcome {
+  const { changes, nextBefore } = history(params.id, query.cursor, query.limit);
+  if (changes.length === 0 && book.get(params.id) === undefined) return unknownRoute();
+  return answerJson(200, {
+    data: changes.map(({ at, by, before, after }) => ({ at, by: by.slice(by.indexOf(':') + 1), before, after })),
+    next_cursor: nextBefore === undefined ? null : writeCursor(nextBefore),
+  });
 }
 
 function unknownRoute(): Outcome {

@@ -48,6 +48,8 @@ type Description = {
   /** Beyond those that follow from the rest of the row. */
   readonly problems: readonly ProblemCode[];
   readonly requestHeaders?: readonly string[];
+  /** Query parameters that are not known are logged; elsewhere they are 400, because somebody mistyped them. */
+  readonly ignoresUnknownQuery?: true;
   /** Bytes of a body, where it may be larger than elsewhere. */
   readonly bodyLimit?: number;
 };

@@ -1,14 +1,13 @@
 // The ledger for sidecars (scope `ledger`): domain/ledger over HTTP. Expected outcomes are 200 with a `kind`, so that a
 // sidecar cannot take an error of something in between for one; a store that does not answer is 503, and then a sidecar
 // knows nothing. A call that is repeated with its `change_id` is the same call.
-import { hash } from 'node:crypto';
 import type { z } from 'zod';
 import { canonicalPayment, type Claim, type PaymentKey } from '../domain/charge.ts';
 import { chargeToWire, claimFromWire } from '../domain/charge-wire.ts';
 import { LedgerUnavailable, type Ledger, type Reports } from '../domain/ledger.ts';
 import { eventFromWire } from '../domain/ledger-wire.ts';
 import { problem } from '../domain/problem.ts';
-import type { advanceBody, chargeParams, claimBody, claimsQuery } from './charge-schemas.ts';
+import type { advanceBody, chargeParams, claimBody, claimsQuery, renewalsBody } from './charge-schemas.ts';
 import { answerJson, fail, invalidBody, type Call, type Outcome } from './endpoint.ts';
 import type { Services } from './services.ts';
 
@@ -20,10 +19,7 @@ export function claimPayment(
   { body }: Call<unknown, unknown, z.output<typeof claimBody>>,
   services: Services,
 ): Promise<Outcome> {
-  if (hash('sha256', body.credential) !== body.credential_sha256) {
-    const detail = 'This is not the SHA-256 of the credential.';
-    return Promise.resolve(fail(invalidBody([{ pointer: '/credential_sha256', detail }])));
-  }
+  // What the digest of a credential is made over is its rail's to say, which only the sidecar has.
   const claim = readClaim(body);
   if ('fault' in claim) return Promise.resolve(fail(invalidBody([{ pointer: '', detail: claim.fault }])));
   const { owner, lease_ms: leaseMs, max_unsettled_per_payer: maxUnsettledPerPayer, change_id: changeId } = body;
@@ -44,7 +40,17 @@ export function advanceClaim(
   });
 }
 
-/** At most one charge by its id or its payment; or those that nobody works on, which the caller then takes over. */
+/** Of many charges at once: they are being worked on. Answers those that still are the caller's. */
+export function renewLeases(
+  { body }: Call<unknown, unknown, z.output<typeof renewalsBody>>,
+  services: Services,
+): Promise<Outcome> {
+  return withLedger(services, async (ledger) =>
+    answerJson(200, { ids: await ledger.renew(body.owner, body.ids, body.lease_ms) }),
+  );
+}
+
+/** At most one charge by its id or its payment; or those that nobody works on. */
 export function findClaims(
   { query }: Call<unknown, z.output<typeof claimsQuery>>,
   services: Services,
@@ -55,11 +61,10 @@ export function findClaims(
     return Promise.resolve(fail(problem('malformed', detail)));
   }
   return withLedger(services, async (ledger) => {
-    const found = await Promise.all(
+    const found =
       wanted.kind === 'due'
-        ? (await ledger.due(query.limit)).map(({ id }) => ledger.findByChargeId(id))
-        : [wanted.kind === 'id' ? ledger.findByChargeId(wanted.id) : ledger.find(wanted.payment)],
-    );
+        ? await ledger.due(query.limit)
+        : [await (wanted.kind === 'id' ? ledger.findByChargeId(wanted.id) : ledger.find(wanted.payment))];
     return answerJson(200, { data: found.flatMap((charge) => (charge ? [chargeToWire(charge)] : [])) });
   });
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { PROBLEMS, type ProblemCode } from '../domain/problem.ts';
 import type { Auth } from './credentials.ts';
 import type { AnswerSpec, Endpoint } from './endpoint.ts';
+import { EXPLAINED } from './examples.ts';
 import { describedAs, documented, problemAnswer } from './schemas.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -20,6 +21,15 @@ const HEADERS: Readonly<Record<string, string>> = {
   'Tollgate-Revision': 'A number that grows with every change of a route.',
 };
 
+/** The first whose prefix a path has is its tag. */
+const TAGS = [
+  { name: 'dashboard', prefix: '/v1/billing/protected-routes', description: 'Routes, for people: with a JWT.' },
+  { name: 'charges', prefix: '/v1/billing/', description: 'What was paid, for people: with a JWT.' },
+  { name: 'sdk', prefix: '/v1/protected-routes/', description: 'Routes, for SDKs and sidecars: with an API key.' },
+  { name: 'ledger', prefix: '/v1/ledger/', description: 'Charges of sidecars: with an API key of the scope `ledger`.' },
+  { name: 'about', prefix: '/', description: 'What this registry is, for anyone.' },
+] as const;
+
 /** A JSON value. `api` is the table in api.ts. */
 export function describeApi<S>(api: readonly Endpoint<S>[], version: string): Json {
   const paths: Record<string, Record<string, Json>> = {};
@@ -28,6 +38,8 @@ export function describeApi<S>(api: readonly Endpoint<S>[], version: string): Js
   return {
     openapi: '3.1.0',
     info: { title: 'Tollgate registry', version, license: { name: 'MIT', identifier: 'MIT' } },
+    servers: [{ url: '/', description: 'This registry.' }],
+    tags: TAGS.map(({ name, description }) => ({ name, description })),
     security: [],
     paths,
     components: {
@@ -41,10 +53,17 @@ export function describeApi<S>(api: readonly Endpoint<S>[], version: string): Js
 }
 
 function describeOperation<S>(endpoint: Endpoint<S>): Json {
-  const answers = Object.entries(endpoint.answers).map(([status, answer]) => [status, describeAnswer(answer)] as const);
+  const { description, body, answer: example } = EXPLAINED[endpoint.id] ?? {};
+  const answers = Object.entries(endpoint.answers).map(
+    ([status, answer]) => [status, describeAnswer(answer, example)] as const,
+  );
   return {
     operationId: endpoint.id,
+    tags: TAGS.filter(({ prefix }) => endpoint.path.startsWith(prefix))
+      .slice(0, 1)
+      .map(({ name }) => name),
     summary: endpoint.summary,
+    ...(description === undefined ? {} : { description }),
     security: securityOf(endpoint.auth),
     parameters: [
       ...parametersOf('path', endpoint.params),
@@ -57,29 +76,34 @@ function describeOperation<S>(endpoint: Endpoint<S>): Json {
       })),
     ],
     ...(endpoint.mediaTypes.length > 0
-      ? { requestBody: { required: true, content: contentOf(endpoint.body, endpoint.mediaTypes) } }
+      ? { requestBody: { required: true, content: contentOf(endpoint.body, endpoint.mediaTypes, body) } }
       : {}),
     responses: Object.fromEntries([...answers, ...describeProblems(problemsOf(endpoint))]),
   };
 }
 
-function describeAnswer({ description, schema, mediaType, headers }: AnswerSpec): Json {
+function describeAnswer({ description, schema, mediaType, headers }: AnswerSpec, example: unknown): Json {
   const described = (headers ?? []).map((name) => [name, { description: HEADERS[name], schema: { type: 'string' } }]);
   return {
     description,
     ...(headers ? { headers: Object.fromEntries(described) } : {}),
-    ...(schema ? { content: contentOf(schema, [mediaType ?? 'application/json']) } : {}),
+    ...(schema ? { content: contentOf(schema, [mediaType ?? 'application/json'], example) } : {}),
   };
 }
 
 /** What an endpoint can refuse with follows from what it takes; the row adds the rest. */
-function problemsOf<S>({ auth, params, query, mediaTypes, problems }: Endpoint<S>): readonly ProblemCode[] {
-  const takesQuery = Object.keys(query.shape).length > 0;
+function problemsOf<S>({
+  auth,
+  params,
+  mediaTypes,
+  problems,
+  ignoresUnknownQuery,
+}: Endpoint<S>): readonly ProblemCode[] {
   return [
     ...(auth.kind === 'none' ? [] : (['malformed', 'credentials_missing', 'credentials_invalid'] as const)),
     ...(auth.kind === 'api_key' ? (['scope_insufficient'] as const) : []),
     ...(Object.keys(params.shape).length > 0 ? (['not_found'] as const) : []),
-    ...(takesQuery || mediaTypes.length > 0 ? (['malformed'] as const) : []),
+    ...(ignoresUnknownQuery === undefined || mediaTypes.length > 0 ? (['malformed'] as const) : []),
     ...(mediaTypes.length > 0 ? (['body_too_large', 'media_type_unsupported', 'invalid'] as const) : []),
     ...problems,
     'internal',
@@ -123,8 +147,9 @@ function parametersOf(place: 'path' | 'query', schema: z.ZodObject): Json[] {
   }));
 }
 
-function contentOf(schema: z.ZodType, mediaTypes: readonly string[]): Json {
-  return Object.fromEntries(mediaTypes.map((mediaType) => [mediaType, { schema: referTo(schema) }]));
+function contentOf(schema: z.ZodType, mediaTypes: readonly string[], example?: unknown): Json {
+  const content = { schema: referTo(schema), ...(example === undefined ? {} : { example }) };
+  return Object.fromEntries(mediaTypes.map((mediaType) => [mediaType, content]));
 }
 
 /** A reference where the schema is a component or a list of one, else the schema itself. */
@@ -136,12 +161,20 @@ function referTo(schema: z.ZodType): Json {
   return toJsonSchema(schema);
 }
 
-// Bodies are described as they are sent, so defaulted members are optional; what is answered has none.
+// Bodies are described as they are sent: a member with a default may be left out. The default stands in words, because
+// generators of clients take a `default` for a promise that the member is always there, and then require it.
 const CONVERSION = {
   io: 'input',
   metadata: documented,
   override: ({ zodSchema, jsonSchema }: { zodSchema: unknown; jsonSchema: object }): void => {
     Object.assign(jsonSchema, describedAs.get(zodSchema));
+    if (!('default' in jsonSchema)) return;
+    const { default: left, ...rest } = jsonSchema;
+    const words = `Left out: ${JSON.stringify(left)}.`;
+    const description =
+      'description' in rest && typeof rest.description === 'string' ? `${rest.description} ${words}` : words;
+    delete jsonSchema.default;
+    Object.assign(jsonSchema, { description });
   },
 } as const;
 

@@ -5,9 +5,10 @@
 import { problem, type Problem } from '../domain/problem.ts';
 import type { Schedule } from '../host/clock.ts';
 import { createRateLimit, type RateLimit } from '../host/rate-limit.ts';
-import type { Created, RouteBook } from './book.ts';
-import { nameKey, type Principal } from './credentials.ts';
+import type { Created, Creation, RouteBook } from './book.ts';
+import { nameKey, writerOf, type Principal } from './credentials.ts';
 import type { RouteInput } from './schemas.ts';
+import type { StoredRoute } from './store/routes.ts';
 
 export type Registrations = {
   /** A problem where `principal` has added its share. Rejects where the store fails. */
@@ -16,14 +17,15 @@ export type Registrations = {
 
 export type RegistrationsDeps = {
   readonly book: Pick<RouteBook, 'createAll' | 'find'>;
+  /** The route whose price a new one would undercut. */
+  readonly findLowered: (input: RouteInput) => StoredRoute | undefined;
   /** 0: no limit. A minute's worth may come at once: SDKs register all they have when they start. */
   readonly perMinute: number;
   readonly monotonic: () => number;
   readonly schedule: Schedule;
 };
 
-type Waiting = {
-  readonly input: RouteInput;
+type Waiting = Creation & {
   readonly key: string;
   readonly resolve: (outcome: Created | Problem) => void;
   readonly reject: (error: unknown) => void;
@@ -34,7 +36,13 @@ const KEYS = 10_000;
 /** Added together at most: so long a turn takes a few milliseconds beside the disk. */
 const GROUP = 8;
 
-export function createRegistrations({ book, perMinute, monotonic, schedule }: RegistrationsDeps): Registrations {
+export function createRegistrations({
+  book,
+  findLowered,
+  perMinute,
+  monotonic,
+  schedule,
+}: RegistrationsDeps): Registrations {
   const limit: RateLimit | undefined =
     perMinute === 0 ? undefined : createRateLimit({ perMinute, burst: perMinute, keys: KEYS }, monotonic);
   const waiting: Waiting[] = [];
@@ -61,9 +69,12 @@ export function createRegistrations({ book, perMinute, monotonic, schedule }: Re
       const admitted = group.filter((each) => {
         const how = admit(each);
         if (how === 'counted') counted.add(each);
-        return how !== 'refused';
+        if (how === 'refused') return false;
+        const lowered = book.find(each.input) === undefined ? findLowered(each.input) : undefined;
+        if (lowered !== undefined) each.resolve(refuseLowered(each.input, lowered));
+        return lowered === undefined;
       });
-      const outcomes = book.createAll(admitted.map(({ input }) => input));
+      const outcomes = book.createAll(admitted);
       for (const [index, each] of admitted.entries()) {
         const outcome = outcomes[index];
         if (outcome === undefined) throw new Error('a registration had no outcome');
@@ -91,10 +102,19 @@ export function createRegistrations({ book, perMinute, monotonic, schedule }: Re
   return {
     add: (input, principal) =>
       new Promise((resolve, reject) => {
-        waiting.push({ input, key: nameKey(principal), resolve, reject });
+        waiting.push({ input, by: writerOf(principal), key: nameKey(principal), resolve, reject });
         if (busy) return;
         busy = true;
         turn();
       }),
   };
+}
+
+function refuseLowered(input: RouteInput, { id, method, pattern, amount, currency }: StoredRoute): Problem {
+  const why =
+    input.status !== 'paused' && input.currency !== currency
+      ? `This route's price in ${input.currency} cannot be compared with that of`
+      : 'This route would be cheaper than';
+  const detail = `${why} ${method} ${pattern}, ${amount} ${currency}, for paths that both cover. That price was set on the dashboard or in the configuration: change it there.`;
+  return problem('price_lowered', detail, { members: { existing_id: id } });
 }

@@ -5,24 +5,27 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { UndeclaredMethods } from '../domain/explain.ts';
 import type { Ledger, Reports } from '../domain/ledger.ts';
 import type { Receiver } from '../domain/receiver.ts';
-import { toWire, type Route } from '../domain/route.ts';
 import type { RouteSet, Snapshot } from '../domain/snapshot.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { API } from './api.ts';
 import { createKeyCheck, type ConfiguredKey } from './api-keys.ts';
 import { createJwtVerifier, type JwtOptions, type JwtVerifier } from './auth.ts';
-import { createRouteBook, type Change, type Created } from './book.ts';
+import { createRouteBook, type Change } from './book.ts';
+import { createDeclaredRoutes } from './declare.ts';
+import type { Declared, DeclaredPlan, Difference } from './declared.ts';
 import { createAuthenticator, type Authenticator } from './credentials.ts';
 import { createFeed } from './feed.ts';
 import type { Fetch } from './key-set.ts';
+import { findLowered } from './lowered.ts';
 import { describeApi } from './openapi.ts';
 import { createRegistrations } from './registrations.ts';
-import { refusalOf } from './route-answers.ts';
 import { createRouter } from './router.ts';
-import { registerBody, type RegisterBody, type RouteInput } from './schemas.ts';
 import { retryWhileBusy } from './store/sqlite.ts';
+import type { Services } from './services.ts';
 import type { Store } from './store/store.ts';
+import type { RegistryObserver } from './services.ts';
+import { createSidecars } from './sidecars.ts';
 import { createStreams, type StreamLimits } from './streams.ts';
 
 /** What a reload may change while the registry runs. */
@@ -31,8 +34,12 @@ export type RegistrySettings = {
   readonly jwt: JwtOptions | undefined;
   readonly apiKeys: readonly ConfiguredKey[];
   readonly receivers: ReadonlyMap<string, Receiver>;
+  /** `refuse` where the proxy of these routes is in this process, and its receivers are all there are. */
+  readonly unknownReceiver: 'refuse' | 'store';
   readonly corsOrigins: readonly string[];
   readonly undeclaredMethods: UndeclaredMethods;
+  /** Methods that a route may name: those that the proxies let in. */
+  readonly methods: ReadonlySet<string>;
 };
 
 export type RegistryLimits = StreamLimits & {
@@ -57,6 +64,8 @@ export type RegistryDeps = {
   readonly store: Store;
   /** Charges of this registry's proxies; without one the endpoints about charges are 503. Whoever opened it closes it. */
   readonly ledger?: Ledger & Reports;
+  /** Left out, nothing is known of any id. */
+  readonly why?: Services['why'];
   readonly settings: RegistrySettings;
   /** The routes compiled for matching; `match` is answered from it. */
   readonly snapshot: () => Snapshot;
@@ -65,23 +74,22 @@ export type RegistryDeps = {
   readonly random: Random;
   readonly version: string;
   readonly limits?: Partial<RegistryLimits>;
+  readonly observer?: RegistryObserver;
   /** For key sets; global `fetch` where left out. */
   readonly fetch?: Fetch;
 };
 
-/** What became of one route of the configuration. `differences`: wire names of fields where the stored route won. */
-export type Registered =
-  | { readonly kind: 'created'; readonly route: Route }
-  | { readonly kind: 'exists'; readonly route: Route; readonly differences: readonly string[] }
-  | { readonly kind: 'refused'; readonly reason: string };
-
 export type Registry = {
   readonly handle: (req: IncomingMessage, res: ServerResponse) => void;
+  /** Who is connected now. */
+  readonly connections: () => { readonly streams: number; readonly sidecars: number };
   /** Calls `listener` for every change, before the request that made it is answered. Returns how to stop. */
   readonly subscribe: (listener: (change: Change) => void) => () => void;
   readonly routeSet: () => RouteSet;
-  /** Registers routes as an SDK would, in one transaction; stored ones win. Rejects where the store fails or a field is not valid. */
-  readonly register: (routes: readonly RegisterBody[], source: string) => Promise<readonly Registered[]>;
+  /** Makes the store follow what the configuration declares. Rejects where the store fails, and with a sentence where a reload may not. */
+  readonly declare: (routes: readonly Declared[], at: 'start' | 'reload') => Promise<DeclaredPlan>;
+  /** What store and configuration differ in at this moment. */
+  readonly differences: () => readonly Difference[];
   /** Takes new settings on from the next request. Throws a sentence, and changes nothing, where a key cannot be used. */
   readonly reconfigure: (settings: RegistrySettings) => void;
   /** Ends the event streams. The store belongs to whoever opened it. */
@@ -101,29 +109,44 @@ export function createRegistry(deps: RegistryDeps): Registry {
     registryId: store.registryId,
     store: store.routes,
     receivers: () => settings.receivers,
+    unknownReceiver: () => settings.unknownReceiver,
+    methods: () => settings.methods,
     maxRoutes: limits.routes,
     clock,
     random,
     log,
   });
+  const declared = createDeclaredRoutes(book, store.declared);
   const streams = createStreams({
     book,
     changesAfter: store.routes.changesAfter,
     stillAllowed: (principal) => authenticator.stillAllowed(principal),
     limits,
   });
+  const sidecars = createSidecars(clock.monotonic);
   const services = {
     book,
     list: store.routes.list,
+    history: store.routes.history,
+    isDeclared: declared.names,
     feed: createFeed(book),
     streams,
+    sidecars,
     registrations: createRegistrations({
       book,
+      findLowered: (input) =>
+        findLowered(input, {
+          book,
+          snapshot: deps.snapshot,
+          methods: () => settings.methods,
+          undeclaredMethods: () => settings.undeclaredMethods,
+        }),
       perMinute: limits.registrationsPerMinute,
       monotonic: clock.monotonic,
       schedule: systemSchedule,
     }),
     ledger: deps.ledger,
+    why: deps.why ?? knowsNothing,
     snapshot: deps.snapshot,
     undeclaredMethods: () => settings.undeclaredMethods,
     log,
@@ -139,22 +162,27 @@ export function createRegistry(deps: RegistryDeps): Registry {
       corsOrigins: () => settings.corsOrigins,
       bodyLimit: limits.body,
       log,
+      observer: deps.observer,
     }),
     subscribe: book.subscribe,
     routeSet: book.routeSet,
-    register: async (routes, source) => {
-      const inputs = routes.map((route) => registerBody.parse({ ...route, source }));
-      const outcomes = await retryWhileBusy(() => book.createAll(inputs));
+    declare: async (routes, at) => {
+      const plan = await retryWhileBusy(() => declared.apply(routes, at));
       await store.onDisk();
-      return outcomes.map((created, index) => registered(created, inputs[index]));
+      return plan;
     },
+    differences: declared.differences,
     reconfigure: (next) => {
       authenticator = authenticatorFor(next);
       settings = next;
     },
+    connections: () => ({ streams: streams.count(), sidecars: sidecars.count() }),
     close: streams.close,
   };
 }
+
+const knowsNothing: Services['why'] = (id) =>
+  Promise.resolve({ id, charges: [], quote: null, refusals: [], refusals_elsewhere: true, ledger_elsewhere: true });
 
 /** A reload that leaves the token settings as they are keeps the key set that was fetched: its issuer may be away. */
 function keepVerifier(create: (jwt: JwtOptions) => JwtVerifier): (jwt: JwtOptions) => JwtVerifier {
@@ -164,21 +192,4 @@ function keepVerifier(create: (jwt: JwtOptions) => JwtVerifier): (jwt: JwtOption
     if (kept?.options !== options) kept = { options, verify: create(jwt) };
     return kept.verify;
   };
-}
-
-function registered(created: Created, input: RouteInput | undefined): Registered {
-  if (created.kind === 'created') return created;
-  if (created.kind === 'conflict' && created.existing.pattern === input?.route_pattern) {
-    return { kind: 'exists', route: created.existing, differences: differencesOf(created.existing, input) };
-  }
-  return { kind: 'refused', reason: refusalOf(created).detail };
-}
-
-/** Where it comes from does not count: a route that an SDK registered first is no difference. */
-function differencesOf(stored: Route, input: RouteInput): readonly string[] {
-  const { source: _source, ...wanted } = input;
-  const wire = new Map<string, unknown>(Object.entries(toWire(stored)));
-  return Object.entries(wanted)
-    .filter(([name, value]) => wire.get(name) !== value)
-    .map(([name]) => name);
 }

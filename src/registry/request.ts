@@ -14,20 +14,24 @@ export function splitUrl(url: string): { readonly path: string; readonly query: 
   };
 }
 
-/** The parameters in `names`; others are ignored. One that stands twice could be read in two ways, so it is refused. */
+/** The parameters in `names`, and the names of others. One that stands twice could be read in two ways, so it is refused. */
 export function readQuery(
   query: string,
   names: ReadonlySet<string>,
-): { readonly values: Readonly<Record<string, string>> } | Problem {
+): { readonly values: Readonly<Record<string, string>>; readonly unknown: readonly string[] } | Problem {
   const values = new Map<string, string>();
+  const unknown = new Set<string>();
   for (const pair of query.split('&')) {
     const equals = pair.indexOf('=');
     const name = decode(equals < 0 ? pair : pair.slice(0, equals));
-    if (!names.has(name)) continue;
+    if (!names.has(name)) {
+      if (pair !== '') unknown.add(name);
+      continue;
+    }
     if (values.has(name)) return problem('malformed', `The query has ${name} more than once.`);
     values.set(name, equals < 0 ? '' : decode(pair.slice(equals + 1)));
   }
-  return { values: Object.fromEntries(values) };
+  return { values: Object.fromEntries(values), unknown: [...unknown] };
 }
 
 /**
@@ -83,6 +87,9 @@ function checkMediaType(req: IncomingMessage, mediaTypes: readonly string[]): Pr
 /** Nothing over the limit is kept. A body whose declared length is over it is not looked at; Node discards it. */
 async function readBytes(req: IncomingMessage, limit: number): Promise<Buffer | 'too_large' | undefined> {
   if (Number(req.headers['content-length'] ?? 0) > limit) return 'too_large';
+  // Where there is no body its stream has ended before anybody listens, and where the client is gone it has closed.
+  if (req.readableEnded) return Buffer.alloc(0);
+  if (req.destroyed) return undefined;
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let size = 0;

@@ -37,15 +37,20 @@ export function refusalOf(refusal: Conflict | Invalid | Full): Problem {
   }
 }
 
-/** Who changed what is charged, for whoever has to explain a price later. */
-export function logWrite(msg: string, route: Route, principal: Principal, { log }: Services): void {
+/** Who changed what is charged, from what to what, for whoever has to explain a price later. */
+export function logWrite(
+  msg: string,
+  { before, after }: { readonly before?: Route; readonly after?: Route },
+  principal: Principal,
+  { log }: Services,
+  note?: string,
+): void {
+  const route = after ?? before;
   log.info(msg, {
-    route_id: route.id,
-    route_pattern: route.pattern,
-    method: route.method,
-    amount: route.amount,
-    currency: route.currency,
-    status: route.status,
+    route_id: route?.id,
     by: describePrincipal(principal),
+    before: before === undefined ? null : toWire(before),
+    after: after === undefined ? null : toWire(after),
+    ...(note === undefined ? {} : { note }),
   });
 }

@@ -2,13 +2,15 @@
 // credential, read the input, call the handler. Refuses before it reads: no body of a stranger is parsed. Whatever goes
 // wrong inside is a problem without details for the client and a log line with them.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { problem, problemBody, problemStatus, type Problem } from '../domain/problem.ts';
+import { unknownParameters } from '../domain/match-query.ts';
+import { problem, problemBody, problemStatus, type Problem, type ProblemCode } from '../domain/problem.ts';
 import type { Log } from '../host/log.ts';
 import { respond } from '../host/respond.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
-import type { Auth, Principal } from './credentials.ts';
+import { describePrincipal, type Auth, type Principal } from './credentials.ts';
 import { answerEmpty, fail, type Endpoint, type Outcome } from './endpoint.ts';
 import { readJsonBody, readQuery, splitUrl } from './request.ts';
+import type { RegistryObserver } from './services.ts';
 import { isStoreFailure, retryWhileBusy } from './store/sqlite.ts';
 
 export type RouterOptions = {
@@ -19,20 +21,24 @@ export type RouterOptions = {
   /** Bytes of a request body; one more is 413. */
   readonly bodyLimit: number;
   readonly log: Log;
+  readonly observer?: RegistryObserver | undefined;
 };
 
+const MAX_LOGGED_NAMES = 20;
+const MAX_LOGGED_LENGTH = 64;
 const STORE_RETRY_SECONDS = '5';
+const SIGN_IN: ReadonlySet<ProblemCode> = new Set(['credentials_missing', 'credentials_invalid', 'scope_insufficient']);
 const SAFE_HEADERS = ['X-Content-Type-Options', 'nosniff'];
 
 export function createRouter<S>(
   api: readonly Endpoint<S>[],
   services: S,
-  { authenticate, onDisk, corsOrigins, bodyLimit, log }: RouterOptions,
+  { authenticate, onDisk, corsOrigins, bodyLimit, log, observer }: RouterOptions,
 ): (req: IncomingMessage, res: ServerResponse) => void {
   const find = indexPaths(api);
 
   /** Undefined: the client went away, there is nobody to answer. */
-  const decide = async (req: IncomingMessage): Promise<Outcome | undefined> => {
+  const decide = async (req: IncomingMessage, asks: (endpoint: string) => void): Promise<Outcome | undefined> => {
     const { path, query } = splitUrl(req.url ?? '');
     const found = find(path);
     if (!found) return fail(problem('not_found', 'There is nothing at this path.'));
@@ -44,10 +50,21 @@ export function createRouter<S>(
         problem('method_not_allowed', `This path takes ${found.allow}.`, { headers: { Allow: found.allow } }),
       );
     }
+    asks(endpoint.id);
     const principal = await retryWhileBusy(() => authenticate(endpoint.auth, req));
-    if ('code' in principal) return fail(principal);
+    if ('code' in principal) {
+      if (SIGN_IN.has(principal.code) && endpoint.auth.kind !== 'none') observer?.signInRefused(endpoint.auth.kind);
+      return fail(principal);
+    }
     const asked = readQuery(query, new Set(Object.keys(endpoint.query.shape)));
     if ('code' in asked) return fail(asked);
+    const { unknown } = asked;
+    if (unknown.length > 0) {
+      if (endpoint.ignoresUnknownQuery === undefined)
+        return fail(unknownParameters(unknown, Object.keys(endpoint.query.shape)));
+      const parameters = unknown.slice(0, MAX_LOGGED_NAMES).map((name) => name.slice(0, MAX_LOGGED_LENGTH));
+      log.warn('query parameters were ignored', { path, parameters, by: describePrincipal(principal) });
+    }
     const body =
       endpoint.mediaTypes.length > 0
         ? await readJsonBody(req, endpoint.bodyLimit ?? bodyLimit, endpoint.mediaTypes)
@@ -63,12 +80,17 @@ export function createRouter<S>(
   const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     const head = req.method === 'HEAD';
     const headers = [...SAFE_HEADERS, ...corsHeaders(req, corsOrigins())];
+    let endpoint = 'none';
+    const answer = (outcome: Outcome): void => {
+      observer?.request(endpoint, statusOf(outcome));
+      send(res, outcome, headers, head);
+    };
     try {
-      const outcome = await decide(req);
-      if (outcome) send(res, outcome, headers, head);
+      const outcome = await decide(req, (id) => (endpoint = id));
+      if (outcome) answer(outcome);
       else res.destroy();
     } catch (error) {
-      send(res, fail(problemOf(error, req, log)), headers, head);
+      answer(fail(problemOf(error, req, log)));
     }
   };
 
@@ -148,6 +170,11 @@ function send(res: ServerResponse, outcome: Outcome, headers: readonly string[],
     default:
       outcome satisfies never;
   }
+}
+
+function statusOf(outcome: Outcome): number {
+  if (outcome.kind === 'stream') return 200;
+  return outcome.kind === 'answer' ? outcome.status : problemStatus(outcome.problem.code);
 }
 
 function withCaching(headers: readonly string[]): readonly string[] {

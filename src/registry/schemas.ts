@@ -64,6 +64,8 @@ export const listQuery = z.object({
   q: z.string().max(200, 'at most 200 characters').optional(),
 });
 
+export const changesQuery = z.object({ limit: listQuery.shape.limit, cursor: listQuery.shape.cursor });
+
 export const matchQuery = z.object({
   path: z.string().startsWith('/', 'a path that starts with a slash'),
   method: z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,32}$/, 'an HTTP method such as GET'),
@@ -71,6 +73,18 @@ export const matchQuery = z.object({
 
 export const routeList = z.object({ data: z.array(routeWire), next_cursor: z.string().nullable() });
 export const routeSet = z.array(routeWire);
+
+export const changeList = z.object({
+  data: z.array(
+    z.object({
+      at: z.iso.datetime(),
+      by: z.string(),
+      before: routeWire.nullable(),
+      after: routeWire.nullable(),
+    }),
+  ),
+  next_cursor: z.string().nullable(),
+});
 
 export const matchAnswer = z.object({
   matched: z.boolean(),
@@ -103,6 +117,11 @@ documented.add(registerBody, { id: 'RouteRegistration', description: 'Members th
 documented.add(createBody, { id: 'RouteCreation' });
 documented.add(patchBody, { id: 'RoutePatch', description: 'A JSON merge patch (RFC 7396).' });
 documented.add(routeList, { id: 'RouteList' });
+documented.add(changeList, {
+  id: 'RouteChanges',
+  description:
+    'Who changed a route, when, from what and to what. `by` is the subject of a dashboard token, the name of an API key, or `config`.',
+});
 documented.add(matchAnswer, { id: 'Match' });
 documented.add(health, { id: 'Health' });
 documented.add(problemAnswer, { id: 'Problem', description: 'RFC 9457. `code` is stable; `detail` is for people.' });

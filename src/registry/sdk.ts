@@ -18,7 +18,8 @@ const STREAM_RETRY_SECONDS = '60';
 /** A Last-Event-ID that is not one of ours: no log reaches back to it, so the client is told to read everything again. */
 const UNREADABLE_ID = -1;
 
-export async function serveRoutes({ headers }: Call, { feed, book }: Services): Promise<Outcome> {
+export async function serveRoutes({ headers }: Call, { feed, book, sidecars }: Services): Promise<Outcome> {
+  sidecars.polled(headers);
   const body = await feed.current();
   const zipped = acceptsGzip(headers['accept-encoding']) ? await body.zipped() : undefined;
   const common = [
@@ -43,7 +44,7 @@ export async function registerRoute(call: Call<unknown, unknown, RouteInput>, se
   const created = await services.registrations.add(call.body, call.principal);
   if ('code' in created) return fail(created);
   if (created.kind === 'created') {
-    logWrite('route registered', created.route, call.principal, services);
+    logWrite('route registered', { after: created.route }, call.principal, services);
     return answerRoute(201, created.route, true);
   }
   // The very same pattern is a boot like any other: what the dashboard changed since stays.
@@ -56,7 +57,7 @@ export function answerMatch({ query }: Call<unknown, z.output<typeof matchQuery>
   return answerJson(200, matchRoute(services.snapshot(), { method, path, undeclared: services.undeclaredMethods() }));
 }
 
-export function streamEvents({ headers, principal }: Call, { streams, book }: Services): Outcome {
+export function streamEvents({ headers, principal }: Call, { streams, sidecars, book }: Services): Outcome {
   if (!streams.hasRoom(principal)) {
     return fail(
       problem('too_many_requests', 'There are as many event streams as there may be; poll the routes instead.', {
@@ -74,6 +75,9 @@ export function streamEvents({ headers, principal }: Call, { streams, book }: Se
       ...['Content-Type', 'text/event-stream', 'Cache-Control', 'no-store', 'X-Accel-Buffering', 'no'],
       ...['Tollgate-Registry', book.registryId, 'Tollgate-Revision', String(book.head().revision)],
     ],
-    open: (res) => streams.open(res, principal, lastSeen),
+    open: (res) => {
+      res.once('close', sidecars.connected(headers));
+      streams.open(res, principal, lastSeen);
+    },
   };
 }

@@ -1,23 +1,32 @@
 // What the handlers work with. Handlers are plain functions of a call and these; none of them holds state of its own.
 import type { UndeclaredMethods } from '../domain/explain.ts';
 import type { Ledger, Reports } from '../domain/ledger.ts';
+import type { Route } from '../domain/route.ts';
 import type { Snapshot } from '../domain/snapshot.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { RouteBook } from './book.ts';
 import type { Feed } from './feed.ts';
 import type { Registrations } from './registrations.ts';
+import type { Sidecars } from './sidecars.ts';
 import type { RouteStore } from './store/routes.ts';
 import type { Streams } from './streams.ts';
+import type { WhyAnswer } from './why.ts';
 
 export type Services = {
   readonly book: RouteBook;
   readonly list: RouteStore['list'];
+  readonly history: RouteStore['history'];
+  /** Whether the configuration names this route: deleted, it is made again by the next start. */
+  readonly isDeclared: (route: Route) => boolean;
   readonly feed: Feed;
   readonly streams: Streams;
+  readonly sidecars: Sidecars;
   readonly registrations: Registrations;
   /** Undefined where this registry keeps none: what needs it is 503. */
   readonly ledger: (Ledger & Reports) | undefined;
+  /** What became of a charge, a request or a transaction; told by whoever runs this registry. */
+  readonly why: (id: string) => Promise<WhyAnswer>;
   /** The set that `match` is answered from: compiled by whoever runs this registry. */
   readonly snapshot: () => Snapshot;
   readonly undeclaredMethods: () => UndeclaredMethods;
@@ -26,4 +35,11 @@ export type Services = {
   readonly version: string;
   /** The OpenAPI document, serialised. */
   readonly document: string;
+};
+
+/** Hears what the registry was asked: `endpoint` is the id of a row of the table, or `none`. */
+export type RegistryObserver = {
+  readonly request: (endpoint: string, code: number) => void;
+  /** `kind`: the credential that was needed. */
+  readonly signInRefused: (kind: 'jwt' | 'api_key') => void;
 };

@@ -12,6 +12,7 @@ export type Streams = {
   readonly hasRoom: (principal: Principal) => boolean;
   /** `lastSeen` is the revision that the client names, or undefined where it names none: then only news are sent. */
   readonly open: (res: ServerResponse, principal: Principal, lastSeen: number | undefined) => void;
+  readonly count: () => number;
   readonly close: () => void;
 };
 
@@ -132,6 +133,7 @@ export function createStreams({ book, changesAfter, stillAllowed, limits }: Stre
       res.write(`retry: ${RETRY_MS}\n${start}\n`);
       if (lastSeen !== undefined) resumeSafely(stream, lastSeen);
     },
+    count: () => streams.size,
     close: () => {
       clearInterval(heartbeat);
       unsubscribe();

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
+import { createResponseMemory, KeptResponse } from '../../src/gateway/kept-responses.ts';
 import { createLabs } from '../support/labs.ts';
 import { openRaw, readChunks, type RawClient } from '../support/raw-client.ts';
 import { answerWith, foreignTokens, inParallel, LONG, turn } from '../support/wire-lab.ts';
@@ -138,15 +139,18 @@ describe('answers', () => {
       () => made.gateway.outcomes.find(({ kind }) => kind === 'client_gone') ?? expect.fail('no outcome yet'),
       { interval: 2, timeout: 5000 },
     );
-    expect(gone.kind === 'client_gone' && digest(Buffer.from(gone.kept?.body ?? ''))).toBe(digest(body));
+    expect(gone.kind === 'client_gone' && digest(Buffer.from(gone.kept?.answer().body ?? ''))).toBe(digest(body));
   });
 
   it('attack: held and kept ones do not mix with what others get meanwhile', async () => {
+    const memory = createResponseMemory();
     const waiting: (() => void)[] = [];
     const made = await lab({
       keepBytes: 400_000,
       beforeResponse: () =>
-        new Promise((resolve) => waiting.push(() => resolve({ kind: 'stream', headers: [], keepBytes: 400_000 }))),
+        new Promise((resolve) =>
+          waiting.push(() => resolve({ kind: 'stream', headers: [], keep: new KeptResponse(memory, 400_000) })),
+        ),
     });
     const sizes = [8, 2000, 20_000, 70_000, 300_000];
     const bodies = new Map<string, Buffer>();
@@ -181,7 +185,9 @@ describe('answers', () => {
     }
     await vi.waitFor(() => expect(made.gateway.outcomes).toHaveLength(CLIENTS * 2), { interval: 2, timeout: 5000 });
     const kept = made.gateway.outcomes.flatMap((outcome) =>
-      outcome.kind === 'client_gone' && outcome.kept !== undefined ? [digest(Buffer.from(outcome.kept.body))] : [],
+      outcome.kind === 'client_gone' && outcome.kept !== undefined
+        ? [digest(Buffer.from(outcome.kept.answer().body))]
+        : [],
     );
     const whole = leaving.map((token) => digest(bodies.get(token) ?? Buffer.alloc(0)));
     expect(kept.length).toBeGreaterThan(0);

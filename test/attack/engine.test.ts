@@ -55,6 +55,7 @@ async function stage(script?: Script): Promise<Stage> {
         protectedPath: true,
         passPaymentHeaders: false,
         host: req.headers.host,
+        unconditional: false,
       }),
       responseHeaders: (status, raw) => responseHeaders(facts, status, raw),
       done: (outcome) => {
@@ -255,7 +256,7 @@ it('behaviour: 12 a client that goes is reported once, and its upstream connecti
   await vi.waitFor(() => expect(upstream.requests).toHaveLength(1), { interval: 5 });
   one.socket.resetAndDestroy();
   await vi.waitFor(() => expect(upstream.sockets[0]?.destroyed).toBe(true), { interval: 5 });
-  expect(outcomes).toEqual([{ kind: 'client_gone', status: undefined, kept: undefined }]);
+  expect(outcomes).toMatchObject([{ kind: 'client_gone', status: undefined, kept: undefined }]);
 });
 
 it('behaviour: 13 an error that the engine reports does not end the process', async () => {

@@ -32,6 +32,7 @@ const MOST_FOUND = 8;
 export async function runDirect(upstream: Running, drafts: readonly Draft[], silenceMs: number): Promise<Direct> {
   const before = upstream.executions();
   await sendAll(upstream.port, drafts, WIDTH, silenceMs);
+  await drained(upstream);
   await quiet(upstream);
   return { executions: upstream.executions() - before };
 }
@@ -70,8 +71,12 @@ export async function runThrough(
 
   const found: Draft[] = [];
   const passes = async (draft: Draft): Promise<boolean> => {
+    // What an earlier request still does must not be blamed on this one.
+    await quiet(upstream);
     const before = upstream.executions();
     await sendDraft(gateway.port, draft);
+    await settled(gateway);
+    await quiet(upstream);
     return upstream.executions() !== before;
   };
   for (const batch of hunt ? suspicious : []) {
@@ -103,6 +108,16 @@ async function isSurplus(gateway: Gateway, upstream: Running, draft: Draft): Pro
   const after = await settled(gateway);
   const brokenOff = /HTTP\/1\.1 400 /.test(answer) ? 1 : 0;
   return (upstream.seen?.() ?? 0) - seen > after.forwarded - before.forwarded + brokenOff;
+}
+
+/**
+ * Resolves when the upstream has read and closed every connection that was made straight to it: on a busy machine it comes to
+ * some long after their clients have given them up. Of one that cannot tell `quiet` has to do.
+ */
+async function drained({ connections }: Running): Promise<void> {
+  if (connections === undefined) return;
+  for (let open = await connections(); open > 0; open = await connections())
+    await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 /**

@@ -90,10 +90,49 @@ export const MUTATIONS: readonly Mutation[] = [
     needed: [['model: scripts as endpoints', get('/v1/export.php/x')]],
   },
   {
+    rule: 'the data of a page is the page',
+    ...flag('pageData'),
+    needed: [
+      ['model: page data', get('/_next/data/aB3/v1/export.json')],
+      ['model: page data', get('/v1/export/__data.json')],
+      ['model: page data', get('/v1/export.segments/_tree.segment.rsc')],
+    ],
+  },
+  {
+    rule: 'the index of a folder is the folder',
+    ...flag('index'),
+    needed: [['model: index of a folder', get('/v1/export/index')]],
+  },
+  {
+    rule: 'a dot may be a slash',
+    ...flag('dots'),
+    needed: [['model: dots for slashes', get('/v1.export')]],
+  },
+  {
+    rule: 'a dash may be an underscore',
+    ...flag('dashes'),
+    needed: [['model: marks are underscores', get('/v1/daily-report')]],
+  },
+  {
+    rule: 'a view is named with @@ or without',
+    ...flag('views'),
+    needed: [['model: @@ before a view', get('/v1/@@export')]],
+  },
+  {
+    rule: 'each name of a list is looked up',
+    ...flag('lists'),
+    needed: [['model: lists of procedures', get('/v1/free,export')]],
+  },
+  {
+    rule: 'a file is read whatever follows its name',
+    ...flag('script'),
+    needed: [['model: files with PATH_INFO', get('/v1/data.json/x')]],
+  },
+  {
     rule: 'the plain reading counts beside the compatibility form',
     file: 'domain/fold.ts',
-    text: 'addReadings(keys, text, kept, compatible === undefined ? folding',
-    by: 'if (compatible === undefined) addReadings(keys, text, kept, compatible === undefined ? folding',
+    text: 'addReadings(readings, text, kept, compatible === undefined ? folding',
+    by: 'if (compatible === undefined) addReadings(readings, text, kept, compatible === undefined ? folding',
     needed: [
       ['express 5', get('/v1/reports/%ef%bc%8f')],
       ['fastify', get('/v1/reports/%e2%84%80')],
@@ -146,7 +185,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'a kept slash may be one where a kept backslash is none',
     file: 'domain/fold.ts',
-    text: "  addKeys(keys, text.replaceAll(KEPT_SLASH, '/'), folding);",
+    text: "  addKeys(readings, text.replaceAll(KEPT_SLASH, '/'), folding);",
     by: '',
     settings: { encodedSlashes: 'keep' },
     needed: [['node:http, decodeURIComponent', get('/v1%2freports%2fa%5cb')]],
@@ -168,7 +207,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'double slashes are merged',
     file: 'domain/target.ts',
-    text: "options.doubleSlashes === 'merge' ? /\\/{2,}/g : /^\\/{2,}/",
+    text: "options.doubleSlashes === 'merge' ? /\\/\\/+/g : /^\\/\\/+/",
     by: '/^$/',
     needed: [['node:http, new URL', get('//x/v1/export')]],
   },
@@ -213,7 +252,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'where readings disagree the dearest price counts',
     file: 'domain/resolve.ts',
-    text: 'if (read.length + bare.length === 0) return whole;',
+    text: 'if (dearerRead.length + dearerNamed.length === 0) return whole;',
     by: 'return whole;',
     needed: [
       ['fastify', get('/v1/reports/OPEN')],
@@ -252,7 +291,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'headers that name another path are dropped',
     file: 'gateway/header-rules.ts',
-    text: "    'x-original-url',\n    'x-rewrite-url',",
+    text: '|| NAMES_A_TARGET.test(lower)',
     by: '',
     needed: [
       [
@@ -270,7 +309,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'Host names a host and nothing else',
     file: 'gateway/headers.ts',
-    text: '!HOST.test(host)',
+    text: '!isHost(host)',
     by: 'false',
     needed: [
       [

@@ -17,6 +17,9 @@ export const ROUTES: readonly SuiteRoute[] = [
   { id: 'job', method: 'POST', pattern: '/v1/teams/:team/jobs/:job' },
   { id: 'kiss', method: 'GET', pattern: '/v1/Kiss/Data' },
   { id: 'spaced', method: 'GET', pattern: '/v1/my%20report' },
+  // Of the models below alone: only where marks are one does it have another name.
+  { id: 'daily', method: 'GET', pattern: '/v1/daily_report' },
+  { id: 'file', method: 'GET', pattern: '/v1/data.json' },
   { id: 'open', method: 'GET', pattern: '/v1/reports/open', paused: true },
   { id: 'public', method: 'GET', pattern: '/v1/files/public', paused: true },
 ];

@@ -87,7 +87,9 @@ export function faults(report: Pick<Report, 'rows' | 'broken'>): string[] {
   for (const { upstream, direct, passage } of report.rows) {
     const where = `${upstream} (${settingsName(passage.settings)})`;
     if (passage.settings.undeclaredMethods === 'pay' && passage.executions > 0)
-      all.push(`${where}: ${passage.executions} protected executions without a payment`);
+      all.push(
+        `${where}: ${passage.executions} protected executions without a payment, ${passage.found.length} cases that run one alone`,
+      );
     for (const draft of passage.surplus)
       all.push(`${where}: saw more requests than were sent on: ${describeDraft(draft)}`);
     if (direct === 0) all.push(`${where}: the cases reach nothing even without the proxy, so they show nothing`);

@@ -11,6 +11,8 @@ export type Running = {
   readonly executions: () => number;
   /** Requests that arrived; undefined where the upstream cannot tell. */
   readonly seen?: () => number;
+  /** Open connections; undefined where the upstream cannot tell. */
+  readonly connections?: () => Promise<number>;
   readonly close: () => Promise<void>;
 };
 
@@ -42,6 +44,10 @@ export async function listening(hits: Hits, server: Server, stop?: () => Promise
     port,
     executions: () => hits.executions,
     seen: () => hits.seen,
+    connections: () =>
+      new Promise((resolve, reject) =>
+        server.getConnections((error, count) => (error === null ? resolve(count) : reject(error))),
+      ),
     close: async () => {
       server.closeAllConnections();
       if (stop !== undefined) await stop();

@@ -1,6 +1,6 @@
 // Claims as the journey makes them, each of a payment of its own.
 import { createHash } from 'node:crypto';
-import type { Claim, Proof } from '../../src/domain/charge.ts';
+import type { ChargedRequest, Claim, Proof } from '../../src/domain/charge.ts';
 
 export const NETWORK = 'eip155:84532';
 export const ASSET = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
@@ -10,6 +10,12 @@ export const OTHER_ROUTE = '22222222-2222-4222-8222-222222222222';
 export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 export const address = (n: number): string => `0x${n.toString(16).padStart(40, '0')}`;
 export const hash32 = (n: number): string => `0x${n.toString(16).padStart(64, '0')}`;
+
+export const requestOf = (method: string, target: string): ChargedRequest => ({
+  method,
+  path: target.split('?', 1)[0] ?? '',
+  targetSha256: sha256(target),
+});
 
 /** The `n`th payment, of the `payer`th payer. */
 export function claimOf(n: number, rest: Partial<Claim> & { payer?: number } = {}): Claim {
@@ -31,16 +37,15 @@ export function claimOf(n: number, rest: Partial<Claim> & { payer?: number } = {
       assetName: 'USDC',
       assetVersion: '2',
       assetDecimals: 6,
-      validAfter: 0n,
-      validBefore: 2_000_000_000n,
     },
+    deadline: 4_000_000_000n,
     route: { id: ROUTE_ID, method: 'GET', pattern: '/reports/*' },
-    request: { method: 'GET', target: `/reports/${n}?key=value` },
+    request: requestOf('GET', `/reports/${n}?key=value`),
+    requestId: `request-${n}`,
     price: { amount: '0.10', currency: 'USD' },
     receiverId: 'default',
     customerId: null,
     settle: 'before_forward',
-    fromBlock: 12,
     ...claim,
   };
 }

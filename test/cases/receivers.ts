@@ -15,7 +15,8 @@ export const RECEIVER: Receiver = {
   maxTimeoutSeconds: 300,
   currencies: ['USD', 'USDC'],
   facilitators: [],
-  rpcUrl: undefined,
+  rpcUrls: [],
+  rpcPublic: false,
   confirmations: 1,
   settle: 'auto',
 };

@@ -24,3 +24,8 @@ export function route(rule: string, rest: Partial<Route> = {}): Route {
     ...rest,
   };
 }
+
+/** The same as the registry's store holds it. */
+export function storedRoute(...args: Parameters<typeof route>): Route & { readonly writtenBy: 'config' } {
+  return { ...route(...args), writtenBy: 'config' };
+}

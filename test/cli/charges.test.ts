@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { runCommandLine } from '../../src/cli/run.ts';
+import { shortId } from '../../src/domain/id-part.ts';
+import type { ChargeEvent } from '../../src/domain/transition.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openLedger } from '../../src/registry/store/ledger.ts';
 import { address, claimOf, proofOf, ROUTE_ID } from '../cases/claims.ts';
@@ -24,11 +26,13 @@ beforeAll(async () => {
   });
   for (const n of [1, 2, 3])
     await ledger.claim(claimOf(n, { customerId: `c${n}` }), { owner: 'o', leaseMs: 60_000, maxUnsettledPerPayer: 8 });
-  await ledger.advance(claimOf(2).id, { kind: 'settle_started', leaseMs: 1000 }, { owner: 'o' });
+  await ledger.advance(claimOf(2).id, { kind: 'settle_started', via: 'first', leaseMs: 1000 }, { owner: 'o' });
   await ledger.advance(claimOf(2).id, { kind: 'settled', proof: proofOf(claimOf(2)), leaseMs: 1000 }, { owner: 'o' });
   await ledger.close();
 });
 afterAll(() => remove());
+
+const shownId = (n: number): string => shortId(claimOf(n).id);
 
 async function run(...argv: string[]): Promise<{ code: number; out: string[]; err: string }> {
   const io = fakeIo({ folder });
@@ -37,11 +41,13 @@ async function run(...argv: string[]): Promise<{ code: number; out: string[]; er
 }
 
 describe('charges list', () => {
-  test('behaviour: one line a charge, newest first', async () => {
+  test('behaviour: one line a charge, newest first, under a header, ids by their ends', async () => {
     const { code, out } = await run('list', '--config', config);
     expect(code).toBe(0);
-    expect(out.map((line) => line.split('\t').slice(0, 5))).toEqual(
-      [3, 2, 1].map((n) => [claimOf(n).id, n === 2 ? 'settled' : 'claimed', '0.10 USD', 'GET /reports/*', address(n)]),
+    const [header, ...rows] = out.map((line) => line.split(/ {2,}/));
+    expect(header).toEqual(['ID', 'STATE', 'PRICE', 'ROUTE', 'PAYER', 'MADE']);
+    expect(rows.map((cells) => cells.slice(0, 5))).toEqual(
+      [3, 2, 1].map((n) => [shownId(n), n === 2 ? 'settled' : 'claimed', '0.10 USD', 'GET /reports/*', address(n)]),
     );
   });
 
@@ -65,7 +71,7 @@ describe('charges list', () => {
     [['--limit', '1'], [3]],
   ])('behaviour: %j', async (flags, wanted) => {
     const { code, out, err } = await run('list', '-c', config, ...flags);
-    expect([code, out.map((line) => line.split('\t')[0])]).toEqual([0, wanted.map((n) => claimOf(n).id)]);
+    expect([code, out.slice(1).map((line) => line.split(' ')[0])]).toEqual([0, wanted.map(shownId)]);
     if (wanted.length === 0) expect(err).toContain('no charges');
     if (flags[0] === '--limit') expect(err).toContain('there are more');
   });
@@ -104,6 +110,87 @@ describe('charges show', () => {
   });
 });
 
+describe('the word of an operator', () => {
+  const ledgerOf = (): ReturnType<typeof openLedger> =>
+    openLedger(join(folder, 'tollgate.db'), { now: Date.now, log: createLog('error', () => undefined, Date.now) });
+  const take = async (n: number, ...events: ChargeEvent[]): Promise<string> => {
+    const ledger = ledgerOf();
+    const claim = claimOf(n, { x402Version: 1, customerId: 'operated', receiverId: 'gone' });
+    await ledger.claim(claim, { owner: 'o', leaseMs: 60_000, maxUnsettledPerPayer: 8 });
+    for (const event of events)
+      expect((await ledger.advance(claim.id, event, { owner: 'o' })).kind, event.kind).toBe('ok');
+    await ledger.close();
+    return claim.id;
+  };
+  const start: ChargeEvent = { kind: 'settle_started', via: 'f', leaseMs: 60_000 };
+  const unknown: ChargeEvent = { kind: 'settle_unknown', reason: 'timeout', lookInMs: 3_600_000 };
+  const settle = (n: number): ChargeEvent => ({ kind: 'settled', proof: proofOf(claimOf(n)), leaseMs: 60_000 });
+  const failed: ChargeEvent = { kind: 'undelivered', because: 'upstream_failed', headSent: false };
+  const tx = `0x${'AB'.repeat(32)}`;
+
+  test('behaviour: what is owed is listed, and refunded', async () => {
+    const id = await take(40, start, settle(40), failed);
+    const listed = await run('list', '--owed', '-c', config);
+    expect(listed.out.join('\n')).toContain('owed');
+    const json = await run('list', '--owed', '--json', '-c', config);
+    expect(JSON.parse(json.out[0] ?? '')).toMatchObject([{ id, owed: 'upstream', status: 'settled' }]);
+    expect(await run('refunded', 'test-40', '--note', 'by hand', '-c', config)).toMatchObject({
+      code: 0,
+      out: [`${id}\trefunded`],
+    });
+    expect(await run('refunded', id, '-c', config)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('it was refunded on'),
+    });
+    expect((await run('list', '--owed', '-c', config)).out).toEqual([]);
+    expect(JSON.parse((await run('show', id, '--json', '-c', config)).out[0] ?? '')).toMatchObject({
+      status: 'settled',
+      refund_note: 'by hand',
+      owed: null,
+    });
+  });
+
+  test('behaviour: a settling or failed charge is settled by a transaction, a settling one failed for a reason', async () => {
+    const settling = await take(41, start, unknown);
+    expect(await run('reconcile', settling, '--settled', tx, '-c', config)).toMatchObject({
+      code: 0,
+      out: [`${settling}\tsettled\t${tx.toLowerCase()}`],
+    });
+    const other = await take(42, start, unknown);
+    expect(await run('reconcile', other, '--fail', 'never mined', '-c', config)).toMatchObject({
+      code: 0,
+      out: [`${other}\tfailed`],
+    });
+    expect(await run('reconcile', other, '--settled', tx, '-c', config)).toMatchObject({ code: 0 });
+    expect(JSON.parse((await run('show', other, '--json', '-c', config)).out[0] ?? '')).toMatchObject({
+      status: 'settled',
+      failed_by: null,
+      transaction: tx.toLowerCase(),
+    });
+    expect(await run('reconcile', other, '--fail', 'x', '-c', config)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('this one is settled'),
+    });
+  });
+
+  test('refuses: what somebody works on, an id that may mean several, words that do not go together', async () => {
+    const id = await take(43, start);
+    expect(await run('reconcile', id, '--fail', 'x', '-c', config)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('somebody works on it'),
+    });
+    expect(await run('show', 'chg_test-4', '-c', config)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('several'),
+    });
+    expect((await run('reconcile', id, '--fail', 'x', '--settled', tx, '-c', config)).code).toBe(64);
+    expect((await run('reconcile', id, '--settled', 'no transaction', '-c', config)).code).toBe(64);
+    expect((await run('refunded', '-c', config)).code).toBe(64);
+    expect((await run('show', id, '--owed', '-c', config)).code).toBe(64);
+    expect((await run('show', id, '--note', 'x', '-c', config)).code).toBe(64);
+  });
+});
+
 describe('where there is no store', () => {
   test('refuses: a store that was never made is 69, and it is not made; a sidecar without one is 64', async () => {
     const fresh = join(folder, 'fresh.yaml');
@@ -117,6 +204,6 @@ describe('where there is no store', () => {
     const { code, err } = await run('list', '-c', sidecar);
     expect([code, err]).toEqual([64, expect.stringContaining('configuration of the registry')]);
     writeFileSync(sidecar, `${rest}  store: sqlite:tollgate.db\n`);
-    expect((await run('list', '-c', sidecar)).out.length).toBe(3);
+    expect((await run('list', '-c', sidecar)).out.length).toBe(8);
   });
 });

@@ -49,7 +49,7 @@ describe('commands that ask', () => {
     const { code, stdout, stderr } = await run('check');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ok\n {2}shape: all-in-one\n/);
-    expect(stderr).toMatch(/^warning: proxy\.undeclared_methods is forward/);
+    expect(stderr).toMatch(/^warning: proxy\.undeclared_methods is forward/m);
   });
 
   test('behaviour: check prints every problem and ends with 64', async () => {
@@ -138,7 +138,11 @@ describe('keys, tokens, migrations', () => {
     expect(listed.stdout + listed.stderr).not.toContain(created.stdout.trim().slice(20));
     const [revoked, unknown] = [await run('keys', 'revoke', id), await run('keys', 'revoke', 'nothing')];
     expect([revoked.code, unknown.code]).toEqual([0, 1]);
-    expect((await run('keys', 'list')).stdout).toMatch(new RegExp(`\\n${id}\\trevoked\\tsdk,ledger\\t.*\\tci\\n$`));
+    const [header, ...rows] = (await run('keys', 'list')).stdout.trimEnd().split('\n');
+    expect(header).toMatch(/^ID +STATE +SCOPES +MADE +NAME$/);
+    expect(rows.at(-1)).toMatch(new RegExp(`^${id} {2}revoked {2}sdk,ledger {2}\\S+ +ci$`));
+    // Columns begin where their names do.
+    for (const row of rows) expect(row.slice(header?.indexOf('STATE'))).toMatch(/^(?:active|revoked) /);
   });
 
   test('refuses: keys that cannot be, all mistakes at once', async () => {
@@ -183,23 +187,32 @@ describe('behaviour: healthcheck', () => {
     const asked: (string | undefined)[] = [];
     const server = createServer((req, res) => {
       asked.push(req.url);
-      res.writeHead(status).end();
+      res.writeHead(status).end(status === 503 ? 'not ready: store\n' : 'ok\n');
     }).listen(0, '127.0.0.1');
     onTestFinished(() => void server.close());
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     put('admin.yaml', `registry: {}\nadmin: { listen: "0.0.0.0:${port}" }\n`);
-    expect((await run('healthcheck', '-c', 'admin.yaml')).code).toBe(0);
+    expect(await run('healthcheck', '-c', 'admin.yaml')).toEqual({
+      code: 0,
+      stdout: `ready: http://127.0.0.1:${port}/readyz\n`,
+      stderr: '',
+    });
     expect(asked).toEqual(['/readyz']);
     status = 503;
     expect(await run('healthcheck', '--url', `http://127.0.0.1:${port}/other`)).toMatchObject({
       code: 1,
-      stderr: 'not ready: /readyz answered 503\n',
+      stderr: `not ready: http://127.0.0.1:${port}/other answered 503: store\n`,
     });
     server.close();
     server.closeAllConnections();
     await once(server, 'close');
-    expect((await run('healthcheck', '-c', 'admin.yaml')).code).toBe(1);
+    expect(await run('healthcheck', '-c', 'admin.yaml')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        new RegExp(`^not ready: nothing answers at http://127\\.0\\.0\\.1:${port}/readyz \\(\\w+\\)\\n$`),
+      ),
+    });
     expect((await run('healthcheck')).code).toBe(64);
   });
 });

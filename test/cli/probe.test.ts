@@ -76,6 +76,38 @@ const TEMPERAMENTS: readonly {
     unsafe: 'sinatra',
   },
   {
+    name: 'takes dots for slashes',
+    read: (path) => path.replace(/\./g, '/'),
+    needs: ['dots'],
+    reaches: '/v1.export',
+    safe: 'unknown',
+    unsafe: 'express',
+  },
+  {
+    name: 'answers the index of a folder',
+    read: (path) => path.replace(/\/index$/, ''),
+    needs: ['index'],
+    reaches: '/v1/export/index',
+    safe: 'unknown',
+    unsafe: 'rails',
+  },
+  {
+    name: 'answers with the data of a page',
+    read: (path) => path.replace(/\/__data\.json$/, ''),
+    needs: ['pageData'],
+    reaches: '/v1/export/__data.json',
+    safe: 'next',
+    unsafe: 'rails',
+  },
+  {
+    name: 'names views with @@',
+    read: (path) => path.replace('/@@', '/'),
+    needs: ['views'],
+    reaches: '/v1/@@export',
+    safe: 'unknown',
+    unsafe: 'fastapi',
+  },
+  {
     name: 'takes backslashes for slashes',
     read: (path) => decode(path).replaceAll('\\', '/'),
     needs: [],
@@ -278,6 +310,21 @@ describe('answers that are hard to tell apart', () => {
     expect(neededBy(report)).toEqual(['matrix', 'suffix']);
   });
 
+  test.each([
+    ['below it', (path: string) => path.startsWith('/v1/export/'), '/v1/export/x'],
+    ['that begins like it', (path: string) => path.startsWith('/v1/export'), '/v1/exportx'],
+    ['behind a dot', (path: string) => /^\/v1\/export(?:$|[./])/.test(path), '/v1/export.x/y'],
+  ])('attack: a router that runs the handler for everything %s leaves no profile safe', async (_, reads, target) => {
+    const { url } = await startProbed((req, res) => {
+      const path = req.url ?? '';
+      if (path === PATH || reads(path)) return serve(res);
+      res.writeHead(404).end();
+    });
+    const { code, report } = await probeJson(url);
+    expect([code, namesOf(report.safe)]).toEqual([1, []]);
+    expect(reachedIn(report)).toContain(target);
+  });
+
   test('attack: success that agrees in nothing but its status counts as reached', async () => {
     let n = 0;
     const { url } = await startProbed((req, res) => {
@@ -291,7 +338,8 @@ describe('answers that are hard to tell apart', () => {
       );
     });
     const { report } = await probeJson(url);
-    expect(namesOf(report.safe)).toEqual(['unknown']);
+    // What stands below and beside it is answered like it too, which no profile folds.
+    expect(namesOf(report.safe)).toEqual([]);
     expect(reachedIn(report)).toContain('/v1/export.json');
   });
 
@@ -506,7 +554,7 @@ describe('the command', () => {
     const { code, stdout } = await runProbe('--upstream', url, '--path', PATH);
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /^GET \/v1\/export at http:\/\/127\.0\.0\.1:\d+: 200; paths that cannot exist: 404\. \d\d other/,
+      /^GET \/v1\/export at http:\/\/127\.0\.0\.1:\d+: 200; paths that cannot exist: 404\. 1\d\d other/,
     );
     expect(stdout).toMatch(/\n {4}\/V1\/EXPORT +REACHED +asks for payment\n/);
     expect(stdout).toMatch(/\n {2}letter case +yes: \/V1\/EXPORT reaches \/v1\/export\n/);
@@ -538,6 +586,9 @@ describe('the command', () => {
   test.each([
     [[], '--upstream: is needed'],
     [['--upstream', 'http://x/path'], '--upstream: is needed'],
+    [['--upstream', 'localhost:3000'], '--upstream: the scheme is missing; write http://localhost:3000\n'],
+    [['--upstream', '10.0.0.1:80/'], '--upstream: the scheme is missing; write http://10.0.0.1:80\n'],
+    [['--upstream', 'ftp://x'], '--upstream: is needed'],
     [['--upstream', 'http://x'], '--path: is needed'],
     [['--upstream', 'http://x', '--path', '/'], '--path /: has no letter'],
     [['--upstream', 'http://x', '--path', '/1/2'], '--path /1/2: has no letter'],

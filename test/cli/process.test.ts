@@ -1,12 +1,15 @@
 // The program as people run it: real processes from the checkout. One of each kind, for what only a process has: its
 // streams, its exit code, its signals and the options of Node. What the commands do in full stands in commands.test.ts.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { ADDRESS, RECEIVER, SECRET } from '../config/support.ts';
 import { startProcess } from '../support/process.ts';
-import { BARE_ENV, tollgate } from './support.ts';
+import { BARE_ENV, MAIN, NODE, tollgate } from './support.ts';
 
 let folder: string;
 const run = (...argv: string[]) => tollgate(argv, { folder });
@@ -86,3 +89,53 @@ test('behaviour: a running Tollgate says where it listens, beside it keys, token
   running.signal('SIGTERM');
   expect(await running.exited).toBe(0);
 });
+
+/** util-linux: a terminal of its own for a program. */
+const SCRIPT = '/usr/bin/script';
+
+test.skipIf(!existsSync(SCRIPT))(
+  'behaviour: Ctrl-C at a terminal ends an idle server at once, its drain_delay notwithstanding',
+  async () => {
+    const file = join(folder, 'terminal.yaml');
+    writeFileSync(
+      file,
+      `proxy: { listen: "127.0.0.1:0", upstream: "http://127.0.0.1:1", timeouts: { drain_delay: 300s, drain: 600s } }
+registry: { listen: "127.0.0.1:0", store: "sqlite:terminal/t.db" }
+admin: { listen: "127.0.0.1:0" }
+log: { format: json }
+`,
+    );
+    const command = `echo server $$; exec '${NODE}' '${MAIN}' serve -c '${file}'`;
+    const child = spawn(SCRIPT, ['--quiet', '--flush', '--return', '--command', command, '/dev/null'], {
+      env: BARE_ENV,
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    let server: number | undefined;
+    // The server is a child of the terminal's, which would leave it behind: `exec` made it the shell that said its id.
+    onTestFinished(() => {
+      if (child.exitCode !== null) return;
+      try {
+        if (server !== undefined) process.kill(server, 'SIGKILL');
+      } finally {
+        child.kill('SIGKILL');
+      }
+    });
+    const exited = once(child, 'exit');
+    let shown = '';
+    const ready = Promise.withResolvers<number>();
+    child.stdout.on('data', (chunk: Buffer) => {
+      shown += chunk.toString();
+      const id = /^server (\d+)\r?$/m.exec(shown)?.[1];
+      if (id !== undefined) server = Number(id);
+      const port = /"listener":"proxy"[^\n]*"port":(\d+)/.exec(shown)?.[1];
+      if (port !== undefined && shown.includes('"listener":"admin"')) ready.resolve(Number(port));
+    });
+    // An idle connection that is kept holds nothing up.
+    const idle = connect(await ready.promise, '127.0.0.1');
+    await once(idle, 'connect');
+    idle.resume();
+    child.stdin.write('\u0003');
+    expect(await exited).toEqual([0, null]);
+    expect(shown).toContain('"signal":"SIGINT"');
+  },
+);

@@ -105,7 +105,15 @@ describe('commands', () => {
     const io = fakeIo();
     expect(await runCommandLine(['chek'], commands, io)).toBe(64);
     expect(io.stderr()).toBe('chek: is no command; did you mean check?\n');
+  });
+
+  test('refuses: help for an unknown command, in a sentence and not by the list of all', async () => {
+    const io = fakeIo();
     expect(await runCommandLine(['help', 'chek'], commands, io)).toBe(64);
+    expect([io.stdout(), io.stderr()]).toEqual(['', 'chek: is no command; did you mean check?\n']);
+    const other = fakeIo();
+    expect(await runCommandLine(['help', 'foo'], commands, other)).toBe(64);
+    expect([other.stdout(), other.stderr()]).toEqual(['', 'foo: is no command; `tollgate help` lists them\n']);
   });
 
   test('refuses: an unknown flag, pointing at the help', async () => {

@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { readArgs, type Args } from '../../src/cli/args.ts';
 import { runServe, serve, type Running, type Start } from '../../src/cli/serve.ts';
 import type { Config } from '../../src/config/config.ts';
-import { ADDRESS } from '../config/support.ts';
+import { ADDRESS, RECEIVER } from '../config/support.ts';
 import { fakeIo, type FakeIo } from './support.ts';
 
 let folder: string;
@@ -142,6 +142,27 @@ describe('behaviour: which configuration is taken', () => {
     );
   });
 
+  test.each([
+    ['', 'public nodes are asked', ['sepolia.base.org', 'base-sepolia-rpc.publicnode.com']],
+    ['    rpc_url: https://node.example/v2/a-key-in-the-path', 'nodes are asked', ['node.example']],
+    ['    rpc_url: none', 'no node is asked', undefined],
+  ])('the start says which nodes see payments, by host alone: %s', async (line, words, nodes) => {
+    writeFileSync(
+      join(folder, 'tollgate.yaml'),
+      `proxy: { listen: "127.0.0.1:0", upstream: "http://127.0.0.1:1" }\nregistry: { listen: "127.0.0.1:0" }\nreceivers:${RECEIVER}\n${line}\n`,
+    );
+    const io = fakeIo({ folder });
+    const { end } = await started(io);
+    io.signal('SIGTERM');
+    await end;
+    const said = lines(io).filter(({ msg }) => String(msg).includes('about settlements of unknown end'));
+    expect(said).toEqual([
+      expect.objectContaining({ level: 'info', receiver: 'default', ...(nodes ? { nodes } : {}) }),
+    ]);
+    expect(said[0]?.['msg']).toMatch(new RegExp(`^${words}`));
+    expect(io.stdout()).not.toContain('a-key-in-the-path');
+  });
+
   test('real money does not say TESTNET', async () => {
     const io = fakeIo({ folder });
     await from(io, ...QUICK, '--network', 'base', '--facilitator', 'https://f.example');
@@ -163,6 +184,53 @@ describe('behaviour: running and stopping', () => {
     expect(stopped).toBe(1);
     expect(io.exits).toEqual([]);
     expect(lines(io).map(({ msg }) => msg)).toEqual(['made random secrets for the first start', 'stopping']);
+  });
+
+  test.each([
+    ['SIGINT', true, false],
+    ['SIGTERM', true, true],
+    ['SIGINT', false, true],
+  ] as const)('%s, at a terminal %j, waits for load balancers: %j', async (signal, attended, waited) => {
+    const io = fakeIo({ folder, terminal: { attended, shown: attended } });
+    const asked: boolean[] = [];
+    const { end } = await started(io, { stop: async (waiting) => void asked.push(waiting) });
+    io.signal(signal);
+    expect(await end).toBe(0);
+    expect(asked).toEqual([waited]);
+  });
+
+  test.each([
+    ['auto', true, {}, 'text', true],
+    ['auto', true, { NO_COLOR: '1' }, 'text', false],
+    ['auto', true, { TERM: 'dumb' }, 'text', false],
+    ['auto', false, {}, 'json', false],
+    ['json', true, {}, 'json', false],
+    ['text', false, {}, 'text', false],
+  ] as const)('log.format %s, a terminal %j, %j: %s, colours %j', async (format, shown, env, expected, colors) => {
+    writeFileSync(join(folder, 'tollgate.yaml'), `registry: { listen: "127.0.0.1:0" }\nlog: { format: ${format} }\n`);
+    const io = fakeIo({ folder, env, terminal: { attended: shown, shown } });
+    const { end } = await started(io);
+    io.signal('SIGTERM');
+    await end;
+    const [line = ''] = io.stdout().split('\n').slice(-2);
+    expect(line.includes('\u001b')).toBe(colors);
+    if (expected === 'json') expect(JSON.parse(line)).toMatchObject({ msg: 'stopping', signal: 'SIGTERM' });
+    else expect(line.replaceAll(/\u001b\[\d+m/g, '')).toMatch(/^\d\d:\d\d:\d\d {2}stopping {2}signal=SIGTERM$/);
+  });
+
+  test('log.format follows a reload', async () => {
+    const io = fakeIo({ folder });
+    const reloaded = Promise.withResolvers<void>();
+    const { end } = await started(io, { reload: () => reloaded.resolve() });
+    writeFileSync(join(folder, 'tollgate.yaml'), 'registry: { listen: "127.0.0.1:0" }\nlog: { format: text }\n');
+    io.signal('SIGHUP');
+    await reloaded.promise;
+    await new Promise(setImmediate);
+    io.signal('SIGTERM');
+    await end;
+    expect(io.stdout()).toMatch(
+      /"msg":"reloading the configuration"[^]*\n\d\d:\d\d:\d\d {2}stopping {2}signal=SIGTERM\n$/,
+    );
   });
 
   test('a second signal ends at once', async () => {
@@ -232,13 +300,15 @@ describe('behaviour: running and stopping', () => {
     const { end } = await started(io, { reload: (config) => void reloaded.push(config) });
     writeFileSync(join(folder, 'tollgate.yaml'), 'registry: { listen: "127.0.0.1:0" }\nmetrics: { max_routes: 7 }\n');
     io.signal('SIGHUP');
-    await new Promise(setImmediate);
-    expect(reloaded.map(({ metrics }) => metrics.maxRoutes)).toEqual([7]);
+    await vi.waitFor(() => expect(reloaded.map(({ metrics }) => metrics.maxRoutes)).toEqual([7]), 5000);
     writeFileSync(join(folder, 'tollgate.yaml'), 'registry: { listn: x }\n');
     io.signal('SIGHUP');
-    await new Promise(setImmediate);
+    await vi.waitFor(
+      () =>
+        expect(lines(io).at(-1)).toMatchObject({ level: 'error', problem: expect.stringContaining('registry.listn') }),
+      5000,
+    );
     expect(reloaded).toHaveLength(1);
-    expect(lines(io).at(-1)).toMatchObject({ level: 'error', problem: expect.stringContaining('registry.listn') });
     io.signal('SIGTERM');
     expect(await end).toBe(0);
   });

@@ -26,8 +26,10 @@ export function fakeIo(overrides: Partial<Io> = {}): FakeIo {
     folder: '/nowhere',
     execArgv: [],
     lenientParser: () => Promise.resolve(false),
+    terminal: { attended: false, shown: false },
     uid: 1000,
     version: '1.2.3',
+    program: 'tollgate',
     onSignal: (signal, handler) => void handlers.set(signal, handler),
     exitNow: (code) => void exits.push(code),
     ...overrides,
@@ -39,8 +41,8 @@ export function fakeIo(overrides: Partial<Io> = {}): FakeIo {
 }
 
 const ROOT = join(import.meta.dirname, '../..');
-const NODE = join(ROOT, 'node_modules/.bin/node');
-const MAIN = join(ROOT, 'src/main.ts');
+export const NODE = join(ROOT, 'node_modules/.bin/node');
+export const MAIN = join(ROOT, 'src/main.ts');
 
 /** The environment of a started program: nothing of ours, and compiled files kept, which makes every start three times as fast. */
 export const BARE_ENV = {

@@ -10,20 +10,22 @@ const REST = {
   routes: [],
   x402: { v1: false },
   metrics: { maxRoutes: 1000 },
-  log: { level: 'info', access: true },
+  log: { level: 'info', access: true, format: 'auto' },
 };
 const CHARGES = {
   secrets: undefined,
   store: undefined,
   quoteTtlMs: 300_000,
   keepResponseBytes: 65_536,
-  maxUnsettledPerPayer: 8,
+  maxUnsettledPerPayer: 64,
+  retentionMs: undefined,
 };
 const PROXY = {
   listen: { host: '0.0.0.0', port: 8402 },
   upstream: { protocol: 'http', host: '127.0.0.1', port: 3000, origin: 'http://127.0.0.1:3000' },
   hostHeader: 'preserve',
   publicUrl: undefined,
+  hosts: [],
   trustedProxies: [],
   upstreamProfile: 'unknown',
   encodedSlashes: 'refuse',
@@ -35,14 +37,23 @@ const PROXY = {
   customerHeader: 'X-Customer-Id',
   customerHeaderTrusted: false,
   passPaymentHeaders: false,
-  timeouts: { connectMs: 5000, headersMs: 60_000, idleMs: 300_000, drainDelayMs: 5000, drainMs: 25_000 },
+  timeouts: {
+    connectMs: 5000,
+    headersMs: 60_000,
+    idleMs: 300_000,
+    uploadMs: 30_000,
+    drainDelayMs: 5000,
+    drainMs: 25_000,
+  },
   limits: {
     targetBytes: 8192,
     headerBytes: 32_768,
     connections: 20_000,
     inFlight: 10_000,
+    inFlightPerClient: 0,
     payments: 1000,
     paymentsPerClient: 0,
+    refusedPaymentsPerClient: 0,
     challengesPerClient: { perMinute: 0, burst: 60, clients: 65_536 },
   },
 };
@@ -129,7 +140,8 @@ describe('behaviour: what is left out has the default of the contract', () => {
             limits: { calls: 512, waiting: 512 },
           },
         ],
-        rpcUrl: undefined,
+        rpcUrls: ['https://sepolia.base.org', 'https://base-sepolia-rpc.publicnode.com'],
+        rpcPublic: true,
         confirmations: 1,
         settle: 'auto',
       },
@@ -168,7 +180,8 @@ proxy:
   listen: "[::1]:0"
   upstream: https://api.internal/
   host_header: upstream
-  public_url: https://api.example.com/v2/
+  public_url: https://api.example.com:8443/
+  hosts: [WWW.example.com, "localhost:8402", "[::1]:8402", münchen.example]
   trusted_proxies: [10.0.0.0/8, "::1"]
   upstream_profile: fastify
   encoded_slashes: keep
@@ -180,14 +193,14 @@ proxy:
   customer_header: X-Account
   customer_header_trusted: true
   pass_payment_headers: true
-  timeouts: { connect: 250ms, headers: 1m, idle: 1h, total: 2h, drain_delay: 0s, drain: 0ms }
-  limits: { target: 100, headers: 2048, connections: 1, in_flight: 2, payments: 3, payments_per_client: 4, challenges_per_client: { per_minute: 5, burst: 6, clients: 7 } }
+  timeouts: { connect: 250ms, headers: 1m, idle: 1h, upload: 45s, total: 2h, drain_delay: 0s, drain: 0ms }
+  limits: { target: 100, headers: 2048, connections: 1, in_flight: 2, in_flight_per_client: 8, payments: 3, payments_per_client: 4, refused_payments_per_client: 9, challenges_per_client: { per_minute: 5, burst: 6, clients: 7 } }
 registry: { listen: "localhost:0", store: "sqlite:/var/lib/t.db", cors_origins: ["https://d.example"], api_keys: [], limits: { body: 1024, routes: 1, connections: 2, event_streams: 3, event_streams_per_key: 4, registrations_per_minute: 5 } }
 admin: { listen: 0.0.0.0:0 }
-charges: { quote_ttl: 10s, keep_response: 0, max_unsettled_per_payer: 1 }
+charges: { quote_ttl: 10s, keep_response: 0, max_unsettled_per_payer: 1, retention: 90d }
 x402: { v1: true }
 metrics: { max_routes: 5 }
-log: { level: debug, access: false }
+log: { level: debug, access: false, format: text }
 workers: 1
 `;
   const config = configOf(text);
@@ -195,7 +208,13 @@ workers: 1
     listen: { host: '::1', port: 0 },
     upstream: { protocol: 'https', host: 'api.internal', port: 443, origin: 'https://api.internal' },
     hostHeader: 'upstream',
-    publicUrl: 'https://api.example.com/v2',
+    publicUrl: 'https://api.example.com:8443',
+    hosts: [
+      { host: 'www.example.com', port: undefined },
+      { host: 'localhost', port: 8402 },
+      { host: '[::1]', port: 8402 },
+      { host: 'xn--mnchen-3ya.example', port: undefined },
+    ],
     trustedProxies: ['10.0.0.0/8', '::1'],
     upstreamProfile: 'fastify',
     encodedSlashes: 'keep',
@@ -207,14 +226,24 @@ workers: 1
     customerHeader: 'X-Account',
     customerHeaderTrusted: true,
     passPaymentHeaders: true,
-    timeouts: { connectMs: 250, headersMs: 60_000, idleMs: 3_600_000, totalMs: 7_200_000, drainDelayMs: 0, drainMs: 0 },
+    timeouts: {
+      connectMs: 250,
+      headersMs: 60_000,
+      idleMs: 3_600_000,
+      uploadMs: 45_000,
+      totalMs: 7_200_000,
+      drainDelayMs: 0,
+      drainMs: 0,
+    },
     limits: {
       targetBytes: 100,
       headerBytes: 2048,
       connections: 1,
       inFlight: 2,
+      inFlightPerClient: 8,
       payments: 3,
       paymentsPerClient: 4,
+      refusedPaymentsPerClient: 9,
       challengesPerClient: { perMinute: 5, burst: 6, clients: 7 },
     },
   });
@@ -233,10 +262,57 @@ workers: 1
   });
   expect(config).toMatchObject({
     admin: { listen: { host: '0.0.0.0', port: 0 } },
-    charges: { quoteTtlMs: 10_000, keepResponseBytes: 0, maxUnsettledPerPayer: 1 },
+    charges: { quoteTtlMs: 10_000, keepResponseBytes: 0, maxUnsettledPerPayer: 1, retentionMs: 90 * 86_400_000 },
     x402: { v1: true },
     metrics: { maxRoutes: 5 },
-    log: { level: 'debug', access: false },
+    log: { level: 'debug', access: false, format: 'text' },
+  });
+});
+
+describe('behaviour: a limit that can be switched off is off by `off` and by 0', () => {
+  const proxyLimits = (text: string) =>
+    configOf(`registry: {}\nproxy: { upstream: "http://a", limits: ${text} }`).proxy?.limits;
+  test.each([
+    ['in_flight_per_client', 'inFlightPerClient'],
+    ['payments_per_client', 'paymentsPerClient'],
+    ['refused_payments_per_client', 'refusedPaymentsPerClient'],
+  ] as const)('proxy.limits.%s', (key, name) => {
+    expect(proxyLimits(`{ ${key}: off }`)?.[name]).toBe(0);
+    expect(proxyLimits(`{ ${key}: 0 }`)?.[name]).toBe(0);
+    expect(proxyLimits(`{ ${key}: "off" }`)?.[name]).toBe(0);
+    expect(proxyLimits(`{ ${key}: 1 }`)?.[name]).toBe(1);
+    expect(proxyLimits(`{ ${key}: 1000000 }`)?.[name]).toBe(1_000_000);
+  });
+
+  test.each(['off', '0', '{ per_minute: off }', '{ per_minute: 0 }', '{}'])(
+    'proxy.limits.challenges_per_client: %s',
+    (value) => {
+      expect(proxyLimits(`{ challenges_per_client: ${value} }`)?.challengesPerClient).toEqual({
+        perMinute: 0,
+        burst: 60,
+        clients: 65_536,
+      });
+    },
+  );
+
+  test.each(['off', '0'])('registry.limits.registrations_per_minute: %s', (value) => {
+    const { registry } = configOf(`registry: { limits: { registrations_per_minute: ${value} } }`);
+    expect(registry?.limits.registrationsPerMinute).toBe(0);
+  });
+
+  test.each([
+    ['off', undefined],
+    ['0', undefined],
+    ['7d', 7 * 86_400_000],
+    ['168h', 7 * 86_400_000],
+  ])('charges.retention: %s', (value, expected) => {
+    expect(configOf(`registry: {}\ncharges: { retention: ${value} }`).charges.retentionMs).toBe(expected);
+  });
+
+  test('out of an environment variable too, which can only hold text', () => {
+    const text = 'registry: {}\nproxy: { upstream: "http://a", limits: { payments_per_client: "${N}" } }';
+    expect(configOf(text, { N: 'off' }).proxy?.limits.paymentsPerClient).toBe(0);
+    expect(configOf(text, { N: '7' }).proxy?.limits.paymentsPerClient).toBe(7);
   });
 });
 
@@ -264,11 +340,40 @@ describe('receivers', () => {
   });
 
   test('behaviour: any EVM chain and token, when the token is written whole', () => {
-    const token = `network: eip155:31337\n    asset: "${ADDRESS}"\n    asset_decimals: 18\n    asset_name: T\n    asset_version: "1"`;
+    const token = `network: eip155:31337\n    asset: "${ADDRESS}"\n    asset_decimals: 18\n    asset_name: T\n    asset_version: "1"\n    rpc_url: none`;
     expect(configOf(receiver(token)).receivers[0]).toMatchObject({
       caip2: 'eip155:31337',
       v1Network: undefined,
       assetDecimals: 18,
+    });
+  });
+
+  const TOKEN = `asset: "${ADDRESS}"\n    asset_decimals: 6\n    asset_name: T\n    asset_version: "1"`;
+  test.each([
+    ['base', ['https://mainnet.base.org', 'https://base-rpc.publicnode.com']],
+    ['base-sepolia', ['https://sepolia.base.org', 'https://base-sepolia-rpc.publicnode.com']],
+    ['polygon', ['https://polygon.drpc.org', 'https://polygon-bor-rpc.publicnode.com']],
+    ['polygon-amoy', ['https://polygon-amoy.drpc.org']],
+    ['avalanche', ['https://api.avax.network/ext/bc/C/rpc']],
+    ['avalanche-fuji', ['https://api.avax-test.network/ext/bc/C/rpc']],
+    ['eip155:137', ['https://polygon.drpc.org', 'https://polygon-bor-rpc.publicnode.com']],
+  ])('behaviour: without rpc_url the public endpoints of %s are asked', (network, urls) => {
+    expect(configOf(receiver(`network: ${network}\n    ${TOKEN}`)).receivers[0]).toMatchObject({
+      rpcUrls: urls,
+      rpcPublic: true,
+    });
+  });
+
+  test.each([
+    ['none', [], false],
+    ['https://node.example/key', ['https://node.example/key'], false],
+    ['[https://a.example, https://b.example]', ['https://a.example', 'https://b.example'], false],
+    ['[https://a.example, https://mainnet.base.org]', ['https://a.example', 'https://mainnet.base.org'], false],
+    ['https://mainnet.base.org', ['https://mainnet.base.org'], true],
+  ])('behaviour: rpc_url: %s', (written, rpcUrls, rpcPublic) => {
+    expect(configOf(receiver(`network: base\n    rpc_url: ${written}`)).receivers[0]).toMatchObject({
+      rpcUrls,
+      rpcPublic,
     });
   });
 

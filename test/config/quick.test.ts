@@ -37,6 +37,7 @@ routes: [{ method: GET, route_pattern: "/reports/*", amount: "0.10", currency: U
   expect(quickConfig(GOOD, '/srv')).toEqual({
     ok: true,
     testnet: true,
+    data: expect.objectContaining({ proxy: { listen: '127.0.0.1:8402', upstream: 'http://127.0.0.1:3000' } }),
     config: { ...configOf(file), file: undefined },
   });
 });
@@ -81,12 +82,18 @@ describe('refuses, naming the flag', () => {
       '--route (1.): is not a route; write METHOD PATTERN AMOUNT',
     ],
     ['a route with a word too many', { ...GOOD, routes: ['GET /a 1 USD now'] }, '--route (1.): is not a route'],
+    [
+      'a route without method',
+      { ...GOOD, routes: ['/a 1'] },
+      '--route (1.): names no method (* is any); write METHOD PATTERN',
+    ],
     ['a price that is none', { ...GOOD, routes: ['GET /a 1', 'GET /b free'] }, '--route (2.) amount: is not usable'],
     [
       'a pattern that is none',
       { ...GOOD, routes: ['GET reports 1'] },
       '--route (1.) route_pattern: the pattern must start with a slash',
     ],
+    ['a method that is none', { ...GOOD, routes: ['GETT /a 1'] }, '--route (1.) method: is answered with 501'],
     ['a currency nobody takes', { ...GOOD, routes: ['GET /a 1 EUR'] }, '--route (1.) currency: cannot be paid'],
     [
       'one route twice',

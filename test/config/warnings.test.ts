@@ -5,11 +5,17 @@ import { ADDRESS, configOf, KEY, RECEIVER, SECRET } from './support.ts';
 
 const warningsOf = (text: string): string[] => configWarnings(configOf(text));
 const proxy = (lines: string): string =>
-  `registry: {}\nproxy:\n  upstream: http://127.0.0.1:3000\n  undeclared_methods: pay\n  ${lines}\nreceivers:${RECEIVER}\n`;
+  `registry: {}\nproxy:\n  upstream: http://127.0.0.1:3000\n  undeclared_methods: pay\n  hosts: [api.example.com]\n  ${lines}\nreceivers:${RECEIVER}\n`;
 
 test('behaviour: a whole configuration has nothing to warn of', () => {
   expect(warningsOf(proxy(''))).toEqual([]);
   expect(warningsOf('registry: {}')).toEqual([]);
+});
+
+test('behaviour: what is just enough is not warned of', () => {
+  expect(warningsOf(proxy('').replace('base-sepolia', 'base-sepolia\n    max_timeout_seconds: 120'))).toEqual([]);
+  expect(warningsOf(`${proxy('')}routes: [{ route_pattern: /a, amount: "9999.99" }]\n`)).toEqual([]);
+  expect(warningsOf(proxy('public_url: https://api.example.com').replace(/ *hosts.*\n/, ''))).toEqual([]);
 });
 
 test('behaviour: undeclared methods that are free are told while the upstream is unknown, and only then', () => {
@@ -42,12 +48,42 @@ test.each<[string, string, string]>([
   ],
   [
     'v1 on a network that v1 lacks',
-    `x402: { v1: true }\n${proxy('').replace('base-sepolia', `eip155:1\n    asset: "${ADDRESS}"\n    asset_decimals: 6\n    asset_name: T\n    asset_version: "1"`)}`,
+    `x402: { v1: true }\n${proxy('').replace('base-sepolia', `eip155:1\n    asset: "${ADDRESS}"\n    asset_decimals: 6\n    asset_name: T\n    asset_version: "1"\n    rpc_url: none`)}`,
     'has no x402 v1 name',
   ],
   [
+    'no name of this API',
+    proxy('').replace(/ *hosts.*\n/, ''),
+    'without `public_url` and `hosts`, absolute redirects of this API are charged: set one',
+  ],
+  [
+    'a receiver that nobody has the key of',
+    proxy('').replace(ADDRESS, `0x${'0'.repeat(36)}dEaD`),
+    'nobody has the key',
+  ],
+  [
+    'a time shorter than the upstream may take',
+    proxy('').replace('base-sepolia', 'base-sepolia\n    max_timeout_seconds: 69'),
+    'less than timeouts.headers and 10 s',
+  ],
+  [
+    'a short time',
+    proxy('').replace('base-sepolia', 'base-sepolia\n    max_timeout_seconds: 119'),
+    'max_timeout_seconds is 119: a wallet',
+  ],
+  [
+    'an amount of 10,000',
+    `${proxy('')}routes: [{ route_pattern: /a, amount: "10000" }]\n`,
+    'costs 10000 USD a request',
+  ],
+  [
+    'GET alone',
+    `${proxy('').replace('undeclared_methods: pay', 'undeclared_methods: forward')}routes: [{ route_pattern: /b, method: GET, amount: "1" }, { route_pattern: /b, method: POST, amount: "1" }, { route_pattern: /a, method: GET, amount: "1" }]\n`,
+    'gives GET /a away to POST',
+  ],
+  [
     'a registry in plain http',
-    `proxy: { upstream: "http://127.0.0.1:1", undeclared_methods: pay }\nsync: { registry_url: "http://r.example/x", api_key: ${KEY}, insecure: true }\ncharges: { secrets: ["${SECRET}"] }\nreceivers:${RECEIVER}\n`,
+    `proxy: { upstream: "http://127.0.0.1:1", undeclared_methods: pay, hosts: [a] }\nsync: { registry_url: "http://r.example/x", api_key: ${KEY}, insecure: true }\ncharges: { secrets: ["${SECRET}"] }\nreceivers:${RECEIVER}\n`,
     'travel in plain http to r.example',
   ],
 ])('behaviour: warns of %s', (_name, text, message) => {

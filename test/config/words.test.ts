@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { isNearby, listensClash, parseCidr, parseListen } from '../../src/config/addresses.ts';
 import { formatDuration, parseDuration } from '../../src/config/durations.ts';
-import { suggest } from '../../src/config/suggest.ts';
+import { suggest } from '../../src/domain/suggest.ts';
 
 describe('durations', () => {
   test.each([
@@ -13,7 +13,7 @@ describe('durations', () => {
     ['0s', 0],
     ['300s', 300_000],
   ])('behaviour: %s is %i ms', (text, ms) => expect(parseDuration(text)).toBe(ms));
-  test.each(['5', '5 s', '1.5h', '-1s', '5S', '1h30m', '1d', '', 's', '9999999999999s', '5s\n'])(
+  test.each(['5', '5 s', '1.5h', '-1s', '5S', '1h30m', '1w', '', 's', '9999999999999s', '5s\n'])(
     'refuses: %j',
     (text) => expect(parseDuration(text)).toBeUndefined(),
   );

@@ -58,10 +58,12 @@ describeLedger(
         fetch: globalThis.fetch,
         schedule: systemSchedule,
         random: createRandom(),
+        // As long as it takes beside whatever else the machine does: times have tests of their own.
+        limits: { attemptMs: 20_000, totalMs: 25_000 },
       });
     return { clients: [client(), client()], now: kit.clock.now, pass: kit.clock.advance, close: kit.close };
   },
-  8,
+  { runs: 8, operators: false },
 );
 
 describeReports('in memory, the reference', async () => {

@@ -4,9 +4,16 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Charge, Claim, KeptAnswer } from '../../src/domain/charge.ts';
 import type { Advanced, Ledger } from '../../src/domain/ledger.ts';
-import { ASKS, CLAIMS, REDEEM_MS, type Claimed, type ClaimOptions } from '../../src/domain/standing.ts';
+import {
+  ASK_AGAIN,
+  CLAIMS,
+  presentedBy,
+  REDEEM_MS,
+  type Claimed,
+  type ClaimOptions,
+} from '../../src/domain/standing.ts';
 import type { ChargeEvent } from '../../src/domain/transition.ts';
-import { claimOf, proofOf, sha256 } from '../cases/claims.ts';
+import { claimOf, proofOf, requestOf, sha256 } from '../cases/claims.ts';
 import { createMemoryLedger } from '../support/memory-ledger.ts';
 
 export type OpenedLedger = {
@@ -19,10 +26,16 @@ export type OpenedLedger = {
 };
 
 const LEASE = 60_000;
-const OPTIONS: ClaimOptions = { owner: 'one', leaseMs: LEASE, maxUnsettledPerPayer: 100 };
+const START: ChargeEvent = { kind: 'settle_started', via: 'first', leaseMs: LEASE };
+const DELIVERED: ChargeEvent = { kind: 'delivered', partial: false };
+const OPTIONS: ClaimOptions = { owner: 'run/one', leaseMs: LEASE, maxUnsettledPerPayer: 100 };
 
-/** `runs`: sequences of calls that are compared with the reference. */
-export function describeLedger(name: string, open: () => Promise<OpenedLedger>, runs = 25): void {
+/** `runs`: sequences of calls that are compared with the reference. `operators`: whether their word can be given there. */
+export function describeLedger(
+  name: string,
+  open: () => Promise<OpenedLedger>,
+  { runs = 25, operators = true }: { readonly runs?: number; readonly operators?: boolean } = {},
+): void {
   describe(name, () => {
     let opened: OpenedLedger;
     let ledger: Ledger;
@@ -30,7 +43,6 @@ export function describeLedger(name: string, open: () => Promise<OpenedLedger>, 
     let n = 0;
     /** A claim of a payment that no test had before. */
     const fresh = (rest: Parameters<typeof claimOf>[1] = {}): Claim => claimOf(++n, rest);
-    const presented = ({ credentialSha256, request }: Claim) => ({ credentialSha256, ...request });
 
     beforeAll(async () => {
       opened = await open();
@@ -40,9 +52,9 @@ export function describeLedger(name: string, open: () => Promise<OpenedLedger>, 
 
     const claim = (what: Claim, rest: Partial<ClaimOptions> = {}): Promise<Claimed> =>
       ledger.claim(what, { ...OPTIONS, ...rest });
-    const advance = (what: Pick<Claim, 'id'>, event: ChargeEvent, owner = 'one'): Promise<Advanced> =>
+    const advance = (what: Pick<Claim, 'id'>, event: ChargeEvent, owner = 'run/one'): Promise<Advanced> =>
       ledger.advance(what.id, event, { owner });
-    const must = async (what: Pick<Claim, 'id'>, event: ChargeEvent, owner = 'one'): Promise<Charge> => {
+    const must = async (what: Pick<Claim, 'id'>, event: ChargeEvent, owner = 'run/one'): Promise<Charge> => {
       const advanced = await advance(what, event, owner);
       if (advanced.kind !== 'ok') throw new Error(`${event.kind}: ${advanced.because}`);
       // What is told is what was written.
@@ -51,7 +63,7 @@ export function describeLedger(name: string, open: () => Promise<OpenedLedger>, 
     };
     const settling = async (what = fresh()): Promise<Claim> => {
       expect((await claim(what)).kind).toBe('claimed');
-      await must(what, { kind: 'settle_started', leaseMs: LEASE });
+      await must(what, START);
       return what;
     };
     const settled = async (what = fresh(), leaseMs = LEASE): Promise<Claim> => {
@@ -79,12 +91,21 @@ export function describeLedger(name: string, open: () => Promise<OpenedLedger>, 
         const what = fresh({
           customerId: 'customer-1',
           settle: 'before_response',
-          fromBlock: null,
+          requestId: null,
+          deadline: null,
           credential: 'A'.repeat(16 * 1024),
-          terms: { ...claimOf(0).terms, amount: 10n ** 77n + 1n, validAfter: 2n ** 200n, validBefore: 2n ** 255n },
+          terms: { ...claimOf(0).terms, amount: 10n ** 77n + 1n },
         });
         const claimed = await claim(what);
-        const charge = { ...what, state: 'claimed', owner: 'one', claims: 1, attempts: 0, proof: null, answer: null };
+        const charge = {
+          ...what,
+          state: 'claimed',
+          owner: 'run/one',
+          claims: 1,
+          attempts: 0,
+          proof: null,
+          answer: null,
+        };
         expect(claimed).toMatchObject({ kind: 'claimed', charge });
         expect(await other.find(what.payment)).toMatchObject(charge);
         const found = await other.findByChargeId(what.id);
@@ -101,14 +122,14 @@ export function describeLedger(name: string, open: () => Promise<OpenedLedger>, 
             await claim(what);
             await must(what, { kind: 'released', reason: 'upstream_500' });
           }
-          const asked = { owner: 'two', changeId: `at once ${n}`, settlesAtOnce: true };
+          const asked = { owner: 'two', changeId: `at once ${n}`, settleVia: 'first' };
           const claimed = await claim(what, asked);
           if (claimed.kind !== 'claimed') throw new Error(claimed.kind);
           expect(await other.find(what.payment)).toEqual(claimed.charge);
           // The same call once more, as where its answer was lost.
           expect(await other.claim(what, { ...OPTIONS, ...asked })).toEqual(claimed);
           expect((await claim(what)).kind).toBe('in_use');
-          if (claimed.charge.state === 'claimed') await must(what, { kind: 'settle_started', leaseMs: LEASE }, 'two');
+          if (claimed.charge.state === 'claimed') await must(what, START, 'two');
           else expect(claimed.charge).toMatchObject({ state: 'settling', attempts: 0, credential: what.credential });
           expect(await advance(what, { kind: 'released', reason: 'x' }, 'two')).toMatchObject({
             because: 'wrong_state',
@@ -149,9 +170,9 @@ export function describeLedger(name: string, open: () => Promise<OpenedLedger>, 
         expect((await claim(c, limit)).kind).toBe('claimed');
         expect((await claim(a, limit)).kind).toBe('too_many_unsettled');
         // A settlement that nobody works on and whose end is not known is unsettled all the same.
-        await must(b, { kind: 'settle_unknown', reason: 'timeout', retryInMs: 1000 });
+        await must(b, { kind: 'settle_unknown', reason: 'timeout', lookInMs: 1000 });
         expect((await claim(a, limit)).kind).toBe('too_many_unsettled');
-        await must(b, { kind: 'taken_over', leaseMs: LEASE, early: true }, 'r');
+        await must(b, { kind: 'taken_over', leaseMs: LEASE }, 'r');
         await must(b, { kind: 'settled', proof: proofOf(b), leaseMs: 0 }, 'r');
         expect((await claim(a, limit)).kind).toBe('claimed');
       });
@@ -168,7 +189,7 @@ export function describeLedger(name: string, open: () => Promise<OpenedLedger>, 
         expect(all.filter(({ kind }) => kind === 'too_many_unsettled').length).toBe(32);
       });
 
-      test('behaviour: after a release the same credential may claim again, twice', async () => {
+      test('behaviour: after a release the same credential may claim again, ten times in all', async () => {
         const what = fresh();
         for (let claims = 1; claims <= CLAIMS; claims++) {
           expect(await claim(what)).toMatchObject({ kind: 'claimed', charge: { claims } });
@@ -184,8 +205,9 @@ export function describeLedger(name: string, open: () => Promise<OpenedLedger>, 
         await must(what, { kind: 'released', reason: 'upstream_500' });
         const recoded = `${what.credential}A`;
         expect((await claim({ ...what, credential: recoded, credentialSha256: sha256(recoded) })).kind).toBe('spent');
+        expect((await claim({ ...what, request: requestOf('GET', '/else') })).kind).toBe('spent');
         const terms = { ...what.terms, amount: 7n };
-        const again = { ...what, id: 'chg_other', terms, request: { method: 'POST', target: '/else' } };
+        const again = { ...what, id: 'chg_other', terms, price: { amount: '0.000007', currency: 'USD' } };
         const claimed = await claim(again);
         expect(claimed).toMatchObject({ kind: 'claimed', charge: { ...again, id: what.id, claims: 2 } });
         expect(await ledger.find(what.payment)).toEqual('charge' in claimed ? claimed.charge : undefined);
@@ -201,19 +223,19 @@ export function describeLedger(name: string, open: () => Promise<OpenedLedger>, 
           kind: 'claimed',
           charge: { claims: 2, owner: 'two' },
         });
-        expect(await advance(what, { kind: 'settle_started', leaseMs: LEASE })).toMatchObject({
+        expect(await advance(what, START)).toMatchObject({
           kind: 'conflict',
           because: 'not_owner',
           charge: { owner: 'two' },
         });
-        await must(what, { kind: 'settle_started', leaseMs: LEASE }, 'two');
+        await must(what, START, 'two');
       });
 
       test('behaviour: a renewed lease holds', async () => {
         const what = fresh();
         await claim(what);
         opened.pass(LEASE - 5_000);
-        await must(what, { kind: 'lease_renewed', leaseMs: LEASE });
+        expect(await other.renew('run', [what.id], LEASE)).toEqual([what.id]);
         opened.pass(LEASE - 5_000);
         expect((await claim(what, { owner: 'two' })).kind).toBe('in_use');
         await must(what, { kind: 'released', reason: 'client_gone' });
@@ -226,15 +248,15 @@ export function describeLedger(name: string, open: () => Promise<OpenedLedger>, 
         expect(await other.claim(what, options)).toEqual(first);
         expect((await ledger.claim(what, { ...options, owner: 'two' })).kind).toBe('in_use');
         expect((await ledger.claim(what, { ...options, changeId: 'change 2' })).kind).toBe('in_use');
-        const actor = { owner: 'one', changeId: 'change 3' };
-        const started = await ledger.advance(what.id, { kind: 'settle_started', leaseMs: LEASE }, actor);
-        await must(what, { kind: 'lease_renewed', leaseMs: LEASE });
-        expect(await other.advance(what.id, { kind: 'settle_started', leaseMs: LEASE }, actor)).toMatchObject({
+        const actor = { owner: 'run/one', changeId: 'change 3' };
+        const started = await ledger.advance(what.id, START, actor);
+        expect(await ledger.renew('run', [what.id], LEASE)).toEqual([what.id]);
+        expect(await other.advance(what.id, START, actor)).toMatchObject({
           kind: 'ok',
           charge: { state: 'settling', claims: 1 },
         });
         expect(started).toMatchObject({ kind: 'ok', charge: { changeId: 'change 3' } });
-        expect((await advance(what, { kind: 'settle_started', leaseMs: LEASE })).kind).toBe('conflict');
+        expect(await advance(what, { kind: 'released', reason: 'x' })).toMatchObject({ because: 'wrong_state' });
       });
 
       test('refuses: a claim with a fault, and writes nothing', async () => {
@@ -264,48 +286,67 @@ export function describeLedger(name: string, open: () => Promise<OpenedLedger>, 
         const charge = await must(what, { kind: 'settled', proof: proofOf(what, { logIndex: 3 }), leaseMs: LEASE });
         expect(charge).toMatchObject({ state: 'settled', credential: null, proof: proofOf(what, { logIndex: 3 }) });
         expect((await claim(what, { owner: 'two' })).kind).toBe('in_use');
-        await must(what, { kind: 'delivered' });
+        await must(what, DELIVERED);
         expect(await claim(what)).toMatchObject({ kind: 'spent', charge: { state: 'delivered', owner: null } });
         expect(await other.findByChargeId(what.id)).toMatchObject({ state: 'delivered', credential: null });
       });
 
       test('behaviour: of one change asked for at once by 50, one happens', async () => {
-        const what = fresh();
-        await claim(what);
+        const what = await settling();
+        const refused: ChargeEvent = { kind: 'settle_refused', reason: 'no' };
         const all = await Promise.all(
           Array.from({ length: 50 }, (_, index) =>
-            (index % 2 === 0 ? ledger : other).advance(
-              what.id,
-              { kind: 'settle_started', leaseMs: LEASE },
-              { owner: 'one' },
-            ),
+            (index % 2 === 0 ? ledger : other).advance(what.id, refused, { owner: 'run/one' }),
           ),
         );
         expect(all.filter(({ kind }) => kind === 'ok').length).toBe(1);
-        expect(all.filter((each) => each.kind === 'conflict' && each.because === 'wrong_state').length).toBe(49);
+        expect(all.filter((each) => each.kind === 'conflict' && each.because === 'not_owner').length).toBe(49);
       });
 
       test('refuses: an unknown charge', async () => {
         const conflict = { kind: 'conflict', because: 'unknown_charge', charge: undefined };
-        expect(await advance({ id: 'chg_unknown' }, { kind: 'delivered' })).toEqual(conflict);
-        expect(await advance({ id: '../chg unknown' }, { kind: 'delivered' })).toEqual(conflict);
+        expect(await advance({ id: 'chg_unknown' }, DELIVERED)).toEqual(conflict);
+        expect(await advance({ id: '../chg unknown' }, DELIVERED)).toEqual(conflict);
       });
 
-      test('behaviour: a final refusal of the first attempt fails a charge; after an unknown one it does not', async () => {
-        const final: ChargeEvent = {
-          kind: 'settle_refused',
-          reason: 'insufficient_balance',
-          final: true,
-          retryInMs: 1000,
-        };
+      test('behaviour: a refusal of the first attempt fails a charge; after an unknown one it does not', async () => {
+        const refused: ChargeEvent = { kind: 'settle_refused', reason: 'insufficient_balance' };
         const first = await settling();
-        expect(await must(first, final)).toMatchObject({ state: 'failed', failedBy: 'refusal', credential: null });
+        expect(await must(first, refused)).toMatchObject({ state: 'failed', failedBy: 'refusal', credential: null });
         expect((await claim(first)).kind).toBe('spent');
         const second = await settling();
-        await must(second, { kind: 'settle_unknown', reason: 'timeout', retryInMs: 1000 });
-        expect(await advance(second, final)).toMatchObject({ kind: 'conflict', because: 'not_owner' });
-        await must(second, { kind: 'taken_over', leaseMs: LEASE, early: true }, 'reconciler');
-        expect(await must(second, final, 'reconciler')).toMatchObject({ state: 'settling', attempts: 2, owner: null });
+        await must(second, { kind: 'settle_unknown', reason: 'timeout', lookInMs: 1000 });
+        expect(await advance(second, refused)).toMatchObject({ kind: 'conflict', because: 'not_owner' });
+        expect((await claim(second)).kind).toBe('unfinished');
+        await must(second, { kind: 'taken_over', leaseMs: LEASE }, 'two');
+        expect(await must(second, refused, 'two')).toMatchObject({ state: 'settling', attempts: 2, owner: null });
+      });
+
+      test('behaviour: what was not carried out is free again, unless an earlier attempt is unknown', async () => {
+        const what = await settling();
+        const event: ChargeEvent = { kind: 'not_carried_out', reason: 'breaker_open' };
+        expect(await must(what, event)).toMatchObject({ state: 'released', credential: null, reason: 'breaker_open' });
+        expect(await claim(what)).toMatchObject({ kind: 'claimed', charge: { claims: 2 } });
+        await must(what, START);
+        await must(what, { kind: 'settle_unknown', reason: 'timeout', lookInMs: 0 });
+        await must(what, { kind: 'taken_over', leaseMs: LEASE }, 'two');
+        expect(await must(what, event, 'two')).toMatchObject({ state: 'settling', attempts: 1, owner: null });
+      });
+
+      test('behaviour: an operator settles what failed; it is counted as settled then', async () => {
+        const what = await settling();
+        await must(what, { kind: 'settle_refused', reason: 'insufficient_balance' });
+        const word: ChargeEvent = {
+          kind: 'settled',
+          proof: proofOf(what, { logIndex: 9 }),
+          leaseMs: 0,
+          by: 'operator',
+        };
+        if (!operators) return;
+        expect(await must(what, word, 'operator')).toMatchObject({ state: 'settled', failedBy: null, owner: null });
+        expect((await claim(what)).kind).toBe('redeemable');
+        await must(what, { kind: 'refunded', note: 'by hand' }, 'operator');
+        expect((await claim(what)).kind).toBe('already_paid');
       });
 
       test('attack: one transfer does not settle two charges, whatever its spelling and whoever is first', async () => {
@@ -313,13 +354,13 @@ export function describeLedger(name: string, open: () => Promise<OpenedLedger>, 
         const transaction = `0x${'aB'.repeat(30)}${n.toString(16).padStart(4, '0')}`;
         const proof = (what: Claim, rest: object): ChargeEvent => ({
           kind: 'settled',
-          proof: proofOf(what, { transaction, ...rest }),
+          proof: proofOf(what, { transaction, logIndex: 3, ...rest }),
           leaseMs: LEASE,
         });
         const both = await Promise.all([
-          ledger.advance(a.id, proof(a, {}), { owner: 'one' }),
+          ledger.advance(a.id, proof(a, {}), { owner: 'run/one' }),
           other.advance(b.id, proof(b, { transaction: transaction.toUpperCase().replace('0X', '0x') }), {
-            owner: 'one',
+            owner: 'run/one',
           }),
         ]);
         expect(both.map(({ kind }) => kind).sort()).toEqual(['conflict', 'ok']);
@@ -329,6 +370,14 @@ export function describeLedger(name: string, open: () => Promise<OpenedLedger>, 
         await must(loser, proof(loser, { logIndex: 4 }));
         expect(await advance(c, proof(c, { logIndex: 4 }))).toMatchObject({ because: 'proof_used' });
         await must(c, proof(c, { logIndex: 5 }));
+      });
+
+      test('behaviour: a facilitator that settles several payments in one transaction settles each of them', async () => {
+        const transaction = `0x${'cD'.repeat(30)}${n.toString(16).padStart(4, '0')}`;
+        const [a, b, c] = [await settling(), await settling(), await settling()];
+        for (const what of [a, b])
+          await must(what, { kind: 'settled', proof: proofOf(what, { transaction }), leaseMs: LEASE });
+        await must(c, { kind: 'settled', proof: proofOf(c, { transaction, logIndex: 7 }), leaseMs: LEASE });
       });
 
       test('refuses: proof of another amount or payer', async () => {
@@ -347,73 +396,152 @@ export function describeLedger(name: string, open: () => Promise<OpenedLedger>, 
       });
     });
 
+    test.each([undefined, 'first'])(
+      'attack: a claim that was refused by time-out and turns up is given back by its owner (settles via %s)',
+      async (settleVia) => {
+        const what = fresh();
+        const changeId = `late ${++n}`;
+        // Nobody waited for it any more when it was written.
+        await claim(what, { settleVia, changeId });
+        const known = await other.find(what.payment);
+        expect(known).toMatchObject({ owner: OPTIONS.owner, changeId });
+        const reason = 'ledger_unavailable';
+        const back: ChargeEvent =
+          known?.state === 'settling' ? { kind: 'not_carried_out', reason } : { kind: 'released', reason };
+        // Also where its lease is over by then, and somebody looked at it.
+        opened.pass(LEASE + 1000);
+        if (known?.state === 'settling')
+          await must(
+            what,
+            { kind: 'looked', at: 'start', search: null, lookInMs: 60_000, reason: 'looking' },
+            'reconciler',
+          );
+        expect(await must(what, back)).toMatchObject({ state: 'released', credential: null, attempts: 0, reason });
+        // Its client was told that nothing was taken: it may pay with the very same.
+        expect((await claim(what)).kind).toBe('claimed');
+        await must(what, { kind: 'released', reason: 'done' });
+      },
+    );
+
     describe('what nobody works on', () => {
       /** Ends everything that is open, so that a test meets only its own. */
       const drain = async (): Promise<void> => {
         opened.pass(10 * 24 * 3_600_000);
         for (let rounds = 0; rounds < 100; rounds++) {
-          const taken = await ledger.unfinished({ owner: 'drain', leaseMs: LEASE, limit: 20 });
-          for (const charge of taken) {
-            if (charge.state === 'settling')
-              await must(charge, { kind: 'failed', by: 'operator', reason: 'drained' }, 'drain');
+          const due = await ledger.due(20);
+          for (const { id, state } of due) {
+            if (state === 'claimed') await must({ id }, { kind: 'taken_over', leaseMs: 0 }, 'drain');
+            else await must({ id }, { kind: 'failed', by: 'chain', reason: 'drained' }, 'drain');
           }
-          if (taken.length === 0) return;
+          if (due.length === 0) return;
         }
         throw new Error('there is no end of what is due');
       };
+      const look = (lookInMs: number): ChargeEvent => ({
+        kind: 'looked',
+        at: 'start',
+        search: null,
+        lookInMs,
+        reason: 'looking',
+      });
+      const idsOf = (due: readonly Charge[]): string[] => due.map(({ id }) => id);
 
-      test('behaviour: a claim whose lease ran out is released, a settlement changes hands, each once', async () => {
+      test('behaviour: a claim whose lease ran out can be released by anybody, a settlement belongs to whoever takes it', async () => {
         await drain();
         const [a, b, c] = [fresh(), await settling(), await settled()];
         await claim(a);
-        expect(await ledger.unfinished({ owner: 'r', leaseMs: LEASE, limit: 10 })).toEqual([]);
+        expect(await ledger.due(10)).toEqual([]);
         opened.pass(LEASE + 1000);
-        const taken = await ledger.unfinished({ owner: 'r', leaseMs: LEASE, limit: 10 });
-        expect(new Map(taken.map((charge) => [charge.id, charge.state]))).toEqual(
-          new Map([
-            [a.id, 'released'],
-            [b.id, 'settling'],
-          ]),
-        );
-        // Its owner may have sent a settlement before it went silent.
-        expect(await ledger.findByChargeId(b.id)).toMatchObject({ owner: 'r', attempts: 1, credential: b.credential });
-        expect(await ledger.findByChargeId(a.id)).toMatchObject({ state: 'released', reason: 'lease_ran_out' });
-        expect((await ledger.findByChargeId(c.id))?.state).toBe('settled');
-        expect(await other.unfinished({ owner: 's', leaseMs: LEASE, limit: 10 })).toEqual([]);
-        expect(await advance(b, { kind: 'settled', proof: proofOf(b), leaseMs: 0 })).toMatchObject({
-          because: 'not_owner',
+        expect(new Set(idsOf(await other.due(10)))).toEqual(new Set([a.id, b.id]));
+        expect(await must(a, { kind: 'taken_over', leaseMs: LEASE }, 'two')).toMatchObject({
+          state: 'released',
+          reason: 'lease_ran_out',
         });
-        await must(b, { kind: 'settled', proof: proofOf(b), leaseMs: 0 }, 'r');
+        // Its owner may have sent a settlement before it went silent.
+        expect(await must(b, { kind: 'taken_over', leaseMs: LEASE }, 'two')).toMatchObject({
+          owner: 'two',
+          attempts: 1,
+          credential: b.credential,
+        });
+        expect((await ledger.findByChargeId(c.id))?.state).toBe('settled');
+        expect(await other.due(10)).toEqual([]);
+        expect(await advance(b, START)).toMatchObject({ because: 'not_owner' });
+        expect(await other.advance(b.id, { kind: 'taken_over', leaseMs: LEASE }, { owner: 'three' })).toMatchObject({
+          because: 'lease_running',
+        });
+        await must(b, { kind: 'settled', proof: proofOf(b), leaseMs: 0 }, 'two');
       });
 
-      test('behaviour: a next try is waited for, also by who asks for the charge itself', async () => {
+      test('behaviour: of a settlement of unknown end the next look is waited for, and its payer is not', async () => {
         await drain();
         const what = await settling();
-        await must(what, { kind: 'settle_unknown', reason: 'timeout', retryInMs: 3_600_000 });
-        expect(await ledger.unfinished({ owner: 'r', leaseMs: LEASE, limit: 10 })).toEqual([]);
-        const take = (early: boolean): ChargeEvent => ({ kind: 'taken_over', leaseMs: LEASE, early });
-        expect(await advance(what, take(false), 'r')).toMatchObject({ because: 'not_due' });
+        await must(what, { kind: 'settle_unknown', reason: 'timeout', lookInMs: 3_600_000 });
+        expect(await ledger.due(10)).toEqual([]);
+        expect(await advance(what, look(1000), 'r')).toMatchObject({ because: 'not_due' });
+        await must(what, { kind: 'taken_over', leaseMs: LEASE }, 'two');
+        expect(await advance(what, look(1000), 'r')).toMatchObject({ because: 'lease_running' });
+        await must(what, { kind: 'settle_unknown', reason: 'timeout', lookInMs: 3_600_000 }, 'two');
         opened.pass(3_601_000);
-        const [charge, ...rest] = await ledger.unfinished({ owner: 'r', leaseMs: LEASE, limit: 10 });
-        expect([charge?.id, charge?.attempts, charge?.owner, rest.length]).toEqual([what.id, 1, 'r', 0]);
-        expect(await advance(what, take(true), 'operator')).toMatchObject({ because: 'lease_running' });
+        expect(await ledger.due(10)).toMatchObject([{ id: what.id, attempts: 2, owner: null, looks: 0 }]);
       });
 
-      test('behaviour: two reconcilers never get the same charge, and no more than they asked for', async () => {
+      test('attack: of processes that look at once one does, and nobody is kept from taking the charge', async () => {
         await drain();
-        for (let i = 0; i < 12; i++) await settling();
+        const what = await settling();
         opened.pass(LEASE + 1000);
-        const runs = await Promise.all(
-          [ledger, other, ledger, other].map((each, index) =>
-            each.unfinished({ owner: `r${index}`, leaseMs: LEASE, limit: 5 }),
+        const all = await Promise.all(
+          Array.from({ length: 10 }, (_, index) =>
+            (index % 2 === 0 ? ledger : other).advance(what.id, look(60_000), { owner: `reconciler ${index}` }),
           ),
         );
-        const ids = runs.flat().map(({ id }) => id);
-        expect(new Set(ids).size).toBe(ids.length);
-        for (const run of runs) expect(run.length).toBeLessThanOrEqual(5);
-        for (const [index, run] of runs.entries()) expect(run.every(({ owner }) => owner === `r${index}`)).toBe(true);
-        const rest = await ledger.unfinished({ owner: 'rest', leaseMs: LEASE, limit: 20 });
-        expect(ids.length + rest.length).toBe(12);
+        expect(all.filter(({ kind }) => kind === 'ok').length).toBe(1);
+        expect(all.filter((each) => each.kind === 'conflict' && each.because === 'not_due').length).toBe(9);
+        expect(await ledger.due(10)).toEqual([]);
+        const search = { fromBlock: '12', toBlock: '900' };
+        await must(what, { kind: 'looked', at: 'end', search, lookInMs: 60_000, reason: 'nonce_unused' }, 'reconciler');
+        expect(await other.find(what.payment)).toMatchObject({ search, looks: 1, reason: 'nonce_unused' });
+        await must(what, { kind: 'taken_over', leaseMs: LEASE }, 'two');
+        for (const event of [
+          { kind: 'settled', proof: proofOf(what), leaseMs: 0 },
+          { kind: 'failed', by: 'chain', reason: 'expired' },
+          { kind: 'looked', at: 'end', search: null, lookInMs: 1, reason: 'x' },
+        ] as const)
+          expect(await advance(what, event, 'reconciler')).toMatchObject({ because: 'lease_running' });
+      });
+
+      test('behaviour: the earliest come first, and a slow one keeps none back', async () => {
+        await drain();
+        const all = [await settling(), await settling(), await settling()];
+        for (const [index, what] of all.entries())
+          await must(what, { kind: 'settle_unknown', reason: 'timeout', lookInMs: (3 - index) * 1000 });
+        opened.pass(4000);
+        expect(idsOf(await ledger.due(2))).toEqual([all[2]?.id, all[1]?.id]);
+        // Somebody looks at the earliest, for as long as it takes: the others are what comes next.
+        await must(all[2]!, look(60_000), 'r');
+        expect(idsOf(await other.due(2))).toEqual([all[1]?.id, all[0]?.id]);
+      });
+
+      test('behaviour: one call renews the leases of a run, and says which charges are its own', async () => {
+        await drain();
+        const [a, b] = [fresh(), await settling()];
+        await claim(a, { owner: 'run/two' });
+        const done = await settled();
+        await must(done, DELIVERED);
+        const [c, theirs] = [await settled(), await settling()];
+        await must(theirs, { kind: 'settle_unknown', reason: 'timeout', lookInMs: 3_600_000 });
+        await must(theirs, { kind: 'taken_over', leaseMs: LEASE }, 'other run/one');
+        const before = await ledger.findByChargeId(b.id);
+        opened.pass(LEASE - 5000);
+        const asked = [a.id, b.id, c.id, done.id, theirs.id, 'chg_nobody'];
+        expect(await other.renew('run', asked, LEASE)).toEqual([a.id, b.id, c.id]);
+        expect(await other.renew('ru', asked, LEASE)).toEqual([]);
+        opened.pass(LEASE - 5000);
+        expect(idsOf(await ledger.due(10))).toEqual([theirs.id]);
+        expect((await claim(c)).kind).toBe('in_use');
+        // It is no change: what was known of the charge is still what is changed.
+        const now = await other.findByChargeId(b.id);
+        expect({ ...now, leaseUntil: 0 }).toEqual({ ...before, leaseUntil: 0 });
+        await must(b, { kind: 'settled', proof: proofOf(b), leaseMs: LEASE });
       });
     });
 
@@ -425,46 +553,52 @@ export function describeLedger(name: string, open: () => Promise<OpenedLedger>, 
       };
       const redeem = (what: Claim, rest: object = {}): ChargeEvent => ({
         kind: 'redeem_started',
-        presented: { ...presented(what), ...rest },
+        request: { ...presentedBy(what), ...rest },
         leaseMs: LEASE,
+      });
+      const keep: ChargeEvent = { kind: 'answer_kept', answer, headSent: true };
+      const gone = (because: 'answer_lost' | 'upstream_failed' | 'upload_broken_off'): ChargeEvent => ({
+        kind: 'undelivered',
+        because,
+        headSent: false,
       });
 
       test('behaviour: a kept answer is replayed as it was, by one at a time, until it is delivered', async () => {
-        const what = await settled(fresh({ request: { method: 'POST', target: '/x?y' } }));
-        await must(what, { kind: 'answer_kept', answer });
+        const what = await settled(fresh({ request: requestOf('POST', '/x?y') }));
+        await must(what, keep);
         expect((await claim(what)).kind).toBe('redeemable');
         const charge = await must(what, redeem(what), 'two');
         expect([charge.answer?.status, charge.answer?.headers]).toEqual([answer.status, answer.headers]);
         expect(Buffer.from(charge.answer?.body ?? []).equals(answer.body)).toBe(true);
-        expect(charge.asks).toBe(0);
+        expect(charge.asks.all).toBe(1);
         expect(await other.advance(what.id, redeem(what), { owner: 'three' })).toMatchObject({
           because: 'lease_running',
         });
         expect((await claim(what)).kind).toBe('in_use');
-        await must(what, { kind: 'undelivered', because: 'answer_lost' }, 'two');
+        await must(what, gone('answer_lost'), 'two');
         await must(what, redeem(what), 'three');
-        await must(what, { kind: 'delivered' }, 'three');
+        await must(what, DELIVERED, 'three');
         expect(await ledger.find(what.payment)).toMatchObject({ state: 'delivered', answer: null });
       });
 
       test('behaviour: an empty answer is an answer', async () => {
         const what = await settled();
         const empty = { status: 204, headers: [], body: new Uint8Array() };
-        await must(what, { kind: 'answer_kept', answer: empty });
+        await must(what, { kind: 'answer_kept', answer: empty, headSent: false });
         const found = (await other.find(what.payment))?.answer;
         expect([found?.status, found?.headers, found?.body.length]).toEqual([204, [], 0]);
       });
 
-      test('attack: it is given to the identical credential, method and target alone, and for ten minutes', async () => {
+      test('attack: it is given to the identical credential, method and target alone, and for a day', async () => {
         const what = await settled();
-        await must(what, { kind: 'answer_kept', answer });
+        await must(what, keep);
         const recoded = `${what.credential}A`;
         expect((await claim({ ...what, credential: recoded, credentialSha256: sha256(recoded) })).kind).toBe('spent');
         expect((await claim({ ...what, request: { ...what.request, method: 'HEAD' } })).kind).toBe('spent');
         for (const rest of [
           { credentialSha256: sha256(recoded) },
           { method: 'HEAD' },
-          { target: `${what.request.target}1` },
+          { targetSha256: sha256('/else') },
         ])
           expect(await advance(what, redeem(what, rest), 'two')).toMatchObject({ because: 'not_redeemable' });
         opened.pass(REDEEM_MS - 5_000);
@@ -476,56 +610,55 @@ export function describeLedger(name: string, open: () => Promise<OpenedLedger>, 
 
       test('refuses: a v1 credential, which holds no charge id', async () => {
         const what = await settled(fresh({ x402Version: 1 }));
-        await must(what, { kind: 'answer_kept', answer });
+        await must(what, keep);
         expect((await claim(what)).kind).toBe('already_paid');
-        expect(await advance(what, redeem(what), 'two')).toMatchObject({ because: 'not_redeemable' });
-      });
-
-      test('behaviour: an upstream that failed after settling is asked again three times', async () => {
-        const what = await settled(fresh({ request: { method: 'POST', target: '/x' } }));
-        await must(what, { kind: 'undelivered', because: 'upstream_failed' });
-        for (let asks = 1; asks <= ASKS; asks++) {
-          expect(await must(what, redeem(what), 'two')).toMatchObject({ asks, answer: null });
-          await must(what, { kind: 'undelivered', because: 'upstream_failed' }, 'two');
-        }
-        expect((await claim(what)).kind).toBe('already_paid');
-        expect(await advance(what, redeem(what), 'two')).toMatchObject({ because: 'not_redeemable' });
+        // Its client had the head: that was the end of it.
+        expect(await ledger.find(what.payment)).toMatchObject({ state: 'delivered', partial: true, answer: null });
+        const gone = await settled(fresh({ x402Version: 1 }));
+        await must(gone, { kind: 'undelivered', because: 'upstream_failed', headSent: false });
+        expect((await claim(gone)).kind).toBe('already_paid');
+        expect(await advance(gone, redeem(gone), 'two')).toMatchObject({ because: 'not_redeemable' });
       });
 
       test.each([
-        ['GET', 'before_forward', 1],
-        ['HEAD', 'before_response', 1],
-        ['POST', 'before_forward', 0],
-        ['POST', 'before_response', 0],
+        ['upstream_failed', 'POST', 'before_forward'],
+        ['upstream_failed', 'GET', 'before_response'],
+        ['upload_broken_off', 'POST', 'before_forward'],
+        ['answer_lost', 'GET', 'before_forward'],
+        ['answer_lost', 'HEAD', 'before_response'],
+        ['answer_lost', 'POST', 'before_forward'],
+        ['answer_lost', 'POST', 'before_response'],
       ] as const)(
-        'behaviour: a lost answer to %s, settled %s, is asked for %d times more',
-        async (method, settle, times) => {
-          const what = await settled(fresh({ settle, request: { method, target: '/x' } }));
-          await must(what, { kind: 'undelivered', because: 'answer_lost' });
-          for (let i = 0; i < times; i++) {
-            await must(what, redeem(what), 'two');
-            await must(what, { kind: 'undelivered', because: 'answer_lost' }, 'two');
+        'behaviour: because of %s a %s, settled %s, is asked again as often as it may',
+        async (because, method, settle) => {
+          const what = await settled(fresh({ settle, request: requestOf(method, '/x') }));
+          await must(what, gone(because));
+          const { counter, safe, other: unsafe } = ASK_AGAIN[because];
+          const times = method === 'POST' ? unsafe : safe;
+          for (let asked = 1; asked <= times; asked++) {
+            expect(await must(what, redeem(what), 'two')).toMatchObject({ asks: { all: asked + 1, [counter]: asked } });
+            await must(what, gone(because), 'two');
           }
+          expect((await claim(what)).kind).toBe('already_paid');
           expect(await advance(what, redeem(what), 'two')).toMatchObject({ because: 'not_redeemable' });
         },
       );
 
       test('behaviour: a process that died while delivering leaves a charge whose payer may come back', async () => {
-        const [post, get] = [await settled(fresh({ request: { method: 'POST', target: '/x' } })), await settled()];
+        const [post, get] = [await settled(fresh({ request: requestOf('POST', '/x') })), await settled()];
         opened.pass(LEASE + 1000);
         for (const what of [post, get]) {
           expect((await claim(what)).kind).toBe('redeemable');
           await must(what, redeem(what), 'two');
         }
-        expect(await advance(get, { kind: 'delivered' }, 'one')).toMatchObject({ because: 'not_owner' });
+        expect(await advance(get, DELIVERED, 'one')).toMatchObject({ because: 'not_owner' });
       });
 
       test('behaviour: an answer kept while the settlement was not known is there when it is', async () => {
-        const what = await settling(fresh({ settle: 'before_response', request: { method: 'POST', target: '/x' } }));
-        await must(what, { kind: 'answer_kept', answer });
-        await must(what, { kind: 'settle_unknown', reason: 'timeout', retryInMs: 0 });
-        await must(what, { kind: 'taken_over', leaseMs: LEASE, early: false }, 'r');
-        await must(what, { kind: 'settled', proof: proofOf(what), leaseMs: 0 }, 'r');
+        const what = await settling(fresh({ settle: 'before_response', request: requestOf('POST', '/x') }));
+        await must(what, keep);
+        await must(what, { kind: 'settle_unknown', reason: 'timeout', lookInMs: 0 });
+        await must(what, { kind: 'settled', proof: proofOf(what), leaseMs: 0 }, 'reconciler');
         expect((await must(what, redeem(what), 'two')).answer?.status).toBe(201);
       });
     });
@@ -563,7 +696,7 @@ function step(): fc.Arbitrary<Step> {
   const owner = fc.constantFrom(...OWNERS);
   const leaseMs = fc.constantFrom(0, 1_000_000);
   const events: fc.Arbitrary<ChargeEvent> = fc.oneof(
-    { weight: 3, arbitrary: leaseMs.map((ms): ChargeEvent => ({ kind: 'settle_started', leaseMs: ms })) },
+    { weight: 3, arbitrary: leaseMs.map((ms): ChargeEvent => ({ kind: 'settle_started', via: 'first', leaseMs: ms })) },
     {
       weight: 3,
       arbitrary: fc
@@ -575,20 +708,26 @@ function step(): fc.Arbitrary<Step> {
         })),
     },
     fc.constantFrom<ChargeEvent>(
-      { kind: 'settle_refused', reason: 'no', final: true, retryInMs: 0 },
-      { kind: 'settle_refused', reason: 'maybe', final: false, retryInMs: 0 },
-      { kind: 'settle_unknown', reason: 'timeout', retryInMs: 0 },
+      { kind: 'not_carried_out', reason: 'breaker_open' },
+      { kind: 'settle_refused', reason: 'no' },
+      { kind: 'settle_unknown', reason: 'timeout', lookInMs: 0 },
+      { kind: 'looked', at: 'start', search: null, lookInMs: 1_000_000, reason: 'looking' },
+      { kind: 'looked', at: 'end', search: { a: 'b' }, lookInMs: 0, reason: 'unused' },
       { kind: 'released', reason: 'gone' },
-      { kind: 'delivered' },
-      { kind: 'undelivered', because: 'answer_lost' },
-      { kind: 'undelivered', because: 'upstream_failed' },
-      { kind: 'answer_kept', answer: { status: 200, headers: [], body: Uint8Array.of(1) } },
-      { kind: 'taken_over', leaseMs: 1_000_000, early: true },
-      { kind: 'lease_renewed', leaseMs: 1_000_000 },
-      { kind: 'redeem_started', presented: { credentialSha256: '', method: '', target: '' }, leaseMs: 1_000_000 },
-      { kind: 'failed', by: 'operator', reason: 'gave up' },
-      { kind: 'failed', by: 'chain', chainTime: 2_000_000_001n, reason: 'expired' },
-      { kind: 'failed', by: 'chain', chainTime: 2_000_000_000n, reason: 'expired' },
+      DELIVERED,
+      { kind: 'delivered', partial: true },
+      { kind: 'undelivered', because: 'answer_lost', headSent: true },
+      { kind: 'undelivered', because: 'upstream_failed', headSent: false },
+      { kind: 'undelivered', because: 'upload_broken_off', headSent: false },
+      { kind: 'undelivered', because: 'not_asked', headSent: false },
+      { kind: 'answer_kept', answer: { status: 200, headers: [], body: Uint8Array.of(1) }, headSent: false },
+      { kind: 'taken_over', leaseMs: 1_000_000 },
+      {
+        kind: 'redeem_started',
+        request: { credentialSha256: '', method: '', targetSha256: '' },
+        leaseMs: 1_000_000,
+      },
+      { kind: 'failed', by: 'chain', reason: 'expired' },
     ),
   );
   return fc.oneof(
@@ -623,7 +762,7 @@ function eventFor(event: ChargeEvent, what: Claim, base: number): ChargeEvent {
     return { ...event, proof: { ...event.proof, transaction, payer: what.payment.payer } };
   }
   if (event.kind === 'redeem_started') {
-    return { ...event, presented: { credentialSha256: what.credentialSha256, ...what.request } };
+    return { ...event, request: presentedBy(what) };
   }
   return event;
 }

@@ -1,7 +1,7 @@
 // What every store of a ledger tells people: lists, sums and counts, and never what could be replayed.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Claim } from '../../src/domain/charge.ts';
-import type { Ledger, Reports } from '../../src/domain/ledger.ts';
+import type { ChargeSearch, Ledger, Reports } from '../../src/domain/ledger.ts';
 import { address, claimOf, NETWORK, OTHER_ROUTE, ROUTE_ID, proofOf } from '../cases/claims.ts';
 
 export type OpenedReports = {
@@ -25,9 +25,9 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
     const take = async (claim: Claim, until: 'claimed' | 'settling' | 'settled' | 'delivered'): Promise<void> => {
       await ledger.claim(claim, { owner: 'o', leaseMs: 60_000, maxUnsettledPerPayer: 100 });
       const events = [
-        { kind: 'settle_started', leaseMs: 60_000 },
+        { kind: 'settle_started', via: 'first', leaseMs: 60_000 },
         { kind: 'settled', proof: proofOf(claim), leaseMs: 60_000 },
-        { kind: 'delivered' },
+        { kind: 'delivered', partial: false },
       ] as const;
       const count = { claimed: 0, settling: 1, settled: 2, delivered: 3 }[until];
       for (const event of events.slice(0, count)) await ledger.advance(claim.id, event, { owner: 'o' });
@@ -97,17 +97,37 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
       expect(await found({ customerId: "' OR 1=1 --" })).toBe('');
     });
 
+    test('behaviour: charges are found by a part of their id, by request and by transaction, newest first', async () => {
+      const search = async (wanted: ChargeSearch, limit = 10): Promise<string[]> =>
+        (await ledger.search(wanted, limit)).map(({ id }) => id);
+      const { id } = claimOf(3);
+      for (const [start, end] of [
+        [id, ''],
+        [id.slice(0, -1), id.slice(-1)],
+        ['chg_', id.slice(4)],
+      ] as const)
+        expect(await search({ idPart: { start, end } })).toEqual([id]);
+      const all = await search({ idPart: { start: id.slice(0, 5), end: '' } });
+      expect(all.length).toBeGreaterThan(3);
+      expect(await search({ idPart: { start: id.slice(0, 5), end: '' } }, 2)).toEqual(all.slice(0, 2));
+      expect(await search({ idPart: undefined, requestId: 'request-5' })).toEqual([claimOf(5).id]);
+      const { transaction } = proofOf(claimOf(2, { payer: 1 }));
+      expect(await search({ idPart: undefined, requestId: 'nobody', transaction })).toEqual([claimOf(2).id]);
+      for (const nothing of ['%', '_', "' OR 1=1 --", 'request-'])
+        expect(await search({ idPart: { start: 'chg_', end: nothing }, requestId: nothing })).toEqual([]);
+    });
+
     test('refuses: to show a credential, its digest, an answer or an owner', async () => {
       await ledger.advance(
         'chg_test-2',
-        { kind: 'answer_kept', answer: { status: 200, headers: ['A', 'secret'], body: Buffer.from('secret') } },
+        {
+          kind: 'answer_kept',
+          answer: { status: 200, headers: ['A', 'secret'], body: Buffer.from('secret') },
+          headSent: false,
+        },
         { owner: 'o' },
       );
-      const shown = [
-        ...(await ledger.list({ limit: 50 })).charges,
-        await ledger.get('chg_test-2'),
-        ...(await ledger.due(10)),
-      ];
+      const shown = [...(await ledger.list({ limit: 50 })).charges, await ledger.get('chg_test-2')];
       for (const charge of shown) {
         for (const member of ['credential', 'credentialSha256', 'answer', 'owner', 'changeId'])
           expect(charge).not.toHaveProperty(member);
@@ -170,11 +190,64 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
       }
     });
 
+    test('behaviour: what is owed is listed with whose fault it is, summed by currency, and no more once it was refunded', async () => {
+      const failing = async (
+        n: number,
+        because: 'upstream_failed' | 'answer_lost' | 'answer_dropped',
+      ): Promise<void> => {
+        const price = { amount: '1', currency: n === 22 ? 'EURC' : 'USD' };
+        const claim = claimOf(n, { x402Version: 1, price, customerId: `owed-${n}` });
+        await take(claim, 'settled');
+        const event = { kind: 'undelivered', because, headSent: false } as const;
+        expect((await ledger.advance(claim.id, event, { owner: 'o' })).kind).toBe('ok');
+      };
+      await failing(20, 'upstream_failed');
+      await failing(21, 'answer_lost');
+      await failing(22, 'upstream_failed');
+      await failing(23, 'answer_dropped');
+      await failing(24, 'upstream_failed');
+      const owed = async (filter: object = {}): Promise<string[]> =>
+        (await ledger.list({ limit: 50, owed: true, ...filter })).charges.map(
+          ({ id, owed: fault }) => `${id} ${fault}`,
+        );
+      const all = ['24 upstream', '23 tollgate', '22 upstream', '21 client', '20 upstream'];
+      expect(await owed()).toEqual(all.map((each) => `chg_test-${each}`));
+      expect(await owed({ customerId: 'owed-21', state: 'settled' })).toEqual(['chg_test-21 client']);
+      expect(await owed({ state: 'delivered' })).toEqual([]);
+      const first = await ledger.list({ limit: 2, owed: true });
+      expect(await owed({ limit: 2, before: first.nextBefore })).toEqual([
+        'chg_test-22 upstream',
+        'chg_test-21 client',
+      ]);
+      expect(await ledger.get('chg_test-1')).toMatchObject({ owed: null });
+      expect(await ledger.get('chg_test-21')).toMatchObject({ owed: 'client' });
+      const sums = async (): Promise<string[]> =>
+        (await ledger.alarms()).owed
+          .map(({ currency, because, charges, amount }) => `${currency} ${because} ${charges} ${amount}`)
+          .toSorted();
+      expect(await sums()).toEqual([
+        'EURC upstream 1 100000',
+        'USD client 1 100000',
+        'USD tollgate 1 100000',
+        'USD upstream 2 200000',
+      ]);
+      await ledger.advance('chg_test-20', { kind: 'refunded', note: 'by hand' }, { owner: 'operator' });
+      expect(await sums()).toEqual([
+        'EURC upstream 1 100000',
+        'USD client 1 100000',
+        'USD tollgate 1 100000',
+        'USD upstream 1 100000',
+      ]);
+      expect(await ledger.get('chg_test-20')).toMatchObject({ owed: null, state: 'settled', refundNote: 'by hand' });
+      const { deadline } = claimOf(6);
+      expect((await ledger.alarms()).settlingEndsAt).toBe(Number(deadline) * 1000);
+    });
+
     test('behaviour: counts by state', async () => {
       expect(await ledger.countByState()).toEqual({
         claimed: 1,
         settling: 1,
-        settled: 2,
+        settled: 7,
         delivered: 3,
         released: 1,
         failed: 0,

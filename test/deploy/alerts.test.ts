@@ -5,32 +5,9 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { z } from 'zod';
 import { createMetrics } from '../../src/host/metrics.ts';
-import { readText, readYaml, ROOT } from './support.ts';
-
-const rules = z
-  .strictObject({
-    groups: z.array(
-      z.strictObject({
-        name: z.string(),
-        rules: z.array(
-          z.strictObject({
-            alert: z.string().regex(/^Tollgate[A-Za-z]+$/),
-            expr: z.string(),
-            for: z
-              .string()
-              .regex(/^\d+m$/)
-              .optional(),
-            labels: z.strictObject({ severity: z.enum(['page', 'ticket']) }),
-            annotations: z.strictObject({ summary: z.string(), action: z.string() }),
-          }),
-        ),
-      }),
-    ),
-  })
-  .parse(readYaml('config/prometheus/alerts.yml')[0])
-  .groups.flatMap((group) => group.rules);
+import { ALERTS, keptLabelsOf, selectorsOf } from './alerts.ts';
+import { readText, ROOT } from './support.ts';
 
 const SOURCES = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts'))
@@ -42,7 +19,7 @@ type Metric = { readonly kind: string; readonly labels: readonly string[] };
 function registered(): Map<string, Metric> {
   const found = new Map<string, Metric>();
   const call =
-    /\.(?:(counter|duration|gauge)\(|observed\(\s*'(counter|gauge)',)\s*'([a-z_]+)',\s*(?:'[^']*'|"[^"]*"|\w+),\s*\[([^\]]*)\]/g;
+    /\.(?:(counter|duration|gauge)\(|(?:observed|exact)\(\s*'(counter|gauge)',)\s*'([a-z_]+)',\s*(?:'[^']*'|"[^"]*"|\w+),\s*\[([^\]]*)\]/g;
   for (const text of SOURCES) {
     for (const [, plain, observed, name, labels = ''] of text.matchAll(call)) {
       found.set(`tollgate_${name}`, { kind: plain ?? observed ?? '', labels: labels.match(/[a-z_]+/g) ?? [] });
@@ -67,16 +44,8 @@ const metricNamed = (series: string): Metric | undefined => {
   return suffix === 'bucket' ? { ...histogram, labels: [...histogram.labels, 'le'] } : histogram;
 };
 
-describe.each(rules)('$alert', ({ alert, expr, annotations }) => {
-  const used = [...expr.matchAll(/\b((?:tollgate|nodejs|process)_\w+|up)\b(?:\{([^}]*)\})?/g)].map(
-    ([, name, matchers]) => ({
-      name: name ?? '',
-      matchers: [...(matchers ?? '').matchAll(/(\w+)(=~|!~|!=|=)"([^"]*)"/g)].map(([, label, , value]) => ({
-        label: label ?? '',
-        value: value ?? '',
-      })),
-    }),
-  );
+describe.each(ALERTS)('$alert', ({ alert, expr, annotations }) => {
+  const used = selectorsOf(expr);
   const own = used.filter(({ name }) => name.startsWith('tollgate_'));
 
   test('behaviour: names metrics that are registered, and labels that they have', async () => {
@@ -85,16 +54,15 @@ describe.each(rules)('$alert', ({ alert, expr, annotations }) => {
     for (const { name, matchers } of used) {
       if (!name.startsWith('tollgate_')) {
         expect(name === 'up' || defaults.includes(`# TYPE ${name} `), name).toBe(true);
-        expect(matchers).toEqual([{ label: 'job', value: 'tollgate' }]);
+        expect(matchers).toEqual([{ label: 'job', operator: '=', value: 'tollgate' }]);
         continue;
       }
       const metric = metricNamed(name);
       expect(metric, `${name} is no series of Tollgate's`).toBeDefined();
       for (const { label } of matchers) expect([...(metric?.labels ?? []), ...SCRAPED], name).toContain(label);
     }
-    const kept = [...expr.matchAll(/\b(?:by|on) \(([^)]*)\)/g)].flatMap(([, names]) => names?.match(/\w+/g) ?? []);
     const labels = new Set([...own.flatMap(({ name }) => metricNamed(name)?.labels ?? []), ...SCRAPED]);
-    for (const label of kept) expect(labels).toContain(label);
+    for (const label of keptLabelsOf(expr)) expect(labels).toContain(label);
   });
 
   test('behaviour: waits for label values that the program writes', () => {

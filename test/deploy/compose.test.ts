@@ -5,6 +5,9 @@ import { createServer } from 'node:http';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { runCommandLine } from '../../src/cli/run.ts';
+import { fakeIo } from '../cli/support.ts';
 import { createDemoApi } from '../../src/cli/demo-api.ts';
 import type { LoadedConfig } from '../../src/config/config.ts';
 import { formatProblem } from '../../src/config/problems.ts';
@@ -53,7 +56,9 @@ function filled(environment: Record<string, string>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(environment).map(([name, value]) => [
       name,
-      value.replace(/\$\{(\w+):\?[^}]*\}/g, (_all, variable: string) => values[variable] ?? ''),
+      value
+        .replace(/\$\{(\w+):\?[^}]*\}/g, (_all, variable: string) => values[variable] ?? '')
+        .replace(/\$\{\w+:-([^}]*)\}/g, '$1'),
     ]),
   );
 }
@@ -77,7 +82,11 @@ describe.each(['registry', 'tollgate'])('the service %s', (name) => {
 
   test('behaviour: its configuration loads', () => {
     expect(config.shape).toBe(name === 'registry' ? 'registry' : 'sidecar');
-    expect(configWarnings(config)).toEqual(name === 'registry' ? [] : [expect.stringContaining('sync.insecure')]);
+    expect(configWarnings(config)).toEqual(
+      name === 'registry'
+        ? []
+        : [expect.stringContaining('without `public_url` and `hosts`'), expect.stringContaining('sync.insecure')],
+    );
   });
 
   test('refuses: to start without what a user has to choose, and the first lines say how', () => {
@@ -109,6 +118,26 @@ describe.each(['registry', 'tollgate'])('the service %s', (name) => {
     expect(service.ports.map((item) => Number(item.split(':').at(-1)))).toEqual([port]);
     const drain = config.proxy === undefined ? 5_000 : drainMs(config.proxy.timeouts);
     expect(seconds(service.stop_grace_period)).toBeGreaterThan(drain);
+  });
+});
+
+test('behaviour: after `up` the curls of the first lines meet what they say, and a container reaches this machine', async () => {
+  const text = readText('config/compose.yaml');
+  const curls = [...text.matchAll(/^# +curl -i http:\/\/localhost:8402(\/\S*) +# (\w+)/gm)].map(
+    ([, target = '', answer]) => [target, answer] as const,
+  );
+  expect(curls.map(([, answer]) => answer)).toEqual(['free', '402']);
+  for (const [target, answer] of curls) {
+    const io = fakeIo({ folder: path.join(ROOT, 'config'), env: VALUES });
+    const code = await runCommandLine(['match', 'GET', target, '-c', 'registry.yaml'], COMMANDS, io);
+    expect([target, code, io.stderr()]).toEqual([target, answer === '402' ? 0 : 1, '']);
+  }
+  const commands = [...text.matchAll(/exec \w+ tollgate (\w+)/g)].map(([, name]) => name);
+  expect(commands).toEqual(['token', 'keys', 'why']);
+  for (const name of commands) expect(COMMANDS.map((command) => command.name)).toContain(name);
+  expect(serviceNamed('tollgate')).toMatchObject({
+    environment: { UPSTREAM: expect.stringMatching(/^\$\{UPSTREAM:-/) },
+    extra_hosts: ['host.docker.internal:host-gateway'],
   });
 });
 

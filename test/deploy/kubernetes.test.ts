@@ -63,7 +63,11 @@ describe.each(FILES)('%s', (file) => {
   test('behaviour: its configuration loads, and what it warns of is what its comments say', () => {
     expect(config.shape).toBe(file.includes('sidecar') ? 'sidecar' : 'registry');
     const warnings = configWarnings(config);
-    expect(warnings).toEqual(file.includes('sidecar') ? [expect.stringContaining('sync.insecure')] : []);
+    expect(warnings).toEqual(
+      file.includes('sidecar')
+        ? [expect.stringContaining('without `public_url` and `hosts`'), expect.stringContaining('sync.insecure')]
+        : [],
+    );
   });
 
   test('refuses: to start as it comes, for the sake of what is marked EDIT and nothing else', () => {

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/process.ts';
 import { openOutput } from '../support/canaries.ts';
-import { NODE, packageFile, ROOT, VALUES } from './support.ts';
+import { BUNDLED, NODE, packageFile, ROOT, VALUES } from './support.ts';
 
 const temporary = temporaryFolder();
 const checkout = path.join(temporary.folder, 'checkout');
@@ -73,15 +73,14 @@ describe('the tarball', () => {
   });
 
   test('behaviour: the SQL of the store is in it, and the file of its thread', () => {
-    const migrations = readdirSync(path.join(ROOT, 'src/registry/store/migrations'));
-    expect(migrations.length).toBeGreaterThan(0);
-    for (const name of migrations) expect(packed).toContain(`dist/migrations/${name}`);
+    expect(packed).toContain('dist/schema.sql');
     expect(packed).toContain('dist/ledger-worker.js');
   });
 
   test('behaviour: the licence of every package that the program is made of is in it', () => {
     const text = readFileSync(path.join(installed, 'dist/THIRD-PARTY.txt'), 'utf8');
-    for (const [name, version] of Object.entries(packageFile.dependencies)) {
+    for (const name of BUNDLED) {
+      const version = packageFile.devDependencies[name] ?? '';
       const [, real = name, exact = version] = /^npm:(.+)@(.+)$/.exec(version) ?? [];
       expect(text).toContain(`${real} ${exact} (`);
     }
@@ -124,6 +123,61 @@ describe('the tarball', () => {
 });
 
 describe('installed', () => {
+  test('behaviour: it needs no other package, and npm installs it without a registry', () => {
+    const published = JSON.parse(readFileSync(path.join(installed, 'package.json'), 'utf8')) as Record<string, unknown>;
+    for (const kind of ['dependencies', 'optionalDependencies', 'peerDependencies', 'bundleDependencies'])
+      expect(published[kind]).toBeUndefined();
+    const fresh = path.join(temporary.folder, 'fresh');
+    mkdirSync(fresh);
+    const tarball = path.join(temporary.folder, `tollgate-${packageFile.version}.tgz`);
+    run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], fresh);
+    expect(readdirSync(path.join(fresh, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['tollgate']);
+    const program = path.join(fresh, 'node_modules/.bin/tollgate');
+    expect(run(program, ['version'], fresh)).toBe(`tollgate ${packageFile.version} (node ${process.version})\n`);
+  });
+
+  test('refuses: an old Node, in one sentence and before anything is loaded that it cannot read', () => {
+    const main = path.join(installed, 'dist/main.js');
+    const text = readFileSync(main, 'utf8');
+    expect([...text.matchAll(/^import .* from "(.*)";$/gm)].map(([, name]) => name)).toEqual(['node:fs']);
+    const pretend = `data:text/javascript,${encodeURIComponent(
+      'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.19.0" } });',
+    )}`;
+    const { status, stdout, stderr } = spawnSync(NODE, ['--import', pretend, main, 'version'], { encoding: 'utf8' });
+    expect([status, stdout]).toEqual([64, '']);
+    expect(stderr).toMatch(/^tollgate needs Node \d+ or newer and this is v[\d.]+: [^\n]*\n$/);
+    const oldest = /\d+/.exec(packageFile.engines.node)?.[0];
+    expect(stderr).toContain(`needs Node ${oldest} or newer`);
+  });
+
+  test('behaviour: its demo advises commands that it has, and no script of the checkout', async () => {
+    const child = spawn(NODE, [path.join(installed, 'dist/main.js'), 'demo'], {
+      cwd: temporary.folder,
+      env: { PATH: process.env['PATH'] },
+    });
+    const exited = new Promise<number | null>((resolve) => child.on('exit', resolve));
+    let written = '';
+    const told = new Promise<void>((resolve) => {
+      for (const stream of [child.stdout, child.stderr])
+        stream.on('data', (chunk: Buffer) => {
+          written += chunk.toString();
+          if (written.includes('show below.')) resolve();
+        });
+    });
+    try {
+      await Promise.race([told, exited]);
+      expect(written).not.toMatch(/\bnpm\b|\bnpx\b/);
+      const advised = [...written.matchAll(/^ *tollgate (\S+)/gm)].map(([, word]) => word);
+      expect(advised.length).toBeGreaterThan(1);
+      const commands = tollgate(['help']);
+      for (const word of advised) if (word !== '--upstream') expect(commands).toContain(`  ${word} `);
+      child.kill('SIGINT');
+      expect(await exited).toBe(0);
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+
   test('behaviour: every command of the package is there', () => {
     for (const file of Object.values(packageFile.bin)) {
       expect(readFileSync(path.join(installed, file), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
@@ -136,7 +190,7 @@ describe('installed', () => {
 
   test('behaviour: it makes a store, with the SQL that came along', () => {
     const file = temporary.write('tollgate.yaml', 'registry: { store: "sqlite:kept/tollgate.db" }\n');
-    expect(tollgate(['migrate', '-c', file])).toMatch(/^applied 1/);
+    expect(tollgate(['migrate', '-c', file])).toMatch(/^applied 1$/m);
     expect(existsSync(path.join(temporary.folder, 'kept/tollgate.db'))).toBe(true);
     expect(tollgate(['migrate', '-c', file])).toBe('up to date\n');
   });

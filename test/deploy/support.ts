@@ -10,6 +10,18 @@ import { readConfig, type LoadResult } from '../../src/config/load.ts';
 export const ROOT = path.resolve(import.meta.dirname, '../..');
 export const NODE = path.join(ROOT, 'node_modules/.bin/node');
 
+/** The packages that the program is made of beside its own source; others come with these. */
+export const BUNDLED = [
+  'http-proxy-3',
+  'jose',
+  'ky',
+  'lru-cache',
+  'path-to-regexp',
+  'prom-client',
+  'yaml',
+  'zod',
+] as const;
+
 /** What a user fills in. */
 export const VALUES = {
   PAY_TO: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C',
@@ -39,7 +51,7 @@ export const packageFile = z
     bin: z.record(z.string(), z.string()),
     files: z.array(z.string()),
     engines: z.object({ node: z.string() }),
-    dependencies: z.record(z.string(), z.string()),
+    dependencies: z.record(z.string(), z.string()).optional(),
     devDependencies: z.record(z.string(), z.string()),
   })
   .parse(JSON.parse(readText('package.json')));

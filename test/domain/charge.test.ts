@@ -2,24 +2,27 @@
 // against rules that are written here once more, by what must never happen.
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { canonicalPayment, canonicalTransaction, type Charge, type ChargeState } from '../../src/domain/charge.ts';
+import { canonicalPayment, canonicalHex, type Charge, type ChargeState } from '../../src/domain/charge.ts';
 import {
+  ASK_AGAIN,
   ASKS,
   CLAIMS,
   decideClaim,
-  REPEATS,
+  owedBecauseOf,
+  presentedBy,
   REDEEM_MS,
   standing,
+  takesPlace,
   type ClaimOptions,
 } from '../../src/domain/standing.ts';
 import { transition, type ChargeEvent } from '../../src/domain/transition.ts';
-import { ASSET, claimOf, hash32, proofOf, sha256 } from '../cases/claims.ts';
+import { ASSET, claimOf, hash32, proofOf, requestOf, sha256 } from '../cases/claims.ts';
 
 const NOW = 1_800_000_000_000;
 const LEASE = 60_000;
 const OPTIONS: ClaimOptions = { owner: 'me', leaseMs: LEASE, maxUnsettledPerPayer: 8 };
 const CLAIM = claimOf(1);
-const presented = { credentialSha256: CLAIM.credentialSha256, ...CLAIM.request };
+const presented = presentedBy(CLAIM);
 
 function claimed(at = NOW): Charge {
   const result = decideClaim({ existing: undefined, idTaken: false, unsettled: 0 }, CLAIM, OPTIONS, at);
@@ -35,7 +38,7 @@ function after(events: readonly ChargeEvent[], start = claimed()): Charge {
   }, start);
 }
 
-const started: ChargeEvent = { kind: 'settle_started', leaseMs: LEASE };
+const started: ChargeEvent = { kind: 'settle_started', via: 'first', leaseMs: LEASE };
 const settled: ChargeEvent = { kind: 'settled', proof: proofOf(CLAIM), leaseMs: LEASE };
 const answer = { status: 200, headers: [], body: Uint8Array.of(1) };
 
@@ -43,70 +46,105 @@ const IN_STATE: Record<ChargeState, Charge> = {
   claimed: claimed(),
   settling: after([started]),
   settled: after([started, settled]),
-  delivered: after([started, settled, { kind: 'delivered' }]),
+  delivered: after([started, settled, { kind: 'delivered', partial: false }]),
   released: after([{ kind: 'released', reason: 'upstream_500' }]),
   failed: after([started, { kind: 'failed', by: 'operator', reason: 'x' }]),
 };
 
 const EVENTS: Record<string, ChargeEvent> = {
   settle_started: started,
+  not_carried_out: { kind: 'not_carried_out', reason: 'breaker_open' },
   settled,
-  refused: { kind: 'settle_refused', reason: 'no', final: true, retryInMs: 5 },
-  unknown: { kind: 'settle_unknown', reason: 'timeout', retryInMs: 5 },
+  operator_settled: { kind: 'settled', proof: proofOf(CLAIM), leaseMs: 0, by: 'operator' },
+  refused: { kind: 'settle_refused', reason: 'no' },
+  unknown: { kind: 'settle_unknown', reason: 'timeout', lookInMs: 5 },
+  look: { kind: 'looked', at: 'start', search: null, lookInMs: 5, reason: 'nonce_unused' },
+  looked: { kind: 'looked', at: 'end', search: { block: '12' }, lookInMs: 5, reason: 'nonce_unused' },
   released: { kind: 'released', reason: 'gone' },
-  delivered: { kind: 'delivered' },
-  answer_kept: { kind: 'answer_kept', answer },
-  undelivered: { kind: 'undelivered', because: 'upstream_failed' },
-  redeem: { kind: 'redeem_started', presented, leaseMs: LEASE },
-  taken_over: { kind: 'taken_over', leaseMs: LEASE, early: true },
-  renewed: { kind: 'lease_renewed', leaseMs: LEASE },
+  delivered: { kind: 'delivered', partial: false },
+  partial: { kind: 'delivered', partial: true },
+  refunded: { kind: 'refunded', note: 'by hand' },
+  answer_kept: { kind: 'answer_kept', answer, headSent: true },
+  undelivered: { kind: 'undelivered', because: 'upstream_failed', headSent: false },
+  redeem: { kind: 'redeem_started', request: presented, leaseMs: LEASE },
+  taken_over: { kind: 'taken_over', leaseMs: LEASE },
   operator: { kind: 'failed', by: 'operator', reason: 'x' },
-  chain: { kind: 'failed', by: 'chain', chainTime: CLAIM.terms.validBefore + 1n, reason: 'expired' },
+  chain: { kind: 'failed', by: 'chain', reason: 'expired' },
 };
 
 describe('one event', () => {
   // By the owner, while its lease runs: the state it leads to, or why not.
   const TABLE = `
-    event           claimed        settling       settled        delivered    released     failed
-    settle_started  settling       wrong_state    wrong_state    not_owner    not_owner    not_owner
-    settled         wrong_state    settled        wrong_state    not_owner    not_owner    not_owner
-    refused         wrong_state    failed         wrong_state    not_owner    not_owner    not_owner
-    unknown         wrong_state    settling       wrong_state    not_owner    not_owner    not_owner
-    released        released       wrong_state    wrong_state    not_owner    not_owner    not_owner
-    delivered       wrong_state    wrong_state    delivered      not_owner    not_owner    not_owner
-    answer_kept     wrong_state    settling       settled        not_owner    not_owner    not_owner
-    undelivered     wrong_state    wrong_state    settled        not_owner    not_owner    not_owner
-    redeem          wrong_state    wrong_state    lease_running  wrong_state  wrong_state  wrong_state
-    taken_over      lease_running  lease_running  wrong_state    wrong_state  wrong_state  wrong_state
-    renewed         claimed        settling       settled        not_owner    not_owner    not_owner
-    operator        wrong_state    failed         wrong_state    not_owner    not_owner    not_owner
-    chain           wrong_state    failed         wrong_state    not_owner    not_owner    not_owner`;
-  const [head = [], ...rows] = TABLE.trim()
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/));
-  const cases = rows.flatMap(([event = '', ...ends]) =>
-    ends.map((end, index) => [event, head[index + 1] as ChargeState, end] as const),
-  );
+    event            claimed        settling       settled        delivered    released     failed
+    settle_started   settling       settling       wrong_state    not_owner    not_owner    not_owner
+    not_carried_out  wrong_state    released       wrong_state    not_owner    not_owner    not_owner
+    settled          wrong_state    settled        wrong_state    wrong_state  wrong_state  wrong_state
+    operator_settled wrong_state    settled        wrong_state    wrong_state  wrong_state  settled
+    refused          wrong_state    failed         wrong_state    not_owner    not_owner    not_owner
+    unknown          wrong_state    settling       wrong_state    not_owner    not_owner    not_owner
+    look             wrong_state    lease_running  wrong_state    wrong_state  wrong_state  wrong_state
+    looked           wrong_state    lease_running  wrong_state    wrong_state  wrong_state  wrong_state
+    released         released       wrong_state    wrong_state    not_owner    not_owner    not_owner
+    delivered        wrong_state    wrong_state    delivered      not_owner    not_owner    not_owner
+    partial          wrong_state    wrong_state    wrong_state    wrong_state  wrong_state  wrong_state
+    refunded         wrong_state    wrong_state    lease_running  wrong_state  wrong_state  wrong_state
+    answer_kept      wrong_state    settling       settled        not_owner    not_owner    not_owner
+    undelivered      wrong_state    wrong_state    settled        not_owner    not_owner    not_owner
+    redeem           wrong_state    wrong_state    lease_running  wrong_state  wrong_state  wrong_state
+    taken_over       lease_running  lease_running  wrong_state    wrong_state  wrong_state  wrong_state
+    operator         wrong_state    failed         wrong_state    wrong_state  wrong_state  wrong_state
+    chain            wrong_state    failed         wrong_state    wrong_state  wrong_state  wrong_state`;
+  // By anybody else, once that lease is over.
+  const OTHERS = `
+    event            claimed        settling       settled        delivered    released     failed
+    settle_started   not_owner      not_owner      not_owner      not_owner    not_owner    not_owner
+    not_carried_out  not_owner      not_owner      not_owner      not_owner    not_owner    not_owner
+    settled          wrong_state    settled        wrong_state    wrong_state  wrong_state  wrong_state
+    operator_settled wrong_state    settled        wrong_state    wrong_state  wrong_state  settled
+    refused          not_owner      not_owner      not_owner      not_owner    not_owner    not_owner
+    unknown          not_owner      not_owner      not_owner      not_owner    not_owner    not_owner
+    look             wrong_state    settling       wrong_state    wrong_state  wrong_state  wrong_state
+    looked           wrong_state    settling       wrong_state    wrong_state  wrong_state  wrong_state
+    released         not_owner      not_owner      not_owner      not_owner    not_owner    not_owner
+    delivered        not_owner      not_owner      not_owner      not_owner    not_owner    not_owner
+    partial          wrong_state    wrong_state    wrong_state    wrong_state  wrong_state  wrong_state
+    refunded         wrong_state    wrong_state    settled        wrong_state  wrong_state  wrong_state
+    answer_kept      not_owner      not_owner      not_owner      not_owner    not_owner    not_owner
+    undelivered      not_owner      not_owner      not_owner      not_owner    not_owner    not_owner
+    redeem           wrong_state    wrong_state    settled        wrong_state  wrong_state  wrong_state
+    taken_over       released       settling       wrong_state    wrong_state  wrong_state  wrong_state
+    operator         wrong_state    failed         wrong_state    wrong_state  wrong_state  wrong_state
+    chain            wrong_state    failed         wrong_state    wrong_state  wrong_state  wrong_state`;
+  const read = (table: string): { events: string[]; states: string[]; cases: [string, ChargeState, string][] } => {
+    const [head = [], ...rows] = table
+      .trim()
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/));
+    const cases = rows.flatMap(([event = '', ...ends]) =>
+      ends.map((end, index): [string, ChargeState, string] => [event, head[index + 1] as ChargeState, end]),
+    );
+    return { events: rows.map(([event = '']) => event), states: head.slice(1), cases };
+  };
 
-  test('behaviour: the table knows every event and every state', () => {
-    expect(rows.map(([event]) => event)).toEqual(Object.keys(EVENTS));
-    expect(head.slice(1)).toEqual(Object.keys(IN_STATE));
+  test.each([TABLE, OTHERS])('behaviour: the tables know every event and every state', (table) => {
+    expect(read(table).events).toEqual(Object.keys(EVENTS));
+    expect(read(table).states).toEqual(Object.keys(IN_STATE));
   });
 
-  test.each(cases)('behaviour: %s in %s is %s', (event, state, end) => {
+  test.each(read(TABLE).cases)('behaviour: %s in %s is %s', (event, state, end) => {
     const moved = transition(IN_STATE[state], EVENTS[event]!, { owner: 'me' }, NOW + 1);
     expect(moved.ok ? moved.charge.state : moved.because).toBe(end);
   });
 
-  test.each(cases)('refuses: %s in %s by somebody else', (event, state) => {
+  test.each(read(TABLE).cases)('refuses: %s in %s by somebody else while the lease runs', (event, state) => {
     const moved = transition(IN_STATE[state], EVENTS[event]!, { owner: 'you' }, NOW + 1);
-    expect(moved.ok).toBe(false);
+    // An operator's word is about what nobody works on.
+    expect(moved.ok).toBe(event === 'operator_settled' && state === 'failed');
   });
 
-  test('behaviour: a renewal renews, whatever change id it carries', () => {
-    const charge = { ...IN_STATE.claimed, changeId: 'c' };
-    const moved = transition(charge, EVENTS['renewed']!, { owner: 'me', changeId: 'c' }, NOW + 10);
-    expect(moved).toMatchObject({ ok: true, charge: { leaseUntil: NOW + 10 + LEASE, changeId: 'c' } });
+  test.each(read(OTHERS).cases)('behaviour: %s in %s by somebody else after its lease is %s', (event, state, end) => {
+    const moved = transition(IN_STATE[state], EVENTS[event]!, { owner: 'you' }, NOW + LEASE);
+    expect(moved.ok ? moved.charge.state : moved.because).toBe(end);
   });
 
   test('behaviour: a reason is cut, and is text', () => {
@@ -124,46 +162,285 @@ describe('one event', () => {
     expect(standing(IN_STATE.claimed, presented, NOW + LEASE)).toBe('claimable');
   });
 
-  test('refuses: to fail by the chain until its time is past the end of the authorization', () => {
-    const fail = (chainTime: bigint): boolean =>
-      transition(IN_STATE.settling, { kind: 'failed', by: 'chain', chainTime, reason: 'x' }, { owner: 'me' }, NOW).ok;
-    const { validBefore } = CLAIM.terms;
-    expect([fail(validBefore - 1n), fail(validBefore), fail(validBefore + 1n)]).toEqual([false, false, true]);
-  });
+  /** What a row of somebody else's says after `event`s of its owner and then of others. */
+  const play = (steps: readonly [ChargeEvent, string, number][], start = claimed()): Charge =>
+    steps.reduce((charge, [event, owner, at]) => {
+      const moved = transition(charge, event, { owner }, at);
+      if (!moved.ok) throw new Error(`${event.kind}: ${moved.because}`);
+      return moved.charge;
+    }, start);
 
-  test('attack: after a settlement that may have been sent no refusal fails a charge', () => {
-    const refusal: ChargeEvent = { kind: 'settle_refused', reason: 'insufficient_balance', final: true, retryInMs: 5 };
-    const lost = transition(IN_STATE.settling, EVENTS['taken_over']!, { owner: 'me' }, NOW + LEASE);
-    const unknown = transition(IN_STATE.settling, EVENTS['unknown']!, { owner: 'me' }, NOW);
-    const again = unknown.ok ? transition(unknown.charge, EVENTS['taken_over']!, { owner: 'me' }, NOW) : unknown;
-    for (const before of [lost, again]) {
-      const moved = before.ok ? transition(before.charge, refusal, { owner: 'me' }, NOW + LEASE) : before;
-      expect(moved).toMatchObject({ ok: true, charge: { state: 'settling', owner: null, attempts: 2 } });
+  test('attack: after a settlement that may have been sent no refusal fails a charge, and nothing releases it', () => {
+    const take: [ChargeEvent, string, number] = [EVENTS['taken_over']!, 'you', NOW + LEASE];
+    const lost = play([[started, 'me', NOW], take]);
+    const unknown = play([[started, 'me', NOW], [EVENTS['unknown']!, 'me', NOW], take]);
+    for (const before of [lost, unknown]) {
+      expect(before).toMatchObject({ state: 'settling', owner: 'you', attempts: 1, via: 'first' });
+      const refused = play([[EVENTS['refused']!, 'you', NOW + LEASE]], before);
+      expect(refused).toMatchObject({ state: 'settling', owner: null, attempts: 2 });
+      const notSent = play([[EVENTS['not_carried_out']!, 'you', NOW + LEASE]], before);
+      expect(notSent).toMatchObject({ state: 'settling', owner: null, attempts: 1, credential: CLAIM.credential });
+      const next: ChargeEvent = { kind: 'settle_started', via: 'second', leaseMs: LEASE };
+      // Only the first one may remember what it did.
+      expect(play([[next, 'you', NOW + LEASE]], before).via).toBe('first');
     }
-    const doubtful = transition(IN_STATE.settling, { ...refusal, final: false }, { owner: 'me' }, NOW);
-    expect(doubtful).toMatchObject({ ok: true, charge: { state: 'settling', attempts: 1, nextTryAt: NOW + 5 } });
+    const second = play([
+      [started, 'me', NOW],
+      [{ kind: 'settle_started', via: 'second', leaseMs: LEASE }, 'me', NOW],
+    ]);
+    expect(second.via).toBe('second');
   });
 
-  test('behaviour: ten minutes to fetch an answer, counted from when it stopped arriving', () => {
-    const streamed = after([started, settled, { kind: 'lease_renewed', leaseMs: 50 * LEASE }]);
-    const broken = transition(streamed, { kind: 'answer_kept', answer }, { owner: 'me' }, NOW + 30 * LEASE);
-    if (!broken.ok) throw new Error(broken.because);
-    const until = NOW + 30 * LEASE + REDEEM_MS;
-    expect([until - 1, until].map((at) => standing(broken.charge, presented, at))).toEqual([
-      'redeemable',
-      'already_paid',
+  test('behaviour: what was not carried out is free again, and settles again when it is claimed anew', () => {
+    const released = after([started, EVENTS['not_carried_out']!]);
+    expect(released).toMatchObject({ state: 'released', credential: null, owner: null, reason: 'breaker_open' });
+    const again = decideClaim({ existing: released, idTaken: false, unsettled: 0 }, CLAIM, OPTIONS, NOW + 1);
+    expect(again).toMatchObject({
+      kind: 'claimed',
+      charge: { claims: 2, via: null, claimedAt: NOW + 1, createdAt: NOW },
+    });
+  });
+
+  test('behaviour: a look moves the time of the next one, so that one process looks, and takes nothing', () => {
+    const unknown = play([
+      [started, 'me', NOW],
+      [EVENTS['unknown']!, 'me', NOW],
     ]);
-    // Fetching it and failing again does not begin the time anew.
-    const taken = transition(
-      broken.charge,
-      { kind: 'redeem_started', presented, leaseMs: 1 },
-      { owner: 'you' },
-      until - 2,
+    expect(transition(unknown, EVENTS['look']!, { owner: 'r' }, NOW + 4)).toEqual({ ok: false, because: 'not_due' });
+    const looking = play([[EVENTS['look']!, 'r', NOW + 5]], unknown);
+    expect(looking).toMatchObject({ owner: null, looks: 1, lookAt: NOW + 10, search: null });
+    expect(transition(looking, EVENTS['look']!, { owner: 's' }, NOW + 6)).toEqual({ ok: false, because: 'not_due' });
+    const looked = play([[EVENTS['looked']!, 'r', NOW + 6]], looking);
+    expect(looked).toMatchObject({ owner: null, looks: 1, lookAt: NOW + 11, search: { block: '12' }, attempts: 1 });
+    expect(play([[{ ...EVENTS['looked']!, search: null } as ChargeEvent, 'r', NOW + 7]], looked).search).toEqual({
+      block: '12',
+    });
+    // Its payer needs not wait for the next look; and what somebody works on is not looked at.
+    const taken = play([[EVENTS['taken_over']!, 'you', NOW + 7]], looked);
+    expect(taken).toMatchObject({ owner: 'you', lookAt: null, search: { block: '12' } });
+    for (const event of ['look', 'looked', 'settled', 'operator_settled', 'chain', 'operator'])
+      expect(transition(taken, EVENTS[event]!, { owner: 'r' }, NOW + 8), event).toMatchObject({
+        because: 'lease_running',
+      });
+  });
+
+  test('behaviour: an owner whose lease ran out may still end what nobody took', () => {
+    const looked = play([
+      [started, 'me', NOW],
+      [EVENTS['look']!, 'r', NOW + LEASE],
+    ]);
+    expect(play([[EVENTS['not_carried_out']!, 'me', NOW + LEASE + 1]], looked).state).toBe('released');
+  });
+
+  test('behaviour: an operator settles what failed, and its payer may fetch it for a day from then', () => {
+    const failed = IN_STATE.failed;
+    const later = NOW + 5 * REDEEM_MS;
+    const settledLate = play([[EVENTS['operator_settled']!, 'operator', later]], failed);
+    expect(settledLate).toMatchObject({ state: 'settled', settledAt: later, failedBy: null, owner: null });
+    expect(standing(settledLate, presented, later + REDEEM_MS - 1)).toBe('redeemable');
+  });
+});
+
+describe('who presents a payment again', () => {
+  const other = { ...presented, credentialSha256: sha256('other') };
+  const elsewhere = { ...presented, targetSha256: sha256('/else') };
+  const STANDINGS: readonly [string, Charge, number, string, string][] = [
+    ['claimed', IN_STATE.claimed, NOW + 1, 'in_use', 'in_use'],
+    ['claimed, its lease over', IN_STATE.claimed, NOW + LEASE, 'claimable', 'in_use'],
+    ['released', IN_STATE.released, NOW + 1, 'claimable', 'spent'],
+    ['claimed ten times', { ...IN_STATE.released, claims: CLAIMS }, NOW + 1, 'spent', 'spent'],
+    ['settling', IN_STATE.settling, NOW + 1, 'in_use', 'in_use'],
+    ['settling, its lease over', IN_STATE.settling, NOW + LEASE, 'unfinished', 'in_use'],
+    ['settling, its next look to come', after([started, EVENTS['unknown']!]), NOW + 1, 'unfinished', 'in_use'],
+    ['settled', IN_STATE.settled, NOW + 1, 'in_use', 'spent'],
+    ['settled, its lease over', IN_STATE.settled, NOW + LEASE, 'redeemable', 'spent'],
+    ['settled, over a day ago', IN_STATE.settled, NOW + REDEEM_MS, 'already_paid', 'spent'],
+    ['settled with v1', { ...IN_STATE.settled, x402Version: 1 }, NOW + LEASE, 'already_paid', 'spent'],
+    ['delivered', IN_STATE.delivered, NOW + 1, 'spent', 'spent'],
+    ['delivered in part', { ...IN_STATE.delivered, partial: true }, NOW + 1, 'already_paid', 'spent'],
+    ['failed', IN_STATE.failed, NOW + 1, 'spent', 'spent'],
+    ['refunded', { ...IN_STATE.settled, leaseUntil: 0, refundedAt: NOW }, NOW + 1, 'already_paid', 'spent'],
+  ];
+
+  test.each(STANDINGS)('behaviour: %s', (_what, charge, at, identical, others) => {
+    expect(standing(charge, presented, at)).toBe(identical);
+    for (const shown of [other, elsewhere, { ...presented, method: 'POST' }])
+      expect(standing(charge, shown, at)).toBe(others);
+  });
+
+  test('behaviour: a day to fetch an answer from when the settlement became certain, whatever became of leases', () => {
+    const given = after([started, { kind: 'settled', proof: proofOf(CLAIM), leaseMs: 0 }]);
+    const cut = { ...IN_STATE.settled, leaseUntil: 0 };
+    const kept = after([started, settled, EVENTS['answer_kept']!]);
+    for (const charge of [given, cut, kept])
+      expect([NOW + REDEEM_MS - 1, NOW + REDEEM_MS].map((at) => standing(charge, presented, at))).toEqual([
+        'redeemable',
+        'already_paid',
+      ]);
+  });
+
+  test('behaviour: an unsettled payment takes a place until ten minutes past its end', () => {
+    const deadline = 2_000_000_000;
+    const settling: Charge = { ...IN_STATE.settling, deadline: BigInt(deadline) };
+    const end = deadline * 1000 + 600_000;
+    expect([end - 1, end].map((at) => takesPlace(settling, at))).toEqual([true, false]);
+    const without: Charge = { ...settling, deadline: null };
+    expect([NOW + 750_000 - 1, NOW + 750_000].map((at) => takesPlace(without, at))).toEqual([true, false]);
+    expect([NOW + LEASE - 1, NOW + LEASE].map((at) => takesPlace(IN_STATE.claimed, at))).toEqual([true, false]);
+    expect(takesPlace(IN_STATE.settled, NOW)).toBe(false);
+  });
+});
+
+describe('asking the upstream again', () => {
+  type Because = keyof typeof ASK_AGAIN;
+  const paidFor = (method: string): Charge => after([started, settled], claimedFor(method));
+  const claimedFor = (method: string): Charge => {
+    const claim = { ...CLAIM, request: requestOf(method, '/x') };
+    const result = decideClaim({ existing: undefined, idTaken: false, unsettled: 0 }, claim, OPTIONS, NOW);
+    if (result.kind !== 'claimed') throw new Error(result.kind);
+    return result.charge;
+  };
+  const redeem = (charge: Charge, at: number): Charge | string => {
+    const request = {
+      credentialSha256: charge.credentialSha256,
+      method: charge.request.method,
+      targetSha256: charge.request.targetSha256,
+    };
+    const moved = transition(charge, { kind: 'redeem_started', request, leaseMs: LEASE }, { owner: 'me' }, at);
+    return moved.ok ? moved.charge : moved.because;
+  };
+  const giveUp = (charge: Charge, because: Because): Charge => {
+    if (because === 'process_died') return { ...charge, leaseUntil: NOW };
+    const moved = transition(charge, { kind: 'undelivered', because, headSent: false }, { owner: 'me' }, NOW);
+    if (!moved.ok) throw new Error(moved.because);
+    return moved.charge;
+  };
+
+  test.each([
+    ['answer_lost', 'GET', 1],
+    ['answer_lost', 'POST', 0],
+    ['answer_dropped', 'HEAD', 1],
+    ['answer_dropped', 'PUT', 0],
+    ['upstream_failed', 'GET', 3],
+    ['upstream_failed', 'POST', 3],
+    ['upload_broken_off', 'POST', 1],
+    ['process_died', 'GET', 10],
+    ['process_died', 'POST', 2],
+  ] as const)('behaviour: because of %s a %s is asked again %d times', (because, method, times) => {
+    let charge = giveUp(paidFor(method), because);
+    for (let asked = 0; asked < times; asked++) {
+      const taken = redeem(charge, NOW);
+      if (typeof taken === 'string') throw new Error(`after ${asked}: ${taken}`);
+      expect(taken.asks.all).toBe(asked + 2);
+      charge = giveUp(taken, because);
+    }
+    expect(redeem(charge, NOW)).toBe('not_redeemable');
+    expect(standing(charge, { ...presented, ...presentedBy(charge) }, NOW)).toBe('already_paid');
+    expect(owedBecauseOf(charge, NOW)).toBe(ASK_AGAIN[because].fault);
+  });
+
+  test.each([
+    [
+      'GET',
+      14,
+      ['answer_lost', ...Array<Because>(3).fill('upstream_failed'), ...Array<Because>(10).fill('process_died')],
+    ],
+    ['POST', 5, ['upstream_failed', 'upload_broken_off', 'process_died', 'process_died', 'upstream_failed']],
+  ] as const)('attack: a %s runs %d times at most for one payment, whatever the causes', (method, times, causes) => {
+    let charge = paidFor(method);
+    for (const because of causes) {
+      const taken = redeem(giveUp(charge, because), NOW);
+      if (typeof taken === 'string') break;
+      charge = taken;
+    }
+    expect(charge.asks.all).toBe(times);
+    for (const because of Object.keys(ASK_AGAIN) as Because[])
+      expect(redeem(giveUp(charge, because), NOW)).toBe('not_redeemable');
+  });
+
+  test('behaviour: what was not asked after all does not count', () => {
+    const failed = giveUp(paidFor('POST'), 'upstream_failed');
+    const taken = redeem(failed, NOW);
+    if (typeof taken === 'string') throw new Error(taken);
+    const moved = transition(
+      taken,
+      { kind: 'undelivered', because: 'not_asked', headSent: false },
+      { owner: 'me' },
+      NOW,
     );
-    const failed = taken.ok
-      ? transition(taken.charge, { kind: 'undelivered', because: 'answer_lost' }, { owner: 'you' }, until - 1)
-      : taken;
-    expect(failed.ok && standing(failed.charge, presented, until)).toBe('already_paid');
+    expect(moved).toMatchObject({ ok: true, charge: { asks: failed.asks, undelivered: 'upstream_failed' } });
+    const never = transition(
+      paidFor('POST'),
+      { kind: 'undelivered', because: 'not_asked', headSent: false },
+      { owner: 'me' },
+      NOW,
+    );
+    expect(never).toMatchObject({ ok: true, charge: { asks: { all: 0 }, undelivered: null } });
+    expect(never.ok && redeem(never.charge, NOW)).toMatchObject({ asks: { all: 1, afterFailure: 0 } });
+  });
+
+  test('behaviour: of a charge that is settled before the response the upstream was asked before', () => {
+    const claim = { ...CLAIM, settle: 'before_response' as const };
+    const opened = decideClaim({ existing: undefined, idTaken: false, unsettled: 0 }, claim, OPTIONS, NOW);
+    if (opened.kind !== 'claimed') throw new Error(opened.kind);
+    const settling = after([started], opened.charge);
+    expect(after([settled], settling)).toMatchObject({ owner: 'me', asks: { all: 1 }, undelivered: null });
+    const unknown = after([EVENTS['unknown']!], settling);
+    const proven = transition(unknown, settled, { owner: 'r' }, NOW);
+    expect(proven).toMatchObject({
+      ok: true,
+      charge: { owner: null, asks: { all: 1 }, undelivered: 'answer_dropped' },
+    });
+    const died = transition(settling, settled, { owner: 'r' }, NOW + LEASE);
+    expect(died).toMatchObject({ ok: true, charge: { owner: null, asks: { all: 1 }, undelivered: 'process_died' } });
+    // Who took it over has no answer of its own: it asks for one as everybody does.
+    const taken = transition(unknown, EVENTS['taken_over']!, { owner: 'you' }, NOW);
+    const again = taken.ok ? transition(taken.charge, settled, { owner: 'you' }, NOW) : taken;
+    expect(again).toMatchObject({ ok: true, charge: { owner: null, undelivered: 'answer_dropped' } });
+  });
+});
+
+describe('what is owed', () => {
+  const lost = (headSent: boolean): Charge =>
+    after([started, settled, { kind: 'undelivered', because: 'answer_lost', headSent }], {
+      ...claimed(),
+      request: requestOf('POST', '/x'),
+    });
+
+  test('behaviour: what can be fetched no more and was of no use is owed, until the money is given back', () => {
+    expect(owedBecauseOf(IN_STATE.settled, NOW + 1)).toBeUndefined();
+    expect(owedBecauseOf(IN_STATE.settled, NOW + LEASE)).toBeUndefined();
+    expect(owedBecauseOf(IN_STATE.settled, NOW + REDEEM_MS)).toBe('tollgate');
+    expect(owedBecauseOf(lost(false), NOW)).toBe('client');
+    const refunded = transition(lost(false), EVENTS['refunded']!, { owner: 'operator' }, NOW + 1);
+    expect(refunded).toMatchObject({
+      ok: true,
+      charge: { state: 'settled', refundedAt: NOW + 1, refundNote: 'by hand' },
+    });
+    expect(refunded.ok && owedBecauseOf(refunded.charge, NOW + 2)).toBeUndefined();
+    expect(refunded.ok && transition(refunded.charge, EVENTS['refunded']!, { owner: 'o' }, NOW + 3)).toMatchObject({
+      because: 'wrong_state',
+    });
+  });
+
+  test('behaviour: a client that had the head of its answer has it delivered in part', () => {
+    expect(owedBecauseOf(lost(true), NOW)).toBeUndefined();
+    // Nothing more of it can be fetched: that was the end.
+    expect(lost(true)).toMatchObject({ state: 'delivered', partial: true, owner: null });
+    expect(transition(lost(false), EVENTS['partial']!, { owner: 'store' }, NOW)).toMatchObject({
+      because: 'wrong_state',
+    });
+    const kept = after([started, settled, EVENTS['answer_kept']!]);
+    expect(transition(kept, EVENTS['partial']!, { owner: 'store' }, NOW)).toMatchObject({
+      because: 'still_redeemable',
+    });
+    expect(transition(kept, EVENTS['partial']!, { owner: 'store' }, NOW + REDEEM_MS).ok).toBe(true);
+  });
+
+  test('behaviour: who never came back is its own fault, unless it could not', () => {
+    const proven = after([started, { kind: 'settled', proof: proofOf(CLAIM), leaseMs: 0 }]);
+    expect(owedBecauseOf(proven, NOW + REDEEM_MS)).toBe('client');
+    expect(owedBecauseOf({ ...proven, x402Version: 1, attempts: 1 }, NOW)).toBe('tollgate');
   });
 });
 
@@ -213,8 +490,8 @@ describe('a payment', () => {
   });
 
   test('attack: a transaction has one spelling', () => {
-    expect(canonicalTransaction('0XAbC')).toBe('0xabc');
-    expect(canonicalTransaction('5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnb')).toBe(
+    expect(canonicalHex('0XAbC')).toBe('0xabc');
+    expect(canonicalHex('5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnb')).toBe(
       '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnb',
     );
   });
@@ -223,11 +500,11 @@ describe('a payment', () => {
 describe('any sequence', () => {
   const WAYS: Record<ChargeState, readonly ChargeState[]> = {
     claimed: ['claimed', 'settling', 'released'],
-    settling: ['settling', 'settled', 'failed'],
+    settling: ['settling', 'settled', 'failed', 'released'],
     settled: ['settled', 'delivered'],
     delivered: [],
     released: ['claimed'],
-    failed: [],
+    failed: ['settled'],
   };
   const moves = fc.array(
     fc.record({
@@ -253,7 +530,6 @@ describe('any sequence', () => {
       fc.property(moves, (all) => {
         let now = NOW;
         let charge: Charge | undefined;
-        let sends = 0;
         for (const { owner, passMs, what } of all) {
           now += passMs;
           const before = charge;
@@ -264,21 +540,23 @@ describe('any sequence', () => {
             expect(WAYS[before.state]).toContain(charge.state);
             // While somebody's lease runs, nobody else changes anything.
             if (before.leaseUntil > now && before.owner !== null) expect(owner).toBe(before.owner);
-            if (before.state !== 'settling' && charge.state === 'settling') sends++;
-            if (charge.failedBy === 'refusal') expect(before.attempts).toBe(0);
+            if (charge.failedBy === 'refusal' && before.failedBy === null) expect(before.attempts).toBe(0);
+            // The one way back: nothing was carried out, and nothing before is unknown.
+            if (before.state === 'settling' && charge.state === 'released')
+              expect([what, before.attempts]).toEqual(['not_carried_out', 0]);
+            if (before.state === 'failed') expect(what).toBe('operator_settled');
           }
-          expect(sends).toBeLessThanOrEqual(1);
           expect(charge.claims).toBeLessThanOrEqual(CLAIMS);
-          expect(charge.asks).toBeLessThanOrEqual(ASKS);
-          expect(charge.repeats).toBeLessThanOrEqual(REPEATS);
+          expect(charge.asks.all).toBeLessThanOrEqual(ASKS.safe);
+          for (const { counter, safe } of Object.values(ASK_AGAIN))
+            expect(charge.asks[counter]).toBeLessThanOrEqual(safe);
           const paid = charge.state === 'settled' || charge.state === 'delivered';
           const open = charge.state === 'claimed' || charge.state === 'settling';
           expect(charge.proof !== null).toBe(paid);
           expect(charge.settledAt !== null).toBe(paid);
           expect(charge.credential !== null).toBe(open);
           if (!open && charge.state !== 'settled') expect([charge.owner, charge.answer]).toEqual([null, null]);
-          if (charge.state === 'settling' && charge.owner === null) expect(charge.nextTryAt).not.toBeNull();
-          if (charge.owner !== null) expect(charge.nextTryAt).toBeNull();
+          if (charge.state === 'settling' && charge.owner === null) expect(charge.lookAt).not.toBeNull();
         }
       }),
       { numRuns: 3000 },
@@ -293,7 +571,8 @@ describe('any sequence', () => {
       return result.kind === 'claimed' ? result.charge : charge;
     }
     if (charge === undefined) return undefined;
-    const event: ChargeEvent = what === 'lost' ? { kind: 'undelivered', because: 'answer_lost' } : EVENTS[what]!;
+    const event: ChargeEvent =
+      what === 'lost' ? { kind: 'undelivered', because: 'answer_lost', headSent: false } : EVENTS[what]!;
     const moved = transition(charge, event, { owner }, now);
     return moved.ok ? moved.charge : charge;
   }

@@ -94,11 +94,12 @@ describe('what costs', () => {
     expect(on(named, { caller: { customerId: 'c1' } })).toMatchObject({ kind: 'demand' });
   });
 
-  test('refuses: a route that cannot be priced, paid or not', () => {
+  test('refuses: a route that cannot be priced; a payment for it is still looked up', () => {
     const unpriced = { kind: 'route', route: route('GET /a', { receiverConfigId: 'nobody' }) } as const;
     expect(on(unpriced)).toMatchObject({ kind: 'refuse', problem: { code: 'receiver_unknown' } });
     expect(on(unpriced, { caller: { credential: CREDENTIAL } })).toMatchObject({
-      problem: { code: 'receiver_unknown' },
+      kind: 'verify',
+      offer: { code: 'receiver_unknown' },
     });
   });
 

@@ -94,9 +94,9 @@ describe('a quote', () => {
       { assetName: 'USD Coin' },
     ];
     for (const change of changes) expect(quote?.hasTermsOf(offer(made.route, { ...RECEIVER, ...change }))).toBe(false);
-    expect(quote?.hasTermsOf(offer(made.route, { ...RECEIVER, confirmations: 9, rpcUrl: 'http://127.0.0.1:1' }))).toBe(
-      true,
-    );
+    expect(
+      quote?.hasTermsOf(offer(made.route, { ...RECEIVER, confirmations: 9, rpcUrls: ['http://127.0.0.1:1'] })),
+    ).toBe(true);
   });
 
   test('attack: every single changed character but those of the nonce makes it no quote', () => {

@@ -188,7 +188,11 @@ describe('profiles', () => {
   test.each(PROFILE_NAMES)('behaviour: %s matches a spelling exactly where its router would', (name) => {
     const folding = profileFolding(name);
     const snapshot = compileSnapshot(
-      { registryId: 'r', revision: 1, routes: [route('GET /v1/export'), route('GET /v1/reports/:id')] },
+      {
+        registryId: 'r',
+        revision: 1,
+        routes: ['GET /v1/export', 'GET /v1/reports/:id', 'GET /v1/daily_report'].map((rule) => route(rule)),
+      },
       { ...PATHS, folding },
     );
     const costs = (spelling: string): boolean => winner(snapshot, `GET ${spelling}`) === 'GET /v1/export';
@@ -201,6 +205,12 @@ describe('profiles', () => {
       empty: winner(snapshot, 'GET /v1/reports/') === 'GET /v1/reports/:id',
       form: costs('/v1/export&x=y') && costs('/v1/export%26x=y'),
       script: costs('/index.php/v1/export'),
+      pageData: costs('/_next/data/x/v1/export.json'),
+      index: costs('/v1/export/index'),
+      dots: costs('/v1.export'),
+      dashes: winner(snapshot, 'GET /v1/daily-report') === 'GET /v1/daily_report',
+      views: costs('/v1/@@export'),
+      lists: costs('/v1/free,export'),
     }).toEqual(folding);
     expect([costs('/v1/export'), costs('/v1/export/'), costs('/v1/%65xport'), costs('/v1/other')]).toEqual([
       true,
@@ -256,13 +266,30 @@ describe('where routers could disagree about the route', () => {
     expect(wins(snapshot, '/d/other.json')).toBe('GET /d/*');
   });
 
-  test('behaviour: an active route that matches the whole keeps its price, whatever stands behind a suffix', () => {
+  test.each(['unknown', 'rails', 'spring', 'next'] as const)(
+    'attack: under %s a suffix does not buy a dear route at the price of what covers the whole',
+    (name) => {
+      const snapshot = compileSnapshot(
+        {
+          registryId: 'r',
+          revision: 1,
+          routes: [route('GET /v1/*', { amount: '0.01' }), route('GET /v1/export', { amount: '1.00' })],
+        },
+        { ...PATHS, folding: profileFolding(name) },
+      );
+      expect(wins(snapshot, '/v1/export.json')).toBe('GET /v1/export');
+      expect(wins(snapshot, '/v1/other.json')).toBe('GET /v1/*');
+    },
+  );
+
+  test('behaviour: the dearer of the whole and what its other name leads to; what covers both keeps its rank', () => {
     const snapshot = snapshotOf(
       route('GET /x/:id', { amount: '0.01' }),
       route('GET /x/*', { amount: '5' }),
       route('GET /x/a', { amount: '7' }),
     );
-    expect(wins(snapshot, '/x/a.json')).toBe('GET /x/:id');
+    expect(wins(snapshot, '/x/a.json')).toBe('GET /x/a');
+    expect(wins(snapshot, '/x/b.json')).toBe('GET /x/:id');
     expect(wins(snapshot, '/x/B')).toBe('GET /x/:id');
   });
 });

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { FULL_FOLDING, PROFILE_NAMES, profileFolding } from '../../src/domain/profile.ts';
-import { allowedMethods, canonicalPath, splitTarget, type TargetOptions } from '../../src/domain/target.ts';
+import { allowedMethods } from '../../src/domain/method.ts';
+import { canonicalPath, splitTarget, type TargetOptions } from '../../src/domain/target.ts';
 import { SPELLINGS_OF_EXPORT, TARGETS } from '../cases/targets.ts';
 
 const OPTIONS: TargetOptions = {
@@ -83,7 +84,8 @@ describe('canonicalPath', () => {
         fc.property(paths, (raw) => {
           const once = canonicalPath(raw, options);
           if (!once.ok) return;
-          expect(canonicalPath(once.path, options)).toEqual(once);
+          // What is left of the budget depends on the spelling.
+          expect(canonicalPath(once.path, options)).toEqual({ ...once, left: expect.any(Number) });
           expect(new URL(`http://host${once.path}`).pathname).toBe(once.path);
           expect(once.path).toMatch(/^\/[\x21-\x7e]*$/);
           for (const key of once.keys) expect(key).toMatch(/^\/(.*[^/])?$/s);
@@ -103,7 +105,9 @@ describe('canonicalPath', () => {
     fc.assert(
       fc.property(plain, fc.constantFrom(OPTIONS, KEEP), fc.constantFrom(...PROFILE_NAMES), (raw, options, name) => {
         const profiled = { ...options, folding: profileFolding(name) };
-        expect(canonicalPath(raw, profiled)).toEqual(canonicalPath(`${raw.slice(0, -1)}%7a`, profiled));
+        const plainly = canonicalPath(raw, profiled);
+        const escaped = canonicalPath(`${raw.slice(0, -1)}%7a`, profiled);
+        expect(escaped).toEqual(plainly.ok ? { ...plainly, left: expect.any(Number) } : plainly);
       }),
       { numRuns: 3000 },
     );
@@ -140,7 +144,7 @@ describe('canonicalPath', () => {
   });
 
   test('behaviour: double_slashes: keep forwards them and matches them merged', () => {
-    expect(canonicalPath('/v1//export', KEEP)).toEqual({
+    expect(canonicalPath('/v1//export', KEEP)).toMatchObject({
       ok: true,
       path: '/v1//export',
       keys: ['/v1/export', '/v1/\u0002/export'],
@@ -153,7 +157,7 @@ describe('canonicalPath', () => {
 
   test('attack: a path that can be read in too many ways is refused', () => {
     const folded = canonicalPath('/a.php;x%2fb%5cc&d+e/%ef%bd%86.cgi;y+z%3f/g&h', KEEP);
-    expect(folded).toMatchObject({ ok: false, reason: 'the path can be read in too many ways' });
+    expect(folded).toMatchObject({ ok: false, reason: 'the path can be read in too many ways for its length' });
     expect(canonicalPath('/a.php;x/b.cgi&y+z%3fq', OPTIONS).ok).toBe(true);
   });
 

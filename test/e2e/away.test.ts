@@ -57,14 +57,14 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-const RECEIVERS = `receivers: [{ id: default, network: base-sepolia, pay_to_address: "0x1111111111111111111111111111111111111111", facilitators: [http://127.0.0.1:1] }]`;
+const RECEIVERS = `receivers: [{ id: default, network: base-sepolia, rpc_url: none, pay_to_address: "0x1111111111111111111111111111111111111111", facilitators: [http://127.0.0.1:1] }]`;
 const SECRETS = 'charges: { secrets: [a secret of more than thirty-two bytes] }';
 
 function registryFile(name: string, port: number): string {
   return files.write(
     `${name}.yaml`,
     [
-      `registry: { listen: 127.0.0.1:${port}, store: "sqlite:${name}/tollgate.db", jwt: { secret: "a secret of thirty-two bytes, or more" }, api_keys: [{ name: s, key: ${KEY} }] }`,
+      `registry: { listen: 127.0.0.1:${port}, store: "sqlite:${name}/tollgate.db", jwt: { secret: "a secret of thirty-two bytes, or more" }, api_keys: [{ name: s, key: ${KEY}, scopes: [sdk, ledger] }] }`,
       'admin: { listen: 127.0.0.1:0 }',
       SECRETS,
     ].join('\n'),
@@ -78,6 +78,8 @@ type SidecarOptions = {
   readonly emptyAfter?: string;
   readonly sync?: string;
   readonly to?: string;
+  /** A ledger of its own: the registry keeps none, or is away from the start. */
+  readonly store?: true;
 };
 
 function sidecarFile({
@@ -87,6 +89,7 @@ function sidecarFile({
   emptyAfter = '3s',
   sync = '',
   to = upstream.url,
+  store,
 }: SidecarOptions): string {
   return files.write(
     `${name}.yaml`,
@@ -94,7 +97,7 @@ function sidecarFile({
       `proxy: { listen: 127.0.0.1:0, upstream: ${to}, timeouts: { drain_delay: 0s, headers: 500ms } }`,
       `sync: { registry_url: http://127.0.0.1:${registry}, api_key: ${KEY}, poll_interval: ${pollInterval}, snapshot_file: ${name}/routes.json, empty_after: ${emptyAfter}, ${sync} }`,
       'admin: { listen: 127.0.0.1:0 }',
-      SECRETS,
+      store === undefined ? SECRETS : SECRETS.replace(' }', `, store: "sqlite:${name}/charges.db" }`),
       RECEIVERS,
     ].join('\n'),
   );
@@ -358,7 +361,7 @@ describe('the registry is away at the start', () => {
     await until(async () =>
       expect(await readiness(sidecar)).toMatchObject({
         status: 503,
-        failing: ['routes'],
+        failing: ['routes', 'payments'],
         detail: expect.stringContaining('no routes were loaded yet; the registry could not') as string,
       }),
     );
@@ -377,7 +380,7 @@ describe('the registry is away at the start', () => {
 
   test('behaviour: when_absent forward lets everything pass until the first sync, says so, and then no more', async () => {
     const port = await freePort();
-    const sidecar = await startSidecar({ name: 'open', registry: port, sync: 'when_absent: forward' });
+    const sidecar = await startSidecar({ name: 'open', registry: port, sync: 'when_absent: forward', store: true });
     expect([await statusOf(sidecar, '/would-cost'), await statusOf(sidecar, '/free')]).toEqual([200, 200]);
     expect(await statusOf(sidecar, '/a/..%2fb')).toBe(400);
     expect(await readiness(sidecar)).toMatchObject({
@@ -397,7 +400,7 @@ describe('the registry is away at the start', () => {
     const port = await freePort();
     const registry = await launch(registryFile('kept', port), ['registry', 'admin']);
     await register(port, '/paid/*', '0.40');
-    const options = { name: 'kept-sidecar', registry: port };
+    const options = { name: 'kept-sidecar', registry: port, store: true } as const;
     const first = await startSidecar(options);
     const snapshot = path.join(files.folder, 'kept-sidecar/routes.json');
     await until(() => expect(existsSync(snapshot)).toBe(true));
@@ -465,7 +468,12 @@ describe('a registry that serves no more than the interface', () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     });
-    sidecar = await startSidecar({ name: 'bare', registry: (server.address() as AddressInfo).port, emptyAfter: '1s' });
+    sidecar = await startSidecar({
+      name: 'bare',
+      registry: (server.address() as AddressInfo).port,
+      emptyAfter: '1s',
+      store: true,
+    });
     await until(async () => expect(await priceOf(sidecar, '/paid/a')).toBe('0.10'));
   });
 
@@ -560,7 +568,7 @@ describe('the upstream and the store', () => {
     expect((await readiness(all, 'store')).status).toBe(200);
     await underTraffic(all, async () => {
       const folder = path.join(files.folder, 'all');
-      for (const name of readdirSync(folder))
+      for (const name of readdirSync(folder).filter((each) => each.startsWith('tollgate.db')))
         writeFileSync(path.join(folder, name), Buffer.alloc(statSync(path.join(folder, name)).size, 0xff));
       await until(async () =>
         expect(await readiness(all, 'store')).toMatchObject({

@@ -1,6 +1,7 @@
 // kill -9 at every named point of a charge's life, for real: Tollgate stops dead there (a switch for tests), is killed,
 // starts again on what is on the disk, and the payer sends the same request again. The chain's balance has the last word.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { LEASE_MS } from '../../src/gateway/pay/lease.ts';
 import { STOPS } from '../../src/compose/stop-point.ts';
 import { startPaidTollgate, until, type PaidTollgate } from '../support/paid-tollgate.ts';
 import { startProcess } from '../support/process.ts';
@@ -48,6 +49,7 @@ describe.each(STOPS)('killed %s', (stop) => {
 
       // It is killed here, with SIGKILL.
       await paid.restart();
+      const ready = performance.now();
       expect(await first).toBe(stop === 'before_delivered');
       const again = await until('the payer has what was paid for', async () => {
         await paid.chain.mine(1);
@@ -57,6 +59,8 @@ describe.each(STOPS)('killed %s', (stop) => {
         if (response.status !== 200) expect([409, 503]).toContain(response.status);
         return response.status === 200 ? { body, receipt: response.headers.get('payment-response') } : undefined;
       });
+      // Of a lease of the process that died nothing is waited for.
+      expect(performance.now() - ready).toBeLessThan(LEASE_MS - 2_000);
       expect(again.body).toBe(`thing of ${target}`);
       expect(again.receipt).not.toBe(null);
       expect((await paid.earned()) - before).toBe(100_000n);
@@ -65,7 +69,12 @@ describe.each(STOPS)('killed %s', (stop) => {
         return charges[0]?.status === 'delivered' ? charges : undefined;
       });
       expect(charge?.amount_atomic).toBe('100000');
-      // A delivered payment buys nothing more.
+      // A delivered payment buys nothing more than the very same answer.
+      const asked = paid.upstream.seen.length;
+      const replayed = await paid.pay(target, credential, { method });
+      expect([replayed.status, await replayed.text()]).toEqual([200, again.body]);
+      expect(paid.upstream.seen.length).toBe(asked);
+      await paid.restart();
       expect((await paid.pay(target, credential, { method })).status).toBe(402);
     },
   );
@@ -82,6 +91,8 @@ test.each([
   ['in production', { TOLLGATE_TEST_STOP_AT: 'after_claim', NODE_ENV: 'production' }, 'NODE_ENV is production'],
   ['at an unknown point', { TOLLGATE_TEST_STOP_AT: 'somewhere' }, 'the points are'],
 ])('refuses: to stop %s', async (_when, env, why) => {
+  // One process serves a store.
+  await paid.tollgate().kill();
   const refused = await startProcess({ args: ['serve', '-c', paid.config], env, listeners: [] });
   const code = await refused.exited;
   expect(code).not.toBe(0);

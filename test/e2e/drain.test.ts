@@ -55,7 +55,7 @@ async function start(name: string, { delay, drain }: { delay: string; drain: str
       `proxy: { listen: 127.0.0.1:0, upstream: ${upstream.url}, timeouts: { drain_delay: ${delay}, drain: ${drain} } }`,
       `registry: { listen: 127.0.0.1:0, store: sqlite:${name}/tollgate.db }`,
       'admin: { listen: 127.0.0.1:0 }',
-      `receivers: [{ id: default, network: base-sepolia, pay_to_address: "0x${'1'.repeat(40)}", facilitators: [http://127.0.0.1:1] }]`,
+      `receivers: [{ id: default, network: base-sepolia, rpc_url: none, pay_to_address: "0x${'1'.repeat(40)}", facilitators: [http://127.0.0.1:1] }]`,
       'routes: [{ route_pattern: "/paid/*", method: GET, amount: "0.10" }]',
       'log: { access: false }',
     ].join('\n'),
@@ -151,7 +151,7 @@ describe('a restart under load', () => {
 
 describe('SIGTERM', () => {
   test('behaviour: not ready at once, still serving for drain_delay, idle connections closed after it, exit 0', async () => {
-    const tollgate = await start('idle', { delay: '300ms', drain: '20s' });
+    const tollgate = await start('idle', { delay: '3s', drain: '20s' });
     const idle = await Promise.all(Array.from({ length: 20 }, () => openRaw(tollgate.port('proxy'))));
     for (const client of idle.slice(0, 10)) {
       client.send('GET /free HTTP/1.1\r\nHost: h\r\n\r\n');
@@ -170,8 +170,9 @@ describe('SIGTERM', () => {
     for (const client of idle) await client.closed;
     expect(await tollgate.exited).toBe(0);
     const took = performance.now() - since;
-    expect(took).toBeGreaterThan(290);
-    expect(took).toBeLessThan(5000);
+    expect(took).toBeGreaterThan(2990);
+    // Not the whole of `drain`: nothing was in flight.
+    expect(took).toBeLessThan(15_000);
   });
 
   test('behaviour: a download, an upload and a WebSocket in flight are finished before it ends', async () => {

@@ -1,8 +1,10 @@
 // What Prometheus reads: every name and label of CONTRACT section 8 after traffic, in the shape that Prometheus wants, and no
 // more series than configured however many routes and paths there are.
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createTelemetry } from '../../src/gateway/telemetry.ts';
 import { compileSnapshot } from '../../src/domain/snapshot.ts';
@@ -24,16 +26,41 @@ const CONTRACT = {
   revenue_total: ['counter', 'route_id', 'currency'],
   facilitator_duration_seconds: ['histogram', 'operation', 'result'],
   charges: ['gauge', 'state'],
+  owed: ['gauge', 'currency', 'because'],
+  owed_charges: ['gauge', 'because'],
+  settling_overdue_seconds: ['gauge'],
   routes: ['gauge', 'status'],
   route_info: ['gauge', 'route_id', 'route_pattern', 'method', 'amount', 'currency'],
   match_cache_requests_total: ['counter', 'result'],
   config_reloads_total: ['counter', 'result'],
   draining: ['gauge'],
+  payments_possible: ['gauge'],
   build_info: ['gauge', 'version', 'node'],
+  store_bytes: ['gauge', 'file'],
+  store_free_bytes: ['gauge'],
+  store_volume_bytes: ['gauge'],
+} as const;
+const REGISTRY = {
+  declared_routes_differing: ['gauge'],
+  registry_requests_total: ['counter', 'endpoint', 'code'],
+  registry_sign_ins_refused_total: ['counter', 'kind'],
+  event_streams: ['gauge'],
+  sidecars: ['gauge'],
 } as const;
 const SYNC = { sync_total: ['counter', 'result'], sync_last_success_timestamp_seconds: ['gauge'] } as const;
-/** Nobody pays for real here: test/e2e/paying.test.ts and the charge log's own tests see money counted. */
-const WITHOUT_SERIES = new Set(['revenue_total']);
+/** Nobody pays for real here: paying.test.ts, books.test.ts and owed.test.ts see money counted. */
+const WITHOUT_SERIES = new Set(['registry_requests_total', 'registry_sign_ins_refused_total', 'revenue_total', 'owed']);
+
+/** What a process without a proxy listener has no use for. */
+const PROXY_ONLY: ReadonlySet<string> = new Set([
+  ...['requests_total', 'request_duration_seconds', 'overhead_duration_seconds', 'upstream_duration_seconds'],
+  ...['requests_in_flight', 'payments_total', 'revenue_total', 'facilitator_duration_seconds'],
+  ...['routes', 'route_info', 'match_cache_requests_total'],
+]);
+
+type Wanted = Readonly<Record<string, readonly [string, ...string[]]>>;
+const without = (all: Wanted, names: ReadonlySet<string>): Wanted =>
+  Object.fromEntries(Object.entries(all).filter(([name]) => !names.has(name)));
 
 type Family = {
   readonly kind: string;
@@ -58,6 +85,10 @@ function read(text: string): Map<string, Family> {
   }
   return families;
 }
+
+/** Tollgate's own, without the prefix. */
+const ownOf = (families: Map<string, Family>): string[] =>
+  [...families.keys()].flatMap((name) => (name.startsWith('tollgate_') ? [name.slice(9)] : [])).toSorted();
 
 /** What `promtool check metrics` would say about names of ours, for machines that have none. */
 function lint(families: Map<string, Family>): string[] {
@@ -102,7 +133,7 @@ afterAll(async () => {
   files.remove();
 });
 
-const RECEIVERS = `receivers: [{ id: default, network: base-sepolia, pay_to_address: "0x${'1'.repeat(40)}", facilitators: [http://127.0.0.1:1] }]`;
+const RECEIVERS = `receivers: [{ id: default, network: base-sepolia, rpc_url: none, pay_to_address: "0x${'1'.repeat(40)}", facilitators: [http://127.0.0.1:1] }]`;
 const MAX_ROUTES = 3;
 
 async function start(name: string, lines: readonly string[]): Promise<TollgateProcess> {
@@ -167,11 +198,7 @@ async function traffic(tollgate: TollgateProcess): Promise<void> {
     .catch(() => undefined);
 }
 
-function expectContract(
-  families: Map<string, Family>,
-  wanted: Readonly<Record<string, readonly [string, ...string[]]>>,
-  withoutSeries: ReadonlySet<string>,
-): void {
+function expectContract(families: Map<string, Family>, wanted: Wanted, withoutSeries: ReadonlySet<string>): void {
   for (const [name, [kind, ...labels]] of Object.entries(wanted)) {
     const family = families.get(`tollgate_${name}`);
     expect([name, family?.kind]).toEqual([name, kind]);
@@ -199,6 +226,17 @@ const routesOf = (count: number) =>
     updated_at: '2026-01-01T00:00:00Z',
   }));
 
+test('behaviour: the README names every metric, and none that there is not', () => {
+  const readme = readFileSync(path.join(import.meta.dirname, '../../README.md'), 'utf8');
+  const [table = ''] = readme.slice(readme.indexOf('| metric (prefix `tollgate_`)')).split('\n\n', 1);
+  const cells = table
+    .split('\n')
+    .slice(2)
+    .map((row) => row.split('|')[1] ?? '');
+  const named = cells.flatMap((cell) => [...cell.matchAll(/`([a-z_]+)/g)].map(([, name = '']) => name));
+  expect(named.toSorted()).toEqual(Object.keys({ ...CONTRACT, ...REGISTRY, ...SYNC }).toSorted());
+});
+
 describe('all-in-one', () => {
   test('behaviour: every metric of the contract with its labels, none of a sidecar’s, and nothing that promtool dislikes', async () => {
     const routes = routesOf(6).map(
@@ -211,10 +249,10 @@ describe('all-in-one', () => {
     ]);
     await traffic(tollgate);
     const { text, families } = await scrape(tollgate);
-    expectContract(families, CONTRACT, WITHOUT_SERIES);
+    const wanted = { ...CONTRACT, ...REGISTRY };
+    expectContract(families, wanted, WITHOUT_SERIES);
     expect([...families.keys()].filter((name) => name.includes('_sync_'))).toEqual([]);
-    const known = new Set(Object.keys(CONTRACT).map((name) => `tollgate_${name}`));
-    expect([...families.keys()].filter((name) => name.startsWith('tollgate_') && !known.has(name))).toEqual([]);
+    expect(ownOf(families)).toEqual(Object.keys(wanted).toSorted());
     expect(lint(families)).toEqual([]);
     expect(promtool(text) ?? []).toEqual([]);
     expect(text).not.toMatch(/unique|2e2e/);
@@ -251,10 +289,35 @@ describe('sidecar', () => {
     await traffic(tollgate);
     const { text, families } = await scrape(tollgate);
     expectContract(families, { ...CONTRACT, ...SYNC }, WITHOUT_SERIES);
+    expect(ownOf(families)).toEqual(Object.keys({ ...CONTRACT, ...SYNC }).toSorted());
     expect(lint(families)).toEqual([]);
     expect(promtool(text) ?? []).toEqual([]);
     const since = Number(/^tollgate_sync_last_success_timestamp_seconds (\S+)$/m.exec(text)?.[1]);
     expect(Math.abs(Date.now() / 1000 - since)).toBeLessThan(60);
+  });
+});
+
+describe('a registry alone', () => {
+  test('behaviour: has what a store and a registry have, and nothing of requests that it does not serve', async () => {
+    const file = files.write(
+      'alone.yaml',
+      'registry: { listen: 127.0.0.1:0, store: sqlite:alone/tollgate.db }\nadmin: { listen: 127.0.0.1:0 }\n',
+    );
+    const tollgate = await startProcess({ args: ['serve', '-c', file], listeners: ['registry', 'admin'] });
+    running.push(tollgate);
+    await (await fetch(`${tollgate.url('registry')}/v1/billing/charges`)).arrayBuffer();
+    tollgate.signal('SIGHUP');
+    await tollgate.line(({ msg }) => msg === 'configuration reloaded');
+    await vi.waitFor(
+      async () => expect((await scrape(tollgate)).families.get('tollgate_charges')?.series.length).toBeGreaterThan(0),
+      { timeout: 8000 },
+    );
+    const { text, families } = await scrape(tollgate);
+    const wanted = { ...without(CONTRACT, PROXY_ONLY), ...REGISTRY };
+    expectContract(families, wanted, new Set(['owed']));
+    expect(ownOf(families)).toEqual(Object.keys(wanted).toSorted());
+    expect(lint(families)).toEqual([]);
+    expect(promtool(text) ?? []).toEqual([]);
   });
 });
 
@@ -293,6 +356,10 @@ describe('100,000 routes and 100,000 paths', () => {
           outcome: 'payment_required',
           status: 402,
           reason: undefined,
+          customerId: undefined,
+          payer: undefined,
+          amount: undefined,
+          currency: undefined,
           chargeId: `chg_${index}`,
           upstreamMs: undefined,
           client: undefined,

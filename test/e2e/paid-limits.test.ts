@@ -2,16 +2,19 @@
 // one payer may be open, and up to which size an answer that its client did not get is kept for it.
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeUpPayment } from '../support/made-up-payment.ts';
 import { startPaidTollgate, until, type PaidTollgate } from '../support/paid-tollgate.ts';
 
 const KEPT = 1000;
 const TTL_MS = 2000;
+const REFUSED = 3;
 let paid: PaidTollgate;
 const held = new Map<string, () => void>();
 
 beforeAll(async () => {
   paid = await startPaidTollgate({
     routes: ['GET /held/* 0.01', 'GET /priced 0.01', 'POST /sized/* 0.01', 'GET /sized/* 0.01'],
+    proxy: `trusted_proxies: [127.0.0.1], limits: { refused_payments_per_client: ${REFUSED} }`,
     more: `charges: { max_unsettled_per_payer: 2, keep_response: ${KEPT}, quote_ttl: ${TTL_MS}ms }`,
     handle: (req, res) => {
       req.resume();
@@ -46,6 +49,54 @@ describe('max_unsettled_per_payer', () => {
     const again = paid.pay('/held/4', await credentialFor('/held/4'));
     (await askedFor('/held/4'))();
     expect((await again).status).toBe(200);
+  });
+});
+
+describe('refused_payments_per_client', () => {
+  const from = (client: string, init: RequestInit = {}): RequestInit => ({
+    ...init,
+    headers: { 'x-forwarded-for': client },
+  });
+  const verified = (): number => paid.facilitator.calls.filter(({ operation }) => operation === 'verify').length;
+  const codeOf = async (response: Response): Promise<string> => {
+    const { code } = (await response.json()) as { code?: string };
+    return response.headers.get('tollgate-reason') ?? code ?? '';
+  };
+
+  test('refuses: further payments of a client for what is left of its minute, before the facilitator is asked', async () => {
+    const [mallory, alice] = ['198.51.100.1', '198.51.100.2'];
+    const terms = { ...(await paid.quote('/priced')) };
+    const made = (): string => makeUpPayment(terms, Date.now());
+    // Good payments count for nothing.
+    for (let i = 0; i <= REFUSED; i++) {
+      const good = await paid.sign(await paid.quote('/priced'));
+      expect((await paid.pay('/priced', good, from(mallory))).status).toBe(200);
+    }
+    const [before, since] = [verified(), Date.now()];
+    let first = 0;
+    for (let i = 0; i < REFUSED; i++) {
+      const refused = await paid.pay('/priced', made(), from(mallory));
+      expect([refused.status, await codeOf(refused)]).toEqual([402, 'payment_refused: invalid_exact_evm_signature']);
+      if (i === 0) first = Date.now();
+    }
+    expect(verified()).toBe(before + REFUSED);
+    const good = await paid.sign(await paid.quote('/priced'));
+    for (const credential of [made(), good]) {
+      const asked = Date.now();
+      const excess = await paid.pay('/priced', credential, from(mallory));
+      expect([excess.status, await codeOf(excess)]).toEqual([429, 'too_many_payments']);
+      const wait = Number(excess.headers.get('retry-after'));
+      // Its minute began with the first refusal, between `since` and `first`.
+      expect(wait).toBeGreaterThanOrEqual(Math.ceil((since + 60_000 - Date.now()) / 1000));
+      expect(wait).toBeLessThanOrEqual(Math.ceil((first + 60_000 - asked) / 1000));
+    }
+    expect(verified()).toBe(before + REFUSED);
+    // Who only asks is told the price, and nobody else waits: the payment that was turned away is still good.
+    expect((await fetch(paid.url('/priced'), from(mallory))).status).toBe(402);
+    const other = await paid.pay('/priced', made(), from(alice));
+    expect([other.status, await codeOf(other)]).toEqual([402, 'payment_refused: invalid_exact_evm_signature']);
+    expect((await paid.pay('/priced', good, from(alice))).status).toBe(200);
+    expect(verified()).toBe(before + REFUSED + 2);
   });
 });
 

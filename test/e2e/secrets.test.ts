@@ -126,7 +126,8 @@ describe('answers', () => {
         ['/paid', { ...credentials, 'PAYMENT-SIGNATURE': secret('junk-payment') }],
         ['/paid', { 'PAYMENT-SIGNATURE': Buffer.from(JSON.stringify({ [secret('member')]: 1 })).toString('base64') }],
         ['/paid', { 'X-PAYMENT': secret('junk-payment') }],
-        [`/%zz${secret('path')}?${secret('query')}`, credentials],
+        // The path of a refused request is logged, its query never.
+        [`/%zz?${secret('query')}`, credentials],
         [`/paid/${'x'.repeat(9000)}?${secret('query')}`, credentials],
       ] as const) {
         const { status, text } = await answer(`${url}${target}`, { headers });

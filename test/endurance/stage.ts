@@ -145,7 +145,7 @@ function configuration(plan: Plan, upstream: Server, facilitator: Server): strin
     `registry: { listen: 127.0.0.1:0, store: sqlite:data/tollgate.db, api_keys: [${keys.join(', ')}],`,
     `  limits: { routes: ${registry.routes}, registrations_per_minute: ${registry.registrationsPerMinute}, event_streams_per_key: ${registry.streamsPerKey} } }`,
     'admin: { listen: 127.0.0.1:0 }',
-    `receivers: [{ id: default, network: base-sepolia, pay_to_address: "${PAY_TO}", facilitators: [{ url: "http://127.0.0.1:${facilitator.port('facilitator')}", timeouts: { verify: 2s } }] }]`,
+    `receivers: [{ id: default, network: base-sepolia, rpc_url: none, pay_to_address: "${PAY_TO}", facilitators: [{ url: "http://127.0.0.1:${facilitator.port('facilitator')}", timeouts: { verify: 2s } }] }]`,
     `routes: [${routes.join(', ')}]`,
     'log: { access: false }',
   ].join('\n');

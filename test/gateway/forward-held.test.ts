@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { describe, expect, it, vi } from 'vitest';
 import type { ResponseVerdict } from '../../src/gateway/forward-order.ts';
+import { createResponseMemory, KeptResponse } from '../../src/gateway/kept-responses.ts';
 import { headerOf } from '../support/raw-client.ts';
 import { OK, type Script } from '../support/raw-upstream.ts';
 import type { SmallGatewayOptions } from '../support/small-gateway.ts';
@@ -100,6 +101,51 @@ describe('an answer that is held', () => {
     expect(upstream.requests).toHaveLength(2);
   });
 
+  it.each(['stays', 'leaves'])(
+    'behaviour: a replaced answer that cannot be had twice is read on all the same (the client %s)',
+    async (client_) => {
+      const { heads, decide, hook } = held();
+      const half: Script = (_, socket) => void socket.write('HTTP/1.1 201 Created\r\nContent-Length: 10\r\n\r\n01234');
+      const { upstream, gateway, client } = await stage(half, { ...(hook && { beforeResponse: hook }) });
+      const response = new KeptResponse(createResponseMemory(), 100);
+      const ends: boolean[] = [];
+      const one = await client();
+      one.send(head('POST', 'Content-Length: 0'));
+      await vi.waitFor(() => expect(heads).toHaveLength(1), { interval: 5 });
+      if (client_ === 'leaves') {
+        one.close();
+        await vi.waitFor(() => expect(gateway.listener.inFlight()).toBe(0), { interval: 5 });
+      }
+      decide()({ kind: 'replace', answer: REPLACEMENT, keep: { response, ended: (whole) => ends.push(whole) } });
+      if (client_ === 'stays') expect((await one.answer()).status).toBe(402);
+      expect((await outcomeOf(gateway)).kind).toBe(client_ === 'stays' ? 'replaced' : 'client_gone');
+      expect(ends).toEqual([]);
+      upstream.sockets[0]?.write('56789');
+      await vi.waitFor(() => expect(ends).toEqual([true]), { interval: 5 });
+      expect([response.answer().status, response.answer().body.toString()]).toEqual([201, '0123456789']);
+    },
+  );
+
+  it.each([
+    ['an upstream that dies', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234', 100],
+    ['one byte too many', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234', 9],
+  ])('refuses: %s leaves nothing of it', async (_what, bytes, limit) => {
+    const { heads, decide, hook } = held();
+    const { upstream, client } = await stage((_, socket) => void socket.write(bytes), {
+      ...(hook && { beforeResponse: hook }),
+    });
+    const response = new KeptResponse(createResponseMemory(), limit);
+    const ends: boolean[] = [];
+    const one = await client();
+    one.send(head('POST', 'Content-Length: 0'));
+    await vi.waitFor(() => expect(heads).toHaveLength(1), { interval: 5 });
+    decide()({ kind: 'replace', answer: REPLACEMENT, keep: { response, ended: (whole) => ends.push(whole) } });
+    expect((await one.answer()).status).toBe(402);
+    if (limit === 100) upstream.sockets[0]?.resetAndDestroy();
+    else upstream.sockets[0]?.write('56789');
+    await vi.waitFor(() => expect(ends).toEqual([false]), { interval: 5 });
+  });
+
   it('behaviour: the upstream may take its time-out out on nobody while we hold its answer', async () => {
     const { heads, decide, hook } = held();
     const { client } = await stage((_, socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha'), {
@@ -148,7 +194,7 @@ describe('an answer that is held', () => {
     await vi.waitFor(() => expect(gateway.listener.inFlight()).toBe(0), { interval: 5 });
     expect(gateway.outcomes).toHaveLength(0);
     decide()({ kind: 'stream', headers: [] });
-    expect(await outcomeOf(gateway)).toEqual({ kind: 'client_gone', status: 200, kept: undefined });
+    expect(await outcomeOf(gateway)).toMatchObject({ kind: 'client_gone', status: 200, kept: undefined });
     const [socket] = upstream.sockets;
     if (socket !== undefined && !socket.destroyed) await once(socket, 'close');
   });
@@ -161,6 +207,39 @@ describe('an answer that is held', () => {
     expect(one.received()).not.toContain('ok');
     expect((await outcomeOf(gateway)).kind).toBe('failed');
     expect(gateway.lines.some(({ level }) => level === 'error')).toBe(true);
+  });
+});
+
+describe('what is said of a client that left', () => {
+  it('behaviour: in the middle of its upload, which is no failure of the upstream', async () => {
+    const { upstream, gateway, client } = await stage(() => undefined, { keepBytes: 100 });
+    const one = await client();
+    one.send(`${head('POST', 'Content-Length: 20')}half of it`);
+    await vi.waitFor(() => expect(upstream.sockets[0]?.bytesRead ?? 0).toBeGreaterThan(50), { interval: 5 });
+    one.close();
+    expect(await outcomeOf(gateway)).toMatchObject({
+      kind: 'client_gone',
+      status: undefined,
+      headSent: false,
+      upload: 'broken_off',
+    });
+  });
+
+  it('behaviour: after its upload, before and after it had a head', async () => {
+    for (const sent of ['', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf']) {
+      const { upstream, gateway, client } = await stage((_, socket) => void socket.write(sent));
+      const one = await client();
+      one.send(`${head('POST', 'Content-Length: 5')}whole`);
+      await vi.waitFor(() => expect(upstream.requests).toHaveLength(1), { interval: 5 });
+      if (sent !== '') await one.until('half');
+      one.close();
+      expect(await outcomeOf(gateway)).toMatchObject({
+        kind: 'client_gone',
+        status: sent === '' ? undefined : 200,
+        headSent: sent !== '',
+        upload: 'whole',
+      });
+    }
   });
 });
 
@@ -178,11 +257,11 @@ describe('an answer that is kept', () => {
     await vi.waitFor(() => expect(gateway.listener.inFlight()).toBe(0), { interval: 5 });
     upstream.sockets[0]?.write('56789');
     const outcome = await outcomeOf(gateway);
-    expect(outcome).toMatchObject({ kind: 'client_gone', status: 200, kept: { status: 200 } });
+    expect(outcome).toMatchObject({ kind: 'client_gone', status: 200 });
     const kept = outcome.kind === 'client_gone' ? outcome.kept : undefined;
-    expect(kept?.body.toString()).toBe('0123456789');
-    expect(kept?.headers).toContain('text/plain');
-    expect(kept?.headers).not.toContain('Content-Length');
+    expect(kept?.answer().body.toString()).toBe('0123456789');
+    expect(kept?.answer().headers).toContain('text/plain');
+    expect(kept?.answer().headers).not.toContain('Content-Length');
   });
 
   it('behaviour: also where the client goes before there is an answer', async () => {
@@ -194,7 +273,7 @@ describe('an answer that is kept', () => {
     await vi.waitFor(() => expect(gateway.listener.inFlight()).toBe(0), { interval: 5 });
     upstream.sockets[0]?.write(`${TEN}0123456789`);
     const outcome = await outcomeOf(gateway);
-    expect(outcome.kind === 'client_gone' && outcome.kept?.body.toString()).toBe('0123456789');
+    expect(outcome.kind === 'client_gone' && outcome.kept?.answer().body.toString()).toBe('0123456789');
   });
 
   it('refuses: one byte more, and the upstream is let go', async () => {
@@ -208,7 +287,7 @@ describe('an answer that is kept', () => {
     one.close();
     await vi.waitFor(() => expect(gateway.listener.inFlight()).toBe(0), { interval: 5 });
     upstream.sockets[0]?.write('56789');
-    expect(await outcomeOf(gateway)).toEqual({ kind: 'client_gone', status: 200, kept: undefined });
+    expect(await outcomeOf(gateway)).toMatchObject({ kind: 'client_gone', status: 200, kept: undefined });
   });
 
   it('behaviour: an upstream that dies meanwhile leaves nothing to keep', async () => {
@@ -221,17 +300,39 @@ describe('an answer that is kept', () => {
     one.close();
     await vi.waitFor(() => expect(gateway.listener.inFlight()).toBe(0), { interval: 5 });
     upstream.sockets[0]?.destroy();
-    expect(await outcomeOf(gateway)).toEqual({ kind: 'client_gone', status: 200, kept: undefined });
+    expect(await outcomeOf(gateway)).toMatchObject({ kind: 'client_gone', status: 200, kept: undefined });
   });
 
   it('behaviour: a verdict may ask for it, and a client that stayed simply has its answer', async () => {
     const { gateway, client } = await stage(undefined, {
-      beforeResponse: () => Promise.resolve({ kind: 'stream', headers: [], keepBytes: 100 }),
+      beforeResponse: () =>
+        Promise.resolve({ kind: 'stream', headers: [], keep: new KeptResponse(createResponseMemory(), 100) }),
     });
     const one = await client();
     one.send(GET);
     expect((await one.answer()).body.toString()).toBe('ok');
-    expect(await outcomeOf(gateway)).toMatchObject({ kind: 'delivered' });
+    const outcome = await outcomeOf(gateway);
+    expect(outcome.kind === 'delivered' && outcome.kept?.answer().body.toString()).toBe('ok');
+  });
+
+  it('refuses: what the memory of the process does not hold, and gives back what it took', async () => {
+    const memory = createResponseMemory(3_000);
+    const { gateway, client } = await stage(undefined, { keepBytes: 1_000, memory });
+    const next = async (): Promise<KeptResponse | undefined> => {
+      const before = gateway.outcomes.length;
+      const one = await client();
+      one.send(GET);
+      expect((await one.answer()).body.toString()).toBe('ok');
+      const outcome = await vi.waitFor(() => gateway.outcomes[before] ?? expect.fail('no outcome yet'), {
+        interval: 2,
+      });
+      return outcome.kind === 'delivered' ? outcome.kept : undefined;
+    };
+    const first = await next();
+    expect(first?.isKept).toBe(true);
+    expect(await next()).toBeUndefined();
+    first?.drop();
+    expect((await next())?.isKept).toBe(true);
   });
 });
 

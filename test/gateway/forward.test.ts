@@ -71,7 +71,8 @@ describe('a request that goes well', () => {
     const { upstream, client } = await stage();
     const one = await client();
     one.send(head('POST', 'Content-Length: 4'));
-    await vi.waitFor(() => expect(upstream.requests).toHaveLength(1), { interval: 5 });
+    // It waits a second for the first byte of its body.
+    await vi.waitFor(() => expect(upstream.requests).toHaveLength(1), { interval: 5, timeout: 10_000 });
     upstream.sockets[0]?.write(OK);
     expect((await one.answer()).status).toBe(200);
   });

@@ -56,6 +56,30 @@ describe('towards the upstream', () => {
     ]);
   });
 
+  const CONDITIONS = {
+    'If-None-Match': '*',
+    'if-modified-since': 'Mon, 01 Jan 2024 00:00:00 GMT',
+    'If-Match': '"a"',
+    'If-Unmodified-Since': 'Mon, 01 Jan 2024 00:00:00 GMT',
+    'IF-RANGE': '"a"',
+    Range: 'bytes=0-1',
+  };
+
+  it('behaviour: conditions and ranges cross', async () => {
+    const seen = await crossing(`${GET}${lines(CONDITIONS)}`);
+    for (const [name, value] of Object.entries(CONDITIONS)) expect(headerOf(seen, name)).toBe(value);
+  });
+
+  it('attack: none of them crosses where the answer to it would cost nothing', async () => {
+    const seen = await crossing(`${GET}${lines(CONDITIONS)}`, { unconditional: true });
+    for (const name of Object.keys(CONDITIONS)) expect(headerOf(seen, name)).toBeUndefined();
+  });
+
+  it('behaviour: a Range by itself crosses there all the same: a part is charged', async () => {
+    const seen = await crossing(`${GET}${lines({ Range: 'bytes=0-1' })}`, { unconditional: true });
+    expect(headerOf(seen, 'range')).toBe('bytes=0-1');
+  });
+
   it('behaviour: bytes from 0x80 in a value cross unchanged', async () => {
     const seen = await crossing(`${GET}\r\nX-Name: caf\xe9 \xc3\xa9`);
     expect(headerOf(seen, 'x-name')).toBe('caf\xe9 \xc3\xa9');
@@ -175,9 +199,32 @@ describe('towards the upstream', () => {
     'X-Middleware-Rewrite',
     'x-invoke-path',
     'x-matched-path',
+    'X-Sendfile-Type',
+    'X-Accel-Mapping',
+    'X-MS-Original-URL',
+    'X-Original-Path',
+    'X-Rewrite-Uri',
+    'X-Real-Url',
+    'X-Override-URL',
+    'X-HTTP-Path-Override',
+    'X-HTTP-Host-Override',
+    'Path-Info',
+    'X-Path-Info',
+    'Request-Uri',
+    'Client-Request-Uri',
+    'X-Script-Name',
+    'X-Waws-Unencoded-Url',
+    'X-Envoy-Original-Path',
   ])('attack: %s never crosses, not even from a trusted peer', async (name) => {
     expect(hasAny(await crossing(`${GET}\r\n${name}: /v1/export`, { trusted: true }), '/v1/export')).toBe(false);
   });
+
+  it.each(['X-Url', 'X-Path', 'X-Original-Name', 'X-Uri-Scheme', 'X-Pathway', 'Base-Url', 'X-Real-Name'])(
+    "behaviour: %s, which may be the application's own, crosses",
+    async (name) => {
+      expect(headerOf(await crossing(`${GET}\r\n${name}: a`), name)).toBe('a');
+    },
+  );
 
   it.each(['X-HTTP-Method', 'X-HTTP-Method-Override', 'X-Method-Override'])(
     'attack: %s crosses only where no route protects the path',
@@ -270,6 +317,17 @@ describe('inspectInbound', () => {
     ['a Host with a query', 'GET / HTTP/1.1\r\nHost: a?b\r\n\r\n', 'request_malformed'],
     ['a Host with a comma', 'GET / HTTP/1.1\r\nHost: a,b\r\n\r\n', 'request_malformed'],
     ['a Host with a bad port', 'GET / HTTP/1.1\r\nHost: a:b\r\n\r\n', 'request_malformed'],
+    ...['a:99999', '256.256.256.256', '1.2.3.4.5', 'user@host', 'a..b', '.a', ':80', 'a:', '[1::2::3]', '[::1', ''].map(
+      (host): [string, string, string] => [
+        `a Host that is ${JSON.stringify(host)}`,
+        `GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
+        'request_malformed',
+      ],
+    ),
+    ['a Host longer than a name can be', `GET / HTTP/1.1\r\nHost: ${'a.'.repeat(131)}a\r\n\r\n`, 'request_malformed'],
+    ...['127.0.0.1:8402', 'localhost:65535', 'a.b.', '_x_.svc', 'xn--caf-dma.example', '9.example:80', 'A-1'].map(
+      (host): [string, string, undefined] => [`the Host ${host}`, `GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`, undefined],
+    ),
     ['two equal Hosts', 'GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n', 'request_malformed'],
     ['a Host on HTTP/1.0 that names none', 'GET / HTTP/1.0\r\nHost: a/b\r\n\r\n', 'request_malformed'],
     ['a leading zero', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 02\r\n\r\nhi', 'request_malformed'],
@@ -345,12 +403,17 @@ describe('towards the client', () => {
     ).toEqual([['X-Request-Id', REQUEST_ID]]);
   });
 
-  it.each(['X-Accel-Redirect', 'X-Accel-Expires', 'X-Accel-Buffering', 'X-Sendfile', 'Alt-Svc', 'X-Request-Id'])(
-    'refuses: %s, which is not for the client',
-    (name) => {
-      expect(valueOf(FACTS, [name, 'theirs'], name)).toBe(name === 'X-Request-Id' ? REQUEST_ID : undefined);
-    },
-  );
+  it.each([
+    'X-Accel-Redirect',
+    'X-Accel-Expires',
+    'X-Accel-Buffering',
+    'X-Sendfile',
+    'X-Sendfile2',
+    'Alt-Svc',
+    'X-Request-Id',
+  ])('refuses: %s, which is not for the client', (name) => {
+    expect(valueOf(FACTS, [name, 'theirs'], name)).toBe(name === 'X-Request-Id' ? REQUEST_ID : undefined);
+  });
 
   it.each(['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE', 'X-PAYMENT-RESPONSE', 'payment-response', 'Payment_Response'])(
     'attack: an upstream cannot forge %s',
@@ -383,13 +446,17 @@ describe('towards the client', () => {
     ).toBeLessThan(2);
   });
 
-  it.each(['CDN-Cache-Control', 'Cloudflare-CDN-Cache-Control', 'Surrogate-Control', 'Expires'])(
-    'attack: %s cannot make a cache keep a paid answer',
-    (name) => {
-      expect(valueOf(PAID, [name, 'max-age=60', 'Cache-Control', 'private'], name)).toBeUndefined();
-      expect(valueOf(FACTS, [name, 'max-age=60'], name)).toBe('max-age=60');
-    },
-  );
+  it.each([
+    'CDN-Cache-Control',
+    'Cloudflare-CDN-Cache-Control',
+    'X-LiteSpeed-Cache-Control',
+    'Edge-Control',
+    'Surrogate-Control',
+    'Expires',
+  ])('attack: %s cannot make a cache keep a paid answer', (name) => {
+    expect(valueOf(PAID, [name, 'max-age=60', 'Cache-Control', 'private'], name)).toBeUndefined();
+    expect(valueOf(FACTS, [name, 'max-age=60'], name)).toBe('max-age=60');
+  });
 
   it('behaviour: a free answer is cached as the upstream says', () => {
     expect(valueOf(FACTS, ['Cache-Control', 'public, max-age=60'], 'cache-control')).toBe('public, max-age=60');

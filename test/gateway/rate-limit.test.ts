@@ -1,7 +1,7 @@
 // Limits per client: how often, how many at once, whom a request counts for, and that strangers cannot make them grow.
 import { describe, expect, test } from 'vitest';
 import type { Verdict } from '../../src/domain/decide.ts';
-import { createAdmission, type AdmissionOptions } from '../../src/gateway/admission.ts';
+import { createAdmission, type Admission, type AdmissionOptions } from '../../src/gateway/admission.ts';
 import { clientGroup } from '../../src/gateway/client-group.ts';
 import { createTrust } from '../../src/gateway/peer.ts';
 import { createRateLimit, type RateLimit } from '../../src/host/rate-limit.ts';
@@ -112,12 +112,13 @@ describe('admission', () => {
   const OPTIONS: AdmissionOptions = {
     payments: 3,
     paymentsPerClient: 2,
+    refusedPaymentsPerClient: 0,
     challengesPerClient: { perMinute: 60, burst: 2, clients: 100 },
   };
-  type Asked = Parameters<ReturnType<typeof createAdmission>>[1];
+  type Asked = Parameters<Admission['admit']>[1];
   const from = (remoteAddress: string): Asked => ({ socket: { remoteAddress }, headers: {} });
-  const make = (options: Partial<AdmissionOptions> = {}): ReturnType<typeof createAdmission> =>
-    createAdmission({ ...OPTIONS, ...options }, createTrust([]), () => 0);
+  const make = (options: Partial<AdmissionOptions> = {}): Admission['admit'] =>
+    createAdmission({ ...OPTIONS, ...options }, createTrust([]), () => 0).admit;
   const verdict = (kind: 'demand' | 'verify' | 'pass'): Verdict => ({ kind }) as Verdict;
   const codeOf = (admitted: ReturnType<ReturnType<typeof make>>): string =>
     typeof admitted === 'object' ? admitted.code : typeof admitted;
@@ -156,5 +157,45 @@ describe('admission', () => {
       'function',
       'too_many_requests_in_flight',
     ]);
+  });
+
+  test('refuses: payments of a client that had as many refused within a minute, for what is left of that minute', () => {
+    let now = 0;
+    const { admit, refused } = createAdmission(
+      { ...OPTIONS, payments: 1000, paymentsPerClient: 0, refusedPaymentsPerClient: 3 },
+      createTrust([]),
+      () => now,
+    );
+    const pays = (client: string): string => codeOf(admit(verdict('verify'), from(client)));
+    for (const at of [1000, 2000, 3000]) {
+      now = at;
+      expect(pays('a')).toBe('function');
+      refused(from('a'));
+    }
+    now = 20_500;
+    expect(admit(verdict('verify'), from('a'))).toMatchObject({
+      code: 'too_many_payments',
+      headers: { 'Retry-After': '41' },
+    });
+    expect(pays('b')).toBe('function');
+    expect(codeOf(admit(verdict('demand'), from('a')))).toBe('undefined');
+    now = 60_999;
+    expect(pays('a')).toBe('too_many_payments');
+    now = 61_000;
+    expect(pays('a')).toBe('function');
+    refused(from('a'));
+    expect(pays('a')).toBe('function');
+  });
+
+  test('behaviour: without a limit a client may have as many refused as it likes', () => {
+    const { admit, refused } = createAdmission(
+      { ...OPTIONS, payments: 1000, paymentsPerClient: 0 },
+      createTrust([]),
+      () => 0,
+    );
+    for (let i = 0; i < 100; i++) {
+      expect(codeOf(admit(verdict('verify'), from('a')))).toBe('function');
+      refused(from('a'));
+    }
   });
 });

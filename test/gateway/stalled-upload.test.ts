@@ -1,14 +1,224 @@
-// An upload that stops half-way: whose fault it is decides how it ends. The client's stall is never told as the upstream's.
-import { expect, it } from 'vitest';
-import { createStages, head } from '../support/stages.ts';
+// Uploads that come late, stop half-way or come in very many pieces: what the upstream sees of them, whose fault their end
+// is, and that one of them does not hold the others up. Time is an argument.
+import { createServer, type IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { describe, expect, it, vi } from 'vitest';
+import { createPool } from '../../src/gateway/client/pool.ts';
+import type { Transport } from '../../src/gateway/client/transport.ts';
+import { OK, startRawUpstream, type RawUpstream } from '../support/raw-upstream.ts';
+import { createStages, head, outcomeOf } from '../support/stages.ts';
 
-const { stage } = createStages();
+const { stage, onEnd } = createStages();
 const UPLOAD = head('POST', 'Content-Length: 10');
 
-it('behaviour: the client stopped: its listener ends it, no 504 blames the upstream', async () => {
-  const { client } = await stage(() => undefined, { timeouts: { idleMs: 40 }, listenerTimeouts: { idleMs: 300 } });
-  const stopped = await client();
-  stopped.send(`${UPLOAD}half`);
-  await stopped.closed;
-  expect(stopped.received()).toBe('');
+describe('a client that stops in its upload', () => {
+  it('behaviour: is told so, and it is not the upstream that failed', async () => {
+    const { client, gateway } = await stage(() => undefined, { timeouts: { uploadMs: 60, headersMs: 30_000 } });
+    const stopped = await client();
+    stopped.send(`${UPLOAD}half`);
+    const answer = await stopped.answer();
+    expect([answer.status, JSON.parse(answer.body.toString())]).toMatchObject([408, { code: 'request_timeout' }]);
+    expect(await outcomeOf(gateway)).toMatchObject({ kind: 'client_gone', upload: 'stalled', status: undefined });
+  });
+
+  it('behaviour: and leaves, is no upstream that failed either', async () => {
+    const { client, gateway, upstream } = await stage(() => undefined);
+    const leaving = await client();
+    leaving.send(`${UPLOAD}half`);
+    await vi.waitFor(() => expect(upstream.requests).toHaveLength(1), { interval: 5 });
+    leaving.close();
+    expect(await outcomeOf(gateway)).toMatchObject({ kind: 'client_gone', upload: 'broken_off', headSent: false });
+    const early = await client();
+    early.send(UPLOAD);
+    await vi.waitFor(() => expect(gateway.forwards()).toBe(2), { interval: 5 });
+    early.close();
+    expect(await outcomeOf(gateway, 1)).toMatchObject({ kind: 'client_gone', upload: 'broken_off', headSent: false });
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  it('behaviour: after the upstream has begun to answer, is not stopped: it may have nothing more to say', async () => {
+    const { client, upstream } = await stage(() => undefined, { timeouts: { uploadMs: 40 } });
+    let answering: Socket | undefined;
+    upstream.onHead((_request, socket) => {
+      answering = socket;
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n');
+    });
+    const listening = await client();
+    listening.send(`${UPLOAD}half`);
+    await listening.until('ok');
+    await new Promise((resolve) => void setTimeout(resolve, 120));
+    answering?.write('0\r\n\r\n');
+    expect((await listening.answer()).body.toString()).toBe('ok');
+  });
+});
+
+describe('an upload, by a clock of its own', () => {
+  const SECOND = 1000;
+
+  type Uploading = {
+    readonly client: Socket;
+    readonly body: IncomingMessage;
+    readonly upstream: RawUpstream;
+    readonly events: readonly string[];
+    /** Some seconds go by, and are noticed. */
+    readonly pass: (seconds: number) => Promise<void>;
+  };
+
+  /** A POST of `length` bytes whose head alone came. */
+  async function uploading(length: number): Promise<Uploading> {
+    const upstream = await startRawUpstream();
+    onEnd(upstream.close);
+    let now = 0;
+    let looks = 0;
+    const transport: Transport = createPool({
+      upstream: upstream.url,
+      // Looked at every few milliseconds, as the shortest of them asks for.
+      timeouts: { connectMs: 40, headersMs: 100 * SECOND, idleMs: 300 * SECOND, uploadMs: 30 * SECOND },
+      maxSockets: 10,
+      now: () => {
+        looks++;
+        return now;
+      },
+    });
+    onEnd(transport.close);
+    const server = createServer();
+    onEnd(() => server.close());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    const client = connect(address.port, '127.0.0.1');
+    onEnd(() => client.destroy());
+    client.write(`POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: ${length}\r\n\r\n`);
+    const [body] = (await once(server, 'request')) as [IncomingMessage];
+    const events: string[] = [];
+    const headers = ['Host', 'h', 'Content-Length', String(length)];
+    transport.send(
+      { method: 'POST', target: '/a', headers, body, upgrade: false },
+      {
+        onInformation: () => undefined,
+        onHead: (status) => void events.push(`head ${status}`),
+        onData: () => undefined,
+        onEnd: () => void events.push('end'),
+        onUpgrade: () => undefined,
+        onFailure: ({ code }) => void events.push(code),
+      },
+    );
+    const pass = async (seconds: number): Promise<void> => {
+      now += seconds * SECOND;
+      const before = looks;
+      await vi.waitFor(() => expect(events.length > 0 || looks > before + 4).toBe(true), {
+        interval: 5,
+        timeout: 5000,
+      });
+    };
+    return { client, body, upstream, events, pass };
+  }
+
+  it('behaviour: takes a connection when its first byte is there, and sends it with the head', async () => {
+    const { client, upstream, events, pass } = await uploading(2);
+    await pass(0.4);
+    expect(upstream.sockets).toHaveLength(0);
+    client.write('hi');
+    await vi.waitFor(() => expect(events).toEqual(['head 200', 'end']), { interval: 5 });
+    expect(upstream.requests.map(({ body }) => body.toString())).toEqual(['hi']);
+  });
+
+  it('behaviour: or after a second', async () => {
+    const { upstream, events, pass } = await uploading(2);
+    await pass(1);
+    await vi.waitFor(() => expect(upstream.requests).toHaveLength(1), { interval: 5 });
+    expect(upstream.requests[0]?.whole).toBe(false);
+    expect(events).toEqual([]);
+  });
+
+  it('behaviour: may be quiet for as long as is configured, again and again, and no longer', async () => {
+    const { client, body, upstream, events, pass } = await uploading(4);
+    client.write('a');
+    await vi.waitFor(() => expect(upstream.requests).toHaveLength(1), { interval: 5 });
+    for (const piece of ['b', 'c']) {
+      await pass(0);
+      await pass(29);
+      expect(events).toEqual([]);
+      const came = once(body, 'data');
+      client.write(piece);
+      await came;
+    }
+    await pass(0);
+    await pass(31);
+    expect(events).toEqual(['upload_stalled']);
+    expect(upstream.requests[0]?.whole).toBe(false);
+  });
+
+  it('behaviour: is not quiet while the upstream does not take what there is', async () => {
+    const size = 64 * 1024 * 1024;
+    const { client, body, upstream, events, pass } = await uploading(size);
+    upstream.onHead((_request, socket) => void socket.pause());
+    client.write(Buffer.alloc(size));
+    await vi.waitFor(() => expect(body.isPaused()).toBe(true), { interval: 5, timeout: 5000 });
+    await vi.waitFor(() => expect(upstream.requests).toHaveLength(1), { interval: 5 });
+    await pass(0);
+    await pass(40);
+    await pass(40);
+    expect(events).toEqual([]);
+    // Else the time-out for an upstream that takes nothing ends it, and says so.
+    await pass(300);
+    expect(events).toEqual(['upstream_timeout']);
+  });
+});
+
+describe('an upload of very many pieces', () => {
+  const PIECES = 200_000;
+
+  it('attack: leaves in few writes and reads one buffer a turn, so that others are served in between', async () => {
+    let body = 0;
+    let chunks = 0;
+    const server = createServer((req, res) => {
+      req.on('data', (chunk: Buffer) => {
+        body += chunk.length;
+        chunks++;
+      });
+      req.on('end', () => res.end('done'));
+    });
+    onEnd(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    let request: IncomingMessage | undefined;
+    const { client } = await stage(undefined, {
+      upstream: new URL(`http://127.0.0.1:${address.port}`),
+      onRequest: (req) => (request = req),
+    });
+    const sender = await client();
+    let most = 0;
+    let last = 0;
+    let watching = true;
+    const watch = (): void => {
+      const read = request?.socket.bytesRead ?? 0;
+      most = Math.max(most, read - last);
+      last = read;
+      if (watching) setImmediate(watch);
+    };
+    watch();
+    sender.socket.write(`${head('POST', 'Transfer-Encoding: chunked')}${'1\r\nx\r\n'.repeat(PIECES)}0\r\n\r\n`);
+    // As long as it takes: others use the machine as well.
+    await vi.waitFor(() => expect(sender.received()).toContain('done'), { interval: 20, timeout: 60_000 });
+    watching = false;
+    expect(body).toBe(PIECES);
+    expect(chunks).toBeLessThan(PIECES / 100);
+    expect(most).toBeLessThanOrEqual(64 * 1024);
+  }, 90_000);
+});
+
+it('behaviour: 100 is said before the upstream is asked for anything', async () => {
+  const { client, upstream } = await stage((_request, socket) => void socket.write(OK));
+  const waiting = await client();
+  waiting.send(head('POST', 'Content-Length: 2', 'Expect: 100-continue'));
+  expect((await waiting.answer()).status).toBe(100);
+  expect(upstream.sockets).toHaveLength(0);
+  waiting.send('hi');
+  expect((await waiting.answer()).status).toBe(200);
 });

@@ -1,6 +1,8 @@
 // The contract of the seam in gateway/client/transport.ts, for every transport there is. What a request means is tested
 // in forward.test.ts; here is what whoever writes another transport has to keep.
 import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createPool, type PoolOptions } from '../../src/gateway/client/pool.ts';
 import type { Transport, UpstreamCall, UpstreamListener, UpstreamRequest } from '../../src/gateway/client/transport.ts';
@@ -97,6 +99,41 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
     expect(second.events).toEqual(['head 200', 'data', 'end']);
     expect(second.body()).toBe('ok');
     expect(upstream.sockets).toHaveLength(2);
+  });
+
+  it('attack: a body that came in pieces before it is sent goes out whole, and the connection serves the next request', async () => {
+    const { upstream, transport } = await stage();
+    const bodies: IncomingMessage[] = [];
+    const server = createServer((request) => void bodies.push(request));
+    closers.push(() => server.close());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    const client = connect(address.port, '127.0.0.1');
+    closers.push(() => client.destroy());
+    client.write('POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3000\r\n\r\n');
+    await vi.waitFor(() => expect(bodies).toHaveLength(1), { interval: 5 });
+    for (const [piece, there] of [
+      ['a'.repeat(1448), 1448],
+      ['b'.repeat(1552), 3000],
+    ] as const) {
+      client.write(piece);
+      await vi.waitFor(() => expect(bodies[0]?.readableLength).toBe(there), { interval: 5 });
+    }
+    const posted = recorder();
+    const headers = ['Host', 'h', 'Content-Length', '3000'];
+    const send = { method: 'POST', target: '/a', headers, body: bodies[0], upgrade: false };
+    transport.send(send, posted);
+    await posted.over;
+    const next = recorder();
+    transport.send(GET, next);
+    await next.over;
+    expect(posted.events).toEqual(['head 200', 'data', 'end']);
+    expect(next.body()).toBe('ok');
+    expect(upstream.requests.map(({ method, body }) => [method, body.toString()])).toEqual([
+      ['POST', 'a'.repeat(1448) + 'b'.repeat(1552)],
+      ['GET', ''],
+    ]);
   });
 
   it.each<[string, Partial<UpstreamRequest>]>([

@@ -8,6 +8,7 @@ import {
   cpSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -161,6 +162,8 @@ function makeStandIns(work: string, buildah: (...args: string[]) => string): voi
   for (const tool of ['sh', 'env', 'rm', 'cp', 'sed', 'chmod', 'mkdir', 'ln']) {
     copyProgram(builder, realpathSync(which(tool)), `/usr/bin/${tool}`);
   }
+  // What the build loads into Node is linked to more of the C library than Node is.
+  for (const binding of bindingsOfBundler()) copyLibraries(builder, binding);
   symlinkSync('usr/bin', path.join(builder, 'bin'));
   const npm = path.resolve(path.dirname(realpathSync(which('npm'))), '..');
   cpSync(npm, path.join(builder, 'usr/local/lib/node_modules/npm'), { recursive: true });
@@ -187,13 +190,28 @@ function makeStandIns(work: string, buildah: (...args: string[]) => string): voi
 
 /** A program of this machine with the libraries that it is linked to, each where the loader looks for it. */
 function copyProgram(root: string, program: string, target: string): void {
+  copyTo(root, program, target);
+  copyLibraries(root, program);
+}
+
+/** The native parts of what `npm run build` is made with. */
+function bindingsOfBundler(): string[] {
+  const folder = path.join(ROOT, 'node_modules/@rolldown');
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.node'))
+    .map((name) => path.join(folder, name));
+}
+
+function copyLibraries(root: string, program: string): void {
   const libraries = [...execFileSync('ldd', [program], { encoding: 'utf8' }).matchAll(/(\/\S+) \(0x/g)].map(
     (match) => match[1] ?? '',
   );
-  for (const [from, to] of [[program, target], ...libraries.map((library) => [library, library] as const)] as const) {
-    mkdirSync(path.dirname(path.join(root, to)), { recursive: true });
-    copyFileSync(from, path.join(root, to));
-  }
+  for (const library of libraries) copyTo(root, library, library);
+}
+
+function copyTo(root: string, from: string, to: string): void {
+  mkdirSync(path.dirname(path.join(root, to)), { recursive: true });
+  copyFileSync(from, path.join(root, to));
 }
 
 function which(name: string): string {

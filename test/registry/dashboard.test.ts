@@ -92,6 +92,9 @@ describe('POST', () => {
     [{ route_pattern: `/${'x'.repeat(512)}` }, '/route_pattern'],
     [{ method: 'GET /' }, '/method'],
     [{ method: '' }, '/method'],
+    [{ method: 'GETT' }, '/method'],
+    [{ method: 'PURGE' }, '/method'],
+    [{ method: 'TRACE' }, '/method'],
     [{ amount: 0.1 }, '/amount'],
     [{ amount: '0' }, '/amount'],
     [{ amount: '0.000' }, '/amount'],
@@ -121,7 +124,7 @@ describe('POST', () => {
     expect([reply.status, reply.json.code, reply.json.type]).toEqual([422, 'invalid', '/problems/invalid']);
     expect(reply.headers['content-type']).toBe('application/problem+json');
     expect(reply.json.errors.map((error) => error.pointer)).toEqual([pointer]);
-    expect(reply.json.errors[0]?.detail).toMatch(/^.+\.$/);
+    expect(reply.json.errors[0]?.detail).toMatch(/^.+[.?]$/);
     expect(reply.json.detail).toContain(reply.json.errors[0]?.detail);
   });
 
@@ -280,6 +283,15 @@ describe('PATCH', () => {
       expect([reply.status, reply.json.errors[0]?.pointer]).toEqual([422, `/${member}`]);
     },
   );
+
+  test('refuses: a method that no proxy lets in is 422 with the one that is probably meant', async () => {
+    const made = await create();
+    const reply = await kit.dashboard('PATCH', `${LIST}/${made.id}`, { body: { method: 'gett' } });
+    expect([reply.status, reply.json.errors]).toEqual([
+      422,
+      [{ pointer: '/method', detail: expect.stringMatching(/^GETT is answered with 501, .+; did you mean GET\?$/) }],
+    ]);
+  });
 
   test('behaviour: a new pattern is read anew; taken by another it is 409; its own other spelling is fine', async () => {
     const made = await create();

@@ -1,8 +1,18 @@
 // The event stream: every change once and in order, resuming, and what happens to readers that should not stay.
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { RegisterBody } from '../../src/registry/schemas.ts';
-import { EVENTS, LEDGER_KEY, LIST, openEvents, REGISTER, SDK_KEY, startRegistry, type Kit, type Wire } from './kit.ts';
+import {
+  declared,
+  EVENTS,
+  LEDGER_KEY,
+  LIST,
+  openEvents,
+  REGISTER,
+  SDK_KEY,
+  startRegistry,
+  type Kit,
+  type Wire,
+} from './kit.ts';
 
 const opened: { close: () => void }[] = [];
 let kit: Kit;
@@ -22,7 +32,7 @@ async function listen(headers: Record<string, string> = {}, key = SDK_KEY): Retu
 const register = async (pattern: string, rest: object = {}): Promise<Wire> =>
   (await kit.sdk('POST', REGISTER, { body: { route_pattern: pattern, method: 'GET', amount: '1', ...rest } })).json;
 
-const large = (index: number): RegisterBody => ({
+const large = (index: number) => ({
   route_pattern: `/r/${index}`,
   method: 'GET',
   amount: '1',
@@ -92,7 +102,7 @@ describe('events', () => {
       method: 'GET',
       amount: '1',
     }));
-    await kit.registry.register(patterns, 'config');
+    await kit.registry.declare(declared(patterns), 'start');
     const stream = await listen({ 'Last-Event-ID': '1' });
     await register('/new');
     const ids: string[] = [];
@@ -179,9 +189,8 @@ describe('readers that should not stay', () => {
     let made = 0;
     // The kernel's buffers fill first, then ours.
     while (!(await hasRoom()) && made < 40_000) {
-      const batch = Array.from({ length: 100 }, (_, index) => large(made + index));
-      await kit.registry.register(batch, 'config');
-      made += batch.length;
+      made += 100;
+      await kit.registry.declare(declared(Array.from({ length: made }, (_, index) => large(index))), 'reload');
     }
     expect(made).toBeLessThan(40_000);
     for (let id = 1; id <= made; id++) expect((await other.next()).id).toBe(String(id));
@@ -190,7 +199,7 @@ describe('readers that should not stay', () => {
   test('attack: a reader that resumes and does not read gives its place up', async () => {
     await start({ limits: { streams: 1, heartbeatMs: 5 } });
     const batch = Array.from({ length: 9_000 }, (_, index) => large(index));
-    await kit.registry.register(batch, 'config');
+    await kit.registry.declare(declared(batch), 'start');
     await openAndNeverRead('Last-Event-ID: 1\r\n');
     const statuses = new Set<number>();
     while (!(statuses.has(429) && statuses.has(200))) {

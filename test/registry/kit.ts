@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FieldError } from '../../src/domain/problem.ts';
+import { allowedMethods } from '../../src/domain/method.ts';
 import { FULL_FOLDING } from '../../src/domain/profile.ts';
 import type { RouteWire } from '../../src/domain/route.ts';
 import { compileSnapshot, type Snapshot } from '../../src/domain/snapshot.ts';
@@ -17,6 +18,8 @@ import {
   type RegistryDeps,
   type RegistrySettings,
 } from '../../src/registry/registry.ts';
+import type { Declared } from '../../src/registry/declared.ts';
+import { explainWhy } from '../../src/compose/why.ts';
 import { openLedger, type SqliteLedger } from '../../src/registry/store/ledger.ts';
 import type { SyncFile } from '../../src/registry/store/disk.ts';
 import { openStore, type Store } from '../../src/registry/store/store.ts';
@@ -34,6 +37,17 @@ export const REGISTER = '/v1/protected-routes/routes/register';
 export const MATCH = '/v1/protected-routes/match';
 export const EVENTS = '/v1/protected-routes/events';
 
+/** Routes as a configuration declares them, with its defaults. */
+export function declared(
+  routes: readonly (Partial<Declared> & Pick<Declared, 'route_pattern' | 'amount'>)[],
+): readonly Declared[] {
+  return routes.map((route) => ({
+    ...{ method: '*', currency: 'USD', name: null, description: null },
+    ...{ status: 'active', allow_anonymous: true, receiver_config_id: null },
+    ...route,
+  }));
+}
+
 export const SETTINGS: RegistrySettings = {
   jwt: { issuer: 'tollgate', audience: 'dashboard', key: { kind: 'secret', secret: SECRET } },
   apiKeys: [
@@ -41,8 +55,10 @@ export const SETTINGS: RegistrySettings = {
     { name: 'sidecar-ledger', key: LEDGER_KEY, scopes: ['ledger'] },
   ],
   receivers: RECEIVERS,
+  unknownReceiver: 'store',
   corsOrigins: ['https://dash.example.com'],
   undeclaredMethods: 'forward',
+  methods: allowedMethods(),
 };
 
 /** Every member that some answer has: tests compare, they do not narrow. */
@@ -122,6 +138,11 @@ export async function startRegistry(
   const registry = createRegistry({
     store,
     ...(options.withoutLedger ? {} : { ledger }),
+    why: (id) =>
+      explainWhy(id, {
+        ...{ search: ledger.search, findByChargeId: undefined, refusals: undefined, clock },
+        ...{ quotes: { explain: () => ({ kind: 'none' }) }, quoteTtlMs: 300_000, routeOf: () => undefined },
+      }),
     settings: { ...SETTINGS, ...options.settings },
     snapshot:
       options.snapshot ??
@@ -139,7 +160,8 @@ export async function startRegistry(
     ...(options.fetch ? { fetch: options.fetch } : {}),
   });
   registry.subscribe(() => (snapshot = undefined));
-  const server = createServer(registry.handle);
+  // As a real listener has it: where a request has no body, the stream of its body has ended before anybody reads it.
+  const server = createServer({ optimizeEmptyRequests: true }, registry.handle);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const ask = (method: string, path: string, given: Ask = {}): Promise<Reply> => send(port, method, path, given);

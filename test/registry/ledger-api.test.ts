@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { claimToWire } from '../../src/domain/charge-wire.ts';
 import type { Claim } from '../../src/domain/charge.ts';
-import { address, ASSET, claimOf, hash32, NETWORK, proofOf, ROUTE_ID } from '../cases/claims.ts';
+import { address, ASSET, claimOf, hash32, NETWORK, proofOf, requestOf, ROUTE_ID } from '../cases/claims.ts';
 import { LEDGER_KEY, startRegistry, type Kit, type Reply } from './kit.ts';
 
 const CLAIMS = '/v1/ledger/claims';
@@ -33,7 +33,6 @@ describe('what a sidecar may write', () => {
   const wire = claimToWire(claimOf(1));
 
   test.each<[string, object, string]>([
-    ["a digest that is not the credential's", { credential_sha256: '0'.repeat(64) }, '/credential_sha256'],
     ['no credential', { credential: '' }, '/credential'],
     ['a credential over 16 KiB', { credential: 'A'.repeat(16 * 1024 + 1) }, '/credential'],
     ['a payment in another spelling', { payment: { ...wire.payment, nonce: wire.payment.nonce.toUpperCase() } }, ''],
@@ -61,15 +60,21 @@ describe('what a sidecar may write', () => {
     expect(parsed(await ledger('POST', CLAIMS, { ...claimToWire(claim), ...OPTIONS }))).toMatchObject({
       kind: 'claimed',
     });
-    await kit.ledger.advance(claim.id, { kind: 'settle_started', leaseMs: 1000 }, { owner: 'one' });
+    await kit.ledger.advance(claim.id, { kind: 'settle_started', via: 'first', leaseMs: 1000 }, { owner: 'one' });
     await kit.ledger.advance(claim.id, { kind: 'settled', proof: proofOf(claim), leaseMs: 1000 }, { owner: 'one' });
     const keep = (bytes: number): Promise<Reply> => {
       const headers = Array.from({ length: 16 }, (_, n) => [`X-${n}`, 'v'.repeat(1900)]).flat();
       const answer = { status: 200, headers, body: Buffer.alloc(bytes, 1).toString('base64') };
-      return ledger('PATCH', `${CLAIMS}/${claim.id}`, { event: { kind: 'answer_kept', answer }, owner: 'one' });
+      return ledger('PATCH', `${CLAIMS}/${claim.id}`, {
+        event: { kind: 'answer_kept', answer, head_sent: false },
+        owner: 'one',
+      });
     };
     expect((await keep(64 * 1024 + 3)).status).toBe(422);
-    expect(parsed(await keep(64 * 1024))).toMatchObject({ kind: 'ok', charge: { undelivered_at: expect.any(Number) } });
+    expect(parsed(await keep(64 * 1024))).toMatchObject({
+      kind: 'ok',
+      charge: { undelivered: 'answer_lost', owner: null },
+    });
   });
 
   test('behaviour: a charge is found by its payment in any spelling, by its id, or not at all', async () => {
@@ -108,14 +113,18 @@ describe('what a dashboard may see', () => {
       payer: 11,
       customerId: `customer-${n}`,
       credential: `${secret}${n}`,
-      request: { method: 'GET', target: `/reports/${n}?token=private` },
+      request: requestOf('GET', `/reports/${n}?token=private`),
     }),
   );
 
   beforeAll(async () => {
     for (const claim of claims) {
       await kit.ledger.claim(claim, { owner: 'owner-secret', leaseMs: 60_000, maxUnsettledPerPayer: 8 });
-      await kit.ledger.advance(claim.id, { kind: 'settle_started', leaseMs: 60_000 }, { owner: 'owner-secret' });
+      await kit.ledger.advance(
+        claim.id,
+        { kind: 'settle_started', via: 'first', leaseMs: 60_000 },
+        { owner: 'owner-secret' },
+      );
       await kit.ledger.advance(
         claim.id,
         { kind: 'settled', proof: proofOf(claim, { logIndex: 7 }), leaseMs: 60_000 },
@@ -123,8 +132,12 @@ describe('what a dashboard may see', () => {
       );
     }
     const answer = { status: 200, headers: ['Set-Cookie', 'answer-secret'], body: Buffer.from('answer-secret') };
-    await kit.ledger.advance(claims[2]!.id, { kind: 'answer_kept', answer }, { owner: 'owner-secret' });
-    await kit.ledger.advance(claims[0]!.id, { kind: 'delivered' }, { owner: 'owner-secret' });
+    await kit.ledger.advance(
+      claims[2]!.id,
+      { kind: 'answer_kept', answer, headSent: false },
+      { owner: 'owner-secret' },
+    );
+    await kit.ledger.advance(claims[0]!.id, { kind: 'delivered', partial: false }, { owner: 'owner-secret' });
   });
 
   const charges = async (query: string): Promise<Seen> => parsed(await kit.dashboard('GET', `${CHARGES}${query}`));

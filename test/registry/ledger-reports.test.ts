@@ -46,7 +46,7 @@ function pagesOf(filter: ChargeFilter, payerWalk?: number): string[][] {
   const pages: string[][] = [];
   let before: number | undefined;
   do {
-    const page = list({ ...filter, before });
+    const page = list({ ...filter, before }, Date.now());
     pages.push(page.charges.map(({ id }) => id));
     before = page.nextBefore;
   } while (before !== undefined);
@@ -56,7 +56,7 @@ function pagesOf(filter: ChargeFilter, payerWalk?: number): string[][] {
 /** The same without an index: every charge, and those of them that fit. */
 function expected({ payer, state, routeId, limit }: ChargeFilter): string[][] {
   const ids = createLedgerReports(db)
-    .list({ limit: COUNT })
+    .list({ limit: COUNT }, Date.now())
     .charges.filter(
       (charge) =>
         charge.payment.payer === payer &&
@@ -89,4 +89,18 @@ describe.each(PAYERS)('payer %i', (payer) => {
 
 test('behaviour: a payer who never paid has an empty list', () => {
   expect(pagesOf({ payer: address(99), limit: 5 }, 3)).toEqual([[]]);
+});
+
+test('behaviour: hex finds its payer in any letter case, an address that is not hex only to the letter', () => {
+  // The store keeps payments of EVM networks only so far.
+  db.exec('PRAGMA ignore_check_constraints = ON');
+  const base58 = '7EcDhSYGxXyscszYEp35KHN8vvw3svAuLKTzXwCFLtV1';
+  db.prepare('UPDATE charges SET payer = ? WHERE payer = ?').run(base58, address(2));
+  const hex = `0x${'ab'.repeat(20)}`;
+  db.prepare('UPDATE charges SET payer = ? WHERE payer = ?').run(hex, address(1));
+  for (const walk of [1, COUNT]) {
+    const found = (payer: string): number => pagesOf({ payer, limit: COUNT }, walk).flat().length;
+    expect([hex, hex.toUpperCase(), hex.replace('ab', 'aB')].map(found)).toEqual([1, 1, 1]);
+    expect([base58, base58.toLowerCase(), base58.toUpperCase()].map(found)).toEqual([COUNT / 10, 0, 0]);
+  }
 });

@@ -24,7 +24,7 @@ import { createLog } from '../../src/host/log.ts';
 import { openLedger, type SqliteLedger, type SqliteLedgerOptions } from '../../src/registry/store/ledger.ts';
 import { migrateFile, openDatabase } from '../../src/registry/store/sqlite.ts';
 import { openStore } from '../../src/registry/store/store.ts';
-import { route } from '../cases/routes.ts';
+import { storedRoute as route } from '../cases/routes.ts';
 import { claimOf, proofOf } from '../cases/claims.ts';
 import { temporaryFolder } from './kit.ts';
 
@@ -406,27 +406,117 @@ describe('what is kept', () => {
     return row?.['n'];
   };
 
-  test('behaviour: released charges go after two days, answers after their ten minutes, money stays', async () => {
+  const DAY = 24 * 3_600_000;
+  const end = async (ledger: SqliteLedger, n: number, how: 'delivered' | 'failed' | 'settled'): Promise<void> => {
+    await ledger.advance(claimOf(n).id, { kind: 'settle_started', via: 'first', leaseMs: 1 }, OPTIONS);
+    const proof = proofOf(claimOf(n));
+    await ledger.advance(
+      claimOf(n).id,
+      how === 'failed' ? { kind: 'settle_refused', reason: 'no' } : { kind: 'settled', proof, leaseMs: 60_000 },
+      OPTIONS,
+    );
+    if (how === 'delivered') await ledger.advance(claimOf(n).id, { kind: 'delivered', partial: false }, OPTIONS);
+  };
+  /** What is taken away goes along with a call, now and then. */
+  const prune = async (ledger: SqliteLedger): Promise<void> => {
+    await ledger.close();
+    await open({ ...(retention === undefined ? {} : { retentionMs: () => retention }) }).due(1);
+  };
+  let retention: number | undefined;
+
+  test('behaviour: released charges go after two days, answers after their day, money stays', async () => {
+    retention = undefined;
     const ledger = open();
     for (const n of [1, 2, 3]) await claim(ledger, n);
     await ledger.advance(claimOf(1).id, { kind: 'released', reason: 'upstream_500' }, OPTIONS);
-    for (const n of [2, 3]) {
-      await ledger.advance(claimOf(n).id, { kind: 'settle_started', leaseMs: 1 }, OPTIONS);
-      await ledger.advance(claimOf(n).id, { kind: 'settled', proof: proofOf(claimOf(n)), leaseMs: 60_000 }, OPTIONS);
-    }
+    await end(ledger, 2, 'settled');
+    await end(ledger, 3, 'delivered');
     const answer = { status: 200, headers: [], body: Buffer.alloc(1000) };
-    await ledger.advance(claimOf(2).id, { kind: 'answer_kept', answer }, OPTIONS);
-    await ledger.advance(claimOf(3).id, { kind: 'delivered' }, OPTIONS);
+    await ledger.advance(claimOf(2).id, { kind: 'answer_kept', answer, headSent: false }, OPTIONS);
     offset += REDEEM_MS - 60_000;
-    await ledger.check();
+    await prune(ledger);
     expect([count('charges'), count('charge_answers')]).toEqual([3, 1]);
     offset += 120_000;
-    await ledger.check();
+    await prune(open());
     expect([count('charges'), count('charge_answers')]).toEqual([3, 0]);
-    offset += 3 * 24 * 3_600_000;
-    await ledger.check();
+    offset += 3 * DAY;
+    await prune(open());
     expect(count('charges')).toBe(2);
-    expect(await ledger.countByState()).toMatchObject({ released: 0, settled: 1, delivered: 1 });
+    expect(await open().countByState()).toMatchObject({ released: 0, settled: 1, delivered: 1 });
+  });
+
+  test('behaviour: with a retention what is over goes, unsettled and owed charges stay, and so do the sums', async () => {
+    retention = 7 * DAY;
+    const ledger = open();
+    // Their payments have ended within the year; that of the last has not.
+    const deadline = BigInt(Math.floor(Date.now() / 1000) + 300);
+    for (const n of [1, 2, 3, 4, 5, 6, 7])
+      await ledger.claim(claimOf(n, { deadline: n === 7 ? 4_000_000_000n : deadline }), OPTIONS);
+    await end(ledger, 1, 'delivered');
+    await end(ledger, 2, 'failed');
+    await end(ledger, 3, 'settled');
+    await end(ledger, 4, 'settled');
+    await ledger.advance(claimOf(4).id, { kind: 'undelivered', because: 'upstream_failed', headSent: false }, OPTIONS);
+    await ledger.advance(claimOf(4).id, { kind: 'refunded', note: 'by hand' }, { owner: 'operator' });
+    await ledger.advance(claimOf(5).id, { kind: 'settle_started', via: 'first', leaseMs: 1 }, OPTIONS);
+    await end(ledger, 7, 'delivered');
+    offset += 6 * DAY;
+    await prune(ledger);
+    expect(count('charges')).toBe(7);
+    offset += 2 * DAY;
+    await prune(open());
+    const left = open();
+    expect((await left.list({ limit: 10 })).charges.map(({ id }) => id)).toEqual(
+      [7, 6, 5, 3].map((n) => claimOf(n).id),
+    );
+    expect(await left.countByState()).toEqual({
+      ...{ claimed: 1, settling: 1, settled: 1, delivered: 1, released: 0, failed: 0 },
+    });
+    const query = { fromMs: 0, toMs: Date.now() + offset, bucket: 'total', limit: 10 } as const;
+    expect(await left.summary(query)).toMatchObject({ sums: [{ charges: 4, amount: 400_000n }] });
+  });
+
+  test('behaviour: however much is over, a part of it goes at a time, and all of it in the end', async () => {
+    const retentionMs = (): number => 7 * DAY;
+    const ledger = open({ maxQueued: 5_000 });
+    const deadline = BigInt(Math.floor(Date.now() / 1000) + 300);
+    await Promise.all(
+      Array.from({ length: 350 }, async (_, n) => {
+        await ledger.claim(claimOf(n, { deadline }), OPTIONS);
+        await end(ledger, n, 'failed');
+      }),
+    );
+    await ledger.close();
+    offset += 8 * DAY;
+    const pruning = open({ retentionMs });
+    await pruning.due(1);
+    expect(count('charges')).toBe(250);
+    await vi.waitFor(
+      async () => {
+        await pruning.due(1);
+        expect(count('charges')).toBe(0);
+      },
+      { timeout: 10_000 },
+    );
+    expect(await pruning.countByState()).toMatchObject({ failed: 0 });
+  });
+
+  test('behaviour: a client that had the head and came no more within the day has it delivered in part', async () => {
+    retention = undefined;
+    const ledger = open();
+    for (const n of [1, 2]) await claim(ledger, n);
+    for (const n of [1, 2]) {
+      await end(ledger, n, 'settled');
+      const lost = { kind: 'undelivered', because: 'answer_lost', headSent: n === 1 } as const;
+      expect(await ledger.advance(claimOf(n).id, lost, OPTIONS)).toMatchObject({ charge: { state: 'settled' } });
+    }
+    offset += REDEEM_MS - 60_000;
+    await prune(ledger);
+    expect(await open().countByState()).toMatchObject({ settled: 2, delivered: 0 });
+    offset += 120_000;
+    await prune(open());
+    expect(await open().findByChargeId(claimOf(1).id)).toMatchObject({ state: 'delivered', partial: true });
+    expect(await open().findByChargeId(claimOf(2).id)).toMatchObject({ state: 'settled' });
   });
 
   test('attack: what is refused leaves nothing', async () => {
@@ -437,7 +527,8 @@ describe('what is kept', () => {
     await Promise.allSettled(
       Array.from({ length: 50 }, (_, n) => ledger.claim({ ...claimOf(n + 50), id: 'x' }, OPTIONS)),
     );
-    for (let n = 0; n < 50; n++) await ledger.advance(`chg_unknown${n}`, { kind: 'delivered' }, OPTIONS);
+    for (let n = 0; n < 50; n++)
+      await ledger.advance(`chg_unknown${n}`, { kind: 'delivered', partial: false }, OPTIONS);
     expect(count('charges')).toBe(1);
   });
 
@@ -446,7 +537,7 @@ describe('what is kept', () => {
     const what = claimOf(1, { credential, credentialSha256: claimOf(1).credentialSha256 });
     const ledger = open();
     await ledger.claim(what, OPTIONS);
-    await ledger.advance(what.id, { kind: 'settle_started', leaseMs: 1000 }, OPTIONS);
+    await ledger.advance(what.id, { kind: 'settle_started', via: 'first', leaseMs: 1000 }, OPTIONS);
     expect((await ledger.find(what.payment))?.credential).toBe(credential);
     await ledger.advance(what.id, { kind: 'settled', proof: proofOf(what), leaseMs: 1000 }, OPTIONS);
     await ledger.close();

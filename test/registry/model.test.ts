@@ -36,6 +36,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant('delete' as const), at }),
 );
 
+const BY = 'dashboard:ann';
+
 const keyOf = (route: { route_pattern: string; method: string }): string => {
   const parsed = parsePattern(route.route_pattern);
   return `${route.method} ${parsed.ok ? parsed.pattern.key : ''}`;
@@ -55,6 +57,8 @@ describe('random histories', () => {
             registryId: over.registryId,
             store: over.routes,
             receivers: () => RECEIVERS,
+            unknownReceiver: () => 'store',
+            methods: () => new Set(['GET']),
             maxRoutes: 100,
             clock: systemClock,
             random,
@@ -98,7 +102,7 @@ describe('random histories', () => {
 function apply(step: Step, book: RouteBook, model: RouteWire[]): number {
   if (step.do === 'create') {
     const wanted = { route_pattern: step.pattern, method: step.method, amount: step.amount };
-    const created = book.create(registerBody.parse(wanted));
+    const created = book.create({ input: registerBody.parse(wanted), by: BY });
     const taken = model.find((route) => keyOf(route) === keyOf(wanted));
     if (taken) {
       expect(created).toMatchObject({ kind: 'conflict', existing: { id: taken.id } });
@@ -114,7 +118,7 @@ function apply(step: Step, book: RouteBook, model: RouteWire[]): number {
   expect(route && toWire(route)).toEqual(target);
   if (!target || !route) return 0;
   if (step.do === 'delete') {
-    expect(book.remove(route)).toBe(true);
+    expect(book.remove(route, BY)).toBe(true);
     expect(book.get(route.id)).toBeUndefined();
     model.splice(step.at, 1);
     return 1;
@@ -126,7 +130,7 @@ function apply(step: Step, book: RouteBook, model: RouteWire[]): number {
     ...(status ? { status } : {}),
   };
   const changed = { ...target, ...changes };
-  const patched = book.patch(route, changes);
+  const patched = book.patch(route, changes, BY);
   const taken = model.find((other) => other !== target && keyOf(other) === keyOf(changed));
   const same = JSON.stringify(changed) === JSON.stringify(target);
   expect(patched.kind).toBe(same ? 'unchanged' : taken ? 'conflict' : 'updated');

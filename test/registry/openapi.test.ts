@@ -54,6 +54,65 @@ const document: Document = JSON.parse(JSON.stringify(describeApi(API, '1.2.3')))
 const operationOf = ({ method, path }: { method: string; path: string }): Operation =>
   document.paths[path]![method.toLowerCase()]!;
 
+test('behaviour: a client may leave out what has a default: no `default`, which generators take for required', () => {
+  const texts = JSON.stringify(document);
+  expect(texts).not.toContain('"default":');
+  for (const name of ['RouteCreation', 'RouteRegistration'])
+    expect(document.components.schemas[name]?.required?.toSorted()).toEqual(['amount', 'method', 'route_pattern']);
+  expect(texts).toContain('Left out: \\"USD\\".');
+});
+
+test('behaviour: every operation has a tag that is described, and there is a server', () => {
+  const { tags, servers } = document as unknown as { tags: { name: string }[]; servers: { url: string }[] };
+  const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
+  const used = operations.map((operation) => (operation as unknown as { tags: string[] }).tags);
+  expect(used.every((each) => each.length === 1)).toBe(true);
+  expect(new Set(used.flat())).toEqual(new Set(tags.map(({ name }) => name)));
+  expect(servers).toHaveLength(1);
+});
+
+test('behaviour: every operation has a description and, where something is sent or answered, an example that fits', () => {
+  const bodyOf = (operation: Operation): object =>
+    (operation as unknown as { requestBody?: { content: object } }).requestBody?.content ?? {};
+  for (const row of API) {
+    const operation = operationOf(row);
+    const { description, summary } = operation as unknown as { description?: string; summary: string };
+    expect(description, row.id).toMatch(/\.$/);
+    expect(description).not.toBe(summary);
+    const sent = Object.entries(bodyOf(operation)) as [string, { schema: Schema; example?: unknown }][];
+    expect(sent.map(([mediaType]) => mediaType)).toEqual(row.mediaTypes);
+    const answers = Object.entries(operation.responses).filter(([status]) => status < '300');
+    const shown = answers.flatMap(([, { content }]) => Object.entries(content ?? {}));
+    for (const [, { schema, example }] of [...sent, ...(shown as typeof sent)]) {
+      expect(example, row.id).toBeDefined();
+      expect(findWrong(schema, example), row.id).toEqual([]);
+    }
+    for (const [, { example }] of sent) expect(row.body.safeParse(example).error, row.id).toBeUndefined();
+    for (const { schema, mediaType } of Object.values(row.answers)) {
+      const example = (shown as typeof sent).find(([type]) => type === (mediaType ?? 'application/json'))?.[1].example;
+      if (schema) expect(schema.safeParse(example).error, row.id).toBeUndefined();
+    }
+  }
+});
+
+test('behaviour: what is sent and what is answered have no schema in common', () => {
+  /** Every component that `value` leads to. */
+  const componentsOf = (value: unknown, seen = new Set<string>()): Set<string> => {
+    for (const [, name = ''] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      if (seen.has(name)) continue;
+      seen.add(name);
+      componentsOf(document.components.schemas[name], seen);
+    }
+    return seen;
+  };
+  const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
+  const sent = componentsOf(operations.map((each) => (each as unknown as { requestBody?: object }).requestBody ?? {}));
+  const answers = componentsOf(operations.map(({ responses }) => responses));
+  expect(sent.size).toBeGreaterThan(4);
+  expect([...sent].filter((name) => answers.has(name))).toEqual([]);
+  expect([...sent, ...answers].toSorted()).toEqual(Object.keys(document.components.schemas).toSorted());
+});
+
 let kit: Kit;
 const answered = new Set<string>();
 beforeAll(async () => {
@@ -94,6 +153,7 @@ function findWrong(schema: Schema, value: unknown, at = ''): string[] {
   const wrong = (what: string): string[] => [`${at || '/'}: ${what}`];
   const unknown = Object.keys(schema).filter((name) => !KNOWN.has(name));
   if (unknown.length > 0) throw new Error(`unknown keywords ${unknown.join(', ')}`);
+  if (Object.keys(schema).length === 0) return [];
   const { anyOf, type, minimum = -Infinity, maximum = Infinity, maxLength = Infinity } = schema;
   if (schema.$ref !== undefined) {
     const target = document.components.schemas[schema.$ref.replace('#/components/schemas/', '')];
@@ -153,6 +213,7 @@ describe('live answers are what the document says', () => {
   };
   const row = (method: string, path: string): { method: string; path: string } => ({ method, path });
   const ONE = `${LIST}/{id}`;
+  const CHANGES = `${ONE}/changes`;
   const dashboard = async (method: string, path: string, url: string, ask: Ask = {}): Promise<Reply> =>
     check(row(method, path), await kit.dashboard(method, url, ask));
   const sdk = async (method: string, path: string, url: string, ask: Ask = {}): Promise<Reply> =>
@@ -182,6 +243,8 @@ describe('live answers are what the document says', () => {
     await dashboard('PATCH', ONE, `${LIST}/x`, { body: {} });
     const other = await kit.dashboard('POST', LIST, { body: { ...good, route_pattern: '/b' } });
     await dashboard('PATCH', ONE, url, { body: { route_pattern: '/b' } });
+    for (const query of ['', '?limit=0']) await dashboard('GET', CHANGES, `${url}/changes${query}`);
+    await dashboard('GET', CHANGES, `${LIST}/x/changes`);
     await dashboard('DELETE', ONE, url, { headers: { 'If-Match': '"x"' } });
     await dashboard('DELETE', ONE, `${LIST}/${other.json.id}`);
     await dashboard('DELETE', ONE, `${LIST}/${other.json.id}`);
@@ -224,7 +287,7 @@ describe('live answers are what the document says', () => {
       body,
       other,
       { ...other, charge_id: claim.id },
-      { ...body, credential: 'eA==' },
+      { ...body, payment: { ...body.payment, nonce: '0x1' } },
       '{',
       'x'.repeat(300_000),
     ])
@@ -243,26 +306,39 @@ describe('live answers are what the document says', () => {
       payer: claim.payment.payer,
     };
     for (const event of [
-      { kind: 'delivered' },
-      { kind: 'settle_started', lease_ms: 1000 },
+      { kind: 'delivered', partial: false },
+      { kind: 'settle_started', via: 'first', lease_ms: 1000 },
       { kind: 'settled', proof, lease_ms: 1000 },
-      { kind: 'answer_kept', answer },
+      { kind: 'answer_kept', answer, head_sent: true },
       { kind: 'nonsense' },
     ])
       await ledger('PATCH', CLAIM, url, { body: { event, owner: 'one' } });
     await ledger('PATCH', CLAIM, `${CLAIMS}/x`, { body: {} });
     await ledger('PATCH', CLAIM, url, { body: 'x'.repeat(300_000) });
     await ledger('PATCH', CLAIM, url, { body: {}, headers: { 'Content-Type': 'text/plain' } });
+    const RENEWALS = '/v1/ledger/renewals';
+    const ids = [claim.id, 'chg_unknown'];
+    for (const each of [
+      { owner: 'one', ids, lease_ms: 1000 },
+      { owner: 'one', ids: ['x'], lease_ms: 0 },
+      'x'.repeat(300_000),
+    ])
+      await ledger('POST', RENEWALS, RENEWALS, { body: each });
+    await ledger('POST', RENEWALS, RENEWALS, { body: {}, headers: { 'Content-Type': 'text/plain' } });
     for (const query of ['due=true', `id=${claim.id}`, '']) await ledger('GET', CLAIMS, `${CLAIMS}?${query}`);
     const [CHARGES, CHARGE, SUMMARY] = ['/v1/billing/charges', '/v1/billing/charges/{id}', '/v1/billing/summary'];
     await dashboard('GET', CHARGES, CHARGES);
     await dashboard('GET', CHARGE, `${CHARGES}/${claim.id}`);
     await dashboard('GET', CHARGE, `${CHARGES}/chg_unknown`);
     await dashboard('GET', SUMMARY, SUMMARY);
+    const WHY = '/v1/billing/why/{id}';
+    for (const id of [claim.id, 'nobody-knows']) await dashboard('GET', WHY, `/v1/billing/why/${id}`);
   });
 
   test('behaviour: the endpoints for anyone', async () => {
     await check(row('GET', '/v1/health'), await kit.ask('GET', '/v1/health'));
+    for (const path of ['/v1/health', '/openapi.json', '/v1/openapi.json'])
+      await check(row('GET', path), await kit.ask('GET', `${path}?x=1`));
     for (const path of ['/openapi.json', '/v1/openapi.json']) {
       const reply = await kit.ask('GET', path);
       expect(reply.json).toEqual(document);
@@ -337,11 +413,11 @@ describe('the document', () => {
     const { RouteRegistration, RoutePatch, RouteCreation, Route } = document.components.schemas;
     expect(RouteRegistration?.required).toEqual(['route_pattern', 'method', 'amount']);
     expect(RouteRegistration?.properties).toMatchObject({
-      currency: { default: 'USD' },
-      source: { default: 'sdk' },
-      name: { default: null },
+      currency: { description: expect.stringContaining('Left out: "USD".') as string },
+      source: { description: 'Left out: "sdk".' },
+      name: { description: 'Left out: null.' },
     });
-    expect(RouteCreation?.properties).toMatchObject({ currency: { default: 'USD' }, source: { default: 'dashboard' } });
+    expect(RouteCreation?.properties).toMatchObject({ source: { description: 'Left out: "dashboard".' } });
     expect([RouteRegistration?.additionalProperties, RouteCreation?.additionalProperties]).toEqual([undefined, false]);
     expect([RoutePatch?.required, RoutePatch?.additionalProperties]).toEqual([undefined, false]);
     expect(Object.keys(RoutePatch?.properties ?? {})).not.toContain('source');
@@ -349,7 +425,7 @@ describe('the document', () => {
     const limit = operationOf({ method: 'GET', path: LIST }).parameters.find(({ name }) => name === 'limit');
     expect(limit).toMatchObject({
       required: false,
-      schema: { type: 'integer', minimum: 1, maximum: 200, default: 50 },
+      schema: { type: 'integer', minimum: 1, maximum: 200, description: 'Left out: 50.' },
     });
   });
 });

@@ -1,7 +1,7 @@
 // Registrations take turns: what waits is added together, and the event loop has as long for everybody else.
 import { expect, test } from 'vitest';
 import { problem } from '../../src/domain/problem.ts';
-import type { Created, RouteBook } from '../../src/registry/book.ts';
+import type { Created, Creation, RouteBook } from '../../src/registry/book.ts';
 import type { Principal } from '../../src/registry/credentials.ts';
 import { createRegistrations, type Registrations } from '../../src/registry/registrations.ts';
 import { registerBody, type RouteInput } from '../../src/registry/schemas.ts';
@@ -25,11 +25,11 @@ function make(perMinute: number, fails = (): boolean => false): Kit {
   const stored = new Set<string>();
   let next = (): void => undefined;
   const book = {
-    createAll: (inputs: readonly RouteInput[]) => {
+    createAll: (creations: readonly Creation[]) => {
       now += WRITE_MS;
       if (fails()) throw new Error('the disk is full');
-      groups.push(inputs.map((each) => each.route_pattern));
-      return inputs.map(({ route_pattern }): Created => {
+      groups.push(creations.map((each) => each.input.route_pattern));
+      return creations.map(({ input: { route_pattern } }): Created => {
         const known = stored.has(route_pattern);
         stored.add(route_pattern);
         return known ? { kind: 'full', limit: 0 } : { kind: 'created', route: { pattern: route_pattern } as never };
@@ -38,7 +38,7 @@ function make(perMinute: number, fails = (): boolean => false): Kit {
     find: ({ route_pattern }) => (stored.has(route_pattern) ? ({} as never) : undefined),
   } satisfies Pick<RouteBook, 'createAll' | 'find'>;
   const registrations = createRegistrations({
-    ...{ book, perMinute, monotonic: () => now },
+    ...{ book, findLowered: () => undefined, perMinute, monotonic: () => now },
     schedule: (ms, run) => {
       pauses.push(ms);
       next = run;

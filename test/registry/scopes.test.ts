@@ -33,16 +33,19 @@ const WHO: Readonly<Record<string, 'dashboard' | 'sdk' | 'ledger' | 'anyone'>> =
   'GET /v1/billing/protected-routes/{id}': 'dashboard',
   'PATCH /v1/billing/protected-routes/{id}': 'dashboard',
   'DELETE /v1/billing/protected-routes/{id}': 'dashboard',
+  'GET /v1/billing/protected-routes/{id}/changes': 'dashboard',
   'GET /v1/protected-routes/routes': 'sdk',
   'POST /v1/protected-routes/routes/register': 'sdk',
   'GET /v1/protected-routes/match': 'sdk',
   'GET /v1/protected-routes/events': 'sdk',
   'GET /v1/billing/charges': 'dashboard',
   'GET /v1/billing/charges/{id}': 'dashboard',
+  'GET /v1/billing/why/{id}': 'dashboard',
   'GET /v1/billing/summary': 'dashboard',
   'POST /v1/ledger/claims': 'ledger',
   'GET /v1/ledger/claims': 'ledger',
   'PATCH /v1/ledger/claims/{id}': 'ledger',
+  'POST /v1/ledger/renewals': 'ledger',
   'GET /v1/health': 'anyone',
   'GET /v1/openapi.json': 'anyone',
   'GET /openapi.json': 'anyone',
@@ -143,7 +146,7 @@ test('behaviour: who may use an endpoint was decided for each', () => {
   const whoOf = (auth: Auth): string =>
     auth.kind === 'none' ? 'anyone' : auth.kind === 'jwt' ? 'dashboard' : auth.scope;
   expect(Object.fromEntries(ENDPOINTS.map(({ name, auth }) => [name, whoOf(auth)]))).toEqual(WHO);
-  expect([ENDPOINTS.length, Object.keys(CREDENTIALS).length]).toEqual([18, 20]);
+  expect([ENDPOINTS.length, Object.keys(CREDENTIALS).length]).toEqual([21, 20]);
 });
 
 describe.each(Object.entries(PLACES))('%s', (_place, ask) => {

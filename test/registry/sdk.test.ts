@@ -5,7 +5,18 @@ import type { RouteSet } from '../../src/domain/snapshot.ts';
 import { createFeed } from '../../src/registry/feed.ts';
 import { MATCHES } from '../cases/matches.ts';
 import { route } from '../cases/routes.ts';
-import { FEED, LIST, MATCH, REGISTER, SDK_KEY, startRegistry, type Kit, type Reply, type Wire } from './kit.ts';
+import {
+  declared,
+  FEED,
+  LIST,
+  MATCH,
+  REGISTER,
+  SDK_KEY,
+  startRegistry,
+  type Kit,
+  type Reply,
+  type Wire,
+} from './kit.ts';
 
 let kit: Kit;
 beforeEach(async () => {
@@ -269,13 +280,11 @@ describe('match', () => {
   });
 
   test.each(MATCHES)('behaviour: $why', async ({ rules, asks }) => {
-    await kit.registry.register(
-      rules.map((text) => {
-        const [method = '*', route_pattern = '/', amount = '0.10'] = text.split(' ');
-        return { method, route_pattern, amount };
-      }),
-      'config',
-    );
+    const routes = rules.map((text) => {
+      const [method = '*', route_pattern = '/', amount = '0.10'] = text.split(' ');
+      return { method, route_pattern, amount };
+    });
+    await kit.registry.declare(declared(routes), 'start');
     const won = await Promise.all(
       asks.map(async ([request]) => {
         const [method = '', path = ''] = request.split(' ');

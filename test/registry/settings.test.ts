@@ -118,24 +118,3 @@ test('behaviour: a registry that starts again on the same file has the same rout
   expect((await again.dashboard('GET', `${LIST}/${json.id}`)).json).toEqual(json);
   await again.close();
 });
-
-test('behaviour: configuration routes register as an SDK would; stored ones win and what differs is told', async () => {
-  await kit.sdk('POST', REGISTER, { body: { ...good, route_pattern: '/stored', amount: '3', name: 'kept' } });
-  const outcomes = await kit.registry.register(
-    [
-      { route_pattern: '/new', method: '*', amount: '1' },
-      { route_pattern: '/stored', method: 'GET', amount: '4', name: 'kept' },
-      { route_pattern: '/STORED', method: 'GET', amount: '4' },
-      { route_pattern: '/unpayable', method: 'GET', amount: '1', currency: 'EUR' },
-    ],
-    'config',
-  );
-  expect(outcomes).toMatchObject([
-    { kind: 'created', route: { source: 'config', currency: 'USD', status: 'active' } },
-    { kind: 'exists', route: { amount: '3' }, differences: ['amount'] },
-    { kind: 'refused', reason: expect.stringContaining('GET /stored') },
-    { kind: 'refused', reason: expect.stringContaining('not EUR') },
-  ]);
-  expect(kit.registry.routeSet().routes.map((each) => each.pattern)).toEqual(['/stored', '/new']);
-  await expect(kit.registry.register([{ route_pattern: 'x', method: 'GET', amount: '1' }], 'config')).rejects.toThrow();
-});

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createRandom } from '../../src/host/clock.ts';
-import { migrateFile, openDatabase } from '../../src/registry/store/sqlite.ts';
+import { migrateFile, openDatabase, readSchema } from '../../src/registry/store/sqlite.ts';
 import { openStore, type Store, type StoreOptions } from '../../src/registry/store/store.ts';
 import { createRouteStore } from '../../src/registry/store/routes.ts';
 import { digestKey } from '../../src/registry/store/api-keys.ts';
-import { route } from '../cases/routes.ts';
+import { storedRoute as route } from '../cases/routes.ts';
 import { temporaryFolder } from './kit.ts';
 
 let folder: string;
@@ -33,13 +33,17 @@ function open(rest: Partial<StoreOptions> = {}): Store {
 }
 
 describe('the schema', () => {
-  test('behaviour: an empty file is migrated once, and the versions applied are told', () => {
-    const all = readdirSync(new URL('../../src/registry/store/migrations/', import.meta.url)).map(
-      (_, index) => index + 1,
-    );
-    expect(migrateFile(file)).toEqual(all);
+  test('behaviour: an empty file gets the schema once, and a later version brings it up to date', () => {
+    expect(migrateFile(file)).toEqual([1]);
     expect(migrateFile(file)).toEqual([]);
     expect(open().routes.head()).toEqual({ revision: 0, stamp: '' });
+    for (const store of opened.splice(0)) store.close();
+    const said: unknown[] = [];
+    const later = [...readSchema(), 'ALTER TABLE charges ADD COLUMN later TEXT'];
+    expect(migrateFile(file, (upgrade) => said.push(upgrade), later)).toEqual([2]);
+    expect(said).toEqual([{ from: 1, to: 2 }]);
+    expect(migrateFile(file, (upgrade) => said.push(upgrade), later)).toEqual([]);
+    expect(() => migrateFile(file)).toThrow('newer version');
   });
 
   test('refuses: a database of a newer version, with what to do, and leaves it as it was', () => {

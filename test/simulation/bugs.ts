@@ -5,7 +5,6 @@ import { decideClaim } from '../../src/domain/standing.ts';
 import { transition, type ChargeEvent } from '../../src/domain/transition.ts';
 import type { Rail, Settlement } from '../../src/gateway/rails/rail.ts';
 import type { LedgerRules } from '../support/memory-ledger.ts';
-import { refusedReceipt } from '../../src/gateway/rails/rail.ts';
 import type { World } from './process.ts';
 import type { Actor } from './scheduler.ts';
 
@@ -28,21 +27,11 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     end.kind === 'unknown' && end.reason === 'facilitator_no_answer' ? refused(end.reason) : end,
   ),
   'a claim reads and then writes': { ledger: claimInTwoSteps },
-  'the reconciler settles without looking at the chain': { rail: (rail) => ({ ...rail, evidence: () => undefined }) },
+  'the reconciler settles without looking at the chain': {
+    rail: (rail) => ({ ...rail, look: async () => ({ kind: 'unavailable', detail: 'not asked' }) }),
+  },
   'the reconciler believes its own clock, not the nonce': {
-    rail: (rail) => ({
-      ...rail,
-      evidence: (receiver) => {
-        const evidence = rail.evidence(receiver);
-        return (
-          evidence && {
-            ...evidence,
-            findProof: async () => ({ kind: 'absent', scannedTo: 0n, complete: true }),
-            nonceState: async () => ({ kind: 'state', used: false, block: 0n, time: 1n << 200n }),
-          }
-        );
-      },
-    }),
+    rail: (rail) => ({ ...rail, look: async () => ({ kind: 'impossible', reason: 'authorization_expired_unused' }) }),
   },
   'a lost owner of a settling charge releases it': {
     rules: {
@@ -54,11 +43,19 @@ export const BUGS: Readonly<Record<string, Bug>> = {
       },
     },
   },
-  'a settled charge has no lease while it is delivered': events((event) =>
-    event.kind === 'settled' ? { ...event, leaseMs: 0 } : event,
-  ),
+  'asking the upstream again is not counted': {
+    rules: {
+      decideClaim,
+      transition: (charge, event, actor, now) => {
+        const next = transition(charge, event, actor, now);
+        return next.ok && event.kind === 'redeem_started'
+          ? { ok: true, charge: { ...next.charge, asks: charge.asks } }
+          : next;
+      },
+    },
+  },
   'a client that left counts as delivered': events((event) =>
-    event.kind === 'answer_kept' || event.kind === 'undelivered' ? { kind: 'delivered' } : event,
+    event.kind === 'answer_kept' || event.kind === 'undelivered' ? { kind: 'delivered', partial: false } : event,
   ),
   'a late owner may settle what was taken from it': {
     rules: {
@@ -126,12 +123,11 @@ function settles(change: (end: Settlement, refused: (reason: string) => Settleme
   return {
     rail: (rail) => ({
       ...rail,
-      settle: async (presented, offer, history) =>
-        change(await rail.settle(presented, offer, history), (reason) => ({
+      settle: async (presented, offer, history, sending) =>
+        change(await rail.settle(presented, offer, history, sending), (reason) => ({
           kind: 'refused',
           reason,
-          final: true,
-          receipt: refusedReceipt(presented.key, offer.atomic, reason),
+          via: 'model',
         })),
     }),
   };

@@ -1,7 +1,7 @@
 // A model of a token's chain: a nonce moves money once or never, whoever sends the transaction; blocks come every two
 // seconds; a transaction waits in the pool for as long as the schedule says. What it says is the truth about the money.
 import { samePayment, type PaymentKey } from '../../src/domain/charge.ts';
-import type { Evidence, ProofSearch } from '../../src/gateway/rails/rail.ts';
+import type { Look, Rail } from '../../src/gateway/rails/rail.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
 
 export type Transfer = {
@@ -64,42 +64,31 @@ export function createModelChain(scheduler: Scheduler, start: number): ModelChai
 }
 
 /** What `asker` sees of the chain; `away` says whether a question goes unanswered. */
-export function modelEvidence(scheduler: Scheduler, chain: ModelChain, asker: Actor, away: () => boolean): Evidence {
-  const unavailable = { kind: 'unavailable', detail: 'no answer' } as const;
-  const asked = async <T>(label: string, look: () => T): Promise<T | typeof unavailable> => {
+export function modelLook(scheduler: Scheduler, chain: ModelChain, asker: Actor, away: () => boolean): Rail['look'] {
+  const asked = async <T>(label: string, look: () => T): Promise<T | undefined> => {
     await scheduler.point(asker, `asks the chain: ${label}`, scheduler.draw.below(30));
-    if (away()) return unavailable;
+    if (away()) return undefined;
     const seen = look();
     await scheduler.point(asker, `hears of the chain: ${label}`, scheduler.draw.below(30));
     return seen;
   };
-  const deep = (): number => chain.head() - CONFIRMATIONS;
-  return {
-    head: () => asked('head', () => ({ kind: 'head', block: BigInt(chain.head()), time: chain.timeOf(chain.head()) })),
-    blockAt: (time) =>
-      asked('block', () => {
-        let block = chain.head();
-        while (chain.timeOf(block) > time) block--;
-        return { kind: 'block', block: BigInt(block) };
-      }),
-    nonceState: (key) =>
-      asked('nonce', () => {
-        const transfer = chain.used(key);
-        const used = transfer !== undefined && transfer.block <= deep();
-        return { kind: 'state', used, block: BigInt(deep()), time: chain.timeOf(deep()) };
-      }),
-    findProof: ({ key, fromBlock }: ProofSearch) =>
-      asked('proof', () => {
-        const last = BigInt(chain.head());
-        const scannedTo = fromBlock + 200n < last ? fromBlock + 200n : last;
-        const transfer = chain.used(key);
-        if (transfer === undefined || BigInt(transfer.block) < fromBlock || BigInt(transfer.block) > scannedTo)
-          return { kind: 'absent', scannedTo, complete: scannedTo >= last };
-        const { transaction, block, paid } = transfer;
-        if (block > deep()) return { kind: 'unconfirmed', transaction, block: BigInt(block) };
-        return paid
-          ? { kind: 'found', transaction, logIndex: 0, block: BigInt(block) }
-          : { kind: 'contradicted', transaction };
-      }),
+  return async ({ payment, terms, deadline }): Promise<Look> => {
+    const seen = await asked('nonce', () => {
+      const deep = chain.head() - CONFIRMATIONS;
+      const transfer = chain.used(payment);
+      return { transfer: transfer && transfer.block <= deep ? transfer : undefined, time: chain.timeOf(deep) };
+    });
+    if (seen === undefined) return { kind: 'unavailable', detail: 'no answer' };
+    if (seen.transfer === undefined) {
+      return seen.time > (deadline ?? 0n)
+        ? { kind: 'impossible', reason: 'authorization_expired_unused' }
+        : { kind: 'open', used: false, search: null };
+    }
+    const { transaction, paid } = seen.transfer;
+    const found = await asked('proof', () => true);
+    if (found === undefined) return { kind: 'unavailable', detail: 'no answer' };
+    return paid
+      ? { kind: 'proven', proof: { transaction, logIndex: 0, amount: terms.amount, payer: payment.payer } }
+      : { kind: 'impossible', reason: 'authorization_spent_elsewhere' };
   };
 }

@@ -3,15 +3,8 @@
 import { createHash } from 'node:crypto';
 import { problem } from '../../src/domain/problem.ts';
 import type { PaymentKey } from '../../src/domain/charge.ts';
-import {
-  refusedReceipt,
-  settledReceipt,
-  type Presented,
-  type Rail,
-  type RailOffer,
-  type Settlement,
-} from '../../src/gateway/rails/rail.ts';
-import { modelEvidence, type ModelChain } from './chain.ts';
+import type { Presented, Rail, RailOffer, Settlement } from '../../src/gateway/rails/rail.ts';
+import { modelLook, type ModelChain } from './chain.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
 import type { Weather } from './weather.ts';
 
@@ -25,7 +18,7 @@ export type ModelFacilitator = {
 
 type FacilitatorSays =
   | { readonly kind: 'settled'; readonly transaction: string }
-  | { readonly kind: 'refused'; readonly reason: string; readonly final: boolean }
+  | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'may_have_settled'; readonly reason: string };
 
 /** What a model client signs. */
@@ -59,8 +52,8 @@ export function createModelFacilitator(scheduler: Scheduler, chain: ModelChain, 
         : { kind: 'may_have_settled', reason: 'nonce_already_used' };
     }
     if (chain.timeOf(chain.head() + 1) >= validBefore || (!overtaken && weather.happens('refusal')))
-      return { kind: 'refused', reason: 'insufficient_funds', final: true };
-    if (weather.happens('odd_refusal')) return { kind: 'refused', reason: 'no_reason_at_all', final: false };
+      return { kind: 'refused', reason: 'insufficient_funds' };
+    if (weather.happens('odd_refusal')) return { kind: 'may_have_settled', reason: 'no_reason_at_all' };
     const sent = chain.send(key, validBefore, weather.miningDelay());
     if (weather.happens('impatience')) return { kind: 'may_have_settled', reason: 'settlement_pending' };
     const transfer = await sent;
@@ -96,17 +89,15 @@ export function createModelRail(
   asker: Actor,
   touched: (key: PaymentKey) => void,
 ): Rail {
-  const evidence = modelEvidence(scheduler, chain, asker, () => weather.happens('chain_away'));
-  const conclude = (said: FacilitatorSays, presented: Presented, atomic: bigint, afterUnknown: boolean): Settlement => {
-    const { key } = presented;
+  const conclude = (said: FacilitatorSays, afterUnknown: boolean): Settlement => {
     switch (said.kind) {
       case 'settled':
-        return { kind: 'settled', receipt: settledReceipt(key, atomic, said.transaction) };
+        return { kind: 'settled', transaction: said.transaction, via: VIA };
       case 'may_have_settled':
         return unknown(said.reason);
       case 'refused':
         if (afterUnknown) return unknown(said.reason);
-        return { ...said, receipt: refusedReceipt(key, atomic, said.reason) };
+        return { ...said, via: VIA };
       default:
         return said satisfies never;
     }
@@ -133,16 +124,17 @@ export function createModelRail(
       };
     },
     check: ({ validBefore }, _offer, nowMs) =>
-      validBefore < BigInt(Math.floor(nowMs / 1000)) + 6n ? 'valid_before' : undefined,
+      validBefore < BigInt(Math.floor(nowMs / 1000)) + 6n ? { reason: 'valid_before' } : undefined,
     verify: async (presented) => {
       await scheduler.point(asker, 'asks to verify', weather.delay());
-      if (weather.happens('verify_away')) return { kind: 'unavailable', detail: 'no answer' };
+      if (weather.happens('verify_away')) return { kind: 'unavailable', detail: 'no answer', retryAfterMs: undefined };
       touched(presented.key);
       const said = facilitator.verify(presented);
       await scheduler.point(asker, `hears that it is ${said}`, weather.delay());
       return said === 'valid' ? { kind: 'valid', payer: presented.key.payer } : { kind: 'refused', reason: said };
     },
-    settle: async (presented, offer, { afterUnknown }) => {
+    settle: async (presented, offer, { afterUnknown }, sending) => {
+      if (!(await sending(VIA))) return { kind: 'not_carried_out', reason: 'stopped', retryAfterMs: undefined };
       await scheduler.point(asker, `sends ${presented.key.nonce.slice(-4)} to settle`);
       if (weather.happens('settle_lost')) return unknown('facilitator_no_answer');
       const working = facilitator.settle(presented, offer);
@@ -152,18 +144,20 @@ export function createModelRail(
       }
       const said = await scheduler.crossing(asker, 'hears of settle', working);
       scheduler.say(`${asker.name}: settle is ${said.kind}${'reason' in said ? `, ${said.reason}` : ''}`);
-      return conclude(said, presented, offer.atomic, afterUnknown);
+      return conclude(said, afterUnknown);
     },
     receiptHeader: (_version, receipt) => ['PAYMENT-RESPONSE', receipt.transaction],
-    evidence: () => evidence,
+    firstVia: () => VIA,
+    look: modelLook(scheduler, chain, asker, () => weather.happens('chain_away')),
   };
 }
 
+const VIA = 'model';
 export const NETWORK = 'eip155:84532';
 export const ASSET = '0x036cbd53842c5426634e7929541ec2318f3dcf7e';
 
 function unknown(reason: string): Settlement {
-  return { kind: 'unknown', reason, sent: true, transaction: undefined, via: undefined, detail: reason };
+  return { kind: 'unknown', reason, via: VIA, detail: reason };
 }
 
 function readSigned(value: string): Signed | undefined {

@@ -6,9 +6,11 @@ import type { Ledger } from '../../src/domain/ledger.ts';
 import type { Offer } from '../../src/domain/offer.ts';
 import { createQuotes } from '../../src/domain/quote.ts';
 import { createCollector, type Asked, type Collector } from '../../src/gateway/collect.ts';
+import { createLeases } from '../../src/gateway/pay/lease.ts';
 import { createMet } from '../../src/gateway/pay/met.ts';
 import { createPay } from '../../src/gateway/pay/pay.ts';
-import { createSettleModes } from '../../src/gateway/pay/serve.ts';
+import { createReplays, createResponseMemory } from '../../src/gateway/kept-responses.ts';
+import { createSettleModes } from '../../src/gateway/pay/settle-mode.ts';
 import type { Rail } from '../../src/gateway/rails/rail.ts';
 import { createReconcile } from '../../src/gateway/reconcile.ts';
 import type { Log } from '../../src/host/log.ts';
@@ -48,7 +50,7 @@ export type Process = {
 };
 
 const SECRETS = ['a secret of the simulation, long enough'];
-const LEASE_MS = 60_000;
+const LEASE_MS = 10_000;
 /** Few, so that a process forgets some of what it met. */
 const METS = 2;
 
@@ -74,18 +76,32 @@ export function startProcess(world: World, name: string): Process {
   const rail: Rail = bug?.rail?.(plainRail) ?? plainRail;
   const chargeLog = { changed: () => undefined, counted: () => undefined };
   const quotes = createQuotes({ secrets: SECRETS, ttlMs: 300_000, nonce: () => random(12).toString('base64url') });
-  const modes = createSettleModes(clock.now, 10);
-  const options = { keepResponseBytes: 1_000, maxUnsettledPerPayer: 4, leaseMs: LEASE_MS, retryMs: 2_000 };
+  const modes = createSettleModes(clock.monotonic, 10);
+  const responses = {
+    memory: createResponseMemory(),
+    replays: createReplays((ms, run) => scheduler.timer(actor, 'forgets a response', ms, run), clock.monotonic),
+  };
+  const options = {
+    keepResponseBytes: 1_000,
+    maxUnsettledPerPayer: 4,
+    leaseMs: LEASE_MS,
+    ownAuthorities: undefined,
+    enoughToServeFirstMs: 70_000,
+    receiver: (id: string) => (id === offer.receiver.id ? offer.receiver : undefined),
+  };
+  const leases = createLeases({
+    ledger,
+    schedule: (ms, run) => scheduler.timer(actor, 'renews its leases', ms, run),
+    newId,
+    leaseMs: LEASE_MS,
+  });
+  const pause = (ms: number): Promise<void> => scheduler.point(actor, 'paused', ms);
   const collector: Collector = createCollector({
     createPay: (answers) =>
-      createPay(
-        {
-          ...{ ...answers, rail, ledger, met: createMet(METS), quotes, chargeLog, log, clock, newId, options },
-          schedule: (ms, run) => scheduler.timer(actor, 'renews a lease', ms, run),
-          pause: (ms) => scheduler.point(actor, 'paused', ms),
-        },
-        modes,
-      ),
+      createPay({
+        ...{ ...answers, rail, ledger, met: createMet(METS), quotes, chargeLog, modes, leases, responses },
+        ...{ log, clock, newId, options, pause },
+      }),
     quotes,
     paymentRequired: () => ({ body: '', bodyBytes: 0, header: '' }),
     corsOrigins: [],
@@ -94,7 +110,7 @@ export function startProcess(world: World, name: string): Process {
   const reconcile = createReconcile({
     rail,
     ledger,
-    receivers: new Map([[offer.receiver.id, offer.receiver]]),
+    ranUnpaid: modes.ranUnpaid,
     chargeLog,
     log,
     clock,
@@ -104,22 +120,25 @@ export function startProcess(world: World, name: string): Process {
   const serve = async (request: Request, connection: Connection): Promise<void> => {
     const { method, target, credential, key } = request;
     const asked: Asked = {
+      requestId: 'request',
       method,
       path: target,
       target,
       publicOrigin: 'http://api',
       origin: undefined,
       nowMs: clock.now(),
-      ownOrigins: [],
+      conditionalWrite: false,
+      left: () => connection.gone,
       customerTrusted: false,
+      notePayer: () => undefined,
     };
     const caller = { customerId: undefined, credential: undefined };
     const context = { mayMove: false };
     const outcome = await requests.run(context, async () =>
       collector.perform(
         credential === undefined
-          ? { kind: 'demand', offer, because: 'payment_required' }
-          : { kind: 'verify', offer, caller, credential: { version: 2, value: credential } },
+          ? { kind: 'demand', offer, caller, because: 'payment_required' }
+          : { kind: 'verify', route: offer.route, offer, caller, credential: { version: 2, value: credential } },
         asked,
       ),
     );
@@ -131,7 +150,13 @@ export function startProcess(world: World, name: string): Process {
     if (outcome.kind === 'answer') {
       forbid402(outcome.answer.status, outcome.reason);
       const replay =
-        outcome.outcome === 'paid' && outcome.chargeId !== undefined ? { watch, id: outcome.chargeId } : undefined;
+        outcome.outcome === 'paid' && outcome.chargeId !== undefined
+          ? {
+              watch,
+              id: outcome.chargeId,
+              from: outcome.delivered === undefined ? ('memory' as const) : ('ledger' as const),
+            }
+          : undefined;
       await answer(
         scheduler,
         actor,
@@ -143,6 +168,7 @@ export function startProcess(world: World, name: string): Process {
       );
       return;
     }
+    if (outcome.kind === 'gone') return;
     const { paid } = outcome;
     await relayPaid(
       { scheduler, weather, watch, actor },

@@ -2,6 +2,7 @@
 // in pieces, is kept where that was asked for, and ends in exactly one outcome. The upstream fails where it likes.
 import type { PaidOutcome } from '../../src/gateway/collect.ts';
 import type { ForwardOutcome } from '../../src/gateway/forward-order.ts';
+import type { KeptResponse } from '../../src/gateway/kept-responses.ts';
 import type { Answer } from '../../src/host/respond.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
 import type { Watch } from './watch.ts';
@@ -35,24 +36,27 @@ export async function relayPaid(
 ): Promise<void> {
   const { draw } = scheduler;
   const { id } = paid.charge;
-  let keepLeft = paid.keepBytes ?? -1;
-  let kept: Buffer[] = [];
-  const leave = (status: number | undefined, answer?: Answer): void =>
-    paid.done({ kind: 'client_gone', status, kept: answer });
+  let keep = paid.keep;
+  let headSent = false;
+  let upstreamStatus: number | undefined;
+  const isKept = (): boolean => keep?.isKept === true;
+  const leave = (status: number | undefined, kept?: KeptResponse, failed = false): void =>
+    paid.done({ kind: 'client_gone', status, headSent, failed, upload: 'whole', kept });
   const fail = (headersSent: boolean): void => {
     if (headersSent) connection.reply({ kind: 'broken' });
     else connection.reply({ kind: 'answer', status: 502, reason: 'upstream_unreachable', chargeId: id, served: false });
-    paid.done({ kind: 'failed', headersSent, code: 'upstream_unreachable', detail: 'model' });
+    paid.done({ kind: 'failed', headersSent, status: upstreamStatus, code: 'upstream_unreachable', detail: 'model' });
   };
 
   await scheduler.point(actor, 'sends to the upstream', weather.delay());
-  if (connection.gone && keepLeft < 0) return leave(undefined);
-  if (weather.happens('upstream_fails')) return connection.gone ? leave(undefined) : fail(false);
+  if (connection.gone && !isKept()) return leave(undefined);
+  if (weather.happens('upstream_fails')) return connection.gone ? leave(undefined, undefined, true) : fail(false);
   watch.asked(id);
   await scheduler.point(actor, 'hears of the upstream', weather.delay());
-  if (connection.gone && keepLeft < 0) return leave(undefined);
-  if (weather.happens('upstream_fails')) return connection.gone ? leave(undefined) : fail(false);
+  if (connection.gone && !isKept()) return leave(undefined);
+  if (weather.happens('upstream_fails')) return connection.gone ? leave(undefined, undefined, true) : fail(false);
   const status = weather.happens('upstream_fails') ? 500 : 200;
+  upstreamStatus = status;
   const verdict = await paid.beforeResponse({ status, headers: [] });
   if (verdict.kind === 'replace') {
     if (connection.gone) return leave(verdict.answer.status);
@@ -62,25 +66,25 @@ export async function relayPaid(
         : leave(verdict.answer.status),
     );
   }
-  keepLeft = verdict.keepBytes ?? keepLeft;
-  if (connection.gone && keepLeft < 0) return leave(status);
+  keep = verdict.keep ?? keep;
+  keep?.begin(status, []);
+  if (connection.gone && !isKept()) return leave(status);
   const large = draw.chance(0.3);
   for (let piece = 0; piece < PIECES; piece++) {
     await scheduler.point(actor, `passes piece ${piece + 1} of ${id.slice(-4)} on`, weather.delay());
-    if (weather.happens('upstream_fails')) return connection.gone ? leave(status) : fail(true);
-    keepLeft -= keepLeft >= 0 ? PIECE_BYTES * (large ? 10 : 1) : 0;
-    if (keepLeft >= 0) kept.push(Buffer.alloc(1));
-    else kept = [];
-    if (connection.gone && keepLeft < 0) return leave(status);
+    if (weather.happens('upstream_fails')) return connection.gone ? leave(status, undefined, true) : fail(true);
+    keep?.add(Buffer.alloc(PIECE_BYTES * (large ? 10 : 1)));
+    if (connection.gone && !isKept()) return leave(status);
+    if (!connection.gone) headSent = true;
     if (!connection.gone && status === 200) watch.served(id);
   }
-  const whole = keepLeft >= 0 ? { status, headers: [], body: Buffer.concat(kept) } : undefined;
+  const whole = isKept() ? keep : undefined;
   if (!connection.gone) await scheduler.point(actor, `hands the last byte of ${id.slice(-4)} over`, weather.delay());
   if (connection.gone) return leave(status, whole);
   if (status === 200) watch.servedWhole(id);
   connection.reply({ kind: 'answer', status, reason: undefined, chargeId: id, served: status === 200 });
   await scheduler.point(actor, `ends ${id.slice(-4)}`);
-  const outcome: ForwardOutcome = { kind: 'delivered', status, upstreamMs: 0 };
+  const outcome: ForwardOutcome = { kind: 'delivered', status, upstreamMs: 0, kept: whole };
   paid.done(outcome);
 }
 
@@ -92,14 +96,15 @@ export async function answer(
   { status, headers }: Answer,
   chargeId: string | undefined,
   told: (whole: boolean) => void,
-  replayOf?: { readonly watch: Watch; readonly id: string },
+  replayOf?: { readonly watch: Watch; readonly id: string; readonly from: 'ledger' | 'memory' },
 ): Promise<void> {
   await scheduler.point(actor, `answers ${status}`);
   if (connection.gone) return told(false);
   const at = headers.indexOf('Tollgate-Reason');
   if (replayOf !== undefined) {
     replayOf.watch.served(replayOf.id);
-    replayOf.watch.servedWhole(replayOf.id);
+    // From memory it is the delivery that was, once more: only what the ledger gave is one of its own.
+    if (replayOf.from === 'ledger') replayOf.watch.servedWhole(replayOf.id);
   }
   connection.reply({
     kind: 'answer',

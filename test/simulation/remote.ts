@@ -36,6 +36,7 @@ export function reachLedger(
 
   return {
     answerLimitBytes: durable.answerLimitBytes,
+    run: asker.name,
     find: (payment) =>
       call('find', () => {
         touched(payment);
@@ -44,7 +45,7 @@ export function reachLedger(
     findByChargeId: (id) => call('find by id', () => durable.findByChargeId(id)),
     claim: (claim, options) =>
       call(`claim ${claim.payment.nonce.slice(-4)}`, async () => {
-        const claimed = await durable.claim(claim, settlesAtOnce ? options : { ...options, settlesAtOnce });
+        const claimed = await durable.claim(claim, settlesAtOnce ? options : { ...options, settleVia: undefined });
         scheduler.say(
           `ledger: claim of ${claim.payment.nonce.slice(-4)} for ${options.owner.slice(0, 4)} is ${claimed.kind}`,
         );
@@ -63,6 +64,7 @@ export function reachLedger(
         if (advanced.charge !== undefined) touched(advanced.charge.payment);
         return advanced;
       }),
-    unfinished: (options) => call('unfinished', () => durable.unfinished(options)),
+    due: (limit) => call('due', () => durable.due(limit)),
+    renew: (run, ids, leaseMs) => call('renew', () => durable.renew(run, ids, leaseMs)),
   };
 }

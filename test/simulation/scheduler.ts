@@ -102,7 +102,7 @@ function settle(): Promise<void> {
 }
 
 /** Small, fast and the same everywhere (a 32-bit mixer over a counter); good enough to choose with. */
-function createDraw(seed: number): Draw {
+export function createDraw(seed: number): Draw {
   let state = seed | 0;
   const unit = (): number => {
     state = (state + 0x9e3779b9) | 0;

@@ -1,14 +1,17 @@
 // The ledger in memory: the reference that the contract suite compares others with, and the one of the simulation. It is
 // as exact as a real one and forgets everything with its process. Every call takes effect in one go and answers later.
 import {
-  canonicalTransaction,
+  canonicalHex,
   CHARGE_STATES,
+  endsAt,
   findClaimFault,
+  isOfRun,
   type Charge,
   type ChargeState,
 } from '../../src/domain/charge.ts';
-import type { Ledger, ListedCharge, Reports, Sum } from '../../src/domain/ledger.ts';
-import { decideClaim } from '../../src/domain/standing.ts';
+import { isOfPart } from '../../src/domain/id-part.ts';
+import type { Ledger, ListedCharge, OwedSum, Reports, Sum } from '../../src/domain/ledger.ts';
+import { decideClaim, owedBecauseOf, takesPlace } from '../../src/domain/standing.ts';
 import { transition, type Actor, type ChargeEvent } from '../../src/domain/transition.ts';
 
 export type MemoryLedger = Ledger & Reports & { readonly all: () => readonly Charge[] };
@@ -20,16 +23,17 @@ export function createMemoryLedger(now: () => number, rules: LedgerRules = { dec
   const charges = new Map<string, Charge>();
   const keyOf = ({ payment }: Pick<Charge, 'payment'>): string => JSON.stringify(Object.values(payment));
   const byId = (id: string): Charge | undefined => [...charges.values()].find((charge) => charge.id === id);
-  const dueAt = (charge: Charge): number => Math.max(charge.leaseUntil, charge.nextTryAt ?? 0);
+  const dueAt = (charge: Charge): number => Math.max(charge.leaseUntil, charge.lookAt ?? 0);
   const isOpen = ({ state }: Charge): boolean => state === 'claimed' || state === 'settling';
   const put = (charge: Charge): void => void charges.set(keyOf(charge), charge);
 
   const isProofUsed = (charge: Charge, event: ChargeEvent): boolean => {
     if (event.kind !== 'settled') return false;
     const { transaction, logIndex } = event.proof;
+    if (logIndex === null) return false;
     return [...charges.values()].some(
       (other) =>
-        other.proof?.transaction === canonicalTransaction(transaction) &&
+        other.proof?.transaction === canonicalHex(transaction) &&
         other.proof.logIndex === logIndex &&
         other.payment.network === charge.payment.network,
     );
@@ -54,6 +58,7 @@ export function createMemoryLedger(now: () => number, rules: LedgerRules = { dec
 
   return {
     answerLimitBytes: 16 * 1024 * 1024,
+    run: 'memory',
     all: () => [...charges.values()],
     find: async (payment) => charges.get(keyOf({ payment })),
     findByChargeId: async (id) => byId(id),
@@ -63,10 +68,7 @@ export function createMemoryLedger(now: () => number, rules: LedgerRules = { dec
       const at = now();
       const existing = charges.get(keyOf(claim));
       const unsettled = [...charges.values()].filter(
-        (other) =>
-          isOpen(other) &&
-          other.payment.payer === claim.payment.payer &&
-          (other.state === 'settling' || other.leaseUntil > at),
+        (other) => other !== existing && other.payment.payer === claim.payment.payer && takesPlace(other, at),
       ).length;
       const idTaken = existing === undefined && byId(claim.id) !== undefined;
       const claimed = rules.decideClaim({ existing, idTaken, unsettled }, claim, options, at);
@@ -74,33 +76,63 @@ export function createMemoryLedger(now: () => number, rules: LedgerRules = { dec
       return claimed;
     },
     advance: async (id, event, actor) => advance(id, event, actor),
-    unfinished: async ({ owner, leaseMs, limit }) =>
-      due(limit).flatMap(
-        ({ id }) => advance(id, { kind: 'taken_over', leaseMs, early: false }, { owner }).charge ?? [],
-      ),
-    due: async (limit) => due(limit).map(listed),
-    list: async ({ limit, before, state, routeId, payer, customerId, fromMs, toMs }) => {
+    due: async (limit) => due(limit),
+    renew: async (run, ids, leaseMs) =>
+      ids.filter((id) => {
+        const charge = byId(id);
+        const owner = charge?.owner ?? null;
+        if (charge === undefined || owner === null || !isOfRun(owner, run)) return false;
+        put({ ...charge, leaseUntil: now() + leaseMs });
+        return true;
+      }),
+    list: async ({ limit, before, state, owed, routeId, payer, customerId, fromMs, toMs }) => {
       const rows = [...charges.values()].map((charge, index) => ({ charge, seq: index + 1 })).reverse();
       const found = rows.filter(
         ({ charge, seq }) =>
           (before === undefined || seq < before) &&
           (state === undefined || charge.state === state) &&
+          (owed !== true || owedBecauseOf(charge, now()) !== undefined) &&
           (routeId === undefined || charge.route.id === routeId) &&
-          (payer === undefined || charge.payment.payer === payer.toLowerCase()) &&
+          (payer === undefined || charge.payment.payer === canonicalHex(payer)) &&
           (customerId === undefined || charge.customerId === customerId) &&
           (fromMs === undefined || charge.createdAt >= fromMs) &&
           (toMs === undefined || charge.createdAt < toMs),
       );
       const page = found.slice(0, limit);
       return {
-        charges: page.map(({ charge }) => listed(charge)),
+        charges: page.map(({ charge }) => listed(charge, now())),
         nextBefore: found.length > limit ? page.at(-1)?.seq : undefined,
       };
     },
     get: async (id) => {
       const charge = byId(id);
-      return charge && listed(charge);
+      return charge && listed(charge, now());
     },
+    alarms: async () => {
+      const sums = new Map<string, OwedSum>();
+      for (const charge of charges.values()) {
+        const because = owedBecauseOf(charge, now());
+        if (because === undefined) continue;
+        const { currency } = charge.price;
+        const { assetDecimals, amount } = charge.terms;
+        const name = `${currency} ${because} ${assetDecimals}`;
+        const known = sums.get(name) ?? { currency, because, assetDecimals, charges: 0, amount: 0n };
+        sums.set(name, { ...known, charges: known.charges + 1, amount: known.amount + amount });
+      }
+      const ends = [...charges.values()].filter(({ state }) => state === 'settling').map(endsAt);
+      return { owed: [...sums.values()], settlingEndsAt: ends.length === 0 ? null : Math.min(...ends) };
+    },
+    search: async ({ idPart, requestId, transaction }, limit) =>
+      [...charges.values()]
+        .filter(
+          (charge) =>
+            (idPart !== undefined && isOfPart(charge.id, idPart)) ||
+            (requestId !== undefined && charge.requestId === requestId) ||
+            (transaction !== undefined && charge.proof?.transaction === transaction),
+        )
+        .toReversed()
+        .slice(0, limit)
+        .map((charge) => listed(charge, now())),
     summary: async (query) => {
       const sums = new Map<string, Sum>();
       const hour = 3_600_000;
@@ -150,14 +182,15 @@ export function createMemoryLedger(now: () => number, rules: LedgerRules = { dec
   };
 }
 
-function listed(charge: Charge): ListedCharge {
+function listed(charge: Charge, now: number): ListedCharge {
   const {
     credential: _credential,
     credentialSha256: _digest,
     answer: _answer,
     owner: _owner,
     changeId: _change,
+    search: _search,
     ...rest
   } = charge;
-  return rest;
+  return { ...rest, owed: owedBecauseOf(charge, now) ?? null };
 }

@@ -31,7 +31,11 @@ export type PaidTollgate = {
   /** The terms of a 402. */
   readonly quote: (target: string, method?: string) => Promise<Accepted>;
   /** A v2 credential for what a 402 asked. */
-  readonly sign: (accepted: Accepted, by?: Payer, wanted?: { nonce?: string; value?: bigint }) => Promise<string>;
+  readonly sign: (
+    accepted: Accepted,
+    by?: Payer,
+    wanted?: { nonce?: string; value?: bigint; validBefore?: bigint },
+  ) => Promise<string>;
   readonly pay: (target: string, credential: string, init?: RequestInit) => Promise<Response>;
   /** Charges as a dashboard sees them, newest first. */
   readonly charges: () => Promise<readonly ChargeSeen[]>;
@@ -52,7 +56,13 @@ export async function startPaidTollgate(options: {
   handle?: RequestListener;
   routes: readonly string[];
   more?: string;
+  /** Further members of `proxy`. */
+  proxy?: string;
   receiver?: string;
+  /** `none`: nobody reads the chain. */
+  rpcUrl?: string;
+  /** How long a settlement may take. */
+  settle?: string;
 }): Promise<PaidTollgate> {
   const files = temporaryFolder();
   const chain = await startChain();
@@ -66,12 +76,12 @@ export async function startPaidTollgate(options: {
   const config = files.write(
     'tollgate.yaml',
     [
-      `proxy: { listen: 127.0.0.1:0, upstream: ${upstream.url}, timeouts: { drain_delay: 0s, drain: 5s } }`,
+      `proxy: { listen: 127.0.0.1:0, upstream: ${upstream.url}, timeouts: { drain_delay: 0s, drain: 5s }${options.proxy === undefined ? '' : `, ${options.proxy}`} }`,
       'registry: { listen: 127.0.0.1:0, store: sqlite:data/tollgate.db }',
       'admin: { listen: 127.0.0.1:0 }',
       'x402: { v1: true }',
       'receivers:',
-      `  - { id: default, network: base-sepolia, pay_to_address: "${PAY_TO}", facilitators: [{ url: ${facilitator.url}, timeouts: { verify: 3s, settle: 3s } }], rpc_url: ${chain.rpcUrl}${options.receiver ?? ''} }`,
+      `  - { id: default, network: base-sepolia, pay_to_address: "${PAY_TO}", facilitators: [{ url: ${facilitator.url}, timeouts: { verify: 3s, settle: ${options.settle ?? '3s'} } }], rpc_url: ${options.rpcUrl ?? chain.rpcUrl}${options.receiver ?? ''} }`,
       'routes:',
       ...routes,
       options.more ?? '',
@@ -108,12 +118,13 @@ export async function startPaidTollgate(options: {
       ) as { accepts: [Accepted] };
       return accepts[0];
     },
-    sign: async (accepted, by = payer, { nonce, value } = {}) => {
+    sign: async (accepted, by = payer, { nonce, value, validBefore } = {}) => {
       const payload = await by.authorize({
         to: accepted.payTo,
         value: value ?? BigInt(accepted.amount),
         asset: USDC,
         ...(nonce === undefined ? {} : { nonce }),
+        ...(validBefore === undefined ? {} : { validBefore }),
       });
       return Buffer.from(JSON.stringify({ x402Version: 2, accepted, payload })).toString('base64');
     },

@@ -4,6 +4,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { findRunning } from '../../src/cli/running.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const NODE = path.join(ROOT, 'node_modules/.bin/node');
@@ -21,6 +23,8 @@ export type TollgateProcess = {
   readonly stderr: () => string;
   /** The first line, past or to come, that `accepts`. */
   readonly line: (accepts: (line: LogLine) => boolean) => Promise<LogLine>;
+  /** Resolves when commands beside it find it, so that nobody waits for longer than that. */
+  readonly beside: () => Promise<void>;
   readonly signal: (signal: NodeJS.Signals) => void;
   /** The exit code, or the signal's name. */
   readonly exited: Promise<number | string>;
@@ -109,6 +113,9 @@ export async function startProcess({
     lines,
     stderr: () => stderr,
     line: lineThat,
+    beside: async () => {
+      while (!(await findRunning(cwd)).some(({ pid }) => pid === child.pid)) await setImmediate();
+    },
     signal: (signal) => void child.kill(signal),
     exited,
     kill,

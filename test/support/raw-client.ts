@@ -22,8 +22,10 @@ export type RawClient = {
   readonly received: () => string;
   /** The next answer (1xx included) that is there as a whole; `head`: it answers a HEAD. */
   readonly answer: (head?: boolean) => Promise<RawAnswer>;
-  /** Resolves when `text` was received. */
-  readonly until: (text: string) => Promise<void>;
+  /** What was received and is no whole answer yet. */
+  readonly rest: () => Buffer;
+  /** Resolves when `text` was received, behind the first `from` bytes. */
+  readonly until: (text: string, from?: number) => Promise<void>;
   /** Resolves when the connection is closed: `fin`, or `reset` where it was cut off. */
   readonly closed: Promise<'fin' | 'reset'>;
   readonly close: () => void;
@@ -131,8 +133,9 @@ export async function openRaw(port: number): Promise<RawClient> {
         buffer = buffer.subarray(parsed.size);
         return parsed.answer;
       }),
-    until: async (text) => {
-      await wait(text, () => (all.includes(Buffer.from(text, 'latin1')) ? true : undefined));
+    rest: () => buffer,
+    until: async (text, from = 0) => {
+      await wait(text, () => (all.includes(Buffer.from(text, 'latin1'), from) ? true : undefined));
     },
     close: () => void socket.destroy(),
   };

@@ -5,10 +5,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { problemBody, problemStatus, type Problem } from '../../src/domain/problem.ts';
 import { profileFolding } from '../../src/domain/profile.ts';
-import { allowedMethods, canonicalPath, splitTarget, type TargetOptions } from '../../src/domain/target.ts';
+import { allowedMethods } from '../../src/domain/method.ts';
+import { canonicalPath, splitTarget, type TargetOptions } from '../../src/domain/target.ts';
 import { createForwarder } from '../../src/gateway/forward.ts';
 import type { ForwardOrder, ForwardOutcome } from '../../src/gateway/forward-order.ts';
+import type { UpstreamTimeouts } from '../../src/gateway/client/transport.ts';
 import { inspectInbound, responseHeaders, upstreamHeaders } from '../../src/gateway/headers.ts';
+import { createResponseMemory, KeptResponse, type ResponseMemory } from '../../src/gateway/kept-responses.ts';
 import { mintPermit, type Permit } from '../../src/gateway/permit.ts';
 import { createUpgrader } from '../../src/gateway/upgrade.ts';
 import { createLog, type LogFields } from '../../src/host/log.ts';
@@ -27,7 +30,7 @@ export type SmallGateway = {
 
 export type SmallGatewayOptions = {
   readonly upstream: URL;
-  readonly timeouts?: { readonly connectMs?: number; readonly headersMs?: number; readonly idleMs?: number };
+  readonly timeouts?: Partial<UpstreamTimeouts>;
   readonly listenerTimeouts?: { readonly headersMs?: number; readonly idleMs?: number };
   readonly limits?: Partial<ListenerOptions['limits']>;
   readonly maxSockets?: number;
@@ -35,7 +38,9 @@ export type SmallGatewayOptions = {
   readonly permit?: Permit;
   readonly protectedPath?: boolean;
   readonly passPaymentHeaders?: boolean;
+  readonly unconditional?: boolean;
   readonly keepBytes?: number;
+  readonly memory?: ResponseMemory;
   readonly beforeResponse?: ForwardOrder['beforeResponse'];
   /** Called with each request before it is decided on. */
   readonly onRequest?: (req: IncomingMessage) => void;
@@ -70,6 +75,7 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
   const forwarder = createForwarder({ upstream: options.upstream, timeouts, log, ...maxSockets });
   const { transport } = forwarder;
   const upgrader = createUpgrader({ transport, upstream: options.upstream, idleMs: timeouts.idleMs, log });
+  const memory = options.memory ?? createResponseMemory();
   const permit = options.permit ?? mintPermit('unprotected', undefined);
 
   const decide = (
@@ -106,14 +112,17 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
         protectedPath: options.protectedPath ?? true,
         passPaymentHeaders,
         host: headers.host,
+        unconditional: options.unconditional ?? false,
       }),
       responseHeaders: (status, raw) => responseHeaders(facts, status, raw),
-      keepBytes: options.keepBytes,
+      keep: options.keepBytes === undefined ? undefined : new KeptResponse(memory, options.keepBytes),
       beforeResponse: options.beforeResponse,
       done: (outcome) => {
         outcomes.push(outcome);
         if (outcome.kind === 'failed' && !outcome.headersSent)
           refuse({ code: outcome.code, detail: 'The upstream failed.' });
+        if (outcome.kind === 'client_gone' && outcome.upload === 'stalled')
+          refuse({ code: 'request_timeout', detail: 'The upload stopped.' });
       },
     });
   };

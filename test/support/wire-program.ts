@@ -26,7 +26,7 @@ proxy: { listen: 127.0.0.1:0, upstream: ${upstream.url.origin}, timeouts: { drai
 registry: { listen: 127.0.0.1:0, store: sqlite:data/tollgate.db }
 admin: { listen: 127.0.0.1:0 }
 receivers:
-  - { id: default, network: base-sepolia, pay_to_address: "0x1111111111111111111111111111111111111111", facilitators: [http://127.0.0.1:1] }
+  - { id: default, network: base-sepolia, rpc_url: none, pay_to_address: "0x1111111111111111111111111111111111111111", facilitators: [http://127.0.0.1:1] }
 routes:
   - { route_pattern: /v1/export, method: "*", amount: "0.10" }
 `,

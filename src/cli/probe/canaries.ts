@@ -1,6 +1,6 @@
 // The spellings of a known path that some router takes for that path, and the paths that nobody can have. What is asked
-// is bytes: a target is written here as it goes over the wire, and no URL parser may touch it on the way. A canary only
-// repeats the path that was named in another spelling; it never goes below it or beside it.
+// is bytes: a target is written here as it goes over the wire, and no URL parser may touch it on the way. Most repeat the
+// path that was named in another spelling; a few go below it and beside it, where some routers run its handler too.
 
 export type CanaryKind =
   | 'letter case'
@@ -18,7 +18,9 @@ export type CanaryKind =
   | 'letters that look alike'
   | 'forms of the target'
   | 'scripts'
-  | 'an empty parameter';
+  | 'an empty parameter'
+  | 'other names'
+  | 'below and beside';
 
 export type Canary = { readonly kind: CanaryKind; readonly target: string };
 
@@ -123,6 +125,20 @@ export function spellings(known: KnownPath, host: string): Canary[] {
     scripts: [`/index.php${base}`, ...(SCRIPT.test(last) ? [`${base}/x`] : [])],
     // The root is nobody's parameter.
     'an empty parameter': known.parameter && head !== '' ? [`${head}/`, `${head}//`, `${head}/;x=1`] : [],
+    'other names': [
+      `${base}/__data.json`,
+      `/_next/data/development${base}.json`,
+      `${base}/index`,
+      `${base}/index.html`,
+      `${base}/INDEX`,
+      `${head}/@@${last}`,
+      `${base}/@@`,
+      `${head}/x,${last}`,
+      ...(head === '' ? [] : [`${head}.${last}`]),
+      ...(/[-_]/.test(last) ? [`${head}/${swapDashes(last)}`, `${head}/${last.replace(/[-_]/, '.')}`] : []),
+      ...(last.includes('.') ? [`${head}/${last.replace('.', '-')}`, `${head}/${last.replace('.', 'x')}`] : []),
+    ],
+    'below and beside': [`${base}/x`, `${base}/x/y`, `${base}x`, `${base}-x/y`, `${base}.x/y`],
     'forms of the target': [`http://${host}${base}`, `HTTP://${host}${base}`, `http://x.invalid${base}`, rest],
   };
   const seen = new Set([known.path + known.query]);
@@ -154,6 +170,8 @@ const KINDS: readonly CanaryKind[] = [
   'letters that look alike',
   'scripts',
   'an empty parameter',
+  'other names',
+  'below and beside',
   'forms of the target',
 ];
 
@@ -197,6 +215,10 @@ function swapCase(text: string): string {
     if (found.startsWith('%')) return found;
     return found === found.toLowerCase() ? found.toUpperCase() : found.toLowerCase();
   });
+}
+
+function swapDashes(text: string): string {
+  return text.replace(/[-_]/g, (mark) => (mark === '-' ? '_' : '-'));
 }
 
 function hex(character: string): string {

@@ -31,6 +31,12 @@ const RULES: ReadonlyMap<string, string> = new Map([
   ['empty', 'empty segments'],
   ['form', '& and + as in a query'],
   ['script', 'paths behind a script'],
+  ['pageData', 'data of a page'],
+  ['index', 'index of a folder'],
+  ['dots', 'dots for slashes'],
+  ['dashes', 'dashes for underscores'],
+  ['views', '@@ before a name'],
+  ['lists', 'lists of names'],
 ]);
 
 function nameOf(rule: keyof Folding): string {

@@ -4,7 +4,8 @@
 import { FULL_FOLDING, PROFILE_NAMES, profileFolding, type Folding, type ProfileName } from '../../domain/profile.ts';
 import type { Route } from '../../domain/route.ts';
 import { compileSnapshot, type PathOptions } from '../../domain/snapshot.ts';
-import { allowedMethods, canonicalPath, splitTarget } from '../../domain/target.ts';
+import { allowedMethods } from '../../domain/method.ts';
+import { canonicalPath, splitTarget } from '../../domain/target.ts';
 import { parsePattern } from '../../domain/pattern.ts';
 import type { KnownPath } from './canaries.ts';
 

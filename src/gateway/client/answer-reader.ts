@@ -136,12 +136,12 @@ export function createAnswerReader(events: AnswerEvents, lines: Lines, headBytes
       text = bytes.toString('latin1', at, stop + 2);
       rest = stop + 4;
     } else {
-      const before = partialBytes;
-      const gathered = gather(bytes, at, to);
-      const stop = gathered === undefined ? -1 : gathered.indexOf(END_OF_HEAD, Math.max(0, before - 3));
-      if (gathered === undefined || stop < 0 || stop + 4 > partialBytes) return to;
-      text = gathered.toString('latin1', 0, stop + 2);
-      rest = at + stop + 4 - before;
+      // What stands behind the head is body, and no business of the checks on a head.
+      const end = endOfHead(partial.subarray(Math.max(0, partialBytes - 3), partialBytes), bytes, at, to);
+      const gathered = gather(bytes, at, end ?? to);
+      if (gathered === undefined || end === undefined) return to;
+      text = gathered.toString('latin1', 0, partialBytes - 2);
+      rest = end;
       partial = undefined;
       partialBytes = 0;
     }
@@ -168,7 +168,8 @@ export function createAnswerReader(events: AnswerEvents, lines: Lines, headBytes
   /** Keeps the beginning of a head until the rest is there; undefined where it cannot become one. */
   function gather(bytes: Buffer, at: number, to: number): Buffer | undefined {
     const size = partialBytes + to - at;
-    if (size > headBytes) {
+    // The empty line behind a head does not count.
+    if (size > headBytes + 2) {
       broken(TOO_LARGE);
       return undefined;
     }
@@ -199,6 +200,15 @@ export function createAnswerReader(events: AnswerEvents, lines: Lines, headBytes
       return reading === 'chunked' ? rest.subarray(-4).equals(END_OF_HEAD) : reading === 'close';
     },
   };
+}
+
+/** Where in `bytes` the head ends that began with `before`, its last three bytes so far; undefined: not before `to`. */
+function endOfHead(before: Buffer, bytes: Buffer, at: number, to: number): number | undefined {
+  const seam = Buffer.concat([before, bytes.subarray(at, Math.min(to, at + 3))]);
+  const across = seam.indexOf(END_OF_HEAD);
+  if (across >= 0) return at + across + 4 - before.length;
+  const within = bytes.indexOf(END_OF_HEAD, at);
+  return within < 0 || within + 4 > to ? undefined : within + 4;
 }
 
 const TOO_LARGE = 'the head of the answer is too large';

@@ -4,7 +4,10 @@
 import { isNameByte, isValueByte } from './answer-head.ts';
 
 export type Chunks = {
-  /** Reads `bytes` from `at` to `end`; data goes to `onData` as views of `bytes`. Returns where it stopped. */
+  /**
+   * Reads `bytes` from `at` to `end`, and returns where it stopped. Data goes to `onData` as views of `bytes`; small chunks
+   * are moved together in there first, so that many of them cost their bytes and not their number.
+   */
   readonly read: (bytes: Buffer, at: number, end: number, onData: (chunk: Buffer) => boolean) => number;
   readonly state: () => 'more' | 'whole' | 'broken';
 };
@@ -34,6 +37,8 @@ const FRAMING = new Set(['content-length', 'transfer-encoding']);
 const SIZE_DIGITS = 12;
 /** Bytes of extensions and of trailers in one answer. */
 const EXTRA_BYTES = 16 * 1024;
+/** Moving a chunk of up to this size to the one before it costs less than a piece of its own. */
+const MOVED_BYTES = 1024;
 
 /** `onData` returns false where the caller wants no more for now: reading stops behind that piece. */
 export function createChunks(): Chunks {
@@ -45,20 +50,33 @@ export function createChunks(): Chunks {
 
   const read: Chunks['read'] = (bytes, from, end, onData) => {
     let at = from;
-    while (at < end) {
-      if (step === 'whole' || step === 'broken') return at;
-      if (step === 'data') {
-        const upTo = Math.min(end, at + left);
-        left -= upTo - at;
-        if (left === 0) step = 'data_cr';
-        const wanted = onData(bytes.subarray(at, upTo));
-        at = upTo;
-        if (!wanted) return at;
+    // Data that was read and not told yet.
+    let start = 0;
+    let stop = 0;
+    while (at < end && step !== 'whole' && step !== 'broken') {
+      if (step !== 'data') {
+        step = next(bytes[at] ?? 0);
+        at++;
         continue;
       }
-      step = next(bytes[at] ?? 0);
-      at++;
+      const size = Math.min(end - at, left);
+      if (stop === start) {
+        start = at;
+        stop = at + size;
+      } else if (size <= MOVED_BYTES) {
+        bytes.copyWithin(stop, at, at + size);
+        stop += size;
+      } else {
+        const piece = bytes.subarray(start, stop);
+        stop = start;
+        if (!onData(piece)) return at;
+        continue;
+      }
+      left -= size;
+      if (left === 0) step = 'data_cr';
+      at += size;
     }
+    if (stop > start) onData(bytes.subarray(start, stop));
     return at;
   };
 

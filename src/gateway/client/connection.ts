@@ -9,8 +9,8 @@ import type { AnswerHead, Lines } from './answer-head.ts';
 import { createAnswerReader } from './answer-reader.ts';
 import type { Job } from './job.ts';
 import type { Slab, Slabs } from './slabs.ts';
-import type { UpstreamFailure, UpstreamTimeouts } from './transport.ts';
-import { startUpload, type Upload } from './upload.ts';
+import type { UploadFailure, UpstreamFailure, UpstreamTimeouts } from './transport.ts';
+import type { Upload } from './upload.ts';
 
 export type ConnectionHooks = {
   readonly now: () => number;
@@ -47,6 +47,7 @@ export type Endpoint = {
 
 /** Below the 5 s after which Node and uvicorn close an idle connection: one that we close first is never found dead. */
 export const POOL_IDLE_MS = 4000;
+const UPLOAD_MS = 30_000;
 /** Below this a piece of a long body is not worth a slab of its own. */
 const OWNED_BYTES = 16 * 1024;
 /** What is read on of an answer that is held. */
@@ -61,7 +62,8 @@ export function openConnection(
   hooks: ConnectionHooks,
 ): Connection {
   const { now, outbox } = hooks;
-  const uploads = { onSent, onProgress: wait, onBroken };
+  const { uploadMs = UPLOAD_MS } = timeouts;
+  const uploads = { onLeft, onSent, onProgress: wait, onBroken: fail };
   const events = { onInformation, onHead, onData, onEnd, onBroken, wantsMore: () => !isPaused() };
   const reader = createAnswerReader(events, endpoint.lines);
   let job: Job | undefined = first;
@@ -124,11 +126,12 @@ export function openConnection(
     answered = false;
     begun = false;
     const { request, head } = next;
+    ({ upload } = next);
     reader.begin(request.method === 'HEAD');
-    sent = request.body === undefined;
-    left = !sent;
-    if (request.body === undefined) outbox.write(socket, head, 'latin1', onLeft);
-    else upload = startUpload(socket, head, request.body, request.headers, uploads, outbox);
+    sent = upload === undefined;
+    left = false;
+    if (upload === undefined) outbox.write(socket, head, 'latin1', onLeft);
+    else upload.sendOn(socket, head, uploads, outbox);
     wait();
   }
 
@@ -158,14 +161,19 @@ export function openConnection(
 
   function sweep(at: number): void {
     if (closed) return;
-    if (job !== undefined && at >= job.endsAt) return fail('upstream_timeout', 'the whole took too long');
+    if (job !== undefined && at >= job.endsAt)
+      return fail({ code: 'upstream_timeout', detail: 'the whole took too long' });
+    // A client that heard the upstream already may have nothing more to say.
+    if (connected && upload !== undefined && reader.phase() === 'head' && upload.quietMs(at) >= uploadMs)
+      return fail({ code: 'upload_stalled', detail: 'nothing came of the body in time' });
     if (at < deadline) return;
     if (job === undefined) return destroy();
-    if (!connected) return fail('upstream_timeout', 'no connection to the upstream in time');
-    if (reader.phase() !== 'head') return fail('upstream_timeout', 'the answer stopped in the middle');
-    // The upstream took everything that came: it is the client who stopped, and whoever listens to it ends it.
+    if (!connected) return fail({ code: 'upstream_timeout', detail: 'no connection to the upstream in time' });
+    if (reader.phase() !== 'head')
+      return fail({ code: 'upstream_timeout', detail: 'the answer stopped in the middle' });
+    // The upstream took everything that came: it is the client who stopped.
     if (!sent && socket.writableLength === 0) wait();
-    else fail('upstream_timeout', 'no answer in time');
+    else fail({ code: 'upstream_timeout', detail: 'no answer in time' });
   }
 
   // Reading.
@@ -211,7 +219,7 @@ export function openConnection(
   function take(bytes: Buffer, size: number): void {
     // Bytes that nobody asked for.
     if (job === undefined) return destroy();
-    if (!left) return fail('upstream_unreachable', 'bytes came before the request was sent');
+    if (!left) return fail({ code: 'upstream_unreachable', detail: 'bytes came before the request was sent' });
     const current = job;
     answered = true;
     if (reader.phase() !== 'head' && !current.paused) deadline = now() + timeouts.idleMs;
@@ -225,7 +233,8 @@ export function openConnection(
     const current = job;
     if (current === undefined) return;
     if (head.status === 101) {
-      if (!current.request.upgrade) return fail('upstream_unreachable', 'the upstream switched protocols unasked');
+      if (!current.request.upgrade)
+        return fail({ code: 'upstream_unreachable', detail: 'the upstream switched protocols unasked' });
       handOver(current);
       current.listener.onUpgrade(head.headers, socket, Buffer.from(bytes.subarray(rest, end)));
     } else if (head.status !== 100) {
@@ -278,7 +287,7 @@ export function openConnection(
   }
 
   function onBroken(detail: string): void {
-    fail('upstream_unreachable', detail);
+    fail({ code: 'upstream_unreachable', detail });
   }
 
   function resume(): void {
@@ -330,10 +339,10 @@ export function openConnection(
     if (stash !== undefined && trouble === undefined && reader.mayEndWith(stash)) return;
     if (reader.phase() === 'close' && trouble === undefined) onEnd(false);
     else
-      fail(
-        'upstream_unreachable',
-        trouble === undefined ? brokenOff() : `${trouble.code ?? 'error'}: ${trouble.message}`,
-      );
+      fail({
+        code: 'upstream_unreachable',
+        detail: trouble === undefined ? brokenOff() : `${trouble.code ?? 'error'}: ${trouble.message}`,
+      });
   }
 
   function brokenOff(): string {
@@ -342,16 +351,16 @@ export function openConnection(
       : 'the upstream died in the middle of its answer';
   }
 
-  function fail(code: UpstreamFailure['code'], detail: string): void {
+  function fail(failure: UpstreamFailure | UploadFailure): void {
     const current = job;
     if (current === undefined) return;
     destroy();
-    if (code === 'upstream_unreachable' && uses > 1 && !answered) {
-      hooks.onStale(current, { code, detail });
+    if (failure.code === 'upstream_unreachable' && uses > 1 && !answered) {
+      hooks.onStale(current, { code: failure.code, detail: failure.detail });
       return;
     }
     current.over = true;
-    current.listener.onFailure({ code, detail });
+    current.listener.onFailure(failure);
   }
 
   /** From here on the socket is somebody else's. */
@@ -378,7 +387,7 @@ export function openConnection(
   }
 
   function close(detail: string): void {
-    fail('upstream_unreachable', detail);
+    fail({ code: 'upstream_unreachable', detail });
     destroy();
   }
 

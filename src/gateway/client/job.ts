@@ -2,6 +2,7 @@
 // connection at a time, and its listener hears of one end.
 import type { Connection } from './connection.ts';
 import type { UpstreamListener, UpstreamRequest } from './transport.ts';
+import type { Upload } from './upload.ts';
 
 /** One request on its way, over as many connections as it takes. */
 export type Job = {
@@ -9,11 +10,13 @@ export type Job = {
   /** The request's head as it is written. */
   readonly head: string;
   readonly listener: UpstreamListener;
+  /** Of a request with a body. */
+  readonly upload: Upload | undefined;
   connection: Connection | undefined;
   paused: boolean;
   /** Aborted, failed or whole: nothing more is said of it. */
   over: boolean;
-  /** Until when it waits for a connection, in milliseconds of the pool's clock. */
+  /** Until when it waits for the beginning of its body, or for a connection, in milliseconds of the pool's clock. */
   deadline: number;
   /** Until when all of it has to be over. */
   readonly endsAt: number;

@@ -9,6 +9,7 @@ import { openConnection, POOL_IDLE_MS, type Connection, type ConnectionHooks } f
 import type { Job } from './job.ts';
 import { createHeadWriter } from './request-head.ts';
 import { createSlabs } from './slabs.ts';
+import { startUpload, type GatheringListener, type Upload } from './upload.ts';
 import type {
   Transport,
   UpstreamCall,
@@ -16,6 +17,7 @@ import type {
   UpstreamListener,
   UpstreamRequest,
   UpstreamTimeouts,
+  UploadFailure,
 } from './transport.ts';
 
 export type PoolOptions = {
@@ -28,6 +30,8 @@ export type PoolOptions = {
   readonly now?: () => number;
 };
 
+/** For so long the head of a request waits for the first byte of its body. */
+const FIRST_BYTE_MS = 1000;
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 
 export function createPool(options: PoolOptions): Transport {
@@ -39,16 +43,16 @@ export function createPool(options: PoolOptions): Transport {
     secure,
     lines: createLines(),
   };
-  const { connectMs, headersMs, idleMs, totalMs } = timeouts;
-  const sweepMs = Math.max(
-    5,
-    Math.min(500, connectMs / 8, headersMs / 8, idleMs / 8, (totalMs ?? Infinity) / 8, POOL_IDLE_MS / 8),
-  );
+  const { connectMs, headersMs, idleMs, totalMs, uploadMs } = timeouts;
+  const shortest = Math.min(connectMs, headersMs, idleMs, totalMs ?? Infinity, uploadMs ?? Infinity, POOL_IDLE_MS);
+  const sweepMs = Math.max(5, Math.min(500, shortest / 8));
   const writeHead = createHeadWriter();
   const slabs = createSlabs();
   const connections = new Set<Connection>();
   const idle: Connection[] = [];
   let waiting: Job[] = [];
+  // They wait for the first byte of their bodies.
+  const gathering = new Set<Job>();
   let sweeper: NodeJS.Timeout | undefined;
   let closing = false;
 
@@ -86,15 +90,23 @@ export function createPool(options: PoolOptions): Transport {
         if (connection.isUsable()) return connection.start(job);
       }
     }
-    // Not a byte of the body may be lost to another reader before there is a connection for it.
-    job.request.body?.pause();
     job.deadline = now() + connectMs;
     if (connections.size < maxSockets) open(job);
     else waiting.push(job);
   }
 
+  /** The first byte of its body is there, or was waited for long enough. */
+  function gathered(job: Job): void {
+    if (gathering.delete(job)) dispatch(job);
+  }
+
   function sweep(): void {
     const at = now();
+    for (const job of gathering) {
+      // From here on its client's silence counts.
+      job.upload?.quietMs(at);
+      if (job.deadline <= at + sweepMs) gathered(job);
+    }
     for (const connection of connections) connection.sweep(at);
     if (waiting.some((job) => job.deadline <= at)) {
       const late = waiting.filter((job) => job.deadline <= at);
@@ -102,21 +114,35 @@ export function createPool(options: PoolOptions): Transport {
       for (const job of late)
         fail(job, { code: 'upstream_timeout', detail: 'no free connection to the upstream in time' });
     }
-    if (connections.size > 0 || waiting.length > 0) return;
+    if (connections.size > 0 || waiting.length > 0 || gathering.size > 0) return;
     clearInterval(sweeper);
     sweeper = undefined;
   }
 
-  const leave = (call: Call): void => {
-    waiting = waiting.filter((other) => other !== call);
+  const side: PoolSide = {
+    leave: (call) => {
+      gathering.delete(call);
+      waiting = waiting.filter((other) => other !== call);
+    },
+    gathered,
+    broken: (call, failure) => {
+      side.leave(call);
+      fail(call, failure);
+    },
   };
 
   function send(request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
     const head = writeHead(request);
-    const call = new Call(request, head ?? '', listener, totalMs === undefined ? Infinity : now() + totalMs, leave);
-    if (head === undefined)
+    const call = new Call(request, head ?? '', listener, totalMs === undefined ? Infinity : now() + totalMs, side);
+    if (head === undefined) {
       process.nextTick(fail, call, { code: 'upstream_unreachable', detail: 'the request cannot be written' });
-    else dispatch(call);
+    } else if (call.upload === undefined) {
+      dispatch(call);
+    } else {
+      call.deadline = now() + FIRST_BYTE_MS;
+      gathering.add(call);
+      sweeper ??= setInterval(sweep, sweepMs).unref();
+    }
     return call;
   }
 
@@ -124,39 +150,45 @@ export function createPool(options: PoolOptions): Transport {
     send,
     close: () => {
       closing = true;
-      for (const job of waiting.splice(0)) fail(job, { code: 'upstream_unreachable', detail: 'the pool was closed' });
+      for (const job of [...waiting.splice(0), ...gathering])
+        fail(job, { code: 'upstream_unreachable', detail: 'the pool was closed' });
+      gathering.clear();
       for (const connection of connections) connection.close('the pool was closed');
       clearInterval(sweeper);
     },
   };
 }
 
+type PoolSide = {
+  /** It waits for nothing any more. */
+  readonly leave: (call: Call) => void;
+  readonly gathered: (call: Call) => void;
+  /** Its body broke off before it had a connection. */
+  readonly broken: (call: Call, failure: UploadFailure) => void;
+};
+
 /** A class, because every request makes one. */
-class Call implements Job, UpstreamCall {
+class Call implements Job, UpstreamCall, GatheringListener {
   readonly request: UpstreamRequest;
   readonly head: string;
   readonly listener: UpstreamListener;
   readonly endsAt: number;
+  readonly upload: Upload | undefined;
   connection: Connection | undefined;
   paused = false;
   over = false;
   deadline = 0;
   retried = false;
-  /** Takes it out of those that wait for a connection. */
-  private readonly leave: (call: Call) => void;
+  private readonly pool: PoolSide;
 
-  constructor(
-    request: UpstreamRequest,
-    head: string,
-    listener: UpstreamListener,
-    endsAt: number,
-    leave: (call: Call) => void,
-  ) {
+  constructor(request: UpstreamRequest, head: string, listener: UpstreamListener, endsAt: number, pool: PoolSide) {
+    const { body, headers } = request;
     this.request = request;
     this.head = head;
     this.listener = listener;
     this.endsAt = endsAt;
-    this.leave = leave;
+    this.pool = pool;
+    this.upload = body === undefined || head === '' ? undefined : startUpload(body, headers, this);
   }
 
   pause(): void {
@@ -172,14 +204,24 @@ class Call implements Job, UpstreamCall {
   abort(): void {
     if (this.over) return;
     this.over = true;
-    if (this.connection === undefined) this.leave(this);
+    this.upload?.stop();
+    if (this.connection === undefined) this.pool.leave(this);
     else this.connection.destroy();
+  }
+
+  onReady(): void {
+    this.pool.gathered(this);
+  }
+
+  onBroken(failure: UploadFailure): void {
+    this.pool.broken(this, failure);
   }
 }
 
-function fail(job: Job, failure: UpstreamFailure): void {
+function fail(job: Job, failure: UpstreamFailure | UploadFailure): void {
   if (job.over) return;
   job.over = true;
+  job.upload?.stop();
   job.listener.onFailure(failure);
 }
 

@@ -10,7 +10,10 @@ export type UpstreamRequest = {
   readonly target: string;
   /** Flat name, value pairs; framing included. */
   readonly headers: readonly string[];
-  /** Streamed with back-pressure; undefined where the request has none. */
+  /**
+   * Streamed with back-pressure; undefined where the request has none. A connection is taken when the first of it is there,
+   * or after a second.
+   */
   readonly body: IncomingMessage | undefined;
   /** A 101 is expected; without this one it is a failure. */
   readonly upgrade: boolean;
@@ -23,6 +26,8 @@ export type UpstreamTimeouts = {
   readonly headersMs: number;
   /** Between two bytes of a body, either way. */
   readonly idleMs: number;
+  /** Without a byte of the request's body, while the upstream takes what comes; by default 30 s. */
+  readonly uploadMs?: number;
   /** From sending to the last byte of the answer; absent: as long as bytes flow. */
   readonly totalMs?: number;
 };
@@ -32,6 +37,9 @@ export type UpstreamFailure = {
   /** For the log, not for the client. */
   readonly detail: string;
 };
+
+/** No fault of the upstream: `upload_broken_off`, the client left; `upload_stalled`, nothing came for `uploadMs`. */
+export type UploadFailure = { readonly code: 'upload_broken_off' | 'upload_stalled'; readonly detail: string };
 
 /**
  * None of these is called before `send` returned or after `abort`; the last one is onEnd, onUpgrade or onFailure. They are
@@ -55,7 +63,7 @@ export type UpstreamListener = {
   /** 101 on a call with `upgrade`: the socket is the listener's from here on, `head` are bytes already read from it. */
   onUpgrade(headers: string[], socket: Socket, head: Buffer): void;
   /** Before the head or in the middle of the body. */
-  onFailure(failure: UpstreamFailure): void;
+  onFailure(failure: UpstreamFailure | UploadFailure): void;
 };
 
 export type UpstreamCall = {

@@ -1,10 +1,11 @@
 // Who is told what became of a charge: one log line when the money moved and one for whatever did not go as it should, the
-// ordinary steps in between only at level debug; and the metrics of money. Never a credential, never a kept answer. The
-// ledger is the truth; what is counted here is for dashboards and alarms.
+// ordinary steps in between only at level debug; and the metrics of money, exact to the last unit. Never a credential,
+// never a kept answer. The ledger is the truth: a settlement is told by whoever wrote it, once, and a process that is
+// killed in between leaves it out.
 import type { Charge } from '../../domain/charge.ts';
-import { formatPrice } from '../../domain/money.ts';
+import type { ChargeEvent } from '../../domain/transition.ts';
 import type { Log } from '../../host/log.ts';
-import type { Metrics } from '../../host/metrics.ts';
+import { addDecimals, type Decimal, type Metrics } from '../../host/metrics.ts';
 
 /** How a presented payment ended. */
 export type PaymentResult =
@@ -20,45 +21,58 @@ export type PaymentResult =
   | 'unavailable';
 
 export type ChargeLog = {
-  readonly changed: (charge: Charge) => void;
+  /** `by`: the change that made `charge` what it is. */
+  readonly changed: (charge: Charge, by: ChargeEvent['kind'] | 'claimed') => void;
   readonly counted: (routeId: string, result: PaymentResult) => void;
 };
 
+type Revenue = { readonly routeId: string; readonly currency: string; sum: Decimal };
+
 export function createChargeLog(metrics: Metrics, log: Log, routeLabel: (id: string) => string): ChargeLog {
   const payments = metrics.counter('payments_total', 'Presented payments, by how they ended.', ['route_id', 'result']);
-  const revenue = metrics.counter(
+  const revenues = new Map<string, Revenue>();
+  metrics.exact(
+    'counter',
     'revenue_total',
-    'Settled money in the currency of the route, for dashboards; the ledger is the truth.',
+    'Settled money in the currency of the route, to the last unit.',
     ['route_id', 'currency'],
+    (set) => {
+      for (const { routeId, currency, sum } of revenues.values()) set({ route_id: routeId, currency }, sum);
+    },
   );
   const counted: ChargeLog['counted'] = (routeId, result) => payments(routeLabel(routeId), result)(1);
+  const earned = ({ route, price: { currency }, terms: { amount, assetDecimals } }: Charge): void => {
+    const routeId = routeLabel(route.id);
+    const name = `${routeId} ${currency}`;
+    const known = revenues.get(name);
+    const sum = { units: amount, scale: assetDecimals };
+    if (known === undefined) revenues.set(name, { routeId, currency, sum });
+    else known.sum = addDecimals(known.sum, sum);
+  };
   return {
     counted,
-    changed: (charge) => {
-      const level = isOrdinary(charge) ? 'debug' : 'info';
-      if (log.enabled(level)) log[level]('charge', describe(charge));
-      if (charge.state !== 'settled' || charge.undeliveredAt !== null || charge.asks > 0) return;
-      counted(charge.route.id, 'settled');
-      const { amount, assetDecimals } = charge.terms;
-      // A float is good enough for a graph.
-      revenue(
-        routeLabel(charge.route.id),
-        charge.price.currency,
-      )(Number(formatPrice({ units: amount, scale: assetDecimals })));
+    changed: (charge, by) => {
+      if (by === 'settled') {
+        counted(charge.route.id, 'settled');
+        earned(charge);
+      }
+      const level = by === 'settled' || !isOrdinary(charge, by) ? 'info' : 'debug';
+      if (log.enabled(level)) log[level](by === 'settled' ? 'charge settled' : 'charge', describe(charge, by));
     },
   };
 }
 
 /** A step of every payment: the ledger has it, and the line about the money says as much. */
-function isOrdinary({ state, attempts, undeliveredAt }: Charge): boolean {
+function isOrdinary({ state, attempts, asks }: Charge, by: ChargeEvent['kind'] | 'claimed'): boolean {
   switch (state) {
     case 'claimed':
       return true;
     case 'settling':
-      return attempts === 0;
+      return attempts === 0 || by === 'looked';
     case 'delivered':
-      return undeliveredAt === null;
+      return asks.all <= 1;
     case 'settled':
+      return by === 'redeem_started';
     case 'released':
     case 'failed':
       return false;
@@ -67,18 +81,22 @@ function isOrdinary({ state, attempts, undeliveredAt }: Charge): boolean {
   }
 }
 
-function describe(charge: Charge): Readonly<Record<string, unknown>> {
+function describe(charge: Charge, by: ChargeEvent['kind'] | 'claimed'): Readonly<Record<string, unknown>> {
+  const { id, state, route, requestId, payment, price, terms, proof, reason, attempts, customerId } = charge;
   return {
-    charge_id: charge.id,
-    state: charge.state,
-    route_id: charge.route.id,
-    payer: charge.payment.payer,
-    network: charge.payment.network,
-    amount: charge.price.amount,
-    currency: charge.price.currency,
-    atomic: charge.terms.amount,
-    transaction: charge.proof?.transaction,
-    reason: charge.reason ?? undefined,
-    attempts: charge.attempts > 0 ? charge.attempts : undefined,
+    charge_id: id,
+    state,
+    by,
+    request_id: requestId ?? undefined,
+    route_id: route.id,
+    customer_id: customerId ?? undefined,
+    payer: payment.payer,
+    network: payment.network,
+    amount: price.amount,
+    currency: price.currency,
+    amount_atomic: terms.amount,
+    transaction: proof?.transaction,
+    reason: reason ?? undefined,
+    attempts: attempts > 0 ? attempts : undefined,
   };
 }

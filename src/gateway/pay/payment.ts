@@ -1,47 +1,60 @@
 // What the steps of a payment share: what they work with, the one payment they work on, and how its ends are told to the
 // client. A step that cannot say what happened to the money says just that (503 and the charge id), never 402: whoever is
 // told to pay again may pay twice.
-import type { Charge } from '../../domain/charge.ts';
+import { hash } from 'node:crypto';
+import { endsAt, type Charge } from '../../domain/charge.ts';
 import type { Ledger } from '../../domain/ledger.ts';
 import type { Offer } from '../../domain/offer.ts';
 import { problem, type Problem, type ProblemCode } from '../../domain/problem.ts';
-import type { Clock, Schedule } from '../../host/clock.ts';
+import type { Receiver } from '../../domain/receiver.ts';
+import type { Route } from '../../domain/route.ts';
+import type { PresentedRequest } from '../../domain/standing.ts';
+import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
-import type { Answers, Asked } from '../collect.ts';
+import type { AnswerOutcome, Answers, Asked, GoneOutcome, PaidOutcome } from '../collect.ts';
+import type { Replays, ResponseMemory } from '../kept-responses.ts';
 import { settledReceipt, type Presented, type Rail, type RailOffer, type Receipt } from '../rails/rail.ts';
+import type { OwnAuthorities } from './charged.ts';
 import type { ChargeLog } from './charge-log.ts';
+import type { Leases } from './lease.ts';
 import type { Met } from './met.ts';
+import type { SettleModes } from './settle-mode.ts';
 
 export type PayDeps = Answers & {
   readonly rail: Rail;
   readonly ledger: Ledger;
   readonly met: Met;
   readonly chargeLog: ChargeLog;
+  readonly modes: SettleModes;
+  readonly leases: Leases;
+  readonly responses: { readonly memory: ResponseMemory; readonly replays: Replays };
   readonly log: Log;
   readonly clock: Clock;
   /** A name that nothing else has. */
   readonly newId: () => string;
   readonly options: PayOptions;
-  readonly schedule: Schedule;
   /** Waits. */
   readonly pause: (ms: number) => Promise<void>;
 };
 
 export type PayOptions = {
-  /** An answer up to this size is kept for a payer who went before it was whole. */
+  /** A response up to this size is kept for a payer who may not have had it whole. */
   readonly keepResponseBytes: number;
   readonly maxUnsettledPerPayer: number;
+  readonly ownAuthorities: OwnAuthorities;
+  /** How long an authorization must hold at least for the upstream to be asked before the settlement. */
+  readonly enoughToServeFirstMs: number;
   /** For how long a charge is ours without a word from us. */
   readonly leaseMs: number;
-  /** When the reconciler takes a settlement of unknown end on. */
-  readonly retryMs: number;
+  /** As configured now. */
+  readonly receiver: (id: string) => Receiver | undefined;
 };
 
 /** One payment on its way. */
 export type Payment = {
-  readonly offer: Offer;
-  /** The same for the rail: made once, so that it can tell that it is the same. */
-  readonly railOffer: RailOffer;
+  readonly route: Route;
+  /** What the route costs now, or why nobody can pay for it now: what was paid for before is served all the same. */
+  readonly offer: Offer | Problem;
   readonly presented: Presented;
   readonly asked: Asked;
   readonly customerId: string | undefined;
@@ -49,26 +62,70 @@ export type Payment = {
   readonly owner: string;
 };
 
-export const LEASE_MS = 60_000;
-const RETRY_AFTER_SECONDS = 2;
+export type PayOutcome = AnswerOutcome | PaidOutcome | GoneOutcome;
 
 export function railOfferOf({ receiver, atomic, description }: Offer, asked: Asked): RailOffer {
   return { receiver, atomic, description, resource: asked.publicOrigin + asked.path };
 }
 
-/** A problem about this payment; a passing one says when to come back, and every one which charge it is about. */
-export function paymentProblem(code: ProblemCode, detail: string, chargeId?: string): Problem {
+export type Told = {
+  readonly chargeId?: string | undefined;
+  /** When to come back, in seconds. */
+  readonly retryAfter?: number;
+  readonly members?: Problem['members'];
+};
+
+/** A problem about this payment: which charge it is about, and when to come back if that can help. */
+export function paymentProblem(code: ProblemCode, detail: string, told: Told = {}): Problem {
+  const { chargeId, retryAfter, members } = told;
   return problem(code, detail, {
-    headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) },
-    ...(chargeId === undefined ? {} : { members: { charge_id: chargeId } }),
+    ...(retryAfter === undefined ? {} : { headers: { 'Retry-After': String(retryAfter) } }),
+    members: { ...(chargeId === undefined ? {} : { charge_id: chargeId }), ...members },
   });
 }
 
-export function settlementUnknown(chargeId: string): Problem {
+const IN_USE_SECONDS = 2;
+const AWAY_SECONDS = 5;
+const LONGEST_UNKNOWN_SECONDS = 30;
+/** How long after its end a payment is held to be dead where nobody used it: by a node of one's own, and by public ones. */
+const DEAD_AFTER_MS = { own: 60_000, public: 600_000 };
+
+/** `charge`: as the ledger has it, where somebody else works on it. */
+export function paymentInUse({ clock, options }: PayDeps, charge: Charge | undefined): Problem {
+  const restMs = (charge?.leaseUntil ?? 0) - clock.now();
+  // Who is alive renews a third of the lease before it is over at the latest.
+  const overdue = restMs > 0 && restMs < options.leaseMs / 2;
+  return paymentProblem(
+    'payment_in_use',
+    'This payment is being used by another request. Send it again when that is answered.',
+    { chargeId: charge?.id, retryAfter: overdue ? Math.ceil(restMs / 1000) : IN_USE_SECONDS },
+  );
+}
+
+export function settlementUnknown({ options }: PayDeps, charge: Charge): Problem {
+  const receiver = options.receiver(charge.receiverId);
+  const deadAfterMs = receiver === undefined || receiver.rpcPublic ? DEAD_AFTER_MS.public : DEAD_AFTER_MS.own;
   return paymentProblem(
     'settlement_unknown',
     'Whether this payment was settled is not known yet. Do not pay again: send the same request with the same payment later.',
-    chargeId,
+    {
+      chargeId: charge.id,
+      retryAfter: Math.min(LONGEST_UNKNOWN_SECONDS, 2 ** Math.max(0, charge.attempts - 1)),
+      members: { retry_until: new Date(endsAt(charge) + deadAfterMs).toISOString() },
+    },
+  );
+}
+
+/** `retryAfterMs`: when somebody is asked again, where that is known. */
+export function facilitatorUnavailable(
+  what: 'verified' | 'settled',
+  retryAfterMs: number | undefined,
+  chargeId?: string,
+): Problem {
+  return paymentProblem(
+    'facilitator_unavailable',
+    `The payment cannot be ${what} right now; nothing was charged. Send the same request again later.`,
+    { chargeId, retryAfter: retryAfterMs === undefined ? AWAY_SECONDS : Math.max(1, Math.ceil(retryAfterMs / 1000)) },
   );
 }
 
@@ -76,8 +133,30 @@ export function ledgerUnavailable(chargeId?: string): Problem {
   return paymentProblem(
     'ledger_unavailable',
     'Payments cannot be recorded right now, so none is taken. Send the same request again later.',
-    chargeId,
+    { chargeId, retryAfter: AWAY_SECONDS },
   );
+}
+
+export function alreadyPaid(deps: PayDeps, { asked, route, presented }: Payment, charge: Charge): AnswerOutcome {
+  deps.chargeLog.counted(route.id, 'already_used');
+  const detail = 'This payment was settled, and its answer cannot be delivered any more. Do not pay again for it.';
+  const answer = deps.refuse(paymentProblem('already_paid', detail, { chargeId: charge.id }), asked.origin, route.id);
+  const receipt = receiptOf(charge);
+  return receipt === undefined ? answer : withHeaders(answer, deps.rail.receiptHeader(presented.version, receipt));
+}
+
+/** A 402, or why the route cannot be paid for now. */
+export function demandAnew(
+  deps: PayDeps,
+  { offer, asked, route }: Payment,
+  reason: string,
+  headers: readonly string[] = [],
+): AnswerOutcome {
+  return 'code' in offer ? deps.refuse(offer, asked.origin, route.id) : deps.demand(offer, reason, asked, headers);
+}
+
+function withHeaders(outcome: AnswerOutcome, headers: readonly string[]): AnswerOutcome {
+  return { ...outcome, answer: { ...outcome.answer, headers: [...outcome.answer.headers, ...headers] } };
 }
 
 /** The receipt of a charge that was settled before. */
@@ -88,10 +167,10 @@ export function receiptOf(charge: Charge): Receipt | undefined {
 }
 
 /** What the ledger asks of whoever presents a payment again. */
-export function whatIsShown({ presented, asked }: Payment): {
-  credentialSha256: string;
-  method: string;
-  target: string;
-} {
-  return { credentialSha256: presented.sha256, method: asked.method, target: asked.target };
+export function whatIsShown({ presented, asked }: Pick<Payment, 'presented' | 'asked'>): PresentedRequest {
+  return { credentialSha256: presented.sha256, method: asked.method, targetSha256: sha256Of(asked.target) };
+}
+
+export function sha256Of(text: string): string {
+  return hash('sha256', text);
 }

@@ -1,66 +1,62 @@
 // Fetches what was paid for and did not arrive, without a second charge: the kept answer is replayed as it was, or the
 // upstream is asked once more. Only whoever holds the identical credential and asks for the very same thing gets here
-// (domain/standing); the ledger lets one request at a time through. CONTRACT section 6, rule 8.
-import type { Charge } from '../../domain/charge.ts';
-import type { AnswerOutcome, PaidOutcome } from '../collect.ts';
-import { paymentProblem, receiptOf, whatIsShown, type PayDeps, type Payment } from './payment.ts';
-import { deliver, insist } from './serve.ts';
+// (domain/standing); the ledger lets one request at a time through.
+import type { Charge, KeptAnswer } from '../../domain/charge.ts';
+import { KeptResponse } from '../kept-responses.ts';
+import { deliver } from './deliver.ts';
+import {
+  alreadyPaid,
+  paymentInUse,
+  receiptOf,
+  whatIsShown,
+  type PayDeps,
+  type Payment,
+  type PayOutcome,
+} from './payment.ts';
+import { retryUntilRecorded } from './record.ts';
 
-export async function redeem(deps: PayDeps, payment: Payment, charge: Charge): Promise<AnswerOutcome | PaidOutcome> {
-  const { ledger, rail, newId, options } = deps;
-  const { asked, owner, presented, offer } = payment;
-  const event = { kind: 'redeem_started', presented: whatIsShown(payment), leaseMs: options.leaseMs } as const;
-  const advanced = await ledger.advance(charge.id, event, { owner, changeId: newId() });
-  const receipt = receiptOf(charge);
-  const header = receipt === undefined ? [] : rail.receiptHeader(presented.version, receipt);
-  if (advanced.kind !== 'ok') {
-    deps.chargeLog.counted(offer.route.id, 'in_use');
-    return advanced.because === 'lease_running'
-      ? deps.refuse(
-          paymentProblem(
-            'payment_in_use',
-            'The answer to this payment is being fetched by another request.',
-            charge.id,
-          ),
-          asked.origin,
-          offer.route.id,
-        )
-      : deps.refuse(
-          paymentProblem(
-            'already_paid',
-            'This payment was settled, and its answer cannot be delivered any more. Do not pay again for it.',
-            charge.id,
-          ),
-          asked.origin,
-          offer.route.id,
-        );
+export async function redeem(deps: PayDeps, payment: Payment, charge: Charge): Promise<PayOutcome> {
+  const { ledger, rail, newId, options, chargeLog } = deps;
+  const { asked, owner, presented, route } = payment;
+  const event = { kind: 'redeem_started', request: whatIsShown(payment), leaseMs: options.leaseMs } as const;
+  const taken = await ledger.advance(charge.id, event, { owner, changeId: newId() });
+  if (taken.kind !== 'ok') {
+    if (taken.because !== 'lease_running') return alreadyPaid(deps, payment, taken.charge ?? charge);
+    chargeLog.counted(route.id, 'in_use');
+    return deps.refuse(paymentInUse(deps, taken.charge), asked.origin, route.id);
   }
-  deps.chargeLog.counted(offer.route.id, 'replayed');
-  const { answer } = advanced.charge;
+  chargeLog.changed(taken.charge, event.kind);
+  chargeLog.counted(route.id, 'replayed');
+  const lease = deps.leases.keep(charge.id);
+  const { answer, undelivered } = taken.charge;
   if (answer === null) {
-    return deliver(
-      deps,
-      payment,
-      advanced.charge,
-      header,
-      advanced.charge.undelivered === 'answer_lost' ? 'answered' : 'ask',
-    );
+    const receipt = receiptOf(taken.charge);
+    const header = receipt === undefined ? [] : rail.receiptHeader(presented.version, receipt);
+    const upstream = undelivered === 'answer_lost' || undelivered === 'answer_dropped' ? 'answered' : 'ask';
+    return deliver(deps, payment, taken.charge, header, upstream, lease);
   }
+  const body = Buffer.from(answer.body);
   return {
     kind: 'answer',
-    answer: { status: answer.status, headers: answer.headers, body: Buffer.from(answer.body) },
+    answer: { status: answer.status, headers: answer.headers, body },
     outcome: 'paid',
     reason: 'replayed',
     chargeId: charge.id,
-    routeId: offer.route.id,
+    routeId: route.id,
     delivered: (whole) => {
-      const body = Buffer.from(answer.body);
-      void insist(
-        deps,
-        payment,
-        charge.id,
-        whole ? { kind: 'delivered' } : { kind: 'answer_kept', answer: { ...answer, body } },
-      );
+      if (whole) keepReplayed(deps, payment, charge, answer);
+      const kept = { kind: 'answer_kept', answer: { ...answer, body }, headSent: false } as const;
+      const ended = whole ? ({ kind: 'delivered', partial: false } as const) : kept;
+      void retryUntilRecorded(deps, payment, charge.id, ended).finally(lease.stop);
     },
   };
+}
+
+/** This last byte may be lost as well. */
+function keepReplayed(deps: PayDeps, payment: Payment, charge: Charge, answer: KeptAnswer): void {
+  const { memory, replays } = deps.responses;
+  const kept = new KeptResponse(memory, answer.body.length);
+  kept.begin(answer.status, answer.headers);
+  kept.add(Buffer.from(answer.body));
+  if (kept.isKept) replays.remember(whatIsShown(payment), kept, { chargeId: charge.id, routeId: charge.route.id });
 }

@@ -1,225 +1,170 @@
 // Serves a claimed charge: settles before the upstream is asked, or when its status line is there and nothing of it has
-// reached the client; and tells the ledger what became of the answer. Nothing is buffered while settling, the upstream's
-// body waits in its socket. CONTRACT section 6, rules 5, 6 and 8.
-import { LRUCache } from 'lru-cache';
-import type { Charge, Claim } from '../../domain/charge.ts';
-import type { Receiver } from '../../domain/receiver.ts';
-import type { ChargeEvent } from '../../domain/transition.ts';
+// reached the client. Nothing is buffered while settling, the upstream's body waits in its socket.
+import type { Charge, KeptAnswer } from '../../domain/charge.ts';
 import type { AnswerOutcome, PaidOutcome } from '../collect.ts';
-import type { ForwardOutcome, ResponseVerdict } from '../forward-order.ts';
-import { keepLease } from './lease.ts';
-import { ledgerUnavailable, paymentProblem, settlementUnknown, type PayDeps, type Payment } from './payment.ts';
+import type { ResponseVerdict } from '../forward-order.ts';
+import type { KeptResponse } from '../kept-responses.ts';
+import type { RailOffer } from '../rails/rail.ts';
+import { isCharged } from './charged.ts';
+import { deliver, keptAnswer, keptResponse, recordDelivery } from './deliver.ts';
+import type { Lease } from './lease.ts';
+import {
+  demandAnew,
+  facilitatorUnavailable,
+  ledgerUnavailable,
+  paymentInUse,
+  settlementUnknown,
+  type PayDeps,
+  type Payment,
+  type PayOutcome,
+} from './payment.ts';
+import { giveBack } from './record.ts';
+import { redeem } from './redeem.ts';
 import { settleCharge, type SettleEnd } from './settle.ts';
 
-export type SettleMode = Claim['settle'];
+/** How long a response is waited for that shall be kept with a charge of unknown end. */
+const COLLECT_MS = 10_000;
 
-export type SettleModes = {
-  readonly modeFor: (receiver: Receiver, method: string, payer: string) => SettleMode;
-  /** A settlement was refused after the upstream had run for this payer. */
-  readonly distrust: (payer: string) => void;
-};
-
-const DISTRUST_MS = 3_600_000;
-const DISTRUSTED_PAYERS = 10_000;
-
-/** `auto`: GET and HEAD settle before the response, every other method before it is forwarded, because its effect is the service. */
-export function createSettleModes(now: () => number, remembered = DISTRUSTED_PAYERS): SettleModes {
-  const distrusted = new LRUCache<string, number>({ max: remembered });
-  return {
-    modeFor: (receiver, method, payer) => {
-      if ((distrusted.get(payer) ?? 0) > now()) return 'before_forward';
-      if (receiver.settle !== 'auto') return receiver.settle;
-      return method === 'GET' || method === 'HEAD' ? 'before_response' : 'before_forward';
-    },
-    distrust: (payer) => void distrusted.set(payer, now() + DISTRUST_MS),
-  };
+/** A charge that was claimed. `terms`: what was verified. */
+export async function serve(deps: PayDeps, payment: Payment, charge: Charge, terms: RailOffer): Promise<PayOutcome> {
+  const lease = deps.leases.keep(charge.id);
+  return charge.settle === 'before_forward'
+    ? settleAndForward(deps, payment, charge, terms, lease)
+    : forwardAndSettle(deps, payment, charge, terms, lease);
 }
 
-export function createServe(
-  deps: PayDeps,
-  modes: SettleModes,
-): (payment: Payment, charge: Charge) => Promise<AnswerOutcome | PaidOutcome> {
-  const { rail, options } = deps;
-
-  const receiptHeader = (payment: Payment, end: Extract<SettleEnd, { receipt: unknown }>): readonly string[] =>
-    rail.receiptHeader(payment.presented.version, end.receipt);
-
-  /** What a client is told where the settlement did not end well. */
-  const unsettled = (payment: Payment, charge: Charge, end: Exclude<SettleEnd, { kind: 'settled' }>): AnswerOutcome => {
-    const { offer, asked } = payment;
-    const routeId = offer.route.id;
-    switch (end.kind) {
-      case 'refused':
-        deps.chargeLog.counted(routeId, 'refused');
-        return deps.demand(offer, 'settlement_refused', asked, receiptHeader(payment, end));
-      case 'unknown':
-        deps.chargeLog.counted(routeId, 'unknown');
-        return deps.refuse(settlementUnknown(charge.id), asked.origin, routeId);
-      case 'lost':
-        deps.chargeLog.counted(routeId, 'unavailable');
-        return deps.refuse(
-          end.because === 'ledger'
-            ? ledgerUnavailable(charge.id)
-            : paymentProblem(
-                'payment_in_use',
-                'This payment took too long and was given up; nothing was charged by this request. Send it again.',
-                charge.id,
-              ),
-          asked.origin,
-          routeId,
-        );
-      default:
-        return end satisfies never;
-    }
-  };
-
-  const beforeForward = async (payment: Payment, charge: Charge): Promise<AnswerOutcome | PaidOutcome> => {
-    const end = await settleCharge(deps, payment, charge);
-    if (end.kind !== 'settled') return unsettled(payment, charge, end);
-    return deliver(deps, payment, end.charge, receiptHeader(payment, end), 'ask');
-  };
-
-  const beforeResponse = (payment: Payment, charge: Charge): PaidOutcome => {
-    const { owner } = payment;
-    const lease = keepLease(deps, charge.id, { owner }, options.leaseMs);
-    let settled: Charge | undefined;
-    let open = true;
-    const release = async (reason: string): Promise<void> => {
-      open = false;
-      await insist(deps, payment, charge.id, { kind: 'released', reason });
-      deps.chargeLog.counted(charge.route.id, 'released');
-    };
-    return {
-      kind: 'paid',
-      charge,
-      route: payment.offer.route,
-      customerId: payment.customerId,
-      // Not paid yet: a client that leaves takes the request with it.
-      keepBytes: undefined,
-      beforeResponse: async ({ status, headers }): Promise<ResponseVerdict> => {
-        if (!isCharged(status, headers, payment)) {
-          await release(`upstream_answered_${status}`);
-          return { kind: 'stream', headers: [] };
-        }
-        const end = await settleCharge(deps, payment, charge);
-        open = false;
-        if (end.kind === 'settled') {
-          settled = end.charge;
-          return { kind: 'stream', headers: receiptHeader(payment, end), keepBytes: options.keepResponseBytes };
-        }
-        if (end.kind === 'refused') modes.distrust(payment.presented.key.payer);
-        return { kind: 'replace', answer: unsettled(payment, charge, end).answer };
-      },
-      done: (outcome) => {
-        lease.stop();
-        if (settled !== undefined) void recordDelivery(deps, payment, settled, outcome, 'answered');
-        else if (open) void release(outcome.kind === 'failed' ? outcome.code : 'client_gone');
-      },
-    };
-  };
-
-  return async (payment, charge) =>
-    charge.settle === 'before_forward' ? beforeForward(payment, charge) : beforeResponse(payment, charge);
-}
-
-/** Forwards for a charge that is settled: first time in `before_forward`, or when its payer fetches a lost answer. */
-export function deliver(
+/** Also for a charge that was taken over: what an upstream answered before is nothing that could be waited for. */
+export async function settleAndForward(
   deps: PayDeps,
   payment: Payment,
   charge: Charge,
-  receipt: readonly string[],
-  upstream: 'ask' | 'answered',
+  terms: RailOffer,
+  lease: Lease,
+): Promise<PayOutcome> {
+  const end = await settleCharge(deps, payment, charge, terms);
+  if (end.kind === 'settled' && end.charge.owner === payment.owner) {
+    const receipt = deps.rail.receiptHeader(payment.presented.version, end.receipt);
+    return deliver(deps, payment, end.charge, receipt, 'ask', lease);
+  }
+  lease.stop();
+  if (end.kind === 'settled') return redeem(deps, payment, end.charge);
+  if (end.kind === 'left') return { kind: 'gone', routeId: payment.route.id };
+  return unsettled(deps, payment, charge, end);
+}
+
+function forwardAndSettle(
+  deps: PayDeps,
+  payment: Payment,
+  charge: Charge,
+  terms: RailOffer,
+  lease: Lease,
 ): PaidOutcome {
-  const lease = keepLease(deps, charge.id, { owner: payment.owner }, deps.options.leaseMs);
+  const { modes, options, rail } = deps;
+  const { payer } = payment.presented.key;
+  let phase: { at: 'open' | 'settling' | 'over' } | { at: 'settled'; charge: Charge } = { at: 'open' };
+  const release = (reason: string): void => {
+    phase = { at: 'over' };
+    deps.chargeLog.counted(charge.route.id, 'released');
+    void giveBack(deps, payment, charge, reason).finally(lease.stop);
+  };
   return {
     kind: 'paid',
     charge,
-    route: payment.offer.route,
+    route: payment.route,
     customerId: payment.customerId,
-    keepBytes: deps.options.keepResponseBytes,
-    beforeResponse: async () => ({ kind: 'stream', headers: receipt }),
+    settles: 'before_response',
+    // Not paid yet: a client that leaves takes the request with it.
+    keep: undefined,
+    beforeResponse: async ({ status, headers }): Promise<ResponseVerdict> => {
+      if (!isCharged(status, headers, options.ownAuthorities)) {
+        // The response costs nothing, so it does not wait for the ledger either.
+        release(`upstream_answered_${status}`);
+        return { kind: 'stream', headers: [] };
+      }
+      phase = { at: 'settling' };
+      const collected = isSafe(charge) ? undefined : collector(deps);
+      const end = await settleCharge(deps, payment, charge, terms, collected?.answer);
+      if (end.kind === 'settled') {
+        phase = { at: 'settled', charge: end.charge };
+        const receipt = rail.receiptHeader(payment.presented.version, end.receipt);
+        return { kind: 'stream', headers: receipt, keep: keptResponse(deps) };
+      }
+      phase = { at: 'over' };
+      if (end.kind !== 'unknown' && end.kind !== 'lost') modes.ranUnpaid(payer);
+      const recorded = end.kind === 'unknown' ? end.recorded : undefined;
+      void Promise.resolve(recorded).finally(lease.stop);
+      const { answer } = unsettled(deps, payment, charge, end);
+      return recorded === undefined || collected === undefined
+        ? { kind: 'replace', answer }
+        : { kind: 'replace', answer, keep: collected.keep };
+    },
+    tookMoney: () => phase.at === 'settled',
     done: (outcome) => {
-      lease.stop();
-      void recordDelivery(deps, payment, charge, outcome, upstream);
+      if (phase.at === 'settled')
+        void recordDelivery(deps, payment, phase.charge, outcome, 'answered').finally(lease.stop);
+      if (phase.at !== 'open') return;
+      if (outcome.kind === 'client_gone' || outcome.kind === 'not_sent') modes.leftEarly(payer);
+      release(outcome.kind === 'failed' ? outcome.code : 'client_gone');
     },
   };
 }
 
-/** What becomes of a settled charge. `upstream`: whether a failure now means that it never gave an answer at all. */
-async function recordDelivery(
+function isSafe({ request: { method } }: Charge): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+/** Where the relay reads the response of a replaced one into, and the promise of it. */
+function collector(deps: PayDeps): {
+  readonly keep: { readonly response: KeptResponse; readonly ended: (whole: boolean) => void };
+  readonly answer: () => Promise<KeptAnswer | undefined>;
+} {
+  const response = keptResponse(deps);
+  let ended: (whole: boolean) => void = () => undefined;
+  const whole = new Promise<boolean>((resolve) => {
+    ended = resolve;
+  });
+  return {
+    keep: { response, ended },
+    answer: async () => {
+      const inTime = await Promise.race([whole, deps.pause(COLLECT_MS).then(() => false)]);
+      const answer = inTime && response.isKept ? keptAnswer(response) : undefined;
+      response.drop();
+      return answer;
+    },
+  };
+}
+
+/** What a client is told where the settlement did not end well. */
+function unsettled(
   deps: PayDeps,
   payment: Payment,
   charge: Charge,
-  outcome: ForwardOutcome,
-  upstream: 'ask' | 'answered',
-): Promise<void> {
-  const event = deliveryEvent(outcome, upstream);
-  deps.chargeLog.counted(charge.route.id, event.kind === 'delivered' ? 'delivered' : 'settled_undelivered');
-  await insist(deps, payment, charge.id, event);
-}
-
-function deliveryEvent(outcome: ForwardOutcome, upstream: 'ask' | 'answered'): ChargeEvent {
-  switch (outcome.kind) {
-    case 'delivered':
-      return isUsable(outcome.status) ? { kind: 'delivered' } : { kind: 'undelivered', because: 'upstream_failed' };
-    case 'replaced':
-      return { kind: 'undelivered', because: 'upstream_failed' };
-    case 'client_gone':
-      if (outcome.status !== undefined && !isUsable(outcome.status))
-        return { kind: 'undelivered', because: 'upstream_failed' };
-      if (outcome.kept !== undefined) return { kind: 'answer_kept', answer: keptAnswer(outcome.kept) };
-      return {
-        kind: 'undelivered',
-        because: upstream === 'ask' && outcome.status === undefined ? 'upstream_failed' : 'answer_lost',
-      };
-    case 'failed':
-      return { kind: 'undelivered', because: 'upstream_failed' };
-    default:
-      return outcome satisfies never;
-  }
-}
-
-/** A server error is none, also where the upstream is asked once more: the payer may ask again without paying again. */
-function isUsable(status: number): boolean {
-  return status < 500;
-}
-
-function keptAnswer({ status, headers, body }: NonNullable<Extract<ForwardOutcome, { kind: 'client_gone' }>['kept']>): {
-  status: number;
-  headers: readonly string[];
-  body: Uint8Array;
-} {
-  return { status, headers, body: typeof body === 'string' ? Buffer.from(body) : body };
-}
-
-/** Charged: 2xx, 101, and a redirect that leads away from this API. */
-function isCharged(status: number, headers: readonly string[], { asked }: Payment): boolean {
-  if (status === 101 || (status >= 200 && status < 300)) return true;
-  if (status < 300 || status >= 400) return false;
-  const at = headers.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === 'location');
-  const location = headers[at + 1];
-  if (at < 0 || location === undefined) return false;
-  const here = asked.publicOrigin;
-  if (!URL.canParse(location, here)) return false;
-  const { origin } = new URL(location, here);
-  return origin !== new URL(here).origin && !asked.ownOrigins.includes(origin);
-}
-
-const INSIST_MS = [100, 500, 2_000, 10_000, 30_000];
-
-/** A change that must not be lost over a passing fault of the ledger; given up in the end, when the lease decides. */
-export async function insist(deps: PayDeps, payment: Payment, id: string, event: ChargeEvent): Promise<void> {
-  const { ledger, log, newId } = deps;
-  const actor = { owner: payment.owner, changeId: newId() };
-  for (const pauseMs of [...INSIST_MS, undefined]) {
-    try {
-      const advanced = await ledger.advance(id, event, actor);
-      if (advanced.kind === 'ok') deps.chargeLog.changed(advanced.charge);
-      else log.warn('a charge is not ours any more', { charge_id: id, event: event.kind, because: advanced.because });
-      return;
-    } catch (error) {
-      log.error('the ledger is unavailable', { charge_id: id, event: event.kind, error });
+  end: Exclude<SettleEnd, { kind: 'settled' }>,
+): AnswerOutcome {
+  const { asked, route, presented } = payment;
+  const { rail, chargeLog } = deps;
+  switch (end.kind) {
+    case 'refused': {
+      chargeLog.counted(route.id, 'refused');
+      return demandAnew(deps, payment, 'settlement_refused', rail.receiptHeader(presented.version, end.receipt));
     }
-    if (pauseMs !== undefined) await deps.pause(pauseMs);
+    case 'unknown':
+      chargeLog.counted(route.id, 'unknown');
+      return deps.refuse(settlementUnknown(deps, end.charge), asked.origin, route.id);
+    case 'left':
+      chargeLog.counted(route.id, 'released');
+      return deps.refuse(facilitatorUnavailable('settled', undefined, charge.id), asked.origin, route.id);
+    case 'not_carried_out':
+      chargeLog.counted(route.id, 'unavailable');
+      return deps.refuse(facilitatorUnavailable('settled', end.retryAfterMs, charge.id), asked.origin, route.id);
+    case 'lost':
+      chargeLog.counted(route.id, 'unavailable');
+      return deps.refuse(
+        end.because === 'ledger' ? ledgerUnavailable(charge.id) : paymentInUse(deps, charge),
+        asked.origin,
+        route.id,
+      );
+    default:
+      return end satisfies never;
   }
 }

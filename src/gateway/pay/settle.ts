@@ -1,89 +1,116 @@
-// One attempt to settle a claimed charge, and the three ways in which it can end. The ledger knows that a settlement may
-// have been sent before it is sent; whatever is not certain afterwards stays `settling` for the reconciler.
-// CONTRACT section 6, rule 6.
-import type { Charge } from '../../domain/charge.ts';
-import { LedgerUnavailable, type Advanced } from '../../domain/ledger.ts';
-import type { ChargeEvent } from '../../domain/transition.ts';
-import type { Receipt } from '../rails/rail.ts';
+// One attempt to settle a claimed charge, and the ways in which it can end. The ledger knows who is asked before anybody is,
+// so that a restart knows that a settlement may have been sent; whatever is not certain afterwards stays `settling` until the
+// chain or the payer's next request ends it. Nothing is sent for a client that left.
+import type { Charge, KeptAnswer } from '../../domain/charge.ts';
+import { FIRST_LOOK_MS } from '../../domain/transition.ts';
+import { refusedReceipt, settledReceipt, type RailOffer, type Receipt } from '../rails/rail.ts';
 import type { PayDeps, Payment } from './payment.ts';
+import { giveBack, retryUntilRecorded, step } from './record.ts';
 
 export type SettleEnd =
   | { readonly kind: 'settled'; readonly charge: Charge; readonly receipt: Receipt }
   | { readonly kind: 'refused'; readonly receipt: Receipt }
-  /** The money may have moved, or may yet. */
-  | { readonly kind: 'unknown' }
+  /** The money may have moved, or may yet. `recorded`: the charge is nobody's from then on. */
+  | { readonly kind: 'unknown'; readonly charge: Charge; readonly recorded?: Promise<unknown> }
+  /** Nothing was sent that could move money, and nothing will be for this request. */
+  | { readonly kind: 'not_carried_out'; readonly retryAfterMs: number | undefined }
+  /** The same, because nobody waits any more. */
+  | { readonly kind: 'left' }
   /** The charge is somebody else's by now, or the ledger is away: nothing was sent by us. */
   | { readonly kind: 'lost'; readonly because: 'taken_over' | 'ledger' };
 
-export async function settleCharge(deps: PayDeps, payment: Payment, charge: Charge): Promise<SettleEnd> {
+/** `collect`: the upstream's response, which cannot be had twice, to be kept with the charge should its end not be known. */
+export async function settleCharge(
+  deps: PayDeps,
+  payment: Payment,
+  charge: Charge,
+  terms: RailOffer,
+  collect?: () => Promise<KeptAnswer | undefined>,
+): Promise<SettleEnd> {
   const { rail, log, options } = deps;
-  // A claim may have come this far in one step.
-  const started =
-    charge.state === 'settling'
-      ? ({ kind: 'ok', charge } as const)
-      : await step(deps, payment, charge.id, { kind: 'settle_started', leaseMs: options.leaseMs });
-  if (started === 'unavailable') return { kind: 'lost', because: 'ledger' };
-  if (started.kind !== 'ok') return { kind: 'lost', because: 'taken_over' };
-  if (started.charge !== charge) deps.chargeLog.changed(started.charge);
+  const { presented, asked } = payment;
+  let current = charge;
+  let stopped: 'left' | 'taken_over' | 'ledger' | undefined;
+  const sending = async (via: string): Promise<boolean> => {
+    if (asked.left()) stopped = 'left';
+    else if (current.state !== 'settling' || (current.attempts === 0 && current.via !== via)) {
+      const { leaseMs } = options;
+      const started = await step(deps, payment, charge.id, { kind: 'settle_started', via, leaseMs });
+      if (started === 'unavailable') stopped = 'ledger';
+      else if (started.kind !== 'ok') stopped = 'taken_over';
+      else {
+        current = started.charge;
+        if (asked.left()) stopped = 'left';
+      }
+    }
+    return stopped === undefined;
+  };
 
-  const end = await rail.settle(payment.presented, payment.railOffer, { afterUnknown: started.charge.attempts > 0 });
+  const before = charge.attempts > 0;
+  const history = { afterUnknown: before, via: before ? (charge.via ?? undefined) : undefined };
+  const end = await rail.settle(presented, terms, history, sending);
   switch (end.kind) {
     case 'settled': {
-      const { transaction } = end.receipt;
-      const proof = { transaction, logIndex: null, amount: payment.offer.atomic, payer: payment.presented.key.payer };
-      const settled = await step(deps, payment, charge.id, { kind: 'settled', proof, leaseMs: options.leaseMs });
-      if (settled !== 'unavailable' && settled.kind === 'ok') {
-        deps.chargeLog.changed(settled.charge);
-        return { kind: 'settled', charge: settled.charge, receipt: end.receipt };
-      }
-      // Settled, and the ledger does not hold it: serving now and again after the reconciler found it would be twice.
+      const { transaction } = end;
+      const { amount } = charge.terms;
+      const proof = { transaction, logIndex: null, amount, payer: presented.key.payer };
+      const event = { kind: 'settled', proof, leaseMs: options.leaseMs } as const;
+      const changeId = deps.newId();
+      const settled = await step(deps, payment, charge.id, event, changeId);
+      if (settled !== 'unavailable' && settled.kind === 'ok')
+        return { kind: 'settled', charge: settled.charge, receipt: settledReceipt(presented.key, amount, transaction) };
+      // Settled, and the ledger does not hold it: serving now and again after somebody found it would be twice.
       log.error('a settlement could not be recorded', { charge_id: charge.id, transaction });
-      return { kind: 'unknown' };
+      if (settled === 'unavailable')
+        void retryUntilRecorded(deps, payment, charge.id, { ...event, leaseMs: 0 }, changeId);
+      return { kind: 'unknown', charge: current };
     }
     case 'refused': {
-      const { reason, final } = end;
-      const refused = await step(deps, payment, charge.id, {
-        kind: 'settle_refused',
-        reason,
-        final,
-        retryInMs: options.retryMs,
-      });
-      if (refused === 'unavailable' || refused.kind !== 'ok') return { kind: 'unknown' };
-      deps.chargeLog.changed(refused.charge);
-      return refused.charge.state === 'failed' ? { kind: 'refused', receipt: end.receipt } : { kind: 'unknown' };
+      const { reason } = end;
+      const event = { kind: 'settle_refused', reason } as const;
+      const refused = await step(deps, payment, charge.id, event);
+      if (refused === 'unavailable') void retryUntilRecorded(deps, payment, charge.id, event);
+      if (refused === 'unavailable' || refused.kind !== 'ok') return { kind: 'unknown', charge: current };
+      return refused.charge.state === 'failed'
+        ? { kind: 'refused', receipt: refusedReceipt(presented.key, charge.terms.amount, reason) }
+        : { kind: 'unknown', charge: refused.charge };
+    }
+    case 'not_carried_out': {
+      if (stopped === 'taken_over') return { kind: 'lost', because: 'taken_over' };
+      const reason = stopped === 'left' ? 'client_gone' : end.reason;
+      if (stopped === 'ledger') {
+        void giveBack(deps, payment, charge, reason);
+        return { kind: 'lost', because: 'ledger' };
+      }
+      const event = { kind: current.state === 'claimed' ? 'released' : 'not_carried_out', reason } as const;
+      const released = await step(deps, payment, charge.id, event);
+      if (released === 'unavailable') void giveBack(deps, payment, charge, reason);
+      // An earlier attempt may have moved the money after all.
+      if (released !== 'unavailable' && released.kind === 'ok' && released.charge.state === 'settling')
+        return { kind: 'unknown', charge: released.charge };
+      if (stopped === 'left') return { kind: 'left' };
+      return before
+        ? { kind: 'unknown', charge: current }
+        : { kind: 'not_carried_out', retryAfterMs: end.retryAfterMs };
     }
     case 'unknown': {
-      log.warn('a settlement has an unknown end', { charge_id: charge.id, reason: end.reason, detail: end.detail });
-      const doubted = await step(deps, payment, charge.id, {
-        kind: 'settle_unknown',
-        reason: end.reason,
-        retryInMs: options.retryMs,
-      });
-      if (doubted !== 'unavailable' && doubted.kind === 'ok') deps.chargeLog.changed(doubted.charge);
-      return { kind: 'unknown' };
+      const { reason, detail } = end;
+      log.warn('a settlement has an unknown end', { charge_id: charge.id, reason, detail });
+      const event = { kind: 'settle_unknown', reason, lookInMs: FIRST_LOOK_MS } as const;
+      if (collect !== undefined) {
+        const recorded = collect().then(async (answer) => {
+          if (answer !== undefined)
+            await retryUntilRecorded(deps, payment, charge.id, { kind: 'answer_kept', answer, headSent: false });
+          await retryUntilRecorded(deps, payment, charge.id, event);
+        });
+        return { kind: 'unknown', charge: { ...current, attempts: current.attempts + 1 }, recorded };
+      }
+      const doubted = await step(deps, payment, charge.id, event);
+      if (doubted === 'unavailable') void retryUntilRecorded(deps, payment, charge.id, event);
+      const known = doubted !== 'unavailable' && doubted.kind === 'ok' ? doubted.charge : current;
+      return { kind: 'unknown', charge: known };
     }
     default:
       return end satisfies never;
-  }
-}
-
-/** One change of the ledger, tried twice: the second time the ledger recognises the first. */
-async function step(
-  { ledger, newId, log }: PayDeps,
-  { owner }: Payment,
-  id: string,
-  event: ChargeEvent,
-): Promise<Advanced | 'unavailable'> {
-  const actor = { owner, changeId: newId() };
-  for (let tries = 0; ; tries++) {
-    try {
-      return await ledger.advance(id, event, actor);
-    } catch (error) {
-      if (!(error instanceof LedgerUnavailable)) throw error;
-      if (tries > 0) {
-        log.error('the ledger is unavailable', { charge_id: id, event: event.kind, error });
-        return 'unavailable';
-      }
-    }
   }
 }

@@ -12,9 +12,12 @@ export type JsonLimits = {
   readonly string: number;
 };
 
-export type BoundedJson = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string };
+export type BoundedJson =
+  | { readonly ok: true; readonly value: unknown }
+  /** `isJson`: it is, and exceeds the limits. */
+  | { readonly ok: false; readonly why: string; readonly isJson: boolean };
 
-const NOT_JSON: BoundedJson = { ok: false, why: 'is not JSON in UTF-8' };
+const NOT_JSON: BoundedJson = { ok: false, why: 'is not JSON in UTF-8', isJson: false };
 const RESERVED = new Set(['__proto__', 'constructor', 'prototype']);
 
 /** The value that `bytes` write, or `why` not: a phrase without any of their content. */
@@ -28,7 +31,7 @@ export function readJson(bytes: Uint8Array, limits: JsonLimits): BoundedJson {
     return NOT_JSON;
   }
   const why = findExcess(value, limits);
-  return why === undefined ? { ok: true, value } : { ok: false, why };
+  return why === undefined ? { ok: true, value } : { ok: false, why, isJson: true };
 }
 
 /** Stops at the first excess, so that a bomb costs no more than its limit; and goes no deeper than the limit allows. */

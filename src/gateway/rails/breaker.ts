@@ -12,6 +12,8 @@ export type CallEnd = 'answered' | 'slow' | 'none';
 export type Breaker = {
   /** Undefined: do not call now. Otherwise the call may be made, and its end has to be reported once. */
   readonly admit: (operation: Operation) => ((end: CallEnd) => void) | undefined;
+  /** How long it stays open, in milliseconds; 0 while it is closed. */
+  readonly rest: () => number;
 };
 
 export type BreakerOptions = {
@@ -66,5 +68,6 @@ export function createBreaker(clock: Pick<Clock, 'monotonic'>, options: BreakerO
       trying = true;
       return (how) => end(operation, true, how);
     },
+    rest: () => (openUntil === undefined ? 0 : Math.max(0, openUntil - clock.monotonic())),
   };
 }

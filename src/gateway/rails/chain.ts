@@ -1,41 +1,42 @@
-// What a chain says about a payment, read from a node over JSON-RPC. The proof is CONTRACT section 6.7's: the token's
-// AuthorizationUsed(payer, nonce), and in the very next log its Transfer(payer -> pay_to, amount), deep enough not to be
-// undone. A used nonce proves nothing by itself: it may have been cancelled, or spent on somebody else. A node that is
-// away, on another chain, behind or talking nonsense is `unavailable`, which is never taken for "not there".
+// What a chain says about a payment. The proof: the token's AuthorizationUsed(payer, nonce), and in the very next log its
+// Transfer(payer -> pay_to, amount), deep enough not to be undone. A used nonce proves nothing by itself: it may have been
+// cancelled, or spent on somebody else. A node that is away, on another chain, behind or talking nonsense is
+// `unavailable`, which is never taken for "not there". The nonce's state is asked first, logs only of a used one.
 import { z } from 'zod';
-import type { PaymentKey } from '../../domain/charge.ts';
-import type { Receiver } from '../../domain/receiver.ts';
-import { createRpc, type Rpc, type RpcDeps, type RpcResult } from './json-rpc.ts';
-import type { Evidence, ProofResult, ProofSearch, Unavailable } from './rail.ts';
+import type { PaymentKey, Search } from '../../domain/charge.ts';
+import { findNetwork, type Receiver } from '../../domain/receiver.ts';
+import { startDeadline } from './deadline.ts';
+import { address, quantity, word } from './json-rpc.ts';
+import { CALLS_PER_LOOK, createNodes, type ChainNode, type NodeAnswer, type NodesDeps, type Turn } from './nodes.ts';
+import { PAYER_LOOK_MS, type Look, type LookedAt, type Rail } from './rail.ts';
 
-export type EvidenceDeps = RpcDeps;
+export type LookDeps = NodesDeps & {
+  /** The receiver of a charge, as it is configured now. */
+  readonly receiver: (id: string) => Receiver | undefined;
+};
 
 // Event topics and function selectors are Keccak-256 of the signatures beside them, as EIP-3009 and ERC-20 name them;
-// test/gateway/rails/settle.test.ts computes them again.
+// the tests compute them again.
 /** AuthorizationUsed(address,bytes32) */
 export const AUTHORIZATION_USED = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5';
+/** AuthorizationCanceled(address,bytes32) */
+export const AUTHORIZATION_CANCELED = '0x1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81';
 /** Transfer(address,address,uint256) */
 export const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 /** authorizationState(address,bytes32) */
 export const AUTHORIZATION_STATE = '0xe94a0102';
 
-/** Blocks per eth_getLogs: public nodes refuse much more. Halved where even that is refused. */
+/** Blocks of one call for logs: public nodes refuse much more. Halved where even that is refused. */
 const LOG_RANGE = 1000n;
-/** Calls of eth_getLogs per search; the next search goes on where this one stopped. */
-const MAX_LOG_CALLS = 20;
+/** Clocks of chains and of ours differ: proof is looked for from a little before the claim. */
+const BEFORE_CLAIM_SECONDS = 600n;
+/** How far the chain's time is past the end of an authorization before the chain is believed to have seen the last of it. */
+const AFTER_END_SECONDS = 60n;
+/** The same for a node that answers anybody, and whose word is nobody's. */
+const AFTER_END_PUBLIC_SECONDS = 600n;
+/** Blocks that are read to find where to start looking. */
+const START_READS = 3;
 
-const quantity = z
-  .string()
-  .regex(/^0x(?:0|[1-9a-f][0-9a-f]{0,15})$/i)
-  .transform(BigInt);
-const word = z
-  .string()
-  .regex(/^0x[0-9a-f]{64}$/i)
-  .toLowerCase();
-const address = z
-  .string()
-  .regex(/^0x[0-9a-f]{40}$/i)
-  .toLowerCase();
 const blockSchema = z.object({ number: quantity, timestamp: quantity });
 const logSchema = z.object({
   address,
@@ -57,149 +58,305 @@ const receiptSchema = z.object({
   logs: z.array(logSchema).max(20_000),
 });
 type Log = z.output<typeof logSchema>;
+type Block = { readonly number: bigint; readonly time: bigint };
 
-/** `rpcUrl`: a node of the chain `caip2`. */
-export function createEvidence(
-  receiver: Pick<Receiver, 'caip2' | 'confirmations'>,
-  rpcUrl: string,
-  deps: RpcDeps,
-): Evidence {
-  const rpc = createRpc(rpcUrl, deps);
-  const depth = BigInt(receiver.confirmations) - 1n;
-  let chainChecked = false;
+/** What a look knows so far; it survives a node that fails in the middle. */
+type Progress = { used: boolean; next: bigint | undefined; range: bigint };
 
-  /** A node of another chain would prove and disprove everything. */
-  const onChain = async (): Promise<Unavailable | undefined> => {
-    if (chainChecked) return undefined;
-    const answer = await rpc('eth_chainId', [], quantity);
-    if (answer.kind !== 'result') return unavailable(answer, 'eth_chainId');
-    if (`eip155:${answer.value}` !== receiver.caip2)
-      return away(`the node is of eip155:${answer.value}, not of ${receiver.caip2}`);
-    chainChecked = true;
-    return undefined;
-  };
+/** One node, asked for one charge. */
+type View = {
+  readonly node: ChainNode;
+  readonly turn: Turn;
+  readonly charge: LookedAt;
+  /** Blocks on top of one that is believed. */
+  readonly depth: bigint;
+  readonly afterEnd: bigint;
+  readonly isPublic: boolean;
+  readonly progress: Progress;
+};
 
-  const readBlock = async (block: bigint | 'latest'): Promise<{ block: bigint; time: bigint } | Unavailable> => {
-    const tag = block === 'latest' ? block : toHex(block);
-    const answer = await rpc('eth_getBlockByNumber', [tag, false], blockSchema);
-    if (answer.kind !== 'result') return unavailable(answer, 'eth_getBlockByNumber');
-    const { number, timestamp } = answer.value;
-    return block === 'latest' || number === block
-      ? { block: number, time: timestamp }
-      : away('another block than asked for');
-  };
+type Away = { readonly away: string };
+const away = (why: string): Away => ({ away: why });
+const isAway = (value: object): value is Away => 'away' in value;
 
-  const newest = async (): Promise<{ block: bigint; time: bigint } | Unavailable> =>
-    (await onChain()) ?? (await readBlock('latest'));
+export function createLook(deps: LookDeps): Rail['look'] {
+  const nodes = createNodes(deps);
+  let looks = 0;
 
-  const head: Evidence['head'] = async () => {
-    const found = await newest();
-    return 'kind' in found ? found : { kind: 'head', ...found };
-  };
+  return async (charge, asker) => {
+    const { network } = charge.payment;
+    const known = findNetwork(network)?.known?.publicRpc ?? [];
+    const configured = deps.receiver(charge.receiverId);
+    const receiver = configured?.caip2 === network ? configured : undefined;
+    const urls = receiver?.rpcUrls ?? known;
+    if (urls.length === 0) return { kind: 'unavailable', detail: 'no node is configured for this network' };
 
-  const blockAt: Evidence['blockAt'] = async (time) => {
-    const last = await newest();
-    if ('kind' in last) return last;
-    if (last.time <= time) return { kind: 'block', block: last.block };
-    let [low, high] = [0n, last.block];
-    // `low` is at `time` or before it, or the first block; `high` is after it.
-    while (high - low > 1n) {
-      const middle = await readBlock((low + high) / 2n);
-      if ('kind' in middle) return middle;
-      if (middle.time <= time) low = middle.block;
-      else high = middle.block;
+    const deadline = new AbortController();
+    const first = asker === 'payer';
+    const patience = first ? startDeadline(deps.schedule, PAYER_LOOK_MS) : undefined;
+    const turn: Turn = {
+      first,
+      number: looks++,
+      signal: deadline.signal,
+      left: CALLS_PER_LOOK,
+    };
+    const progress = readSearch(charge.search);
+    const depth = BigInt(receiver?.confirmations ?? 1) - 1n;
+    const said: string[] = [];
+    for (const url of urls) {
+      const isPublic = known.includes(url);
+      const afterEnd = isPublic ? AFTER_END_PUBLIC_SECONDS : AFTER_END_SECONDS;
+      const node = nodes(url);
+      const release = patience === undefined ? () => undefined : await node.places.take(patience);
+      if (release === undefined) {
+        said.push(`${new URL(url).host}: too many payers are waiting for it`);
+        break;
+      }
+      patience?.whenOver(() => deadline.abort());
+      const seen = await lookAt({ node, turn, charge, depth, afterEnd, isPublic, progress }).finally(release);
+      if (!isAway(seen)) {
+        patience?.cancel();
+        return seen;
+      }
+      said.push(`${new URL(url).host}: ${seen.away}`);
+      if (deadline.signal.aborted || turn.left <= 0) break;
     }
-    return { kind: 'block', block: low };
+    patience?.cancel();
+    // That it is used up is known, whoever failed afterwards.
+    if (progress.used) return { kind: 'open', used: true, search: writeSearch(progress) };
+    return { kind: 'unavailable', detail: said.join('; ') };
   };
-
-  const nonceState: Evidence['nonceState'] = async (key) => {
-    const last = await newest();
-    if ('kind' in last) return last;
-    if (last.block < depth) return away('the chain is shorter than the confirmations');
-    const at = depth === 0n ? last : await readBlock(last.block - depth);
-    if ('kind' in at) return at;
-    const call = { to: key.asset, data: `${AUTHORIZATION_STATE}${padAddress(key.payer)}${key.nonce.slice(2)}` };
-    const answer = await rpc('eth_call', [call, toHex(at.block)], word);
-    if (answer.kind !== 'result') return unavailable(answer, 'eth_call');
-    const state = BigInt(answer.value);
-    return state <= 1n ? { kind: 'state', used: state === 1n, ...at } : away('eth_call: an answer of another form');
-  };
-
-  const findProof = async (search: ProofSearch): Promise<ProofResult> => {
-    const last = await newest();
-    if ('kind' in last) return last;
-    if (last.block < search.fromBlock) return away('the node is behind');
-    const found = await findUse(rpc, search, last.block);
-    if (found.kind !== 'use') return found;
-    const { transactionHash: transaction, blockNumber: block } = found.log;
-    const answer = await rpc('eth_getTransactionReceipt', [transaction], receiptSchema);
-    if (answer.kind !== 'result') return unavailable(answer, 'eth_getTransactionReceipt');
-    const receipt = answer.value;
-    if (receipt.transactionHash !== transaction || receipt.blockNumber !== block)
-      return away('the node contradicts itself');
-    const transfer = receipt.logs.find(({ logIndex }) => logIndex === found.log.logIndex + 1n);
-    const used = receipt.logs.find(({ logIndex }) => logIndex === found.log.logIndex);
-    if (used === undefined || !isUse(used, search.key)) return away('the node contradicts itself');
-    // What is not deep enough can still be undone, and said otherwise.
-    if (last.block < block + depth) return { kind: 'unconfirmed', transaction, block };
-    if (receipt.status !== 1n || transfer === undefined || !isTransfer(transfer, search)) {
-      return { kind: 'contradicted', transaction };
-    }
-    return { kind: 'found', transaction, logIndex: Number(transfer.logIndex), block };
-  };
-
-  return { head, blockAt, nonceState, findProof };
 }
 
-/** The log that says that the nonce was used, or how far there is none. */
-async function findUse(
-  rpc: Rpc,
-  { key, fromBlock }: ProofSearch,
-  last: bigint,
-): Promise<{ readonly kind: 'use'; readonly log: Log } | ProofResult> {
-  const topics = [AUTHORIZATION_USED, `0x${padAddress(key.payer)}`, key.nonce];
-  let from = fromBlock;
-  let range = LOG_RANGE;
-  for (let calls = 0; calls < MAX_LOG_CALLS && from <= last; calls++) {
-    const to = from + range - 1n < last ? from + range - 1n : last;
-    const filter = { address: key.asset, topics, fromBlock: toHex(from), toBlock: toHex(to) };
-    const answer = await rpc('eth_getLogs', [filter], logsSchema);
-    if (answer.kind === 'error' && range > 1n) {
+/** Later than any block. */
+const NEVER = 2n ** 256n;
+
+async function lookAt(view: View): Promise<Look | Away> {
+  const { node, turn, charge, depth, afterEnd, isPublic, progress } = view;
+  const { payment, deadline } = charge;
+  const until = deadline ?? NEVER;
+  const fault = await node.findFault(turn, payment.network);
+  if (fault !== undefined) return away(fault);
+  const head = await readBlock(view, 'latest');
+  if (isAway(head)) return head;
+  if (head.number < depth) return away('the chain is shorter than the confirmations');
+  const used = await readNonce(view, head.number);
+  if (typeof used !== 'boolean') return used;
+  const isOver = async (): Promise<boolean | Away> => {
+    if (head.time <= until + afterEnd) return false;
+    const deep = depth === 0n ? head : await readBlock(view, head.number - depth);
+    return isAway(deep) ? deep : deep.time > until + afterEnd;
+  };
+  if (!used) {
+    const over = await isOver();
+    if (typeof over !== 'boolean') return over;
+    return over
+      ? { kind: 'impossible', reason: 'authorization_expired_unused' }
+      : { kind: 'open', used: false, search: null };
+  }
+  progress.used = true;
+
+  const spent = await findSpending(view, head);
+  if ('away' in spent) return spent;
+  switch (spent.kind) {
+    case 'paid':
+      return spent.block + depth > head.number ? open(progress) : { kind: 'proven', proof: spent.proof };
+    case 'not_paid': {
+      if (spent.block + depth > head.number) return open(progress);
+      // Anybody can run a public node: what it alone says ends nothing while the payment could still be made.
+      const over = isPublic ? await isOver() : true;
+      if (typeof over !== 'boolean') return over;
+      return over ? { kind: 'impossible', reason: spent.reason } : open(progress);
+    }
+    case 'not_found':
+      return { kind: 'open', used: true, search: null };
+    default:
+      return spent satisfies never;
+  }
+}
+
+function open(progress: Progress): Look {
+  return { kind: 'open', used: true, search: writeSearch(progress) };
+}
+
+type Spending =
+  | { readonly kind: 'paid'; readonly block: bigint; readonly proof: Extract<Look, { kind: 'proven' }>['proof'] }
+  | { readonly kind: 'not_paid'; readonly block: bigint; readonly reason: string }
+  /** Nowhere between the start and the authorization's end, or the head: the node's logs are behind its states. */
+  | { readonly kind: 'not_found' };
+
+/** What used the nonce up. */
+async function findSpending(view: View, head: Block): Promise<Spending | Away> {
+  const { charge, progress } = view;
+  const { payment, terms, deadline, createdAt } = charge;
+  const until = deadline ?? NEVER;
+  if (progress.next === undefined) {
+    const since = BigInt(Math.floor(createdAt / 1000)) - BEFORE_CLAIM_SECONDS;
+    const start = await findStart(view, head, since);
+    if (typeof start !== 'bigint') return start;
+    progress.next = start;
+  }
+  if (head.number < progress.next) return away('the node is behind');
+  let { range } = progress;
+  while (progress.next <= head.number) {
+    const from: bigint = progress.next;
+    const to = from + range - 1n < head.number ? from + range - 1n : head.number;
+    const found = await findUse(view, from, to);
+    if (found === 'refused') {
+      if (range === 1n) return away('eth_getLogs: it refuses every range');
       range /= 2n;
       continue;
     }
-    if (answer.kind !== 'result') return unavailable(answer, 'eth_getLogs');
-    // An authorization is used at most once, whatever a node says.
-    const [log, ...more] = answer.value;
-    if (more.length > 0) return away('eth_getLogs: one nonce used twice');
-    if (log !== undefined) {
-      const asked = isUse(log, key) && log.blockNumber >= from && log.blockNumber <= to;
-      return asked ? { kind: 'use', log } : away('eth_getLogs: a log that was not asked for');
+    if (found === 'none') {
+      progress.range = range;
+      progress.next = to + 1n;
+      if (head.time <= until || to === head.number) continue;
+      const last = await readBlock(view, to);
+      if (isAway(last)) return last;
+      if (last.time >= until) break;
+      continue;
     }
-    from = to + 1n;
+    if (isAway(found)) return found;
+    const block = found.blockNumber;
+    if (found.topics[0] === AUTHORIZATION_CANCELED)
+      return { kind: 'not_paid', block, reason: 'authorization_cancelled' };
+    const transfer = await findTransfer(view, found);
+    if (transfer === undefined) return { kind: 'not_paid', block, reason: 'authorization_spent_elsewhere' };
+    if (typeof transfer !== 'number') return transfer;
+    const { amount } = terms;
+    const proof = { transaction: found.transactionHash, logIndex: transfer, amount, payer: payment.payer };
+    return { kind: 'paid', block, proof };
   }
-  return { kind: 'absent', scannedTo: from - 1n, complete: from > last };
+  return { kind: 'not_found' };
 }
 
-function isUse({ address, topics }: Log, { asset, payer, nonce }: PaymentKey): boolean {
+/**
+ * A block of `time` or a little before it, interpolated: blocks come at about the same pace, but a chain may have stood
+ * still, so one is believed only where its own time was read. Chains are not searched from their first block.
+ */
+async function findStart(view: View, head: Block, time: bigint): Promise<bigint | Away> {
+  let later = head;
+  let guess = head.number >= LOG_RANGE ? head.number - LOG_RANGE + 1n : 0n;
+  for (let reads = 0; reads < START_READS && guess > 0n && later.time > time; reads++) {
+    const read = await readBlock(view, guess);
+    if (isAway(read)) return read;
+    if (read.time <= time) {
+      if (later.number - read.number <= LOG_RANGE || reads === START_READS - 1) return read.number;
+      // Between the two, and rather too early.
+      const between = ((later.number - read.number) * (time - read.time)) / (later.time - read.time) - LOG_RANGE / 2n;
+      if (between <= 0n) return read.number;
+      const nearer = await readBlock(view, read.number + between);
+      if (isAway(nearer)) return nearer;
+      return nearer.time <= time ? nearer.number : read.number;
+    }
+    const blocks = later.number - read.number;
+    const seconds = later.time - read.time;
+    const back = seconds > 0n ? ((read.time - time) * blocks * 11n) / (seconds * 10n) + 1n : blocks * 10n;
+    later = read;
+    guess = read.number > back ? read.number - back : 0n;
+  }
+  return later.time <= time ? later.number : guess;
+}
+
+async function readBlock({ node, turn }: View, block: bigint | 'latest'): Promise<Block | Away> {
+  const tag = block === 'latest' ? block : toHex(block);
+  const answer = await node.ask(turn, 'eth_getBlockByNumber', [tag, false], blockSchema);
+  if (answer.kind !== 'result') return failed(answer, 'eth_getBlockByNumber');
+  const { number, timestamp } = answer.value;
+  return block === 'latest' || number === block
+    ? { number, time: timestamp }
+    : away('eth_getBlockByNumber: another block than asked for');
+}
+
+async function readNonce({ node, turn, charge }: View, block: bigint): Promise<boolean | Away> {
+  const { asset, payer, nonce } = charge.payment;
+  const call = { to: asset, data: `${AUTHORIZATION_STATE}${padAddress(payer)}${nonce.slice(2)}` };
+  const answer = await node.ask(turn, 'eth_call', [call, toHex(block)], word);
+  if (answer.kind !== 'result') return failed(answer, 'eth_call');
+  const state = BigInt(answer.value);
+  return state <= 1n ? state === 1n : away('eth_call: an answer of another form');
+}
+
+/** The log that says that the nonce was used or cancelled. */
+async function findUse(
+  { node, turn, charge }: View,
+  from: bigint,
+  to: bigint,
+): Promise<Log | 'none' | 'refused' | Away> {
+  const { payment: key } = charge;
+  const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], `0x${padAddress(key.payer)}`, key.nonce];
+  const filter = { address: key.asset, topics, fromBlock: toHex(from), toBlock: toHex(to) };
+  const answer = await node.ask(turn, 'eth_getLogs', [filter], logsSchema);
+  if (answer.kind === 'error') return 'refused';
+  if (answer.kind !== 'result') return failed(answer, 'eth_getLogs');
+  // An authorization is used at most once, whatever a node says.
+  const [log, ...more] = answer.value;
+  if (log === undefined) return 'none';
+  if (more.length > 0) return away('eth_getLogs: one nonce used twice');
+  const isAsked =
+    (isUse(log, key, AUTHORIZATION_USED) || isUse(log, key, AUTHORIZATION_CANCELED)) &&
+    log.blockNumber >= from &&
+    log.blockNumber <= to;
+  return isAsked ? log : away('eth_getLogs: a log that was not asked for');
+}
+
+/**
+ * Where among the logs of its transaction the transfer of these terms stands, which is what tells the payments of one
+ * transaction apart: nodes agree about the order, not about where they begin to count. Undefined: it did not pay.
+ */
+async function findTransfer({ node, turn, charge }: View, use: Log): Promise<number | undefined | Away> {
+  const { payment: key, terms } = charge;
+  const { transactionHash: transaction, blockNumber: block } = use;
+  const answer = await node.ask(turn, 'eth_getTransactionReceipt', [transaction], receiptSchema);
+  if (answer.kind !== 'result') return failed(answer, 'eth_getTransactionReceipt');
+  const { transactionHash, blockNumber, status, logs } = answer.value;
+  const used = logs.findIndex((log) => isUse(log, key, AUTHORIZATION_USED));
+  const inOrder = logs.every(({ logIndex }, at) => logIndex === (logs[0]?.logIndex ?? 0n) + BigInt(at));
+  if (transactionHash !== transaction || blockNumber !== block || status !== 1n || used < 0 || !inOrder) {
+    return away('the node contradicts itself');
+  }
+  const next = logs[used + 1];
+  return next !== undefined && isTransfer(next, key, terms) ? used + 1 : undefined;
+}
+
+function isUse({ address: at, topics }: Log, { asset, payer, nonce }: PaymentKey, event: string): boolean {
   return (
-    address === asset &&
+    at === asset &&
     topics.length === 3 &&
-    topics[0] === AUTHORIZATION_USED &&
+    topics[0] === event &&
     topics[1] === `0x${padAddress(payer)}` &&
     topics[2] === nonce
   );
 }
 
-function isTransfer({ address, topics, data }: Log, { key, payTo, amount }: ProofSearch): boolean {
+function isTransfer(
+  { address: at, topics, data }: Log,
+  { asset, payer }: PaymentKey,
+  { payTo, amount }: LookedAt['terms'],
+): boolean {
   return (
-    address === key.asset &&
+    at === asset &&
     topics.length === 3 &&
     topics[0] === TRANSFER &&
-    topics[1] === `0x${padAddress(key.payer)}` &&
+    topics[1] === `0x${padAddress(payer)}` &&
     topics[2] === `0x${padAddress(payTo)}` &&
     data === `0x${amount.toString(16).padStart(64, '0')}`
   );
+}
+
+const DIGITS = /^\d{1,20}$/;
+
+function readSearch(search: Search | null | undefined): Progress {
+  const { next = '', range = '' } = search ?? {};
+  return {
+    used: false,
+    next: DIGITS.test(next) ? BigInt(next) : undefined,
+    range: DIGITS.test(range) && range !== '0' ? BigInt(range) : LOG_RANGE,
+  };
+}
+
+function writeSearch({ next, range }: Progress): Search | null {
+  return next === undefined ? null : { next: next.toString(), range: range.toString() };
 }
 
 function padAddress(value: string): string {
@@ -210,10 +367,15 @@ function toHex(block: bigint): string {
   return `0x${block.toString(16)}`;
 }
 
-function away(detail: string): Unavailable {
-  return { kind: 'unavailable', detail };
-}
-
-function unavailable(answer: Exclude<RpcResult<unknown>, { kind: 'result' }>, method: string): Unavailable {
-  return away(answer.kind === 'error' ? `${method}: error ${answer.code}` : answer.detail);
+function failed(answer: Exclude<NodeAnswer<unknown>, { kind: 'result' }>, method: string): Away {
+  switch (answer.kind) {
+    case 'error':
+      return away(`${method}: error ${answer.code}`);
+    case 'unavailable':
+      return away(answer.detail);
+    case 'spent':
+      return away('enough was asked for one look');
+    default:
+      return answer satisfies never;
+  }
 }

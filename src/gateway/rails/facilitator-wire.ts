@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { findNetwork, type Receiver } from '../../domain/receiver.ts';
 import type { Presented, RailOffer } from './rail.ts';
-import { cannotJudge, isFinal, mayHideSuccess, publicReason } from './x402-reasons.ts';
+import { classifyWord, isOwnFailure, mayHideSuccess, publicReason } from './x402-reasons.ts';
 import type { SignedPayment } from './x402-wire.ts';
 
 /** Writes the body of /verify and of /settle: JSON. */
@@ -66,12 +66,16 @@ const UNKNOWN_RESOURCE = 'https://resource.invalid/';
 export type VerifyAnswer =
   | { readonly kind: 'valid' }
   | { readonly kind: 'refused'; readonly reason: string }
+  /** It says no by a word that nobody here knows: another facilitator may judge. */
+  | { readonly kind: 'unlisted'; readonly reason: string }
   | { readonly kind: 'nonsense'; readonly why: string };
 
 export type SettleAnswer =
   | { readonly kind: 'settled'; readonly transaction: string }
-  | { readonly kind: 'refused'; readonly reason: string; readonly final: boolean }
-  | { readonly kind: 'unknown'; readonly reason: string; readonly transaction: string | undefined }
+  | { readonly kind: 'refused'; readonly reason: string }
+  /** Said before anything could move. */
+  | { readonly kind: 'not_carried_out'; readonly why: string }
+  | { readonly kind: 'unknown'; readonly reason: string }
   | { readonly kind: 'nonsense'; readonly why: string };
 
 const word = z.string().max(512).nullish();
@@ -94,6 +98,9 @@ export const TRANSACTION = /^0x[0-9a-fA-F]{64}$/;
 /** Statuses under which a facilitator may refuse a payment rather than the call. */
 const REFUSING = new Set([400, 402, 409, 412, 422]);
 
+/** Answers to a call that was not taken, where the body does not say otherwise (RFC 9110). */
+const NOT_TAKEN = new Set([401, 402, 403, 404, 405, 413, 415, 429]);
+
 /** What an answer of /verify says. `status` other than 2xx can refuse, never approve. */
 export function readVerifyAnswer(status: number, body: unknown, { key }: Presented): VerifyAnswer {
   const { success, data } = verifySchema.safeParse(body);
@@ -101,7 +108,9 @@ export function readVerifyAnswer(status: number, body: unknown, { key }: Present
   if (!data.isValid) {
     if (!isOk(status) && !REFUSING.has(status)) return nonsense(`status ${status}`);
     const reason = publicReason(data.invalidReason, 'payment_invalid');
-    return cannotJudge(reason) ? nonsense(`it cannot judge: ${reason}`) : { kind: 'refused', reason };
+    const means = classifyWord(data.invalidReason ?? '');
+    if (means === 'cannot_judge') return nonsense(`it cannot judge: ${reason}`);
+    return { kind: means === 'payment' ? 'refused' : 'unlisted', reason };
   }
   if (!isOk(status)) return nonsense(`status ${status} with a valid payment`);
   if (data.invalidReason) return nonsense('valid, with a reason why not');
@@ -109,7 +118,10 @@ export function readVerifyAnswer(status: number, body: unknown, { key }: Present
   return { kind: 'valid' };
 }
 
-/** What an answer of /settle says. `status` other than 2xx can refuse, never settle. */
+/**
+ * What an answer of /settle says. `status` other than 2xx never settles; a body in the form of a settlement is read by
+ * its words under any status.
+ */
 export function readSettleAnswer(
   status: number,
   body: unknown,
@@ -117,26 +129,48 @@ export function readSettleAnswer(
   { receiver, atomic }: RailOffer,
 ): SettleAnswer {
   const { success, data } = settleSchema.safeParse(body);
-  if (!success) return nonsense(`status ${status} without the form of a settlement`);
+  if (!success) {
+    const why = `status ${status} without the form of a settlement`;
+    // Half the form of one may be one.
+    return NOT_TAKEN.has(status) && !hasSuccess(body) ? { kind: 'not_carried_out', why } : nonsense(why);
+  }
   const transaction =
     data.transaction && TRANSACTION.test(data.transaction) ? data.transaction.toLowerCase() : undefined;
-  if (!data.success) {
-    if (!isOk(status) && !REFUSING.has(status)) return nonsense(`status ${status}`);
-    if (!data.errorReason) return nonsense('refused, without a reason');
-    const reason = publicReason(data.errorReason, 'settlement_refused');
-    // A transaction that was sent may yet succeed, or have succeeded, whatever the reason says.
-    if (data.transaction || mayHideSuccess(reason)) return { kind: 'unknown', reason, transaction };
-    return { kind: 'refused', reason, final: isFinal(reason) };
-  }
+  if (!data.success) return readRefusal(data.errorReason, data.transaction);
   if (!isOk(status)) return nonsense(`status ${status} with a settled payment`);
   if (data.errorReason) return nonsense('settled, with a reason why not');
   if (transaction === undefined) return nonsense('settled, without a transaction');
-  if (findNetwork(data.network ?? '')?.caip2 !== receiver.caip2) return nonsense('settled, on another network');
+  if (data.network && findNetwork(data.network)?.caip2 !== receiver.caip2)
+    return nonsense('settled, on another network');
   if (data.payer && data.payer.toLowerCase() !== presented.key.payer) return nonsense('settled, for another payer');
   if (data.amount && data.amount !== atomic.toString()) return nonsense('settled, for another amount');
   if (data.asset && data.asset.toLowerCase() !== presented.key.asset) return nonsense('settled, in another asset');
   if (data.payTo && data.payTo.toLowerCase() !== receiver.payTo.toLowerCase()) return nonsense('settled, to another');
   return { kind: 'settled', transaction };
+}
+
+/** A transaction that was sent may yet succeed, or have succeeded, whatever the word says. */
+function readRefusal(word: string | null | undefined, transaction: string | null | undefined): SettleAnswer {
+  if (!word) return nonsense('refused, without a reason');
+  const reason = publicReason(word, 'settlement_refused');
+  if (transaction || mayHideSuccess(word)) return { kind: 'unknown', reason };
+  const means = classifyWord(word);
+  switch (means) {
+    case 'payment':
+      return { kind: 'refused', reason };
+    case 'cannot_judge':
+      return isOwnFailure(word)
+        ? { kind: 'unknown', reason }
+        : { kind: 'not_carried_out', why: `it cannot judge: ${reason}` };
+    case 'unlisted':
+      return { kind: 'unknown', reason };
+    default:
+      return means satisfies never;
+  }
+}
+
+function hasSuccess(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && Object.hasOwn(body, 'success');
 }
 
 export type Kind = z.output<typeof supportedSchema>['kinds'][number];

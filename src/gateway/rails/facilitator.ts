@@ -1,21 +1,21 @@
 // Asks facilitators, in the order in which they are configured. Verifying may go on to the next one whenever one does not
-// know; settling only where not a byte of the call was sent, because a second facilitator asked to move money that the
-// first may be moving turns one lost answer into two transactions. What does not have the form of an answer is no answer.
+// know; settling only where the call was certainly not carried out, because a second facilitator asked to move money that
+// the first may be moving turns one lost answer into two transactions. What does not have the form of an answer is none.
 // Never logs a URL, a header or a word of theirs but a checked reason.
 import { createHash } from 'node:crypto';
 import type { Facilitator } from '../../domain/receiver.ts';
 import type { Clock, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
-import { createBreaker, type Breaker, type Operation } from './breaker.ts';
+import { createBreaker, type Breaker, type CallEnd, type Operation } from './breaker.ts';
 import { startDeadline } from './deadline.ts';
 import { createWriteRequest, readSettleAnswer, readVerifyAnswer } from './facilitator-wire.ts';
 import type { JsonReply } from './http-json.ts';
 import { createPlaces, type Places } from './places.ts';
 import { createJsonPosts, type JsonPosts } from './post-json.ts';
-import { refusedReceipt, settledReceipt, type Presented, type Rail, type Settlement, type RailOffer } from './rail.ts';
+import type { Presented, Rail, RailOffer, Settlement } from './rail.ts';
 import { readSigned } from './x402-wire.ts';
 
-export type Facilitators = Pick<Rail, 'verify' | 'settle'>;
+export type Facilitators = Pick<Rail, 'verify' | 'settle' | 'firstVia'>;
 
 export type FacilitatorDeps = {
   readonly schedule: Schedule;
@@ -25,7 +25,7 @@ export type FacilitatorDeps = {
   readonly observe: (operation: Operation, result: CallResult, durationMs: number) => void;
 };
 
-export type CallResult = 'ok' | 'refused' | 'unknown' | 'nonsense' | 'failed' | 'skipped';
+export type CallResult = 'ok' | 'refused' | 'not_carried_out' | 'unknown' | 'nonsense' | 'failed' | 'skipped';
 
 export const MAX_ANSWER_BYTES = 64 * 1024;
 export const ANSWER_LIMITS = { depth: 16, nodes: 8192, string: 16_384 } as const;
@@ -57,10 +57,14 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
     return state;
   };
 
-  const ask = async (facilitator: Facilitator, operation: Operation, body: string): Promise<JsonReply | Skipped> => {
-    const { breaker, places, posts } = stateOf(facilitator);
-    const end = breaker.admit(operation);
-    if (end === undefined) return { kind: 'skipped', why: 'it is left alone for a while, after slow answers' };
+  /** Makes the call that `end`'s breaker admitted. */
+  const call = async (
+    facilitator: Facilitator,
+    operation: Operation,
+    body: string,
+    end: (how: CallEnd) => void,
+  ): Promise<JsonReply | Skipped> => {
+    const { places, posts } = stateOf(facilitator);
     const { verifyMs, settleMs } = facilitator.timeouts;
     const deadline = startDeadline(deps.schedule, operation === 'verify' ? verifyMs : settleMs);
     const place = places[operation].take(deadline);
@@ -72,14 +76,21 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
     }
     try {
       const { headers } = facilitator;
-      const call = { headers, body, maxBytes: MAX_ANSWER_BYTES, limits: ANSWER_LIMITS, deadline };
-      const reply = await posts(operation, call);
-      end(reply.kind === 'failed' && reply.slow ? 'slow' : 'answered');
+      const post = { headers, body, maxBytes: MAX_ANSWER_BYTES, limits: ANSWER_LIMITS, deadline };
+      const reply = await posts(operation, post);
+      end(reply.slow ? 'slow' : 'answered');
       return reply;
     } finally {
       deadline.cancel();
       release();
     }
+  };
+
+  /** How long until the first of them is asked again; undefined where nobody is left alone. */
+  const shortestRest = (facilitators: readonly Facilitator[]): number | undefined => {
+    const rests = facilitators.map((facilitator) => stateOf(facilitator).breaker.rest());
+    const shortest = Math.min(...rests);
+    return shortest > 0 ? shortest : undefined;
   };
 
   /** Counts and logs how a call to `facilitator` ended; returns what to say of it. */
@@ -92,7 +103,7 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
   ): string => {
     observe(operation, result, clock.monotonic() - since);
     const { host } = stateOf(facilitator);
-    if (result === 'nonsense' || result === 'failed' || result === 'skipped' || result === 'unknown') {
+    if (result !== 'ok' && result !== 'refused') {
       log.warn('facilitator', { facilitator: host, operation, result, why });
     }
     return `${host}: ${why}`;
@@ -111,11 +122,16 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
 
   return {
     verify: async (presented, offer) => {
+      const { facilitators } = offer.receiver;
       const body = bodyOf(presented, offer);
       const said: string[] = [];
-      for (const facilitator of offer.receiver.facilitators) {
+      // What the last one said, by a word that nobody here knows.
+      let unlisted: string | undefined;
+      for (const facilitator of facilitators) {
         const since = clock.monotonic();
-        const reply = await ask(facilitator, 'verify', body);
+        unlisted = undefined;
+        const end = stateOf(facilitator).breaker.admit('verify');
+        const reply = end === undefined ? LEFT_ALONE : await call(facilitator, 'verify', body, end);
         if (reply.kind !== 'reply') {
           said.push(note('verify', facilitator, since, reply.kind, reply.why));
           continue;
@@ -128,6 +144,10 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
           case 'refused':
             note('verify', facilitator, since, 'refused');
             return answer;
+          case 'unlisted':
+            unlisted = answer.reason;
+            said.push(note('verify', facilitator, since, 'unknown', `a word that is on no list: ${answer.reason}`));
+            break;
           case 'nonsense':
             said.push(note('verify', facilitator, since, 'nonsense', answer.why));
             break;
@@ -135,77 +155,102 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
             answer satisfies never;
         }
       }
-      return { kind: 'unavailable', detail: said.join('; ') };
+      if (unlisted !== undefined) return { kind: 'refused', reason: unlisted };
+      return { kind: 'unavailable', detail: said.join('; '), retryAfterMs: shortestRest(facilitators) };
     },
 
-    settle: async (presented, offer, history) => {
+    settle: async (presented, offer, history, sending) => {
+      const { facilitators } = offer.receiver;
       const body = bodyOf(presented, offer);
       const said: string[] = [];
-      for (const facilitator of whomToAsk(offer.receiver.facilitators, history.via)) {
+      for (const facilitator of inOrder(facilitators, history.via)) {
         const since = clock.monotonic();
-        const reply = await ask(facilitator, 'settle', body);
-        if (reply.kind === 'skipped' || (reply.kind === 'failed' && !reply.sent)) {
-          said.push(note('settle', facilitator, since, reply.kind, reply.why));
+        const via = nameOf(facilitator);
+        const end = stateOf(facilitator).breaker.admit('settle');
+        if (end === undefined) {
+          said.push(note('settle', facilitator, since, LEFT_ALONE.kind, LEFT_ALONE.why));
           continue;
         }
-        const { settlement, result, why } = conclude(reply, presented, offer, history.afterUnknown);
+        const goesOn = await sending(via).catch((error: unknown) => {
+          end('none');
+          throw error;
+        });
+        if (!goesOn) {
+          end('none');
+          return { kind: 'not_carried_out', reason: 'stopped', retryAfterMs: undefined };
+        }
+        const reply = await call(facilitator, 'settle', body, end);
+        const { settlement, result, why } = conclude(reply, via, presented, offer, history.afterUnknown);
         const detail = note('settle', facilitator, since, result, why);
-        return settlement.kind === 'unknown' ? { ...settlement, via: nameOf(facilitator), detail } : settlement;
+        if (settlement === undefined) {
+          said.push(detail);
+          continue;
+        }
+        return settlement.kind === 'unknown' ? { ...settlement, detail } : settlement;
       }
-      const detail = said.join('; ');
+      log.warn('nobody settles', { why: said.join('; ') });
       return {
-        kind: 'unknown',
+        kind: 'not_carried_out',
         reason: 'facilitator_unavailable',
-        sent: false,
-        transaction: undefined,
-        via: undefined,
-        detail,
+        retryAfterMs: shortestRest(facilitators),
       };
+    },
+
+    firstVia: ({ receiver }) => {
+      const [first] = receiver.facilitators;
+      return first && nameOf(first);
     },
   };
 }
 
-type Conclusion = { readonly settlement: Settlement; readonly result: CallResult; readonly why?: string };
+const LEFT_ALONE: Skipped = { kind: 'skipped', why: 'it is left alone for a while, after slow answers' };
 
-/** What a call that was sent says about the money. */
-function conclude(reply: JsonReply, presented: Presented, offer: RailOffer, afterUnknown: boolean): Conclusion {
-  const { key } = presented;
-  const answer =
-    reply.kind === 'reply'
-      ? readSettleAnswer(reply.status, reply.body, presented, offer)
-      : ({ kind: 'failed', why: reply.why } as const);
+/** `settlement` undefined: this facilitator did not carry the call out, and the next one may be asked. */
+type Conclusion = { readonly settlement: Settlement | undefined; readonly result: CallResult; readonly why?: string };
+
+/** What the end of a call says about the money. */
+function conclude(
+  reply: JsonReply | Skipped,
+  via: string,
+  presented: Presented,
+  offer: RailOffer,
+  afterUnknown: boolean,
+): Conclusion {
+  const unknown = (reason: string, result: CallResult, why: string): Conclusion => ({
+    settlement: { kind: 'unknown', reason, via, detail: why },
+    result,
+    why,
+  });
+  if (reply.kind === 'skipped') return { settlement: undefined, result: 'skipped', why: reply.why };
+  if (reply.kind === 'failed' && !reply.sent) return { settlement: undefined, result: 'failed', why: reply.why };
+  if (reply.kind === 'failed' && reply.status === undefined)
+    return unknown('facilitator_no_answer', 'failed', reply.why);
+  const body = reply.kind === 'reply' ? reply.body : undefined;
+  const answer = readSettleAnswer(reply.status ?? 0, body, presented, offer);
   switch (answer.kind) {
     case 'settled':
-      return {
-        settlement: { kind: 'settled', receipt: settledReceipt(key, offer.atomic, answer.transaction) },
-        result: 'ok',
-      };
+      return { settlement: { kind: 'settled', transaction: answer.transaction, via }, result: 'ok' };
     case 'refused': {
-      const { reason, final } = answer;
-      if (afterUnknown) return unknown(reason, undefined, 'unknown', `${reason}, after an attempt with an unknown end`);
-      const receipt = refusedReceipt(key, offer.atomic, reason);
-      return { settlement: { kind: 'refused', reason, final, receipt }, result: 'refused' };
+      const { reason } = answer;
+      if (afterUnknown) return unknown(reason, 'unknown', `${reason}, after an attempt with an unknown end`);
+      return { settlement: { kind: 'refused', reason, via }, result: 'refused' };
     }
+    case 'not_carried_out':
+      return { settlement: undefined, result: 'not_carried_out', why: answer.why };
     case 'unknown':
-      return unknown(answer.reason, answer.transaction, 'unknown', answer.reason);
+      return unknown(answer.reason, 'unknown', answer.reason);
     case 'nonsense':
-      return unknown('facilitator_answer_invalid', undefined, 'nonsense', answer.why);
-    case 'failed':
-      return unknown('facilitator_no_answer', undefined, 'failed', answer.why);
+      return unknown('facilitator_answer_invalid', 'nonsense', answer.why);
     default:
       return answer satisfies never;
   }
 }
 
-function unknown(reason: string, transaction: string | undefined, result: CallResult, why: string): Conclusion {
-  const settlement = { kind: 'unknown', reason, sent: true, transaction, via: undefined, detail: why } as const;
-  return { settlement, result, why };
-}
-
-function whomToAsk(facilitators: readonly Facilitator[], via: string | undefined): readonly Facilitator[] {
+/** Who was asked first before is asked first: nobody else may remember that attempt. */
+function inOrder(facilitators: readonly Facilitator[], via: string | undefined): readonly Facilitator[] {
   if (via === undefined) return facilitators;
   const asked = facilitators.filter((facilitator) => nameOf(facilitator) === via);
-  return asked.length > 0 ? asked : facilitators;
+  return [...asked, ...facilitators.filter((facilitator) => !asked.includes(facilitator))];
 }
 
 /** Stands for a facilitator in a ledger row: its URL may hold a secret. */

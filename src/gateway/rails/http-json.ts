@@ -19,12 +19,19 @@ export type JsonCall = {
 };
 
 export type JsonReply =
-  | { readonly kind: 'reply'; readonly status: number; readonly body: unknown }
+  /** `slow`: whoever asks next may have to wait, for a service that stalls, is overloaded or cannot be reached. */
+  | { readonly kind: 'reply'; readonly status: number; readonly body: unknown; readonly slow: boolean }
   /**
-   * `sent` false: it is certain that nothing of the call reached the service. `slow`: whoever asks next may have to wait
-   * as long, for a service that stalls, is overloaded or cannot be reached.
+   * `sent` false: it is certain that nothing of the call reached the service. `status`: of an answer that arrived whole and
+   * holds no JSON.
    */
-  | { readonly kind: 'failed'; readonly why: string; readonly sent: boolean; readonly slow: boolean };
+  | {
+      readonly kind: 'failed';
+      readonly why: string;
+      readonly sent: boolean;
+      readonly slow: boolean;
+      readonly status?: number | undefined;
+    };
 
 export async function callJson(call: JsonCall, fetch: Fetch): Promise<JsonReply> {
   const { method, url, headers, body, signal, maxBytes, limits } = call;
@@ -67,12 +74,16 @@ export function readReply(status: number, bytes: Uint8Array, limits: JsonLimits)
   const json = readJson(bytes, limits);
   // Overload and gateways in front of a dead service: asking again soon does not help.
   const slow = status === 429 || status === 502 || status === 503 || status === 504;
-  if (slow || !json.ok) return failed(`status ${status}${json.ok ? '' : `, and its answer ${json.why}`}`, { slow });
-  return { kind: 'reply', status, body: json.value };
+  if (json.ok) return { kind: 'reply', status, body: json.value, slow };
+  // What is JSON and more than we read may say anything.
+  return failed(`status ${status}, and its answer ${json.why}`, { slow, ...(json.isJson ? {} : { status }) });
 }
 
-function failed(why: string, { sent = true, slow = false } = {}): JsonReply {
-  return { kind: 'failed', why, sent, slow };
+function failed(
+  why: string,
+  { sent = true, slow = false, status }: { sent?: boolean; slow?: boolean; status?: number } = {},
+): JsonReply {
+  return { kind: 'failed', why, sent, slow, status };
 }
 
 async function readBody(response: Response, maxBytes: number): Promise<Uint8Array | 'too_long' | 'lost'> {

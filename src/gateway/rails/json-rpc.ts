@@ -1,7 +1,7 @@
 // Calls to one Ethereum JSON-RPC node. A node is asked for facts about money, so an answer that is not exactly what the
 // caller's schema expects is no answer, and "the node says no" stays apart from "nobody knows". Nothing of a node's text
 // leaves this file, and its URL, which often holds a key, is never logged.
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Schedule } from '../../host/clock.ts';
 import { callJson, type Fetch } from './http-json.ts';
 
@@ -11,7 +11,27 @@ export type RpcResult<T> =
   | { readonly kind: 'error'; readonly code: number }
   | { readonly kind: 'unavailable'; readonly detail: string };
 
-export type Rpc = <T>(method: string, params: readonly unknown[], schema: z.ZodType<T>) => Promise<RpcResult<T>>;
+/** `signal` ends the call before its own time is over. */
+export type Rpc = <T>(
+  method: string,
+  params: readonly unknown[],
+  schema: z.ZodType<T>,
+  signal?: AbortSignal,
+) => Promise<RpcResult<T>>;
+
+/** How nodes write numbers, words of 32 bytes and addresses. */
+export const quantity = z
+  .string()
+  .regex(/^0x(?:0|[1-9a-f][0-9a-f]{0,15})$/i)
+  .transform(BigInt);
+export const word = z
+  .string()
+  .regex(/^0x[0-9a-f]{64}$/i)
+  .toLowerCase();
+export const address = z
+  .string()
+  .regex(/^0x[0-9a-f]{40}$/i)
+  .toLowerCase();
 
 export type RpcDeps = { readonly fetch: Fetch; readonly schedule: Schedule };
 
@@ -21,7 +41,7 @@ const LIMITS = { depth: 12, nodes: 200_000, string: 1024 * 1024 } as const;
 
 export function createRpc(url: string, { fetch, schedule }: RpcDeps): Rpc {
   let id = 0;
-  return async (method, params, schema) => {
+  return async (method, params, schema, signal) => {
     const unavailable = (why: string) => ({ kind: 'unavailable', detail: `${method}: ${why}` }) as const;
     const deadline = new AbortController();
     const cancel = schedule(TIMEOUT_MS, () => deadline.abort());
@@ -31,12 +51,13 @@ export function createRpc(url: string, { fetch, schedule }: RpcDeps): Rpc {
       url,
       headers: {},
       body,
-      signal: deadline.signal,
+      signal: signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]),
       maxBytes: MAX_BYTES,
       limits: LIMITS,
     } as const;
     const reply = await callJson(call, fetch).finally(cancel);
     if (reply.kind === 'failed') return unavailable(reply.why);
+    if (reply.slow) return unavailable(`status ${reply.status}`);
     const { body: answer } = reply;
     if (typeof answer !== 'object' || answer === null) return unavailable('not a JSON-RPC answer');
     if (Reflect.get(answer, 'id') !== body.id) return unavailable('an answer to another call');

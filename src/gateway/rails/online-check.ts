@@ -30,7 +30,7 @@ export async function checkReceivers(receivers: readonly Receiver[], deps: Onlin
   const found = await Promise.all(
     receivers.map(async (receiver) => [
       ...(await Promise.all(receiver.facilitators.map((facilitator) => checkFacilitator(receiver, facilitator, deps)))),
-      ...(await checkChain(receiver, deps)),
+      ...(await Promise.all(receiver.rpcUrls.map((url) => checkNode(receiver, url, deps)))).flat(),
     ]),
   );
   return found.flat();
@@ -79,16 +79,17 @@ async function checkFacilitator(receiver: Receiver, facilitator: Facilitator, de
   return { receiver: id, level: 'cannot_serve', detail };
 }
 
-async function checkChain(receiver: Receiver, { fetch, schedule }: OnlineDeps): Promise<Finding[]> {
-  const { id, rpcUrl, caip2, asset } = receiver;
-  if (rpcUrl === undefined) return [];
+async function checkNode(receiver: Receiver, rpcUrl: string, { fetch, schedule }: OnlineDeps): Promise<Finding[]> {
+  const { id, caip2, asset } = receiver;
   const { host } = new URL(rpcUrl);
   const found = (level: Finding['level'], detail: string): Finding => ({ receiver: id, level, detail });
+  // A public one is only asked about settlements of unknown end: payments are taken without it.
+  const away = receiver.rpcPublic ? 'warning' : 'away';
   const rpc = createRpc(rpcUrl, { fetch, schedule });
   const chainId = await rpc('eth_chainId', [], z.string().regex(/^0x[0-9a-f]{1,16}$/i));
   if (chainId.kind !== 'result') {
     const why = chainId.kind === 'error' ? `error ${chainId.code}` : chainId.detail;
-    return [found('away', `the node ${host} did not say which chain it is of: ${why}`)];
+    return [found(away, `the node ${host} did not say which chain it is of: ${why}`)];
   }
   const network = `eip155:${BigInt(chainId.value)}`;
   if (network !== caip2) {
@@ -99,7 +100,7 @@ async function checkChain(receiver: Receiver, { fetch, schedule }: OnlineDeps): 
   const token = await readToken(rpc, asset);
   switch (token.kind) {
     case 'unavailable':
-      return [found('away', `the node ${host} did not answer about the token: ${token.detail}`)];
+      return [found(away, `the node ${host} did not answer about the token: ${token.detail}`)];
     case 'no_contract':
       return [found('cannot_serve', `there is no contract at ${asset} on ${caip2}; correct asset or network`)];
     case 'token':

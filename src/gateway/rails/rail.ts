@@ -3,7 +3,7 @@
 // facilitator. A rail never writes to the ledger and never decides what a client is told: it says what is known, and
 // keeps "no" and "nobody knows" apart, because mistaking the second for the first makes a payer pay twice.
 import { findNetwork, type Receiver } from '../../domain/receiver.ts';
-import type { PaymentKey, Terms } from '../../domain/charge.ts';
+import type { Charge, PaymentKey, Proof, Search, Terms } from '../../domain/charge.ts';
 import type { Credential } from '../../domain/decide.ts';
 import type { Offer } from '../../domain/offer.ts';
 import type { Problem } from '../../domain/problem.ts';
@@ -18,7 +18,7 @@ export type RailOffer = Pick<Offer, 'receiver' | 'atomic' | 'description'> & {
 export type Presented = {
   readonly version: Credential['version'];
   readonly key: PaymentKey;
-  /** SHA-256 of the credential as it was sent, in hex: the same payment in another spelling has another one. */
+  /** SHA-256 of the credential's decoded bytes, in hex: the same payment in another spelling has another one. */
   readonly sha256: string;
   /** As written by the client. */
   readonly scheme: string;
@@ -47,41 +47,35 @@ export type AcceptedTerms = {
   readonly assetVersion: string | undefined;
 };
 
+/** Public: lower-case words joined by `_`, and what would have been right, for people. */
+export type Refusal = { readonly reason: string; readonly expected?: string };
+
 export type Verification =
   | { readonly kind: 'valid'; readonly payer: string }
   /** The payment is no good. `reason` is public: lower-case words joined by `_`. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** Nobody could say. `detail` is for the log. */
-  | { readonly kind: 'unavailable'; readonly detail: string };
+  /** Nobody could say. `detail` is for the log; `retryAfterMs` where it is known when somebody is asked again. */
+  | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfterMs: number | undefined };
 
 export type Settlement =
-  | { readonly kind: 'settled'; readonly receipt: Receipt }
-  /**
-   * The payment was not taken. `final`: the rail knows this reason to be decided before any money can move, so the charge
-   * may be marked failed. Otherwise the words are unknown here: the charge stays settling until the chain or time says.
-   */
-  | { readonly kind: 'refused'; readonly reason: string; readonly final: boolean; readonly receipt: Receipt }
-  /**
-   * The money may have moved. `sent` false: not a byte of the call left, so this attempt itself cannot have moved it.
-   * `transaction`: one that was named on the way, as a hint; it proves nothing. `via`: who was asked, opaque.
-   */
-  | {
-      readonly kind: 'unknown';
-      readonly reason: string;
-      readonly sent: boolean;
-      readonly transaction: string | undefined;
-      readonly via: string | undefined;
-      /** For the log. */
-      readonly detail: string;
-    };
+  | { readonly kind: 'settled'; readonly transaction: string; readonly via: string }
+  /** The payment was not taken, and never will be by this attempt. `reason` is public. */
+  | { readonly kind: 'refused'; readonly reason: string; readonly via: string }
+  /** It is certain that this attempt moved nothing and never will: nobody was asked, or whoever was did not take the call. */
+  | { readonly kind: 'not_carried_out'; readonly reason: string; readonly retryAfterMs: number | undefined }
+  /** The money may have moved, or may yet. `detail` is for the log. */
+  | { readonly kind: 'unknown'; readonly reason: string; readonly via: string; readonly detail: string };
 
 /** What came before this attempt to settle. */
 export type SettleHistory = {
-  /** An earlier attempt ended `unknown` with `sent`: any refusal from now on may hide its success, so none is believed. */
+  /** An earlier attempt ended unknown: any refusal from now on may hide its success, so none is believed. */
   readonly afterUnknown: boolean;
-  /** The `via` of that attempt: only who was asked then may remember it, so nobody else is asked while it is configured. */
-  readonly via?: string | undefined;
+  /** Who was asked first then, and is asked first now: nobody else may remember that attempt. */
+  readonly via: string | undefined;
 };
+
+/** Called before each facilitator is called: what must be durable before that. False: the call is not made, nor any other. */
+export type Sending = (via: string) => Promise<boolean>;
 
 /** What a client is shown. Public: no text of a facilitator or a node is in it. */
 export type Receipt = {
@@ -96,51 +90,40 @@ export type Receipt = {
 
 export type Rail = {
   /** Reads what a client presents. The offer's receiver says what the protocol leaves out. Problem: `payment_malformed`. */
-  readonly read: (credential: Credential, offer: Pick<RailOffer, 'receiver'>) => Presented | Problem;
-  /** Everything that can be known without asking anybody; a public reason, or undefined where it is fine so far. */
-  readonly check: (presented: Presented, offer: RailOffer, nowMs: number) => string | undefined;
+  readonly read: (credential: Credential, offer: Pick<RailOffer, 'receiver'> | undefined) => Presented | Problem;
+  /** Everything that can be known without asking anybody; undefined where it is fine so far. */
+  readonly check: (presented: Presented, offer: RailOffer, nowMs: number) => Refusal | undefined;
   readonly verify: (presented: Presented, offer: RailOffer) => Promise<Verification>;
-  readonly settle: (presented: Presented, offer: RailOffer, history: SettleHistory) => Promise<Settlement>;
+  readonly settle: (
+    presented: Presented,
+    offer: RailOffer,
+    history: SettleHistory,
+    sending: Sending,
+  ) => Promise<Settlement>;
+  /** Who is asked to settle first where nobody was asked before. */
+  readonly firstVia: (offer: RailOffer) => string | undefined;
   readonly receiptHeader: (version: Credential['version'], receipt: Receipt) => readonly [name: string, value: string];
-  /** What can prove payments to `receiver` without trusting whoever settles them; undefined where nothing is configured. */
-  readonly evidence: (receiver: Receiver) => Evidence | undefined;
+  /**
+   * What the chain says of a charge whose settlement has an unknown end. A payer who waits is told what is known within
+   * `PAYER_LOOK_MS`, and is served before those for whom nobody waits.
+   */
+  readonly look: (charge: LookedAt, asker: 'payer' | 'nobody') => Promise<Look>;
 };
 
-/** Reads the public record of payments. Every answer can be `unavailable`, which never means "no". */
-export type Evidence = {
-  /** The newest block. */
-  readonly head: () => Promise<{ readonly kind: 'head'; readonly block: bigint; readonly time: bigint } | Unavailable>;
-  /** The last block of `time` (seconds since the epoch) or earlier: where to start looking. */
-  readonly blockAt: (time: bigint) => Promise<{ readonly kind: 'block'; readonly block: bigint } | Unavailable>;
-  /** Whether the payer's nonce is used, as of a block that is `confirmations` deep and has `time`. */
-  readonly nonceState: (
-    key: PaymentKey,
-  ) => Promise<
-    { readonly kind: 'state'; readonly used: boolean; readonly block: bigint; readonly time: bigint } | Unavailable
-  >;
-  readonly findProof: (search: ProofSearch) => Promise<ProofResult>;
-};
+export const PAYER_LOOK_MS = 2000;
+
+export type LookedAt = Pick<Charge, 'payment' | 'terms' | 'deadline' | 'createdAt' | 'receiverId' | 'search'>;
+
+export type Look =
+  | { readonly kind: 'proven'; readonly proof: Proof }
+  /** It did not pay and never can: expired unused, cancelled, or spent on something else. */
+  | { readonly kind: 'impossible'; readonly reason: string }
+  /** Nothing is certain. `used`: the payment was used up, and by what is not known yet. `search` goes back with the next look. */
+  | { readonly kind: 'open'; readonly used: boolean; readonly search: Search | null }
+  /** Nobody could say. `detail` is for the log. */
+  | Unavailable;
 
 export type Unavailable = { readonly kind: 'unavailable'; readonly detail: string };
-
-export type ProofSearch = {
-  readonly key: PaymentKey;
-  /** Any case. */
-  readonly payTo: string;
-  readonly amount: bigint;
-  readonly fromBlock: bigint;
-};
-
-export type ProofResult =
-  /** (network, transaction, logIndex) belongs to one charge: the ledger holds that, not the rail. */
-  | { readonly kind: 'found'; readonly transaction: string; readonly logIndex: number; readonly block: bigint }
-  /** The nonce was used, not deep enough yet to say more. */
-  | { readonly kind: 'unconfirmed'; readonly transaction: string; readonly block: bigint }
-  /** The nonce was used by `transaction`, which did not pay these terms: it proves nothing, and no proof will come. */
-  | { readonly kind: 'contradicted'; readonly transaction: string }
-  /** Not in the blocks up to `scannedTo`; where that is below the head, go on from the next one. */
-  | { readonly kind: 'absent'; readonly scannedTo: bigint; readonly complete: boolean }
-  | Unavailable;
 
 /** The receipt of a payment of `amount` that was settled by `transaction`. */
 export function settledReceipt(key: PaymentKey, amount: bigint, transaction: string): Receipt {

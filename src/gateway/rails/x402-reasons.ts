@@ -1,75 +1,112 @@
-// What a facilitator's word for "no" means for money. Three questions, three lists: is the facilitator itself unable to
-// judge (ask the next one), may the refusal hide that the money moved (nobody knows), or was it decided before anything
-// could move (final). A word that is on no list is a refusal that is not final. Words are those of x402 v1 and v2 and of
-// the reference facilitator (@x402/evm 2.27); its prefixes are dropped, because others leave them out.
+// What a facilitator's word for "no" means. Three classes, because they mean three things for money: the word is about the
+// payment (nobody else has to be asked), it says that this facilitator cannot judge (another one may), or nobody here
+// knows it. Every word stands with the source that says it. A word is compared without its case, punctuation and
+// prefixes, because facilitators leave those out or add them.
 
-/** Public form of a facilitator's reason: lower-case words joined by `_`, or `fallback` where it is anything else. */
-export function publicReason(reason: string | null | undefined, fallback: string): string {
-  return typeof reason === 'string' && /^[A-Za-z][A-Za-z0-9_]{2,99}$/.test(reason) ? reason.toLowerCase() : fallback;
+export type WordClass = 'payment' | 'cannot_judge' | 'unlisted';
+
+/** The word as it is compared: lower-case letters and digits joined by `_`, without the prefixes that say nothing. */
+export function normaliseWord(word: string): string {
+  const text = word
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '_')
+    .replace(/^_|_$/g, '');
+  return text
+    .replace(/^(?:invalid_exact_evm_|exact_evm_|invalid_)/, '')
+    .replace(/^payload_(?=.)/, '')
+    .replace(/^authorization_(?=.)/, '');
 }
 
-/**
- * A refused verification that says nothing about the payment: scheme, network and token were compared with our own terms
- * before anybody was asked, so whoever objects to them does not serve this receiver, or failed while looking.
- */
-export function cannotJudge(reason: string): boolean {
-  return CANNOT_JUDGE.has(stem(reason));
+export function classifyWord(word: string): WordClass {
+  const text = normaliseWord(word);
+  const listed = WORDS.get(text);
+  if (listed !== undefined) return listed.means;
+  return CANNOT_JUDGE_PATTERNS.some(({ pattern }) => pattern.test(text)) ? 'cannot_judge' : 'unlisted';
 }
 
 /** A refused settlement after which the money may have moved all the same: by this call, an earlier one, or the payer. */
-export function mayHideSuccess(reason: string): boolean {
-  return MAY_HIDE_SUCCESS.test(stem(reason));
+export function mayHideSuccess(word: string): boolean {
+  return MAY_HIDE_SUCCESS.test(normaliseWord(word));
 }
 
-/** A refused settlement that is decided before a transaction is sent. */
-export function isFinal(reason: string): boolean {
-  return FINAL.has(stem(reason));
+/** The facilitator failed while it worked: said before anything was sent, or after, nobody knows. */
+export function isOwnFailure(word: string): boolean {
+  return OWN_FAILURE.test(normaliseWord(word));
 }
 
-function stem(reason: string): string {
-  return reason
-    .toLowerCase()
-    .replace(/^(?:invalid_exact_evm_|exact_evm_|invalid_)(?:payload_)?(?:authorization_)?/, '');
+/** What a client may be shown of a word: one that could hold anything else is its listed form, or `fallback`. */
+export function publicReason(word: string | null | undefined, fallback: string): string {
+  if (typeof word !== 'string') return fallback;
+  if (/^[A-Za-z][A-Za-z0-9_]{2,99}$/.test(word)) return word.toLowerCase();
+  const text = normaliseWord(word);
+  return WORDS.has(text) ? text : fallback;
 }
 
-const CANNOT_JUDGE = new Set([
-  'unexpected_verify_error',
-  'unsupported_scheme',
-  'unsupported_network',
-  'unsupported_payload_type',
-  'scheme',
-  'network',
-  'x402_version',
-  'payment_requirements',
-  'network_mismatch',
-  'missing_eip712_domain',
-  'token_name_mismatch',
-  'token_version_mismatch',
-  'eip3009_not_supported',
-  'asset_not_deployed_contract',
+/** x402 v1's list of error reasons (x402 1.2.0, types/verify). */
+const V1 = 'x402 1.2';
+/** The reference facilitator for EVM (@x402/evm 2.27, exact/facilitator). */
+const EVM = '@x402/evm 2.27';
+const CDP = 'Coinbase CDP API';
+/** Facilitators in other languages: x402-rs, go, java, and gateways in front of them. */
+const OTHERS = 'other facilitators';
+
+type Word = { readonly means: 'payment' | 'cannot_judge'; readonly source: string };
+
+const words = (
+  means: Word['means'],
+  source: string,
+  ...names: readonly string[]
+): readonly (readonly [string, Word])[] => names.map((name) => [name, { means, source }] as const);
+
+export const WORDS: ReadonlyMap<string, Word> = new Map([
+  ...words(
+    'payment',
+    V1,
+    'insufficient_funds',
+    'value',
+    'valid_before',
+    'valid_after',
+    'signature',
+    'recipient_mismatch',
+  ),
+  ...words(
+    'payment',
+    V1,
+    'payload',
+    'payment',
+    'typed_data_message',
+    'signature_address',
+    'value_too_low',
+    'payment_expired',
+  ),
+  ...words('payment', EVM, 'insufficient_balance', 'value_mismatch', 'nonce_already_used', 'failed_to_parse_signature'),
+  ...words('payment', EVM, 'transaction_simulation', 'transaction_simulation_failed'),
+  ...words('payment', CDP, 'from_address_kyt', 'to_address_kyt'),
+  ...words('payment', OTHERS, 'amount', 'payment_amount', 'payment_early'),
+  ...words('cannot_judge', V1, 'scheme', 'network', 'x402_version', 'payment_requirements'),
+  ...words(
+    'cannot_judge',
+    EVM,
+    'network_mismatch',
+    'missing_eip712_domain',
+    'token_name_mismatch',
+    'token_version_mismatch',
+  ),
+  ...words('cannot_judge', EVM, 'eip3009_not_supported', 'asset_not_deployed_contract', 'eip6492_factory_not_allowed'),
+  ...words('cannot_judge', EVM, 'undeployed_smart_wallet', 'smart_wallet_deployment_failed'),
+  ...words('cannot_judge', OTHERS, 'chain_id_mismatch', 'asset_mismatch', 'accepted_requirements_mismatch', 'format'),
+  ...words('cannot_judge', OTHERS, 'no_matching_payment_handler_found'),
 ]);
 
-// A used nonce is what a settled payment leaves behind, and a simulation fails on one too. The rest says that something
-// was sent and that its end is not known.
-const MAY_HIDE_SUCCESS =
-  /pending|nonce|already|duplicate|transaction|transfer_event|simulation|timeout|timed_out|unexpected|unknown|internal|error|broadcast|confirm|deployment/;
+export const CANNOT_JUDGE_PATTERNS: readonly { readonly pattern: RegExp; readonly source: string }[] = [
+  { pattern: /^unsupported_/, source: V1 },
+  { pattern: /^unexpected_/, source: V1 },
+  { pattern: /^unknown_/, source: OTHERS },
+  { pattern: /^internal_/, source: CDP },
+  { pattern: /_error$/, source: OTHERS },
+  { pattern: /^rate_limit/, source: CDP },
+  { pattern: /^couldn_t_validate_/, source: OTHERS },
+];
 
-const FINAL = new Set([
-  'insufficient_funds',
-  'insufficient_balance',
-  'signature',
-  'failed_to_parse_signature',
-  'eip6492_factory_not_allowed',
-  'valid_before',
-  'valid_after',
-  'value',
-  'value_mismatch',
-  'value_too_low',
-  'recipient_mismatch',
-  'typed_data_message',
-  'signature_address',
-  'from_address_kyt',
-  'to_address_kyt',
-  'payload',
-  ...[...CANNOT_JUDGE].filter((word) => word !== 'unexpected_verify_error'),
-]);
+const MAY_HIDE_SUCCESS = /pending|nonce|^transaction_|duplicate_settlement|^already_|_already_|timeout|timed_out/;
+const OWN_FAILURE = /^unexpected_|^unknown_|^internal_|_error$/;

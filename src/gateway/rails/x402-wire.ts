@@ -2,6 +2,7 @@
 // for both, canonical where two spellings mean the same, with nothing in it that a schema did not name. Only EIP-3009
 // authorizations pass; other ways to pay are refused by their name, because guessing at one would deliver for nothing.
 // Sources: x402 v1 `X-PAYMENT`, x402 v2 `PAYMENT-SIGNATURE`, EIP-3009.
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { Credential } from '../../domain/decide.ts';
 import { decodeBase64 } from '../base64.ts';
@@ -21,6 +22,8 @@ export type Authorization = {
 export type SignedPayment = { readonly signature: string; readonly authorization: Authorization };
 
 export type Decoded = {
+  /** SHA-256 of the decoded bytes, in hex. */
+  readonly sha256: string;
   readonly scheme: string;
   /** As written: CAIP-2 in version 2, a name in version 1. */
   readonly network: string;
@@ -112,32 +115,33 @@ function isUint256(text: string): boolean {
   return DIGITS.test(text) && (text.length < MAX_DIGITS || BigInt(text) <= MAX_UINT256);
 }
 
-/** Reads the header value of a credential: at most 16 KiB of padded standard base64 over at most 12 KiB of JSON. */
+/** Reads the header value of a credential: at most 16 KiB of standard base64 over at most 12 KiB of JSON. */
 export function decodeCredential({ version, value }: Credential): DecodeResult {
   if (value.length > MAX_BASE64) return refuse('is longer than 16 KiB');
   const bytes = decodeBase64(value);
-  if (bytes === undefined) return refuse('is not base64 of the standard alphabet, padded');
+  if (bytes === undefined) return refuse('is not base64 of the standard alphabet');
   if (bytes.length > MAX_DECODED) return refuse('is longer than 12 KiB once decoded');
   const json = readJson(bytes, LIMITS);
   if (!json.ok) return refuse(json.why);
   const foreign = nameForeignPayload(json.value);
   if (foreign !== undefined) return refuse(foreign);
-  return version === 2 ? decodeV2(json.value) : decodeV1(json.value);
+  const sha256 = hash('sha256', bytes, 'hex');
+  return version === 2 ? decodeV2(json.value, sha256) : decodeV1(json.value, sha256);
 }
 
-function decodeV1(value: unknown): DecodeResult {
+function decodeV1(value: unknown, sha256: string): DecodeResult {
   const { success, data, error } = v1Schema.safeParse(value);
   if (!success) return refuse(describe(error));
   const { scheme, network, payload } = data;
-  return { ok: true, decoded: { scheme, network, payment: payload, accepted: undefined, resource: undefined } };
+  return { ok: true, decoded: { sha256, scheme, network, payment: payload, accepted: undefined, resource: undefined } };
 }
 
-function decodeV2(value: unknown): DecodeResult {
+function decodeV2(value: unknown, sha256: string): DecodeResult {
   const { success, data, error } = v2Schema.safeParse(value);
   if (!success) return refuse(describe(error));
   const { accepted, payload, resource } = data;
   const { scheme, network } = accepted;
-  return { ok: true, decoded: { scheme, network, payment: payload, accepted, resource: resource?.url } };
+  return { ok: true, decoded: { sha256, scheme, network, payment: payload, accepted, resource: resource?.url } };
 }
 
 const ADVICE = 'is not taken here; pay with an EIP-3009 authorization (transferWithAuthorization)';
@@ -145,9 +149,13 @@ const ADVICE = 'is not taken here; pay with an EIP-3009 authorization (transferW
 /** Kinds of payment that x402 has and this rail does not, told by the member that only they have. */
 const FOREIGN: ReadonlyMap<string, string> = new Map([
   ['permit2Authorization', 'a Permit2 payment'],
+  ['delegationManager', 'an ERC-7710 payment'],
+  ['permissionContext', 'an ERC-7710 payment'],
+  ['delegator', 'an ERC-7710 payment'],
   ['transaction', 'a payment that is a signed transaction'],
   ['voucher', 'a payment by voucher'],
   ['channelConfig', 'a payment by channel'],
+  ['channelId', 'a payment by channel'],
   ['deposit', 'a payment by deposit'],
 ]);
 

@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { CHARGE_ID, findClaimFault, samePayment, type Charge } from '../../domain/charge.ts';
 import { ANSWER_BYTES, chargeFromWire, claimToWire } from '../../domain/charge-wire.ts';
 import { LedgerUnavailable, type Advanced, type Ledger } from '../../domain/ledger.ts';
-import { advancedWire, chargesWire, claimedWire, eventToWire } from '../../domain/ledger-wire.ts';
+import { advancedWire, chargesWire, claimedWire, eventToWire, renewedWire } from '../../domain/ledger-wire.ts';
 import type { Claimed } from '../../domain/standing.ts';
 import type { Actor, ChargeEvent } from '../../domain/transition.ts';
 import type { Random, Schedule } from '../../host/clock.ts';
@@ -44,10 +44,17 @@ export const REMOTE_LEDGER_LIMITS: RemoteLedgerLimits = {
 
 const CLAIMS = 'v1/ledger/claims';
 const MAX_DUE = 20;
+/** An id that no charge has. */
+const NO_CHARGE = 'chg_none';
 
 type Request = { readonly method: 'get' | 'post' | 'patch'; readonly path: string; readonly json?: unknown };
 
-export function createRemoteLedger(options: RemoteLedgerOptions): Ledger {
+export type RemoteLedger = Ledger & {
+  /** Resolves where the ledger answers our key; rejects with LedgerUnavailable. For readiness. */
+  readonly check: () => Promise<void>;
+};
+
+export function createRemoteLedger(options: RemoteLedgerOptions): RemoteLedger {
   const { schedule, random } = options;
   const limits = { ...REMOTE_LEDGER_LIMITS, ...options.limits };
   const http = createRegistryClient(options);
@@ -92,6 +99,17 @@ export function createRemoteLedger(options: RemoteLedgerOptions): Ledger {
     throw new LedgerUnavailable('The registry was not asked.');
   };
 
+  const once = async <S extends z.ZodType>(request: Request, schema: S): Promise<z.output<S>> => {
+    const outer = createDeadline(new AbortController().signal, limits.attemptMs, schedule);
+    try {
+      return await attempt(request, schema, outer);
+    } catch (error) {
+      throw error instanceof Passing ? unavailable(error, 1) : error;
+    } finally {
+      outer.clear();
+    }
+  };
+
   const findOne = async (search: Readonly<Record<string, string>>): Promise<Charge | undefined> => {
     const { data } = await call(
       { method: 'get', path: `${CLAIMS}?${new URLSearchParams(search).toString()}` },
@@ -112,6 +130,10 @@ export function createRemoteLedger(options: RemoteLedgerOptions): Ledger {
 
   return {
     answerLimitBytes: ANSWER_BYTES,
+    check: async () => {
+      await findOne({ id: NO_CHARGE });
+    },
+    run: `sidecar-${drawId(random)}`,
     find: async (payment) => {
       const charge = await findOne(payment);
       return charge && about(charge, (each) => samePayment(each.payment, payment));
@@ -139,23 +161,16 @@ export function createRemoteLedger(options: RemoteLedgerOptions): Ledger {
       return { kind: answer.kind, charge };
     },
     advance,
-    unfinished: async ({ owner, leaseMs, limit }) => {
+    due: async (limit) => {
       const due = Math.min(limit, MAX_DUE);
       const { data } = await call({ method: 'get', path: `${CLAIMS}?due=true&limit=${due}` }, chargesWire);
-      const event: ChargeEvent = { kind: 'taken_over', leaseMs, early: false };
-      const taken: Charge[] = [];
-      for (const { charge_id: id } of data) {
-        try {
-          // Somebody else may be faster: then it is theirs, a conflict for us.
-          const advanced = await advance(id, event, { owner });
-          if (advanced.kind === 'ok') taken.push(advanced.charge);
-        } catch (error) {
-          // What was taken is to be worked on all the same.
-          if (taken.length === 0) throw error;
-          break;
-        }
-      }
-      return taken;
+      return data.map(chargeFromWire);
+    },
+    // Not tried again: the next one is on its way.
+    renew: async (run, ids, leaseMs) => {
+      const json = { owner: run, ids, lease_ms: leaseMs };
+      const { ids: ours } = await once({ method: 'post', path: 'v1/ledger/renewals', json }, renewedWire);
+      return ours;
     },
   };
 }
@@ -173,7 +188,12 @@ function refusalOf(response: Response): Error {
   const { status } = response;
   // A gateway in front of the registry lost it; the registry itself says 503 where its store is away.
   if (status === 502 || status === 504) return new Passing(`it answered ${status}`);
-  const hint = status === 401 || status === 403 ? ' sync.api_key needs the scope ledger.' : '';
+  if (status === 403) {
+    return new LedgerUnavailable(
+      'The registry answered 403 where its ledger was asked: the key lacks the scope ledger.',
+    );
+  }
+  const hint = status === 401 ? ' It does not know sync.api_key, which needs the scope ledger.' : '';
   const absent = status === 404 ? ' It may not be Tollgate; set charges.store.' : '';
   return new LedgerUnavailable(`The registry answered ${status} where its ledger was asked.${hint}${absent}`);
 }

@@ -8,14 +8,26 @@ export type RegistryClientOptions = {
   readonly apiKey: string;
   /** Named to the registry. */
   readonly version: string;
+  /** By which the registry counts its sidecars. */
+  readonly instance?: string;
   readonly fetch: typeof globalThis.fetch;
 };
 
-export function createRegistryClient({ registryUrl, apiKey, version, fetch }: RegistryClientOptions): KyInstance {
+export function createRegistryClient({
+  registryUrl,
+  apiKey,
+  version,
+  instance,
+  fetch,
+}: RegistryClientOptions): KyInstance {
   return ky.create({
     prefix: registryUrl,
     fetch,
-    headers: { Authorization: `Bearer ${apiKey}`, 'User-Agent': `tollgate/${version}` },
+    headers: {
+      Authorization: `Bearer ${apiKey}`,
+      'User-Agent': `tollgate/${version}`,
+      ...(instance === undefined ? {} : { 'Tollgate-Instance': instance }),
+    },
     throwHttpErrors: false,
     retry: 0,
     timeout: false,

@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { problem, type Problem } from '../../domain/problem.ts';
 import { respond, type Answer } from '../../host/respond.ts';
 import type { Transport, UpstreamCall } from '../client/transport.ts';
+import { breakOff } from '../client-answer.ts';
 import { problemAnswer } from '../collect.ts';
 import { HOP_BY_HOP } from '../header-rules.ts';
 import { hasBody, inspectInbound, namedByConnection } from '../headers.ts';
@@ -57,7 +58,6 @@ export function createRelayApi(options: RelayApiOptions): RelayApi {
   let relayed = 0;
 
   const answer = (req: IncomingMessage, res: ServerResponse, given: Answer): void => {
-    // What is left of a body that nobody reads any more; the listener bounds how long that may take.
     if (!req.complete) req.resume();
     respond(res, given, req.method === 'HEAD');
   };
@@ -84,6 +84,8 @@ export function createRelayApi(options: RelayApiOptions): RelayApi {
       relayed--;
       streams.delete(res);
       call?.abort();
+      // What is left of an upload that nobody reads any more; the listener bounds how long that may take.
+      if (!req.complete) req.resume();
     };
     const body = hasBody(req) ? req : undefined;
     let size = 0;
@@ -91,7 +93,7 @@ export function createRelayApi(options: RelayApiOptions): RelayApi {
       size += chunk.length;
       if (size <= limits.body || over) return;
       finish();
-      if (res.headersSent) res.destroy();
+      if (res.headersSent) breakOff(req, res);
       else refuse(req, res, tooLarge(limits.body));
     };
     res.on('close', finish);
@@ -113,7 +115,8 @@ export function createRelayApi(options: RelayApiOptions): RelayApi {
           if (isEventStream(headers)) streams.add(res);
           try {
             res.writeHead(status, headers);
-            res.flushHeaders();
+            // As latin1, as they came; flushHeaders would write them as UTF-8.
+            res.write('', 'latin1');
           } catch {
             finish();
             res.destroy();
@@ -131,7 +134,7 @@ export function createRelayApi(options: RelayApiOptions): RelayApi {
         onFailure: () => {
           if (over) return;
           finish();
-          if (res.headersSent) res.destroy();
+          if (res.headersSent) breakOff(req, res);
           else away();
         },
       },

@@ -14,6 +14,8 @@ export type RemoteOptions = {
   readonly apiKey: string;
   /** Named to the registry. */
   readonly version: string;
+  /** By which the registry counts its sidecars. */
+  readonly instance?: string;
   readonly fetch: typeof globalThis.fetch;
   readonly schedule: Schedule;
   readonly limits?: Partial<RemoteLimits>;

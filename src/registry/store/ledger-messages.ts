@@ -6,7 +6,7 @@ import type { LedgerWrites } from './ledger-writes.ts';
 import type { Upgrade } from './upgrade.ts';
 
 /** Calls of the writing thread, which share a commit, and of the reading thread. */
-export type Calls = Omit<LedgerWrites, 'prune' | 'begin' | 'finish'> & LedgerReports;
+export type Calls = Omit<LedgerWrites, 'prune' | 'begin' | 'finish' | 'endRunsBut' | 'moveLeases'> & LedgerReports;
 export type CallName = keyof Calls;
 export type Arguments<N extends CallName> = Parameters<Calls[N]>;
 export type Value<N extends CallName> = ReturnType<Calls[N]>;
@@ -23,11 +23,13 @@ const AS_TEXT: ReadonlySet<CallName> = new Set<CallName>(['find', 'insert', 'swa
 export type Batch = {
   readonly kind: 'batch';
   readonly now: number;
+  /** For how long charges that are over are kept. */
+  readonly retentionMs: number | undefined;
   readonly text: string;
   readonly others: ReadonlyMap<number, Call> | undefined;
 };
 
-export function writeBatch(calls: readonly Call[], now: number): Batch {
+export function writeBatch(calls: readonly Call[], now: number, retentionMs: number | undefined): Batch {
   let others: Map<number, Call> | undefined;
   const texts: (readonly unknown[] | null)[] = [];
   for (const { name, args } of calls) {
@@ -35,7 +37,7 @@ export function writeBatch(calls: readonly Call[], now: number): Batch {
     if (!isText) (others ??= new Map()).set(texts.length, { name, args });
     texts.push(isText ? [name, ...args] : null);
   }
-  return { kind: 'batch', now, text: JSON.stringify(texts), others };
+  return { kind: 'batch', now, retentionMs, text: JSON.stringify(texts), others };
 }
 
 export function readBatch({ text, others }: Batch): readonly Call[] {
@@ -74,4 +76,6 @@ export type WorkerOptions = {
   readonly busyMs: number;
   /** For tests: how long a commit takes longer, as on a slow disk. */
   readonly commitDelayMs: number;
+  /** The run of the process where it holds the file alone. */
+  readonly alone: string | undefined;
 };

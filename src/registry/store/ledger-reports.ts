@@ -1,24 +1,28 @@
 // What people ask of the ledger's store: lists, sums and counts. Reads only, on a connection of their own in a thread of
 // their own, so that a dashboard that looks through a million charges delays no claim.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { CHARGE_STATES, isUnsettled, type ChargeState } from '../../domain/charge.ts';
+import { canonicalHex, CHARGE_STATES, isUnsettled, NO_DEADLINE_MS, type ChargeState } from '../../domain/charge.ts';
+import type { Fault } from '../../domain/standing.ts';
 import type {
+  Alarms,
   Bucket,
   ChargeFilter,
   ChargePage,
+  ChargeSearch,
   ListedCharge,
+  OwedSum,
   Sum,
   Summary,
   SummaryQuery,
 } from '../../domain/ledger.ts';
 import { readListed, SELECT_LISTED, SEQS_OF_PAYER } from './ledger-rows.ts';
-import { DUE } from './ledger-writes.ts';
-import { integer, text, type Row } from './rows.ts';
+import { integer, nullableInteger, text, type Row } from './rows.ts';
 
 export type LedgerReports = {
-  readonly list: (filter: ChargeFilter) => ChargePage;
-  readonly get: (id: string) => ListedCharge | undefined;
-  readonly due: (limit: number, now: number) => ListedCharge[];
+  readonly list: (filter: ChargeFilter, now: number) => ChargePage;
+  readonly get: (id: string, now: number) => ListedCharge | undefined;
+  readonly search: (search: ChargeSearch, limit: number, now: number) => ListedCharge[];
+  readonly alarms: (now: number) => Alarms;
   readonly summary: (query: SummaryQuery) => Summary;
   readonly countByState: () => Record<ChargeState, number>;
 };
@@ -32,20 +36,28 @@ const PAYER_WALK = 20_000;
 export function createLedgerReports(db: DatabaseSync, payerWalk = PAYER_WALK): LedgerReports {
   const prepare = remember((sql) => db.prepare(sql));
   return {
-    list: (filter) => {
+    list: (filter, now) => {
+      if (filter.owed === true) return listOwed(prepare, filter, now);
       const rows = readRows(prepare, filter, payerWalk);
       const page = rows.slice(0, filter.limit);
       const last = page.at(-1);
       return {
-        charges: page.map(readListed),
+        charges: page.map((row) => readListed(row, now)),
         nextBefore: rows.length > filter.limit && last ? integer(last, 'seq') : undefined,
       };
     },
-    get: (id) => {
+    search: (search, limit, now) => searchRows(prepare, search, limit).map((row) => readListed(row, now)),
+    get: (id, now) => {
       const row = prepare(`${SELECT_LISTED} WHERE id = ?`).get(id);
-      return row && readListed(row);
+      return row && readListed(row, now);
     },
-    due: (limit, now) => prepare(`${SELECT_LISTED} ${DUE}`).all(now, limit).map(readListed),
+    alarms: (now) => {
+      const row = prepare(
+        `SELECT min(CASE WHEN deadline IS NULL THEN claimed_at + ${NO_DEADLINE_MS} ELSE deadline * 1000 END) AS ends_at
+         FROM charges INDEXED BY charges_unsettled WHERE state IN ('claimed', 'settling') AND state = 'settling'`,
+      ).get();
+      return { owed: sumOwed(prepare, now), settlingEndsAt: row ? nullableInteger(row, 'ends_at') : null };
+    },
     summary: (query) => summarise(prepare, query),
     countByState: () => {
       const counts = new Map(
@@ -71,6 +83,50 @@ function remember(prepare: Prepare): Prepare {
   };
 }
 
+const MAYBE_OWED =
+  "(state = 'settled' OR state = 'released' OR state = 'failed') AND state = 'settled' AND refunded_at IS NULL";
+
+/** Of charges that are settled and not delivered there are few: whether one is owed is decided where it always is. */
+function* iterateOwed(prepare: Prepare, filter: Pick<ChargeFilter, 'limit'>, now: number): Generator<ListedRow> {
+  const { where, values } = conditions(filter);
+  const sql = `${SELECT_LISTED} INDEXED BY charges_ended ${where === '' ? 'WHERE' : `${where} AND`} ${MAYBE_OWED}`;
+  for (const row of prepare(`${sql} ORDER BY seq DESC`).iterate(...values)) {
+    const charge = readListed(row, now);
+    if (charge.owed !== null) yield { seq: integer(row, 'seq'), charge, owed: charge.owed };
+  }
+}
+type ListedRow = { readonly seq: number; readonly charge: ListedCharge; readonly owed: Fault };
+
+function listOwed(prepare: Prepare, filter: ChargeFilter, now: number): ChargePage {
+  if (filter.state !== undefined && filter.state !== 'settled') return { charges: [], nextBefore: undefined };
+  const rows: ListedRow[] = [];
+  for (const row of iterateOwed(prepare, { ...filter, state: undefined } as ChargeFilter, now)) {
+    rows.push(row);
+    if (rows.length > filter.limit) break;
+  }
+  const page = rows.slice(0, filter.limit);
+  return {
+    charges: page.map(({ charge }) => charge),
+    nextBefore: rows.length > filter.limit ? page.at(-1)?.seq : undefined,
+  };
+}
+
+function sumOwed(prepare: Prepare, now: number): readonly OwedSum[] {
+  const sums = new Map<string, OwedSum>();
+  for (const { charge, owed } of iterateOwed(prepare, { limit: 0 }, now)) {
+    const { currency } = charge.price;
+    const { assetDecimals, amount } = charge.terms;
+    const name = `${currency} ${owed} ${assetDecimals}`;
+    const known = sums.get(name);
+    sums.set(name, {
+      ...{ currency, because: owed, assetDecimals },
+      charges: (known?.charges ?? 0) + 1,
+      amount: (known?.amount ?? 0n) + amount,
+    });
+  }
+  return [...sums.values()];
+}
+
 /** Newest first, one more than the page holds where there is one. */
 function readRows(prepare: Prepare, filter: ChargeFilter, payerWalk: number): Row[] {
   const { where, values } = conditions(filter);
@@ -90,19 +146,36 @@ function readRows(prepare: Prepare, filter: ChargeFilter, payerWalk: number): Ro
   const rows = near.all(...values, floor, limit);
   if (rows.length === limit || floor <= 1) return rows;
   const one = prepare(`${SELECT_LISTED} ${where} AND seq = ?`);
-  for (const { seq } of prepare(SEQS_OF_PAYER).iterate(filter.payer.toLowerCase(), floor)) {
+  for (const { seq } of prepare(SEQS_OF_PAYER).iterate(canonicalHex(filter.payer), floor)) {
     const row = one.get(...values, seq ?? null);
     if (row !== undefined && rows.push(row) === limit) break;
   }
   return rows;
 }
 
+/** By the index of ids first; where that holds nothing every charge is looked at. */
+function searchRows(prepare: Prepare, { idPart, requestId, transaction }: ChargeSearch, limit: number): Row[] {
+  const { start, end } = idPart ?? { start: '', end: '' };
+  const endsSo = "(?2 = '' OR substr(id, -length(?2)) = ?2)";
+  if (start.length > LEAST_START) {
+    const sql = `${SELECT_LISTED} WHERE id >= ?1 AND id < ?1 || '~' AND ${endsSo} ORDER BY seq DESC LIMIT ?3`;
+    const rows = prepare(sql).all(start, end, limit);
+    if (rows.length > 0) return rows;
+  }
+  const named = start.length <= LEAST_START && end !== '' ? 'OR substr(id, -length(?2)) = ?2' : '';
+  const sql = `${SELECT_LISTED} WHERE request_id = ?1 OR settled_transaction = ?3 ${named} ORDER BY seq DESC LIMIT ?4`;
+  return prepare(sql).all(requestId ?? null, end, transaction ?? null, limit);
+}
+
+/** `chg_` begins every id. */
+const LEAST_START = 4;
+
 function conditions(filter: ChargeFilter): { where: string; values: SQLInputValue[] } {
   const asked: readonly [string, SQLInputValue | undefined][] = [
     ['seq < ?', filter.before],
     [inState(filter.state), filter.state],
     ['route_id = ?', filter.routeId],
-    ['payer = ?', filter.payer?.toLowerCase()],
+    ['payer = ?', filter.payer && canonicalHex(filter.payer)],
     ['customer_id = ?', filter.customerId],
     ['created_at >= ?', filter.fromMs],
     ['created_at < ?', filter.toMs],

@@ -1,7 +1,16 @@
 // Charges as rows of the store and back. Column names stand here once, in the order in which values are bound. A row that
 // does not say a charge throws: a charge half read must not decide about money.
-import { CHARGE_STATES, isUnsettled, type Charge, type KeptAnswer } from '../../domain/charge.ts';
+import {
+  CHARGE_STATES,
+  isUnsettled,
+  UNDELIVERED,
+  type Charge,
+  type KeptAnswer,
+  type Search,
+  type ChargeState,
+} from '../../domain/charge.ts';
 import type { ListedCharge } from '../../domain/ledger.ts';
+import { owedBecauseOf } from '../../domain/standing.ts';
 import { bytes, integer, nullableInteger, nullableText, text, type Row } from './rows.ts';
 
 export type Value = string | number | null;
@@ -9,57 +18,72 @@ export type Value = string | number | null;
 /** What a claim fixes; a claim after a release writes them again, all but the id. */
 const CLAIM_COLUMNS = [
   ...['network', 'asset', 'payer', 'nonce', 'credential_sha256', 'x402_version', 'scheme', 'terms_asset', 'pay_to'],
-  ...['amount', 'max_timeout_seconds', 'asset_name', 'asset_version', 'asset_decimals', 'valid_after', 'valid_before'],
-  ...['route_id', 'route_method', 'route_pattern', 'request_method', 'request_target', 'price_amount'],
-  ...['price_currency', 'receiver_id', 'customer_id', 'settle', 'from_block'],
+  ...['amount', 'max_timeout_seconds', 'asset_name', 'asset_version', 'asset_decimals', 'deadline'],
+  ...['route_id', 'route_method', 'route_pattern', 'request_method', 'request_path', 'target_sha256', 'request_id'],
+  ...['price_amount', 'price_currency', 'receiver_id', 'customer_id', 'settle'],
 ];
-export const CHANGING_COLUMNS: readonly string[] = [
-  ...['state', 'owner', 'lease_until', 'claims', 'attempts', 'next_try_at', 'settled_transaction', 'settled_log_index'],
-  ...['reason', 'failed_by', 'asks', 'repeats', 'undelivered', 'undelivered_at', 'change_id'],
-  ...['created_at', 'updated_at', 'settled_at', 'delivered_at'],
+const CHANGING_COLUMNS: readonly string[] = [
+  ...['state', 'owner', 'lease_until', 'claims', 'claimed_at', 'attempts', 'via', 'looks', 'look_at', 'search'],
+  ...['settled_transaction', 'settled_log_index', 'reason', 'failed_by', 'asks', 'asks_after_lost_answer'],
+  ...[
+    'asks_after_failure',
+    'asks_after_upload',
+    'asks_after_death',
+    'undelivered',
+    'head_sent',
+    'partial',
+    'change_id',
+  ],
+  ...['created_at', 'updated_at', 'settled_at', 'delivered_at', 'refunded_at', 'refund_note'],
 ];
 const ALL = ['id', ...CLAIM_COLUMNS, ...CHANGING_COLUMNS];
+/** Held as bytes, written and read as hexadecimal. */
+const DIGESTS: ReadonlySet<string> = new Set(['credential_sha256', 'target_sha256']);
+const bound = (column: string): string => (DIGESTS.has(column) ? 'unhex(?)' : '?');
+const selected = (columns: readonly string[]): string =>
+  columns.map((column) => (DIGESTS.has(column) ? `lower(hex(${column})) AS ${column}` : column)).join(', ');
 
-const assignments = (columns: readonly string[]): string => columns.map((column) => `${column} = ?`).join(', ');
+const assignments = (columns: readonly string[]): string =>
+  columns.map((column) => `${column} = ${bound(column)}`).join(', ');
 
 /** Binds `allValues`. */
-export const INSERT = `INSERT INTO charges (${ALL.join(', ')}) VALUES (${ALL.map(() => '?').join(', ')})`;
+export const INSERT = `INSERT INTO charges (${ALL.join(', ')}) VALUES (${ALL.map(bound).join(', ')})`;
 /** Binds `allValues`, then the id. */
-export const REWRITE = `UPDATE charges SET ${assignments(ALL)} WHERE id = ?`;
+export const REWRITE = `UPDATE charges SET version = version + 1, ${assignments(ALL)} WHERE id = ?`;
 /** Binds `changingValues`, then the id. */
-export const UPDATE = `UPDATE charges SET ${assignments(CHANGING_COLUMNS)} WHERE id = ?`;
+export const UPDATE = `UPDATE charges SET version = version + 1, ${assignments(CHANGING_COLUMNS)} WHERE id = ?`;
 /**
- * Changes those of CHANGING_COLUMNS whose position has its bit in `columns`, of one version of one row; binds their values in
- * that order, then the version. A row's `seq` is never another's.
+ * Changes those of CHANGING_COLUMNS at these positions, of one version of one row; binds their values in that order, then
+ * `seq` and version. A row's `seq` is never another's.
  */
-export function swapOf(columns: number): string {
-  const changed = CHANGING_COLUMNS.filter((_, index) => (columns & (1 << index)) !== 0);
-  return `UPDATE charges SET ${assignments(changed)}
-    WHERE seq = ? AND change_id = ? AND updated_at = ? AND lease_until = ?`;
+export function swapOf(columns: readonly number[]): string {
+  const changed = columns.flatMap((index) => CHANGING_COLUMNS[index] ?? []);
+  return `UPDATE charges SET version = version + 1, ${assignments(changed)} WHERE seq = ? AND version = ?`;
 }
 /** `readCharge` reads what it selects; the condition follows. */
-const select = (hint = ''): string => `SELECT charges.seq AS seq, ${ALL.join(', ')},
+const select = (hint = ''): string => `SELECT charges.seq AS seq, version, ${selected(ALL)},
   charge_credentials.credential AS credential,
   charge_answers.status AS answer_status, charge_answers.headers AS answer_headers, charge_answers.body AS answer_body
   FROM charges ${hint} LEFT JOIN charge_credentials ON charge_credentials.seq = charges.seq
   LEFT JOIN charge_answers ON charge_answers.seq = charges.seq`;
 /** Binds the id. */
 export const SELECT_BY_ID = `${select()} WHERE id = ?`;
-/** How indexes hold what is hexadecimal, word for word as migration 005 has it: a query without it does not find them. */
+/** How indexes hold what is hexadecimal, word for word as the schema has it: a query without it does not find them. */
 const keyOf = (term: string): string =>
   `CASE WHEN ${term} GLOB '0x*' THEN coalesce(unhex(substr(${term}, 3)), ${term}) ELSE ${term} END`;
 /** Binds network, asset, payer and nonce. */
 export const SELECT_BY_PAYMENT = `${select('INDEXED BY charges_payment')} WHERE network = ?1
   AND ${keyOf('asset')} = ${keyOf('?2')} AND ${keyOf('payer')} = ${keyOf('?3')} AND ${keyOf('nonce')} = ${keyOf('?4')}`;
-/** Binds network, transaction and log index; the latter -1 where there is none. */
+/** Binds network, transaction and log index. */
 export const SELECT_PROOF_USED = `SELECT 1 AS used FROM charges INDEXED BY charges_proof
-  WHERE settled_transaction IS NOT NULL AND network = ?1
-    AND ${keyOf('settled_transaction')} = ${keyOf('?2')} AND coalesce(settled_log_index, -1) = ?3`;
+  WHERE settled_log_index = ?3 AND network = ?1
+    AND ${keyOf('settled_transaction')} = ${keyOf('?2')}`;
 /** Binds the payer and a `seq`: the numbers of the payer's charges before it, newest first. */
 export const SEQS_OF_PAYER = `SELECT seq FROM charges INDEXED BY charges_payment
   WHERE ${keyOf('payer')} = ${keyOf('?1')} AND seq < ?2 ORDER BY seq DESC`;
 /** `readListed` reads what it selects. It names neither credentials nor answers. */
-export const SELECT_LISTED = `SELECT seq, ${ALL.filter((name) => name !== 'credential_sha256').join(', ')} FROM charges`;
+export const SELECT_LISTED = `SELECT seq, ${selected(ALL.filter((name) => name !== 'credential_sha256'))},
+  EXISTS (SELECT 1 FROM charge_answers WHERE charge_answers.seq = charges.seq) AS has_answer FROM charges`;
 
 export function allValues(charge: Charge): Value[] {
   const { payment, terms, route, request, price } = charge;
@@ -79,49 +103,60 @@ export function allValues(charge: Charge): Value[] {
     terms.assetName,
     terms.assetVersion,
     terms.assetDecimals,
-    terms.validAfter.toString(),
-    terms.validBefore.toString(),
+    charge.deadline === null ? null : Number(charge.deadline),
     route.id,
     route.method,
     route.pattern,
     request.method,
-    request.target,
+    request.path,
+    request.targetSha256,
+    charge.requestId,
     price.amount,
     price.currency,
     charge.receiverId,
     charge.customerId,
     charge.settle,
-    charge.fromBlock,
     ...changingValues(charge),
   ];
 }
 
 export function changingValues(charge: Charge): Value[] {
+  const { asks } = charge;
   return [
     charge.state,
     charge.owner,
     charge.leaseUntil,
     charge.claims,
+    charge.claimedAt,
     charge.attempts,
-    charge.nextTryAt,
+    charge.via,
+    charge.looks,
+    charge.lookAt,
+    charge.search === null ? null : JSON.stringify(charge.search),
     charge.proof?.transaction ?? null,
     charge.proof?.logIndex ?? null,
     charge.reason,
     charge.failedBy,
-    charge.asks,
-    charge.repeats,
+    asks.all,
+    asks.afterLostAnswer,
+    asks.afterFailure,
+    asks.afterUpload,
+    asks.afterDeath,
     charge.undelivered,
-    charge.undeliveredAt,
+    Number(charge.headSent),
+    Number(charge.partial),
     charge.changeId,
     charge.createdAt,
     charge.updatedAt,
     charge.settledAt,
     charge.deliveredAt,
+    charge.refundedAt,
+    charge.refundNote,
   ];
 }
 
 export function readCharge(row: Row): Charge {
-  const listed = readListed(row);
+  const listed = readOpen(row);
   const credential = nullableText(row, 'credential');
   if ((credential !== null) !== isUnsettled(listed.state))
     throw new TypeError(
@@ -132,15 +167,28 @@ export function readCharge(row: Row): Charge {
     credential,
     credentialSha256: text(row, 'credential_sha256'),
     owner: nullableText(row, 'owner'),
+    search: readSearch(row),
     answer: readAnswer(row),
     changeId: nullableText(row, 'change_id'),
   };
 }
 
-export function readListed(row: Row): ListedCharge {
+export function readListed(row: Row, now: number): ListedCharge {
+  const charge = readOpen(row);
+  const answer = integer(row, 'has_answer') === 1 ? NO_ANSWER : null;
+  const owner = nullableText(row, 'owner');
+  return { ...charge, owed: owedBecauseOf({ ...charge, ...HIDDEN, answer, owner }, now) ?? null };
+}
+
+/** Stands for what a list does not read. */
+const NO_ANSWER: KeptAnswer = { status: 0, headers: [], body: new Uint8Array() };
+const HIDDEN = { credential: null, credentialSha256: '', changeId: null, search: null };
+
+function readOpen(row: Row): Omit<ListedCharge, 'owed'> {
   const amount = BigInt(text(row, 'amount'));
   const [network, payer] = [text(row, 'network'), text(row, 'payer')];
   const transaction = nullableText(row, 'settled_transaction');
+  const deadline = nullableInteger(row, 'deadline');
   return {
     id: text(row, 'id'),
     payment: { network, asset: text(row, 'asset'), payer, nonce: text(row, 'nonce') },
@@ -155,34 +203,69 @@ export function readListed(row: Row): ListedCharge {
       assetName: text(row, 'asset_name'),
       assetVersion: text(row, 'asset_version'),
       assetDecimals: integer(row, 'asset_decimals'),
-      validAfter: BigInt(text(row, 'valid_after')),
-      validBefore: BigInt(text(row, 'valid_before')),
     },
+    deadline: deadline === null ? null : BigInt(deadline),
     route: { id: text(row, 'route_id'), method: text(row, 'route_method'), pattern: text(row, 'route_pattern') },
-    request: { method: text(row, 'request_method'), target: text(row, 'request_target') },
+    request: {
+      method: text(row, 'request_method'),
+      path: text(row, 'request_path'),
+      targetSha256: text(row, 'target_sha256'),
+    },
+    requestId: nullableText(row, 'request_id'),
     price: { amount: text(row, 'price_amount'), currency: text(row, 'price_currency') },
     receiverId: text(row, 'receiver_id'),
     customerId: nullableText(row, 'customer_id'),
     settle: oneOf(row, 'settle', ['before_response', 'before_forward']),
-    fromBlock: nullableInteger(row, 'from_block'),
-    state: oneOf(row, 'state', CHARGE_STATES),
+    state: stateOf(row),
     leaseUntil: integer(row, 'lease_until'),
     claims: integer(row, 'claims'),
+    claimedAt: integer(row, 'claimed_at'),
     attempts: integer(row, 'attempts'),
-    nextTryAt: nullableInteger(row, 'next_try_at'),
+    via: nullableText(row, 'via'),
+    looks: integer(row, 'looks'),
+    lookAt: nullableInteger(row, 'look_at'),
     proof:
       transaction === null ? null : { transaction, logIndex: nullableInteger(row, 'settled_log_index'), amount, payer },
     reason: nullableText(row, 'reason'),
     failedBy: nullableOneOf(row, 'failed_by', ['operator', 'chain', 'refusal']),
-    asks: integer(row, 'asks'),
-    repeats: integer(row, 'repeats'),
-    undelivered: nullableOneOf(row, 'undelivered', ['upstream_failed', 'answer_lost']),
-    undeliveredAt: nullableInteger(row, 'undelivered_at'),
+    asks: {
+      all: integer(row, 'asks'),
+      afterLostAnswer: integer(row, 'asks_after_lost_answer'),
+      afterFailure: integer(row, 'asks_after_failure'),
+      afterUpload: integer(row, 'asks_after_upload'),
+      afterDeath: integer(row, 'asks_after_death'),
+    },
+    undelivered: nullableOneOf(row, 'undelivered', UNDELIVERED),
+    headSent: integer(row, 'head_sent') === 1,
+    partial: integer(row, 'partial') === 1,
     createdAt: integer(row, 'created_at'),
     updatedAt: integer(row, 'updated_at'),
     settledAt: nullableInteger(row, 'settled_at'),
     deliveredAt: nullableInteger(row, 'delivered_at'),
+    refundedAt: nullableInteger(row, 'refunded_at'),
+    refundNote: nullableText(row, 'refund_note'),
   };
+}
+
+export function stateOf(row: Row): ChargeState {
+  return oneOf(row, 'state', CHARGE_STATES);
+}
+
+function readSearch(row: Row): Search | null {
+  const written = nullableText(row, 'search');
+  if (written === null) return null;
+  const search: unknown = JSON.parse(written);
+  if (!isTexts(search)) throw new TypeError('the store holds a search that is no record of texts');
+  return search;
+}
+
+function isTexts(value: unknown): value is Search {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    Object.values(value).every((each) => typeof each === 'string')
+  );
 }
 
 function readAnswer(row: Row): KeptAnswer | null {

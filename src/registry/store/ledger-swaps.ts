@@ -1,6 +1,6 @@
 // The short way to change a charge: this side of the thread decides with domain/standing and domain/transition on the
-// charge as it was when it was last told of it, and the ledger's thread writes that only where the row still is exactly
-// so (compare and swap). Where it is not, nothing is written and the call is decided by the thread on what the row says:
+// charge as it was when it was last told of it, and the ledger's thread writes that only where the row still has that version
+// (compare and swap). Where it is not, nothing is written and the call is decided by the thread on what the row says:
 // what is known here can be out of date, but never wrong for long enough to be written.
 import type { Charge, Claim } from '../../domain/charge.ts';
 import type { Advanced } from '../../domain/ledger.ts';
@@ -22,14 +22,11 @@ export type Insert = {
 /** A change of the row that is still as it is described. */
 export type Swap = {
   readonly seq: number;
-  /** Drawn anew for every change: with the two times it tells every version of a row from every other. */
-  readonly changeId: string;
-  readonly updatedAt: number;
-  readonly leaseUntil: number;
+  readonly version: number;
   readonly before: Charge['state'];
   readonly after: Charge['state'];
-  /** Which of CHANGING_COLUMNS, a bit for each position, and what they hold from now on. */
-  readonly columns: number;
+  /** Positions of CHANGING_COLUMNS, and what they hold from now on. */
+  readonly columns: readonly number[];
   readonly values: readonly Value[];
   /** Nobody may need the credential any more. */
   readonly dropsCredential: boolean;
@@ -54,7 +51,7 @@ export type Swaps = {
   readonly advance: (id: string, event: ChargeEvent, actor: Actor) => Promise<Advanced>;
 };
 
-type Known = { readonly seq: number; readonly charge: Charge };
+type Known = { readonly seq: number; readonly version: number; readonly charge: Charge };
 
 /** Charges of this process that are in work; the others go the long way. */
 const MAX_KNOWN = 4096;
@@ -62,8 +59,8 @@ const MAX_KNOWN = 4096;
 export function createSwaps(thread: Thread, now: () => number): Swaps {
   const known = new Map<string, Known>();
 
-  const learn = (seq: number, charge: Charge): void => {
-    if (charge.owner === null || charge.changeId === null) {
+  const learn = (seq: number, version: number, charge: Charge): void => {
+    if (charge.owner === null) {
       known.delete(charge.id);
       return;
     }
@@ -71,7 +68,7 @@ export function createSwaps(thread: Thread, now: () => number): Swaps {
       const [oldest] = known.keys();
       if (oldest !== undefined) known.delete(oldest);
     }
-    known.set(charge.id, { seq, charge });
+    known.set(charge.id, { seq, version, charge });
   };
 
   return {
@@ -90,7 +87,7 @@ export function createSwaps(thread: Thread, now: () => number): Swaps {
           credential: claim.credential,
         });
         if (seq !== undefined) {
-          learn(seq, decided.charge);
+          learn(seq, 1, decided.charge);
           return decided;
         }
       }
@@ -98,12 +95,14 @@ export function createSwaps(thread: Thread, now: () => number): Swaps {
     },
     advance: async (id, event, actor) => {
       const at = now();
-      const last = known.get(id);
+      // What is known of a lease is its first end: whether it was renewed the row says, to everybody but its owner.
+      const remembered = known.get(id);
+      const last = remembered?.charge.owner === actor.owner ? remembered : undefined;
       const swap = last && describeSwap(last, event, actor, at);
       // That an answer arrived is owed to nobody at once: it shares the next commit.
       const call = event.kind === 'delivered' ? thread.callLater : thread.call;
       if (swap !== undefined && (await call('swap', swap.swap))) {
-        learn(last?.seq ?? 0, swap.charge);
+        learn(swap.swap.seq, swap.swap.version + 1, swap.charge);
         return { kind: 'ok', charge: swap.charge };
       }
       known.delete(id);
@@ -114,36 +113,37 @@ export function createSwaps(thread: Thread, now: () => number): Swaps {
 
 /** Undefined where the change is not allowed as far as is known here, changes nothing of the row, or touches a kept answer. */
 function describeSwap(
-  { seq, charge }: Known,
+  { seq, version, charge }: Known,
   event: ChargeEvent,
   actor: Actor,
   now: number,
 ): { readonly swap: Swap; readonly charge: Charge } | undefined {
-  const { changeId, updatedAt, leaseUntil } = charge;
   const moved = transition(charge, event, actor, now);
-  if (!moved.ok || moved.charge === charge || changeId === null) return undefined;
+  if (!moved.ok || moved.charge === charge) return undefined;
   const after = moved.charge;
   if (charge.answer !== null || after.answer !== null) return undefined;
   const [old, fresh] = [changingValues(charge), changingValues(after)];
-  let columns = 0;
+  const columns: number[] = [];
   const values: Value[] = [];
   for (let index = 0; index < fresh.length; index++) {
     const value = fresh[index] ?? null;
     if (value === old[index]) continue;
-    columns |= 1 << index;
+    columns.push(index);
     values.push(value);
   }
-  // Renewed twice within a millisecond.
-  if (values.length === 0) return undefined;
   return {
     charge: after,
     swap: {
-      ...{ seq, changeId, updatedAt, leaseUntil, columns, values },
+      ...{ seq, version, columns, values },
       ...{ before: charge.state, after: after.state },
       dropsCredential: charge.credential !== null && after.credential === null,
-      settled: charge.state === 'settling' && after.state === 'settled' ? settledOf(after) : null,
+      settled: hasSettled(charge, after) ? settledOf(after) : null,
     },
   };
+}
+
+export function hasSettled(before: Charge, after: Charge): boolean {
+  return before.settledAt === null && after.settledAt !== null;
 }
 
 /** What a charge that was settled adds to the sums. */

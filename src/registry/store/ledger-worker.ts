@@ -27,12 +27,18 @@ type Opened = {
 };
 type Files = { readonly main: bigint; readonly wal: bigint };
 
-const PRUNE_EVERY_MS = 60_000;
+/** Between looks for what can be taken away, and where the last one found as much as it takes at once. */
+const PRUNE_MS = { seldom: 60_000, often: 200 };
+/** What a clock and the machine's own time may differ by between two batches before the clock was set. */
+const STEP_MS = 1_500;
 
 function run(options: WorkerOptions, send: (message: FromWorker) => void): (message: ToWorker) => void {
   let opened: Opened | undefined;
   let mayCreate = options.create;
-  let prunedAt = -Infinity;
+  let pruneAt = -Infinity;
+  /** Whether leases of earlier runs were ended. */
+  let alone = options.alone === undefined;
+  let last: { readonly clock: number; readonly machine: number } | undefined;
 
   const open = (): Opened => {
     if (!mayCreate && (statOf(options.file)?.size ?? 0n) === 0n) {
@@ -65,16 +71,21 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
     { db, begin, commit, calls, writes, files }: Opened,
     asked: readonly Call[],
     at: number,
+    retentionMs: number | undefined,
   ): CallResult[] => {
     const reads = options.role === 'read';
+    const machine = performance.now();
     begin.run();
     writes.begin();
     try {
-      const results = asked.map((call): CallResult => ({ ok: true, value: perform(calls, call) }));
-      if (!reads && at - prunedAt >= PRUNE_EVERY_MS) {
-        writes.prune(at);
-        prunedAt = at;
+      if (!reads && options.alone !== undefined) {
+        if (!alone) writes.endRunsBut(options.alone, at);
+        const step = last === undefined ? 0 : Math.round(at - last.clock - (machine - last.machine));
+        if (last !== undefined && Math.abs(step) > STEP_MS) writes.moveLeases(last.clock, step);
       }
+      const results = asked.map((call): CallResult => ({ ok: true, value: perform(calls, call) }));
+      const prunes = !reads && machine >= pruneAt;
+      const full = prunes && writes.prune(at, retentionMs);
       writes.finish();
       if (options.commitDelayMs > 0) pause(options.commitDelayMs);
       commit.run();
@@ -83,20 +94,23 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
       if (now.main !== files.main || (!reads && now.wal !== files.wal)) {
         throw new StoreGone(`The ledger's file ${options.file} was taken away or replaced while it was open.`);
       }
+      if (prunes) pruneAt = machine + (full ? PRUNE_MS.often : PRUNE_MS.seldom);
+      alone = true;
+      last = { clock: at, machine };
       return results;
     } finally {
       if (db.isOpen && db.isTransaction) db.exec('ROLLBACK');
     }
   };
 
-  const serve = (asked: readonly Call[], at: number): CallResult[] => {
+  const serve = (asked: readonly Call[], at: number, retentionMs: number | undefined): CallResult[] => {
     try {
       opened ??= open();
-      return transact(opened, asked, at);
+      return transact(opened, asked, at, retentionMs);
     } catch (error) {
       if (isDefect(error) && opened !== undefined) {
         // One call cannot be carried out. The others must not suffer: each gets a transaction of its own.
-        return asked.length === 1 ? [refused(error)] : asked.flatMap((call) => serve([call], at));
+        return asked.length === 1 ? [refused(error)] : asked.flatMap((call) => serve([call], at, retentionMs));
       }
       if (!isBusy(error)) quietly(close);
       return asked.map(() => refused(error));
@@ -106,7 +120,7 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
   return (message) => {
     switch (message.kind) {
       case 'batch':
-        send(resultsOf(serve(readBatch(message), message.now)));
+        send(resultsOf(serve(readBatch(message), message.now, message.retentionMs)));
         return;
       case 'close':
         quietly(close);

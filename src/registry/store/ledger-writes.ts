@@ -2,9 +2,16 @@
 // read and written. The caller holds a transaction with the write lock around all of it, so that nothing that was read
 // changes before it is decided, and commits before anybody is told.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { canonicalTransaction, type Charge, type Claim, type PaymentKey } from '../../domain/charge.ts';
-import type { Advanced, TakeOver } from '../../domain/ledger.ts';
-import { decideClaim, REDEEM_MS, type Claimed, type ClaimOptions } from '../../domain/standing.ts';
+import {
+  canonicalHex,
+  LOCAL_RUN,
+  NO_DEADLINE_MS,
+  type Charge,
+  type Claim,
+  type PaymentKey,
+} from '../../domain/charge.ts';
+import type { Advanced } from '../../domain/ledger.ts';
+import { decideClaim, OVERDUE_MS, REDEEM_MS, type Claimed, type ClaimOptions } from '../../domain/standing.ts';
 import { transition, type Actor, type ChargeEvent } from '../../domain/transition.ts';
 import {
   allValues,
@@ -16,11 +23,12 @@ import {
   SELECT_BY_PAYMENT,
   SELECT_PROOF_USED,
   swapOf,
+  stateOf,
   UPDATE,
 } from './ledger-rows.ts';
-import { settledOf, type Insert, type Swap } from './ledger-swaps.ts';
+import { hasSettled, settledOf, type Insert, type Swap } from './ledger-swaps.ts';
 import { createTallies } from './ledger-tallies.ts';
-import { text } from './rows.ts';
+import { integer, text } from './rows.ts';
 import { isConstraint } from './sqlite.ts';
 
 /** Synchronous; `now` is the ledger's clock at the call. */
@@ -33,11 +41,16 @@ export type LedgerWrites = {
   readonly insert: (insert: Insert) => number | undefined;
   /** Whether it was done: nothing is, where the row is not as described or the change breaks a rule of the store. */
   readonly swap: (swap: Swap) => boolean;
-  readonly unfinished: (options: TakeOver, now: number) => Charge[];
-  /** Writes without changing anything: throws where a write would. */
+  readonly due: (limit: number, now: number) => Charge[];
+  readonly renew: (run: string, ids: readonly string[], leaseMs: number, now: number) => readonly string[];
+  /** Changes a row: throws where a write would. */
   readonly check: () => void;
-  /** Takes away what nobody can ask for any more, a bounded part of it at a time. */
-  readonly prune: (now: number) => void;
+  /** Takes away what nobody can ask for any more, a bounded part of it at a time; true where there may be more of it. */
+  readonly prune: (now: number, retentionMs: number | undefined) => boolean;
+  /** Leases of earlier runs of processes that held this file alone are over. */
+  readonly endRunsBut: (run: string, now: number) => void;
+  /** The clock was set by `stepMs` since `then`: leases that ran then run as long as before. */
+  readonly moveLeases: (then: number, stepMs: number) => void;
   /** Writes the counts and sums of what was done since `begin`: before the commit. */
   readonly finish: () => void;
   /** A new transaction: what was not finished did not happen. */
@@ -46,10 +59,16 @@ export type LedgerWrites = {
 
 /** A released charge is kept as long as the credential behind it may come again: longer than any quote lives. */
 const RELEASED_KEPT_MS = 48 * 3_600_000;
-const PRUNED_AT_ONCE = 500;
-const DUE_AT = 'max(lease_until, coalesce(next_try_at, 0))';
+const PRUNED_AT_ONCE = 100;
+/** Charges that are looked at for each part that is taken away. */
+const WALKED_AT_ONCE = 500;
+/** From so long after its claim on, a payment without a deadline is over. */
+const NO_DEADLINE_KEPT_MS = 24 * 3_600_000;
+const DUE_AT = 'max(lease_until, coalesce(look_at, 0))';
+const OF_EARLIER_RUN = `AND substr(owner, 1, ${LOCAL_RUN.length}) = '${LOCAL_RUN}'
+  AND substr(owner, 1, length(?2) + 1) <> ?2 || '/'`;
 /** Binds the time and a limit; earliest first. */
-export const DUE = `INDEXED BY charges_due
+const DUE = `INDEXED BY charges_due
   WHERE state IN ('claimed', 'settling') AND ${DUE_AT} <= ? ORDER BY ${DUE_AT} LIMIT ?`;
 
 export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
@@ -61,7 +80,13 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
     // of them than may be, but for claims whose owner died, and those are taken over within seconds.
     unsettled: db.prepare(
       `SELECT count(*) AS unsettled FROM charges INDEXED BY charges_unsettled
-       WHERE state IN ('claimed', 'settling') AND payer = ? AND (state = 'settling' OR lease_until > ?)`,
+       WHERE state IN ('claimed', 'settling') AND payer = ?1
+         AND CASE state WHEN 'claimed' THEN lease_until > ?2
+             ELSE coalesce(deadline * 1000, claimed_at + ${NO_DEADLINE_MS}) > ?2 - ${OVERDUE_MS} END`,
+    ),
+    renew: db.prepare(
+      `UPDATE charges SET lease_until = ?1 WHERE id = ?2 AND substr(owner, 1, length(?3) + 1) = ?3 || '/'
+         AND state IN ('claimed', 'settling', 'settled')`,
     ),
     due: db.prepare(`SELECT id FROM charges ${DUE}`),
     proofUsed: db.prepare(SELECT_PROOF_USED),
@@ -78,12 +103,36 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
       'INSERT OR REPLACE INTO charge_answers (seq, status, headers, body) SELECT seq, ?, ?, ? FROM charges WHERE id = ?',
     ),
     dropAnswer: db.prepare('DELETE FROM charge_answers WHERE seq = (SELECT seq FROM charges WHERE id = ?)'),
-    touch: db.prepare("UPDATE charge_counts SET charges = charges WHERE state = 'claimed'"),
+    // There and back: SQLite writes nothing for a row that is what it was.
+    touch: db.prepare("UPDATE charge_counts SET charges = charges + ? WHERE state = 'claimed'"),
+    endRunsUnsettled: db.prepare(
+      `UPDATE charges SET lease_until = ?1 WHERE state IN ('claimed', 'settling') AND lease_until > ?1 ${OF_EARLIER_RUN}`,
+    ),
+    endRunsSettled: db.prepare(
+      `UPDATE charges SET lease_until = ?1 WHERE state = 'settled' AND lease_until > ?1 ${OF_EARLIER_RUN}`,
+    ),
+    moveUnsettled: db.prepare(
+      "UPDATE charges SET lease_until = lease_until + ?2 WHERE state IN ('claimed', 'settling') AND lease_until > ?1",
+    ),
+    moveSettled: db.prepare(
+      "UPDATE charges SET lease_until = lease_until + ?2 WHERE state = 'settled' AND lease_until > ?1",
+    ),
+    headSent: db.prepare(
+      `SELECT id FROM charges WHERE state = 'settled' AND head_sent = 1 AND lease_until <= ?1 AND settled_at <= ?1 - ${REDEEM_MS}
+       LIMIT ${PRUNED_AT_ONCE}`,
+    ),
+    walk: db.prepare(
+      `SELECT seq, state, created_at, updated_at <= ?2 AND
+           CASE WHEN deadline IS NULL THEN claimed_at + ${NO_DEADLINE_KEPT_MS} ELSE deadline * 1000 END <= ?3
+           AND (state IN ('delivered', 'failed', 'released') OR state = 'settled' AND refunded_at IS NOT NULL) AS over
+       FROM charges WHERE seq > ?1 ORDER BY seq LIMIT ${WALKED_AT_ONCE}`,
+    ),
+    remove: db.prepare('DELETE FROM charges WHERE seq = ?'),
     pruneAnswers: db.prepare(
       `DELETE FROM charge_answers WHERE seq IN (
          SELECT charge_answers.seq FROM charge_answers JOIN charges ON charges.seq = charge_answers.seq
          WHERE charges.state NOT IN ('settling', 'settled')
-           OR charges.state = 'settled' AND lease_until <= :now AND coalesce(undelivered_at, lease_until) + :window <= :now
+           OR charges.state = 'settled' AND lease_until <= :now AND settled_at + :window <= :now
          LIMIT :limit)`,
     ),
     pruneReleased: db.prepare(
@@ -103,10 +152,11 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
 
   const tallies = createTallies(db);
   // One for each kind of change, by the columns that it touches: no more than there are events.
-  const swaps = new Map<number, StatementSync>();
-  const swapping = (columns: number): StatementSync => {
-    let statement = swaps.get(columns);
-    if (statement === undefined) swaps.set(columns, (statement = db.prepare(swapOf(columns))));
+  const swaps = new Map<string, StatementSync>();
+  const swapping = (columns: readonly number[]): StatementSync => {
+    const name = columns.join(' ');
+    let statement = swaps.get(name);
+    if (statement === undefined) swaps.set(name, (statement = db.prepare(swapOf(columns))));
     return statement;
   };
 
@@ -121,13 +171,40 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
         sql.keepAnswer.run(status, JSON.stringify(headers), body, after.id);
       }
     }
-    if (before.state === 'settling' && after.state === 'settled') tallies.settled(settledOf(after));
+    if (hasSettled(before, after)) tallies.settled(settledOf(after));
   };
 
   const isProofUsed = (charge: Charge, event: ChargeEvent): boolean => {
     if (event.kind !== 'settled') return false;
     const { transaction, logIndex } = event.proof;
-    return sql.proofUsed.get(charge.payment.network, canonicalTransaction(transaction), logIndex ?? -1) !== undefined;
+    if (logIndex === null) return false;
+    return sql.proofUsed.get(charge.payment.network, canonicalHex(transaction), logIndex) !== undefined;
+  };
+
+  const deliverPartly = (id: string, now: number): void => {
+    const charge = findByChargeId(id);
+    const moved = charge && transition(charge, { kind: 'delivered', partial: true }, { owner: 'store' }, now);
+    if (charge !== undefined && moved?.ok) write(charge, moved.charge);
+  };
+
+  // Walks the table from its oldest charge on, again and again: an index for it would cost every payment something.
+  let walkedTo = 0;
+  const pruneOver = (now: number, before: number): boolean => {
+    const rows = sql.walk.all(walkedTo, before, now);
+    let removed = 0;
+    for (const row of rows) {
+      if (integer(row, 'created_at') > before || removed === PRUNED_AT_ONCE) {
+        if (removed < PRUNED_AT_ONCE) walkedTo = 0;
+        return removed === PRUNED_AT_ONCE;
+      }
+      walkedTo = integer(row, 'seq');
+      if (integer(row, 'over') !== 1) continue;
+      sql.remove.run(walkedTo);
+      tallies.moved(stateOf(row), undefined);
+      removed += 1;
+    }
+    if (rows.length < WALKED_AT_ONCE) walkedTo = 0;
+    return rows.length === WALKED_AT_ONCE;
   };
 
   return {
@@ -165,27 +242,36 @@ export function createLedgerWrites(db: DatabaseSync): LedgerWrites {
       tallies.moved(undefined, state);
       return seq;
     },
-    swap: ({ seq, changeId, updatedAt, leaseUntil, before, after, columns, values, dropsCredential, settled }) => {
-      const run = () => swapping(columns).run(...values, seq, changeId, updatedAt, leaseUntil);
+    swap: ({ seq, version, before, after, columns, values, dropsCredential, settled }) => {
+      const run = () => swapping(columns).run(...values, seq, version);
       if (unlessConstrained(run)?.changes !== 1) return false;
       if (dropsCredential) sql.dropCredential.run(seq);
       tallies.moved(before, after);
       if (settled !== null) tallies.settled(settled);
       return true;
     },
-    unfinished: ({ owner, leaseMs, limit }, now) =>
-      sql.due.all(now, limit).flatMap((row) => {
-        const charge = findByChargeId(text(row, 'id'));
-        const moved = charge && transition(charge, { kind: 'taken_over', leaseMs, early: false }, { owner }, now);
-        if (!charge || !moved?.ok) return [];
-        write(charge, moved.charge);
-        return [moved.charge];
-      }),
-    check: () => void sql.touch.run(),
-    prune: (now) => {
+    due: (limit, now) => sql.due.all(now, limit).flatMap((row) => findByChargeId(text(row, 'id')) ?? []),
+    renew: (run, ids, leaseMs, now) => ids.filter((id) => sql.renew.run(now + leaseMs, id, run).changes === 1),
+    check: () => {
+      sql.touch.run(1);
+      sql.touch.run(-1);
+    },
+    endRunsBut: (run, now) => {
+      sql.endRunsUnsettled.run(now, run);
+      sql.endRunsSettled.run(now, run);
+    },
+    moveLeases: (then, stepMs) => {
+      sql.moveUnsettled.run(then, stepMs);
+      sql.moveSettled.run(then, stepMs);
+    },
+    prune: (now, retentionMs) => {
       sql.pruneAnswers.run({ now, window: REDEEM_MS, limit: PRUNED_AT_ONCE });
       const { changes } = sql.pruneReleased.run(now - RELEASED_KEPT_MS, PRUNED_AT_ONCE);
       tallies.moved('released', undefined, Number(changes));
+      const partly = sql.headSent.all(now);
+      for (const row of partly) deliverPartly(text(row, 'id'), now);
+      const walked = retentionMs !== undefined && pruneOver(now, now - retentionMs);
+      return walked || changes === PRUNED_AT_ONCE || partly.length === PRUNED_AT_ONCE;
     },
     finish: tallies.write,
     begin: tallies.clear,

@@ -1,8 +1,9 @@
 // The ledger on SQLite: the port of domain/ledger over threads that own the file, so that a slow disk stalls nothing but
 // payments. The writing thread commits in groups; the reading one serves dashboards and starts when it is first asked.
 // The same serves a registry, in its store beside the routes, and a sidecar with a store of its own.
+import { randomBytes } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
-import { findClaimFault, type KeptAnswer } from '../../domain/charge.ts';
+import { findClaimFault, LOCAL_RUN, type KeptAnswer } from '../../domain/charge.ts';
 import type { Ledger, Reports } from '../../domain/ledger.ts';
 import type { ChargeEvent } from '../../domain/transition.ts';
 import type { Log } from '../../host/log.ts';
@@ -12,7 +13,7 @@ import { createThread, type Thread } from './ledger-thread.ts';
 
 export type SqliteLedger = Ledger &
   Reports & {
-    /** Resolves where a write would be taken right now; rejects with LedgerUnavailable. For the start and for readiness. */
+    /** Resolves where a write was taken in the last seconds, or is now; rejects with LedgerUnavailable. For the start and for readiness. */
     readonly check: () => Promise<void>;
     /** Finishes what was called, then closes the file; later calls are refused. */
     readonly close: () => Promise<void>;
@@ -22,6 +23,10 @@ export type SqliteLedgerOptions = {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly log: Log;
+  /** This process holds the file alone, but for commands: leases of its own earlier runs are over, and clocks that are set move leases along. */
+  readonly alone?: boolean;
+  /** For how long charges that are over are kept; for ever where it says undefined. */
+  readonly retentionMs?: () => number | undefined;
   /** How long a call may take. */
   readonly timeoutMs?: number;
   /** How long a commit waits for another process that writes. */
@@ -45,10 +50,13 @@ export function openLedger(file: string, options: SqliteLedgerOptions): SqliteLe
   const spawn = options.spawn ?? spawnWorker;
   const commitDelayMs = options.commitDelayMs ?? 0;
   const script = new URL(`./ledger-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+  const run = `${LOCAL_RUN}${randomBytes(12).toString('hex')}`;
+  const alone = options.alone === true ? run : undefined;
   const thread = (role: WorkerOptions['role']): Thread =>
     createThread({
-      spawn: (first) => spawn(script, { role, file, create: first, busyMs, commitDelayMs }),
+      spawn: (first) => spawn(script, { role, file, create: first, busyMs, commitDelayMs, alone }),
       now,
+      retentionMs: options.retentionMs ?? (() => undefined),
       maxQueued,
       timeoutMs,
       log,
@@ -61,6 +69,7 @@ export function openLedger(file: string, options: SqliteLedgerOptions): SqliteLe
   const reading = (): Thread => (closing ? writer : (reader ??= thread('read')));
 
   return {
+    run,
     answerLimitBytes: options.answerLimitBytes ?? ANSWER_BYTES,
     find: (payment) => writer.call('find', payment),
     findByChargeId: (id) => writer.call('findByChargeId', id),
@@ -70,11 +79,13 @@ export function openLedger(file: string, options: SqliteLedgerOptions): SqliteLe
       return swaps.claim(claim, claimOptions);
     },
     advance: (id, event, actor) => swaps.advance(id, ownEvent(event), actor),
-    unfinished: (takeOver) => writer.call('unfinished', takeOver, now()),
+    due: (limit) => writer.call('due', limit, now()),
+    renew: (run, ids, leaseMs) => writer.call('renew', run, ids, leaseMs, now()),
     check: () => writer.call('check'),
-    list: (filter) => reading().call('list', filter),
-    get: (id) => reading().call('get', id),
-    due: (limit) => reading().call('due', limit, now()),
+    list: (filter) => reading().call('list', filter, now()),
+    get: (id) => reading().call('get', id, now()),
+    search: (search, limit) => reading().call('search', search, limit, now()),
+    alarms: () => reading().call('alarms', now()),
     summary: (query) => reading().call('summary', query),
     // Kept beside the charges and cheap to read; a thread of its own for it would cost memory in every sidecar.
     countByState: () => writer.call('countByState'),
@@ -95,5 +106,5 @@ function ownEvent(event: ChargeEvent): ChargeEvent {
   if (event.kind !== 'answer_kept') return event;
   const { status, headers, body } = event.answer;
   const answer: KeptAnswer = { status, headers, body: new Uint8Array(body) };
-  return { kind: 'answer_kept', answer };
+  return { ...event, answer };
 }

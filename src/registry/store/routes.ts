@@ -2,7 +2,7 @@
 // that makes it: a revision without its change, or a change that was not made, cannot be read. Keeps no copy in memory.
 import type { DatabaseSync } from 'node:sqlite';
 import type { Random } from '../../host/clock.ts';
-import { toWire, type Route } from '../../domain/route.ts';
+import { routeWire, toWire, type Route, type RouteWire } from '../../domain/route.ts';
 import { createTextPool } from '../../domain/text-pool.ts';
 import { inTransaction } from './sqlite.ts';
 import { integer, nullableText, text, type Row } from './rows.ts';
@@ -12,12 +12,27 @@ export type ChangeKind = 'created' | 'updated' | 'deleted';
 /** The state of the whole set. `stamp` is new with every write, also where a restored backup repeats a revision. */
 export type Head = { readonly revision: number; readonly stamp: string };
 
+/** Who wrote a route. A name may hold anything; what stands before it says whose it is. */
+export type Writer = 'config' | `dashboard:${string}` | `api_key:${string}`;
+
+/** A route and who wrote it last. */
+export type StoredRoute = Route & { readonly writtenBy: Writer };
+
+/** One change of one route; `before` is null where it was made, `after` where it was deleted. */
+export type RouteChange = {
+  readonly revision: number;
+  readonly at: string;
+  readonly by: Writer;
+  readonly before: RouteWire | null;
+  readonly after: RouteWire | null;
+};
+
 /** A change as the feed sends it; `data` is JSON: the route, or `{"id"}` of one that was deleted. */
 export type StoredChange = { readonly revision: number; readonly kind: ChangeKind; readonly data: string };
 
-export type Written = { readonly kind: 'written'; readonly head: Head; readonly route: Route } | Conflict;
+export type Written = { readonly kind: 'written'; readonly head: Head; readonly route: StoredRoute } | Conflict;
 /** Another route has this method and pattern key. */
-export type Conflict = { readonly kind: 'conflict'; readonly existing: Route };
+export type Conflict = { readonly kind: 'conflict'; readonly existing: StoredRoute };
 
 export type RouteFilter = {
   readonly limit: number;
@@ -33,22 +48,28 @@ export type RouteFilter = {
 export type RouteStore = {
   readonly head: () => Head;
   /** Oldest first. */
-  readonly all: () => { readonly head: Head; readonly routes: Route[] };
+  readonly all: () => { readonly head: Head; readonly routes: StoredRoute[] };
   /** Newest first. `nextBefore` is undefined on the last page. */
   readonly list: (filter: RouteFilter) => { readonly routes: Route[]; readonly nextBefore: number | undefined };
-  readonly findByKey: (key: string, method: string) => Route | undefined;
-  readonly insert: (route: Route, key: string) => Written;
+  readonly findByKey: (key: string, method: string) => StoredRoute | undefined;
+  readonly insert: (route: StoredRoute, key: string) => Written;
   /** Writes `route` over the stored one with its id; undefined where there is none. */
-  readonly update: (route: Route, key: string) => Written | undefined;
+  readonly update: (route: StoredRoute, key: string) => Written | undefined;
   /** The new head, or undefined where there is no such route. */
-  readonly remove: (id: string) => Head | undefined;
+  readonly remove: (id: string, by: Writer, at: string) => Head | undefined;
+  /** Changes of one route, newest first, also of one that was deleted; `before` is the revision that `nextBefore` gave. */
+  readonly history: (
+    id: string,
+    before: number | undefined,
+    limit: number,
+  ) => { readonly changes: readonly RouteChange[]; readonly nextBefore: number | undefined };
   /** Up to `limit` changes after `revision`, or undefined where the log does not reach back that far, or ahead. */
   readonly changesAfter: (revision: number, limit: number) => readonly StoredChange[] | undefined;
   /** Several writes in one transaction: all of them or none. */
   readonly batch: <T>(run: () => T) => T;
 };
 
-/** How many changes are kept for feeds that resume. */
+/** How many changes of the store are kept. */
 export const CHANGES_KEPT = 10_000;
 
 /** Sizes of SQLite's page cache in KiB, negative as it wants them: its default, and for reading everything once. */
@@ -56,7 +77,7 @@ const CACHE_KIB = -2000;
 const ONCE_CACHE_KIB = -128;
 
 const COLUMNS =
-  'id, route_pattern, method, amount, currency, name, description, status, allow_anonymous, source, receiver_config_id, created_at, updated_at';
+  'id, route_pattern, method, amount, currency, name, description, status, allow_anonymous, source, receiver_config_id, created_at, updated_at, written_by';
 
 export function createRouteStore(db: DatabaseSync, random: Random, changesKept = CHANGES_KEPT): RouteStore {
   const sql = {
@@ -70,29 +91,43 @@ export function createRouteStore(db: DatabaseSync, random: Random, changesKept =
          AND (:like IS NULL OR route_pattern LIKE :like ESCAPE '\\' OR name LIKE :like ESCAPE '\\')
        ORDER BY seq DESC LIMIT :limit`,
     ),
+    byId: db.prepare(`SELECT ${COLUMNS} FROM routes WHERE id = ?`),
     byKey: db.prepare(`SELECT ${COLUMNS} FROM routes WHERE pattern_key = ? AND method = ?`),
     insert: db.prepare(
-      `INSERT INTO routes (pattern_key, ${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO routes (pattern_key, ${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     update: db.prepare(
       `UPDATE routes SET pattern_key = ?, route_pattern = ?, method = ?, amount = ?, currency = ?, name = ?, description = ?,
-         status = ?, allow_anonymous = ?, source = ?, receiver_config_id = ?, created_at = ?, updated_at = ? WHERE id = ?`,
+         status = ?, allow_anonymous = ?, source = ?, receiver_config_id = ?, created_at = ?, updated_at = ?,
+         written_by = ? WHERE id = ?`,
     ),
     remove: db.prepare('DELETE FROM routes WHERE id = ?'),
-    append: db.prepare('INSERT INTO changes (revision, kind, data) VALUES (?, ?, ?)'),
+    append: db.prepare(
+      'INSERT INTO changes (revision, kind, route_id, at, written_by, before, after) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    ),
     trim: db.prepare('DELETE FROM changes WHERE revision <= ?'),
     oldest: db.prepare('SELECT min(revision) AS revision FROM changes'),
-    after: db.prepare('SELECT revision, kind, data FROM changes WHERE revision > ? ORDER BY revision LIMIT ?'),
+    after: db.prepare(
+      'SELECT revision, kind, route_id, after FROM changes WHERE revision > ? ORDER BY revision LIMIT ?',
+    ),
+    history: db.prepare(
+      `SELECT revision, at, written_by, before, after FROM changes
+       WHERE route_id = ? AND revision < ? ORDER BY revision DESC LIMIT ?`,
+    ),
   };
 
   const head = (): Head => readHead(sql.head.get());
-  const byKey = (key: string, method: string): Route | undefined => {
+  const byKey = (key: string, method: string): StoredRoute | undefined => {
     const row = sql.byKey.get(key, method);
     return row && readRoute(row, asItIs);
   };
-  const record = (kind: ChangeKind, data: unknown): Head => {
+  const byId = (id: string): StoredRoute | undefined => {
+    const row = sql.byId.get(id);
+    return row && readRoute(row, asItIs);
+  };
+  const record = ({ kind, id, at, by, before, after }: Recorded): Head => {
     const next = readHead(sql.bump.get(random(8).toString('base64url')));
-    sql.append.run(next.revision, kind, JSON.stringify(data));
+    sql.append.run(next.revision, kind, id, at, by, jsonOf(before), jsonOf(after));
     sql.trim.run(next.revision - changesKept);
     return next;
   };
@@ -105,7 +140,7 @@ export function createRouteStore(db: DatabaseSync, random: Random, changesKept =
       db.exec(`PRAGMA cache_size = ${ONCE_CACHE_KIB}; BEGIN`);
       try {
         const pool = createTextPool();
-        const routes: Route[] = [];
+        const routes: StoredRoute[] = [];
         // Row by row: all rows at once would take as much again as the routes themselves.
         for (const row of sql.all.iterate()) routes.push(readRoute(row, pool));
         return { head: head(), routes };
@@ -135,16 +170,35 @@ export function createRouteStore(db: DatabaseSync, random: Random, changesKept =
         const existing = byKey(key, route.method);
         if (existing) return { kind: 'conflict', existing };
         sql.insert.run(key, route.id, ...values(route));
-        return { kind: 'written', head: record('created', toWire(route)), route };
+        const { id, updatedAt: at, writtenBy: by } = route;
+        return { kind: 'written', head: record({ kind: 'created', id, at, by, after: route }), route };
       }),
     update: (route, key) =>
       inTransaction(db, () => {
         const existing = byKey(key, route.method);
         if (existing && existing.id !== route.id) return { kind: 'conflict', existing };
-        if (sql.update.run(key, ...values(route), route.id).changes === 0) return undefined;
-        return { kind: 'written', head: record('updated', toWire(route)), route };
+        const before = byId(route.id);
+        if (before === undefined) return undefined;
+        sql.update.run(key, ...values(route), route.id);
+        const { id, updatedAt: at, writtenBy: by } = route;
+        return { kind: 'written', head: record({ kind: 'updated', id, at, by, before, after: route }), route };
       }),
-    remove: (id) => inTransaction(db, () => (sql.remove.run(id).changes === 0 ? undefined : record('deleted', { id }))),
+    remove: (id, by, at) =>
+      inTransaction(db, () => {
+        const before = byId(id);
+        if (before === undefined) return undefined;
+        sql.remove.run(id);
+        return record({ kind: 'deleted', id, at, by, before });
+      }),
+    history: (id, before, limit) => {
+      const rows = sql.history.all(id, before ?? Number.MAX_SAFE_INTEGER, limit + 1);
+      const page = rows.slice(0, limit);
+      const last = page.at(-1);
+      return {
+        changes: page.map(readHistory),
+        nextBefore: rows.length > limit && last ? integer(last, 'revision') : undefined,
+      };
+    },
     changesAfter: (revision, limit) => {
       const { revision: newest } = head();
       if (revision === newest) return [];
@@ -156,7 +210,20 @@ export function createRouteStore(db: DatabaseSync, random: Random, changesKept =
   };
 }
 
-function values(route: Route): (string | number | null)[] {
+type Recorded = {
+  readonly kind: ChangeKind;
+  readonly id: string;
+  readonly at: string;
+  readonly by: Writer;
+  readonly before?: Route;
+  readonly after?: Route;
+};
+
+function jsonOf(route: Route | undefined): string | null {
+  return route === undefined ? null : JSON.stringify(toWire(route));
+}
+
+function values(route: StoredRoute): (string | number | null)[] {
   return [
     route.pattern,
     route.method,
@@ -170,6 +237,7 @@ function values(route: Route): (string | number | null)[] {
     route.receiverConfigId,
     route.createdAt,
     route.updatedAt,
+    route.writtenBy,
   ];
 }
 
@@ -178,7 +246,7 @@ function asItIs(value: string): string {
 }
 
 /** `pool`: gives one string for equal ones. */
-function readRoute(row: Row, pool: (text: string) => string): Route {
+function readRoute(row: Row, pool: (text: string) => string): StoredRoute {
   const source = nullableText(row, 'source');
   const receiverConfigId = nullableText(row, 'receiver_config_id');
   return {
@@ -195,6 +263,7 @@ function readRoute(row: Row, pool: (text: string) => string): Route {
     receiverConfigId: receiverConfigId === null ? null : pool(receiverConfigId),
     createdAt: pool(text(row, 'created_at')),
     updatedAt: pool(text(row, 'updated_at')),
+    writtenBy: writerOf(pool(text(row, 'written_by'))),
   };
 }
 
@@ -207,5 +276,32 @@ function readChange(row: Row): StoredChange {
   const kind = text(row, 'kind');
   if (kind !== 'created' && kind !== 'updated' && kind !== 'deleted')
     throw new Error(`the store holds a change of kind ${kind}`);
-  return { revision: integer(row, 'revision'), kind, data: text(row, 'data') };
+  return { revision: integer(row, 'revision'), kind, data: nullableText(row, 'after') ?? deletedData(row) };
+}
+
+function deletedData(row: Row): string {
+  return JSON.stringify({ id: text(row, 'route_id') });
+}
+
+function readHistory(row: Row): RouteChange {
+  return {
+    revision: integer(row, 'revision'),
+    at: text(row, 'at'),
+    by: writerOf(text(row, 'written_by')),
+    before: readWire(nullableText(row, 'before')),
+    after: readWire(nullableText(row, 'after')),
+  };
+}
+
+function readWire(json: string | null): RouteWire | null {
+  return json === null ? null : routeWire.parse(JSON.parse(json));
+}
+
+function writerOf(written: string): Writer {
+  if (written === 'config' || isNamed(written)) return written;
+  throw new TypeError(`the store holds a route written by ${written}`);
+}
+
+function isNamed(written: string): written is Exclude<Writer, 'config'> {
+  return written.startsWith('dashboard:') || written.startsWith('api_key:');
 }

@@ -1,13 +1,14 @@
 // Opens the registry's SQLite file and brings its schema up to date. Writes are durable when they return (WAL with
 // synchronous FULL), unless disk.ts says otherwise. Another process may have the same file open, such as `tollgate keys`. A
 // file that a newer version wrote, or that is not ours, is refused and never touched.
-import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { accessSync, closeSync, constants, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
 import type { OnUpgrade } from './upgrade.ts';
 
-const MIGRATIONS = new URL('./migrations/', import.meta.url);
+/** The schema, then what brings a file from each version to the next: SQL files beside this one. */
+const SCHEMA: readonly string[] = ['schema.sql'];
 const APPLICATION_ID = 0x54474154;
 /** How long opening and migrating wait for another process that is doing the same. */
 export const OPEN_BUSY_MS = 10_000;
@@ -27,7 +28,7 @@ const CONSTRAINT = 19;
 export function openDatabase(file: string, busyMs: number, onUpgrade?: OnUpgrade): DatabaseSync {
   const db = connect(file);
   try {
-    migrate(db, file, onUpgrade);
+    migrate(db, file, onUpgrade, readSchema());
     db.exec(`PRAGMA busy_timeout = ${Math.trunc(busyMs)}`);
     return db;
   } catch (error) {
@@ -37,10 +38,10 @@ export function openDatabase(file: string, busyMs: number, onUpgrade?: OnUpgrade
 }
 
 /** Brings the schema of `file` up to date and closes it again; returns the versions applied, none where it was. */
-export function migrateFile(file: string, onUpgrade?: OnUpgrade): readonly number[] {
+export function migrateFile(file: string, onUpgrade?: OnUpgrade, schema = readSchema()): readonly number[] {
   const db = connect(file);
   try {
-    return migrate(db, file, onUpgrade);
+    return migrate(db, file, onUpgrade, schema);
   } finally {
     db.close();
   }
@@ -151,9 +152,13 @@ function refuseForeign(db: DatabaseSync, file: string): void {
   }
 }
 
-function migrate(db: DatabaseSync, file: string, onUpgrade: OnUpgrade | undefined): readonly number[] {
-  const migrations = readMigrations();
-  const newest = migrations.length;
+function migrate(
+  db: DatabaseSync,
+  file: string,
+  onUpgrade: OnUpgrade | undefined,
+  schema: readonly string[],
+): readonly number[] {
+  const newest = schema.length;
   const applied: number[] = [];
   const from = schemaVersion(db);
   if (from > newest) {
@@ -162,7 +167,8 @@ function migrate(db: DatabaseSync, file: string, onUpgrade: OnUpgrade | undefine
     );
   }
   if (from > 0 && from < newest) onUpgrade?.({ from, to: newest });
-  for (const { version, sql } of migrations) {
+  for (const [index, sql] of schema.entries()) {
+    const version = index + 1;
     if (version <= from) continue;
     inTransaction(db, () => {
       // Another process may have been faster while this one waited for the lock.
@@ -174,15 +180,9 @@ function migrate(db: DatabaseSync, file: string, onUpgrade: OnUpgrade | undefine
   return applied;
 }
 
-function readMigrations(): readonly { version: number; sql: string }[] {
-  const files = (existsSync(MIGRATIONS) ? readdirSync(MIGRATIONS) : [])
-    .filter((name) => /^\d{3}-[a-z0-9-]+\.sql$/.test(name))
-    .sort();
-  if (files.length === 0) throw new Error('The migrations of the store are missing from this installation.');
-  return files.map((name, index) => {
-    if (Number(name.slice(0, 3)) !== index + 1) throw new Error(`The migration ${name} is out of sequence.`);
-    return { version: index + 1, sql: readFileSync(new URL(name, MIGRATIONS), 'utf8') };
-  });
+/** The SQL of every version, the oldest first. */
+export function readSchema(): readonly string[] {
+  return SCHEMA.map((name) => readFileSync(new URL(name, import.meta.url), 'utf8'));
 }
 
 function schemaVersion(db: DatabaseSync): number {

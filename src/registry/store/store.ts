@@ -4,6 +4,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Random } from '../../host/clock.ts';
 import { makeUuid } from '../uuid.ts';
 import { createApiKeyStore, type ApiKeyStore } from './api-keys.ts';
+import { createDeclaredStore, type DeclaredStore } from './declared.ts';
 import { writeApart, type SyncFile } from './disk.ts';
 import { text } from './rows.ts';
 import { createRouteStore, type RouteStore } from './routes.ts';
@@ -14,6 +15,7 @@ export type Store = {
   /** Drawn when the file was made: a sidecar tells one registry from another by it. */
   readonly registryId: string;
   readonly routes: RouteStore;
+  readonly declared: DeclaredStore;
   readonly apiKeys: ApiKeyStore;
   /** Resolves once everything that was committed here is on the disk; rejects with StoreFailure where it may not be. */
   readonly onDisk: () => Promise<void>;
@@ -50,6 +52,7 @@ export function openStore(file: string, options: StoreOptions): Store {
     return {
       registryId,
       routes: createRouteStore(db, options.random, options.changesKept),
+      declared: createDeclaredStore(db),
       apiKeys: createApiKeyStore(db, options.random, options.now),
       onDisk,
       close: () => {

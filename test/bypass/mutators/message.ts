@@ -129,6 +129,13 @@ const REWRITES = [
   'Referer',
   'X-Arr-Log-Id',
   'X-Now-Route-Matches',
+  'X-MS-Original-URL',
+  'X-Original-Path',
+  'X-Rewrite-Uri',
+  'X-Real-Url',
+  'X-Path-Info',
+  'X-Sendfile-Type',
+  'X-Accel-Mapping',
 ] as const;
 
 const OVERRIDES = [

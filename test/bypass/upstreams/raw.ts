@@ -18,6 +18,7 @@ export function isPaid(at: string): boolean {
     at.startsWith('/v1/files/') ||
     /^\/v1\/teams\/[^/]+\/jobs\/[^/]+$/.test(at) ||
     at === '/v1/Kiss/Data' ||
+    at === '/v1/daily_report' ||
     at === '/v1/my report' ||
     at === '/v1/my%20report'
   );
@@ -108,11 +109,43 @@ const headers: Read = (req) => {
     'x-original-uri',
     'x-forwarded-path',
     'x-matched-path',
+    'x-ms-original-url',
+    'x-original-path',
+    'x-rewrite-uri',
+    'x-real-url',
+    'x-override-url',
+    'path-info',
+    'x-path-info',
   ]
     .map((name) => sent[name])
     .find((value) => typeof value === 'string');
   return typeof named === 'string' ? (named.split('?', 1)[0] ?? '') : beforeQuery(req);
 };
+
+/** Next's and SvelteKit's. */
+const pageData: Read = (req) => {
+  const at = decoded(req);
+  const next = /^\/_next\/data\/[^/]+(\/.*)\.json$/.exec(at);
+  return next?.[1] ?? at.replace(/(?:\.html|\/)__data\.json$/, '').replace(/\.segments\/.*$/, '');
+};
+/** moleculer's actions; connect's mounts end at a dot too. */
+const dotted: Read = (req) => decoded(req).replace(/\./g, '/');
+/** CherryPy's handlers: every mark is an underscore, and `index` is the folder's own. */
+const marked: Read = (req) => decoded(req).replace(/[!-.:-@[-`{-~]/g, '_');
+const indexed: Read = (req) => decoded(req).replace(/\/index(?:\.[a-z]+)?$/, '');
+const views: Read = (req) =>
+  decoded(req)
+    .replace(/\/@@/g, '/')
+    .replace(/(?<=.)\/$/, '');
+/** tRPC's batches: any of the names is enough. */
+const lists = (req: IncomingMessage): string => {
+  const at = decoded(req);
+  const folder = at.slice(0, at.lastIndexOf('/') + 1);
+  const names = at.slice(folder.length).split(',');
+  return names.map((name) => folder + name).find((name) => isPaid(name)) ?? at;
+};
+/** Static files of lighttpd: what follows the name of one is its PATH_INFO. */
+const files: Read = (req) => decoded(req).replace(/(\.(?:json|html|txt))\/.*$/, '$1');
 
 const upper = (text: string): string => text.toUpperCase();
 const lower = (text: string): string => text.toLowerCase();
@@ -148,4 +181,11 @@ export const RAW: readonly UpstreamSpec[] = [
   raw('model: front controller with PATH_INFO', pathInfo),
   raw('model: scripts as endpoints', scripts),
   raw('model: headers that rewrite the URL', headers),
+  raw('model: page data', pageData),
+  raw('model: dots for slashes', dotted),
+  raw('model: marks are underscores', marked),
+  raw('model: index of a folder', indexed),
+  raw('model: @@ before a view', views),
+  raw('model: lists of procedures', lists),
+  raw('model: files with PATH_INFO', files, (at) => isPaid(at) || at === '/v1/data.json'),
 ];

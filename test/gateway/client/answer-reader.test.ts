@@ -50,6 +50,9 @@ function readCut(bytes: Buffer, cuts: readonly number[], headRequest = false, pa
   return { events, body };
 }
 
+/** Line feeds that would be bare ones in a head. */
+const LINES = 'a line\n'.repeat(10_000);
+
 const ANSWERS: readonly [string, string, readonly string[], string][] = [
   ['a length', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', ['head 200 length', 'end'], 'hello'],
   [
@@ -65,13 +68,20 @@ const ANSWERS: readonly [string, string, readonly string[], string][] = [
     ['information 100', 'information 103', 'head 200 length', 'end'],
     'x',
   ],
+  [
+    'a body of text, larger than a head may be',
+    `HTTP/1.1 200 OK\r\nContent-Length: ${LINES.length}\r\n\r\n${LINES}`,
+    ['head 200 length', 'end'],
+    LINES,
+  ],
   ['an end that closes', 'HTTP/1.0 200 OK\r\n\r\nhello\r\n\r\n', ['head 200 close'], 'hello\r\n\r\n'],
 ];
 
 describe('an answer, cut anywhere', () => {
   it.each(ANSWERS)('behaviour: %s', (_name, text, events, body) => {
     const bytes = Buffer.from(text, 'latin1');
-    for (let cut = 0; cut <= bytes.length; cut++) expect(readCut(bytes, [cut])).toEqual({ events, body });
+    for (let cut = 0; cut <= Math.min(bytes.length, 200); cut++)
+      expect(readCut(bytes, [cut])).toEqual({ events, body });
     const places = fc.array(fc.nat(bytes.length), { maxLength: 12 });
     fc.assert(
       fc.property(places, fc.boolean(), (cuts, pauseEach) => {
@@ -119,4 +129,28 @@ describe('what is not an answer', () => {
   ])('attack: %s is surplus', (_name, text, headRequest) => {
     expect(readCut(Buffer.from(text), [], headRequest).events.at(-1)).toBe('end and more');
   });
+});
+
+it('attack: ten thousand chunks of a byte are told as one piece a read, and larger ones as they come', () => {
+  const pieces: string[] = [];
+  const reader = createAnswerReader(
+    {
+      onInformation: () => undefined,
+      onHead: () => undefined,
+      onData: (piece) => void pieces.push(piece.toString('latin1')),
+      onEnd: () => undefined,
+      onBroken: (detail) => expect.fail(detail),
+      wantsMore: () => true,
+    },
+    lines,
+  );
+  reader.begin(false);
+  const small = '1\r\nx\r\n'.repeat(10_000);
+  const large = `800\r\n${'y'.repeat(2048)}\r\n`;
+  const bytes = Buffer.from(
+    `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${small}${large}${large}${small}0\r\n\r\n`,
+  );
+  reader.read(bytes, 0, bytes.length);
+  expect(pieces.map(({ length }) => length)).toEqual([10_000, 2048, 2048 + 10_000]);
+  expect(pieces.join('')).toBe('x'.repeat(10_000) + 'y'.repeat(4096) + 'x'.repeat(10_000));
 });

@@ -6,10 +6,11 @@ import { PAY_TO, PRICE, SIGNED, acceptedOf, encode, makeOffer, makeRail, v2Json 
 const { rail } = makeRail();
 const OFFER = makeOffer();
 const NOW = 1_800_000_000_000;
+const SOON = String(NOW / 1000 + 300);
 const ELSEWHERE = '0x2222222222222222222222222222222222222222';
 
 function readV2(changes: { accepted?: object; authorization?: object } = {}): Presented {
-  const authorization = { ...SIGNED.authorization, ...changes.authorization };
+  const authorization = { ...SIGNED.authorization, validBefore: SOON, ...changes.authorization };
   const json = {
     ...v2Json(OFFER, { ...SIGNED, authorization }),
     accepted: { ...acceptedOf(OFFER), ...changes.accepted },
@@ -19,7 +20,7 @@ function readV2(changes: { accepted?: object; authorization?: object } = {}): Pr
 
 function readV1(changes: { scheme?: string; network?: string; authorization?: object } = {}): Presented {
   const { scheme = 'exact', network = 'base-sepolia' } = changes;
-  const authorization = { ...SIGNED.authorization, ...changes.authorization };
+  const authorization = { ...SIGNED.authorization, validBefore: SOON, ...changes.authorization };
   return read(1, { x402Version: 1, scheme, network, payload: { ...SIGNED, authorization } });
 }
 
@@ -29,7 +30,8 @@ function read(version: 1 | 2, json: unknown): Presented {
   return presented;
 }
 
-const check = (presented: Presented, offer: RailOffer = OFFER): string | undefined => rail.check(presented, offer, NOW);
+const check = (presented: Presented, offer: RailOffer = OFFER): string | undefined =>
+  rail.check(presented, offer, NOW)?.reason;
 
 test('behaviour: what was offered passes, over v2 and v1', () => {
   expect(check(readV2())).toBeUndefined();
@@ -39,6 +41,12 @@ test('behaviour: what was offered passes, over v2 and v1', () => {
 test('behaviour: addresses are compared without regard to case', () => {
   expect(check(readV2({ accepted: { payTo: PAY_TO.toLowerCase() } }))).toBeUndefined();
   expect(check(readV2({ authorization: { to: PAY_TO.toUpperCase().replace('0X', '0x') } }))).toBeUndefined();
+});
+
+test('behaviour: what a client leaves out of extra is not compared', () => {
+  for (const extra of [null, undefined, {}, { name: 'USDC' }, { version: '2' }]) {
+    expect(check(readV2({ accepted: { extra } }))).toBeUndefined();
+  }
 });
 
 describe('attack: one field tampered with', () => {
@@ -60,7 +68,6 @@ describe('attack: one field tampered with', () => {
       { accepted: { extra: { name: 'USDC', version: '1' } } },
       'invalid_exact_evm_token_version_mismatch',
     ],
-    ['no extra', { accepted: { extra: null } }, 'invalid_exact_evm_token_name_mismatch'],
     ['signed recipient', { authorization: { to: ELSEWHERE } }, 'invalid_exact_evm_recipient_mismatch'],
     [
       'signed value, less',
@@ -110,9 +117,25 @@ describe('time', () => {
     ['6 seconds left', { validBefore: String(now + 6) }, undefined],
     ['5 seconds left', { validBefore: String(now + 5) }, 'invalid_exact_evm_payload_authorization_valid_before'],
     ['expired', { validBefore: String(now - 1) }, 'invalid_exact_evm_payload_authorization_valid_before'],
-    ['never expires', { validBefore: (2n ** 256n - 1n).toString() }, undefined],
+    ['as long as was asked for and 10 minutes', { validBefore: String(now + 300 + 600) }, undefined],
+    [
+      'a second longer',
+      { validBefore: String(now + 300 + 601) },
+      'invalid_exact_evm_payload_authorization_valid_before',
+    ],
+    [
+      'never expires',
+      { validBefore: (2n ** 256n - 1n).toString() },
+      'invalid_exact_evm_payload_authorization_valid_before',
+    ],
   ])('behaviour: %s', (_, authorization, reason) => {
     expect(check(readV2({ authorization }))).toBe(reason);
+  });
+
+  test('behaviour: how many seconds are missing, or too many, is said', () => {
+    const expected = (seconds: number): string | undefined =>
+      rail.check(readV2({ authorization: { validBefore: String(now + seconds) } }), OFFER, NOW)?.expected;
+    expect([expected(2), expected(6), expected(912)]).toEqual(['4 s are missing', undefined, '12 s too long']);
   });
 });
 
@@ -127,14 +150,12 @@ test('behaviour: a stored charge is held to the terms it was claimed under, what
     assetName: 'USDC',
     assetVersion: '2',
     assetDecimals: 6,
-    validAfter: 0n,
-    validBefore: 99_999_999_999n,
   };
   const moved = makeOffer({ payTo: ELSEWHERE, asset: ELSEWHERE, caip2: 'eip155:8453', v1Network: 'base' }).receiver;
-  const stored = storedOffer(terms, { ...moved, rpcUrl: 'http://node.test', confirmations: 7 }, 'GET /report');
+  const stored = storedOffer(terms, { ...moved, rpcUrls: ['http://node.test'], confirmations: 7 }, 'GET /report');
   expect(check(readV2(), stored)).toBeUndefined();
   expect(check(readV1(), stored)).toBeUndefined();
-  expect(stored.receiver).toMatchObject({ rpcUrl: 'http://node.test', confirmations: 7, v1Network: 'base-sepolia' });
+  expect(stored.receiver).toMatchObject({ rpcUrls: ['http://node.test'], confirmations: 7, v1Network: 'base-sepolia' });
 });
 
 describe('receipts', () => {

@@ -1,8 +1,10 @@
 // What a facilitator may say and what is believed of it; who is asked after whom; how long anybody waits.
 import { createServer } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Presented, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
 import {
+  FRESH,
+  GO,
   SIGNED,
   deadUrl,
   facilitatorAt,
@@ -25,7 +27,6 @@ const REFUSED = {
   network: 'eip155:84532',
   payer: PAYER,
 };
-const FRESH = { afterUnknown: false };
 
 let first: Scripted;
 let second: Scripted;
@@ -48,7 +49,7 @@ function offerOf(...urls: string[]) {
 }
 const verify = (offer = offerOf(first.url)): Promise<Verification> => makeRail().rail.verify(PRESENTED, offer);
 const settle = (offer = offerOf(first.url), history = FRESH): Promise<Settlement> =>
-  makeRail().rail.settle(PRESENTED, offer, history);
+  makeRail().rail.settle(PRESENTED, offer, history, GO);
 
 /** Makes `first` answer every call with this. */
 function say(body: unknown, status = 200): void {
@@ -120,7 +121,7 @@ describe('what is sent', () => {
     const presented = rail.read({ version: 1, value: value.toString('base64') }, offer);
     if ('code' in presented) throw new Error(presented.detail);
     say({ ...SETTLED, network: 'base-sepolia' });
-    expect(await rail.settle(presented, offer, FRESH)).toMatchObject({ kind: 'settled' });
+    expect(await rail.settle(presented, offer, FRESH, GO)).toMatchObject({ kind: 'settled' });
     expect(JSON.parse(first.requests[0]?.body ?? '')).toMatchObject({
       x402Version: 1,
       paymentPayload: { x402Version: 1, scheme: 'exact', network: 'base-sepolia' },
@@ -167,9 +168,9 @@ describe('verify: answers', () => {
     ],
     [
       'with a message that leaks',
-      { isValid: false, invalidReason: 'expired_payment', invalidMessage: 'rpc' },
+      { isValid: false, invalidReason: 'payment_expired', invalidMessage: 'rpc' },
       200,
-      'expired_payment',
+      'payment_expired',
     ],
   ])('behaviour: refused %s', async (_, body, status, reason) => {
     say(body, status);
@@ -260,67 +261,54 @@ describe('verify: answers', () => {
 describe('settle: three ends', () => {
   test('behaviour: settled', async () => {
     say(SETTLED);
-    expect(await settle()).toEqual({
-      kind: 'settled',
-      receipt: {
-        success: true,
-        network: 'eip155:84532',
-        payer: PAYER,
-        amount: '100000',
-        transaction: HASH,
-        reason: undefined,
-      },
-    });
+    expect(await settle()).toEqual({ kind: 'settled', transaction: HASH, via: expect.any(String) });
   });
 
   test.each<[string, object]>([
     ['with the amount', { amount: '100000' }],
     ['with nulls', { amount: null, errorReason: null }],
     ['without the payer', { payer: undefined }],
+    ['without the network', { network: undefined }],
+    ['with nothing but the transaction', { payer: '', network: null }],
     ['on the network by its v1 name', { network: 'base-sepolia' }],
     ['a transaction in upper case', { transaction: `0x${'9A'.repeat(32)}` }],
   ])('behaviour: settled %s', async (_, members) => {
     say({ ...SETTLED, ...members });
-    expect(await settle()).toMatchObject({ kind: 'settled', receipt: { transaction: HASH } });
+    expect(await settle()).toMatchObject({ kind: 'settled', transaction: HASH });
   });
 
-  test.each<[string, boolean]>([
-    ['invalid_exact_evm_insufficient_balance', true],
-    ['insufficient_funds', true],
-    ['invalid_exact_evm_signature', true],
-    ['invalid_exact_evm_payload_signature', true],
-    ['invalid_exact_evm_failed_to_parse_signature', true],
-    ['invalid_exact_evm_payload_authorization_valid_before', true],
-    ['invalid_exact_evm_payload_authorization_valid_after', true],
-    ['invalid_exact_evm_payload_authorization_value_mismatch', true],
-    ['invalid_exact_evm_authorization_value', true],
-    ['invalid_exact_evm_recipient_mismatch', true],
-    ['eip6492_factory_not_allowed', true],
-    ['invalid_scheme', true],
-    ['invalid_payload', true],
-    ['payer_is_blocked', false],
-    ['policy_denied', false],
-  ])('behaviour: refused, %s (final: %s)', async (errorReason, final) => {
+  test.each([
+    'invalid_exact_evm_insufficient_balance',
+    'insufficient_funds',
+    'invalid_exact_evm_signature',
+    'invalid_exact_evm_payload_signature',
+    'invalid_exact_evm_payload_authorization_valid_before',
+    'invalid_exact_evm_recipient_mismatch',
+    'invalid_payload',
+  ])('behaviour: refused, %s', async (errorReason) => {
     say({ ...REFUSED, errorReason });
-    expect(await settle()).toEqual({
+    expect(await settle(offerOf(first.url, second.url))).toEqual({
       kind: 'refused',
       reason: errorReason,
-      final,
-      receipt: {
-        success: false,
-        network: 'eip155:84532',
-        payer: PAYER,
-        amount: '100000',
-        transaction: '',
-        reason: errorReason,
-      },
+      via: expect.any(String),
     });
+    expect(second.requests).toEqual([]);
   });
 
-  test('behaviour: refused under 400 is refused', async () => {
-    say(REFUSED, 400);
-    expect(await settle()).toMatchObject({ kind: 'refused', final: true });
-  });
+  test.each([200, 400, 401, 403, 404, 422, 429, 500, 502, 503])(
+    'behaviour: a refusal is read by its word under status %d',
+    async (status) => {
+      say(REFUSED, status);
+      expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'refused' });
+      say({ ...REFUSED, errorReason: 'nonce_already_used' }, status);
+      expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown' });
+      say({ ...REFUSED, errorReason: 'payer_is_blocked' }, status);
+      expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown' });
+      say({ ...REFUSED, errorReason: 'unsupported_scheme', transaction: HASH }, status);
+      expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown' });
+      expect(second.requests).toEqual([]);
+    },
+  );
 
   test.each([
     'settlement_pending',
@@ -329,33 +317,59 @@ describe('settle: three ends', () => {
     'invalid_exact_evm_transaction_failed',
     'transaction_failed',
     'duplicate_settlement',
+    'already_settled',
     'invalid_exact_evm_transaction_simulation_failed',
-    'invalid_exact_evm_transfer_event_mismatch',
     'invalid_transaction_state',
-    'unexpected_settle_error',
-    'smart_wallet_deployment_failed',
-    'invalid_nonce',
-    'simulation_failed',
     'confirmation_timeout',
-  ])('behaviour: %s may hide a success and is unknown', async (errorReason) => {
+    'settle_exact_evm_transaction_confirmation_timed_out',
+    'invalid_nonce',
+    'unexpected_settle_error',
+    'unknown_failure',
+    'internal_server_error',
+    'rpc_error',
+    'payer_is_blocked',
+    'policy_denied',
+  ])('behaviour: %s is unknown', async (errorReason) => {
     say({ ...REFUSED, errorReason });
-    expect(await settle()).toMatchObject({ kind: 'unknown', reason: errorReason, sent: true, transaction: undefined });
+    expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown', reason: errorReason });
+    expect(second.requests).toEqual([]);
   });
 
-  test('behaviour: a refusal that names a transaction is unknown, and the transaction is no proof', async () => {
+  test.each([
+    'unsupported_scheme',
+    'invalid_network',
+    'rate_limit_exceeded',
+    'invalid_exact_evm_token_name_mismatch',
+    'eip6492_factory_not_allowed',
+    'No matching payment handler found',
+  ])('behaviour: %s is not carried out, and the next one is asked', async (errorReason) => {
+    say({ ...REFUSED, errorReason });
+    expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'settled' });
+    expect(await settle()).toMatchObject({ kind: 'not_carried_out', reason: 'facilitator_unavailable' });
+  });
+
+  test('behaviour: a refusal that names a transaction is unknown', async () => {
     say({ ...REFUSED, transaction: HASH });
-    expect(await settle()).toMatchObject({ kind: 'unknown', sent: true, transaction: HASH });
-    say({ ...REFUSED, errorReason: 'settlement_pending', transaction: HASH });
-    expect(await settle()).toMatchObject({ kind: 'unknown', transaction: HASH });
+    expect(await settle()).toMatchObject({ kind: 'unknown' });
     say({ ...REFUSED, transaction: 'pending' });
-    expect(await settle()).toMatchObject({ kind: 'unknown', transaction: undefined });
+    expect(await settle()).toMatchObject({ kind: 'unknown' });
   });
 
   test('behaviour: any refusal after an unknown end is unknown; a settlement is a settlement', async () => {
     say(REFUSED);
-    expect(await settle(undefined, { afterUnknown: true })).toMatchObject({ kind: 'unknown', sent: true });
+    expect(await settle(undefined, { ...FRESH, afterUnknown: true })).toMatchObject({ kind: 'unknown' });
     say(SETTLED);
-    expect(await settle(undefined, { afterUnknown: true })).toMatchObject({ kind: 'settled' });
+    expect(await settle(undefined, { ...FRESH, afterUnknown: true })).toMatchObject({ kind: 'settled' });
+  });
+
+  test.each<[number, string]>(
+    [401, 402, 403, 404, 405, 413, 415, 429].flatMap((status): [number, string][] =>
+      ['', '<html>', '{"error":"no"}', '{"isValid":false,"invalidReason":"x"}', 'null'].map((body) => [status, body]),
+    ),
+  )('behaviour: status %d with %j was not carried out, and the next one is asked', async (status, body) => {
+    say(body, status);
+    expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'settled' });
+    expect(await settle()).toMatchObject({ kind: 'not_carried_out', reason: 'facilitator_unavailable' });
   });
 
   test.each<[string, unknown, number?]>([
@@ -366,7 +380,6 @@ describe('settle: three ends', () => {
     ['an empty transaction', { ...SETTLED, transaction: '' }],
     ['a transaction that is none', { ...SETTLED, transaction: '0x1234' }],
     ['a transaction that is a number', { ...SETTLED, transaction: 7 }],
-    ['no network', { ...SETTLED, network: undefined }],
     ['another network', { ...SETTLED, network: 'eip155:8453' }],
     ['a network that does not exist', { ...SETTLED, network: 'constructor' }],
     ['another payer', { ...SETTLED, payer: '0x2222222222222222222222222222222222222222' }],
@@ -386,22 +399,26 @@ describe('settle: three ends', () => {
     ['settled under 202 and a redirect', SETTLED, 307],
     ['settled under 400', SETTLED, 400],
     ['settled under 500', SETTLED, 500],
-    ['refused under 500', REFUSED, 500],
-    ['refused under 401', REFUSED, 401],
-    ['refused under 429', REFUSED, 429],
+    ['settled under 404', SETTLED, 404],
+    ['settled under 429', SETTLED, 429],
+    ['half a settlement under 401', { success: 'yes' }, 401],
+    ['half a settlement under 404', { success: null, transaction: HASH }, 404],
+    ['more than is read under 404', `{"success":true,"x":${'['.repeat(100)}${']'.repeat(100)}}`, 404],
+    ['nothing under 400', '', 400],
+    ['nothing under 409', '', 409],
+    ['nothing under 500', '', 500],
+    ['HTML under 502', '<html>', 502],
+    ['HTML under 503', '<html>', 503],
+    ['an error under 422', { error: 'no' }, 422],
   ])('attack: %s is unknown, and nobody else is asked', async (_, body, status = 200) => {
     say(body, status);
-    expect(await settle(offerOf(first.url, second.url))).toMatchObject({
-      kind: 'unknown',
-      sent: true,
-      transaction: undefined,
-    });
+    expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown' });
     expect(second.requests).toEqual([]);
   });
 
   test('behaviour: a connection lost before any answer is unknown, and nobody else is asked', async () => {
     first.answer = (req) => req.socket.destroy();
-    expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown', sent: true });
+    expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown' });
     expect(second.requests).toEqual([]);
   });
 
@@ -410,7 +427,7 @@ describe('settle: three ends', () => {
       res.writeHead(200, { 'content-length': '500' });
       res.write('{"success":true', () => req.socket.destroy());
     };
-    expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown', sent: true });
+    expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown' });
     expect(second.requests).toEqual([]);
   });
 
@@ -421,28 +438,71 @@ describe('settle: three ends', () => {
   test('behaviour: names that do not resolve and TLS that cannot be were never sent', async () => {
     const plain = second.url.replace('http:', 'https:');
     const result = await settle(offerOf('http://does-not-exist.invalid', plain));
-    expect(result).toMatchObject({ kind: 'unknown', sent: false, reason: 'facilitator_unavailable' });
+    expect(result).toMatchObject({ kind: 'not_carried_out', reason: 'facilitator_unavailable' });
     expect(second.requests).toEqual([]);
   });
 
-  test('behaviour: nobody to ask: unknown, and certain that nothing was sent', async () => {
-    expect(await settle(offerOf(await deadUrl(), await deadUrl()))).toMatchObject({
-      kind: 'unknown',
-      sent: false,
-      via: undefined,
-    });
+  test('behaviour: nobody to ask: not carried out', async () => {
+    expect(await settle(offerOf(await deadUrl(), await deadUrl()))).toMatchObject({ kind: 'not_carried_out' });
   });
 
-  test('behaviour: a repeated attempt asks who was asked before, while it is configured', async () => {
+  test('behaviour: what must be durable is done before each call, and names who is called', async () => {
+    say('', 401);
+    const { rail } = makeRail();
+    const offer = offerOf(first.url, second.url);
+    const named: string[] = [];
+    const seen: number[][] = [];
+    const settled = await rail.settle(PRESENTED, offer, FRESH, async (via) => {
+      named.push(via);
+      seen.push([first.requests.length, second.requests.length]);
+      return true;
+    });
+    expect(seen).toEqual([
+      [0, 0],
+      [1, 0],
+    ]);
+    expect(named[0]).toBe(rail.firstVia(offer));
+    expect(settled).toEqual({ kind: 'settled', transaction: HASH, via: named[1] });
+    expect(named[1]).not.toBe(named[0]);
+  });
+
+  test('behaviour: whoever objects before a call stops it, and every other', async () => {
+    const { rail } = makeRail();
+    const stopped = await rail.settle(PRESENTED, offerOf(first.url, second.url), FRESH, async () => false);
+    expect(stopped).toEqual({ kind: 'not_carried_out', reason: 'stopped', retryAfterMs: undefined });
+    await expect(
+      rail.settle(PRESENTED, offerOf(first.url, second.url), FRESH, () =>
+        Promise.reject(new Error('the ledger is away')),
+      ),
+    ).rejects.toThrow('the ledger is away');
+    expect([...first.requests, ...second.requests]).toEqual([]);
+  });
+
+  test('behaviour: a facilitator that is left alone was not asked; the answer says how long', async () => {
+    const time = fakeTime();
+    const { rail } = makeRail({ schedule: time.schedule, clock: time.clock });
+    first.answer = () => time.advance(15_000);
+    for (let i = 0; i < 5; i++) await rail.settle(PRESENTED, offerOf(first.url), FRESH, GO);
+    time.advance(400);
+    let asked = 0;
+    const left = await rail.settle(PRESENTED, offerOf(first.url), FRESH, async () => ++asked > 0);
+    expect(left).toEqual({ kind: 'not_carried_out', reason: 'facilitator_unavailable', retryAfterMs: 600 });
+    expect(asked).toBe(0);
+    expect(await rail.settle(PRESENTED, offerOf(first.url, second.url), FRESH, GO)).toMatchObject({ kind: 'settled' });
+  });
+
+  test('behaviour: a repeated attempt asks first who was asked first, then the others', async () => {
     first.answer = (req) => req.socket.destroy();
     const before = await settle(offerOf(first.url, second.url));
     if (before.kind !== 'unknown') throw new Error(before.kind);
     const history = { afterUnknown: true, via: before.via };
     say(SETTLED);
-    expect(await settle(offerOf(second.url, first.url), history)).toMatchObject({ kind: 'settled' });
+    expect(await settle(offerOf(second.url, first.url), history)).toMatchObject({ kind: 'settled', via: before.via });
     expect(second.requests).toEqual([]);
-    expect(await settle(offerOf(second.url), history)).toMatchObject({ kind: 'settled' });
+    say('', 401);
+    expect(await settle(offerOf(second.url, first.url), history)).toMatchObject({ kind: 'settled' });
     expect(second.requests.length).toBe(1);
+    expect(await settle(offerOf(second.url), history)).toMatchObject({ kind: 'settled' });
     expect(before.via).not.toContain('127.0.0.1');
   });
 });
@@ -461,7 +521,7 @@ describe('time', () => {
     };
     const { rail, calls } = makeRail({ schedule: time.schedule, clock: time.clock });
     const offer = offerOf(first.url);
-    const result = operation === 'verify' ? rail.verify(PRESENTED, offer) : rail.settle(PRESENTED, offer, FRESH);
+    const result = operation === 'verify' ? rail.verify(PRESENTED, offer) : rail.settle(PRESENTED, offer, FRESH, GO);
     await arrived.promise;
     time.advance(limitMs - 1);
     expect(time.pending()).toBe(1);
@@ -517,7 +577,7 @@ describe('time', () => {
       kind: 'unavailable',
       detail: expect.stringContaining('waiting'),
     });
-    expect(await rail.settle(PRESENTED, offer, FRESH)).toMatchObject({ kind: 'settled' });
+    expect(await rail.settle(PRESENTED, offer, FRESH, GO)).toMatchObject({ kind: 'settled' });
     time.advance(5000);
     await Promise.all(waiting);
     expect(first.requests.filter(({ url }) => url === '/verify').length).toBe(2);
@@ -540,15 +600,17 @@ describe('time', () => {
     const asked = Promise.withResolvers<void>();
     first.answer = () => asked.resolve();
     const offer = makeOffer({ facilitators: [facilitatorAt(first.url, {}, { calls: 1, waiting: 0 })] });
-    const stalled = rail.settle(PRESENTED, offer, FRESH);
+    const stalled = rail.settle(PRESENTED, offer, FRESH, GO);
     await asked.promise;
-    const late = rail.settle(PRESENTED, offer, FRESH);
+    const late = rail.settle(PRESENTED, offer, FRESH, GO);
+    await vi.waitFor(() => expect(time.pending()).toBe(2));
     time.advance(14_999);
-    const patient = [1, 2, 3].map(() => rail.settle(PRESENTED, offer, FRESH));
+    const patient = [1, 2, 3].map(() => rail.settle(PRESENTED, offer, FRESH, GO));
+    await vi.waitFor(() => expect(time.pending()).toBe(5));
     say(SETTLED);
     time.advance(1);
-    expect(await late).toMatchObject({ kind: 'unknown', sent: false });
-    expect(await stalled).toMatchObject({ kind: 'unknown', sent: true });
+    expect(await late).toMatchObject({ kind: 'not_carried_out' });
+    expect(await stalled).toMatchObject({ kind: 'unknown' });
     for (const settlement of await Promise.all(patient)) expect(settlement).toMatchObject({ kind: 'settled' });
     expect(first.requests.length).toBe(4);
   });

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Facilitator, Receiver } from '../../../src/domain/receiver.ts';
 import { systemClock, systemSchedule } from '../../../src/host/clock.ts';
 import { createLog } from '../../../src/host/log.ts';
-import type { Presented, Rail, RailOffer } from '../../../src/gateway/rails/rail.ts';
+import type { LookedAt, Presented, Rail, RailOffer, Sending, SettleHistory } from '../../../src/gateway/rails/rail.ts';
 import { createX402Rail, type X402Deps } from '../../../src/gateway/rails/x402.ts';
 import { RECEIVER } from '../../cases/receivers.ts';
 import type { Payer, Signed, Wanted } from '../../support/chain/payer.ts';
@@ -38,6 +38,7 @@ export function makeRail(overrides: Partial<X402Deps> = {}): RailKit {
     fetch,
     schedule: systemSchedule,
     clock: systemClock,
+    receiver: () => makeReceiver(),
     log: createLog('debug', (line) => lines.push(line), Date.now),
     observe: (operation, result) => calls.push(`${operation}:${result}`),
     ...overrides,
@@ -85,6 +86,10 @@ export function read(rail: Rail, offer: RailOffer, signed: Signed): Presented {
   return presented;
 }
 
+/** Nothing was asked before, and nobody objects. */
+export const FRESH: SettleHistory = { afterUnknown: false, via: undefined };
+export const GO: Sending = async () => true;
+
 /** Nobody's signature over nobody's money: for everything that is decided before a signature matters. */
 export const SIGNED: Signed = {
   signature: `0x${'ab'.repeat(65)}`,
@@ -97,6 +102,34 @@ export const SIGNED: Signed = {
     nonce: `0x${'cd'.repeat(32)}`,
   },
 };
+
+/** A charge as the chain is looked at for it. */
+export function looked({
+  payer = '0x1111111111111111111111111111111111111111',
+  nonce = `0x${'cd'.repeat(32)}`,
+  createdAt = Date.now(),
+  validBefore = BigInt(Math.floor(Date.now() / 1000) + 300),
+  payTo = PAY_TO,
+  amount = PRICE,
+}: {
+  payer?: string;
+  nonce?: string;
+  createdAt?: number;
+  validBefore?: bigint;
+  payTo?: string;
+  amount?: bigint;
+} = {}): LookedAt {
+  const { id, scheme, caip2, asset, assetName, assetVersion, assetDecimals, maxTimeoutSeconds } = makeReceiver();
+  const named = { assetName, assetVersion, assetDecimals, maxTimeoutSeconds };
+  return {
+    payment: { network: caip2, asset: asset.toLowerCase(), payer, nonce },
+    terms: { scheme, network: caip2, asset, payTo, amount, ...named },
+    deadline: validBefore,
+    search: null,
+    createdAt,
+    receiverId: id,
+  };
+}
 
 export type Answering = (req: IncomingMessage, res: ServerResponse, body: string) => void;
 export type Scripted = {

@@ -36,7 +36,7 @@ const find = async (receiver: Partial<Receiver>, v1 = false): Promise<string[]> 
 };
 
 test('behaviour: a real facilitator and a real token are what is configured', async () => {
-  const receiver = { facilitators: [facilitatorAt(facilitator.url)], rpcUrl: chain.rpcUrl };
+  const receiver = { facilitators: [facilitatorAt(facilitator.url)], rpcUrls: [chain.rpcUrl] };
   const { host } = new URL(facilitator.url);
   const expected = [
     `ok: the facilitator ${host} serves exact on eip155:84532`,
@@ -60,7 +60,7 @@ describe('tokens', () => {
       /^warning: the token does not say/,
     ],
   ])('behaviour: finds %s', async (_, receiver, finding) => {
-    expect((await find({ ...receiver, rpcUrl: chain.rpcUrl })).join('\n')).toMatch(finding);
+    expect((await find({ ...receiver, rpcUrls: [chain.rpcUrl] })).join('\n')).toMatch(finding);
   });
 
   test('behaviour: what ERC-5267 says counts more than name() and version()', async () => {
@@ -75,7 +75,7 @@ describe('tokens', () => {
       const answers: Record<string, string> = { '0x84b0196e': domain, '0x313ce567': `0x${word(6)}` };
       json(res, { jsonrpc: '2.0', id, result: results[method] ?? answers[data ?? ''] ?? name });
     };
-    const findings = await find({ rpcUrl: scripted.url });
+    const findings = await find({ rpcUrls: [scripted.url] });
     expect(findings).toEqual([
       'cannot_serve: asset_name is "USDC", the token says "Other Coin"; every payment would be refused',
       'cannot_serve: asset_version is "2", the token says "7"; every payment would be refused',
@@ -83,10 +83,10 @@ describe('tokens', () => {
   });
 
   test('behaviour: a node that is away or talks nonsense is away', async () => {
-    expect((await find({ rpcUrl: nowhere })).join()).toMatch(/^away: the node/);
+    expect((await find({ rpcUrls: [nowhere] })).join()).toMatch(/^away: the node/);
     scripted.answer = (_, res, body) =>
       json(res, { jsonrpc: '2.0', id: (JSON.parse(body) as { id: number }).id, result: { a: 1 } });
-    expect((await find({ rpcUrl: scripted.url })).join()).toMatch(/^away: the node/);
+    expect((await find({ rpcUrls: [scripted.url] })).join()).toMatch(/^away: the node/);
   });
 });
 
@@ -137,7 +137,8 @@ describe('the command', () => {
     await writeFile(
       path.join(folder, 'tollgate.yaml'),
       [
-        'proxy: { listen: "127.0.0.1:0", upstream: "http://127.0.0.1:3000" }',
+        // Anything that takes connections does.
+        `proxy: { listen: "127.0.0.1:0", upstream: "${new URL(facilitator.url).origin}" }`,
         'registry: { listen: "127.0.0.1:0", store: "sqlite:tollgate.db" }',
         `receivers: [{ id: default, network: base-sepolia, pay_to_address: "0x000000000000000000000000000000000000dEaD", facilitators: ["${url}"]${extra} }]`,
       ].join('\n'),
@@ -157,12 +158,15 @@ describe('the command', () => {
   });
 
   test('behaviour: 69 where a service is away', async () => {
-    const { code, out } = await run(nowhere, ['--online', '--json']);
+    const { code, out } = await run(nowhere, ['--online', '--json'], ', rpc_url: none');
     expect(code).toBe(69);
     expect(JSON.parse(out.join('\n'))).toMatchObject({
       ok: false,
       problems: [],
-      online: [{ receiver: 'default', level: 'away' }],
+      online: [
+        { receiver: 'default', level: 'away' },
+        { service: 'upstream', level: 'ok' },
+      ],
     });
   });
 

@@ -67,7 +67,7 @@ describe('what is written', () => {
     const seen = await serve((socket) => socket.write(ANSWER));
     const { post } = start(`${seen.url}/x402/`);
     const headers = { Authorization: 'Bearer s3cret', 'User-Agent': 'shop', 'content-length': '9', Host: 'elsewhere' };
-    expect(await post('{"a":"é"}', headers)).toEqual({ kind: 'reply', status: 200, body: {} });
+    expect(await post('{"a":"é"}', headers)).toEqual({ kind: 'reply', status: 200, body: {}, slow: false });
     expect(seen.requests).toEqual([
       [
         'POST /x402/verify HTTP/1.1',
@@ -128,7 +128,7 @@ describe('connections', () => {
     const { post } = start(seen.url);
     const postAll = () => Promise.all(Array.from({ length: 150 }, () => post()));
     await postAll();
-    for (const reply of await postAll()) expect(reply).toEqual({ kind: 'reply', status: 200, body: {} });
+    for (const reply of await postAll()) expect(reply).toEqual({ kind: 'reply', status: 200, body: {}, slow: false });
     expect(seen.sockets).toHaveLength(150);
   });
 

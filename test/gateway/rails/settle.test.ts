@@ -2,8 +2,14 @@
 // is lost on the way can be proven afterwards.
 import { encodeFunctionData, toEventSelector, toFunctionSelector } from 'viem';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { AUTHORIZATION_STATE, AUTHORIZATION_USED, TRANSFER } from '../../../src/gateway/rails/chain.ts';
-import type { Evidence, Presented, RailOffer } from '../../../src/gateway/rails/rail.ts';
+import {
+  AUTHORIZATION_CANCELED,
+  AUTHORIZATION_STATE,
+  AUTHORIZATION_USED,
+  TRANSFER,
+} from '../../../src/gateway/rails/chain.ts';
+import type { Look, Presented, Rail, RailOffer } from '../../../src/gateway/rails/rail.ts';
+import type { Receiver } from '../../../src/domain/receiver.ts';
 import { SELECTORS } from '../../../src/gateway/rails/token.ts';
 import {
   MISCHIEF,
@@ -16,25 +22,32 @@ import {
 } from '../../support/chain/chain.ts';
 import { startFacilitator, type TestFacilitator } from '../../support/chain/facilitator.ts';
 import { createPayer, type Payer, type Signed } from '../../support/chain/payer.ts';
-import { PAY_TO, PRICE, facilitatorAt, makeOffer, makeRail, present } from './kit.ts';
-
-const FRESH = { afterUnknown: false };
-const { rail } = makeRail();
+import {
+  FRESH,
+  GO,
+  PAY_TO,
+  PRICE,
+  facilitatorAt,
+  json,
+  looked,
+  makeOffer,
+  makeRail,
+  present,
+  startScripted,
+} from './kit.ts';
 
 let chain: Chain;
 let facilitator: TestFacilitator;
 let payer: Payer;
 let offer: RailOffer;
-let evidence: Evidence;
+let rail: Rail;
 
 beforeAll(async () => {
   chain = await startChain();
   facilitator = await startFacilitator({ rpcUrl: chain.rpcUrl, confirmationTimeoutMs: 400 });
   payer = await createPayer(chain);
-  offer = makeOffer({ facilitators: [facilitatorAt(facilitator.url)], rpcUrl: chain.rpcUrl });
-  const found = rail.evidence(offer.receiver);
-  if (found === undefined) throw new Error('no evidence');
-  evidence = found;
+  offer = makeOffer({ facilitators: [facilitatorAt(facilitator.url)], rpcUrls: [chain.rpcUrl] });
+  rail = railFor(offer.receiver);
 });
 afterEach(async () => {
   facilitator.clearFaults();
@@ -45,17 +58,20 @@ afterAll(async () => {
   await chain?.stop();
 });
 
-async function head(): Promise<bigint> {
-  const found = await evidence.head();
-  if (found.kind !== 'head') throw new Error(found.detail);
-  return found.block;
-}
+// Nobody waits for the pace of a node here: a second passes whenever somebody looks at the clock.
+let now = 0;
+const railFor = (receiver: Receiver): Rail =>
+  makeRail({ receiver: () => receiver, clock: { monotonic: () => (now += 1000) } }).rail;
 
-const prove = (presented: Presented, fromBlock = 0n) =>
-  evidence.findProof({ key: presented.key, payTo: PAY_TO, amount: PRICE, fromBlock });
+const lookAt = (presented: Presented, by = rail, changes: Parameters<typeof looked>[0] = {}): Promise<Look> => {
+  const { payer: from, nonce } = presented.key;
+  return by.look(looked({ payer: from, nonce, validBefore: presented.validBefore, ...changes }), 'nobody');
+};
+const UNUSED = { kind: 'open', used: false };
 
 test('behaviour: topics and selectors are what their signatures hash to', () => {
   expect(AUTHORIZATION_USED).toBe(toEventSelector('AuthorizationUsed(address,bytes32)'));
+  expect(AUTHORIZATION_CANCELED).toBe(toEventSelector('AuthorizationCanceled(address,bytes32)'));
   expect(TRANSFER).toBe(toEventSelector('Transfer(address,address,uint256)'));
   expect(AUTHORIZATION_STATE).toBe(toFunctionSelector('authorizationState(address,bytes32)'));
   expect(SELECTORS).toEqual({
@@ -69,29 +85,27 @@ test('behaviour: topics and selectors are what their signatures hash to', () => 
 describe('verify and settle', () => {
   test('behaviour: a payment is verified, settled, on the chain and proven', async () => {
     const presented = await present(rail, payer, offer);
-    const [before, block] = [await chain.balanceOf(PAY_TO), await head()];
+    const before = await chain.balanceOf(PAY_TO);
     expect(rail.check(presented, offer, Date.now())).toBeUndefined();
     expect(await rail.verify(presented, offer)).toEqual({ kind: 'valid', payer: presented.key.payer });
     expect(await chain.balanceOf(PAY_TO)).toBe(before);
-    expect(await prove(presented, block)).toMatchObject({ kind: 'absent', complete: true });
+    expect(await lookAt(presented)).toMatchObject(UNUSED);
 
-    const settlement = await rail.settle(presented, offer, FRESH);
+    const settlement = await rail.settle(presented, offer, FRESH, GO);
     if (settlement.kind !== 'settled') throw new Error(JSON.stringify(settlement));
-    expect(settlement.receipt).toMatchObject({ success: true, payer: presented.key.payer, amount: '100000' });
     expect(await chain.balanceOf(PAY_TO)).toBe(before + PRICE);
-    expect(await prove(presented, block)).toMatchObject({ kind: 'found', transaction: settlement.receipt.transaction });
-    expect(await evidence.nonceState(presented.key)).toMatchObject({ kind: 'state', used: true });
+    expect(await lookAt(presented)).toMatchObject({ kind: 'proven', proof: { transaction: settlement.transaction } });
   });
 
   test('attack: a payment that was settled is refused, and settling it again is unknown', async () => {
     const presented = await present(rail, payer, offer);
-    await rail.settle(presented, offer, FRESH);
+    await rail.settle(presented, offer, FRESH, GO);
     const before = await chain.balanceOf(PAY_TO);
     expect(await rail.verify(presented, offer)).toEqual({
       kind: 'refused',
       reason: 'invalid_exact_evm_nonce_already_used',
     });
-    expect(await rail.settle(presented, offer, FRESH)).toMatchObject({ kind: 'unknown', sent: true });
+    expect(await rail.settle(presented, offer, FRESH, GO)).toMatchObject({ kind: 'unknown', via: expect.any(String) });
     expect(await chain.balanceOf(PAY_TO)).toBe(before);
   });
 
@@ -102,7 +116,7 @@ describe('verify and settle', () => {
       kind: 'refused',
       reason: 'invalid_exact_evm_insufficient_balance',
     });
-    expect(await rail.settle(presented, offer, FRESH)).toMatchObject({ kind: 'refused', final: true });
+    expect(await rail.settle(presented, offer, FRESH, GO)).toMatchObject({ kind: 'refused' });
   });
 
   test('refuses: a payer who spent the money between verifying and settling', async () => {
@@ -110,18 +124,18 @@ describe('verify and settle', () => {
     const [one, two] = [await present(rail, spender, offer), await present(rail, spender, offer)];
     expect((await rail.verify(one, offer)).kind).toBe('valid');
     expect((await rail.verify(two, offer)).kind).toBe('valid');
-    expect((await rail.settle(one, offer, FRESH)).kind).toBe('settled');
-    expect(await rail.settle(two, offer, FRESH)).toMatchObject({ kind: 'refused', final: true });
-    expect(await prove(two)).toMatchObject({ kind: 'absent' });
+    expect((await rail.settle(one, offer, FRESH, GO)).kind).toBe('settled');
+    expect(await rail.settle(two, offer, FRESH, GO)).toMatchObject({ kind: 'refused' });
+    expect(await lookAt(two)).toMatchObject(UNUSED);
   });
 
   test('refuses: what expired, before asking and by the facilitator', async () => {
     const validBefore = BigInt(Math.floor(Date.now() / 1000) - 1);
     const presented = await present(rail, payer, offer, { validBefore });
     const reason = 'invalid_exact_evm_payload_authorization_valid_before';
-    expect(rail.check(presented, offer, Date.now())).toBe(reason);
+    expect(rail.check(presented, offer, Date.now())?.reason).toBe(reason);
     expect(await rail.verify(presented, offer)).toEqual({ kind: 'refused', reason });
-    expect(await rail.settle(presented, offer, FRESH)).toMatchObject({ kind: 'refused', reason, final: true });
+    expect(await rail.settle(presented, offer, FRESH, GO)).toMatchObject({ kind: 'refused', reason });
   });
 
   test.each([
@@ -152,8 +166,8 @@ describe('verify and settle', () => {
       ...presented,
       payload: { ...signed, signature: `${signed.signature.slice(0, -2)}0${v}`.toUpperCase().replace('0X', '0x') },
     };
-    expect((await rail.settle(spelled, offer, FRESH)).kind).toBe('settled');
-    expect((await rail.settle({ ...presented, payload: signed }, offer, FRESH)).kind).toBe('unknown');
+    expect((await rail.settle(spelled, offer, FRESH, GO)).kind).toBe('settled');
+    expect((await rail.settle({ ...presented, payload: signed }, offer, FRESH, GO)).kind).toBe('unknown');
   });
 
   test('behaviour: two authorizations with one nonce: the second is not taken', async () => {
@@ -161,53 +175,52 @@ describe('verify and settle', () => {
     const one = await present(rail, payer, offer, { nonce });
     const two = await present(rail, payer, offer, { nonce, validAfter: 1n });
     expect(two.key).toEqual(one.key);
-    expect((await rail.settle(one, offer, FRESH)).kind).toBe('settled');
+    expect((await rail.settle(one, offer, FRESH, GO)).kind).toBe('settled');
     expect((await rail.verify(two, offer)).kind).toBe('refused');
-    expect((await rail.settle(two, offer, FRESH)).kind).toBe('unknown');
+    expect((await rail.settle(two, offer, FRESH, GO)).kind).toBe('unknown');
   });
 });
 
 describe('answers that get lost', () => {
   test('behaviour: settled, but the connection broke: unknown, and the chain proves it', async () => {
     const presented = await present(rail, payer, offer);
-    const block = await head();
     facilitator.fault('settle', { kind: 'drop_after' });
-    expect(await rail.settle(presented, offer, FRESH)).toMatchObject({ kind: 'unknown', sent: true });
-    expect(await prove(presented, block)).toMatchObject({ kind: 'found' });
+    expect(await rail.settle(presented, offer, FRESH, GO)).toMatchObject({ kind: 'unknown', via: expect.any(String) });
+    expect(await lookAt(presented)).toMatchObject({ kind: 'proven' });
   });
 
   test('behaviour: not settled, and the connection broke: unknown, and nothing on the chain', async () => {
     const presented = await present(rail, payer, offer);
     facilitator.fault('settle', { kind: 'drop_before' });
-    expect(await rail.settle(presented, offer, FRESH)).toMatchObject({ kind: 'unknown', sent: true });
-    expect(await prove(presented)).toMatchObject({ kind: 'absent', complete: true });
-    expect(await evidence.nonceState(presented.key)).toMatchObject({ kind: 'state', used: false });
-    expect((await rail.settle(presented, offer, { afterUnknown: true })).kind).toBe('settled');
+    expect(await rail.settle(presented, offer, FRESH, GO)).toMatchObject({ kind: 'unknown', via: expect.any(String) });
+    expect(await lookAt(presented)).toMatchObject(UNUSED);
+    expect((await rail.settle(presented, offer, { ...FRESH, afterUnknown: true }, GO)).kind).toBe('settled');
   });
 
   test('behaviour: out of time after the money moved: unknown, and the chain proves it', async () => {
     const patient = makeOffer({ ...offer.receiver, facilitators: [facilitatorAt(facilitator.url, { settleMs: 300 })] });
     const presented = await present(rail, payer, patient);
     facilitator.fault('settle', { kind: 'hold_after' });
-    expect(await rail.settle(presented, patient, FRESH)).toMatchObject({ kind: 'unknown', sent: true });
-    expect(await prove(presented)).toMatchObject({ kind: 'found' });
+    expect(await rail.settle(presented, patient, FRESH, GO)).toMatchObject({
+      kind: 'unknown',
+      via: expect.any(String),
+    });
+    expect(await lookAt(presented)).toMatchObject({ kind: 'proven' });
   });
 
   test('behaviour: pending until it is mined; the same facilitator then says so, one that forgot does not', async () => {
     const presented = await present(rail, payer, offer);
-    const block = await head();
     await chain.automine(false);
-    const pending = await rail.settle(presented, offer, FRESH);
-    expect(pending).toMatchObject({ kind: 'unknown', reason: 'settlement_pending', sent: true });
+    const pending = await rail.settle(presented, offer, FRESH, GO);
+    expect(pending).toMatchObject({ kind: 'unknown', reason: 'settlement_pending', via: expect.any(String) });
     if (pending.kind !== 'unknown') throw new Error(pending.kind);
-    expect(pending.transaction).toMatch(/^0x[0-9a-f]{64}$/);
-    expect(await prove(presented, block)).toMatchObject({ kind: 'absent' });
+    expect(await lookAt(presented)).toMatchObject(UNUSED);
     await chain.mine();
-    expect(await prove(presented, block)).toMatchObject({ kind: 'found', transaction: pending.transaction });
-    const settled = await rail.settle(presented, offer, { afterUnknown: true, via: pending.via });
-    expect(settled).toMatchObject({ kind: 'settled', receipt: { transaction: pending.transaction } });
+    expect(await lookAt(presented)).toMatchObject({ kind: 'proven' });
+    const settled = await rail.settle(presented, offer, { afterUnknown: true, via: pending.via }, GO);
+    expect(settled).toMatchObject({ kind: 'settled', transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
     facilitator.forget();
-    expect(await rail.settle(presented, offer, { afterUnknown: true, via: pending.via })).toMatchObject({
+    expect(await rail.settle(presented, offer, { afterUnknown: true, via: pending.via }, GO)).toMatchObject({
       kind: 'unknown',
       reason: 'invalid_exact_evm_nonce_already_used',
     });
@@ -216,12 +229,12 @@ describe('answers that get lost', () => {
   test('behaviour: twenty payments at once are twenty settlements', async () => {
     const before = await chain.balanceOf(PAY_TO);
     const payments = await Promise.all(Array.from({ length: 20 }, () => present(rail, payer, offer)));
-    const settlements = await Promise.all(payments.map((presented) => rail.settle(presented, offer, FRESH)));
+    const settlements = await Promise.all(payments.map((presented) => rail.settle(presented, offer, FRESH, GO)));
     expect(settlements.map(({ kind }) => kind)).toEqual(Array.from({ length: 20 }, () => 'settled'));
     expect(await chain.balanceOf(PAY_TO)).toBe(before + 20n * PRICE);
-    const proofs = await Promise.all(payments.map((presented) => prove(presented)));
+    const proofs = await Promise.all(payments.map((presented) => lookAt(presented)));
     const places = proofs.map((proof) =>
-      proof.kind === 'found' ? `${proof.transaction}:${proof.logIndex}` : proof.kind,
+      proof.kind === 'proven' ? `${proof.proof.transaction}:${proof.proof.logIndex}` : proof.kind,
     );
     expect(new Set(places).size).toBe(20);
   });
@@ -232,7 +245,7 @@ describe('proof', () => {
   const settleOddly = async (mischief: bigint): Promise<Presented> => {
     const presented = await present(rail, payer, offer);
     await chain.write('setMischief', [mischief]);
-    await rail.settle(presented, offer, FRESH);
+    await rail.settle(presented, offer, FRESH, GO);
     await chain.write('setMischief', [MISCHIEF.none]);
     return presented;
   };
@@ -243,19 +256,18 @@ describe('proof', () => {
     ['there is no transfer', MISCHIEF.noTransfer],
   ])('attack: %s', async (_, mischief) => {
     const presented = await settleOddly(mischief);
-    expect(await evidence.nonceState(presented.key)).toMatchObject({ used: true });
-    expect(await prove(presented)).toMatchObject({ kind: 'contradicted' });
+    expect(await lookAt(presented)).toEqual({ kind: 'impossible', reason: 'authorization_spent_elsewhere' });
   });
 
   test('attack: the same nonce, paid to somebody else or with another amount, is no proof', async () => {
     const elsewhere = '0x2222222222222222222222222222222222222222';
     const other = makeOffer({ ...offer.receiver, payTo: elsewhere });
     const presented = await present(rail, payer, other);
-    expect((await rail.settle(presented, other, FRESH)).kind).toBe('settled');
-    expect(await prove(presented)).toMatchObject({ kind: 'contradicted' });
-    const search = { key: presented.key, payTo: elsewhere, fromBlock: 0n };
-    expect(await evidence.findProof({ ...search, amount: PRICE - 1n })).toMatchObject({ kind: 'contradicted' });
-    expect(await evidence.findProof({ ...search, amount: PRICE })).toMatchObject({ kind: 'found' });
+    expect((await rail.settle(presented, other, FRESH, GO)).kind).toBe('settled');
+    expect(await lookAt(presented)).toEqual({ kind: 'impossible', reason: 'authorization_spent_elsewhere' });
+    const less = await lookAt(presented, rail, { payTo: elsewhere, amount: PRICE - 1n });
+    expect(less).toEqual({ kind: 'impossible', reason: 'authorization_spent_elsewhere' });
+    expect(await lookAt(presented, rail, { payTo: elsewhere })).toMatchObject({ kind: 'proven' });
   });
 
   test("attack: another payer's use of the same nonce is no proof", async () => {
@@ -265,9 +277,9 @@ describe('proof', () => {
       await present(rail, payer, offer, { nonce }),
       await present(rail, stranger, offer, { nonce }),
     ];
-    expect((await rail.settle(theirs, offer, FRESH)).kind).toBe('settled');
-    expect(await prove(mine)).toMatchObject({ kind: 'absent', complete: true });
-    expect(await prove(theirs)).toMatchObject({ kind: 'found' });
+    expect((await rail.settle(theirs, offer, FRESH, GO)).kind).toBe('settled');
+    expect(await lookAt(mine)).toMatchObject(UNUSED);
+    expect(await lookAt(theirs)).toMatchObject({ kind: 'proven' });
   });
 
   test('attack: one transaction may hold several payments; each has a transfer of its own, and proves one', async () => {
@@ -284,44 +296,74 @@ describe('proof', () => {
     const transaction = await chain.rpc('eth_sendTransaction', [{ from: sender, to: MULTICALL, data }]);
     // Anvil mines soon after it has answered, not before.
     await chain.mine();
-    const [first, second] = [await prove(one), await prove(two)];
-    expect(first).toMatchObject({ kind: 'found', transaction });
-    expect(second).toMatchObject({ kind: 'found', transaction });
-    if (first.kind !== 'found' || second.kind !== 'found') throw new Error('not found');
-    expect(second.logIndex).toBe(first.logIndex + 2);
+    const [first, second] = [await lookAt(one), await lookAt(two)];
+    expect(first).toMatchObject({ kind: 'proven', proof: { transaction, logIndex: 1 } });
+    expect(second).toMatchObject({ kind: 'proven', proof: { transaction, logIndex: 3 } });
   });
 
-  test('behaviour: it counts once it is deep enough', async () => {
+  test('behaviour: it counts once it is deep enough; until then it is used, and nobody settles again', async () => {
     const deep = { ...offer, receiver: { ...offer.receiver, confirmations: 3 } };
-    const deepEvidence = rail.evidence(deep.receiver);
+    const deepRail = railFor(deep.receiver);
     const presented = await present(rail, payer, deep);
-    const fromBlock = await head();
-    await rail.settle(presented, deep, FRESH);
-    const search = { key: presented.key, payTo: PAY_TO, amount: PRICE, fromBlock };
-    expect(await deepEvidence?.findProof(search)).toMatchObject({ kind: 'unconfirmed' });
-    expect(await deepEvidence?.nonceState(presented.key)).toMatchObject({ used: false });
-    await chain.mine();
-    expect(await deepEvidence?.findProof(search)).toMatchObject({ kind: 'unconfirmed' });
-    await chain.mine();
-    expect(await deepEvidence?.findProof(search)).toMatchObject({ kind: 'found' });
-    expect(await deepEvidence?.nonceState(presented.key)).toMatchObject({ used: true });
+    expect(await lookAt(presented, deepRail)).toMatchObject(UNUSED);
+    await rail.settle(presented, deep, FRESH, GO);
+    for (const _ of [1, 2]) {
+      expect(await lookAt(presented, deepRail)).toMatchObject({ kind: 'open', used: true });
+      await chain.mine();
+    }
+    expect(await lookAt(presented, deepRail)).toMatchObject({ kind: 'proven' });
   });
 
-  test('behaviour: a search from after the payment does not find it', async () => {
+  test('behaviour: cancelled by its payer: it never can be paid', async () => {
     const presented = await present(rail, payer, offer);
-    await rail.settle(presented, offer, FRESH);
-    await chain.mine();
-    expect(await prove(presented, await head())).toMatchObject({ kind: 'absent', complete: true });
+    await payer.cancel(presented.key.nonce);
+    expect(await lookAt(presented)).toEqual({ kind: 'impossible', reason: 'authorization_cancelled' });
+    expect(await rail.settle(presented, offer, FRESH, GO)).toMatchObject({ kind: 'unknown' });
   });
 
-  test('behaviour: the block of a time is the last one that is not after it', async () => {
-    const before = await evidence.head();
-    await chain.rpc('evm_increaseTime', [1000]);
-    await chain.mine(3);
-    if (before.kind !== 'head') throw new Error(before.detail);
-    expect(await evidence.blockAt(before.time)).toEqual({ kind: 'block', block: before.block });
-    expect(await evidence.blockAt(before.time + 999n)).toEqual({ kind: 'block', block: before.block });
-    expect(await evidence.blockAt(before.time + 100_000n)).toEqual({ kind: 'block', block: before.block + 3n });
-    expect(await evidence.blockAt(0n)).toEqual({ kind: 'block', block: 0n });
+  test('behaviour: unused and past its end by the time of the chain: it never can be paid', async () => {
+    const validBefore = BigInt(Math.floor(Date.now() / 1000) + 100);
+    const presented = await present(rail, payer, offer, { validBefore });
+    const snapshot = await chain.rpc('evm_snapshot', []);
+    await chain.rpc('evm_increaseTime', [150]);
+    await chain.mine();
+    expect(await lookAt(presented)).toMatchObject(UNUSED);
+    await chain.rpc('evm_increaseTime', [20]);
+    await chain.mine();
+    expect(await lookAt(presented)).toEqual({ kind: 'impossible', reason: 'authorization_expired_unused' });
+    await chain.rpc('evm_revert', [snapshot]);
+  });
+
+  test('behaviour: through a node that refuses ranges it is found by and by, with eight calls a look', async () => {
+    // Anvil's blocks are a second apart: what comes after them lives in the chain's time.
+    const validBefore = BigInt(Math.floor(Date.now() / 1000) + 20_000);
+    const presented = await present(rail, payer, offer, { validBefore });
+    await chain.mine(350);
+    expect(await rail.settle(presented, offer, FRESH, GO)).toMatchObject({ kind: 'settled' });
+    await chain.mine(50);
+    const createdAt = Date.now() + 350_000;
+    const calls: string[] = [];
+    const narrow = await startScripted((_, res, body) => {
+      const { id, method, params } = JSON.parse(body);
+      calls.push(method);
+      const { fromBlock = '0x0', toBlock = '0x0' } = method === 'eth_getLogs' ? params[0] : {};
+      if (Number(toBlock) - Number(fromBlock) >= 60) {
+        return json(res, { jsonrpc: '2.0', id, error: { code: -32_005, message: 'range too large' } });
+      }
+      chain.rpc(method, params).then(
+        (result) => json(res, { jsonrpc: '2.0', id, result }),
+        () => res.destroy(),
+      );
+    });
+    const through = railFor({ ...offer.receiver, rpcUrls: [narrow.url] });
+    let seen = await lookAt(presented, through, { createdAt });
+    for (let looks = 1; seen.kind === 'open' && looks < 9; looks++) {
+      expect(calls.splice(0).filter((method) => method !== 'eth_chainId').length).toBeLessThanOrEqual(8);
+      const { payer: from, nonce } = presented.key;
+      const charge = looked({ payer: from, nonce, createdAt, validBefore: presented.validBefore });
+      seen = await through.look({ ...charge, search: seen.search }, 'nobody');
+    }
+    expect(seen).toMatchObject({ kind: 'proven' });
+    await narrow.close();
   });
 });

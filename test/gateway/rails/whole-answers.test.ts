@@ -95,6 +95,21 @@ describe('answers', () => {
   });
 });
 
+test.each<[string, string]>([
+  ['by length', `Content-Length: 42\r\n\r\n${'a line\n'.repeat(5)}the\nend`],
+  ['in chunks', `Transfer-Encoding: chunked\r\n\r\n${`7\r\na line\n\r\n`.repeat(5)}0\r\n\r\n`],
+])('behaviour: a body of text behind a head that is cut anywhere, %s', (_, rest) => {
+  // What is read may be written over.
+  const bytes = (from: number, to?: number): Buffer => Buffer.from(`${OK}${rest}`.slice(from, to));
+  const whole = bodyOf(awaitAnswer().read(bytes(0)));
+  expect(whole).toMatch(/^200 a line\n/);
+  for (let cut = 1; cut < OK.length + rest.length; cut++) {
+    const reader = awaitAnswer();
+    expect(reader.read(bytes(0, cut)).kind, `cut at ${cut}`).toBe('more');
+    expect(bodyOf(reader.read(bytes(cut))), `cut at ${cut}`).toBe(whole);
+  }
+});
+
 test('behaviour: what was read of one answer is not part of the next', () => {
   const answers = awaitAnswer();
   expect(bodyOf(answers.read(Buffer.from(`HTTP/1.1 100 C\r\n\r\n${OK}Content-Length: 2\r\n\r\nok`)))).toBe('200 ok');

@@ -85,6 +85,15 @@ describe('one payment, many spellings', () => {
     expect(digests[0]).toMatch(/^[0-9a-f]{64}$/);
   });
 
+  test('behaviour: with and without padding it is the same payment, and has the same digest', () => {
+    for (const spaces of ['', ' ', '  ']) {
+      const padded = encode(JSON.stringify(V2) + spaces);
+      const bare = padded.replace(/=+$/, '');
+      const [one, two] = [padded, bare].map((value) => accept({ version: 2, value }));
+      expect(two).toEqual(one);
+    }
+  });
+
   test('behaviour: v1 and v2 of one authorization are one payment', () => {
     const v1 = accept({ version: 1, value: encode(V1) });
     expect(v1.key).toEqual(accept({ version: 2, value: encode(V2) }).key);
@@ -174,6 +183,10 @@ describe('what is refused', () => {
     ['another transfer method', change(V2, 'accepted.extra.assetTransferMethod', 'other'), /transfer method/],
     ['a signed transaction', foreign({ transaction: 'AQAB' }), /signed transaction/],
     ['a voucher', foreign({ voucher: {} }), /voucher/],
+    ['a channel', foreign({ channelId: '0x1' }), /channel/],
+    ['ERC-7710 by its manager', foreign({ delegationManager: '0x1' }), /ERC-7710.*EIP-3009/],
+    ['ERC-7710 by its context', foreign({ permissionContext: '0x1' }), /ERC-7710/],
+    ['ERC-7710 by its delegator', foreign({ delegator: '0x1' }), /ERC-7710/],
     ['a network that is not EVM', change(V2, 'accepted.network', 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp'), /EVM/],
     ['a network in another case', change(V2, 'accepted.network', 'EIP155:84532'), /EVM/],
     ['an asset that is a symbol', change(V2, 'accepted.asset', 'USDC'), /EVM/],
@@ -211,12 +224,13 @@ describe('what is refused', () => {
       /standard alphabet/,
     ],
     [
-      'no padding',
-      encode(`${JSON.stringify(V2)} `)
+      'one digit too many',
+      `${encode(V2)
         .replace(/=+$/, '')
-        .slice(0, -1),
-      /padded/,
+        .slice(0, -(encode(V2).replace(/=+$/, '').length % 4) || undefined)}A`,
+      /standard alphabet/,
     ],
+    ['too little padding', 'eyJ4Ij=', /standard alphabet/],
     ['inner padding', `=${encode(V2).slice(1)}`, /standard alphabet/],
     ['white space', `${encode(V2).slice(0, 8)} ${encode(V2).slice(9)}`, /standard alphabet/],
     ['nothing', '', /standard alphabet/],

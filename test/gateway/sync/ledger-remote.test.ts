@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chargeToWire } from '../../../src/domain/charge-wire.ts';
 import type { Charge } from '../../../src/domain/charge.ts';
 import { LedgerUnavailable, type Ledger } from '../../../src/domain/ledger.ts';
+import { presentedBy } from '../../../src/domain/standing.ts';
 import type { ChargeEvent } from '../../../src/domain/transition.ts';
 import { createRandom, systemSchedule } from '../../../src/host/clock.ts';
 import { createRemoteLedger, type RemoteLedgerLimits } from '../../../src/gateway/sync/ledger-remote.ts';
@@ -91,20 +92,23 @@ describe.each(Object.entries(LOSSES))('an answer that is lost: %s', (name, lose)
   test('behaviour: every change is sent again and happens once', async () => {
     const what = claimOf(++n);
     await kit.ledger.claim(what, OPTIONS);
-    const presented = { credentialSha256: what.credentialSha256, ...what.request };
+    const request = presentedBy(what);
     const events: readonly ChargeEvent[] = [
-      { kind: 'settle_started', leaseMs: 60_000 },
+      { kind: 'settle_started', via: 'first', leaseMs: 60_000 },
       { kind: 'settled', proof: proofOf(what), leaseMs: 60_000 },
-      { kind: 'undelivered', because: 'upstream_failed' },
-      { kind: 'redeem_started', presented, leaseMs: 60_000 },
-      { kind: 'delivered' },
+      { kind: 'undelivered', because: 'upstream_failed', headSent: false },
+      { kind: 'redeem_started', request, leaseMs: 60_000 },
+      { kind: 'delivered', partial: false },
     ];
     for (const event of events) {
       const { fetch, calls } = losing(1, lose);
       expect(await remote(fetch, limits).advance(what.id, event, { owner: 'one' })).toMatchObject({ kind: 'ok' });
       expect(calls()).toBe(2);
     }
-    expect(await kit.ledger.findByChargeId(what.id)).toMatchObject({ state: 'delivered', asks: 1 });
+    expect(await kit.ledger.findByChargeId(what.id)).toMatchObject({
+      state: 'delivered',
+      asks: { all: 2, afterFailure: 1 },
+    });
   });
 
   test('behaviour: where every answer is lost the ledger cannot say', async () => {
@@ -132,8 +136,9 @@ describe('a registry that is away', () => {
       ledger.find(what.payment),
       ledger.findByChargeId(what.id),
       ledger.claim(what, OPTIONS),
-      ledger.advance(what.id, { kind: 'delivered' }, { owner: 'one' }),
-      ledger.unfinished({ owner: 'r', leaseMs: 1000, limit: 5 }),
+      ledger.advance(what.id, { kind: 'delivered', partial: false }, { owner: 'one' }),
+      ledger.due(5),
+      ledger.renew('run', [what.id], 1000),
     ];
     const all = await Promise.allSettled(asked);
     expect(all.map((each) => each.status === 'rejected' && each.reason instanceof LedgerUnavailable)).toEqual(
@@ -236,7 +241,11 @@ describe('an answer that is not to be believed', () => {
       { kind: 'ok', charge: null },
       { kind: 'conflict', because: 'x', charge: null },
     ]) {
-      const advanced = remote(async () => json(answer)).advance(what.id, { kind: 'delivered' }, { owner: 'one' });
+      const advanced = remote(async () => json(answer)).advance(
+        what.id,
+        { kind: 'delivered', partial: false },
+        { owner: 'one' },
+      );
       await expect(advanced).rejects.toThrow(LedgerUnavailable);
     }
   });

@@ -17,7 +17,8 @@ import {
   type Reply,
 } from '../../registry/kit.ts';
 import { ROUTES, startRelayStage, type RelayStage, type RelayStageOptions } from './relay-stage.ts';
-import { openRaw } from '../../support/raw-client.ts';
+import { openRaw, type RawClient } from '../../support/raw-client.ts';
+import { startRawUpstream } from '../../support/raw-upstream.ts';
 
 const closers: (() => void | Promise<void>)[] = [];
 afterEach(async () => {
@@ -38,6 +39,18 @@ async function startServer(handle: RequestListener): Promise<string> {
     await new Promise((resolve) => server.close(resolve));
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** A client of the relay in front of a registry that answers these bytes. */
+async function behindBytes(bytes: string, breaksOff: boolean): Promise<RawClient> {
+  const registry = await startRawUpstream((_request, socket) => {
+    socket.write(bytes, 'latin1');
+    if (breaksOff) socket.end();
+  });
+  closers.push(registry.close);
+  const client = await openRaw((await startRelay(registry.url.origin)).port);
+  closers.push(client.close);
+  return client;
 }
 
 async function startKit(): Promise<Kit> {
@@ -229,6 +242,21 @@ describe('while the registry is there', () => {
     await expect.poll(() => held.length).toBe(1);
     held[0]?.();
     expect((await again).status).toBe(200);
+  });
+
+  test('behaviour: bytes of a header outside ASCII arrive as they were sent', async () => {
+    const client = await behindBytes('HTTP/1.1 200 OK\r\nX-Name: caf\u00e9\r\nContent-Length: 2\r\n\r\nok', false);
+    client.send(`GET ${FEED} HTTP/1.1\r\nHost: h\r\n\r\n`);
+    expect((await client.answer()).headers).toContainEqual(['X-Name', 'caf\u00e9']);
+  });
+
+  test.each(['1.0', '1.1'])('attack: an answer that breaks off never looks whole to HTTP/%s', async (version) => {
+    const client = await behindBytes('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n', true);
+    client.send(`GET ${FEED} HTTP/${version}\r\nHost: h\r\n\r\n`);
+    expect([await client.closed, client.received().includes('0\r\n\r\n')]).toEqual([
+      version === '1.0' ? 'reset' : 'fin',
+      false,
+    ]);
   });
 
   test('behaviour: a caller that goes away ends its request to the registry', async () => {

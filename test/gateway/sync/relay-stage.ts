@@ -3,6 +3,7 @@
 import { FULL_FOLDING } from '../../../src/domain/profile.ts';
 import { compileSnapshot } from '../../../src/domain/snapshot.ts';
 import { createPool } from '../../../src/gateway/client/pool.ts';
+import type { UpstreamTimeouts } from '../../../src/gateway/client/transport.ts';
 import { createRelayApi, type RelayApi, type RelayApiLimits } from '../../../src/gateway/sync/relay-api.ts';
 import { createStandIn } from '../../../src/gateway/sync/stand-in.ts';
 import type { LastGood } from '../../../src/gateway/sync/sync.ts';
@@ -19,7 +20,11 @@ export const ROUTES = [
   route('GET /café 0.20', { status: 'paused' }),
 ];
 
-export type RelayStageOptions = { readonly good?: boolean; readonly limits?: Partial<RelayApiLimits> };
+export type RelayStageOptions = {
+  readonly good?: boolean;
+  readonly limits?: Partial<RelayApiLimits>;
+  readonly timeouts?: Partial<UpstreamTimeouts>;
+};
 
 export type RelayStage = {
   readonly port: number;
@@ -33,7 +38,7 @@ export type RelayStage = {
 
 export async function startRelayStage(
   registryUrl: string,
-  { good = true, limits = {} }: RelayStageOptions = {},
+  { good = true, limits = {}, timeouts = {} }: RelayStageOptions = {},
 ): Promise<RelayStage> {
   const snapshot = compileSnapshot(
     { registryId: 'reg-a', revision: 7, routes: ROUTES },
@@ -53,7 +58,7 @@ export async function startRelayStage(
   const url = new URL(registryUrl);
   const transport = createPool({
     upstream: url,
-    timeouts: { connectMs: 500, headersMs: 500, idleMs: 5000 },
+    timeouts: { connectMs: 500, headersMs: 500, idleMs: 5000, ...timeouts },
     maxSockets: 100,
   });
   let nudges = 0;

@@ -9,6 +9,7 @@ import { systemSchedule } from '../../../src/host/clock.ts';
 import { createEventParser } from '../../../src/gateway/sync/events.ts';
 import { createRemote, type RemoteLimits } from '../../../src/gateway/sync/remote.ts';
 import type { FoundSet } from '../../../src/gateway/sync/source.ts';
+import { toWire } from '../../../src/domain/route.ts';
 import { startRegistry } from '../../registry/kit.ts';
 
 const KEY = 'the-api-key-of-the-sidecar';
@@ -161,7 +162,7 @@ describe('the set', () => {
         revision: 40,
         etag: expect.stringContaining('gzip') as string,
       });
-      expect(result.set.routes).toEqual(kit.registry.routeSet().routes);
+      expect(result.set.routes.map(toWire)).toEqual(kit.registry.routeSet().routes.map(toWire));
       expect(await remote.fetchSet(result.set, NEVER)).toEqual({ kind: 'unchanged' });
     } finally {
       await kit.close();

@@ -16,6 +16,8 @@ export type Payer = {
   readonly fetchV1: typeof globalThis.fetch;
   /** Signs an EIP-3009 authorization; any field can be set. Times in seconds. */
   readonly authorize: (wanted: Wanted) => Promise<Signed>;
+  /** Voids a nonce on the chain. */
+  readonly cancel: (nonce: string) => Promise<void>;
 };
 
 export type Authorization = {
@@ -57,8 +59,21 @@ export async function createPayer(
     headers.delete('payment-required');
     return new Response(response.body, { status: response.status, headers });
   };
+  const domain = (wanted: Partial<Wanted> = {}) => ({
+    name: wanted.name ?? 'USDC',
+    version: wanted.version ?? '2',
+    chainId: wanted.chainId ?? 84_532,
+    verifyingContract: (wanted.asset ?? USDC) as Hex,
+  });
   return {
     address: account.address,
+    cancel: async (nonce) => {
+      const message = { authorizer: account.address, nonce: nonce as Hex };
+      const primaryType = 'CancelAuthorization';
+      const signature = await account.signTypedData({ domain: domain(), types: CANCEL_TYPES, primaryType, message });
+      const [r, s, v] = [signature.slice(0, 66), `0x${signature.slice(66, 130)}`, Number(`0x${signature.slice(130)}`)];
+      await chain?.write('cancelAuthorization', [account.address, nonce, v, r, s]);
+    },
     fetch: wrapFetchWithPayment(fetch, v2),
     fetchV1: wrapFetchWithPayment(withoutV2, v1),
     authorize: async (wanted) => {
@@ -72,12 +87,7 @@ export async function createPayer(
         nonce: (wanted.nonce ?? generatePrivateKey()) as Hex,
       };
       const signature = await account.signTypedData({
-        domain: {
-          name: wanted.name ?? 'USDC',
-          version: wanted.version ?? '2',
-          chainId: wanted.chainId ?? 84_532,
-          verifyingContract: (wanted.asset ?? USDC) as Hex,
-        },
+        domain: domain(wanted),
         types: AUTHORIZATION_TYPES,
         primaryType: 'TransferWithAuthorization',
         message,
@@ -106,6 +116,13 @@ const AUTHORIZATION_TYPES = {
     { name: 'value', type: 'uint256' },
     { name: 'validAfter', type: 'uint256' },
     { name: 'validBefore', type: 'uint256' },
+    { name: 'nonce', type: 'bytes32' },
+  ],
+} as const;
+
+const CANCEL_TYPES = {
+  CancelAuthorization: [
+    { name: 'authorizer', type: 'address' },
     { name: 'nonce', type: 'bytes32' },
   ],
 } as const;

@@ -1,0 +1,86 @@
+// What `tollgate check --online` asks: the facilitators and nodes of every receiver, the registry of a sidecar with its key,
+// and the upstream. Nothing is changed anywhere; the upstream gets a connection and no request.
+import { reachUpstream } from '../compose/reach.ts';
+import type { LoadedConfig, SyncConfig } from '../config/config.ts';
+import { checkReceivers, type Finding } from '../gateway/rails/online-check.ts';
+import { systemSchedule } from '../host/clock.ts';
+import { EXIT, type ExitCode } from './command.ts';
+
+/** About a receiver, or about a service that is no receiver's. */
+export type OnlineFinding = Finding | (Omit<Finding, 'receiver'> & { readonly service: 'registry' | 'upstream' });
+
+const ANSWER_MS = 5000;
+
+export async function askServices(config: LoadedConfig): Promise<readonly OnlineFinding[]> {
+  const { receivers, x402, sync, proxy, charges } = config;
+  const found = await Promise.all([
+    checkReceivers(receivers, { fetch, schedule: systemSchedule, v1: x402.v1 }),
+    sync === undefined ? [] : askRegistry(sync, charges.store === undefined),
+    proxy === undefined ? [] : askUpstream(proxy),
+  ]);
+  return found.flat();
+}
+
+export function describeFinding(finding: OnlineFinding): string {
+  const about = 'service' in finding ? finding.service : `receiver ${finding.receiver}`;
+  return `${finding.level}: ${about}: ${finding.detail}`;
+}
+
+/** Something that cannot be served is a definite no, whatever else did not answer. */
+export function codeOf(findings: readonly OnlineFinding[]): ExitCode {
+  if (findings.some(({ level }) => level === 'cannot_serve')) return EXIT.no;
+  return findings.some(({ level }) => level === 'away') ? EXIT.away : EXIT.fine;
+}
+
+async function askUpstream(proxy: NonNullable<LoadedConfig['proxy']>): Promise<OnlineFinding[]> {
+  const sentence = await reachUpstream(proxy);
+  return [
+    sentence === undefined
+      ? { service: 'upstream', level: 'ok', detail: `${proxy.upstream.origin} takes connections` }
+      : { service: 'upstream', level: 'away', detail: sentence },
+  ];
+}
+
+/** Questions that need the scope and change nothing. */
+async function askRegistry(sync: SyncConfig, ledger: boolean): Promise<OnlineFinding[]> {
+  const routes = await ask(sync, '/v1/protected-routes/match?method=GET&path=/');
+  const found = [judge(routes, 'sdk', 'routes come from it')];
+  // A registry that is away is away for the ledger too; one answer says it.
+  if (ledger && typeof routes === 'number') {
+    const claims = await ask(sync, '/v1/ledger/claims');
+    found.push(
+      claims === 404
+        ? say('cannot_serve', 'it keeps no ledger, so no payment could be taken; write charges.store')
+        : // What is asked for is left out on purpose: it is looked at after the key.
+          judge(claims === 400 ? 200 : claims, 'ledger', 'charges are kept by it'),
+    );
+  }
+  return found;
+}
+
+function judge(status: number | string, scope: string, fine: string): OnlineFinding {
+  if (typeof status === 'string') return say('away', `it did not answer: ${status}`);
+  if (status === 401) return say('cannot_serve', 'it does not know sync.api_key; write one that it made');
+  if (status === 403) return say('cannot_serve', `sync.api_key lacks the scope ${scope}; make one that has it`);
+  return status === 200 ? say('ok', fine) : say('away', `it answered with status ${status}`);
+}
+
+function say(level: Finding['level'], detail: string): OnlineFinding {
+  return { service: 'registry', level, detail };
+}
+
+/** The status, or why there is none. */
+async function ask({ registryUrl, apiKey }: SyncConfig, target: string): Promise<number | string> {
+  try {
+    const response = await fetch(registryUrl + target, {
+      headers: { Authorization: `Bearer ${apiKey}` },
+      redirect: 'manual',
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    await response.body?.cancel();
+    return response.status;
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    return cause instanceof Error ? cause.message || cause.name : 'unknown reason';
+  }
+}

@@ -1,0 +1,78 @@
+// The configuration of the demo: everything in one process on loopback, on its favourite ports where they are free.
+import { createServer } from 'node:net';
+import path from 'node:path';
+import type { Config } from '../config/config.ts';
+import { resolveSecrets } from '../config/first-start.ts';
+import type { QuickData } from '../config/quick.ts';
+import { validate } from '../config/validate.ts';
+import { createRandom } from '../host/clock.ts';
+import type { Log } from '../host/log.ts';
+
+/** Nobody's address: money sent there in earnest would be lost, so the demo stays on a test network. */
+const PAY_TO = '0x000000000000000000000000000000000000dEaD';
+const FAVOURITE_PORTS = { proxy: 8402, registry: 8403, admin: 9402 };
+
+export type Asked = {
+  readonly folder: string;
+  readonly upstream: string;
+  readonly routes: readonly object[];
+  readonly payment: { readonly facilitator: string | undefined; readonly rpcUrl: string | undefined };
+};
+
+export type DemoConfig =
+  | { readonly config: Config; readonly data: QuickData }
+  | { readonly problems: readonly string[] };
+
+export type Ports = Readonly<Record<'proxy' | 'registry' | 'admin', number>>;
+
+/** 0 where one is taken. */
+export async function favouritePorts(): Promise<Ports> {
+  const { proxy, registry, admin } = FAVOURITE_PORTS;
+  const free = async (port: number): Promise<number> => ((await isFree(port)) ? port : 0);
+  return { proxy: await free(proxy), registry: await free(registry), admin: await free(admin) };
+}
+
+export function demoConfig({ folder, upstream, routes, payment }: Asked, ports: Ports, log: Log): DemoConfig {
+  const { facilitator, rpcUrl } = payment;
+  const at = (port: number): string => `127.0.0.1:${port}`;
+  const data = {
+    proxy: {
+      listen: at(ports.proxy),
+      upstream,
+      undeclared_methods: 'pay',
+      timeouts: { drain_delay: '0s', drain: '2s' },
+    },
+    registry: { listen: at(ports.registry), store: `sqlite:${path.join(folder, 'tollgate.db')}` },
+    admin: { listen: at(ports.admin) },
+    receivers: [
+      {
+        id: 'default',
+        network: 'base-sepolia',
+        pay_to_address: PAY_TO,
+        facilitators: [facilitator ?? 'https://x402.org/facilitator'],
+        ...(rpcUrl === undefined ? {} : { rpc_url: rpcUrl }),
+      },
+    ],
+    routes,
+  };
+  const result = validate({ data, issues: [], fromEnvironment: () => false, file: undefined, folder });
+  if (!result.ok)
+    return {
+      problems: result.issues.map(({ path: [section, ...rest], message }) =>
+        section === 'proxy' && rest[0] === 'upstream'
+          ? `--upstream: ${message}`
+          : `--${section === 'routes' ? 'route' : String(section)} ${rest.join('.')}: ${message}`,
+      ),
+    };
+  const resolved = resolveSecrets(result.config, { random: createRandom(), log });
+  if (!resolved.ok) throw new Error(resolved.problem);
+  return { config: resolved.config, data };
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer()
+      .on('error', () => resolve(false))
+      .listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
+  });
+}

@@ -1,0 +1,106 @@
+// What the demo prints: commands to try in another terminal, each of which works as it stands.
+import type { ConfigRoute } from '../config/config.ts';
+import { examplePath } from './next-steps.ts';
+
+export type Places = {
+  readonly proxy: number;
+  readonly registry: number;
+  readonly admin: number;
+  readonly token: string;
+  /** The words that run this program. */
+  readonly program: string;
+  readonly configFile: string;
+  /** `npm run pay` has a purse for it. */
+  readonly payable: boolean;
+  /** The first route, where the API is somebody's own. */
+  readonly own: Pick<ConfigRoute, 'route_pattern' | 'method'> | undefined;
+};
+
+type Step = readonly [title: string, ...commands: string[]];
+
+export function demoScript(places: Places): string[] {
+  const { own, program } = places;
+  const steps = own === undefined ? stepsOfDemo(places) : stepsOfOwn(places, own);
+  const next =
+    own === undefined
+      ? [
+          'Next: put it in front of your own API with one command,',
+          ...(places.payable
+            ? [
+                "  npm run demo -- --upstream http://localhost:3000 --route 'GET /reports/* 0.10 USD'",
+                'and for others:',
+              ]
+            : []),
+          `  ${program} --upstream http://localhost:3000 --route 'GET /reports/* 0.10 USD' --pay-to 0x...`,
+          'or read "Put it in front of your API" in the README.',
+        ]
+      : [
+          'Next: for others than yourself, with the address that is to be paid,',
+          `  ${program} --upstream URL --route 'GET /reports/* 0.10 USD' --pay-to 0x...`,
+        ];
+  return [
+    `Tollgate stands in front of ${own === undefined ? 'a small API' : 'your API'}. In another terminal, try:`,
+    '',
+    ...steps.flatMap(([title, ...commands], index) => [`# ${index + 1}. ${title}`, ...commands, '']),
+    ...next,
+    'Stop with Ctrl-C. Requests and payments show below.',
+    '',
+  ];
+}
+
+function stepsOfDemo(places: Places): Step[] {
+  const { proxy, registry } = places;
+  const paid = `http://127.0.0.1:${proxy}/premium/report`;
+  const routes = `http://127.0.0.1:${registry}/v1/billing/protected-routes`;
+  return [
+    ['what no route protects passes', `curl -i http://127.0.0.1:${proxy}/hello`],
+    ['what costs money is answered with 402 and what to pay', `curl -i ${paid}`],
+    ...pay(places, paid, 'GET'),
+    dashboard(places),
+    [
+      'change the price of that report, and see it changed at once',
+      `ID=$(curl -s -H "Authorization: Bearer $TOKEN" '${routes}?q=/premium/report' | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')`,
+      `curl -s -X PATCH -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"amount":"0.25"}' ${routes}/$ID`,
+      `curl -s ${paid}`,
+    ],
+    ['a paused route costs nothing', `curl -i http://127.0.0.1:${proxy}/beta/feature`],
+    ...earned(places),
+  ];
+}
+
+function stepsOfOwn(places: Places, { route_pattern: pattern, method }: NonNullable<Places['own']>): Step[] {
+  const verb = method === '*' ? 'GET' : method;
+  const paid = `http://127.0.0.1:${places.proxy}${examplePath(pattern)}`;
+  return [
+    ['what costs money is answered with 402 and what to pay', `curl -i ${verb === 'GET' ? '' : `-X ${verb} `}${paid}`],
+    ...pay(places, paid, verb),
+    dashboard(places),
+    ...earned(places),
+  ];
+}
+
+function pay({ payable }: Places, url: string, method: string): Step[] {
+  if (!payable) return [];
+  const title =
+    'pay for it: the public x402 client signs, a facilitator settles on a chain of this machine, the answer comes';
+  return [[title, `npm run --silent pay -- ${url}${method === 'GET' ? '' : ` ${method}`}`]];
+}
+
+function dashboard({ registry, token }: Places): Step {
+  return [
+    'the routes, as a dashboard sees them (the token is good for an hour)',
+    `TOKEN=${token}`,
+    `curl -s -H "Authorization: Bearer $TOKEN" http://127.0.0.1:${registry}/v1/billing/protected-routes`,
+  ];
+}
+
+function earned({ registry, admin, program, configFile }: Places): Step[] {
+  return [
+    [
+      'what was earned, as a dashboard sees it, and what Prometheus reads',
+      `curl -s -H "Authorization: Bearer $TOKEN" http://127.0.0.1:${registry}/v1/billing/summary`,
+      `curl -s http://127.0.0.1:${admin}/metrics | grep tollgate_requests_total`,
+    ],
+    ['every charge', `${program} charges list --config ${configFile}`],
+  ];
+}

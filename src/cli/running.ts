@@ -1,0 +1,98 @@
+// What a running Tollgate leaves in its data folder for the commands beside it: a socket that says who answers there and,
+// of one that was started from flags, its configuration in a file. No secret stands in either.
+import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { z } from 'zod';
+import type { LoadedConfig } from '../config/config.ts';
+import { askControl, openControl, type Answering, type Control } from '../host/control.ts';
+import { sharedVariables } from './variables.ts';
+
+export const RUNNING_FILE = 'running.json';
+export const SOCKET_FILE = 'tollgate.sock';
+/** Folders beside the working folder's files that are looked into. */
+const MOST_FOLDERS = 1_000;
+
+const runningWire = z.object({
+  pid: z.int(),
+  started_at: z.string(),
+  /** The configuration, absolute. */
+  config: z.string(),
+  /** Variables that the configuration was filled in from; null: a secret, which is not told. */
+  variables: z.record(z.string(), z.string().nullable()),
+});
+
+export type RunningServer = {
+  readonly pid: number;
+  readonly startedAt: string;
+  readonly config: string;
+  readonly variables: ReadonlyMap<string, string | null>;
+  readonly socket: string;
+};
+
+/** Where a process keeps what it writes. */
+export function dataFolderOf({ registry, charges, sync }: Pick<LoadedConfig, 'registry' | 'charges' | 'sync'>): string {
+  return path.dirname(registry?.store.file ?? charges.store?.file ?? sync?.snapshotFile ?? '.');
+}
+
+export type Announced = {
+  readonly config: LoadedConfig;
+  /** The configuration file, absolute, or what flags said, as a file would hold it. */
+  readonly source: { readonly file: string } | { readonly data: unknown };
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly startedAt: string;
+  /** What else is answered: `/why/ID`. */
+  readonly answer: Answering;
+};
+
+/** Says to commands of this user that this process runs. Rejects with a sentence where the data folder takes no socket. */
+export async function announce({ config, source, env, startedAt, answer }: Announced): Promise<Control> {
+  const folder = dataFolderOf(config);
+  const file = 'file' in source ? source.file : path.join(folder, RUNNING_FILE);
+  mkdirSync(folder, { recursive: true });
+  // Whatever it holds is meant as it stands.
+  if ('data' in source) writeWhole(file, `${JSON.stringify(source.data, null, 2).replaceAll('${', '$${')}\n`);
+  const variables =
+    'file' in source ? sharedVariables(readFileSync(file, 'utf8'), config, env) : new Map<string, null>();
+  const about: z.input<typeof runningWire> = {
+    pid: process.pid,
+    started_at: startedAt,
+    config: file,
+    variables: Object.fromEntries(variables),
+  };
+  return openControl(path.join(folder, SOCKET_FILE), async (target) => (target === '/' ? about : answer(target)));
+}
+
+/** The servers whose data folder is `folder`, or stands in it. */
+export async function findRunning(folder: string): Promise<readonly RunningServer[]> {
+  const found = await Promise.all(socketsIn(folder).map(askRunning));
+  return found.filter((server) => server !== undefined);
+}
+
+/** What answers on `socket`. */
+export async function askRunning(socket: string): Promise<RunningServer | undefined> {
+  const answered = await askControl(socket, '/');
+  const read = runningWire.safeParse(answered?.body);
+  if (!read.success) return undefined;
+  const { pid, started_at: startedAt, config, variables } = read.data;
+  return { pid, startedAt, config, variables: new Map(Object.entries(variables)), socket };
+}
+
+function socketsIn(folder: string): string[] {
+  const places = [folder];
+  try {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      if (places.length > MOST_FOLDERS) break;
+      if (entry.isDirectory() && entry.name !== 'node_modules') places.push(path.join(folder, entry.name));
+    }
+  } catch {
+    // A folder that cannot be read holds no server of this user.
+  }
+  return places.map((place) => path.join(place, SOCKET_FILE));
+}
+
+/** For its owner alone, and never half written. */
+function writeWhole(file: string, text: string): void {
+  const draft = `${file}.${process.pid}`;
+  writeFileSync(draft, text, { mode: 0o600 });
+  renameSync(draft, file);
+}

@@ -1,0 +1,51 @@
+// Which environment variables a running server tells the commands beside it, so that nobody has to set them in every
+// terminal: those whose values stand in the configuration in the open. A secret is named and never told; in its place
+// commands load a mark, and one that needs the secret itself says which variable to set.
+import type { LoadedConfig } from '../config/config.ts';
+
+const EXPRESSION = /(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}/g;
+/** Keys of the configuration under which nothing is told; addresses of services may hold a key of their own. */
+const SECRET = /secret|key|header|auth|rpc|facilitator|url$|pem|password|token/i;
+const PUBLIC_URLS = new Set(['publicUrl', 'registryUrl']);
+
+/** By name, those that the text of a configuration names and the environment has; null: not told. */
+export function sharedVariables(
+  text: string,
+  config: LoadedConfig,
+  env: Readonly<Record<string, string | undefined>>,
+): Map<string, string | null> {
+  const open: string[] = [];
+  const secret: string[] = [];
+  collect(config, false, open, secret);
+  const variables = new Map<string, string | null>();
+  for (const [, name = ''] of text.matchAll(EXPRESSION)) {
+    const value = env[name];
+    if (value === undefined || value === '') continue;
+    const told = open.some((each) => each.includes(value)) && !secret.some((each) => each.includes(value));
+    variables.set(name, told ? value : null);
+  }
+  return variables;
+}
+
+function collect(value: unknown, hidden: boolean, open: string[], secret: string[]): void {
+  if (typeof value === 'object' && value !== null) {
+    for (const [name, member] of Object.entries(value)) {
+      const hides = !PUBLIC_URLS.has(name) && !(Array.isArray(value) || value instanceof Map) && SECRET.test(name);
+      collect(member, hidden || hides, open, secret);
+    }
+  } else if (['string', 'number', 'boolean'].includes(typeof value)) {
+    (hidden ? secret : open).push(String(value));
+  }
+}
+
+const MARK = 'unset-variable:';
+
+/** Stands for a secret that only the server has: long enough for any of them. */
+export function markOf(name: string): string {
+  return `${MARK}${name}:${'-'.repeat(32)}`;
+}
+
+/** The variable that `secret` stands for, where it is a mark. */
+export function markedVariable(secret: string): string | undefined {
+  return secret.startsWith(MARK) ? secret.slice(MARK.length).split(':', 1)[0] : undefined;
+}

@@ -1,0 +1,44 @@
+// The same answer without a running process: from the ledger in the store, read only, and from the id itself.
+import { existsSync } from 'node:fs';
+import type { LoadedConfig } from '../config/config.ts';
+import { resolveSecrets } from '../config/first-start.ts';
+import { createQuotes } from '../domain/quote.ts';
+import { createRandom, systemClock } from '../host/clock.ts';
+import type { WhyAnswer } from '../registry/why.ts';
+import type { Io } from './command.ts';
+import { readOfflineRoutes } from './offline-routes.ts';
+import { isKnownHere, talk } from './configuration.ts';
+
+/** A sentence where it cannot be said. */
+export async function whyOffline(id: string, config: LoadedConfig, io: Io): Promise<WhyAnswer | string> {
+  const file = (config.registry?.store ?? config.charges.store)?.file;
+  if (config.registry !== undefined && (file === undefined || !existsSync(file)))
+    return 'There is no store yet; the first start makes it.';
+  const resolved = resolveSecrets(config, { random: createRandom(), log: talk(io) });
+  if (!resolved.ok) return resolved.problem;
+  const { charges } = resolved.config;
+  const secrets = charges.secrets.filter((secret) => isKnownHere(secret, io));
+  const quotes =
+    secrets.length === 0
+      ? { explain: () => ({ kind: 'foreign' }) as const }
+      : createQuotes({ secrets, ttlMs: charges.quoteTtlMs, nonce: () => '' });
+  const offline = config.registry === undefined ? undefined : readOfflineRoutes(config);
+  const routes = new Map(offline?.ok === true ? offline.routes.map((route) => [route.id, route]) : []);
+  const { explainWhy } = await import('../compose/why.ts');
+  const { openLedger } = await import('../registry/store/ledger.ts');
+  const ledger =
+    file === undefined || !existsSync(file) ? undefined : openLedger(file, { now: Date.now, log: talk(io) });
+  try {
+    return await explainWhy(id, {
+      search: ledger?.search,
+      findByChargeId: undefined,
+      refusals: undefined,
+      quotes,
+      quoteTtlMs: charges.quoteTtlMs,
+      routeOf: (routeId) => routes.get(routeId),
+      clock: systemClock,
+    });
+  } finally {
+    await ledger?.close();
+  }
+}

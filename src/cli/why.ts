@@ -1,0 +1,65 @@
+// `tollgate why ID`: what became of a charge, a request or a transaction. The running process is asked, because it remembers
+// what it refused; where none runs the ledger and the id itself still say what they know.
+import { join } from 'node:path';
+import { askControl } from '../host/control.ts';
+import type { WhyAnswer } from '../registry/why.ts';
+import { shortId } from '../domain/id-part.ts';
+import type { Args } from './args.ts';
+import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
+import { CONFIG_FLAG, loadFor, messageOf } from './configuration.ts';
+import { dataFolderOf, SOCKET_FILE } from './running.ts';
+import { whyOffline } from './why-offline.ts';
+import { tellWhy } from './why-text.ts';
+
+const MOST_CHARACTERS = 256;
+
+export const why: Command = {
+  name: 'why',
+  summary: 'say what became of a charge, a request or a transaction',
+  usage: [
+    'tollgate why ID [--config FILE] [--json]',
+    '',
+    'ID is a charge id, its beginning or its end, a request id (X-Request-Id) or a transaction. Of an unpaid 402 it says what',
+    'the id says; of the last 10,000 refusals of the running process the reason. Exit code 1 where nothing is known of it.',
+  ],
+  flags: { ...CONFIG_FLAG, json: { help: 'print what GET /v1/billing/why/{id} answers' } },
+  words: { min: 1, max: 1 },
+  run: runWhy,
+};
+
+async function runWhy(args: Args, io: Io): Promise<ExitCode> {
+  const [id = ''] = args.words;
+  if (!/^[\x21-\x7e\u2026]+$/.test(id) || id.length > MOST_CHARACTERS) {
+    io.err(`ID: is not 1 to ${MOST_CHARACTERS} visible characters`);
+    return EXIT.usage;
+  }
+  const loaded = await loadFor(args, io);
+  if (!loaded.ok) return loaded.code;
+  const { whyAnswer, isEmpty, ASK_THE_PROXY } = await import('../registry/why.ts');
+  const asked = await askControl(join(dataFolderOf(loaded.config), SOCKET_FILE), `/why/${encodeURIComponent(id)}`);
+  let answer: WhyAnswer;
+  if (asked === undefined) {
+    io.err('No Tollgate runs on this configuration, so what it refused is not known.');
+    const told = await whyOffline(id, loaded.config, io).catch((error: unknown) => messageOf(error));
+    if (typeof told === 'string') {
+      io.err(told);
+      return EXIT.away;
+    }
+    answer = told;
+  } else {
+    const read = whyAnswer.safeParse(asked.body);
+    if (!read.success) {
+      io.err('The running Tollgate could not say; its ledger may be away.');
+      return EXIT.away;
+    }
+    answer = read.data;
+    if (answer.refusals_elsewhere) io.err(ASK_THE_PROXY);
+    if (answer.ledger_elsewhere)
+      io.err('The ledger is the registry’s: ask there by request id or transaction; here whole charge ids are known.');
+  }
+  if (args.has('json')) io.out(JSON.stringify(answer));
+  else for (const line of tellWhy(answer, Date.now())) io.out(line);
+  if (!isEmpty(answer)) return EXIT.fine;
+  if (!args.has('json')) io.err(`Nothing is known of ${shortId(id)}.`);
+  return EXIT.no;
+}

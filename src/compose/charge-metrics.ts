@@ -1,0 +1,52 @@
+// What a ledger's store says of itself in the metrics: charges by state, what is owed, and how late the oldest settlement is.
+import { CHARGE_STATES } from '../domain/charge.ts';
+import type { Alarms, Reports } from '../domain/ledger.ts';
+import { FAULTS } from '../domain/standing.ts';
+import { addDecimals, type Decimal, type Metrics } from '../host/metrics.ts';
+
+/** From so long after its end on a payment should have been settled or failed. */
+const END_MARGIN_MS = 60_000;
+
+/** Exports what the returned function read last. */
+export function exportCharges(
+  reports: Pick<Reports, 'countByState' | 'alarms'>,
+  metrics: Metrics,
+  now: () => number,
+): () => Promise<void> {
+  let counts: Awaited<ReturnType<Reports['countByState']>> | undefined;
+  let alarms: Alarms | undefined;
+  metrics.observed('gauge', 'charges', 'Charges in the ledger, by state.', ['state'], (set) => {
+    for (const state of CHARGE_STATES) if (counts !== undefined) set({ state }, counts[state]);
+  });
+  const owedHelp =
+    'Money of charges that were paid for and can be delivered no more, by currency and whose fault it is.';
+  metrics.exact('gauge', 'owed', owedHelp, ['currency', 'because'], (set) => {
+    const sums = new Map<string, { readonly labels: { currency: string; because: string }; sum: Decimal }>();
+    for (const { currency, because, amount: units, assetDecimals: scale } of alarms?.owed ?? []) {
+      const name = `${currency} ${because}`;
+      const known = sums.get(name)?.sum ?? { units: 0n, scale };
+      sums.set(name, { labels: { currency, because }, sum: addDecimals(known, { units, scale }) });
+    }
+    for (const { labels, sum } of sums.values()) set(labels, sum);
+  });
+  const chargesHelp = 'Charges that were paid for and can be delivered no more, by whose fault it is.';
+  metrics.observed('gauge', 'owed_charges', chargesHelp, ['because'], (set) => {
+    if (alarms === undefined) return;
+    for (const because of FAULTS) {
+      const own = alarms.owed.filter((sum) => sum.because === because);
+      set(
+        { because },
+        own.reduce((total, { charges }) => total + charges, 0),
+      );
+    }
+  });
+  const lateHelp = 'How long ago the oldest payment should have been settled or failed; 0 where none is late.';
+  metrics.observed('gauge', 'settling_overdue_seconds', lateHelp, [], (set) => {
+    if (alarms === undefined) return;
+    const { settlingEndsAt } = alarms;
+    set({}, settlingEndsAt === null ? 0 : Math.max(0, now() - settlingEndsAt - END_MARGIN_MS) / 1000);
+  });
+  return async () => {
+    [counts, alarms] = await Promise.all([reports.countByState(), reports.alarms()]);
+  };
+}

@@ -1,0 +1,134 @@
+// Whether a payment could be taken, as far as this process knows. Asked when /readyz is, never by itself: a process that
+// nobody uses writes nothing. What was found is good for a few seconds; while it is asked, everybody waits for one answer,
+// and not for longer than a probe does.
+import type { Check, CheckResult } from '../host/admin.ts';
+import { systemSchedule, type Clock } from '../host/clock.ts';
+import type { Log } from '../host/log.ts';
+import type { Metrics } from '../host/metrics.ts';
+
+/** What was found last. `at`: milliseconds of the monotonic clock. */
+type Found =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'works'; readonly at: number }
+  | { readonly kind: 'fails'; readonly reason: string };
+
+export type Readiness = {
+  readonly check: Check;
+  /** Whether the last answer was a good one. */
+  readonly isPossible: () => boolean;
+};
+
+export type ReadinessDeps = { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Log };
+
+const FRESH_MS = 5_000;
+/** Below what orchestrators wait for a probe. */
+const WAIT_MS = 1_500;
+
+/** A store of this process: `write` changes a row and resolves once that is on the disk. */
+export function storeReadiness(write: () => Promise<void>, { clock, log }: ReadinessDeps): Readiness {
+  const asked = createAsking(write, clock, (reason) =>
+    reason === undefined
+      ? log.info('the store takes writes again')
+      : log.error('the store takes no writes', { reason }),
+  );
+  return {
+    isPossible: asked.isWorking,
+    check: {
+      name: 'store',
+      run: async () => {
+        const found = await asked.ask();
+        if (found.kind === 'works') return { ok: true, detail: 'the store takes writes' };
+        return { ok: false, detail: `the store does not take writes: ${reasonOf(found)}` };
+      },
+    },
+  };
+}
+
+/**
+ * The ledger of a registry elsewhere: `call` needs the scope `ledger` there. Until it worked once this process is not
+ * ready; what happens later is named, but free routes have to go on.
+ */
+export function ledgerReadiness(call: () => Promise<void>, { clock, log }: ReadinessDeps): Readiness {
+  const asked = createAsking(call, clock, (reason) => {
+    if (reason === undefined) log.info('the ledger of the registry takes payments again');
+    else log.error('the ledger of the registry takes no payments: paid requests are answered 503', { reason });
+  });
+  return {
+    isPossible: asked.isWorking,
+    check: {
+      name: 'payments',
+      run: async (): Promise<CheckResult> => {
+        const found = await asked.ask();
+        if (found.kind === 'works') return { ok: true, detail: 'the ledger of the registry takes payments' };
+        return { ok: false, isTolerated: asked.hasWorked(), detail: reasonOf(found) };
+      },
+    },
+  };
+}
+
+export function observePossible(metrics: Metrics, isPossible: () => boolean): void {
+  const help = '1 while payments can be taken, as far as is known: what keeps them was asked last with success.';
+  metrics.observed('gauge', 'payments_possible', help, [], (set) => set({}, isPossible() ? 1 : 0));
+}
+
+type Asking = {
+  readonly ask: () => Promise<Found>;
+  readonly isWorking: () => boolean;
+  /** Ever. */
+  readonly hasWorked: () => boolean;
+};
+
+/** `changed` hears of the first failure of an outage, and with undefined of its end. */
+function createAsking(
+  run: () => Promise<void>,
+  { monotonic }: Pick<Clock, 'monotonic'>,
+  changed: (reason: string | undefined) => void,
+): Asking {
+  let found: Found = { kind: 'nothing' };
+  let hasWorked = false;
+  let running: Promise<void> | undefined;
+
+  const settle = (next: Found): void => {
+    if (next.kind === 'fails' && found.kind !== 'fails') changed(next.reason);
+    if (next.kind === 'works' && found.kind === 'fails') changed(undefined);
+    found = next;
+    hasWorked ||= next.kind === 'works';
+  };
+  const start = (): Promise<void> =>
+    (running ??= run()
+      .then(
+        () => settle({ kind: 'works', at: monotonic() }),
+        (error: unknown) => settle({ kind: 'fails', reason: error instanceof Error ? error.message : String(error) }),
+      )
+      .finally(() => {
+        running = undefined;
+      }));
+  const isFresh = (): boolean => found.kind === 'works' && monotonic() - found.at <= FRESH_MS;
+  void start();
+
+  return {
+    isWorking: () => found.kind === 'works',
+    hasWorked: () => hasWorked,
+    ask: async () => {
+      if (isFresh()) return found;
+      const late = await within(start(), WAIT_MS);
+      if (late) settle({ kind: 'fails', reason: `there was no answer within ${WAIT_MS} milliseconds` });
+      return found;
+    },
+  };
+}
+
+/** Resolves with true where `promise` did not settle in `ms`. */
+function within(promise: Promise<void>, ms: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const cancel = systemSchedule(ms, () => resolve(true));
+    void promise.then(() => {
+      cancel();
+      resolve(false);
+    });
+  });
+}
+
+function reasonOf(found: Found): string {
+  return found.kind === 'fails' ? found.reason : 'there is no answer yet';
+}

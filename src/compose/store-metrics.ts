@@ -1,0 +1,46 @@
+// What a process with a store tells Prometheus about it, and a registry about itself.
+import type { Metrics } from '../host/metrics.ts';
+import type { RegistryObserver } from '../registry/services.ts';
+import { readStoreStats } from '../registry/store/stats.ts';
+
+export function observeStore(metrics: Metrics, file: string): void {
+  metrics.observed('gauge', 'store_bytes', 'Bytes of the files of the store.', ['file'], async (set) => {
+    const stats = await readStoreStats(file);
+    for (const [name, bytes] of Object.entries(stats?.files ?? {})) set({ file: name }, bytes);
+  });
+  metrics.observed('gauge', 'store_free_bytes', 'Bytes that the volume of the store still takes.', [], async (set) => {
+    const stats = await readStoreStats(file);
+    if (stats !== undefined) set({}, stats.freeBytes);
+  });
+  metrics.observed('gauge', 'store_volume_bytes', 'Bytes of the volume of the store.', [], async (set) => {
+    const stats = await readStoreStats(file);
+    if (stats !== undefined) set({}, stats.volumeBytes);
+  });
+}
+
+export function observeRegistry(metrics: Metrics): RegistryObserver {
+  const requests = metrics.counter(
+    'registry_requests_total',
+    'Requests to the registry, by endpoint and status code.',
+    ['endpoint', 'code'],
+  );
+  const refused = metrics.counter(
+    'registry_sign_ins_refused_total',
+    'Requests to the registry whose credential is missing, wrong or lacks the scope, by the kind that was needed.',
+    ['kind'],
+  );
+  return {
+    request: (endpoint, code) => requests(endpoint, String(code))(1),
+    signInRefused: (kind) => refused(kind)(1),
+  };
+}
+
+export function observeConnections(
+  metrics: Metrics,
+  connections: () => { readonly streams: number; readonly sidecars: number },
+): void {
+  metrics.observed('gauge', 'event_streams', 'Open event streams.', [], (set) => set({}, connections().streams));
+  metrics.observed('gauge', 'sidecars', 'Sidecars that hold a stream or asked for routes within a minute.', [], (set) =>
+    set({}, connections().sidecars),
+  );
+}

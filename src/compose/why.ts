@@ -1,0 +1,100 @@
+// What became of a request: its charges, as the ledger has them; what a 402's id says; and the last refusals of this process.
+// Asked by `tollgate why` over the process's socket and by GET /v1/billing/why/{id}.
+import type { ChargeSearch, ListedCharge } from '../domain/ledger.ts';
+import { canonicalHex } from '../domain/charge.ts';
+import { isOfPart, readIdPart } from '../domain/id-part.ts';
+import { formatPrice } from '../domain/money.ts';
+import type { Quotes } from '../domain/quote.ts';
+import type { Route } from '../domain/route.ts';
+import type { Refusal, Refusals } from '../gateway/refusals.ts';
+import type { Clock } from '../host/clock.ts';
+import { viewCharge } from '../registry/charges.ts';
+import type { WhyAnswer } from '../registry/why.ts';
+
+export type WhyParts = {
+  /** Undefined where the ledger is elsewhere and takes whole charge ids alone. */
+  readonly search: ((search: ChargeSearch, limit: number) => Promise<readonly ListedCharge[]>) | undefined;
+  readonly findByChargeId: ((id: string) => Promise<ListedCharge | undefined>) | undefined;
+  /** Undefined where no proxy runs here. */
+  readonly refusals: Refusals | undefined;
+  readonly quotes: Pick<Quotes, 'explain'>;
+  readonly quoteTtlMs: number;
+  readonly routeOf: (id: string) => Route | undefined;
+  readonly clock: Clock;
+};
+
+const FOREIGN = {
+  ...{ signed_here: false, route_id: null, route_method: null, route_pattern: null, method: null, amount: null },
+  ...{ currency: null, issued_at: null, expires_at: null, expired: null },
+};
+const MOST = 50;
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD'];
+
+export async function explainWhy(id: string, parts: WhyParts): Promise<WhyAnswer> {
+  const charges = await findCharges(id, parts);
+  const { refusals } = parts;
+  const part = readIdPart(id);
+  const found = refusals?.find(
+    ({ requestId, chargeId }) =>
+      requestId === id || (chargeId !== undefined && part !== undefined && isOfPart(chargeId, part)),
+    MOST,
+  );
+  // What was offered stands in the refusal whole, where somebody gave its end alone.
+  const offered = found?.find(({ chargeId }) => chargeId !== undefined)?.chargeId;
+  return {
+    id,
+    charges: charges.map(viewCharge),
+    quote: quoteOf(offered ?? id, parts),
+    refusals: found?.map((refusal) => viewRefusal(refusal, parts)) ?? [],
+    refusals_elsewhere: refusals === undefined,
+    ledger_elsewhere: parts.search === undefined,
+  };
+}
+
+async function findCharges(id: string, { search, findByChargeId }: WhyParts): Promise<readonly ListedCharge[]> {
+  if (search !== undefined)
+    return search({ idPart: readIdPart(id), requestId: id, transaction: canonicalHex(id) }, MOST);
+  const charge = id.startsWith('chg_') ? await findByChargeId?.(id) : undefined;
+  return charge === undefined ? [] : [charge];
+}
+
+function quoteOf(id: string, { quotes, quoteTtlMs, routeOf, clock }: WhyParts): WhyAnswer['quote'] {
+  const explained = quotes.explain(id);
+  if (explained.kind === 'none') return null;
+  if (explained.kind === 'foreign') return FOREIGN;
+  const { routeId, price, currency, expiresAt, isFor } = explained.quote;
+  const route = routeOf(routeId);
+  return {
+    signed_here: true,
+    route_id: routeId,
+    route_method: route?.method ?? null,
+    route_pattern: route?.pattern ?? null,
+    method: METHODS.find(isFor) ?? null,
+    amount: formatPrice(price),
+    currency,
+    issued_at: iso(expiresAt * 1000 - quoteTtlMs),
+    expires_at: iso(expiresAt * 1000),
+    expired: expiresAt * 1000 <= clock.now(),
+  };
+}
+
+function viewRefusal(refusal: Refusal, { routeOf }: WhyParts): WhyAnswer['refusals'][number] {
+  const { at, requestId, method, path, status, outcome, reason, routeId, chargeId } = refusal;
+  const route = routeId === undefined ? undefined : routeOf(routeId);
+  return {
+    at: iso(at),
+    request_id: requestId,
+    method,
+    path,
+    status,
+    outcome,
+    reason: reason ?? null,
+    route_id: routeId ?? null,
+    route_pattern: route?.pattern ?? null,
+    charge_id: chargeId ?? null,
+  };
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}

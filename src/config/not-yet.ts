@@ -1,0 +1,80 @@
+// What a later version will take: known, so that nobody is told that it is unknown, and refused, so that nobody believes
+// it to be in force.
+import { isMap, valueAt, type Issue, type Path } from './problems.ts';
+
+const SECTIONS: Readonly<Record<string, string>> = {
+  decision: 'take it out and let the proxy forward',
+  discovery: 'take it out',
+  page: 'take it out; a 402 is JSON for everybody',
+};
+const SHORT_NAMES = new Set(['cdp', 'payai', 'x402.org']);
+
+/** Takes out of `data` (changing it) what this version does not have, so that the schema does not call it unknown. */
+export function takeNotYet(data: Record<string, unknown>): Issue[] {
+  const issues: Issue[] = [];
+  for (const [section, advice] of Object.entries(SECTIONS)) {
+    if (!Object.hasOwn(data, section)) continue;
+    issues.push(notYet([section], `is not in this version; ${advice}`, 'key'));
+    delete data[section];
+  }
+  if (isSeveral(data['workers'])) {
+    issues.push(notYet(['workers'], 'above 1 is not in this version; write 1, or run several processes'));
+  }
+  for (const path of [
+    ['registry', 'store'],
+    ['charges', 'store'],
+  ]) {
+    if (isPostgres(valueAt(data, path))) {
+      issues.push(notYet(path, 'is PostgreSQL, which is not in this version; write sqlite: and a file'));
+    }
+  }
+  const { receivers } = data;
+  if (Array.isArray(receivers)) {
+    issues.push(...receivers.flatMap((receiver: unknown, index) => receiverNotYet(receiver, ['receivers', index])));
+  }
+  return issues;
+}
+
+function receiverNotYet(receiver: unknown, path: Path): Issue[] {
+  if (!isMap(receiver)) return [];
+  const issues: Issue[] = [];
+  if (Object.hasOwn(receiver, 'accepts')) {
+    const message =
+      'is not in this version; write network, pay_to_address and facilitators here, one receiver for each way to pay';
+    // Everything else that a receiver needs may stand below it.
+    issues.push({ ...notYet([...path, 'accepts'], message, 'key'), covers: path });
+  }
+  if (typeof receiver['network'] === 'string' && /^solana\b/i.test(receiver['network'])) {
+    const message = 'is Solana, which is not in this version; write an EVM network such as base';
+    issues.push({ ...notYet([...path, 'network'], message), covers: path });
+  }
+  const { facilitators } = receiver;
+  const items: readonly unknown[] = Array.isArray(facilitators) ? facilitators : [];
+  for (const [index, item] of items.entries()) {
+    const at = [...path, 'facilitators', index];
+    if (typeof item === 'string' && SHORT_NAMES.has(item)) {
+      issues.push(notYet(at, 'is a short name, which is not in this version; write the URL of the facilitator'));
+    }
+    if (!isMap(item)) continue;
+    for (const key of ['auth', 'insecure']) {
+      if (!Object.hasOwn(item, key)) continue;
+      issues.push(notYet([...at, key], 'is not in this version; write what the facilitator wants into headers', 'key'));
+      delete item[key];
+    }
+  }
+  return issues;
+}
+
+function notYet(path: Path, message: string, at?: 'key'): Issue {
+  return at === undefined ? { path, message } : { path, message, at };
+}
+
+function isSeveral(workers: unknown): boolean {
+  if (typeof workers === 'number') return workers > 1;
+  return typeof workers === 'string' && /^(auto|[2-9]|[1-9]\d+)$/.test(workers);
+}
+
+function isPostgres(store: unknown): boolean {
+  if (isMap(store)) return Object.hasOwn(store, 'url');
+  return typeof store === 'string' && /^postgres(ql)?:/i.test(store);
+}

@@ -1,0 +1,105 @@
+// Other names that some routers have for a path, beside its own: without a suffix, as a page's data, as a folder's index,
+// with dots for slashes, several in a list. They are looked up beside the path's keys and never in their place: where
+// they lead to a dearer route than the path itself, that one is asked for.
+import type { Folding } from './profile.ts';
+import type { CanonicalPath } from './target.ts';
+
+/** Steps for a look-up, beside one for every second letter. */
+const STEPS_A_NAME = 64;
+const STEPS_A_PART = 3;
+/** For a letter that may be a mark, which is replaced alone. */
+const STEPS_A_MARK = 2;
+const NO_NAMES: readonly string[] = [];
+/** Most keys have none of it, and no other name. */
+const MARK = /[.,@]/;
+
+/** Rails' formats, and Next's and React Router's data of the root. */
+const ROOT = /^\/(?:\.[a-z0-9]{1,8}|_root\.data)$/i;
+const NEXT_DATA = /^(.*?)\/_next\/data\/[^/]+(\/.*?)(?:\.json)?$/;
+const NEXT_SEGMENTS = /^(.*?)\.segments(?:\/.*)?$/;
+/** SvelteKit's and Nuxt's. */
+const PAGE_DATA = /^(.*?)(?:\.html|\/)_{1,2}(?:data\.json|payload\.js(?:on)?)$/;
+const INDEX = /^(.*)\/(?:index(?:\.[^/.]*)?|default\.aspx?)$/i;
+const DASHED = /[!-.:-@[-`{-~]/;
+const DASHES = /[!-.:-@[-`{-~]/g;
+const LISTED = /^[\d.:-]*$/;
+
+type Named = { readonly names: readonly string[]; readonly left: number };
+
+/** None of `keys` is among them, and none stands twice. Undefined: they are more than `steps` allow. */
+export function namesOf(keys: readonly string[], folding: Folding, steps: number): Named | undefined {
+  let names: string[] | undefined;
+  let left = steps;
+  const add = (name: string): void => {
+    left -= STEPS_A_NAME + (name.length >> 1);
+    if (left < 0 || keys.includes(name)) return;
+    if (names === undefined) names = [name];
+    else if (!names.includes(name)) names.push(name);
+  };
+  for (const key of keys) {
+    if (!MARK.test(key) && !key.endsWith('/index')) continue;
+    // What the expressions below read of it.
+    left -= key.length;
+    const start = key.lastIndexOf('/') + 1;
+    if (folding.suffix) addWithoutSuffix(key, start, add);
+    if (folding.pageData) addPages(key, add);
+    if (folding.index) {
+      const folder = INDEX.exec(key)?.[1];
+      if (folder !== undefined) add(folder || '/');
+    }
+    // moleculer's actions, and connect's mounts, which a dot ends like a slash.
+    if (folding.dots && key.includes('.')) add(merged(key.replaceAll('.', '/')));
+    // Views of Zope and Pyramid.
+    if (folding.views && key.includes('/@@')) add(merged(key.replace(/\/@@/g, '/')));
+    if (folding.lists && key.includes(',', start)) {
+      const folder = key.slice(0, start);
+      for (const name of key.slice(start).split(',')) {
+        left -= STEPS_A_PART;
+        if (left < 0) return undefined;
+        // Numbers are values of a parameter and no names.
+        if (!LISTED.test(name)) add(folder + name);
+      }
+    }
+    if (left < 0) return undefined;
+  }
+  return { names: names ?? NO_NAMES, left };
+}
+
+/** Cut at the first dot of the last segment and at its last one. */
+function addWithoutSuffix(key: string, start: number, add: (name: string) => void): void {
+  if (ROOT.test(key)) add('/');
+  const first = key.indexOf('.', start + 1);
+  if (first < 0) return;
+  const last = key.lastIndexOf('.');
+  if (last !== first) add(key.slice(0, last));
+  add(key.slice(0, first));
+}
+
+function addPages(key: string, add: (name: string) => void): void {
+  const next = NEXT_DATA.exec(key);
+  const page = next === null ? (PAGE_DATA.exec(key) ?? NEXT_SEGMENTS.exec(key))?.[1] : `${next[1]}${next[2]}`;
+  if (page === undefined) return;
+  add(page || '/');
+  const folder = INDEX.exec(page)?.[1];
+  if (folder !== undefined) add(folder || '/');
+}
+
+function merged(name: string): string {
+  const text = name.replace(/\/\/+/g, '/');
+  return text.length > 1 && text.endsWith('/') ? text.slice(0, -1) : text;
+}
+
+/**
+ * With the names under which CherryPy, which reads every mark as an underscore, finds a handler; and with dashes for it.
+ * Undefined: they are more than the steps that are left allow.
+ */
+export function withDashes({ keys, names, left }: CanonicalPath): readonly string[] | undefined {
+  const dashed = keys.filter((key) => DASHED.test(key));
+  if (dashed.length === 0) return names;
+  const steps = dashed.reduce((sum, key) => sum + 2 * (STEPS_A_NAME + STEPS_A_MARK * key.length), 0);
+  if (steps > left) return undefined;
+  const all = new Set(names);
+  for (const key of dashed) for (const mark of ['_', '-']) all.add(key.replace(DASHES, mark));
+  for (const key of keys) all.delete(key);
+  return [...all];
+}

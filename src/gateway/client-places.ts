@@ -1,0 +1,29 @@
+// A number of places for each client, so that one of them cannot take all there are. Only clients that hold one are
+// remembered.
+import { clientGroup, type Addressed } from './client-group.ts';
+
+/** To be called once, when the place is free again. */
+export type Release = () => void;
+
+/** Undefined: this client has none left. */
+export type TakePlace = (req: Addressed) => Release | undefined;
+
+/** `places`: of one client; 0: as many as there are, and undefined is returned. */
+export function createClientPlaces(
+  places: number,
+  trusts: (address: string | undefined) => boolean,
+): TakePlace | undefined {
+  if (places === 0) return undefined;
+  const taken = new Map<string, number>();
+  return (req) => {
+    const client = clientGroup(req, trusts);
+    const own = taken.get(client) ?? 0;
+    if (own >= places) return undefined;
+    taken.set(client, own + 1);
+    return () => {
+      const left = (taken.get(client) ?? 1) - 1;
+      if (left === 0) taken.delete(client);
+      else taken.set(client, left);
+    };
+  };
+}

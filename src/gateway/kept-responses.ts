@@ -1,0 +1,144 @@
+// Responses that are paid for, held in memory until nobody can need them any more: for a client that goes before the last
+// byte, and for 60 s after it, because that byte may be in the buffer of a client that is gone. All of them together have
+// one limit a process; a response that does not fit is not kept.
+import type { PresentedRequest } from '../domain/standing.ts';
+import type { Schedule } from '../host/clock.ts';
+import type { Answer } from '../host/respond.ts';
+
+/** Bytes of kept responses in this process. */
+export type ResponseMemory = {
+  /** False: they do not fit, and are not counted. */
+  readonly take: (bytes: number) => boolean;
+  readonly give: (bytes: number) => void;
+};
+
+const MEMORY_BYTES = 64 * 1024 * 1024;
+/** What a response costs beside its bytes: resident memory, measured with 100,000 small ones. */
+const OVERHEAD_BYTES = 1800;
+
+export function createResponseMemory(maxBytes = MEMORY_BYTES): ResponseMemory {
+  let used = 0;
+  return {
+    take: (bytes) => {
+      if (used + bytes > maxBytes) return false;
+      used += bytes;
+      return true;
+    },
+    give: (bytes) => {
+      used -= bytes;
+    },
+  };
+}
+
+/** One response while it is collected and afterwards. Whoever has it last calls `drop`. */
+export class KeptResponse {
+  private readonly memory: ResponseMemory;
+  private bodyLeft: number;
+  private counted = 0;
+  private status = 0;
+  private headers: readonly string[] = [];
+  private pieces: Buffer[] = [];
+  private state: 'kept' | 'dropped' = 'kept';
+
+  /** `limit`: of its body, in bytes. */
+  constructor(memory: ResponseMemory, limit: number) {
+    this.memory = memory;
+    this.bodyLeft = limit;
+  }
+
+  get isKept(): boolean {
+    return this.state === 'kept';
+  }
+
+  /** `headers`: as the client gets them. */
+  begin(status: number, headers: readonly string[]): void {
+    this.status = status;
+    this.headers = headers.filter((_, i) => !MADE_ANEW.has(headers[i - (i % 2)]?.toLowerCase() ?? ''));
+    let bytes = OVERHEAD_BYTES;
+    for (const part of this.headers) bytes += part.length;
+    this.count(bytes);
+  }
+
+  add(chunk: Buffer): void {
+    if (this.state === 'dropped') return;
+    this.bodyLeft -= chunk.length;
+    if (this.bodyLeft < 0) this.drop();
+    else if (this.count(chunk.length)) this.pieces.push(Buffer.from(chunk));
+  }
+
+  /** Its whole: to be asked when nothing more comes. */
+  answer(): Answer {
+    if (this.pieces.length !== 1) this.pieces = [Buffer.concat(this.pieces)];
+    const [body = Buffer.alloc(0)] = this.pieces;
+    return { status: this.status, headers: this.headers, body };
+  }
+
+  drop(): void {
+    this.state = 'dropped';
+    this.memory.give(this.counted);
+    this.counted = 0;
+    this.pieces = [];
+  }
+
+  private count(bytes: number): boolean {
+    if (this.state === 'kept' && this.memory.take(bytes)) {
+      this.counted += bytes;
+      return true;
+    }
+    this.drop();
+    return false;
+  }
+}
+
+/** A replay has its own. */
+const MADE_ANEW: ReadonlySet<string> = new Set(['content-length', 'x-request-id']);
+
+/** What a repeated request has to show. */
+export type Replay = { readonly answer: Answer; readonly chargeId: string; readonly routeId: string };
+
+/** Responses whose last byte was handed over, for as long as it may be lost behind that. */
+export type Replays = {
+  /** Takes `kept`, which is whole. */
+  readonly remember: (key: PresentedRequest, kept: KeptResponse, of: Omit<Replay, 'answer'>) => void;
+  readonly find: (key: PresentedRequest) => Replay | undefined;
+};
+
+const REPLAY_MS = 60_000;
+
+type Remembered = PresentedRequest & { readonly until: number; readonly kept: KeptResponse; readonly replay: Replay };
+
+export function createReplays(schedule: Schedule, monotonic: () => number): Replays {
+  // In the order in which they were added, which is that in which they end.
+  const remembered = new Map<string, Remembered>();
+  let waiting = false;
+
+  const sweep = (): void => {
+    waiting = false;
+    for (const [sha256, { until, kept }] of remembered) {
+      if (until > monotonic()) {
+        waiting = true;
+        schedule(until - monotonic(), sweep);
+        return;
+      }
+      kept.drop();
+      remembered.delete(sha256);
+    }
+  };
+
+  return {
+    remember: (key, kept, of) => {
+      const { credentialSha256 } = key;
+      remembered.get(credentialSha256)?.kept.drop();
+      remembered.delete(credentialSha256);
+      const replay = { ...of, answer: kept.answer() };
+      remembered.set(credentialSha256, { ...key, until: monotonic() + REPLAY_MS, kept, replay });
+      if (!waiting) schedule(REPLAY_MS, sweep);
+      waiting = true;
+    },
+    find: ({ credentialSha256, method, targetSha256 }) => {
+      const found = remembered.get(credentialSha256);
+      if (found === undefined || found.until <= monotonic()) return undefined;
+      return found.method === method && found.targetSha256 === targetSha256 ? found.replay : undefined;
+    },
+  };
+}

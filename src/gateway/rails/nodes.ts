@@ -1,0 +1,167 @@
+// The JSON-RPC nodes that this process asks. A node belongs to somebody else and is often public: it is asked at most
+// five times a second whoever wants to know, payers who wait before everybody else, and its chain id once, because a node
+// of another chain would prove and disprove everything. One look asks eight times at most, and no longer than it may take.
+import type { z } from 'zod';
+import type { Clock, Schedule } from '../../host/clock.ts';
+import type { Fetch } from './http-json.ts';
+import { createPlaces, type Places } from './places.ts';
+import { createRpc, quantity, type RpcResult } from './json-rpc.ts';
+
+export type NodesDeps = {
+  readonly fetch: Fetch;
+  readonly schedule: Schedule;
+  readonly clock: Pick<Clock, 'monotonic'>;
+};
+
+/** What one look may still do. */
+export type Turn = {
+  /** Somebody waits for it: it comes before those that nobody waits for. */
+  readonly first: boolean;
+  /** Counts looks: one that began before another is let through before it, so that some end whoever else waits. */
+  readonly number: number;
+  readonly signal: AbortSignal;
+  /** Calls. */
+  left: number;
+};
+
+export type NodeAnswer<T> = RpcResult<T> | { readonly kind: 'spent' };
+
+export type ChainNode = {
+  /**
+   * Places for looks that somebody waits for. A look takes four calls and two seconds at most: more of them at once would
+   * share the calls of those seconds so that none came to its end.
+   */
+  readonly places: Places;
+  readonly ask: <T>(
+    turn: Turn,
+    method: string,
+    params: readonly unknown[],
+    schema: z.ZodType<T>,
+  ) => Promise<NodeAnswer<T>>;
+  /** Undefined: it is of `caip2`. */
+  readonly findFault: (turn: Turn, caip2: string) => Promise<string | undefined>;
+};
+
+export const CALLS_PER_LOOK = 8;
+const CALLS_PER_SECOND = 5;
+const SECOND_MS = 1000;
+const FIRST_AT_ONCE = 2;
+/** Calls, or looks, that wait for one node; beyond them it is as good as away. */
+const MAX_WAITING = 1000;
+
+/** The nodes of a process, by URL. */
+export function createNodes(deps: NodesDeps): (url: string) => ChainNode {
+  const nodes = new Map<string, ChainNode>();
+  return (url) => {
+    let node = nodes.get(url);
+    if (node === undefined) nodes.set(url, (node = createNode(url, deps)));
+    return node;
+  };
+}
+
+function createNode(url: string, deps: NodesDeps): ChainNode {
+  const rpc = createRpc(url, deps);
+  const pace = createPace(deps);
+  let chain: string | undefined;
+
+  const ask: ChainNode['ask'] = async (turn, method, params, schema) => {
+    if (!(await pace(turn)))
+      return { kind: 'unavailable', detail: `${method}: too many calls are waiting for the node` };
+    return rpc(method, params, schema, turn.signal);
+  };
+
+  return {
+    places: createPlaces(FIRST_AT_ONCE, MAX_WAITING),
+    ask: async (turn, method, params, schema) => {
+      if (turn.left <= 0) return { kind: 'spent' };
+      turn.left--;
+      return ask(turn, method, params, schema);
+    },
+    findFault: async (turn, caip2) => {
+      if (chain === undefined || chain !== caip2) {
+        const answer = await ask(turn, 'eth_chainId', [], quantity);
+        if (answer.kind !== 'result')
+          return answer.kind === 'error' ? `eth_chainId: error ${answer.code}` : 'eth_chainId';
+        chain = `eip155:${answer.value}`;
+      }
+      return chain === caip2 ? undefined : `the node is of ${chain}, not of ${caip2}`;
+    },
+  };
+}
+
+type Waiting = { readonly number: number; readonly resolve: (admitted: boolean) => void };
+
+/** Resolves when one more call may be made; false where its turn is over first, or too many are waiting. */
+function createPace({ schedule, clock }: NodesDeps): (turn: Turn) => Promise<boolean> {
+  const queues = { payers: new Queue(), others: new Queue() };
+  /** When the last calls were made, oldest first. */
+  const made: number[] = [];
+  let waking = false;
+
+  const freeInMs = (): number => {
+    const oldest = made[made.length - CALLS_PER_SECOND];
+    return oldest === undefined ? 0 : Math.max(0, oldest + SECOND_MS - clock.monotonic());
+  };
+  const admit = (): void => {
+    made.push(clock.monotonic());
+    if (made.length > CALLS_PER_SECOND) made.shift();
+  };
+  const wake = (): void => {
+    waking = false;
+    for (const queue of [queues.payers, queues.others]) {
+      for (let next = queue.first(); next !== undefined; next = queue.first()) {
+        if (freeInMs() > 0) return sleep();
+        queue.remove(next);
+        admit();
+        next.resolve(true);
+      }
+    }
+  };
+  const sleep = (): void => {
+    if (waking) return;
+    waking = true;
+    schedule(Math.ceil(freeInMs()), wake);
+  };
+
+  return ({ first, number, signal }) => {
+    if (signal.aborted) return Promise.resolve(false);
+    if (queues.payers.size === 0 && (first || queues.others.size === 0) && freeInMs() === 0) {
+      admit();
+      return Promise.resolve(true);
+    }
+    const queue = first ? queues.payers : queues.others;
+    if (queue.size >= MAX_WAITING) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const waiting: Waiting = { number, resolve };
+      queue.add(waiting);
+      signal.addEventListener('abort', () => {
+        if (queue.remove(waiting)) resolve(false);
+      });
+      sleep();
+    });
+  };
+}
+
+/** Calls that wait, those of the oldest look first. */
+class Queue {
+  private readonly waiting: Waiting[] = [];
+
+  get size(): number {
+    return this.waiting.length;
+  }
+
+  first(): Waiting | undefined {
+    return this.waiting[0];
+  }
+
+  add(call: Waiting): void {
+    const at = this.waiting.findLastIndex(({ number }) => number <= call.number);
+    this.waiting.splice(at + 1, 0, call);
+  }
+
+  remove(call: Waiting): boolean {
+    const at = this.waiting.indexOf(call);
+    if (at >= 0) this.waiting.splice(at, 1);
+    return at >= 0;
+  }
+}

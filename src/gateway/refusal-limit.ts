@@ -1,0 +1,44 @@
+// How many payments of one client a facilitator may refuse within a minute. Each of them costs a call that somebody else
+// counts, and anybody can make up payments that are refused: beyond the limit the client is told to wait for what is left
+// of its minute, before a facilitator is asked. Payments that are good count for nothing here.
+import { LRUCache } from 'lru-cache';
+import { problem, type Problem } from '../domain/problem.ts';
+
+export type RefusalLimit = {
+  /** The Problem to answer instead, where `client` has had its share. */
+  readonly findExcess: (client: string) => Problem | undefined;
+  readonly refused: (client: string) => void;
+};
+
+const MINUTE_MS = 60_000;
+/** Strangers cannot fill memory: who is forgotten begins anew. */
+const CLIENTS = 65_536;
+
+type Minute = { readonly endsAt: number; refusals: number };
+
+/** `perMinute` 0: no limit. */
+export function createRefusalLimit(perMinute: number, monotonic: () => number): RefusalLimit | undefined {
+  if (perMinute === 0) return undefined;
+  const minutes = new LRUCache<string, Minute>({ max: CLIENTS });
+  const current = (client: string): Minute | undefined => {
+    const minute = minutes.get(client);
+    return minute !== undefined && minute.endsAt > monotonic() ? minute : undefined;
+  };
+  return {
+    findExcess: (client) => {
+      const minute = current(client);
+      if (minute === undefined || minute.refusals < perMinute) return undefined;
+      const waitMs = minute.endsAt - monotonic();
+      return problem(
+        'too_many_payments',
+        `${perMinute} payments of this client were refused within a minute; nothing was charged. Send the next one when the minute is over.`,
+        { headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) } },
+      );
+    },
+    refused: (client) => {
+      const minute = current(client);
+      if (minute === undefined) minutes.set(client, { endsAt: monotonic() + MINUTE_MS, refusals: 1 });
+      else minute.refusals++;
+    },
+  };
+}

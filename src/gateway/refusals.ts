@@ -1,0 +1,66 @@
+// The last requests that this process refused or asked to pay, so that somebody can be told why. In memory alone, in a ring:
+// 10,000 of them hold some 5 MB at most. What it keeps of a request is its log line, not its query.
+import type { Clock } from '../host/clock.ts';
+import type { RequestOutcome, RequestRecord, Telemetry } from './telemetry.ts';
+
+export type Refusal = {
+  /** When the request came, in milliseconds since the epoch: always the same, whoever asks and when. */
+  readonly at: number;
+  readonly requestId: string;
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly outcome: RequestOutcome;
+  readonly reason: string | undefined;
+  readonly routeId: string | undefined;
+  /** Of the 402: the id that it offered. */
+  readonly chargeId: string | undefined;
+};
+
+export type Refusals = {
+  readonly add: (record: RequestRecord, at: number) => void;
+  /** Newest first. */
+  readonly find: (accepts: (refusal: Refusal) => boolean, limit: number) => readonly Refusal[];
+};
+
+const KEPT = 10_000;
+const PATH_CHARACTERS = 256;
+
+export function createRefusals(kept = KEPT): Refusals {
+  const ring: Refusal[] = [];
+  let next = 0;
+  return {
+    add: (record, at) => {
+      const { requestId, method, status, outcome, reason, routeId, chargeId } = record;
+      ring[next] = { at, requestId, method, path: pathOf(record), status, outcome, reason, routeId, chargeId };
+      next = (next + 1) % kept;
+    },
+    find: (accepts, limit) => {
+      const found: Refusal[] = [];
+      for (let age = 1; age <= ring.length && found.length < limit; age++) {
+        const refusal = ring[(next - age + kept) % kept];
+        if (refusal !== undefined && accepts(refusal)) found.push(refusal);
+      }
+      return found;
+    },
+  };
+}
+
+/** Its own memory: a part of a longer text keeps the whole of it. */
+function pathOf({ path, target }: RequestRecord): string {
+  if (path.length <= PATH_CHARACTERS && target.length <= path.length) return path;
+  return Buffer.from(path.slice(0, PATH_CHARACTERS), 'latin1').toString('latin1');
+}
+
+/** Everything but what was let through. */
+export function rememberRefusals(telemetry: Telemetry, refusals: Refusals, clock: Pick<Clock, 'now'>): Telemetry {
+  return {
+    ...telemetry,
+    end: (record, now) => {
+      const { outcome, ended, startedAt } = record;
+      if (!ended && (outcome === 'payment_required' || outcome === 'refused' || outcome === 'error'))
+        refusals.add(record, clock.now() - (now - startedAt));
+      telemetry.end(record, now);
+    },
+  };
+}

@@ -1,0 +1,183 @@
+// Declared routes: those of the configuration, which the store follows three-way, as `kubectl apply` does it. Per field
+// decides what the file said when it was last applied: what changed in the file is applied, what changed only in the store
+// stays and is a difference. Pure: a start, a reload, `check` and `match` share it.
+import { parsePattern } from '../domain/pattern.ts';
+import { fromWire, toWire, type Route, type RouteWire } from '../domain/route.ts';
+
+/** What a file says about one route, by the names of the file; what it leaves out has its default. */
+export type Declared = Pick<RouteWire, 'method' | Field>;
+
+/** The spelling of the pattern is a field as well: method and pattern key say which route is meant. */
+export const DECLARED_FIELDS = [
+  'route_pattern',
+  'amount',
+  'currency',
+  'name',
+  'description',
+  'status',
+  'allow_anonymous',
+  'receiver_config_id',
+] as const;
+type Field = (typeof DECLARED_FIELDS)[number];
+
+/** A stored route, and what the file said when it was last applied to it. */
+export type Applied = { readonly route: Route; readonly said: Declared };
+
+export type DeclaredState = {
+  readonly file: readonly Declared[];
+  readonly applied: readonly Applied[];
+  /** The stored route with this method and, but for spelling, this pattern. */
+  readonly find: (declared: Declared) => Route | undefined;
+  /** At a reload: what the file said before. What is missing in the store though it stood there was deleted meanwhile. */
+  readonly before?: readonly Declared[];
+};
+
+/** What becomes of a stored route; `fields` are named as in the file, and `source` where the route is taken over. */
+export type DeclaredChange = {
+  readonly route: Route;
+  readonly next: Route;
+  readonly fields: readonly { readonly field: string; readonly from: unknown; readonly to: unknown }[];
+};
+
+/** Where store and file differ and go on to differ; without a route it was deleted in the store. */
+export type Difference = {
+  readonly declared: Declared;
+  readonly route: Route | undefined;
+  readonly fields: readonly { readonly field: string; readonly store: unknown; readonly file: unknown }[];
+};
+
+export type DeclaredPlan = {
+  readonly creates: readonly Declared[];
+  readonly changes: readonly DeclaredChange[];
+  readonly deletes: readonly Route[];
+  /** What is to be remembered of the file for stored routes, by route id, where it is not already. */
+  readonly said: ReadonlyMap<string, Declared>;
+  /** Ids of routes that were given another method or pattern since: they are not declared any more. */
+  readonly released: readonly string[];
+  readonly differences: readonly Difference[];
+  /** How many declared routes the store holds before. */
+  readonly held: number;
+};
+
+export function planDeclared({ file, applied, find, before }: DeclaredState): DeclaredPlan {
+  const isStill = ({ route, said }: Applied): boolean =>
+    nameOf(said.method, said.route_pattern) === nameOf(route.method, route.pattern);
+  const marked = applied.filter(isStill);
+  const saidOf = new Map(marked.map(({ route, said }) => [route.id, said]));
+  const earlier = new Map(before?.map((declared) => [nameOf(declared.method, declared.route_pattern), declared]));
+  const creates: Declared[] = [];
+  const changes: DeclaredChange[] = [];
+  const differences: Difference[] = [];
+  const said = new Map<string, Declared>();
+  const named = new Set<string>();
+  for (const declared of file) {
+    const name = nameOf(declared.method, declared.route_pattern);
+    named.add(name);
+    const route = find(declared);
+    if (route === undefined) {
+      const last = earlier.get(name);
+      if (last !== undefined && isSame(last, declared)) differences.push({ declared, route, fields: [] });
+      else creates.push(declared);
+      continue;
+    }
+    const last = saidOf.get(route.id);
+    if (last === undefined || !isSame(last, declared)) said.set(route.id, declared);
+    const change = changeOf(route, declared, last);
+    if (change.fields.length > 0) changes.push(change);
+    const fields = fieldsThatDiffer(change.next, declared);
+    if (fields.length > 0) differences.push({ declared, route: change.next, fields });
+  }
+  const gone = marked.filter(({ route }) => !named.has(nameOf(route.method, route.pattern)));
+  return {
+    creates,
+    changes,
+    deletes: gone.map(({ route }) => route),
+    said,
+    released: applied.filter((entry) => !isStill(entry)).map(({ route }) => route.id),
+    differences,
+    held: marked.length,
+  };
+}
+
+/**
+ * How many of how many declared routes `plan` deletes, where that is every one, or more than half of at least four: a file
+ * that is half written, or made from a template without its values, looks like that too.
+ */
+export function sweep({ deletes, held }: DeclaredPlan): string | undefined {
+  const most = held >= 4 && deletes.length * 2 > held;
+  if (deletes.length === 0 || (deletes.length < held && !most)) return undefined;
+  return deletes.length === held
+    ? `deletes every declared route (${held})`
+    : `deletes ${deletes.length} of ${held} declared routes`;
+}
+
+/** `routes` as they are after `plan`, the created ones last. `make` gives a route that is not stored yet its identity. */
+export function afterPlan(
+  routes: readonly Route[],
+  plan: DeclaredPlan,
+  make: (declared: Declared, index: number) => Route,
+): readonly Route[] {
+  const deleted = new Set(plan.deletes.map(({ id }) => id));
+  const changed = new Map(plan.changes.map(({ route, next }) => [route.id, next]));
+  return [
+    ...routes.filter(({ id }) => !deleted.has(id)).map((route) => changed.get(route.id) ?? route),
+    ...plan.creates.map(make),
+  ];
+}
+
+/** A sentence for an operator. */
+export function describeDifference({ declared, route, fields }: Difference): string {
+  const name = `${declared.method} ${declared.route_pattern}`;
+  if (route === undefined) return `${name} was deleted in the store; the next start makes it again`;
+  const list = fields.map(
+    ({ field, store, file }) => `${field} is ${show(store)} in the store, ${show(file)} in the file`,
+  );
+  return `${name}: ${list.join('; ')}; the store's value stays until the file's changes`;
+}
+
+export function describeChange({ route, fields }: DeclaredChange): string {
+  return `${route.method} ${route.pattern}: ${fields.map(({ field, from, to }) => `${field} ${show(from)} -> ${show(to)}`).join(', ')}`;
+}
+
+/** Where the store is not as `file` says, whoever changed it. */
+export function differencesOf(file: readonly Declared[], find: DeclaredState['find']): readonly Difference[] {
+  return file.flatMap((declared): Difference[] => {
+    const route = find(declared);
+    const fields = route === undefined ? [] : fieldsThatDiffer(route, declared);
+    return route !== undefined && fields.length === 0 ? [] : [{ declared, route, fields }];
+  });
+}
+
+/** Per field: the file's value where it differs from what the file said last. */
+function changeOf(route: Route, declared: Declared, last: Declared | undefined): DeclaredChange {
+  const wanted = DECLARED_FIELDS.filter((field) => last === undefined || last[field] !== declared[field]);
+  const source = last === undefined ? 'config' : route.source;
+  const wire = toWire(route);
+  const next = fromWire({ ...wire, ...Object.fromEntries(wanted.map((field) => [field, declared[field]])), source });
+  const fields: { field: string; from: unknown; to: unknown }[] = wanted
+    .map((field) => ({ field, from: wire[field], to: declared[field] }))
+    .filter(({ from, to }) => from !== to);
+  if (source !== route.source) fields.push({ field: 'source', from: route.source, to: source });
+  return { route, next: fields.length === 0 ? route : next, fields };
+}
+
+function fieldsThatDiffer(route: Route, declared: Declared): Difference['fields'] {
+  const wire = toWire(route);
+  return DECLARED_FIELDS.map((field) => ({ field, store: wire[field], file: declared[field] })).filter(
+    ({ store, file }) => store !== file,
+  );
+}
+
+function isSame(a: Declared, b: Declared): boolean {
+  return DECLARED_FIELDS.every((field) => a[field] === b[field]);
+}
+
+/** What makes two routes one: the method and the pattern's key. */
+export function nameOf(method: string, pattern: string): string {
+  const parsed = parsePattern(pattern);
+  return `${method} ${parsed.ok ? parsed.pattern.key : pattern}`;
+}
+
+function show(value: unknown): string {
+  return JSON.stringify(value) ?? 'nothing';
+}

@@ -1,0 +1,68 @@
+// One serving process for a store. It holds a lock beside the file, `FILE.lock`, for as long as it lives, and the kernel
+// frees it however the process dies. The lock is that of a small SQLite database in exclusive mode, because node:sqlite is
+// what Node has for locks; who holds it is read from the bytes of that file, which SQLite shows nobody while it is held.
+import { mkdirSync, readFileSync, realpathSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { z } from 'zod';
+import { isBusy } from './sqlite.ts';
+
+export type Holder = { readonly pid: number; readonly host: string; readonly started: string };
+
+export type StoreLock = { readonly release: () => void };
+
+/** A process that is ending, as in a quick restart, is waited for; a second one is told soon. */
+const WAIT_MS = 300;
+/** `started` is an RFC 3339 time. */
+const HELD = /tollgate-lock(\{[^{}]{1,500}\})/;
+const holderSchema = z.object({ pid: z.int(), host: z.string(), started: z.string() });
+
+/** Throws a sentence that names who holds the lock of the store in `file`. */
+export function lockStore(file: string, holder: Holder, waitMs = WAIT_MS): StoreLock {
+  let db: DatabaseSync | undefined;
+  let lock = `${file}.lock`;
+  try {
+    mkdirSync(dirname(file), { recursive: true });
+    lock = `${realName(file)}.lock`;
+    // Opened once and never by other means: closing any descriptor of a file drops every lock that its process has on it.
+    const held = (db = new DatabaseSync(lock, { timeout: waitMs }));
+    held.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA secure_delete = ON; BEGIN EXCLUSIVE');
+    held.exec('DROP TABLE IF EXISTS holder; CREATE TABLE holder (told TEXT NOT NULL)');
+    held.prepare('INSERT INTO holder VALUES (?)').run(`tollgate-lock${JSON.stringify(holder)}`);
+    // In this mode the lock outlives the commit.
+    held.exec('COMMIT; BEGIN EXCLUSIVE');
+    return { release: () => held.isOpen && held.close() };
+  } catch (error) {
+    db?.close();
+    if (isBusy(error)) throw new Error(heldBy(file, readHolder(lock)), { cause: error });
+    const reason = error instanceof Error ? error.message : 'unknown reason';
+    throw new Error(`The lock ${lock} cannot be taken: ${reason}. Put the store on a disk that this user can write.`, {
+      cause: error,
+    });
+  }
+}
+
+function heldBy(file: string, holder: Holder | undefined): string {
+  const who = holder
+    ? `process ${holder.pid} on ${holder.host}, started at ${holder.started}`
+    : 'another process, which is just starting';
+  return `The store ${file} is served by ${who}: one process serves a store, so stop that one or name another file.`;
+}
+
+function readHolder(lock: string): Holder | undefined {
+  try {
+    const [, told = ''] = HELD.exec(readFileSync(lock, 'utf8')) ?? [];
+    return holderSchema.parse(JSON.parse(told));
+  } catch {
+    return undefined;
+  }
+}
+
+/** One lock for one file, whatever names lead to it. */
+function realName(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    return join(realpathSync(dirname(file)), basename(file));
+  }
+}

@@ -1,0 +1,15 @@
+// A bounded run of chaos, with a chain to read and without: `npm run chaos` makes it as long as one likes.
+import { describe, expect, it } from 'vitest';
+import { runChaos } from './run.ts';
+
+describe.each([
+  ['with a chain to read', true],
+  ['without a chain to read', false],
+])('chaos %s', (_name, chain) => {
+  it('behaviour: money, answers, ledger and chain agree', { timeout: 600_000 }, async () => {
+    const { violations, counts } = await runChaos({ payments: 160, kills: 8, seed: 20_261_123, chain });
+    expect(violations).toEqual([]);
+    expect(counts['payments that moved money']).toBeGreaterThan(50);
+    expect(counts['kills']).toBeGreaterThan(4);
+  });
+});

@@ -1,0 +1,91 @@
+// One run of chaos: payers by the dozen, kills and faults until all have asked; then calm, until everybody has an answer.
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout } from 'node:timers/promises';
+import { insist, runClient, type Client } from './client.ts';
+import { createJournal, type Journal } from './journal.ts';
+import { judgeRun, type Verdict } from './oracle.ts';
+import { readPaid } from './paid.ts';
+import { createPlan, type Scale } from './plan.ts';
+import { PAY_TO, startWorld, type World } from './world.ts';
+
+const AT_ONCE = 16;
+/** Each word of one is a process of its own. */
+const OPERATORS = 3;
+/** For a payer to have an answer once all is well: a lease, the slowest call, and the end of a short authorization. */
+const CALM_MS = 90_000;
+/** Time for what can be known without a chain: every payer asks a few times more. */
+const UNKNOWN_MS = 12_000;
+
+export async function runChaos(scale: Scale, say: (line: string) => void = () => undefined): Promise<Verdict> {
+  const plan = createPlan(scale);
+  const journal = createJournal();
+  const lag = monitorEventLoopDelay({ resolution: 10 });
+  lag.enable();
+  const world = await startWorld(plan, journal, scale.chain);
+  try {
+    world.restless(plan.draw);
+    const clients: Client[] = [];
+    const next = plan.payments.values();
+    const payers = Array.from({ length: AT_ONCE }, async () => {
+      for (const payment of next) {
+        clients.push(await runClient(world, journal, payment));
+        if (clients.length % 100 === 0) say(`${clients.length} of ${scale.payments} payers have asked`);
+      }
+    });
+    const over = Promise.all(payers).then(() => true);
+    for (let kill = 0; kill < scale.kills; kill++) {
+      // Spread over the payers, not over time: a slow machine kills no less often per payment.
+      const due = ((kill + plan.draw.below(100) / 100) * scale.payments) / scale.kills;
+      if (await reached(() => clients.length >= due, over)) break;
+      await world.kill();
+    }
+    await over;
+    await world.calm();
+    say(`all have asked, ${journal.kills.length} kills; waiting for what is open`);
+    await calmDown(world, journal, clients, scale.chain);
+    return await judgeRun(world, journal, clients, lag.max / 1e6);
+  } finally {
+    lag.disable();
+    await world.stop();
+  }
+}
+
+async function reached(condition: () => boolean, over: Promise<boolean>): Promise<boolean> {
+  for (;;) {
+    if (condition()) return false;
+    if (await Promise.race([over, setTimeout(25, false)])) return true;
+  }
+}
+
+async function calmDown(
+  world: World,
+  journal: Journal,
+  clients: readonly Client[],
+  readsChain: boolean,
+): Promise<void> {
+  if (!readsChain) {
+    // What a facilitator took and never said stays unknown without a chain, until an operator looks there himself.
+    const unknownUntil = performance.now() + UNKNOWN_MS;
+    await Promise.all(clients.map((client) => insist(world, journal, client, unknownUntil)));
+    const paid = await readPaid(world.chain, PAY_TO);
+    const ended = clients.filter(({ plan }) => plan.kind === 'cancelled' || plan.kind === 'short');
+    const neverToSettle = new Set<string>(ended.map(({ nonce }) => nonce));
+    const open = (await world.charges()).filter(
+      ({ nonce, status }) => status === 'settling' && (paid.has(nonce) || neverToSettle.has(nonce)),
+    );
+    const next = open.values();
+    const operators = Array.from({ length: OPERATORS }, async () => {
+      for (const { id, nonce } of next) await world.vouch(id, paid.get(nonce));
+    });
+    await Promise.all(operators);
+  }
+  const until = performance.now() + CALM_MS;
+  await Promise.all(clients.map((client) => insist(world, journal, client, until)));
+  while (performance.now() < until) {
+    // A block now and then: proof needs one, and the chain's time goes on.
+    await world.chain.mine();
+    const open = (await world.charges()).filter(({ status }) => status === 'claimed' || status === 'settling');
+    if (open.length === 0) return;
+    await setTimeout(250);
+  }
+}

@@ -1,0 +1,192 @@
+// A real Tollgate between a real chain, a facilitator with faults behind a gate, and an API: what a run of chaos happens to.
+import { createServer } from 'node:net';
+import type { Hex } from 'viem';
+import { startChain, USDC, type Chain } from '../support/chain/chain.ts';
+import { startFacilitator, type Fault, type TestFacilitator } from '../support/chain/facilitator.ts';
+import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
+import type { Draw } from '../simulation/scheduler.ts';
+import { startGate, type Gate } from './gate.ts';
+import type { Journal } from './journal.ts';
+import type { Plan } from './plan.ts';
+import { startApi } from './upstream.ts';
+
+export const PAY_TO: Hex = '0x2222222222222222222222222222222222222222';
+export const PRICE = 100_000n;
+/** Of a call to settle: longer than a settlement takes beside other load, shorter than a client's patience. */
+export const SETTLE_MS = 1_500;
+
+export type World = {
+  readonly chain: Chain;
+  readonly proxy: string;
+  /** Ends it with SIGKILL and starts it again on what is on the disk; resolves when it listens. */
+  readonly kill: () => Promise<void>;
+  /** From now on nothing goes wrong any more. */
+  readonly calm: () => Promise<void>;
+  readonly restless: (draw: Draw) => void;
+  readonly charges: () => Promise<readonly ListedCharge[]>;
+  /** `charges reconcile ID --settled TRANSACTION | --fail REASON`: the word of an operator who has looked at the chain. */
+  readonly vouch: (id: string, transaction: string | undefined) => Promise<void>;
+  readonly stop: () => Promise<void>;
+};
+
+export type ListedCharge = {
+  readonly id: string;
+  readonly status: string;
+  readonly nonce: string;
+  readonly amount_atomic: string;
+  readonly x402_version: number;
+  readonly [field: string]: unknown;
+};
+
+export async function startWorld(plan: Plan, journal: Journal, readsChain: boolean): Promise<World> {
+  const files = temporaryFolder();
+  const chain = await startChain();
+  const facilitator = await startFacilitator({ rpcUrl: chain.rpcUrl });
+  const gate = await startGate(Number(new URL(facilitator.url).port));
+  const api = await startApi(plan.payments, journal);
+  const port = await freePort();
+  const config = files.write(
+    'tollgate.yaml',
+    [
+      `proxy: { listen: 127.0.0.1:${port}, upstream: ${api.url}, public_url: "http://127.0.0.1:${port}", timeouts: { drain_delay: 0s, drain: 5s } }`,
+      'registry: { listen: 127.0.0.1:0, store: sqlite:data/tollgate.db }',
+      'admin: { listen: 127.0.0.1:0 }',
+      'x402: { v1: true }',
+      'charges: { max_unsettled_per_payer: 10000 }',
+      'receivers:',
+      `  - { id: default, network: base-sepolia, pay_to_address: "${PAY_TO}", rpc_url: ${readsChain ? chain.rpcUrl : 'none'},`,
+      `      facilitators: [{ url: "http://127.0.0.1:${gate.port}", timeouts: { verify: 2s, settle: ${SETTLE_MS}ms } }] }`,
+      'routes:',
+      '  - { method: "*", route_pattern: "/paid/*", amount: "0.10" }',
+    ].join('\n'),
+  );
+  const start = (): Promise<TollgateProcess> =>
+    startProcess({ args: ['serve', '-c', config], listeners: ['proxy', 'registry', 'admin'] });
+  let tollgate = await start();
+  const token = await commandOutput(config, 'token');
+  const weather = createWeather(facilitator, gate);
+  watchSettles(facilitator, journal);
+
+  return {
+    chain,
+    proxy: `http://127.0.0.1:${port}`,
+    kill: async () => {
+      const at = performance.now();
+      await tollgate.kill();
+      tollgate = await start();
+      journal.kills.push({ at, backAt: performance.now() });
+    },
+    calm: weather.calm,
+    restless: weather.begin,
+    charges: () => readCharges(tollgate.url('registry'), token),
+    vouch: async (id, transaction) => {
+      const word = transaction === undefined ? ['--fail', 'never_settled'] : ['--settled', transaction];
+      await commandOutput(config, 'charges', 'reconcile', id, ...word);
+    },
+    stop: async () => {
+      await weather.calm();
+      await tollgate.kill();
+      await api.close();
+      await gate.close();
+      await facilitator.close();
+      await chain.stop();
+      files.remove();
+    },
+  };
+}
+
+function watchSettles(facilitator: TestFacilitator, journal: Journal): void {
+  void facilitator.next('settle').then(({ body }) => {
+    const at = performance.now();
+    journal.settles.push({ nonce: /"nonce":"(0x[0-9a-f]{64})"/.exec(JSON.stringify(body))?.[1] ?? '', at });
+    watchSettles(facilitator, journal);
+  });
+}
+
+const FAULTS: readonly [Fault, ...Fault[]] = [
+  { kind: 'drop_before' },
+  { kind: 'drop_after' },
+  { kind: 'hold_after' },
+  { kind: 'answer', status: 500, body: { error: 'internal' } },
+  { kind: 'answer', status: 429, body: { error: 'slow down' }, headers: { 'retry-after': '1' } },
+  { kind: 'answer', status: 401, body: { error: 'who are you' } },
+  {
+    kind: 'answer',
+    body: { success: false, errorReason: 'unexpected_settle_error', transaction: '', network: 'base' },
+  },
+  { kind: 'answer', body: { success: false, errorReason: 'unsupported_scheme', transaction: '', network: 'base' } },
+  { kind: 'answer', body: '<html>' },
+  { kind: 'raw', bytes: 'HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{"success":true' },
+];
+
+type Weather = { readonly begin: (draw: Draw) => void; readonly calm: () => Promise<void> };
+
+/** Faults on some calls, a facilitator that forgets, and now and then one that is gone for a moment. */
+function createWeather(facilitator: TestFacilitator, gate: Gate): Weather {
+  let raging = false;
+  let shutting: Promise<void> = Promise.resolve();
+  const step = (draw: Draw): void => {
+    if (!raging) return;
+    if (draw.chance(0.5)) facilitator.fault('settle', draw.pick(FAULTS));
+    if (draw.chance(0.15)) facilitator.fault('verify', draw.pick(FAULTS.slice(3) as [Fault, ...Fault[]]));
+    if (draw.chance(0.03)) facilitator.forget();
+    if (draw.chance(0.04)) {
+      shutting = shutting.then(async () => {
+        await gate.shut();
+        await new Promise((resolve) => {
+          setTimeout(resolve, 50 + draw.below(300));
+        });
+        await gate.open();
+      });
+    }
+    setTimeout(step, 40 + draw.below(80), draw);
+  };
+  return {
+    begin: (draw) => {
+      raging = true;
+      step(draw);
+    },
+    calm: async () => {
+      raging = false;
+      facilitator.clearFaults();
+      await shutting;
+    },
+  };
+}
+
+async function readCharges(registry: string, token: string): Promise<readonly ListedCharge[]> {
+  const all: ListedCharge[] = [];
+  for (let cursor: string | null = ''; cursor !== null;) {
+    const response: Response = await fetch(
+      `${registry}/v1/billing/charges?limit=200${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+      { headers: { authorization: `Bearer ${token}` } },
+    );
+    const page = (await response.json()) as { data: ListedCharge[]; next_cursor: string | null };
+    all.push(...page.data);
+    cursor = page.next_cursor;
+  }
+  return all;
+}
+
+async function commandOutput(config: string, ...args: string[]): Promise<string> {
+  const command = await startProcess({ args: [...args, '-c', config], listeners: [] });
+  await command.exited;
+  return command.lines
+    .map(({ msg }) => msg)
+    .join('\n')
+    .trim();
+}
+
+/** Kept by one address through all its lives. */
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+}
+
+export { USDC };

@@ -1,0 +1,215 @@
+// The demo as a newcomer runs it: a real chain, a real facilitator and the public client, in front of somebody's own API.
+// Two of them side by side, because each has a purse of its own.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const NODE = path.join(ROOT, 'node_modules/.bin/node');
+// Demos that somebody else runs on this machine are none of ours.
+const folder = mkdtempSync(path.join(tmpdir(), 'tollgate-test-'));
+const env = {
+  PATH: process.env['PATH'] ?? '',
+  HOME: process.env['HOME'] ?? '',
+  TMPDIR: folder,
+  // As npm starts it.
+  npm_lifecycle_event: 'demo',
+  npm_package_name: 'tollgate',
+};
+
+async function run(name: string, ...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = spawn(NODE, [path.join(ROOT, 'test/demo', name), ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const ended = once(child, 'close');
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  await ended;
+  return { code: child.exitCode, stdout, stderr };
+}
+
+type Demo = {
+  readonly url: (path: string) => string;
+  readonly shown: () => string;
+  /** Resolves when the terminal shows what `wanted` matches. */
+  readonly shows: (wanted: RegExp) => Promise<string>;
+  readonly stop: () => Promise<number | null>;
+};
+
+async function startDemo(...args: string[]): Promise<Demo> {
+  const child = spawn(NODE, [path.join(ROOT, 'test/demo/demo.ts'), ...args], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let shown = '';
+  const waiting = new Set<() => void>();
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      shown += chunk.toString();
+      for (const look of waiting) look();
+    });
+  const ended = once(child, 'exit');
+  const shows: Demo['shows'] = (wanted) =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        const [found] = wanted.exec(shown) ?? [];
+        if (found !== undefined) resolve(found);
+      };
+      waiting.add(look);
+      look();
+      void ended.then(() => reject(new Error(`ended: ${shown}`)));
+    });
+  const stop = async (): Promise<number | null> => {
+    child.kill('SIGINT');
+    await ended;
+    return child.exitCode;
+  };
+  await shows(/show below\.\n/);
+  const origin = await shows(/http:\/\/127\.0\.0\.1:\d+/);
+  return { url: (at) => origin + at, shown: () => shown, shows, stop };
+}
+
+describe('the demo in front of somebody’s own API', () => {
+  let upstream: Upstream;
+  let demos: Demo[] = [];
+  beforeAll(async () => {
+    upstream = await startUpstream();
+    const args = ['--upstream', upstream.url, '--route', '* /reports/:id 0.10 USD', '--route', 'GET /data/* 0.05'];
+    demos = await Promise.all([startDemo(...args), startDemo(...args)]);
+  }, 60_000);
+  afterAll(async () => {
+    await Promise.all(demos.map((demo) => demo.stop()));
+    await upstream?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('behaviour: each pays from its own purse, and its terminal shows requests and payments as lines', async () => {
+    const [one, two] = demos;
+    if (one === undefined || two === undefined) throw new Error('two demos were started');
+    const [first, second, third] = [
+      await run('pay.ts', one.url('/reports/1')),
+      await run('pay.ts', two.url('/data/x')),
+      await run('pay.ts', one.url('/reports/2')),
+    ];
+    for (const { code, stdout } of [first, second, third]) {
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/^200 OK\n[^]*receipt: \{"success":true/);
+    }
+    expect([first, second, third].map(({ stdout }) => /balance: .*/.exec(stdout)?.[0])).toEqual([
+      'balance: 4.9 USDC (before: 5)',
+      'balance: 4.95 USDC (before: 5)',
+      'balance: 4.8 USDC (before: 4.9)',
+    ]);
+    await one.shows(/\n\d\d:\d\d:\d\d {2}402 {2}GET \/reports\/1 {2}payment required/);
+    await one.shows(
+      /\n\d\d:\d\d:\d\d {2}settled {2}0\.10 USD from 0x\w{4}\.\.\w{4} {2}charge chg_\S+ {2}transaction 0x[0-9a-f]{64}/,
+    );
+    await one.shows(/\n\d\d:\d\d:\d\d {2}200 {2}GET \/reports\/1 {2}paid/);
+    expect(one.shown()).not.toContain('/data/x');
+    expect(one.shown()).not.toContain('\u001b');
+  });
+
+  test('behaviour: METHOD, body and headers reach the API, once, and paid', async () => {
+    const before = upstream.seen.length;
+    const url = demos[0]?.url('/reports/7') ?? '';
+    const { code, stdout } = await run(
+      'pay.ts',
+      url,
+      'PUT',
+      '--data',
+      '{"a":1}',
+      '-H',
+      'Content-Type: application/json',
+      '-H',
+      'X-Mine: 1',
+    );
+    expect([code, stdout.split('\n')[0]]).toEqual([0, '200 OK']);
+    expect(upstream.seen.slice(before)).toMatchObject([
+      { method: 'PUT', url: '/reports/7', headers: { 'content-type': 'application/json', 'x-mine': '1' } },
+    ]);
+  });
+
+  test('behaviour: what it prints names what is there: the URL that costs, and commands of this checkout', async () => {
+    const [one] = demos;
+    expect(one?.shown()).toContain(`curl -i ${one?.url('/reports/1')}\n`);
+    expect(one?.shown()).toContain(`npm run --silent pay -- ${one?.url('/reports/1')}\n`);
+    expect(one?.shown()).toMatch(/npm start -- charges list --config \/\S+\/running\.json\n/);
+  });
+
+  test('behaviour: nobody listens where it is sent: one sentence', async () => {
+    const port = new URL(demos[0]?.url('') ?? '').port;
+    const { code, stderr } = await run('pay.ts', 'http://nowhere.invalid/x', '--demo', port);
+    expect([code, stderr]).toEqual([
+      69,
+      expect.stringMatching(/^(?:Nothing listens at|http:..nowhere.invalid did not answer).*\n$/),
+    ]);
+  });
+
+  test('refuses: to guess between two purses', async () => {
+    const other = await run('pay.ts', upstream.url);
+    expect(other.code).toBe(64);
+    expect(other.stderr).toMatch(/^Which demo's money\? Name one of them: --demo \d+, --demo \d+\n$/);
+  });
+});
+
+describe('one sentence', () => {
+  test.each<[string, string, string[], number, RegExp, RegExp]>([
+    ['help of the demo', 'demo.ts', ['--help'], 0, /^npm run demo[^]*--upstream URL/, /^$/],
+    [
+      'an unknown flag',
+      'demo.ts',
+      ['--upstreem=x'],
+      64,
+      /^$/,
+      /^--upstreem: is not known here; did you mean --upstream\?\n/,
+    ],
+    ['help of pay', 'pay.ts', ['--help'], 0, /^npm run pay[^]*--data BODY[^]*--header/, /^$/],
+    ['no URL', 'pay.ts', [], 64, /^$/, /^Which URL\?/],
+    ['no scheme', 'pay.ts', ['localhost:3000/x'], 64, /^$/, /^The scheme is missing: http:\/\/localhost:3000\/x\n$/],
+    [
+      'a body without a method for it',
+      'pay.ts',
+      ['http://x/', 'GET', '-d', 'x'],
+      64,
+      /^$/,
+      /^--data: a GET has no body\n$/,
+    ],
+    ['a header that is none', 'pay.ts', ['http://x/', '-H', 'nothing'], 64, /^$/, /^--header: is no header/],
+  ])('refuses: %s', async (_name, program, args, code, stdout, stderr) => {
+    const ended = await run(program, ...args);
+    expect(ended).toEqual({ code, stdout: expect.stringMatching(stdout), stderr: expect.stringMatching(stderr) });
+  });
+});
+
+test('behaviour: nobody listens, the chain is away, no demo runs: each is one sentence', async () => {
+  const place = mkdtempSync(path.join(tmpdir(), 'tollgate-test-'));
+  onTestFinished(() => rmSync(place, { recursive: true, force: true }));
+  const { registerDemo } = await import('../../src/cli/demos.ts');
+  const nowhere = createServer().listen(0, '127.0.0.1');
+  await once(nowhere, 'listening');
+  const { port } = nowhere.address() as AddressInfo;
+  nowhere.close();
+  await once(nowhere, 'close');
+  const url = `http://127.0.0.1:${port}`;
+  const demo = { pid: process.pid, proxy: url, facilitator: url, rpc_url: url, key: `0x${'1'.repeat(64)}` as const };
+  const folders = path.join(place, `tollgate-demos-${process.getuid?.() ?? 0}`);
+  const pay = (): Promise<string> => payIn(place, `${url}/x`);
+  expect(await pay()).toBe('69 There is no demo to pay in: start `npm run demo` in another terminal first.\n');
+  const remove = registerDemo(demo, folders);
+  expect(await pay()).toBe('69 The chain of the demo does not answer: stop the demo and start `npm run demo` again.\n');
+  remove();
+});
+
+async function payIn(place: string, url: string): Promise<string> {
+  const child = spawn(NODE, [path.join(ROOT, 'test/demo/pay.ts'), url], {
+    env: { ...env, TMPDIR: place },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const ended = once(child, 'close');
+  const said = await text(child.stderr);
+  await ended;
+  return `${child.exitCode} ${said}`;
+}

@@ -1,0 +1,63 @@
+// Makes an alert fire over series as a real process exports them: promtool keeps every label, and the values here are those
+// of the trouble that the alert is about.
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { selectorsOf } from './alerts.ts';
+import { ROOT } from './support.ts';
+
+export type Series = { readonly name: string; readonly labels: Readonly<Record<string, string>> };
+
+export const promtool = spawnSync('promtool', ['--version']).status === 0;
+
+const RISING = '0+60x120';
+const slow = ({ labels }: Series): string =>
+  Number(labels['le']?.replace('+Inf', 'Infinity')) >= 10 ? RISING : '0x120';
+
+/** By alert; undefined: the series is not there. Elsewhere everything grows. */
+const TROUBLE: Readonly<Record<string, (series: Series) => string | undefined>> = {
+  TollgateDown: () => '0x120',
+  TollgateNeverSynced: ({ name }) => (name === 'tollgate_sync_total' ? RISING : undefined),
+  TollgateRoutesStale: () => '0x120',
+  TollgatePaymentsImpossible: () => '0x120',
+  TollgateFacilitatorSlow: slow,
+  TollgateReplays: ({ labels }) => (labels['result'] === 'already_used' ? '0+600x120' : '0+1x120'),
+  TollgateRevenueStopped: () => '0+60x24 1440x12',
+  TollgateDrainingLong: () => '1x120',
+  TollgateOverheadHigh: slow,
+  TollgateNearItsLimit: () => '9000x120',
+};
+
+/** Undefined where it fires; else what promtool says. */
+export function findSilence(
+  alert: string,
+  expr: string,
+  series: readonly Series[],
+  folder: string,
+): string | undefined {
+  const names = new Set(selectorsOf(expr).map(({ name }) => name));
+  const daily = expr.includes('offset 1d');
+  const input = series.flatMap((each) => {
+    const values = names.has(each.name) ? (TROUBLE[alert] ?? (() => RISING))(each) : undefined;
+    const labels = Object.entries(each.labels).map(([label, value]) => `${label}=${JSON.stringify(value)}`);
+    return values === undefined ? [] : [{ series: `${each.name}{${labels.join(',')}}`, values }];
+  });
+  const fires = `count(ALERTS{alertname="${alert}",alertstate="firing"}) > bool 0`;
+  const file = path.join(folder, `${alert}.promtool.yaml`);
+  const text = {
+    rule_files: [path.join(ROOT, 'config/prometheus/alerts.yml')],
+    evaluation_interval: daily ? '1h' : '1m',
+    tests: [
+      {
+        interval: daily ? '1h' : '1m',
+        input_series: input,
+        promql_expr_test: [
+          { expr: fires, eval_time: daily ? '32h' : '40m', exp_samples: [{ labels: '{}', value: 1 }] },
+        ],
+      },
+    ],
+  };
+  writeFileSync(file, JSON.stringify(text));
+  const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8' });
+  return status === 0 ? undefined : stdout + stderr;
+}

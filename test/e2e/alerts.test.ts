@@ -1,0 +1,240 @@
+// Every alert that is shipped, in every shape that is shipped: real processes over a real chain see everything that an alert
+// is about, and then export every series that its expression names, with the labels that it selects and sums up by. An
+// alert on a series that a shape does not export would stay silent there for ever.
+import { writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startChain, USDC, type Chain } from '../support/chain/chain.ts';
+import { startFacilitator, type TestFacilitator } from '../support/chain/facilitator.ts';
+import { createPayer, type Payer } from '../support/chain/payer.ts';
+import { readTerms } from '../support/made-up-payment.ts';
+import { until } from '../support/paid-tollgate.ts';
+import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { findSilence, promtool, type Series } from '../deploy/alerts-fire.ts';
+import { ALERTS, keptLabelsOf, selectorsOf, type Matcher } from '../deploy/alerts.ts';
+
+const SHAPES = ['all-in-one', 'registry', 'sidecar', 'sidecar with a store'] as const;
+type Shape = (typeof SHAPES)[number];
+const EVERY = SHAPES;
+/** With a proxy listener. */
+const PROXY: readonly Shape[] = ['all-in-one', 'sidecar', 'sidecar with a store'];
+/** With a registry elsewhere. */
+const SIDECAR: readonly Shape[] = ['sidecar', 'sidecar with a store'];
+/** With a store of charges; what a sidecar without one does is seen in its registry. */
+const STORE: readonly Shape[] = ['all-in-one', 'registry', 'sidecar with a store'];
+
+/** Where each alert applies. */
+const APPLIES: Readonly<Record<string, readonly Shape[]>> = {
+  TollgateDown: EVERY,
+  TollgateErrors: PROXY,
+  TollgateUpstreamFailing: PROXY,
+  TollgateNeverSynced: SIDECAR,
+  TollgateRoutesStale: SIDECAR,
+  TollgateRouteSetRefused: SIDECAR,
+  TollgatePaymentsUnavailable: PROXY,
+  TollgatePaymentsImpossible: EVERY,
+  TollgateStoreVolumeFull: STORE,
+  TollgateFacilitatorSlow: PROXY,
+  TollgateSettlementUnknown: PROXY,
+  TollgateSettlementOverdue: STORE,
+  TollgateOwed: STORE,
+  TollgatePaidNotDelivered: PROXY,
+  TollgateReplays: PROXY,
+  TollgateRevenueStopped: PROXY,
+  TollgateConfigReloadFailed: EVERY,
+  TollgateDrainingLong: EVERY,
+  TollgateOverheadHigh: PROXY,
+  TollgateEventLoopLate: EVERY,
+  TollgateNearItsLimit: PROXY,
+};
+
+const SECRET = 'a-secret-of-the-test-of-alerts-32-bytes';
+const KEY = 'a-key-of-both-scopes-of-the-alerts-test';
+const files = temporaryFolder();
+const closers: (() => unknown)[] = [];
+const scraped = new Map<Shape, string>();
+let chain: Chain;
+let facilitator: TestFacilitator;
+let upstream: Upstream;
+let payer: Payer;
+
+type Started = { readonly tollgate: TollgateProcess; readonly file: string; readonly text: string };
+
+async function start(name: string, lines: readonly string[], listeners: readonly string[]): Promise<Started> {
+  const text = [...lines, 'admin: { listen: 127.0.0.1:0 }'].join('\n').replaceAll('NAME', name);
+  const file = files.write(`${name}.yaml`, text);
+  const tollgate = await startProcess({ args: ['serve', '-c', file], listeners: [...listeners, 'admin'] });
+  closers.push(tollgate.kill);
+  return { tollgate, file, text };
+}
+
+async function startShapes(): Promise<Readonly<Record<Shape, Started>>> {
+  const pays = [
+    `proxy: { listen: 127.0.0.1:0, upstream: ${upstream.url} }`,
+    `receivers: [{ id: default, network: base-sepolia, pay_to_address: "0x${'1'.repeat(40)}", facilitators: [{ url: ${facilitator.url}, timeouts: { verify: 3s, settle: 3s } }], rpc_url: ${chain.rpcUrl} }]`,
+  ];
+  const routes = 'routes: [{ route_pattern: "/paid/*", method: "*", amount: "0.01" }]';
+  const store = `store: "sqlite:${files.folder}/NAME/tollgate.db", jwt: { secret: ${SECRET} }`;
+  const keys = `api_keys: [{ name: a, key: ${KEY}, scopes: [sdk, ledger] }]`;
+  const listens = `registry: { listen: 127.0.0.1:0, ${store}, ${keys} }`;
+  const allInOne = await start('all-in-one', [...pays, listens, routes], ['proxy', 'registry']);
+  const registry = await start('registry', [listens, routes], ['registry']);
+  const sync = `sync: { registry_url: ${registry.tollgate.url('registry')}, api_key: ${KEY}, poll_interval: 1s, snapshot_file: "${files.folder}/NAME.json" }`;
+  const sidecar = await start('sidecar', [...pays, sync, `charges: { secrets: [${SECRET}] }`], ['proxy']);
+  const own = `charges: { secrets: [${SECRET}], store: "sqlite:${files.folder}/own/charges.db" }`;
+  const storing = await start('storing', [...pays, sync, own], ['proxy']);
+  return { 'all-in-one': allInOne, registry, sidecar, 'sidecar with a store': storing };
+}
+
+/** Everything that an alert about requests or payments counts, once. */
+async function live({ tollgate }: Started): Promise<void> {
+  const url = (target: string): string => tollgate.url('proxy') + target;
+  const ask = async (target: string, init: RequestInit = {}): Promise<number> => {
+    const response = await fetch(url(target), init);
+    await response.arrayBuffer();
+    return response.status;
+  };
+  const sign = async (target: string, method = 'GET'): Promise<RequestInit> => {
+    const quote = await fetch(url(target), { method });
+    await quote.arrayBuffer();
+    const accepted = readTerms(quote.headers.get('payment-required') ?? '');
+    const payload = await payer.authorize({ to: accepted.payTo, value: BigInt(accepted.amount), asset: USDC });
+    const credential = Buffer.from(JSON.stringify({ x402Version: 2, accepted, payload })).toString('base64');
+    return { method, headers: { 'payment-signature': credential } };
+  };
+  await until('a paid route is there', async () => (await ask('/paid/here')) === 402);
+  expect([await ask('/free'), await ask('/fails'), await ask('/breaks')]).toEqual([200, 500, 502]);
+  const paid = await sign('/paid/here');
+  expect(await ask('/paid/here', paid)).toBe(200);
+  // What was paid with it is another page.
+  expect(await ask('/paid/elsewhere', paid)).toBe(402);
+  expect(await ask('/paid/fails', await sign('/paid/fails', 'POST'))).toBe(500);
+  facilitator.fault('verify', { kind: 'drop_before' }, 1);
+  expect(await ask('/paid/here', await sign('/paid/here'))).toBe(503);
+  facilitator.fault('settle', { kind: 'drop_after' }, 1);
+  expect(await ask('/paid/here', await sign('/paid/here'))).toBe(503);
+  facilitator.clearFaults();
+}
+
+function reload({ tollgate, file }: Started, text: string): void {
+  writeFileSync(file, text);
+  tollgate.signal('SIGHUP');
+}
+
+/** Its metrics, once every one of `series` is there. */
+const becomes = ({ tollgate }: Started, series: readonly string[]): Promise<string> =>
+  until(`the metrics show ${series.join(', ')}`, async () => {
+    const text = await (await fetch(`${tollgate.url('admin')}/metrics`)).text();
+    return series.every((each) => text.includes(`\n${each}`)) && text;
+  });
+
+beforeAll(async () => {
+  chain = await startChain();
+  closers.push(chain.stop);
+  facilitator = await startFacilitator({ rpcUrl: chain.rpcUrl });
+  closers.push(facilitator.close);
+  upstream = await startUpstream((req, res) => {
+    req.resume();
+    if (req.url === '/breaks') {
+      req.socket.destroy();
+      return;
+    }
+    res.statusCode = req.url?.endsWith('/fails') === true ? 500 : 200;
+    res.end('here');
+  });
+  closers.push(upstream.close);
+  payer = await createPayer(chain);
+  const shapes = await startShapes();
+  for (const shape of PROXY) await live(shapes[shape]);
+  const { registry } = shapes;
+  reload(registry, registry.text.replace(KEY, 'another-key-of-the-alerts-test'));
+  for (const shape of SIDECAR) await becomes(shapes[shape], ['tollgate_sync_total{result="unauthorized"}']);
+  for (const shape of SHAPES) reload(shapes[shape], 'proxy: nonsense');
+  for (const shape of SHAPES) {
+    // Charges are counted every five seconds.
+    const counted = STORE.includes(shape) ? ['tollgate_owed_charges{'] : [];
+    const text = await becomes(shapes[shape], ['tollgate_config_reloads_total{result="failure"}', ...counted]);
+    scraped.set(shape, text);
+  }
+}, 120_000);
+afterAll(async () => {
+  for (const close of closers.toReversed()) await close();
+  files.remove();
+});
+
+/** What Prometheus has after a scrape of `text`. */
+function seriesOf(text: string): Series[] {
+  const added = { job: 'tollgate', instance: 'one' };
+  const found = [...text.matchAll(/^([a-z]\w*)(?:\{(.*)\})? \S+$/gm)].map(([, name = '', inner = '']) => ({
+    name,
+    labels: {
+      ...Object.fromEntries(
+        [...inner.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, label, value]) => [label, value]),
+      ),
+      ...added,
+    },
+  }));
+  return [...found, { name: 'up', labels: added }];
+}
+
+function matches({ labels }: Series, { label, operator, value }: Matcher): boolean {
+  const own = labels[label] ?? '';
+  switch (operator) {
+    case '=':
+      return own === value;
+    case '=~':
+      return new RegExp(`^(?:${value})$`).test(own);
+    default:
+      throw new Error(`no alert uses ${operator} so far`);
+  }
+}
+
+/** What `expr` names and `series` does not have. */
+function findMissing(expr: string, series: readonly Series[]): string[] {
+  const kept = keptLabelsOf(expr);
+  return selectorsOf(expr).flatMap(({ name, matchers }) => {
+    const fit = series.filter((each) => each.name === name && matchers.every((matcher) => matches(each, matcher)));
+    const wanted = `${name}{${matchers.map(({ label, operator, value }) => `${label}${operator}"${value}"`).join(',')}}`;
+    if (fit.length === 0) return [wanted];
+    const lacking = kept.filter((label) => fit.some(({ labels }) => labels[label] === undefined));
+    return lacking.map((label) => `the label ${label} of ${wanted}`);
+  });
+}
+
+test('behaviour: the table names every alert', () => {
+  expect(Object.keys(APPLIES)).toEqual(ALERTS.map(({ alert }) => alert));
+});
+
+describe.each(SHAPES)('%s', (shape) => {
+  test.each(ALERTS.filter(({ alert }) => APPLIES[alert]?.includes(shape)))(
+    'behaviour: exports what $alert names',
+    ({ expr }) => {
+      const series = seriesOf(scraped.get(shape) ?? '');
+      expect(findMissing(expr, series)).toEqual([]);
+      // The check sees each of them missing.
+      for (const { name, matchers } of selectorsOf(expr)) {
+        const without = series.filter(
+          (each) => each.name !== name || !matchers.every((matcher) => matches(each, matcher)),
+        );
+        expect(findMissing(expr, without).join()).toContain(name);
+      }
+    },
+  );
+
+  test.skipIf(!promtool)(
+    'behaviour: each fires over these series (skipped where promtool is not installed)',
+    { timeout: 60_000 },
+    () => {
+      const series = seriesOf(scraped.get(shape) ?? '');
+      for (const { alert, expr } of ALERTS.filter(({ alert: name }) => APPLIES[name]?.includes(shape)))
+        expect([alert, findSilence(alert, expr, series, files.folder)]).toEqual([alert, undefined]);
+    },
+  );
+
+  test.each(ALERTS.filter(({ alert }) => APPLIES[alert]?.includes(shape) === false))(
+    'behaviour: $alert is about nothing here',
+    ({ expr }) => {
+      expect(findMissing(expr, seriesOf(scraped.get(shape) ?? ''))).not.toEqual([]);
+    },
+  );
+});

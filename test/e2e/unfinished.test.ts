@@ -1,0 +1,211 @@
+// Settlements that do not end well, over a real chain: nobody is charged after being sent away, what was paid is served as
+// soon as its payer asks again, and no settlement is sent but for a request that waits for it.
+import type { RequestListener } from 'node:http';
+import { connect } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { startPaidTollgate, until, type ChargeSeen, type PaidTollgate } from '../support/paid-tollgate.ts';
+
+const PRICE = 100_000n;
+let paid: PaidTollgate;
+let holding: (() => void) | undefined;
+let holds = false;
+
+const routes = ['* /thing/* 0.10', 'GET /other 0.10'];
+const handle: RequestListener = (req, res) => {
+  req.resume();
+  if (!holds) res.end(`thing of ${req.url ?? ''}`);
+  else {
+    res.write('half of ');
+    holding = () => res.end('it');
+  }
+};
+
+beforeAll(async () => {
+  paid = await startPaidTollgate({ routes, handle, settle: '20s' });
+}, 60_000);
+afterAll(() => paid?.stop());
+afterEach(() => {
+  paid.facilitator.clearFaults();
+  holds = false;
+});
+
+type Told = {
+  readonly code: string;
+  readonly detail: string;
+  readonly charge_id: string;
+  readonly retry_until: string;
+};
+
+const tell = async (response: Response): Promise<[number, Told]> => [response.status, (await response.json()) as Told];
+const settleCalls = (): number => paid.facilitator.calls.filter(({ operation }) => operation === 'settle').length;
+const stateOf = async (id: string): Promise<ChargeSeen | undefined> =>
+  (await paid.charges()).find((charge) => charge.id === id);
+/** Longer than the first looks of the reconciler. */
+const lookedAt = (): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, 4_500);
+  });
+
+describe.each(['GET', 'POST'])('a %s', (method) => {
+  const target = `/thing/${method}`;
+  const sign = async (): Promise<string> => paid.sign(await paid.quote(target, method));
+  const pay = (credential: string): Promise<Response> => paid.pay(target, credential, { method });
+
+  test.each([
+    ['a 401', { kind: 'answer', status: 401, body: { error: 'no key' } }],
+    ['a 429', { kind: 'answer', status: 429, body: 'slow down' }],
+  ] as const)('behaviour: %s to settle charges nothing, not then and not later', async (_what, fault) => {
+    const credential = await sign();
+    const before = { earned: await paid.earned(), calls: settleCalls() };
+    paid.facilitator.fault('settle', fault, 1);
+    const [status, body] = await tell(await pay(credential));
+    expect([status, body.code]).toEqual([503, 'facilitator_unavailable']);
+    expect(body.detail).toContain('nothing was charged');
+    await lookedAt();
+    expect([await paid.earned(), settleCalls()]).toEqual([before.earned, before.calls + 1]);
+    expect((await stateOf(body.charge_id))?.status).toBe('released');
+    const again = await pay(credential);
+    expect([again.status, await again.text()]).toEqual([200, `thing of ${target}`]);
+    expect((await paid.earned()) - before.earned).toBe(PRICE);
+  });
+
+  test('behaviour: an unknown end is not settled by anybody until its payer asks again, who is then served', async () => {
+    const credential = await sign();
+    const before = { earned: await paid.earned(), calls: settleCalls() };
+    paid.facilitator.fault('settle', { kind: 'drop_before' }, 1);
+    const [status, body] = await tell(await pay(credential));
+    expect([status, body.code]).toEqual([503, 'settlement_unknown']);
+    const until_ = Date.parse(body.retry_until) / 1000;
+    expect(until_).toBeGreaterThan(Date.now() / 1000 + 250);
+    expect(until_).toBeLessThan(Date.now() / 1000 + 1_000);
+    await lookedAt();
+    expect([await paid.earned(), settleCalls()]).toEqual([before.earned, before.calls + 1]);
+    const again = await pay(credential);
+    expect([again.status, await again.text()]).toEqual([200, `thing of ${target}`]);
+    expect([(await paid.earned()) - before.earned, settleCalls()]).toEqual([PRICE, before.calls + 2]);
+  });
+
+  test('behaviour: money that moved behind a lost answer is found at once by its payer, whatever has changed since', async () => {
+    const credential = await sign();
+    const before = { earned: await paid.earned(), calls: settleCalls() };
+    paid.facilitator.fault('settle', { kind: 'drop_after' }, 1);
+    expect((await tell(await pay(credential)))[1].code).toBe('settlement_unknown');
+    await paid.chain.mine(1);
+    paid.facilitator.fault('verify', { kind: 'drop_before' }, 100);
+    const since = Date.now();
+    const again = await pay(credential);
+    expect([again.status, await again.text()]).toEqual([200, `thing of ${target}`]);
+    expect(Date.now() - since).toBeLessThan(3_000);
+    expect([(await paid.earned()) - before.earned, settleCalls()]).toEqual([PRICE, before.calls + 1]);
+  });
+
+  test('behaviour: a client that leaves while its payment is verified is not charged, and nothing is claimed', async () => {
+    const credential = await sign();
+    const before = { earned: await paid.earned(), calls: settleCalls(), rows: (await paid.charges()).length };
+    const asked = paid.upstream.seen.length;
+    let verify = (): void => undefined;
+    paid.facilitator.fault('verify', { kind: 'wait', until: new Promise<void>((resolve) => (verify = resolve)) }, 1);
+    const verifying = paid.facilitator.next('verify');
+    const socket = connect(paid.tollgate().port('proxy'), '127.0.0.1', () => {
+      socket.write(
+        `${method} ${target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nPAYMENT-SIGNATURE: ${credential}\r\n\r\n`,
+      );
+    });
+    socket.on('error', () => undefined);
+    await verifying;
+    socket.resetAndDestroy();
+    await until('the proxy has noticed', async () => {
+      const metrics = await (await fetch(`${paid.tollgate().url('admin')}/metrics`)).text();
+      return metrics.includes('tollgate_requests_in_flight') || undefined;
+    });
+    verify();
+    await paid
+      .tollgate()
+      .line(({ msg, status, reason }) => msg === 'request' && status === 499 && reason === 'client_gone');
+    expect([await paid.earned(), settleCalls(), (await paid.charges()).length, paid.upstream.seen.length]).toEqual([
+      before.earned,
+      before.calls,
+      before.rows,
+      asked,
+    ]);
+  });
+});
+
+test('behaviour: a settlement that takes longer than a lease ends well, once', async () => {
+  const credential = await paid.sign(await paid.quote('/thing/slow', 'POST'));
+  const before = { earned: await paid.earned(), calls: settleCalls() };
+  paid.facilitator.fault(
+    'settle',
+    { kind: 'wait', until: new Promise<void>((resolve) => setTimeout(resolve, 12_500)) },
+    1,
+  );
+  const settling = paid.facilitator.next('settle');
+  const first = paid.pay('/thing/slow', credential, { method: 'POST' });
+  await settling;
+  // All the time, also past the 10 s of a lease.
+  for (let i = 0; i < 23; i++) {
+    expect((await paid.pay('/thing/slow', credential, { method: 'POST' })).status).toBe(409);
+    await new Promise((resolve) => {
+      setTimeout(resolve, 500);
+    });
+  }
+  expect((await first).status).toBe(200);
+  expect([(await paid.earned()) - before.earned, settleCalls()]).toEqual([PRICE, before.calls + 1]);
+}, 40_000);
+
+test('behaviour: a paid GET whose process dies again and again in the middle of its answer is served in the end', async () => {
+  const credential = await paid.sign(await paid.quote('/thing/dies'));
+  const before = await paid.earned();
+  for (let deaths = 0; deaths < 3; deaths++) {
+    holds = true;
+    const response = await until(
+      'it is served',
+      async () => {
+        const answer = await paid.pay('/thing/dies', credential);
+        return answer.status === 200 ? answer : undefined;
+      },
+      15_000,
+    );
+    const body = response.text().then(
+      () => 'whole',
+      () => 'broken',
+    );
+    await until('half of it is there', async () => holding !== undefined);
+    await paid.restart();
+    expect(await body).toBe('broken');
+    holding = undefined;
+  }
+  holds = false;
+  const since = Date.now();
+  const last = await paid.pay('/thing/dies', credential);
+  expect([last.status, await last.text()]).toEqual([200, 'thing of /thing/dies']);
+  expect(Date.now() - since).toBeLessThan(3_000);
+  expect((await paid.earned()) - before).toBe(PRICE);
+}, 60_000);
+
+test('behaviour: the ledger and the chain agree to the last unit', async () => {
+  const settled = (await paid.charges()).filter(({ status }) => ['settled', 'delivered'].includes(status));
+  expect(settled.reduce((sum, { amount_atomic: amount }) => sum + BigInt(amount), 0n)).toBe(await paid.earned());
+});
+
+test.each(['GET', 'POST'])(
+  'behaviour: a %s whose process died before the settlement was sent ends without a chain to read: its payer settles it',
+  async (method) => {
+    const blind = await startPaidTollgate({ routes, handle, rpcUrl: 'none' });
+    try {
+      await blind.restart({ TOLLGATE_TEST_STOP_AT: 'after_settle_started' });
+      const credential = await blind.sign(await blind.quote('/thing/blind', method));
+      void blind.pay('/thing/blind', credential, { method }).catch(() => undefined);
+      await blind.tollgate().line(({ msg }) => msg === 'stopped for a test');
+      await blind.restart();
+      const since = Date.now();
+      const again = await blind.pay('/thing/blind', credential, { method });
+      expect([again.status, await again.text()]).toEqual([200, 'thing of /thing/blind']);
+      expect(Date.now() - since).toBeLessThan(3_000);
+      expect(await blind.earned()).toBe(PRICE);
+    } finally {
+      await blind.stop();
+    }
+  },
+  40_000,
+);

@@ -1,0 +1,407 @@
+// What becomes of a payment where something goes wrong: the ledger, the facilitator, the chain or the client is away at the
+// worst moment. Over a ledger in memory and time that the test moves.
+import { describe, expect, it } from 'vitest';
+import { problem } from '../../../src/domain/problem.ts';
+import type { AnswerOutcome, Outcome, PaidOutcome } from '../../../src/gateway/collect.ts';
+import type { Look, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
+import { createPayStage, settled, turn, unknown } from './stage.ts';
+
+const OK = { status: 200, headers: [] };
+const NOT_CARRIED_OUT: Settlement = {
+  kind: 'not_carried_out',
+  reason: 'facilitator_unavailable',
+  retryAfterMs: 12_300,
+};
+const TRANSFER = `0x${'9'.repeat(64)}`;
+
+function answered(outcome: Outcome): AnswerOutcome {
+  if (outcome.kind !== 'answer') throw new Error(`not answered but ${outcome.kind}`);
+  return outcome;
+}
+
+function forwarded(outcome: Outcome): PaidOutcome {
+  if (outcome.kind !== 'forward') throw new Error(`not forwarded but ${JSON.stringify(outcome)}`);
+  return outcome.paid;
+}
+
+/** Status, code, Retry-After. */
+function told(outcome: Outcome): unknown[] {
+  const { answer, reason } = answered(outcome);
+  const at = answer.headers.indexOf('Retry-After');
+  return [answer.status, reason, at < 0 ? undefined : Number(answer.headers[at + 1])];
+}
+
+/** A promise and what ends it. */
+function gate<T>(): { readonly open: (value: T) => void; readonly promise: Promise<T> } {
+  let open: (value: T) => void = () => undefined;
+  const promise = new Promise<T>((resolve) => {
+    open = resolve;
+  });
+  return { open, promise };
+}
+
+describe('a facilitator that carries nothing out', () => {
+  it('behaviour: a POST is released and told when to come back, and nothing is sent until it does', async () => {
+    const stage = createPayStage({ settle: (calls) => (calls === 1 ? NOT_CARRIED_OUT : settled()) });
+    expect(told(await stage.pay({ method: 'POST' }))).toEqual([503, 'facilitator_unavailable', 13]);
+    expect(stage.charges().map(({ state }) => state)).toEqual(['released']);
+    await stage.pass(3_600_000);
+    await stage.reconcile();
+    expect(stage.settleCalls()).toBe(1);
+    forwarded(await stage.pay({ method: 'POST' }));
+    expect([stage.settleCalls(), stage.charges()[0]?.state]).toEqual([2, 'settled']);
+  });
+
+  it('attack: whose upstream ran for it settles first from then on', async () => {
+    const stage = createPayStage({ settle: () => NOT_CARRIED_OUT });
+    const paid = forwarded(await stage.pay({ nonce: 1 }));
+    expect(await paid.beforeResponse(OK)).toMatchObject({ kind: 'replace', answer: { status: 503 } });
+    expect(stage.charges().map(({ state }) => state)).toEqual(['released']);
+    expect(told(await stage.pay({ nonce: 2 }))).toEqual([503, 'facilitator_unavailable', 13]);
+  });
+});
+
+describe('a client that leaves', () => {
+  it('behaviour: while its payment is verified: nothing is claimed', async () => {
+    const verified = gate<Verification>();
+    const stage = createPayStage({ verify: () => verified.promise });
+    const outcome = stage.pay({ method: 'POST' });
+    await turn();
+    stage.leave();
+    verified.open({ kind: 'valid', payer: '' });
+    expect((await outcome).kind).toBe('gone');
+    expect([stage.charges(), stage.settleCalls()]).toEqual([[], 0]);
+  });
+
+  it.each(['GET', 'POST'])('behaviour: before settle is sent for a %s: released, nothing sent', async (method) => {
+    // It leaves while the claim is on its way to the disk.
+    const stage = createPayStage({ claimed: () => (method === 'POST' ? stage.leave() : undefined) });
+    const outcome = await stage.pay({ method });
+    if (method === 'GET') {
+      stage.leave();
+      expect(await forwarded(outcome).beforeResponse(OK)).toMatchObject({ kind: 'replace' });
+    } else expect(outcome.kind).toBe('gone');
+    expect([stage.charges().map(({ state }) => state), stage.settleCalls()]).toEqual([['released'], 0]);
+  });
+
+  it('behaviour: after it was settled: it waits for its payer, and counts as no asking', async () => {
+    const stage = createPayStage();
+    forwarded(await stage.pay({ method: 'POST' })).done({ kind: 'not_sent' });
+    await stage.pass(0);
+    expect(stage.charges()[0]).toMatchObject({ state: 'settled', owner: null, undelivered: null, asks: { all: 0 } });
+    forwarded(await stage.pay({ method: 'POST' }));
+    expect(stage.settleCalls()).toBe(1);
+  });
+
+  it('behaviour: in the middle of its upload, once: no failure of the upstream', async () => {
+    const stage = createPayStage();
+    const gone = { kind: 'client_gone', status: undefined, headSent: false, failed: true, kept: undefined } as const;
+    for (let i = 0; i < 2; i++) {
+      forwarded(await stage.pay({ method: 'POST' })).done({ ...gone, upload: 'broken_off' });
+      await stage.pass(0);
+    }
+    expect(told(await stage.pay({ method: 'POST' })).slice(0, 2)).toEqual([409, 'already_paid']);
+  });
+});
+
+describe('a ledger that is away', () => {
+  it('behaviour: a free response does not wait for the release', async () => {
+    const stage = createPayStage();
+    const paid = forwarded(await stage.pay());
+    stage.away('reject');
+    expect(await paid.beforeResponse({ status: 404, headers: [] })).toEqual({ kind: 'stream', headers: [] });
+    expect(stage.charges()[0]?.state).toBe('claimed');
+    stage.away(undefined);
+    await stage.pass(1_000);
+    expect(stage.charges()[0]).toMatchObject({ state: 'released', reason: 'upstream_answered_404' });
+  });
+
+  it.each(['GET', 'POST'])(
+    'attack: a %s claim that was refused and written all the same is given back',
+    async (method) => {
+      const stage = createPayStage();
+      stage.away('do_and_reject');
+      expect(told(await stage.pay({ method }))).toEqual([503, 'ledger_unavailable', 5]);
+      expect(stage.charges().map(({ state }) => state)).toEqual([method === 'GET' ? 'claimed' : 'settling']);
+      await stage.pass(60_000);
+      stage.away(undefined);
+      await stage.pass(60_000);
+      await stage.reconcile();
+      expect([stage.charges().map(({ state }) => state), stage.settleCalls()]).toEqual([['released'], 0]);
+    },
+  );
+
+  it('attack: a claim that was refused and never written is not made by giving it back', async () => {
+    const stage = createPayStage();
+    stage.away('reject');
+    await stage.pay({ method: 'POST' });
+    stage.away(undefined);
+    await stage.pass(600_000);
+    expect(stage.charges()).toEqual([]);
+  });
+
+  it('behaviour: before settle is sent for a GET: nothing is sent, and it is released in the end', async () => {
+    const stage = createPayStage();
+    const paid = forwarded(await stage.pay());
+    stage.away('do_and_reject');
+    expect(await paid.beforeResponse(OK)).toMatchObject({ kind: 'replace', answer: { status: 503 } });
+    stage.away(undefined);
+    await stage.pass(60_000);
+    expect([stage.charges()[0]?.state, stage.settleCalls()]).toEqual(['released', 0]);
+  });
+
+  it('behaviour: after settle was sent: the settlement is booked as soon as it answers', async () => {
+    const stage = createPayStage({
+      settle: () => {
+        stage.away('reject');
+        return settled();
+      },
+    });
+    expect(told(await stage.pay({ method: 'POST' })).slice(0, 2)).toEqual([503, 'settlement_unknown']);
+    stage.away(undefined);
+    await stage.pass(60_000);
+    expect(stage.charges()[0]).toMatchObject({ state: 'settled', owner: null });
+    forwarded(await stage.pay({ method: 'POST' }));
+    expect(stage.settleCalls()).toBe(1);
+  });
+});
+
+describe('the charge log', () => {
+  it.each(['reject', 'do_and_reject'] as const)(
+    'behaviour: is told of a settlement once, where the ledger was away (%s) when it was written',
+    async (away) => {
+      const stage = createPayStage({
+        settle: () => {
+          stage.away(away);
+          return settled();
+        },
+      });
+      expect(told(await stage.pay({ method: 'POST' })).slice(0, 2)).toEqual([503, 'settlement_unknown']);
+      stage.away(undefined);
+      await stage.pass(60_000);
+      await stage.reconcile();
+      forwarded(await stage.pay({ method: 'POST' }));
+      expect(stage.changes.filter((by) => by === 'settled')).toEqual(['settled']);
+      expect(stage.settleCalls()).toBe(1);
+    },
+  );
+});
+
+describe('a settlement of unknown end', () => {
+  it('behaviour: says until when, and nobody settles it but its payer', async () => {
+    const stage = createPayStage({ settle: unknown });
+    const outcome = await stage.pay({ method: 'POST', validForSeconds: 300 });
+    expect(told(outcome)).toEqual([503, 'settlement_unknown', 1]);
+    expect(JSON.parse(String(answered(outcome).answer.body))).toMatchObject({
+      charge_id: stage.charges()[0]?.id,
+      retry_until: new Date(1_800_000_000_000 + 300_000 + 60_000).toISOString(),
+    });
+    for (let i = 0; i < 5; i++) {
+      await stage.pass(60_000);
+      await stage.reconcile();
+    }
+    expect([stage.settleCalls(), stage.charges()[0]?.state]).toEqual([1, 'settling']);
+  });
+
+  it('behaviour: the response to a POST that was forwarded first is kept with the charge, and had from there', async () => {
+    const proof = { transaction: TRANSFER, logIndex: 1, amount: 100_000n, payer: `0x${'a'.repeat(40)}` };
+    const stage = createPayStage({
+      settle: unknown,
+      look: () => ({ kind: 'proven', proof }),
+      mode: 'before_response',
+    });
+    const paid = forwarded(await stage.pay({ method: 'POST' }));
+    const verdict = await paid.beforeResponse({ status: 201, headers: [] });
+    if (verdict.kind !== 'replace' || verdict.keep === undefined) throw new Error('not kept');
+    expect(verdict.answer.status).toBe(503);
+    // Ours while the rest of it is read.
+    await stage.pass(3_000);
+    expect(told(await stage.pay({ method: 'POST' })).slice(0, 2)).toEqual([409, 'payment_in_use']);
+    verdict.keep.response.begin(201, ['Content-Type', 'text/plain']);
+    verdict.keep.response.add(Buffer.from('made'));
+    verdict.keep.ended(true);
+    await stage.pass(0);
+    expect(stage.charges()[0]).toMatchObject({ state: 'settling', owner: null });
+    const { answer, reason } = answered(await stage.pay({ method: 'POST' }));
+    expect([answer.status, answer.body.toString(), reason]).toEqual([201, 'made', 'replayed']);
+  });
+
+  it('behaviour: its payer settles it again, and is told to wait longer each time', async () => {
+    const stage = createPayStage({ settle: (calls) => (calls < 4 ? unknown() : settled()) });
+    const waits: unknown[] = [];
+    for (let i = 0; i < 3; i++) waits.push(told(await stage.pay({ method: 'POST' }))[2]);
+    expect(waits).toEqual([1, 2, 4]);
+    forwarded(await stage.pay({ method: 'POST' }));
+    expect([stage.settleCalls(), stage.charges()[0]?.state]).toEqual([4, 'settled']);
+  });
+
+  it('behaviour: what the chain proves is served at once, also if nobody could pay for the route now', async () => {
+    const proof = { transaction: TRANSFER, logIndex: 1, amount: 100_000n, payer: `0x${'a'.repeat(40)}` };
+    const stage = createPayStage({ settle: unknown, look: () => ({ kind: 'proven', proof }) });
+    await stage.pay({ method: 'POST' });
+    const gone = problem('receiver_unknown', 'not configured');
+    expect(told(await stage.pay({ method: 'POST', nonce: 2, offer: gone })).slice(0, 2)).toEqual([
+      503,
+      'receiver_unknown',
+    ]);
+    const paid = forwarded(await stage.pay({ method: 'POST', offer: gone }));
+    expect([paid.charge.proof?.transaction, stage.settleCalls()]).toEqual([TRANSFER, 1]);
+  });
+
+  it('attack: what is used up and not proven is not settled again, and what can never pay is over', async () => {
+    let look: 'used' | 'impossible' = 'used';
+    const stage = createPayStage({
+      settle: unknown,
+      look: () =>
+        look === 'used'
+          ? { kind: 'open', used: true, search: null }
+          : { kind: 'impossible', reason: 'authorization_cancelled' },
+    });
+    const paid = forwarded(await stage.pay());
+    await paid.beforeResponse(OK);
+    expect(told(await stage.pay()).slice(0, 2)).toEqual([503, 'settlement_unknown']);
+    look = 'impossible';
+    expect(answered(await stage.pay()).reason).toBe('payment_already_used');
+    expect([stage.settleCalls(), stage.charges()[0]?.state]).toEqual([1, 'failed']);
+    // The upstream ran for a payment that was cancelled: this payer settles first from now on.
+    expect(told(await stage.pay({ nonce: 2 })).slice(0, 2)).toEqual([503, 'settlement_unknown']);
+  });
+
+  it('behaviour: an authorization that has ended is not sent again', async () => {
+    const stage = createPayStage({ settle: unknown });
+    await stage.pay({ method: 'POST', validForSeconds: 100 });
+    await stage.pass(101_000);
+    expect(told(await stage.pay({ method: 'POST', validForSeconds: 100 })).slice(0, 2)).toEqual([
+      503,
+      'settlement_unknown',
+    ]);
+    expect(stage.settleCalls()).toBe(1);
+  });
+
+  it('behaviour: somebody else with the same payment, or for another target, is told that it is in use', async () => {
+    const stage = createPayStage({ settle: unknown });
+    await stage.pay({ method: 'POST' });
+    expect(told(await stage.pay({ method: 'POST', target: '/r?x=2' })).slice(0, 2)).toEqual([409, 'payment_in_use']);
+    expect(stage.settleCalls()).toBe(1);
+  });
+});
+
+describe('a released payment that is used up', () => {
+  const proof = { transaction: TRANSFER, logIndex: 1, amount: 100_000n, payer: `0x${'a'.repeat(40)}` };
+  const USED: Verification = { kind: 'refused', reason: 'invalid_exact_evm_nonce_already_used' };
+
+  it.each([
+    ['served where the chain proves that it was paid to us', { kind: 'proven', proof }, undefined],
+    ['of unknown end where nothing is proven yet', { kind: 'open', used: true, search: null }, 'settlement_unknown'],
+    ['over where it paid somebody else', { kind: 'impossible', reason: 'elsewhere' }, 'payment_already_used'],
+  ] as const)('behaviour: is %s', async (_what, seen, reason) => {
+    let calls = 0;
+    const stage = createPayStage({
+      verify: () => (++calls === 1 ? { kind: 'valid', payer: '' } : USED),
+      settle: () => NOT_CARRIED_OUT,
+      look: () => seen,
+    });
+    await stage.pay({ method: 'POST' });
+    expect(stage.charges()[0]?.state).toBe('released');
+    const outcome = await stage.pay({ method: 'POST' });
+    if (reason === undefined) expect(forwarded(outcome).charge.proof?.transaction).toBe(TRANSFER);
+    else expect(answered(outcome).reason).toBe(reason);
+    expect(stage.settleCalls()).toBe(1);
+    // Nobody else's used payment is claimed.
+    expect(answered(await stage.pay({ method: 'POST', nonce: 2 })).reason).toContain('payment_refused');
+  });
+});
+
+describe('a lease', () => {
+  it('behaviour: is renewed while a settlement takes 75 s', async () => {
+    const settling = gate<Settlement>();
+    const stage = createPayStage({ settle: () => settling.promise });
+    const first = stage.pay({ method: 'POST' });
+    for (let i = 0; i < 25; i++) {
+      await stage.pass(3_000);
+      expect(told(await stage.pay({ method: 'POST' }))).toEqual([409, 'payment_in_use', 2]);
+    }
+    settling.open(settled());
+    forwarded(await first);
+    expect([stage.settleCalls(), stage.charges()[0]?.state]).toEqual([1, 'settled']);
+  });
+
+  it('behaviour: is renewed while the upstream takes its time, before and after the settlement', async () => {
+    const stage = createPayStage();
+    const paid = forwarded(await stage.pay());
+    await stage.pass(59_000);
+    expect(told(await stage.pay()).slice(0, 2)).toEqual([409, 'payment_in_use']);
+    expect(await paid.beforeResponse(OK)).toMatchObject({ kind: 'stream' });
+    await stage.pass(59_000);
+    expect(told(await stage.pay()).slice(0, 2)).toEqual([409, 'payment_in_use']);
+    paid.done({ kind: 'delivered', status: 200, upstreamMs: 1, kept: undefined });
+    await stage.pass(0);
+    expect(stage.charges()[0]?.state).toBe('delivered');
+  });
+});
+
+describe('the reconciler', () => {
+  const proof = { transaction: TRANSFER, logIndex: 1, amount: 100_000n, payer: `0x${'a'.repeat(40)}` };
+
+  it('behaviour: looks after 1 s, 2 s, 4 s ... 5 minutes, and after a day every hour', async () => {
+    const stage = createPayStage({ settle: unknown });
+    await stage.pay({ method: 'POST' });
+    const waits: number[] = [];
+    let waited = 0;
+    while (waits.length < 12) {
+      await stage.pass(1_000);
+      waited += 1;
+      const before = stage.charges()[0]?.looks;
+      await stage.reconcile();
+      if (stage.charges()[0]?.looks === before) continue;
+      waits.push(waited);
+      waited = 0;
+    }
+    expect(waits).toEqual([1, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+    await stage.pass(24 * 3_600_000);
+    await stage.reconcile();
+    const { looks, lookAt } = stage.charges()[0] ?? {};
+    await stage.pass(3_599_000);
+    await stage.reconcile();
+    expect(stage.charges()[0]).toMatchObject({ looks, lookAt });
+    await stage.pass(1_000);
+    await stage.reconcile();
+    expect(stage.charges()[0]?.looks).toBe((looks ?? 0) + 1);
+    expect(stage.settleCalls()).toBe(1);
+  });
+
+  it('behaviour: a look that takes long delays no other', async () => {
+    const slow = gate<Look>();
+    const stage = createPayStage({
+      settle: unknown,
+      look: (nonce) => (nonce.endsWith('1') ? slow.promise : { kind: 'proven', proof }),
+    });
+    await stage.pay({ method: 'POST', nonce: 1 });
+    await stage.pass(1_000);
+    await stage.beginLooks();
+    await stage.pay({ method: 'POST', nonce: 2 });
+    await stage.pass(1_000);
+    await stage.beginLooks();
+    await stage.pass(0);
+    expect(stage.charges().map(({ state }) => state)).toEqual(['settling', 'settled']);
+    slow.open({ kind: 'open', used: false, search: null });
+    await stage.pass(0);
+    expect(stage.charges()[0]?.reason).toBe('nonce_unused');
+  });
+
+  it('attack: its payer, who comes while it looks, is not in its way, nor it in theirs', async () => {
+    const slow = gate<Look>();
+    let looks = 0;
+    const stage = createPayStage({
+      settle: (calls) => (calls === 1 ? unknown() : settled()),
+      look: () => (++looks === 1 ? slow.promise : { kind: 'open', used: false, search: null }),
+    });
+    await stage.pay({ method: 'POST' });
+    await stage.pass(1_000);
+    await stage.beginLooks();
+    const paid = forwarded(await stage.pay({ method: 'POST' }));
+    slow.open({ kind: 'impossible', reason: 'authorization_expired_unused' });
+    await stage.pass(0);
+    expect([paid.charge.state, stage.charges()[0]?.state, stage.settleCalls()]).toEqual(['settled', 'settled', 2]);
+  });
+});

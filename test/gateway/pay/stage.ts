@@ -1,0 +1,208 @@
+// The journey of a payment over a ledger in memory, with a rail that says what a test wants and time that it moves.
+import { createQuotes } from '../../../src/domain/quote.ts';
+import type { Charge } from '../../../src/domain/charge.ts';
+import { LedgerUnavailable, type Ledger } from '../../../src/domain/ledger.ts';
+import { makeOffer, type Offer } from '../../../src/domain/offer.ts';
+import type { Problem } from '../../../src/domain/problem.ts';
+import type { Receiver } from '../../../src/domain/receiver.ts';
+import { createCollector, type Asked, type Outcome } from '../../../src/gateway/collect.ts';
+import { createReplays, createResponseMemory } from '../../../src/gateway/kept-responses.ts';
+import { createLeases, LEASE_MS } from '../../../src/gateway/pay/lease.ts';
+import { createMet } from '../../../src/gateway/pay/met.ts';
+import { createPay } from '../../../src/gateway/pay/pay.ts';
+import { createSettleModes } from '../../../src/gateway/pay/settle-mode.ts';
+import { createReconcile } from '../../../src/gateway/reconcile.ts';
+import type { Look, Presented, Rail, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
+import { RECEIVER } from '../../cases/receivers.ts';
+import { route } from '../../cases/routes.ts';
+import { createMemoryLedger, type MemoryLedger } from '../../support/memory-ledger.ts';
+
+const SECRETS = ['a secret of this test, long enough to be one'];
+const PAYER = `0x${'a'.repeat(40)}`;
+const START_MS = 1_800_000_000_000;
+
+export type RailScript = {
+  readonly verify?: () => Promise<Verification> | Verification;
+  /** After `sending` of the one facilitator said yes. */
+  readonly settle?: (calls: number) => Promise<Settlement> | Settlement;
+  readonly look?: (id: string) => Promise<Look> | Look;
+  /** As the receiver is configured. */
+  readonly mode?: Receiver['settle'];
+  /** A claim was written and is not answered yet. */
+  readonly claimed?: () => void;
+};
+
+export type PayStage = {
+  readonly ledger: MemoryLedger;
+  readonly offer: Offer;
+  readonly settleCalls: () => number;
+  readonly charges: () => readonly Charge[];
+  /** What the charge log was told, in order. */
+  readonly changes: readonly string[];
+  /** A turn of the reconciler, until its looks are over. */
+  readonly reconcile: () => Promise<void>;
+  /** The same without waiting for them. */
+  readonly beginLooks: () => Promise<void>;
+  /** Presents the payment with this nonce. */
+  readonly pay: (wanted?: Wanted) => Promise<Outcome>;
+  readonly leave: () => void;
+  readonly comeBack: () => void;
+  /** Until it is back the ledger rejects; what it was told before may take effect all the same. */
+  readonly away: (calls: 'reject' | 'do_and_reject' | undefined) => void;
+  readonly pass: (ms: number) => Promise<void>;
+};
+
+type Wanted = {
+  readonly method?: string;
+  readonly target?: string;
+  readonly nonce?: number;
+  readonly offer?: Offer | Problem;
+  readonly validForSeconds?: number;
+};
+
+export const settled = (): Settlement => ({ kind: 'settled', transaction: `0x${'7'.repeat(64)}`, via: 'one' });
+export const unknown = (): Settlement => ({ kind: 'unknown', reason: 'no_answer', via: 'one', detail: 'test' });
+export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+export function createPayStage(script: RailScript = {}): PayStage {
+  let now = START_MS;
+  let left = false;
+  let settles = 0;
+  let away: 'reject' | 'do_and_reject' | undefined;
+  let timers: { readonly at: number; readonly run: () => void }[] = [];
+  const schedule = (ms: number, run: () => void): (() => void) => {
+    const timer = { at: now + ms, run };
+    timers.push(timer);
+    return () => (timers = timers.filter((other) => other !== timer));
+  };
+  const clock = { now: () => now, monotonic: () => now };
+  let ids = 0;
+  const newId = (): string => `id-${++ids}`;
+  const durable = createMemoryLedger(clock.now);
+  const guarded = <A extends unknown[], R>(call: (...args: A) => Promise<R>) => {
+    return async (...args: A): Promise<R> => {
+      if (away === 'reject') throw new LedgerUnavailable('away');
+      const result = await call(...args);
+      if (away === 'do_and_reject') throw new LedgerUnavailable('away');
+      return result;
+    };
+  };
+  const ledger: Ledger = {
+    ...durable,
+    find: guarded(durable.find),
+    claim: guarded(async (...args) => {
+      const claimed = await durable.claim(...args);
+      script.claimed?.();
+      return claimed;
+    }),
+    advance: guarded(durable.advance),
+  };
+  const receiver = { ...RECEIVER, settle: script.mode ?? 'auto' };
+  const offer = makeOffer(route('* /r'), new Map([[receiver.id, receiver]]));
+  if ('code' in offer) throw new Error(offer.detail);
+
+  const rail: Rail = {
+    read: ({ version, value }) => JSON.parse(value, revive) as Presented & { version: typeof version },
+    check: () => undefined,
+    verify: async () => script.verify?.() ?? { kind: 'valid', payer: PAYER },
+    settle: async (_presented, _terms, _history, sending) => {
+      if (!(await sending('one'))) return { kind: 'not_carried_out', reason: 'stopped', retryAfterMs: undefined };
+      settles += 1;
+      return script.settle?.(settles) ?? settled();
+    },
+    firstVia: () => 'one',
+    receiptHeader: (_version, receipt) => ['PAYMENT-RESPONSE', receipt.transaction],
+    look: async (charge) => script.look?.(charge.payment.nonce) ?? { kind: 'unavailable', detail: 'nobody to ask' },
+  };
+  const log = { debug: ignore, info: ignore, warn: ignore, error: ignore, enabled: () => false };
+  const changes: string[] = [];
+  const chargeLog = { changed: (_charge: unknown, by: string) => void changes.push(by), counted: ignore };
+  const modes = createSettleModes(clock.monotonic);
+  const quotes = createQuotes({ secrets: SECRETS, ttlMs: 300_000, nonce: () => newId().padStart(16, 'n') });
+  const collector = createCollector({
+    createPay: (answers) =>
+      createPay({
+        ...{ ...answers, rail, ledger, met: createMet(100), chargeLog, modes, log, clock, newId },
+        leases: createLeases({ ledger, schedule, newId, leaseMs: LEASE_MS }),
+        responses: { memory: createResponseMemory(), replays: createReplays(schedule, clock.monotonic) },
+        options: {
+          keepResponseBytes: 1_000,
+          maxUnsettledPerPayer: 64,
+          ownAuthorities: undefined,
+          enoughToServeFirstMs: 70_000,
+          leaseMs: LEASE_MS,
+          receiver: (id) => (id === RECEIVER.id ? RECEIVER : undefined),
+        },
+        pause: (ms) => new Promise((resolve) => void schedule(ms, resolve)),
+      }),
+    quotes,
+    paymentRequired: () => ({ body: '', bodyBytes: 0, header: '' }),
+    corsOrigins: [],
+    methods: new Set(['GET', 'POST']),
+  });
+  const { ranUnpaid } = modes;
+  const random = (size: number): Buffer => Buffer.from(newId().padStart(size));
+  const reconcile = createReconcile({ rail, ledger, chargeLog, ranUnpaid, log, clock, random });
+
+  return {
+    ledger: durable,
+    offer,
+    settleCalls: () => settles,
+    charges: durable.all,
+    changes,
+    reconcile: async () => void (await Promise.all(await reconcile())),
+    beginLooks: async () => void (await reconcile()),
+    leave: () => (left = true),
+    comeBack: () => (left = false),
+    away: (calls) => (away = calls),
+    pay: async ({ method = 'GET', target = '/r?x=1', nonce = 1, offer: now_ = offer, validForSeconds = 300 } = {}) => {
+      const unique = `0x${nonce.toString(16).padStart(64, '0')}`;
+      const presented: Omit<Presented, 'payload'> = {
+        version: 2,
+        key: { network: RECEIVER.caip2, asset: RECEIVER.asset.toLowerCase(), payer: PAYER, nonce: unique },
+        sha256: nonce.toString(16).padStart(64, 'c'),
+        scheme: 'exact',
+        network: RECEIVER.caip2,
+        externalRef: undefined,
+        accepted: undefined,
+        resource: undefined,
+        amount: offer.atomic,
+        payTo: RECEIVER.payTo,
+        validAfter: 0n,
+        validBefore: BigInt(Math.floor(START_MS / 1000) + validForSeconds),
+      };
+      const asked: Asked = {
+        ...{ requestId: newId(), method, path: '/r', target, publicOrigin: 'http://api', origin: undefined },
+        ...{ nowMs: now, conditionalWrite: false, left: () => left, customerTrusted: false },
+        notePayer: () => undefined,
+      };
+      const credential = { version: 2, value: JSON.stringify(presented, write) } as const;
+      const caller = { customerId: undefined, credential };
+      return collector.perform({ kind: 'verify', route: offer.route, offer: now_, caller, credential }, asked);
+    },
+    pass: async (ms) => {
+      const end = now + ms;
+      for (;;) {
+        for (let i = 0; i < 5; i++) await turn();
+        const next = timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
+        if (next === undefined) break;
+        timers = timers.filter((other) => other !== next);
+        now = Math.max(now, next.at);
+        next.run();
+      }
+      now = end;
+    },
+  };
+}
+
+function ignore(): undefined {
+  return undefined;
+}
+
+function write(_name: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? `${value}n` : value;
+}
+
+function revive(_name: string, value: unknown): unknown {
+  return typeof value === 'string' && /^\d+n$/.test(value) ? BigInt(value.slice(0, -1)) : value;
+}
