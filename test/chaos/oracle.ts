@@ -39,7 +39,7 @@ export async function judgeRun(
         `payment ${client.plan.n} (${JSON.stringify(client.plan)}) ${what}; its requests: ${told}; charge: ${JSON.stringify(charges.get(client.nonce))}`,
       );
     };
-    judgeMoney(client, mine, paid.has(client.nonce), charges.get(client.nonce), wrong);
+    judgeMoney(client, mine, paid.has(client.nonce), charges.get(client.nonce), wrong, journal.kills);
     judgeAnswers(client, mine, journal, charges.get(client.nonce), wrong);
     judgeSettles(client, mine, journal, lagMs, wrong);
   }
@@ -62,6 +62,7 @@ function judgeMoney(
   moved: boolean,
   charge: ListedCharge | undefined,
   wrong: Wrong,
+  kills: Journal['kills'],
 ): void {
   const served = mine.some(({ end }) => end.kind === 'served' && end.charged);
   if (moved !== (charge !== undefined && isSettled(charge))) wrong(`moved ${moved}, and the ledger disagrees`);
@@ -71,7 +72,7 @@ function judgeMoney(
   if ((plan.kind === 'poor' || plan.kind === 'forged') && moved) wrong('was charged for a payment that is no good');
   // Where it cannot be delivered any more its payer is told so, and the books say that it is owed or was partly there.
   const toldPaid = mine.some(({ end }) => end.kind === 'told' && end.code.startsWith('already_paid'));
-  if (moved && !served && !toldPaid) wrong('was charged and has no answer');
+  if (moved && !served && !toldPaid && !lostAnswer(mine, charge, kills)) wrong('was charged and has no answer');
   if (
     moved &&
     !served &&
@@ -83,6 +84,25 @@ function judgeMoney(
     wrong('was charged, has no answer, and the books owe nothing');
   }
 }
+
+/**
+ * Whether the whole answer was handed over while its client was leaving, and the copy that is kept for such a client died
+ * with the process before it came back: what lies in the buffer of a client's socket nobody can know.
+ */
+function lostAnswer(
+  mine: readonly ClientRequest[],
+  charge: ListedCharge | undefined,
+  kills: Journal['kills'],
+): boolean {
+  const deliveredAt = Date.parse(charge?.delivered_at ?? '') - performance.timeOrigin;
+  const left = mine.some(
+    ({ from, to, end }) => unread.has(end.kind) && from <= deliveredAt && deliveredAt <= to + SEEN_MS,
+  );
+  const last = Math.max(...mine.map(({ to }) => to));
+  return left && kills.some(({ at }) => at > deliveredAt && at < last);
+}
+
+const unread = new Set<ClientRequest['end']['kind']>(['left', 'broken', 'cut']);
 
 function judgeAnswers(
   { plan }: Client,

@@ -35,6 +35,7 @@ export type ListedCharge = {
   readonly nonce: string;
   readonly amount_atomic: string;
   readonly x402_version: number;
+  readonly delivered_at: string | null;
   readonly [field: string]: unknown;
 };
 

@@ -11,6 +11,7 @@ import {
   renameSync,
   statSync,
   writeFileSync,
+  rmSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -292,6 +293,17 @@ describe('a store that is away', () => {
     db.close();
     await unavailable(ledger.findByChargeId(claimOf(n).id));
     expect((await claim(ledger, 3)).kind).toBe('claimed');
+  });
+
+  test('behaviour: a report that is asked for after the file was taken away makes no new one', async () => {
+    const ledger = open();
+    await claim(ledger, 1);
+    rmSync(folder, { recursive: true });
+    const reports = ledger.alarms();
+    await unavailable(ledger.check());
+    await unavailable(reports);
+    expect(existsSync(file)).toBe(false);
+    await unavailable(ledger.check());
   });
 
   test('behaviour: a file that may only be read is refused, and taken once it may be written', async () => {

@@ -54,7 +54,8 @@ export function openLedger(file: string, options: SqliteLedgerOptions): SqliteLe
   const alone = options.alone === true ? run : undefined;
   const thread = (role: WorkerOptions['role']): Thread =>
     createThread({
-      spawn: (first) => spawn(script, { role, file, create: first, busyMs, commitDelayMs, alone }),
+      // The reading thread opens what the writing one made: of a file that is taken away meanwhile it makes no new one.
+      spawn: (first) => spawn(script, { role, file, create: first && role === 'write', busyMs, commitDelayMs, alone }),
       now,
       retentionMs: options.retentionMs ?? (() => undefined),
       maxQueued,
@@ -65,8 +66,11 @@ export function openLedger(file: string, options: SqliteLedgerOptions): SqliteLe
   const swaps = createSwaps(writer, now);
   let reader: Thread | undefined;
   let closing = false;
-  // Once closed nothing is opened again: the writing thread refuses for both.
-  const reading = (): Thread => (closing ? writer : (reader ??= thread('read')));
+  const reading = async (): Promise<Thread> => {
+    if (reader === undefined) await writer.call('countByState');
+    // Once closed nothing is opened again: the writing thread refuses for both.
+    return closing ? writer : (reader ??= thread('read'));
+  };
 
   return {
     run,
@@ -82,11 +86,11 @@ export function openLedger(file: string, options: SqliteLedgerOptions): SqliteLe
     due: (limit) => writer.call('due', limit, now()),
     renew: (run, ids, leaseMs) => writer.call('renew', run, ids, leaseMs, now()),
     check: () => writer.call('check'),
-    list: (filter) => reading().call('list', filter, now()),
-    get: (id) => reading().call('get', id, now()),
-    search: (search, limit) => reading().call('search', search, limit, now()),
-    alarms: () => reading().call('alarms', now()),
-    summary: (query) => reading().call('summary', query),
+    list: async (filter) => (await reading()).call('list', filter, now()),
+    get: async (id) => (await reading()).call('get', id, now()),
+    search: async (search, limit) => (await reading()).call('search', search, limit, now()),
+    alarms: async () => (await reading()).call('alarms', now()),
+    summary: async (query) => (await reading()).call('summary', query),
     // Kept beside the charges and cheap to read; a thread of its own for it would cost memory in every sidecar.
     countByState: () => writer.call('countByState'),
     close: async () => {

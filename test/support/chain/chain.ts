@@ -19,7 +19,6 @@ import {
   type TransactionReceipt,
 } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
-import { createNonceManager, jsonRpc } from 'viem/nonce';
 import artifacts from './contracts/artifacts.json' with { type: 'json' };
 
 export const USDC: Address = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
@@ -57,9 +56,22 @@ export type Chain = {
   readonly stop: () => Promise<void>;
 };
 
-/** Counts nonces by itself: viem's shared manager would go on counting on the next chain, which has the same id. */
+/** What sends with it waits for its turn: see `inTurn`. */
 export function testAccount(index: number): Account {
-  return mnemonicToAccount(MNEMONIC, { addressIndex: index, nonceManager: createNonceManager({ source: jsonRpc() }) });
+  return mnemonicToAccount(MNEMONIC, { addressIndex: index });
+}
+
+/**
+ * Runs one after the other. The node counts what an account sent, and of two transactions that ask at the same moment both
+ * get the same number; the manager that viem has for that gives one number twice now and then too.
+ */
+export function inTurn(): <T>(run: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (run) => {
+    const next = last.then(run);
+    last = next.catch(() => undefined);
+    return next;
+  };
 }
 
 export async function startChain(): Promise<Chain> {
@@ -82,8 +94,9 @@ async function prepareChain({ port, stop }: Anvil): Promise<Chain> {
   await tester.setCode({ address: USDC, bytecode: hex(artifacts.TestUsdc.runtime) });
   await tester.setCode({ address: MULTICALL, bytecode: hex(artifacts.MiniMulticall.runtime) });
 
+  const send = inTurn();
   const write: Chain['write'] = async (functionName, args) => {
-    const hash = await minter.writeContract({ address: USDC, abi, functionName, args });
+    const hash = await send(() => minter.writeContract({ address: USDC, abi, functionName, args }));
     const receipt = await waitForReceipt(reader, hash, RECEIPT_MS);
     if (receipt.status !== 'success') throw new Error(`${functionName} reverted`);
     return hash;

@@ -7,7 +7,7 @@ import { toFacilitatorEvmSigner } from '@x402/evm';
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
 import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/facilitator';
 import { createWalletClient, http, publicActions } from 'viem';
-import { CHAIN, NETWORK, testAccount, waitForReceipt } from './chain.ts';
+import { CHAIN, NETWORK, inTurn, testAccount, waitForReceipt } from './chain.ts';
 
 export type FacilitatorOperation = 'verify' | 'settle' | 'supported';
 
@@ -68,13 +68,14 @@ export async function startFacilitator(options: FacilitatorOptions): Promise<Tes
     transport: http(options.rpcUrl),
     pollingInterval: 20,
   }).extend(publicActions);
+  const send = inTurn();
   const signer = toFacilitatorEvmSigner(
     {
       address: account.address,
       readContract: (args) => wallet.readContract({ ...args, args: args.args ?? [] }),
       verifyTypedData: (args) => wallet.verifyTypedData(args as Parameters<typeof wallet.verifyTypedData>[0]),
-      writeContract: (args) => wallet.writeContract({ ...args, args: args.args ?? [] }),
-      sendTransaction: (args) => wallet.sendTransaction(args),
+      writeContract: (args) => send(() => wallet.writeContract({ ...args, args: args.args ?? [] })),
+      sendTransaction: (args) => send(() => wallet.sendTransaction(args)),
       waitForTransactionReceipt: ({ hash, timeout }) => waitForReceipt(wallet, hash, timeout ?? 15_000),
       getCode: (args) => wallet.getCode(args),
     },
