@@ -37,7 +37,8 @@ const packageOf = (specifier: string): string =>
 const MAY: Readonly<Record<string, { readonly folders: readonly string[]; readonly packages: readonly string[] }>> = {
   domain: { folders: ['domain'], packages: ['zod', 'path-to-regexp', 'lru-cache', 'node:crypto'] },
   host: { folders: ['host'], packages: ['prom-client'] },
-  gateway: { folders: ['gateway', 'domain', 'host'], packages: ['http-proxy-3', 'ky', 'zod', 'lru-cache'] },
+  http: { folders: ['http'], packages: [] },
+  gateway: { folders: ['gateway', 'domain', 'host', 'http'], packages: ['http-proxy-3', 'ky', 'zod', 'lru-cache'] },
   registry: { folders: ['registry', 'domain', 'host'], packages: ['jose', 'zod', 'path-to-regexp'] },
   config: { folders: ['config', 'domain', 'host'], packages: ['yaml', 'zod', '@noble/hashes'] },
 };

@@ -2,7 +2,7 @@
 // last good set whatever becomes of the other side. Resolves as soon as the snapshot file was read; the registry may take
 // as long as it likes.
 import type { Config, ProxyConfig, SyncConfig } from '../config/config.ts';
-import { createPool } from '../gateway/client/pool.ts';
+import { createPool } from '../http/pool.ts';
 import { createCompiler } from '../gateway/sync/compile.ts';
 import type { Current } from '../gateway/sync/current.ts';
 import { createDisk } from '../gateway/sync/disk.ts';
@@ -14,6 +14,7 @@ import { createSync } from '../gateway/sync/sync.ts';
 import type { Check } from '../host/admin.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
+import { createOutbox } from '../host/outbox.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { createListener } from '../host/server.ts';
 import { INTERNAL, pathOptions, type Part } from './part.ts';
@@ -68,7 +69,10 @@ export async function startSync(
     return { listener: undefined, check, endStreams: () => undefined, recompile, close: sync.close };
 
   const registry = new URL(registryUrl);
-  const transport = createPool({ upstream: registry, timeouts: RELAY_TIMEOUTS, maxSockets: RELAY_SOCKETS });
+  const transport = createPool({
+    ...{ upstream: registry, timeouts: RELAY_TIMEOUTS, maxSockets: RELAY_SOCKETS },
+    outbox: createOutbox(),
+  });
   const { lastGood } = sync;
   const standIn = createStandIn({
     ...{ apiKey, lastGood, snapshot: current.get, undeclared: () => proxy().undeclaredMethods, clock },

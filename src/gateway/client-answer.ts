@@ -4,7 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Outbox } from '../host/outbox.ts';
 import { linesOf, takesWhole } from '../host/whole.ts';
-import { readFraming } from './client/upload.ts';
+import { readFraming } from '../http/upload.ts';
 
 /** Up to this size a piece of a body is joined to what is written with it. */
 const JOINED_BYTES = 16 * 1024;

@@ -7,8 +7,8 @@ import { createProxyServer } from 'http-proxy-3';
 import { systemClock, type Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { createOutbox, type Outbox } from '../host/outbox.ts';
-import { createPool } from './client/pool.ts';
-import type { Transport, UpstreamTimeouts } from './client/transport.ts';
+import { createPool } from '../http/pool.ts';
+import type { Transport, UpstreamTimeouts } from '../http/transport.ts';
 import type { ForwardOrder } from './forward-order.ts';
 import { relay } from './relay.ts';
 

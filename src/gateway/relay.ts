@@ -8,7 +8,7 @@ import type { Log } from '../host/log.ts';
 import type { Outbox } from '../host/outbox.ts';
 import { respond, type Answer } from '../host/respond.ts';
 import { breakOff, ClientAnswer, type ClientAnswerListener } from './client-answer.ts';
-import type { Transport, UploadFailure, UpstreamCall, UpstreamFailure, UpstreamListener } from './client/transport.ts';
+import type { Transport, UploadFailure, UpstreamCall, UpstreamFailure, UpstreamListener } from '../http/transport.ts';
 import type { ClientGone, ForwardOrder, ForwardOutcome, ResponseVerdict, Tunnel } from './forward-order.ts';
 import { hasBody } from './headers.ts';
 import type { KeptResponse } from './kept-responses.ts';

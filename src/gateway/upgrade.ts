@@ -9,7 +9,7 @@ import { systemClock, type Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { createOutbox, type Outbox } from '../host/outbox.ts';
 import { responseOn } from '../host/server.ts';
-import type { Transport } from './client/transport.ts';
+import type { Transport } from '../http/transport.ts';
 import type { ForwardOrder, Tunnel } from './forward-order.ts';
 import { relay } from './relay.ts';
 

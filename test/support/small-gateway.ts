@@ -9,7 +9,7 @@ import { allowedMethods } from '../../src/domain/method.ts';
 import { canonicalPath, splitTarget, type TargetOptions } from '../../src/domain/target.ts';
 import { createForwarder } from '../../src/gateway/forward.ts';
 import type { ForwardOrder, ForwardOutcome } from '../../src/gateway/forward-order.ts';
-import type { UpstreamTimeouts } from '../../src/gateway/client/transport.ts';
+import type { UpstreamTimeouts } from '../../src/http/transport.ts';
 import { inspectInbound, responseHeaders, upstreamHeaders } from '../../src/gateway/headers.ts';
 import { createResponseMemory, KeptResponse, type ResponseMemory } from '../../src/gateway/kept-responses.ts';
 import { mintPermit, type Permit } from '../../src/gateway/permit.ts';

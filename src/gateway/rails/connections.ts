@@ -5,7 +5,7 @@ import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Clock, Schedule } from '../../host/clock.ts';
 import { createOutbox } from '../../host/outbox.ts';
-import { createLines } from '../client/answer-head.ts';
+import { createLines } from '../../http/response-head.ts';
 import type { Deadline } from './deadline.ts';
 import { createWholeAnswers, type Progress, type WholeAnswers } from './whole-answers.ts';
 

@@ -1,9 +1,9 @@
 // Reads one whole answer of a service after the other from the bytes of a connection: with the reader that reads an
-// upstream's (gateway/client), and no more of it than the caller allows, nothing encoded, nothing left over. What is not
+// upstream's (http), and no more of it than the caller allows, nothing encoded, nothing left over. What is not
 // exactly that is wrong, and the connection it came on carries no other call. Sources: RFC 9112 (framing), RFC 9110.
-import type { AnswerHead, Lines } from '../client/answer-head.ts';
-import { createAnswerReader } from '../client/answer-reader.ts';
-import { POOL_IDLE_MS } from '../client/connection.ts';
+import type { AnswerHead, Lines } from '../../http/response-head.ts';
+import { createAnswerReader } from '../../http/response-reader.ts';
+import { POOL_IDLE_MS } from '../../http/connection.ts';
 
 export type Progress =
   /** There is more to come. */

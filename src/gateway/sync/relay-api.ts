@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { problem, type Problem } from '../../domain/problem.ts';
 import { respond, type Answer } from '../../host/respond.ts';
-import type { Transport, UpstreamCall } from '../client/transport.ts';
+import type { Transport, UpstreamCall } from '../../http/transport.ts';
 import { breakOff } from '../client-answer.ts';
 import { problemAnswer } from '../collect.ts';
 import { HOP_BY_HOP } from '../header-rules.ts';

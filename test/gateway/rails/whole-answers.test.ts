@@ -1,6 +1,6 @@
 // What counts as an answer of a facilitator on the wire, however its bytes arrive, and what is none.
 import { describe, expect, test } from 'vitest';
-import { createLines } from '../../../src/gateway/client/answer-head.ts';
+import { createLines } from '../../../src/http/response-head.ts';
 import { createWholeAnswers, type Progress, type WholeAnswers } from '../../../src/gateway/rails/whole-answers.ts';
 
 const LIMIT = 64;

@@ -2,8 +2,9 @@
 // of its own to answer from while that registry is away.
 import { FULL_FOLDING } from '../../../src/domain/profile.ts';
 import { compileSnapshot } from '../../../src/domain/snapshot.ts';
-import { createPool } from '../../../src/gateway/client/pool.ts';
-import type { UpstreamTimeouts } from '../../../src/gateway/client/transport.ts';
+import { createOutbox } from '../../../src/host/outbox.ts';
+import { createPool } from '../../../src/http/pool.ts';
+import type { UpstreamTimeouts } from '../../../src/http/transport.ts';
 import { createRelayApi, type RelayApi, type RelayApiLimits } from '../../../src/gateway/sync/relay-api.ts';
 import { createStandIn } from '../../../src/gateway/sync/stand-in.ts';
 import type { LastGood } from '../../../src/gateway/sync/sync.ts';
@@ -60,6 +61,7 @@ export async function startRelayStage(
     upstream: url,
     timeouts: { connectMs: 500, headersMs: 500, idleMs: 5000, ...timeouts },
     maxSockets: 100,
+    outbox: createOutbox(),
   });
   let nudges = 0;
   const status = (): never => ({ away: relay.away }) as never;

@@ -1,11 +1,12 @@
-// The contract of the seam in gateway/client/transport.ts, for every transport there is. What a request means is tested
+// The contract of the seam in http/transport.ts, for every transport there is. What a request means is tested
 // in forward.test.ts; here is what whoever writes another transport has to keep.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createPool, type PoolOptions } from '../../src/gateway/client/pool.ts';
-import type { Transport, UpstreamCall, UpstreamListener, UpstreamRequest } from '../../src/gateway/client/transport.ts';
+import { createOutbox } from '../../src/host/outbox.ts';
+import { createPool, type PoolOptions } from '../../src/http/pool.ts';
+import type { Transport, UpstreamCall, UpstreamListener, UpstreamRequest } from '../../src/http/transport.ts';
 import { OK, startRawUpstream, type RawUpstream, type Script } from '../support/raw-upstream.ts';
 
 const closers: (() => unknown)[] = [];
@@ -66,6 +67,7 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
       upstream: upstream.url,
       timeouts: { connectMs: 1000, headersMs: 1000, idleMs: 1000, ...timeouts },
       maxSockets: 100,
+      outbox: createOutbox(),
     });
     closers.push(transport.close);
     return { upstream, transport };

@@ -38,6 +38,11 @@ export type UpstreamFailure = {
   readonly detail: string;
 };
 
+/** Writes `text` to `socket` at the end of the event loop's turn, unless it is destroyed by then; `left` is called just before. */
+export type Outbox = {
+  readonly write: (socket: Socket, text: string, encoding: BufferEncoding, left?: () => void) => void;
+};
+
 /** No fault of the upstream: `upload_broken_off`, the client left; `upload_stalled`, nothing came for `uploadMs`. */
 export type UploadFailure = { readonly code: 'upload_broken_off' | 'upload_stalled'; readonly detail: string };
 

@@ -4,12 +4,11 @@
 // that nobody ever gets another's bytes.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
-import type { Outbox } from '../../host/outbox.ts';
-import type { AnswerHead, Lines } from './answer-head.ts';
-import { createAnswerReader } from './answer-reader.ts';
+import type { AnswerHead, Lines } from './response-head.ts';
+import { createAnswerReader } from './response-reader.ts';
 import type { Job } from './job.ts';
 import type { Slab, Slabs } from './slabs.ts';
-import type { UploadFailure, UpstreamFailure, UpstreamTimeouts } from './transport.ts';
+import type { Outbox, UploadFailure, UpstreamFailure, UpstreamTimeouts } from './transport.ts';
 import type { Upload } from './upload.ts';
 
 export type ConnectionHooks = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createLines, readAnswerHead } from '../../../src/gateway/client/answer-head.ts';
+import { createLines, readAnswerHead } from '../../src/http/response-head.ts';
 
 // Every head of this file has been read here before, so that whatever is remembered is.
 const warm = createLines();

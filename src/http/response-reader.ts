@@ -1,7 +1,7 @@
-// Reads the bytes of one answer after the other off a connection: heads (answer-head.ts), then the body as its framing
+// Reads the bytes of one answer after the other off a connection: heads (response-head.ts), then the body as its framing
 // says. It knows neither sockets nor callers, and it stops at the answer's last byte: what stands behind it is reported
 // as surplus, never read as the beginning of another answer.
-import { readAnswerHead, type AnswerHead, type Framing, type Lines } from './answer-head.ts';
+import { readAnswerHead, type AnswerHead, type Framing, type Lines } from './response-head.ts';
 import { createChunks, type Chunks } from './chunks.ts';
 
 export type AnswerEvents = {

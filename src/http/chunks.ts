@@ -1,7 +1,7 @@
 // Takes the chunked coding off an upstream's answer (RFC 9112 section 7.1), strictly: hexadecimal digits, CRLF and nothing
 // that another reader could take for a line break. Extensions and trailers are read, bounded and dropped. What comes
 // after the last chunk is left to the caller: it belongs to nobody.
-import { isNameByte, isValueByte } from './answer-head.ts';
+import { isNameByte, isValueByte } from './response-head.ts';
 
 export type Chunks = {
   /**

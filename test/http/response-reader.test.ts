@@ -1,8 +1,8 @@
 // However the bytes of an answer are cut, it is read as the same answer, and what stands behind it is nobody's.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createLines } from '../../../src/gateway/client/answer-head.ts';
-import { createAnswerReader } from '../../../src/gateway/client/answer-reader.ts';
+import { createLines } from '../../src/http/response-head.ts';
+import { createAnswerReader } from '../../src/http/response-reader.ts';
 
 // One upstream's for the whole file: what was read before must change nothing.
 const lines = createLines();

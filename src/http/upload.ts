@@ -5,8 +5,7 @@
 // pieces costs its bytes and not its pieces.
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Outbox } from '../../host/outbox.ts';
-import type { UploadFailure } from './transport.ts';
+import type { Outbox, UploadFailure } from './transport.ts';
 
 /** For whoever has no connection for it yet. */
 export type GatheringListener = {

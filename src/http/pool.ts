@@ -2,15 +2,14 @@
 // sent a second time only where nobody can tell the difference: an idempotent method without a body, on a pooled
 // connection that the upstream closed before it answered with a single byte. Time-outs are looked after by one sweep
 // over all connections, not by a timer each.
-import { systemClock } from '../../host/clock.ts';
-import { createOutbox, type Outbox } from '../../host/outbox.ts';
-import { createLines } from './answer-head.ts';
+import { createLines } from './response-head.ts';
 import { openConnection, POOL_IDLE_MS, type Connection, type ConnectionHooks } from './connection.ts';
 import type { Job } from './job.ts';
 import { createHeadWriter } from './request-head.ts';
 import { createSlabs } from './slabs.ts';
 import { startUpload, type GatheringListener, type Upload } from './upload.ts';
 import type {
+  Outbox,
   Transport,
   UpstreamCall,
   UpstreamFailure,
@@ -25,7 +24,7 @@ export type PoolOptions = {
   readonly timeouts: UpstreamTimeouts;
   /** Connections at most, idle ones included; further requests wait for one up to `timeouts.connectMs`. */
   readonly maxSockets: number;
-  readonly outbox?: Outbox;
+  readonly outbox: Outbox;
   /** Milliseconds that only ever grow. */
   readonly now?: () => number;
 };
@@ -35,7 +34,7 @@ const FIRST_BYTE_MS = 1000;
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 
 export function createPool(options: PoolOptions): Transport {
-  const { upstream, timeouts, maxSockets, outbox = createOutbox(), now = systemClock.monotonic } = options;
+  const { upstream, timeouts, maxSockets, outbox, now = () => performance.now() } = options;
   const secure = upstream.protocol === 'https:';
   const endpoint = {
     host: upstream.hostname.replace(/^\[|\]$/g, ''),
