@@ -32,7 +32,7 @@ export function demoScript(places: Places): string[] {
               ]
             : []),
           `  ${program} --upstream http://localhost:3000 --route 'GET /reports/* 0.10 USD' --pay-to 0x...`,
-          'or read "Put it in front of your API" in the README.',
+          'or read "A test network, with your own wallet" in the README.',
         ]
       : [
           'Next: for others than yourself, with the address that is to be paid,',

@@ -22,6 +22,7 @@ beforeAll(() => {
     'config',
     'test',
     'README.md',
+    'SECURITY.md',
     'CHANGELOG.md',
     'LICENSE',
     'Dockerfile',
@@ -61,7 +62,9 @@ function tollgate(args: readonly string[], env: Record<string, string> = {}): st
 describe('the tarball', () => {
   test('behaviour: holds the program, the examples and the papers', () => {
     const top = new Set(packed.map((name) => name.split('/')[0]));
-    expect(top).toEqual(new Set(['CHANGELOG.md', 'LICENSE', 'README.md', 'config', 'dist', 'package.json']));
+    expect(top).toEqual(
+      new Set(['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'config', 'dist', 'package.json']),
+    );
     expect(packed).toContain('dist/main.js');
     for (const name of readdirSync(path.join(ROOT, 'config'), { recursive: true, encoding: 'utf8' })) {
       if (path.extname(name) !== '') expect(packed).toContain(`config/${name}`);
