@@ -85,7 +85,7 @@ function assemble(config: Config, proxy: ProxyConfig, deps: ProxyDeps): { handle
   const outbox = createOutbox();
   const forwarder = createForwarder({ upstream, timeouts: proxy.timeouts, clock, log, outbox });
   const { transport } = forwarder;
-  const upgrader = createUpgrader({ transport, upstream, idleMs: proxy.timeouts.idleMs, clock, log, outbox });
+  const upgrader = createUpgrader({ transport, idleMs: proxy.timeouts.idleMs, clock, log, outbox });
   const trusts = createTrust(proxy.trustedProxies);
   const handler = createHandler({
     options: {

@@ -1,10 +1,9 @@
 // WebSocket through the same journey: the upstream's 101 is held, settled and passed on like any other answer, and only
 // then do the two sockets speak to each other. Nothing that the client sent after its handshake reaches the upstream
 // before that 101, so that no byte can be taken for a second request; an answer other than 101 is an ordinary answer
-// with `Connection: close`. As in forward.ts, no pass of http-proxy-3 itself runs.
+// with `Connection: close`.
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { createProxyServer } from 'http-proxy-3';
 import { systemClock, type Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { createOutbox, type Outbox } from '../host/outbox.ts';
@@ -16,7 +15,6 @@ import { relay } from './relay.ts';
 export type UpgraderOptions = {
   /** The forwarder's. */
   readonly transport: Transport;
-  readonly upstream: URL;
   /** A tunnel without a byte for so long is closed. */
   readonly idleMs: number;
   readonly log: Log;
@@ -30,25 +28,11 @@ export type Upgrader = {
 };
 
 export function createUpgrader(options: UpgraderOptions): Upgrader {
-  const { transport, upstream, idleMs, log, clock = systemClock, outbox = createOutbox() } = options;
+  const { transport, idleMs, log, clock = systemClock, outbox = createOutbox() } = options;
   const context = { transport, outbox, clock, log };
-  let handed: ForwardOrder | undefined;
-  const proxy = createProxyServer({ target: upstream });
-  proxy.before('ws', 'checkMethodAndHeader', (req, socket, _options, head) => {
-    const order = handed;
-    handed = undefined;
-    if (order === undefined) socket.destroy();
-    else relay(context, req, responseOn(req, socket), order, tunnelTo(socket, head ?? Buffer.alloc(0), idleMs));
-    return true;
-  });
-  // The engine reports errors of the client's socket here; whoever holds the socket has seen them already.
-  proxy.on('error', (error) => log.debug('an upgraded connection broke', { error }));
-
   return {
-    forwardUpgrade: (req, socket, head, order) => {
-      handed = order;
-      proxy.ws(req, socket, head);
-    },
+    forwardUpgrade: (req, socket, head, order) =>
+      relay(context, req, responseOn(req, socket), order, tunnelTo(socket, head, idleMs)),
   };
 }
 

@@ -1,6 +1,6 @@
-// The nineteen findings about http-proxy-3 2.0.1, by number: none of them is left while
-// its own passes never run. Here the target is handed to the engine as it came in, without our canonical form in front,
-// so that what the engine itself would do with it shows.
+// What a forwarder can get wrong, by number: nineteen findings about http-proxy-3 2.0.1, held against ours. Here the target
+// is handed over as it came in, without our canonical form in front, so that what the forwarder itself would do with it
+// shows.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, expect, it, vi } from 'vitest';
 import { createForwarder } from '../../src/gateway/forward.ts';

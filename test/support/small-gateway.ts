@@ -74,7 +74,7 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
   const maxSockets = options.maxSockets === undefined ? {} : { maxSockets: options.maxSockets };
   const forwarder = createForwarder({ upstream: options.upstream, timeouts, log, ...maxSockets });
   const { transport } = forwarder;
-  const upgrader = createUpgrader({ transport, upstream: options.upstream, idleMs: timeouts.idleMs, log });
+  const upgrader = createUpgrader({ transport, idleMs: timeouts.idleMs, log });
   const memory = options.memory ?? createResponseMemory();
   const permit = options.permit ?? mintPermit('unprotected', undefined);
 
