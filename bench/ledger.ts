@@ -2,14 +2,14 @@
 // Measures the store of the checkout under ROOT on a new file in the temporary folder: claims, and whole charges (claim,
 // settle, settled, delivered), with one caller and with many. Every answer is checked; rounds alternate, medians count.
 // Shows neither a network nor a facilitator, and the disk is whatever the temporary folder is on.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Claim } from '../src/domain/charge.ts';
 import type { ChargeEvent } from '../src/domain/transition.ts';
 import { readThreadsUs } from './process.ts';
-import type * as ledgerModule from '../src/registry/store/ledger.ts';
+import type * as ledgerModule from '../src/registry/store/sqlite/ledger.ts';
 
 export type Spread = { readonly median: number; readonly min: number; readonly max: number };
 export type LedgerNumbers = {
@@ -35,7 +35,10 @@ const rounds = Math.max(1, Number(given) || 5);
 process.stdout.write(`${JSON.stringify(await measure(), undefined, 2)}\n`);
 
 async function measure(): Promise<readonly LedgerNumbers[]> {
-  const module: typeof ledgerModule = await import(pathToFileURL(path.join(root, 'src/registry/store/ledger.ts')).href);
+  const at = ['sqlite/ledger.ts', 'ledger.ts']
+    .map((name) => path.join(root, 'src/registry/store', name))
+    .find(existsSync);
+  const module: typeof ledgerModule = await import(pathToFileURL(at ?? '').href);
   const folder = mkdtempSync(path.join(tmpdir(), 'tollgate-bench-ledger-'));
   const log = { debug: quiet, info: quiet, warn: quiet, error: complain, enabled: () => true };
   const ledger = module.openLedger(path.join(folder, 'ledger.db'), { now: Date.now, log });

@@ -8,10 +8,10 @@ import { rolldown } from 'rolldown';
 
 const SRC = import.meta.dirname;
 const DIST = path.resolve(SRC, '../dist');
-const STORE = path.join(SRC, 'registry/store');
+const SQLITE = path.join(SRC, 'registry/store/sqlite');
 
 /** All lie flat in dist/: a thread's file beside the one that starts it, and the API of the compose example. */
-const ENTRIES = [path.join(SRC, 'main.ts'), path.join(STORE, 'ledger-worker.ts'), path.join(SRC, 'cli/demo-api.ts')];
+const ENTRIES = [path.join(SRC, 'main.ts'), path.join(SQLITE, 'ledger-worker.ts'), path.join(SRC, 'cli/demo-api.ts')];
 /** `debug` asks for it and goes on without it; it is no dependency of anything here. */
 const ABSENT = ['supports-color'];
 
@@ -40,7 +40,8 @@ const { output } = await bundle.write({
   sourcemapExcludeSources: true,
 });
 await bundle.close();
-for (const name of readdirSync(STORE)) if (name.endsWith('.sql')) cpSync(path.join(STORE, name), path.join(DIST, name));
+for (const name of readdirSync(SQLITE))
+  if (name.endsWith('.sql')) cpSync(path.join(SQLITE, name), path.join(DIST, name));
 
 const used = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
 const packages = new Set(used.map(packageFolder).filter((folder) => folder !== undefined));

@@ -138,7 +138,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
       };
       checks.push(own.readiness.check);
       ({ isPossible } = own.readiness);
-      if (config.charges.store !== undefined) observeStore(metrics, config.charges.store.file);
+      if (own.stats !== undefined) observeStore(metrics, own.stats);
     }
     const ledger = registry?.ledger ?? own?.ledger;
     const payments =

@@ -69,7 +69,7 @@ describe('who may import whom', () => {
     ['yaml', ['config/']],
     ['@noble/hashes', ['config/checksum.ts']],
     ['ky', ['gateway/rails/', 'gateway/sync/']],
-    ['node:sqlite', ['registry/store/']],
+    ['node:sqlite', ['registry/store/sqlite/']],
   ])('behaviour: %s is imported in %j only', (name, places) => {
     const wrong = SOURCES.filter(({ imports }) => imports.some((specifier) => packageOf(specifier) === name))
       .map(({ file }) => file)

@@ -1,13 +1,13 @@
 // `tollgate charges list | show | reconcile | refunded`: what was taken, from the store of the configuration, also while Tollgate
 // runs. Listing only looks, and prints what the billing endpoints show and nothing that could be replayed.
-import { existsSync } from 'node:fs';
 import { suggest } from '../domain/suggest.ts';
 import { oneOf } from '../config/fields.ts';
 import { CHARGE_ID, CHARGE_STATES } from '../domain/charge.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import type { ChargeFilter } from '../domain/ledger.ts';
 import type { ChargeView } from '../registry/charge-schemas.ts';
-import type { SqliteLedger } from '../registry/store/ledger.ts';
+import { storeAt } from '../registry/store/open.ts';
+import type { StoredLedger } from '../registry/store/ports.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { readIdPart, shortId } from '../domain/id-part.ts';
@@ -107,23 +107,23 @@ async function runCharges(args: Args, io: Io): Promise<ExitCode> {
 }
 
 /** The ledger in the configured store; whoever asked closes it. Complaints were written when it is not ok. */
-export async function openConfiguredLedger(args: Args, io: Io): Promise<Loaded<SqliteLedger>> {
+export async function openConfiguredLedger(args: Args, io: Io): Promise<Loaded<StoredLedger>> {
   const loaded = await loadFor(args, io);
   if (!loaded.ok) return loaded;
   const { registry, charges: section } = loaded.config;
-  const file = (registry?.store ?? section.store)?.file;
-  if (file === undefined) {
+  const named = registry?.store ?? section.store;
+  if (named === undefined) {
     io.err(
       'This configuration keeps no charges, its registry does; run the command with the configuration of the registry.',
     );
     return { ok: false, code: EXIT.usage };
   }
-  if (!existsSync(file)) {
-    io.err(`There is no store at ${file} yet; the first start makes it.`);
+  const store = await storeAt(named);
+  if (!store.exists()) {
+    io.err(`There is no store at ${named.file} yet; the first start makes it.`);
     return { ok: false, code: EXIT.away };
   }
-  const { openLedger } = await import('../registry/store/ledger.ts');
-  return { ok: true, config: openLedger(file, { now: Date.now, log: talk(io) }) };
+  return { ok: true, config: store.openLedger({ now: Date.now, log: talk(io) }) };
 }
 
 function findMistakes(action: string, id: string | undefined, rest: readonly string[], args: Args): string[] {
@@ -152,7 +152,7 @@ function findMistakes(action: string, id: string | undefined, rest: readonly str
 }
 
 /** `many`: whether there is more than one. */
-async function findId(ledger: SqliteLedger, given: string): Promise<string | { readonly many: boolean }> {
+async function findId(ledger: StoredLedger, given: string): Promise<string | { readonly many: boolean }> {
   if (CHARGE_ID.test(given) && (await ledger.get(given)) !== undefined) return given;
   const part = readIdPart(given);
   const found = part === undefined ? [] : await ledger.search({ idPart: part }, 2);
@@ -185,7 +185,7 @@ async function readFilter(args: Args): Promise<ChargeFilter | { readonly mistake
   return { limit, state: status, owed, routeId, payer, customerId, fromMs: from, toMs: to };
 }
 
-async function list(ledger: SqliteLedger, filter: ChargeFilter, args: Args, io: Io): Promise<ExitCode> {
+async function list(ledger: StoredLedger, filter: ChargeFilter, args: Args, io: Io): Promise<ExitCode> {
   const { viewCharge } = await import('../registry/charges.ts');
   const page = await ledger.list(filter);
   const all = page.charges.map(viewCharge);
@@ -198,7 +198,7 @@ async function list(ledger: SqliteLedger, filter: ChargeFilter, args: Args, io: 
   return EXIT.fine;
 }
 
-async function show(ledger: SqliteLedger, id: string, args: Args, io: Io): Promise<ExitCode> {
+async function show(ledger: StoredLedger, id: string, args: Args, io: Io): Promise<ExitCode> {
   const { viewCharge } = await import('../registry/charges.ts');
   const charge = await ledger.get(id);
   if (charge === undefined) {

@@ -40,7 +40,7 @@ async function runCheck(args: Args, io: Io): Promise<ExitCode> {
   const summary = result.ok ? summarize(result.config) : undefined;
   const online = result.ok && args.has('online') ? await askServices(result.config) : undefined;
   const code = result.ok ? codeOf(online ?? []) : EXIT.usage;
-  const { start, warnings } = result.ok ? lookAhead(result.config) : { start: undefined, warnings: [] };
+  const { start, warnings } = result.ok ? await lookAhead(result.config) : { start: undefined, warnings: [] };
   if (args.has('json')) {
     io.out(
       JSON.stringify({
@@ -75,10 +75,10 @@ type Start = {
 };
 
 /** And everything that is worth a second look before it happens. A sidecar's routes are not its own. */
-function lookAhead(config: LoadedConfig): { start: Start | undefined; warnings: readonly string[] } {
+async function lookAhead(config: LoadedConfig): Promise<{ start: Start | undefined; warnings: readonly string[] }> {
   const warnings = configWarnings(config);
   if (config.registry === undefined) return { start: undefined, warnings };
-  const offline = readOfflineRoutes(config);
+  const offline = await readOfflineRoutes(config);
   if (!offline.ok) return { start: undefined, warnings: [...warnings, offline.problem] };
   const { plan, routes } = offline;
   const swept = sweep(plan);

@@ -4,15 +4,13 @@ import type { Config } from '../config/config.ts';
 import { suggest } from '../domain/suggest.ts';
 import { oneOf } from '../config/fields.ts';
 import { createRandom } from '../host/clock.ts';
-import type { Scope, StoredKey } from '../registry/store/api-keys.ts';
-import type { Store } from '../registry/store/store.ts';
+import { storeAt } from '../registry/store/open.ts';
+import type { Scope, Store, StoredKey } from '../registry/store/ports.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadWithSecrets, messageOf, registryOf } from './configuration.ts';
 import { tableOf } from './table.ts';
 
-/** A command waits this long for another process that writes. */
-const BUSY_MS = 5000;
 const ACTIONS = ['create', 'list', 'revoke'] as const;
 const SCOPES: readonly Scope[] = ['sdk', 'ledger'];
 
@@ -45,10 +43,10 @@ async function runKeys(args: Args, io: Io): Promise<ExitCode> {
   if (!loaded.ok) return loaded.code;
   const registry = registryOf(loaded.config, io);
   if (!registry) return EXIT.usage;
-  const { openStore } = await import('../registry/store/store.ts');
+  const place = await storeAt(registry.store);
   let store: Store;
   try {
-    store = openStore(registry.store.file, { random: createRandom(), now: Date.now, busyMs: BUSY_MS });
+    store = place.open({ random: createRandom(), now: Date.now, as: 'command' });
   } catch (error) {
     io.err(messageOf(error));
     return EXIT.away;

@@ -35,7 +35,7 @@ async function runMatch(args: Args, io: Io): Promise<ExitCode> {
     io.err('METHOD: is one that the proxy refuses with 501; common ones are let in, others by proxy.methods');
     return EXIT.usage;
   }
-  const routes = readOfflineRoutes(loaded.config);
+  const routes = await readOfflineRoutes(loaded.config);
   if (!routes.ok) {
     io.err(routes.problem);
     return EXIT.away;

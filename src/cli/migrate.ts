@@ -2,7 +2,8 @@
 // want it to happen before.
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
-import { UPGRADE_TAKES } from '../registry/store/upgrade.ts';
+import { storeAt } from '../registry/store/open.ts';
+import { UPGRADE_TAKES } from '../registry/store/ports.ts';
 import { CONFIG_FLAG, loadFor, messageOf, registryOf } from './configuration.ts';
 
 export const migrate: Command = {
@@ -19,9 +20,9 @@ async function runMigrate(args: Args, io: Io): Promise<ExitCode> {
   if (!loaded.ok) return loaded.code;
   const registry = registryOf(loaded.config, io);
   if (!registry) return EXIT.usage;
-  const { migrateFile } = await import('../registry/store/sqlite.ts');
+  const store = await storeAt(registry.store);
   try {
-    const applied = migrateFile(registry.store.file, ({ from, to }) => {
+    const applied = store.migrate(({ from, to }) => {
       io.err(`from schema ${from} to ${to}; ${UPGRADE_TAKES}`);
     });
     io.out(applied.length === 0 ? 'up to date' : `applied ${applied.join(', ')}`);

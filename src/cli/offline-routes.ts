@@ -1,13 +1,13 @@
 // The routes that a configuration would serve, without starting it: what its store holds, read only, and what a start would
 // make of it. A store is never made or written for a look at it.
-import { existsSync } from 'node:fs';
 import { declaredOf } from '../compose/declared-routes.ts';
 import type { LoadedConfig } from '../config/config.ts';
 import { profileFolding } from '../domain/profile.ts';
 import { fromWire, type Route } from '../domain/route.ts';
 import { compileSnapshot, type Snapshot } from '../domain/snapshot.ts';
 import { afterPlan, nameOf, planDeclared, type Declared, type DeclaredPlan } from '../registry/declared.ts';
-import { readStoredRoutes, type StoredRoutes } from '../registry/store/read-only.ts';
+import { storeAt } from '../registry/store/open.ts';
+import type { StoredRoutes } from '../registry/store/ports.ts';
 import { messageOf } from './configuration.ts';
 
 export type OfflineRoutes =
@@ -18,7 +18,7 @@ const NO_TIME = '1970-01-01T00:00:00.000Z';
 const NOTHING: StoredRoutes = { routes: [], said: new Map() };
 
 /** `routes` as they are after a start. */
-export function readOfflineRoutes(config: LoadedConfig): OfflineRoutes {
+export async function readOfflineRoutes(config: LoadedConfig): Promise<OfflineRoutes> {
   if (config.registry === undefined) {
     return {
       ok: false,
@@ -28,7 +28,8 @@ export function readOfflineRoutes(config: LoadedConfig): OfflineRoutes {
   const { file } = config.registry.store;
   let stored = NOTHING;
   try {
-    if (existsSync(file)) stored = readStoredRoutes(file);
+    const store = await storeAt(config.registry.store);
+    if (store.exists()) stored = store.readRoutes();
   } catch (error) {
     return {
       ok: false,

@@ -66,7 +66,7 @@ export const serve: Command = {
   words: { min: 0, max: 0 },
   run: (args, io) =>
     runServe(args, io, async (config, deps) => {
-      const unlock = lockStores(config, deps.clock);
+      const unlock = await lockStores(config, deps.clock);
       try {
         // Loaded when it is needed: a wrong configuration is told without it, and other commands start faster.
         const { startTollgate } = await import('../compose.ts');

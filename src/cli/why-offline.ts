@@ -1,9 +1,9 @@
 // The same answer without a running process: from the ledger in the store, read only, and from the id itself.
-import { existsSync } from 'node:fs';
 import type { LoadedConfig } from '../config/config.ts';
 import { resolveSecrets } from '../config/first-start.ts';
 import { createQuotes } from '../domain/quote.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
+import { storeAt } from '../registry/store/open.ts';
 import type { WhyAnswer } from '../registry/why.ts';
 import type { Io } from './command.ts';
 import { readOfflineRoutes } from './offline-routes.ts';
@@ -11,8 +11,9 @@ import { isKnownHere, talk } from './configuration.ts';
 
 /** A sentence where it cannot be said. */
 export async function whyOffline(id: string, config: LoadedConfig, io: Io): Promise<WhyAnswer | string> {
-  const file = (config.registry?.store ?? config.charges.store)?.file;
-  if (config.registry !== undefined && (file === undefined || !existsSync(file)))
+  const named = config.registry?.store ?? config.charges.store;
+  const store = named && (await storeAt(named));
+  if (config.registry !== undefined && store?.exists() !== true)
     return 'There is no store yet; the first start makes it.';
   const resolved = resolveSecrets(config, { random: createRandom(), log: talk(io) });
   if (!resolved.ok) return resolved.problem;
@@ -22,12 +23,10 @@ export async function whyOffline(id: string, config: LoadedConfig, io: Io): Prom
     secrets.length === 0
       ? { explain: () => ({ kind: 'foreign' }) as const }
       : createQuotes({ secrets, ttlMs: charges.quoteTtlMs, nonce: () => '' });
-  const offline = config.registry === undefined ? undefined : readOfflineRoutes(config);
+  const offline = config.registry === undefined ? undefined : await readOfflineRoutes(config);
   const routes = new Map(offline?.ok === true ? offline.routes.map((route) => [route.id, route]) : []);
   const { explainWhy } = await import('../compose/why.ts');
-  const { openLedger } = await import('../registry/store/ledger.ts');
-  const ledger =
-    file === undefined || !existsSync(file) ? undefined : openLedger(file, { now: Date.now, log: talk(io) });
+  const ledger = store?.exists() === true ? store.openLedger({ now: Date.now, log: talk(io) }) : undefined;
   try {
     return await explainWhy(id, {
       search: ledger?.search,

@@ -3,13 +3,21 @@
 import { hostname } from 'node:os';
 import type { Config } from '../config/config.ts';
 import type { Clock } from '../host/clock.ts';
-import { lockStore } from '../registry/store/lock.ts';
+import { storeAt } from '../registry/store/open.ts';
+import type { StoreLock } from '../registry/store/ports.ts';
 
-/** Returns how to give them back. Throws a sentence where another process holds one. */
-export function lockStores({ registry, charges }: Config, clock: Clock): () => void {
+/** Resolves with how to give them back. Rejects with a sentence where another process holds one. */
+export async function lockStores({ registry, charges }: Config, clock: Clock): Promise<() => void> {
   const holder = { pid: process.pid, host: hostname(), started: new Date(clock.now()).toISOString() };
-  const locks = [registry?.store, charges.store].flatMap((store) => (store ? [lockStore(store.file, holder)] : []));
-  return () => {
-    for (const { release } of locks) release();
+  const locks: StoreLock[] = [];
+  const release = (): void => {
+    for (const lock of locks) lock.release();
   };
+  try {
+    for (const store of [registry?.store, charges.store]) if (store) locks.push((await storeAt(store)).lock(holder));
+    return release;
+  } catch (error) {
+    release();
+    throw error;
+  }
 }

@@ -14,9 +14,8 @@ import { createListener } from '../host/server.ts';
 import type { Difference } from '../registry/declared.ts';
 import type { WhyAnswer } from '../registry/why.ts';
 import { createRegistry, type RegistrySettings } from '../registry/registry.ts';
-import { openLedger, type SqliteLedger } from '../registry/store/ledger.ts';
-import { openStore } from '../registry/store/store.ts';
-import { UPGRADING } from '../registry/store/upgrade.ts';
+import { storeAt } from '../registry/store/open.ts';
+import { UPGRADING, type StoredLedger } from '../registry/store/ports.ts';
 import { differencesCheck, followConfiguration } from './declared-routes.ts';
 import { INTERNAL, pathOptions, receiversById, type Part } from './part.ts';
 import { storeReadiness } from './readiness.ts';
@@ -24,7 +23,7 @@ import { observeConnections, observeRegistry, observeStore } from './store-metri
 
 export type RegistryPart = Part & {
   readonly checks: readonly Check[];
-  readonly ledger: SqliteLedger;
+  readonly ledger: StoredLedger;
   /** Whether the store takes payments, as far as is known. */
   readonly isPossible: () => boolean;
   /** What store and configuration differ in at this moment. */
@@ -51,13 +50,14 @@ export async function startRegistry(
   { log, clock, random, version, metrics, why }: RegistryPartDeps,
 ): Promise<RegistryPart> {
   const { limits } = section;
-  const store = openStore(section.store.file, {
+  const place = await storeAt(section.store);
+  const store = place.open({
     random,
     now: clock.now,
-    writesApart: true,
+    as: 'server',
     onUpgrade: (upgrade) => log.info(UPGRADING, upgrade),
   });
-  const ledger = openLedger(section.store.file, {
+  const ledger = place.openLedger({
     ...{ now: clock.now, log, alone: true },
     retentionMs: () => config().charges.retentionMs,
   });
@@ -86,7 +86,7 @@ export async function startRegistry(
     observer: observeRegistry(metrics),
   });
   observeConnections(metrics, registry.connections);
-  observeStore(metrics, section.store.file);
+  observeStore(metrics, place.stats);
   await followConfiguration(config(), registry, 'start', log);
   compiler.load(registry.routeSet());
   await compiler.settled();

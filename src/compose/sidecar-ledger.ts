@@ -5,7 +5,8 @@ import type { Ledger, Reports } from '../domain/ledger.ts';
 import { createRemoteLedger } from '../gateway/sync/ledger-remote.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import { openLedger } from '../registry/store/ledger.ts';
+import { storeAt } from '../registry/store/open.ts';
+import type { StorePlace } from '../registry/store/ports.ts';
 import { ledgerReadiness, storeReadiness, type Readiness } from './readiness.ts';
 
 export type SidecarLedger = {
@@ -13,6 +14,8 @@ export type SidecarLedger = {
   /** Undefined where the ledger is elsewhere. */
   readonly reports: Reports | undefined;
   readonly readiness: Readiness;
+  /** Of its own store; undefined where the ledger is elsewhere. */
+  readonly stats: StorePlace['stats'] | undefined;
   readonly close: () => Promise<void>;
 };
 
@@ -23,16 +26,18 @@ export type SidecarLedgerDeps = {
   readonly version: string;
 };
 
-export function ledgerOfSidecar(
+export async function ledgerOfSidecar(
   { charges, sync }: Config,
   { log, clock, random, version }: SidecarLedgerDeps,
-): SidecarLedger | undefined {
+): Promise<SidecarLedger | undefined> {
   if (charges.store !== undefined) {
-    const ledger = openLedger(charges.store.file, {
+    const place = await storeAt(charges.store);
+    const ledger = place.openLedger({
       ...{ now: clock.now, log, alone: true },
       retentionMs: () => charges.retentionMs,
     });
-    return { ledger, reports: ledger, readiness: storeReadiness(ledger.check, { clock, log }), close: ledger.close };
+    const readiness = storeReadiness(ledger.check, { clock, log });
+    return { ledger, reports: ledger, readiness, stats: place.stats, close: ledger.close };
   }
   if (sync === undefined) return undefined;
   const { registryUrl, apiKey } = sync;
@@ -41,5 +46,5 @@ export function ledgerOfSidecar(
     ...{ fetch: globalThis.fetch, schedule: systemSchedule },
   });
   const readiness = ledgerReadiness(ledger.check, { clock, log });
-  return { ledger, reports: undefined, readiness, close: async () => undefined };
+  return { ledger, reports: undefined, readiness, stats: undefined, close: async () => undefined };
 }

@@ -1,19 +1,19 @@
 // What a process with a store tells Prometheus about it, and a registry about itself.
 import type { Metrics } from '../host/metrics.ts';
 import type { RegistryObserver } from '../registry/services.ts';
-import { readStoreStats } from '../registry/store/stats.ts';
+import type { StorePlace } from '../registry/store/ports.ts';
 
-export function observeStore(metrics: Metrics, file: string): void {
+export function observeStore(metrics: Metrics, readStats: StorePlace['stats']): void {
   metrics.observed('gauge', 'store_bytes', 'Bytes of the files of the store.', ['file'], async (set) => {
-    const stats = await readStoreStats(file);
+    const stats = await readStats();
     for (const [name, bytes] of Object.entries(stats?.files ?? {})) set({ file: name }, bytes);
   });
   metrics.observed('gauge', 'store_free_bytes', 'Bytes that the volume of the store still takes.', [], async (set) => {
-    const stats = await readStoreStats(file);
+    const stats = await readStats();
     if (stats !== undefined) set({}, stats.freeBytes);
   });
   metrics.observed('gauge', 'store_volume_bytes', 'Bytes of the volume of the store.', [], async (set) => {
-    const stats = await readStoreStats(file);
+    const stats = await readStats();
     if (stats !== undefined) set({}, stats.volumeBytes);
   });
 }

@@ -5,8 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { problem, type Problem } from '../domain/problem.ts';
 import type { JwtVerifier } from './auth.ts';
 import type { KeyCheck, KeyHolder } from './api-keys.ts';
-import type { Scope } from './store/api-keys.ts';
-import type { Writer } from './store/routes.ts';
+import type { Scope, Writer } from './store/ports.ts';
 
 export type Auth =
   | { readonly kind: 'none' }

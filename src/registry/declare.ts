@@ -10,7 +10,7 @@ import {
   type DeclaredPlan,
   type Difference,
 } from './declared.ts';
-import type { DeclaredStore } from './store/declared.ts';
+import type { DeclaredStore } from './store/ports.ts';
 
 export type DeclaredRoutes = {
   /** Throws a sentence, and changes nothing, where a reload would delete all or most of them. */

@@ -8,7 +8,7 @@ import { parsePattern, type Pattern } from '../domain/pattern.ts';
 import type { Route } from '../domain/route.ts';
 import type { Snapshot } from '../domain/snapshot.ts';
 import type { RouteInput } from './schemas.ts';
-import type { StoredRoute } from './store/routes.ts';
+import type { StoredRoute } from './store/ports.ts';
 
 export type LoweredDeps = {
   readonly book: { readonly get: (id: string) => StoredRoute | undefined; readonly all: () => Iterable<StoredRoute> };

@@ -8,7 +8,7 @@ import { createRateLimit, type RateLimit } from '../host/rate-limit.ts';
 import type { Created, Creation, RouteBook } from './book.ts';
 import { nameKey, writerOf, type Principal } from './credentials.ts';
 import type { RouteInput } from './schemas.ts';
-import type { StoredRoute } from './store/routes.ts';
+import type { StoredRoute } from './store/ports.ts';
 
 export type Registrations = {
   /** A problem where `principal` has added its share. Rejects where the store fails. */

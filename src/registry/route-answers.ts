@@ -6,7 +6,7 @@ import { describePrincipal, type Principal } from './credentials.ts';
 import { answerJson, invalidBody, type Outcome } from './endpoint.ts';
 import { routeEtag } from './preconditions.ts';
 import type { Services } from './services.ts';
-import type { Conflict } from './store/routes.ts';
+import type { Conflict } from './store/ports.ts';
 
 export const ROUTES_PATH = '/v1/billing/protected-routes';
 

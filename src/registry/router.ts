@@ -11,7 +11,7 @@ import { describePrincipal, type Auth, type Principal } from './credentials.ts';
 import { answerEmpty, fail, type Endpoint, type Outcome } from './endpoint.ts';
 import { readJsonBody, readQuery, splitUrl } from './request.ts';
 import type { RegistryObserver } from './services.ts';
-import { isStoreFailure, retryWhileBusy } from './store/sqlite.ts';
+import { isStoreFailure, retryWhileBusy } from './store/sqlite/database.ts';
 
 export type RouterOptions = {
   readonly authenticate: (auth: Auth, req: IncomingMessage) => Promise<Principal | Problem>;

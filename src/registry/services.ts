@@ -9,7 +9,7 @@ import type { RouteBook } from './book.ts';
 import type { Feed } from './feed.ts';
 import type { Registrations } from './registrations.ts';
 import type { Sidecars } from './sidecars.ts';
-import type { RouteStore } from './store/routes.ts';
+import type { RouteStore } from './store/ports.ts';
 import type { Streams } from './streams.ts';
 import type { WhyAnswer } from './why.ts';
 

@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import { toWire } from '../domain/route.ts';
 import type { RouteBook, Change } from './book.ts';
 import { nameKey, type Principal } from './credentials.ts';
-import type { RouteStore, StoredChange } from './store/routes.ts';
+import type { RouteStore, StoredChange } from './store/ports.ts';
 
 export type Streams = {
   /** Whether one more stream may be opened, by anyone and by this one. */

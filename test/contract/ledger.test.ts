@@ -4,7 +4,8 @@ import { createRandom, systemSchedule } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { createRemoteLedger } from '../../src/gateway/sync/ledger-remote.ts';
 import type { Ledger } from '../../src/domain/ledger.ts';
-import { openLedger, type SqliteLedger } from '../../src/registry/store/ledger.ts';
+import { openLedger } from '../../src/registry/store/sqlite/ledger.ts';
+import type { StoredLedger } from '../../src/registry/store/ports.ts';
 import { LEDGER_KEY, startRegistry, temporaryFolder } from '../registry/kit.ts';
 import { createMemoryLedger } from '../support/memory-ledger.ts';
 import { describeLedger, type OpenedLedger } from './ledger.ts';
@@ -18,7 +19,7 @@ describeLedger('in memory, the reference', async () => {
   return { clients: [ledger, ledger], ...clock, close: async () => undefined };
 });
 
-async function openTwice(client: (ledger: SqliteLedger) => Ledger): Promise<OpenedLedger> {
+async function openTwice(client: (ledger: StoredLedger) => Ledger): Promise<OpenedLedger> {
   const clock = movable();
   const { folder, remove } = temporaryFolder();
   const file = join(folder, 'ledger.db');

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createKeyCheck } from '../../src/registry/api-keys.ts';
 import { createJwtVerifier, mintToken, type JwtKey, type JwtResult } from '../../src/registry/auth.ts';
 import type { Fetch } from '../../src/registry/key-set.ts';
-import { digestKey } from '../../src/registry/store/api-keys.ts';
+import { digestKey } from '../../src/registry/store/sqlite/api-keys.ts';
 import { SECRET } from './kit.ts';
 
 let now = 0;

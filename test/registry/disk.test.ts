@@ -4,7 +4,7 @@ import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createRandom } from '../../src/host/clock.ts';
-import { openStore } from '../../src/registry/store/store.ts';
+import { openStore } from '../../src/registry/store/sqlite/store.ts';
 import { RECEIVER } from '../cases/receivers.ts';
 import { FEED, LIST, startRegistry, temporaryFolder, type Kit, type Reply } from './kit.ts';
 

@@ -20,9 +20,11 @@ import {
 } from '../../src/registry/registry.ts';
 import type { Declared } from '../../src/registry/declared.ts';
 import { explainWhy } from '../../src/compose/why.ts';
-import { openLedger, type SqliteLedger } from '../../src/registry/store/ledger.ts';
-import type { SyncFile } from '../../src/registry/store/disk.ts';
-import { openStore, type Store } from '../../src/registry/store/store.ts';
+import { openLedger } from '../../src/registry/store/sqlite/ledger.ts';
+import type { StoredLedger } from '../../src/registry/store/ports.ts';
+import type { SyncFile } from '../../src/registry/store/sqlite/disk.ts';
+import { openStore } from '../../src/registry/store/sqlite/store.ts';
+import type { Store } from '../../src/registry/store/ports.ts';
 import { RECEIVERS } from '../cases/receivers.ts';
 import { keepSecret } from '../support/canaries.ts';
 
@@ -84,7 +86,7 @@ export type Kit = {
   file: string;
   folder: string;
   store: Store;
-  ledger: SqliteLedger;
+  ledger: StoredLedger;
   registry: Registry;
   clock: { now: () => number; monotonic: () => number; advance: (ms: number) => void };
   logs: string[];

@@ -6,8 +6,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ChargeFilter } from '../../src/domain/ledger.ts';
 import { createLog } from '../../src/host/log.ts';
-import { openLedger } from '../../src/registry/store/ledger.ts';
-import { createLedgerReports } from '../../src/registry/store/ledger-reports.ts';
+import { openLedger } from '../../src/registry/store/sqlite/ledger.ts';
+import { createLedgerReports } from '../../src/registry/store/sqlite/ledger-reports.ts';
 import { address, claimOf, OTHER_ROUTE, ROUTE_ID } from '../cases/claims.ts';
 import { temporaryFolder } from './kit.ts';
 

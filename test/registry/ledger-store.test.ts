@@ -22,9 +22,10 @@ import { LedgerUnavailable } from '../../src/domain/ledger.ts';
 import { REDEEM_MS, type Claimed } from '../../src/domain/standing.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
-import { openLedger, type SqliteLedger, type SqliteLedgerOptions } from '../../src/registry/store/ledger.ts';
-import { migrateFile, openDatabase } from '../../src/registry/store/sqlite.ts';
-import { openStore } from '../../src/registry/store/store.ts';
+import { openLedger, type SqliteLedgerOptions } from '../../src/registry/store/sqlite/ledger.ts';
+import type { StoredLedger } from '../../src/registry/store/ports.ts';
+import { migrateFile, openDatabase } from '../../src/registry/store/sqlite/database.ts';
+import { openStore } from '../../src/registry/store/sqlite/store.ts';
 import { storedRoute as route } from '../cases/routes.ts';
 import { claimOf, proofOf } from '../cases/claims.ts';
 import { temporaryFolder } from './kit.ts';
@@ -37,7 +38,7 @@ let folder: string;
 let remove: () => void;
 let file: string;
 let offset = 0;
-const ledgers: SqliteLedger[] = [];
+const ledgers: StoredLedger[] = [];
 const processes: ChildProcess[] = [];
 
 beforeEach(() => {
@@ -51,13 +52,13 @@ afterEach(async () => {
   remove();
 });
 
-function open(options: Partial<SqliteLedgerOptions> = {}): SqliteLedger {
+function open(options: Partial<SqliteLedgerOptions> = {}): StoredLedger {
   const ledger = openLedger(file, { now: () => Date.now() + offset, log, ...options });
   ledgers.push(ledger);
   return ledger;
 }
 
-const claim = (ledger: SqliteLedger, n: number): Promise<Claimed> => ledger.claim(claimOf(n), OPTIONS);
+const claim = (ledger: StoredLedger, n: number): Promise<Claimed> => ledger.claim(claimOf(n), OPTIONS);
 
 type Running = {
   child: ChildProcess;
@@ -396,7 +397,7 @@ describe('threads', () => {
   });
 
   test('behaviour: a process that is done is not kept alive by an idle ledger', () => {
-    const module = new URL('../../src/registry/store/ledger.ts', import.meta.url).href;
+    const module = new URL('../../src/registry/store/sqlite/ledger.ts', import.meta.url).href;
     const code = `import { openLedger } from ${JSON.stringify(module)};
       const log = { error: () => undefined };
       const ledger = openLedger(${JSON.stringify(file)}, { now: Date.now, log });
@@ -419,7 +420,7 @@ describe('what is kept', () => {
   };
 
   const DAY = 24 * 3_600_000;
-  const end = async (ledger: SqliteLedger, n: number, how: 'delivered' | 'failed' | 'settled'): Promise<void> => {
+  const end = async (ledger: StoredLedger, n: number, how: 'delivered' | 'failed' | 'settled'): Promise<void> => {
     await ledger.advance(claimOf(n).id, { kind: 'settle_started', via: 'first', leaseMs: 1 }, OPTIONS);
     const proof = proofOf(claimOf(n));
     await ledger.advance(
@@ -430,7 +431,7 @@ describe('what is kept', () => {
     if (how === 'delivered') await ledger.advance(claimOf(n).id, { kind: 'delivered', partial: false }, OPTIONS);
   };
   /** What is taken away goes along with a call, now and then. */
-  const prune = async (ledger: SqliteLedger): Promise<void> => {
+  const prune = async (ledger: StoredLedger): Promise<void> => {
     await ledger.close();
     await open({ ...(retention === undefined ? {} : { retentionMs: () => retention }) }).due(1);
   };

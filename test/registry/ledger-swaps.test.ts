@@ -7,7 +7,8 @@ import type { Claim } from '../../src/domain/charge.ts';
 import type { Advanced } from '../../src/domain/ledger.ts';
 import type { ChargeEvent } from '../../src/domain/transition.ts';
 import { createLog } from '../../src/host/log.ts';
-import { openLedger, type SqliteLedger } from '../../src/registry/store/ledger.ts';
+import { openLedger } from '../../src/registry/store/sqlite/ledger.ts';
+import type { StoredLedger } from '../../src/registry/store/ports.ts';
 import { claimOf, proofOf } from '../cases/claims.ts';
 import { temporaryFolder } from './kit.ts';
 
@@ -17,8 +18,8 @@ const START: ChargeEvent = { kind: 'settle_started', via: 'first', leaseMs: LEAS
 
 let file: string;
 let remove: () => void;
-let here: SqliteLedger;
-let elsewhere: SqliteLedger;
+let here: StoredLedger;
+let elsewhere: StoredLedger;
 let change = 0;
 
 beforeEach(() => {
@@ -40,7 +41,7 @@ const claim = async (n: number): Promise<Claim> => {
   return what;
 };
 const advance = (
-  ledger: SqliteLedger,
+  ledger: StoredLedger,
   { id }: Claim,
   event: ChargeEvent,
   changeId = `change ${++change}`,

@@ -10,7 +10,7 @@ import type { Route } from '../../src/domain/route.ts';
 import { compileSnapshot, type Snapshot } from '../../src/domain/snapshot.ts';
 import { findLowered } from '../../src/registry/lowered.ts';
 import { registerBody } from '../../src/registry/schemas.ts';
-import type { StoredRoute } from '../../src/registry/store/routes.ts';
+import type { StoredRoute } from '../../src/registry/store/ports.ts';
 import { route } from '../cases/routes.ts';
 import { declared, LIST, REGISTER, startRegistry, type Kit } from './kit.ts';
 

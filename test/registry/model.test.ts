@@ -8,7 +8,7 @@ import { createRandom, systemClock } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { createRouteBook, type RouteBook } from '../../src/registry/book.ts';
 import { registerBody } from '../../src/registry/schemas.ts';
-import { openStore } from '../../src/registry/store/store.ts';
+import { openStore } from '../../src/registry/store/sqlite/store.ts';
 import { toWire } from '../../src/domain/route.ts';
 import { RECEIVERS } from '../cases/receivers.ts';
 import { temporaryFolder } from './kit.ts';

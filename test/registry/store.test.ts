@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createRandom } from '../../src/host/clock.ts';
-import { migrateFile, openDatabase, readSchema } from '../../src/registry/store/sqlite.ts';
-import { openStore, type Store, type StoreOptions } from '../../src/registry/store/store.ts';
-import { createRouteStore } from '../../src/registry/store/routes.ts';
-import { digestKey } from '../../src/registry/store/api-keys.ts';
+import { migrateFile, openDatabase, readSchema } from '../../src/registry/store/sqlite/database.ts';
+import { openStore, type StoreOptions } from '../../src/registry/store/sqlite/store.ts';
+import type { Store } from '../../src/registry/store/ports.ts';
+import { createRouteStore } from '../../src/registry/store/sqlite/routes.ts';
+import { digestKey } from '../../src/registry/store/sqlite/api-keys.ts';
 import { storedRoute as route } from '../cases/routes.ts';
 import { temporaryFolder } from './kit.ts';
 
@@ -204,7 +205,7 @@ describe('API keys', () => {
     const { key, stored } = apiKeys.create('sidecar', ['sdk']);
     expect(apiKeys.find(digestKey(key))?.revokedAt).toBeNull();
     const script = `
-      import { openStore } from ${JSON.stringify(new URL('../../src/registry/store/store.ts', import.meta.url).href)};
+      import { openStore } from ${JSON.stringify(new URL('../../src/registry/store/sqlite/store.ts', import.meta.url).href)};
       import { randomBytes } from 'node:crypto';
       const store = openStore(process.argv[1], { random: randomBytes, now: Date.now, busyMs: 5000 });
       console.log(store.apiKeys.revoke(process.argv[2]), store.apiKeys.revoke(process.argv[2]), store.apiKeys.revoke('nobody'));

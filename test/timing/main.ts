@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { createStandIn } from '../../src/gateway/sync/stand-in.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { createKeyCheck } from '../../src/registry/api-keys.ts';
-import { openStore } from '../../src/registry/store/store.ts';
+import { openStore } from '../../src/registry/store/sqlite/store.ts';
 import { compareTimes, LIMIT_T } from './welch.ts';
 
 const { values } = parseArgs({ options: { samples: { type: 'string', default: '50000' }, json: { type: 'boolean' } } });

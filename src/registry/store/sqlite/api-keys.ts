@@ -2,34 +2,9 @@
 // itself once. Nothing is cached: a key that another process revoked is refused with the next request.
 import { hash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
-import type { Random } from '../../host/clock.ts';
+import type { Random } from '../../../host/clock.ts';
+import { SCOPES, type ApiKeyStore, type StoredKey } from '../ports.ts';
 import { bytes, nullableText, text, type Row } from './rows.ts';
-
-export const SCOPES = ['sdk', 'ledger'] as const;
-export type Scope = (typeof SCOPES)[number];
-
-export type StoredKey = {
-  readonly id: string;
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  /** RFC 3339, UTC. */
-  readonly createdAt: string;
-  readonly revokedAt: string | null;
-};
-export type FoundKey = StoredKey & { readonly digest: Buffer };
-
-export type ApiKeyStore = {
-  /** The key alone is secret; it cannot be had again. Throws a sentence where name or scopes are not usable. */
-  readonly create: (name: string, scopes: readonly Scope[]) => { readonly key: string; readonly stored: StoredKey };
-  /**
-   * The key with this SHA-256; revoked ones too: whoever asks looks at `revokedAt`. By the digest and nothing else, so that
-   * every wrong key is the same miss: a look-up by the id in a key would take longer for ids that exist.
-   */
-  readonly find: (digest: Buffer) => FoundKey | undefined;
-  /** Oldest first, revoked ones too. */
-  readonly list: () => StoredKey[];
-  readonly revoke: (id: string) => 'revoked' | 'already_revoked' | 'unknown';
-};
 
 const NAME = /^[\x20-\x7e]{1,64}$/;
 

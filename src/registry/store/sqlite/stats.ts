@@ -1,14 +1,7 @@
 // How large a store is and how much its volume still takes, for those who watch it. Reads the file system, not the store.
 import { stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
-
-export type StoreStats = {
-  /** Bytes by file name. */
-  readonly files: Readonly<Record<string, number>>;
-  /** Of the volume, for us. */
-  readonly freeBytes: number;
-  readonly volumeBytes: number;
-};
+import type { StoreStats } from '../ports.ts';
 
 const SUFFIXES = ['', '-wal', '-shm'];
 

@@ -1,73 +1,12 @@
 // Routes on disk. Every write raises the revision, draws a new stamp and appends to the change log in the transaction
 // that makes it: a revision without its change, or a change that was not made, cannot be read. Keeps no copy in memory.
 import type { DatabaseSync } from 'node:sqlite';
-import type { Random } from '../../host/clock.ts';
-import { routeWire, toWire, type Route, type RouteWire } from '../../domain/route.ts';
-import { createTextPool } from '../../domain/text-pool.ts';
-import { inTransaction } from './sqlite.ts';
+import type { Random } from '../../../host/clock.ts';
+import { routeWire, toWire, type Route, type RouteWire } from '../../../domain/route.ts';
+import { createTextPool } from '../../../domain/text-pool.ts';
+import type { ChangeKind, Head, RouteChange, RouteStore, StoredChange, StoredRoute, Writer } from '../ports.ts';
+import { inTransaction } from './database.ts';
 import { integer, nullableText, text, type Row } from './rows.ts';
-
-export type ChangeKind = 'created' | 'updated' | 'deleted';
-
-/** The state of the whole set. `stamp` is new with every write, also where a restored backup repeats a revision. */
-export type Head = { readonly revision: number; readonly stamp: string };
-
-/** Who wrote a route. A name may hold anything; what stands before it says whose it is. */
-export type Writer = 'config' | `dashboard:${string}` | `api_key:${string}`;
-
-/** A route and who wrote it last. */
-export type StoredRoute = Route & { readonly writtenBy: Writer };
-
-/** One change of one route; `before` is null where it was made, `after` where it was deleted. */
-export type RouteChange = {
-  readonly revision: number;
-  readonly at: string;
-  readonly by: Writer;
-  readonly before: RouteWire | null;
-  readonly after: RouteWire | null;
-};
-
-/** A change as the feed sends it; `data` is JSON: the route, or `{"id"}` of one that was deleted. */
-export type StoredChange = { readonly revision: number; readonly kind: ChangeKind; readonly data: string };
-
-export type Written = { readonly kind: 'written'; readonly head: Head; readonly route: StoredRoute } | Conflict;
-/** Another route has this method and pattern key. */
-export type Conflict = { readonly kind: 'conflict'; readonly existing: StoredRoute };
-
-export type RouteFilter = {
-  readonly limit: number;
-  /** The sequence number that `nextBefore` gave. */
-  readonly before: number | undefined;
-  readonly status: string | undefined;
-  readonly method: string | undefined;
-  readonly source: string | undefined;
-  /** Part of the pattern or the name; ASCII letters match in either case. */
-  readonly q: string | undefined;
-};
-
-export type RouteStore = {
-  readonly head: () => Head;
-  /** Oldest first. */
-  readonly all: () => { readonly head: Head; readonly routes: StoredRoute[] };
-  /** Newest first. `nextBefore` is undefined on the last page. */
-  readonly list: (filter: RouteFilter) => { readonly routes: Route[]; readonly nextBefore: number | undefined };
-  readonly findByKey: (key: string, method: string) => StoredRoute | undefined;
-  readonly insert: (route: StoredRoute, key: string) => Written;
-  /** Writes `route` over the stored one with its id; undefined where there is none. */
-  readonly update: (route: StoredRoute, key: string) => Written | undefined;
-  /** The new head, or undefined where there is no such route. */
-  readonly remove: (id: string, by: Writer, at: string) => Head | undefined;
-  /** Changes of one route, newest first, also of one that was deleted; `before` is the revision that `nextBefore` gave. */
-  readonly history: (
-    id: string,
-    before: number | undefined,
-    limit: number,
-  ) => { readonly changes: readonly RouteChange[]; readonly nextBefore: number | undefined };
-  /** Up to `limit` changes after `revision`, or undefined where the log does not reach back that far, or ahead. */
-  readonly changesAfter: (revision: number, limit: number) => readonly StoredChange[] | undefined;
-  /** Several writes in one transaction: all of them or none. */
-  readonly batch: <T>(run: () => T) => T;
-};
 
 /** How many changes of the store are kept. */
 export const CHANGES_KEPT = 10_000;

@@ -1,8 +1,8 @@
 // What people ask of the ledger's store: lists, sums and counts. Reads only, on a connection of their own in a thread of
 // their own, so that a dashboard that looks through a million charges delays no claim.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { canonicalHex, CHARGE_STATES, isUnsettled, NO_DEADLINE_MS, type ChargeState } from '../../domain/charge.ts';
-import type { Fault } from '../../domain/standing.ts';
+import { canonicalHex, CHARGE_STATES, isUnsettled, NO_DEADLINE_MS, type ChargeState } from '../../../domain/charge.ts';
+import type { Fault } from '../../../domain/standing.ts';
 import type {
   Alarms,
   Bucket,
@@ -14,7 +14,7 @@ import type {
   Sum,
   Summary,
   SummaryQuery,
-} from '../../domain/ledger.ts';
+} from '../../../domain/ledger.ts';
 import { readListed, SELECT_LISTED, SEQS_OF_PAYER } from './ledger-rows.ts';
 import { integer, nullableInteger, text, type Row } from './rows.ts';
 

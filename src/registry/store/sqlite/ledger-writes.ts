@@ -9,10 +9,10 @@ import {
   type Charge,
   type Claim,
   type PaymentKey,
-} from '../../domain/charge.ts';
-import type { Advanced } from '../../domain/ledger.ts';
-import { decideClaim, OVERDUE_MS, REDEEM_MS, type Claimed, type ClaimOptions } from '../../domain/standing.ts';
-import { transition, type Actor, type ChargeEvent } from '../../domain/transition.ts';
+} from '../../../domain/charge.ts';
+import type { Advanced } from '../../../domain/ledger.ts';
+import { decideClaim, OVERDUE_MS, REDEEM_MS, type Claimed, type ClaimOptions } from '../../../domain/standing.ts';
+import { transition, type Actor, type ChargeEvent } from '../../../domain/transition.ts';
 import {
   allValues,
   changingValues,
@@ -29,7 +29,7 @@ import {
 import { hasSettled, settledOf, type Insert, type Swap } from './ledger-swaps.ts';
 import { createTallies } from './ledger-tallies.ts';
 import { integer, text } from './rows.ts';
-import { isConstraint } from './sqlite.ts';
+import { isConstraint } from './database.ts';
 
 /** Synchronous; `now` is the ledger's clock at the call. */
 export type LedgerWrites = {

@@ -5,7 +5,7 @@ import { accessSync, closeSync, constants, mkdirSync, openSync, readFileSync } f
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
-import type { OnUpgrade } from './upgrade.ts';
+import type { OnUpgrade } from '../ports.ts';
 
 /** The schema, then what brings a file from each version to the next: SQL files beside this one. */
 const SCHEMA: readonly string[] = ['schema.sql'];

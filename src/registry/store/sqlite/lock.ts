@@ -5,11 +5,8 @@ import { mkdirSync, readFileSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
-import { isBusy } from './sqlite.ts';
-
-export type Holder = { readonly pid: number; readonly host: string; readonly started: string };
-
-export type StoreLock = { readonly release: () => void };
+import type { Holder, StoreLock } from '../ports.ts';
+import { isBusy } from './database.ts';
 
 /** A process that is ending, as in a quick restart, is waited for; a second one is told soon. */
 const WAIT_MS = 300;

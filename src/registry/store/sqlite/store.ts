@@ -1,26 +1,15 @@
 // The registry's store: one SQLite file with routes, their change log and API keys. Nothing outside this folder writes
 // or reads SQL. One process owns the routes; others, such as `tollgate keys`, may have the file open beside it.
 import type { DatabaseSync } from 'node:sqlite';
-import type { Random } from '../../host/clock.ts';
-import { makeUuid } from '../uuid.ts';
-import { createApiKeyStore, type ApiKeyStore } from './api-keys.ts';
-import { createDeclaredStore, type DeclaredStore } from './declared.ts';
+import type { Random } from '../../../host/clock.ts';
+import { makeUuid } from '../../uuid.ts';
+import type { OnUpgrade, Store } from '../ports.ts';
+import { createApiKeyStore } from './api-keys.ts';
+import { createDeclaredStore } from './declared.ts';
 import { writeApart, type SyncFile } from './disk.ts';
 import { text } from './rows.ts';
-import { createRouteStore, type RouteStore } from './routes.ts';
-import { inTransaction, openDatabase } from './sqlite.ts';
-import type { OnUpgrade } from './upgrade.ts';
-
-export type Store = {
-  /** Drawn when the file was made: a sidecar tells one registry from another by it. */
-  readonly registryId: string;
-  readonly routes: RouteStore;
-  readonly declared: DeclaredStore;
-  readonly apiKeys: ApiKeyStore;
-  /** Resolves once everything that was committed here is on the disk; rejects with StoreFailure where it may not be. */
-  readonly onDisk: () => Promise<void>;
-  readonly close: () => void;
-};
+import { createRouteStore } from './routes.ts';
+import { inTransaction, openDatabase } from './database.ts';
 
 export type StoreOptions = {
   readonly random: Random;

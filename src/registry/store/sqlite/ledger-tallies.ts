@@ -2,7 +2,7 @@
 // are gathered while a transaction runs and written once before its commit: a batch of a hundred charges changes a few
 // rows of them. What is written belongs to exactly the charges that the transaction wrote.
 import type { DatabaseSync } from 'node:sqlite';
-import type { ChargeState } from '../../domain/charge.ts';
+import type { ChargeState } from '../../../domain/charge.ts';
 import type { Settled } from './ledger-swaps.ts';
 import { integer, text } from './rows.ts';
 

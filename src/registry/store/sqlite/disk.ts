@@ -5,7 +5,7 @@
 import { open } from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
 import { integer } from './rows.ts';
-import { CHECKPOINT_PAGES, OPEN_BUSY_MS, StoreFailure } from './sqlite.ts';
+import { CHECKPOINT_PAGES, OPEN_BUSY_MS, StoreFailure } from './database.ts';
 
 /** Writes a file's bytes down. */
 export type SyncFile = (file: string) => Promise<void>;

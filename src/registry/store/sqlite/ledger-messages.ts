@@ -3,7 +3,7 @@
 // object takes several times as long as to write and read it as JSON.
 import type { LedgerReports } from './ledger-reports.ts';
 import type { LedgerWrites } from './ledger-writes.ts';
-import type { Upgrade } from './upgrade.ts';
+import type { Upgrade } from '../ports.ts';
 
 /** Calls of the writing thread, which share a commit, and of the reading thread. */
 export type Calls = Omit<LedgerWrites, 'prune' | 'begin' | 'finish' | 'endRunsBut' | 'moveLeases'> & LedgerReports;

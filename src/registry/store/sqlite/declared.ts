@@ -1,15 +1,9 @@
 // What the configuration said about its routes when it was last applied, beside the routes and gone with them.
 import type { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
-import type { Declared } from '../declared.ts';
+import type { Declared } from '../../declared.ts';
+import type { DeclaredStore } from '../ports.ts';
 import { text } from './rows.ts';
-
-export type DeclaredStore = {
-  /** By route id. */
-  readonly all: () => ReadonlyMap<string, Declared>;
-  readonly set: (routeId: string, said: Declared) => void;
-  readonly release: (routeId: string) => void;
-};
 
 const nullable = z.string().nullable();
 const saidSchema = z.object({

@@ -2,9 +2,9 @@
 // do, go out as the next batch and share its fsync. A call that is not answered in time, or whose thread died, is refused with
 // LedgerUnavailable; a thread that died is replaced. The queue is bounded.
 import type { Worker } from 'node:worker_threads';
-import { LedgerUnavailable } from '../../domain/ledger.ts';
-import type { Log } from '../../host/log.ts';
-import { createWhenQuiet } from '../../host/quiet.ts';
+import { LedgerUnavailable } from '../../../domain/ledger.ts';
+import type { Log } from '../../../host/log.ts';
+import { createWhenQuiet } from '../../../host/quiet.ts';
 import {
   writeBatch,
   type Arguments,
@@ -14,7 +14,7 @@ import {
   type ToWorker,
   type Value,
 } from './ledger-messages.ts';
-import { UPGRADING } from './upgrade.ts';
+import { UPGRADING } from '../ports.ts';
 
 export type Thread = {
   readonly call: <N extends CallName>(name: N, ...args: Arguments<N>) => Promise<Value<N>>;

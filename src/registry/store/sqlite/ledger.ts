@@ -3,30 +3,14 @@
 // The same serves a registry, in its store beside the routes, and a sidecar with a store of its own.
 import { randomBytes } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
-import { findClaimFault, LOCAL_RUN, type KeptAnswer } from '../../domain/charge.ts';
-import type { Ledger, Reports } from '../../domain/ledger.ts';
-import type { ChargeEvent } from '../../domain/transition.ts';
-import type { Log } from '../../host/log.ts';
+import { findClaimFault, LOCAL_RUN, type KeptAnswer } from '../../../domain/charge.ts';
+import type { ChargeEvent } from '../../../domain/transition.ts';
+import type { LedgerOptions, StoredLedger } from '../ports.ts';
 import type { WorkerOptions } from './ledger-messages.ts';
 import { createSwaps } from './ledger-swaps.ts';
 import { createThread, type Thread } from './ledger-thread.ts';
 
-export type SqliteLedger = Ledger &
-  Reports & {
-    /** Resolves where a write was taken in the last seconds, or is now; rejects with LedgerUnavailable. For the start and for readiness. */
-    readonly check: () => Promise<void>;
-    /** Finishes what was called, then closes the file; later calls are refused. */
-    readonly close: () => Promise<void>;
-  };
-
-export type SqliteLedgerOptions = {
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  readonly log: Log;
-  /** This process holds the file alone, but for commands: leases of its own earlier runs are over, and clocks that are set move leases along. */
-  readonly alone?: boolean;
-  /** For how long charges that are over are kept; for ever where it says undefined. */
-  readonly retentionMs?: () => number | undefined;
+export type SqliteLedgerOptions = LedgerOptions & {
   /** How long a call may take. */
   readonly timeoutMs?: number;
   /** How long a commit waits for another process that writes. */
@@ -45,7 +29,7 @@ const ANSWER_BYTES = 16 * 1024 * 1024;
 const MAX_QUEUED = 20_000;
 
 /** Opens `file` with the first call; makes it where there is none. */
-export function openLedger(file: string, options: SqliteLedgerOptions): SqliteLedger {
+export function openLedger(file: string, options: SqliteLedgerOptions): StoredLedger {
   const { now, log, timeoutMs = TIMEOUT_MS, busyMs = BUSY_MS, maxQueued = MAX_QUEUED } = options;
   const spawn = options.spawn ?? spawnWorker;
   const commitDelayMs = options.commitDelayMs ?? 0;

@@ -15,7 +15,7 @@ import {
 } from './ledger-messages.ts';
 import { createLedgerReports } from './ledger-reports.ts';
 import { createLedgerWrites, type LedgerWrites } from './ledger-writes.ts';
-import { isBusy, isConstraint, isStoreFailure, openDatabase } from './sqlite.ts';
+import { isBusy, isConstraint, isStoreFailure, openDatabase } from './database.ts';
 
 type Opened = {
   readonly db: DatabaseSync;

@@ -1,0 +1,25 @@
+// SQLite as a kind of store: one file, made where there is none, and its journals and its lock beside it.
+import { existsSync } from 'node:fs';
+import type { StorePlace } from '../ports.ts';
+import { migrateFile } from './database.ts';
+import { openLedger } from './ledger.ts';
+import { lockStore } from './lock.ts';
+import { readStoredRoutes } from './read-only.ts';
+import { readStoreStats } from './stats.ts';
+import { openStore } from './store.ts';
+
+/** A command has nothing else to do while another process writes. */
+const COMMAND_BUSY_MS = 5_000;
+
+export function sqlitePlace(file: string): StorePlace {
+  return {
+    exists: () => existsSync(file),
+    lock: (holder) => lockStore(file, holder),
+    migrate: (onUpgrade) => migrateFile(file, onUpgrade),
+    readRoutes: () => readStoredRoutes(file),
+    open: ({ as, ...options }) =>
+      openStore(file, { ...options, ...(as === 'server' ? { writesApart: true } : { busyMs: COMMAND_BUSY_MS }) }),
+    openLedger: (options) => openLedger(file, options),
+    stats: () => readStoreStats(file),
+  };
+}
