@@ -32,7 +32,7 @@ export type TollgateDeps = {
   readonly clock: Clock;
   readonly random: Random;
   readonly version: string;
-  /** Called once, when everything is ready and nobody can connect yet. */
+  /** Called once, when everything is ready, before a client can connect. */
   readonly beforeListening?: () => void;
 };
 
@@ -51,7 +51,7 @@ export type Tollgate = {
   /** For commands beside this process: what stands at a path of its socket. */
   readonly answer?: (path: string) => Promise<unknown>;
   /**
-   * Not ready at once; after `drain_delay`, unless nobody has to notice (`waiting` false), nothing new is taken and what is
+   * Not ready at once; after `drain_delay`, unless no load balancer has to notice (`waiting` false), nothing new is taken and what is
    * in flight is finished up to the configured time; then everything is closed.
    */
   readonly stop: (waiting?: boolean) => Promise<void>;
@@ -208,7 +208,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
       const { drainDelayMs: delayMs, drainMs } = running.proxy?.timeouts ?? { drainDelayMs: 0, drainMs: 5_000 };
       const drainDelayMs = waiting ? delayMs : 0;
       log.info('draining', { delay_ms: drainDelayMs, up_to_ms: drainMs });
-      // They would go on for ever: whoever reads them comes back elsewhere.
+      // They would go on for ever; their readers reconnect elsewhere.
       sync?.endStreams();
       // The admin listener answers until the end: an orchestrator has to see that we are not ready.
       await Promise.all(serving.map((listener) => listener.drain(drainDelayMs, drainMs)));

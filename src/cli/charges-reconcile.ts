@@ -1,4 +1,4 @@
-// `tollgate charges reconcile`: takes every settling charge that nobody works on a step further, now and from here, as the
+// `tollgate charges reconcile`: takes every settling charge that no process works on a step further, now and from here, as the
 // running Tollgate does by itself in time; and the operator's last word on one whose end nothing else can tell (`--fail`,
 // `--settled`), or whose money was given back. Money that may have moved is never declared lost by accident: the last word needs
 // the id and a reason, is kept with both, and is refused where the chain says otherwise.

@@ -106,7 +106,7 @@ async function runCharges(args: Args, io: Io): Promise<ExitCode> {
   }
 }
 
-/** The ledger in the configured store; whoever asked closes it. Complaints were written when it is not ok. */
+/** The ledger in the configured store; the caller closes it. Complaints were written when it is not ok. */
 export async function openConfiguredLedger(args: Args, io: Io): Promise<Loaded<StoredLedger>> {
   const loaded = await loadFor(args, io);
   if (!loaded.ok) return loaded;

@@ -3,7 +3,7 @@
 import type { Env } from '../config/environment.ts';
 import type { Args, Flags } from './args.ts';
 
-/** CONTRACT section 1. `no`: the answer is no. `away`: something that is needed is not there. */
+/** Exit codes of the README. `no`: the answer is no. `away`: something that is needed is not there. */
 export const EXIT = { fine: 0, no: 1, usage: 64, away: 69 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 

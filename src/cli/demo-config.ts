@@ -8,7 +8,7 @@ import { validate } from '../config/validate.ts';
 import { createRandom } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 
-/** Nobody's address: money sent there in earnest would be lost, so the demo stays on a test network. */
+/** An address without an owner: money sent there in earnest would be lost, so the demo stays on a test network. */
 const PAY_TO = '0x000000000000000000000000000000000000dEaD';
 const FAVOURITE_PORTS = { proxy: 8402, registry: 8403, admin: 9402 };
 

@@ -53,7 +53,7 @@ function readDemo(file: string): RunningDemo | undefined {
   }
 }
 
-/** In a folder that everybody may write to: nobody else made it, and nobody else reads it. */
+/** In a folder that every user may write to: ours alone, made and read by this user. */
 function isOurs(folder: string): boolean {
   const { uid, mode } = lstatSync(folder);
   return lstatSync(folder).isDirectory() && uid === (process.getuid?.() ?? uid) && (mode & 0o077) === 0;

@@ -50,7 +50,7 @@ async function runMatch(args: Args, io: Io): Promise<ExitCode> {
   return explanation.answer.matched && !isRefused(explanation) ? EXIT.fine : EXIT.no;
 }
 
-/** Refused paths count as matched for whoever asks the interface, because they are never free. */
+/** Refused paths count as matched in the interface, because they are never free. */
 function isRefused({ answer }: Explanation): boolean {
   return answer.ambiguous === true;
 }

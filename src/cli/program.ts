@@ -18,10 +18,10 @@ export type ProgramDeps = {
 
 export async function runProgram({ argv, packageFile, exitNow }: ProgramDeps): Promise<number> {
   const { version } = z.object({ version: z.string() }).parse(JSON.parse(packageFile));
-  // Whoever reads us may go first, as in `tollgate keys list | head`: that is no reason to die with a stack.
+  // The reader of our output may end first, as in `tollgate keys list | head`: that is no reason to die with a stack.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const output = gatherLines((text) => void process.stdout.write(text));
-  // Also after an exception that nobody caught.
+  // Also after an exception that was not caught.
   process.on('exit', output.flush);
   try {
     return await runCommandLine(argv, COMMANDS, processIo({ version, write: output.write, exitNow }));

@@ -128,7 +128,7 @@ export function createReloads({ file, secretFiles, io, log, onTaken }: ReloadSou
   };
 }
 
-/** Resolves when `file` has not changed for a while, is gone, or nobody waits any more. */
+/** Resolves when `file` has not changed for a while, is gone, or the wait was ended. */
 async function rested(file: string, signal: AbortSignal): Promise<void> {
   try {
     for (let before = await stat(file); ;) {
@@ -141,6 +141,6 @@ async function rested(file: string, signal: AbortSignal): Promise<void> {
       before = now;
     }
   } catch {
-    // What is gone is told by whoever reads it.
+    // The reader of a file tells that it is gone.
   }
 }

@@ -102,7 +102,7 @@ function shortAddress(address: string): string {
   return address.length > 20 ? `${address.slice(0, 6)}..${address.slice(-4)}` : address;
 }
 
-/** Local time: whoever reads it looks at a clock on the wall. */
+/** Local time, as on the clock of the person who reads it. */
 function timeOf(at: number): string {
   const date = new Date(at);
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, '0')).join(':');

@@ -59,7 +59,7 @@ export function startProxy(config: Config, proxy: ProxyConfig, deps: ProxyDeps):
     prepare: (next, section) => {
       const prepared = assemble(next, section, deps);
       return () => {
-        // The old connections to the upstream end by themselves once nobody uses them.
+        // The old connections to the upstream end by themselves once they are idle.
         assembled = prepared;
       };
     },

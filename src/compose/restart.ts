@@ -1,5 +1,5 @@
 // What a reload cannot change: what was bound, opened or begun at the start. Such a setting keeps the value of the start
-// and is named, so that nobody believes in a value that is not in force. The table in config/README.md says the same.
+// and is named, so that its user knows that the value is not in force. The table in config/README.md says the same.
 import { isDeepStrictEqual } from 'node:util';
 import type { Config, ProxyConfig, RegistryConfig } from '../config/config.ts';
 

@@ -30,7 +30,7 @@ export type SyncDeps = {
 /** A registry that does not answer for this long is away; one that is polled often is given up sooner. */
 const ANSWER_MS = { min: 1_000, max: 10_000 };
 const RELAY_TIMEOUTS = { connectMs: 3_000, headersMs: 10_000, idleMs: 60_000 };
-/** Above what is relayed at a time: nobody waits for a connection. */
+/** Above what is relayed at a time: no request waits for a connection. */
 const RELAY_SOCKETS = 600;
 
 export async function startSync(

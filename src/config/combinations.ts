@@ -189,7 +189,7 @@ function methodIssues(raw: Raw): Issue[] {
   });
 }
 
-/** Two routes with one method and one pattern key cannot exist (CONTRACT section 4). */
+/** Two routes with one method and one pattern key cannot exist. */
 function routeIssues(raw: Raw): Issue[] {
   const { routes } = raw;
   if (!Array.isArray(routes)) return [];

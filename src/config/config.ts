@@ -1,5 +1,5 @@
 // The configuration as the rest of the program sees it: camelCase, complete, durations in milliseconds, sizes in bytes,
-// paths absolute. Sections follow CONTRACT section 1; which of them are there decides which parts run.
+// paths absolute. Which of them are there decides which parts run.
 import type { UndeclaredMethods } from '../domain/explain.ts';
 import type { ProfileName } from '../domain/profile.ts';
 import type { Receiver } from '../domain/receiver.ts';

@@ -130,7 +130,7 @@ function parseJson(text: string): unknown {
 function make(file: string, random: Random): void {
   const secrets: Secrets = {
     jwt_secret: random(32).toString('base64url'),
-    // The form of keys that the store makes (CONTRACT section 2).
+    // The form of keys that the store makes.
     api_key: `tg_${random(8).toString('hex')}_${random(32).toString('base64url')}`,
     charge_secret: random(32).toString('base64url'),
   };

@@ -1,4 +1,4 @@
-// The configuration file as a schema: every key of CONTRACT section 1 with its default, and no other key. It speaks the
+// The configuration file as a schema: every key with its default, and no other key. It speaks the
 // file's snake_case; build.ts turns the result into a Config. What needs two keys to judge stands in combinations.ts.
 import { createPublicKey } from 'node:crypto';
 import { http } from '../host/node-http.ts';

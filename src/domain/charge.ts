@@ -3,7 +3,7 @@
 // fifty encodings of one payment are one payment. Amounts are integers of the asset's smallest unit, never rounded.
 import { findNetwork } from './receiver.ts';
 
-/** `claimed -> settling -> settled -> delivered`, or `released`, `failed`. CONTRACT section 6. */
+/** `claimed -> settling -> settled -> delivered`, or `released`, `failed`. */
 export const CHARGE_STATES = ['claimed', 'settling', 'settled', 'delivered', 'released', 'failed'] as const;
 export type ChargeState = (typeof CHARGE_STATES)[number];
 

@@ -6,7 +6,7 @@ import type { Match, Snapshot } from './snapshot.ts';
 
 export type UndeclaredMethods = 'forward' | 'pay' | 'refuse';
 
-/** The answer of `GET /v1/protected-routes/match` (CONTRACT section 2). `ambiguous`: the proxy would refuse the path. */
+/** The answer of `GET /v1/protected-routes/match`. `ambiguous`: the proxy would refuse the path. */
 export type MatchAnswer = {
   readonly matched: boolean;
   readonly payment_required: boolean;

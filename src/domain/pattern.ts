@@ -1,4 +1,4 @@
-// Route patterns (CONTRACT section 4): literal segments, parameters that fill a segment, one wildcard at the end.
+// Route patterns: literal segments, parameters that fill a segment, one wildcard at the end.
 // path-to-regexp reads the path syntax into tokens; nothing here or later builds a regular expression from a pattern.
 // A pattern that could mean something else than its author thinks is refused with a sentence, never stored as a literal:
 // a route that matches nothing protects nothing.

@@ -1,6 +1,6 @@
 // The 402: the body of the source interface's section 7.1 to the letter, and beside it the x402 v2 header that machines
 // read. Everything that a route fixes is serialised once per offer; an answer only puts charge id and URL in between.
-// Both are public: nothing here may depend on who asks. Sources: interface 7.1, CONTRACT section 3, x402 v1 and v2.
+// Both are public: nothing here may depend on who asks. Sources: interface 7.1, x402 v1 and v2.
 import { createGenerations } from './generations.ts';
 import type { Offer } from './offer.ts';
 import type { ChargeId } from './quote.ts';

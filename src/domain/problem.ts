@@ -73,7 +73,7 @@ export function problemStatus(code: ProblemCode): number {
   return PROBLEMS[code].status;
 }
 
-/** The body of `application/problem+json` (RFC 9457); `type` is relative, as CONTRACT section 2 says. */
+/** The body of `application/problem+json` (RFC 9457); `type` is a relative reference. */
 export function problemBody(p: Problem): string {
   const { status, title } = PROBLEMS[p.code];
   return JSON.stringify({

@@ -1,5 +1,5 @@
 // Quotes: the charge id of a 402. It is stateless, signed and expiring, so that an unpaid request writes nothing and a
-// price changed in between does not hurt who holds it. CONTRACT section 3. 84 bytes, base64url behind `chg_`:
+// price changed in between does not hurt who holds it. 84 bytes, base64url behind `chg_`:
 //   0 version | 1 key id | 2 route id (16) | 18 method (2) | 20 price units (13) | 33 scale | 34 currency (10)
 //   44 terms hash (8) | 52 expiry, seconds (4) | 56 MAC (16) | 72 nonce (12)
 // The MAC leaves the nonce out and is the same for all quotes of one route and second: it is cached, and only the nonce

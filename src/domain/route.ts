@@ -140,7 +140,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
 }
 
-/** What the 402 calls the route (CONTRACT section 3): its description, else its name, else `METHOD pattern`. */
+/** What the 402 calls the route: its description, else its name, else `METHOD pattern`. */
 export function describeRoute(route: Route): string {
   return route.description || route.name || `${route.method} ${route.pattern}`;
 }

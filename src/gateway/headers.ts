@@ -2,7 +2,7 @@
 // or method after we decided on them, or to frame the request in a second way. Towards the client: nothing hop-by-hop,
 // nothing that lets a cache keep what was paid for, nothing that leads around us. Raw headers in order, in one pass; a
 // header is dropped by name (header-rules.ts), never turned into another.
-// Sources: CONTRACT section 5, RFC 9110 section 7.6, RFC 9112 section 6.
+// Sources: RFC 9110 section 7.6, RFC 9112 section 6.
 import type { IncomingMessage } from 'node:http';
 import { problem, type Problem } from '../domain/problem.ts';
 import { inboundRule, outboundRule } from './header-rules.ts';

@@ -1,4 +1,4 @@
-// A Unix socket on which a process answers its own user's commands: GET, JSON. Nobody else may connect (mode 0600), and
+// A Unix socket on which a process answers its own user's commands: GET, JSON. No other user may connect (mode 0600), and
 // nothing but asking is done here. A socket that a dead process left behind is taken over.
 import { chmodSync, unlinkSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -42,7 +42,7 @@ export async function openControl(file: string, answer: Answering): Promise<Cont
   };
 }
 
-/** Undefined where nobody answers, `{ status, body }` of what was said otherwise. */
+/** Undefined if no process answers, `{ status, body }` of what was said otherwise. */
 export function askControl(
   file: string,
   target: string,

@@ -1,5 +1,5 @@
 // One line per event on standard output: JSON with ts (RFC 3339, UTC), level, msg, then fields, or what a renderer makes of
-// the same. Values of fields whose name says that they are secret are replaced, whoever passed them: a log must never be
+// the same. Values of fields whose name says that they are secret are replaced, wherever they come from: a log must never be
 // where a credential leaks.
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -67,7 +67,7 @@ function textsOf(fields: LogFields): Map<string, string> {
 
 type Name = { readonly start: string; readonly secret: boolean };
 
-/** Names of fields that were written before; whoever makes them up does not fill the memory. */
+/** Names of fields that were written before; made-up names do not fill the memory. */
 const names = new Map<string, Name>();
 const MAX_NAMES = 256;
 

@@ -1,4 +1,4 @@
-// Prometheus metrics behind plain functions: whoever counts binds a child once and calls it, whoever scrapes gets text.
+// Prometheus metrics behind plain functions: a counter binds a child once and calls it, a scrape gets text.
 // Every name has the prefix `tollgate_`; the names themselves belong to those who count.
 import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client';
 import { createDurations } from './tallies.ts';

@@ -1,4 +1,4 @@
-// What is ready to leave within one turn of the event loop leaves together at its end. A write to a socket wakes whoever
+// What is ready to leave within one turn of the event loop leaves together at its end. A write to a socket wakes the process that
 // reads it, which on a virtual machine costs more than the write itself; written one behind the other, the first write
 // wakes the reader for all. Nothing waits longer than the turn, and each socket gets its bytes in the order given here.
 import type { ServerResponse } from 'node:http';

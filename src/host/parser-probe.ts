@@ -7,7 +7,7 @@ import { http } from './node-http.ts';
 /** Two framings at once: what a strict parser must refuse, because the next server may choose the other (RFC 9112, 6.1). */
 const AMBIGUOUS = 'GET / HTTP/1.1\r\nHost: probe\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n';
 
-/** True where the ambiguous request was taken, and also where nothing is known: whoever asks fails closed. */
+/** True where the ambiguous request was taken, and also if nothing is known: the caller fails closed. */
 export function isParserLenient(): Promise<boolean> {
   return new Promise((resolve) => {
     const server = http.createServer((_req, res) => {

@@ -1,4 +1,4 @@
-// For work that is cheaper the more of it is done at once, and that nobody misses while there is other work: it is done when
+// For work that is cheaper the more of it is done at once, and that can wait while there is other work: it is done when
 // the event loop has nothing else to do, and after a few milliseconds at the latest. A loop that is idle notices no
 // difference; a loop that is busy does its other work first, which would have waited for the processor either way.
 import { systemClock } from './clock.ts';

@@ -37,7 +37,7 @@ export function createRateLimit({ perMinute, burst, keys }: RateLimitOptions, mo
     younger.set(key, fullAt);
   };
 
-  /** When the bucket of `key` is full again, not before `now`. Whoever asks is remembered, also while it is refused. */
+  /** When the bucket of `key` is full again, not before `now`. A refused client is remembered too. */
   const look = (key: string, now: number): number => {
     const known = younger.get(key);
     if (known !== undefined) return Math.max(known, now);

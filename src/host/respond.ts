@@ -11,7 +11,7 @@ export type Answer = {
   readonly body: string | Buffer;
   /** Length of `body` as UTF-8, where it is known; otherwise it is counted. */
   readonly bodyBytes?: number;
-  /** `headers` as they go over the wire, each line ended: of parts that cannot break a head, so that nobody checks them. */
+  /** `headers` as they go over the wire, each line ended: of parts that cannot break a head, so they are not checked. */
   readonly lines?: string | undefined;
 };
 

@@ -158,7 +158,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
 
   function accept(req: IncomingMessage, res: ServerResponse): void {
     const connection = connections.get(req.socket);
-    // Behind the last answer of a connection nothing is handled: nobody would get what it came to.
+    // Behind the last answer of a connection nothing is handled: its response could not be sent.
     if (connection === undefined || connection.refusal !== undefined || connection.socket.writableEnded) {
       res.destroy();
     } else if (connection.res === undefined) {

@@ -1,5 +1,5 @@
 // Durations counted in plain numbers: a request meets three of these, and the library's own observing costs more than all
-// the rest of counting. Whoever scrapes gets them in the library's shape, so that it goes on writing the text.
+// the rest of counting. A scrape gets them in the library's shape, so that it goes on writing the text.
 import { Histogram, type MetricObjectWithValues, type MetricValueWithName, type Registry } from 'prom-client';
 
 type Labels = Record<string, string>;

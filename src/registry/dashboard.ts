@@ -1,4 +1,4 @@
-// The dashboard's endpoints (interface section 4.1, and POST, which CONTRACT section 2 adds): people look at routes and
+// The dashboard's endpoints (interface section 4.1, and POST, which Tollgate adds): people look at routes and
 // change them one at a time. A change is answered only after everything in this process works with it.
 import type { z } from 'zod';
 import { problem } from '../domain/problem.ts';

@@ -97,7 +97,7 @@ export const matchAnswer = z.object({
 
 export const health = z.object({ status: z.literal('ok'), version: z.string(), timestamp: z.iso.datetime() });
 
-/** RFC 9457, with what CONTRACT section 2 adds. */
+/** RFC 9457, with `code`, `request_id` and `errors`. */
 export const problemAnswer = z.object({
   type: z.string(),
   title: z.string(),

@@ -1,4 +1,4 @@
-// Which route wins for which request: the rules of CONTRACT section 4 as data. Run by the snapshot tests, by the linear
+// Which route wins for which request: the rules of precedence as data. Run by the snapshot tests, by the linear
 // oracle, through the registry's /match and through the proxy. `wins`: the winning rule, `free` or `undeclared`.
 
 export type MatchCase = {

@@ -1,4 +1,4 @@
-// What a configuration means that leaves everything out: every default of CONTRACT section 1, in the units of the code.
+// What a configuration means that leaves everything out: every default, in the units of the code.
 import { describe, expect, test } from 'vitest';
 import { ADDRESS, configOf, KEY, RECEIVER, SECRET } from './support.ts';
 

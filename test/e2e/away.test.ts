@@ -1,4 +1,4 @@
-// CONTRACT section 7, row by row, with real processes: what is away is killed, stopped in its tracks, replaced or broken
+// What goes on when something is away, row by row, with real processes: what is away is killed, stopped in its tracks, replaced or broken
 // while traffic flows. Whatever happens free routes go on, unpaid requests get their 402, and nothing reaches the upstream
 // unpaid: the upstream itself counts.
 import {

@@ -1,4 +1,4 @@
-// What Prometheus reads: every name and label of CONTRACT section 8 after traffic, in the shape that Prometheus wants, and no
+// What Prometheus reads: every name and label after traffic, in the shape that Prometheus wants, and no
 // more series than configured however many routes and paths there are.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -15,8 +15,8 @@ import { createMetrics } from '../../src/host/metrics.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 
-/** CONTRACT section 8: name, kind, labels. */
-const CONTRACT = {
+/** Name, kind, labels. */
+const GATEWAY = {
   requests_total: ['counter', 'outcome', 'code', 'route_id'],
   request_duration_seconds: ['histogram', 'outcome'],
   overhead_duration_seconds: ['histogram', 'outcome'],
@@ -234,7 +234,7 @@ test('behaviour: the README names every metric, and none that there is not', () 
     .slice(2)
     .map((row) => row.split('|')[1] ?? '');
   const named = cells.flatMap((cell) => [...cell.matchAll(/`([a-z_]+)/g)].map(([, name = '']) => name));
-  expect(named.toSorted()).toEqual(Object.keys({ ...CONTRACT, ...REGISTRY, ...SYNC }).toSorted());
+  expect(named.toSorted()).toEqual(Object.keys({ ...GATEWAY, ...REGISTRY, ...SYNC }).toSorted());
 });
 
 describe('all-in-one', () => {
@@ -249,7 +249,7 @@ describe('all-in-one', () => {
     ]);
     await traffic(tollgate);
     const { text, families } = await scrape(tollgate);
-    const wanted = { ...CONTRACT, ...REGISTRY };
+    const wanted = { ...GATEWAY, ...REGISTRY };
     expectContract(families, wanted, WITHOUT_SERIES);
     expect([...families.keys()].filter((name) => name.includes('_sync_'))).toEqual([]);
     expect(ownOf(families)).toEqual(Object.keys(wanted).toSorted());
@@ -288,8 +288,8 @@ describe('sidecar', () => {
     });
     await traffic(tollgate);
     const { text, families } = await scrape(tollgate);
-    expectContract(families, { ...CONTRACT, ...SYNC }, WITHOUT_SERIES);
-    expect(ownOf(families)).toEqual(Object.keys({ ...CONTRACT, ...SYNC }).toSorted());
+    expectContract(families, { ...GATEWAY, ...SYNC }, WITHOUT_SERIES);
+    expect(ownOf(families)).toEqual(Object.keys({ ...GATEWAY, ...SYNC }).toSorted());
     expect(lint(families)).toEqual([]);
     expect(promtool(text) ?? []).toEqual([]);
     const since = Number(/^tollgate_sync_last_success_timestamp_seconds (\S+)$/m.exec(text)?.[1]);
@@ -313,7 +313,7 @@ describe('a registry alone', () => {
       { timeout: 8000 },
     );
     const { text, families } = await scrape(tollgate);
-    const wanted = { ...without(CONTRACT, PROXY_ONLY), ...REGISTRY };
+    const wanted = { ...without(GATEWAY, PROXY_ONLY), ...REGISTRY };
     expectContract(families, wanted, new Set(['owed']));
     expect(ownOf(families)).toEqual(Object.keys(wanted).toSorted());
     expect(lint(families)).toEqual([]);

@@ -1,4 +1,4 @@
-// The dashboard's endpoints over HTTP: every status of CONTRACT section 2, merge patches, conditions, pages.
+// The dashboard's endpoints over HTTP: every status, merge patches, conditions, pages.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { RouteWire } from '../../src/domain/route.ts';
 import { RECEIVER } from '../cases/receivers.ts';

@@ -61,7 +61,7 @@ export function createAsk({ upstream, headers, timeoutMs, bodyLimit, schedule }:
       request.on('close', () => end('the connection was closed'));
       request.on('upgrade', (_response, socket) => {
         socket.destroy();
-        end('an upgrade that nobody asked for');
+        end('an upgrade that was not asked for');
       });
       request.on('response', (response) => {
         answer = response;

@@ -1,4 +1,4 @@
-// The spellings of a known path that some router takes for that path, and the paths that nobody can have. What is asked
+// The spellings of a known path that some router takes for that path, and the paths that no router has. What is asked
 // is bytes: a target is written here as it goes over the wire, and no URL parser may touch it on the way. Most repeat the
 // path that was named in another spelling; a few go below it and beside it, where some routers run its handler too.
 
@@ -123,7 +123,7 @@ export function spellings(known: KnownPath, host: string): Canary[] {
       swap(`%u00${hex(letter)}`),
     ],
     scripts: [`/index.php${base}`, ...(SCRIPT.test(last) ? [`${base}/x`] : [])],
-    // The root is nobody's parameter.
+    // The root fills no parameter.
     'an empty parameter': known.parameter && head !== '' ? [`${head}/`, `${head}//`, `${head}/;x=1`] : [],
     'other names': [
       `${base}/__data.json`,

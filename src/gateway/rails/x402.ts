@@ -1,7 +1,7 @@
 // The rail x402: scheme `exact` on EVM networks, paid by EIP-3009 authorizations, verified and settled by facilitators.
 // Here a credential becomes a payment key and is compared with our own terms before anybody is asked. What the client
 // echoes has to agree with the terms but is never what is charged: that is what was signed, and it has to be equal.
-// Sources: x402 v1 and v2, EIP-3009, CONTRACT section 6.
+// Sources: x402 v1 and v2, EIP-3009.
 import { canonicalPayment } from '../../domain/charge.ts';
 import { problem } from '../../domain/problem.ts';
 import { findNetwork } from '../../domain/receiver.ts';

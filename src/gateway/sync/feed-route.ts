@@ -1,4 +1,4 @@
-// One route of a feed. What the interface leaves out has the defaults of CONTRACT section 2; what only decorates a route is
+// One route of a feed. What the interface leaves out has the defaults of a registration; what only decorates a route is
 // cut to size; what decides about money has to be right. A member as our registry writes it is read without the schema,
 // which leaves several kilobytes of objects behind for each: with 100,000 of them the garbage collector, and not the
 // reading, would be what traffic waits for. test/gateway/sync/feed.test.ts holds that the short way differs in nothing.

@@ -1,7 +1,6 @@
 // Decides whether what a registry answers replaces the last good set. A registry that lost its data, was restored from an
 // old backup or is another one altogether answers as politely as ever, and taking it at its word would make everything
 // free: such a set is held back until the registry has said the same for a while. Pure: no clock, no I/O.
-// CONTRACT section 7.
 import type { SetName } from './source.ts';
 
 /** A set as far as it matters here. */

@@ -1,4 +1,4 @@
-// Which set replaces the last good one: CONTRACT section 7, the fourth row, as a table and as stories over time.
+// Which set replaces the last good one: a table, and stories over time.
 import { describe, expect, test } from 'vitest';
 import {
   decideSet,
