@@ -41,10 +41,7 @@ export async function ledgerOfSidecar(
   }
   if (sync === undefined) return undefined;
   const { registryUrl, apiKey } = sync;
-  const ledger = createRemoteLedger({
-    ...{ registryUrl, apiKey, version, random },
-    ...{ fetch: globalThis.fetch, schedule: systemSchedule },
-  });
+  const ledger = createRemoteLedger({ registryUrl, apiKey, version, schedule: systemSchedule, clock, random });
   const readiness = ledgerReadiness(ledger.check, { clock, log });
-  return { ledger, reports: undefined, readiness, stats: undefined, close: async () => undefined };
+  return { ledger, reports: undefined, readiness, stats: undefined, close: async () => ledger.close() };
 }

@@ -38,7 +38,7 @@ export type Connection = {
 
 export type Endpoint = {
   readonly host: string;
-  readonly port: number;
+  readonly place: { readonly host: string; readonly port: number } | { readonly path: string };
   readonly secure: boolean;
   /** Of its answers. */
   readonly lines: Lines;
@@ -93,13 +93,13 @@ export function openConnection(
   return self;
 
   function openSocket(): Socket {
-    const { host, port, secure } = endpoint;
+    const { host, place, secure } = endpoint;
     // A tunnel takes its socket over as a stream; everything else is read into memory that is used again.
     const way = first.request.upgrade ? {} : { onread: { buffer: nextBuffer, callback: onRead } };
     const name = isIP(host) === 0 ? { servername: host } : {};
     const opened = secure
-      ? connectSecure({ host, port, ...way, ...name, ALPNProtocols: ['http/1.1'] })
-      : connect({ host, port, ...way });
+      ? connectSecure({ ...place, ...way, ...name, ALPNProtocols: ['http/1.1'] })
+      : connect({ ...place, ...way });
     opened.setNoDelay(true);
     opened.once(secure ? 'secureConnect' : 'connect', onConnected);
     if (first.request.upgrade) opened.on('data', onStream);
@@ -136,6 +136,7 @@ export function openConnection(
 
   function onLeft(): void {
     left = true;
+    if (job !== undefined) job.sent = true;
   }
 
   function onSent(): void {
@@ -359,7 +360,7 @@ export function openConnection(
       return;
     }
     current.over = true;
-    current.listener.onFailure(failure);
+    current.listener.onFailure({ ...failure, sent: current.sent });
   }
 
   /** From here on the socket is somebody else's. */

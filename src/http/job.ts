@@ -16,6 +16,8 @@ export type Job = {
   paused: boolean;
   /** Aborted, failed or whole: nothing more is said of it. */
   over: boolean;
+  /** A byte of it may have left. */
+  sent: boolean;
   /** Until when it waits for the beginning of its body, or for a connection, in milliseconds of the pool's clock. */
   deadline: number;
   /** Until when all of it has to be over. */

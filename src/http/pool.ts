@@ -21,6 +21,8 @@ import type {
 
 export type PoolOptions = {
   readonly upstream: URL;
+  /** A Unix socket that is connected to in place of the host and port. */
+  readonly socketPath?: string;
   readonly timeouts: UpstreamTimeouts;
   /** Connections at most, idle ones included; further requests wait for one up to `timeouts.connectMs`. */
   readonly maxSockets: number;
@@ -34,11 +36,13 @@ const FIRST_BYTE_MS = 1000;
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 
 export function createPool(options: PoolOptions): Transport {
-  const { upstream, timeouts, maxSockets, outbox, now = () => performance.now() } = options;
+  const { upstream, socketPath, timeouts, maxSockets, outbox, now = () => performance.now() } = options;
   const secure = upstream.protocol === 'https:';
+  const host = upstream.hostname.replace(/^\[|\]$/g, '');
   const endpoint = {
-    host: upstream.hostname.replace(/^\[|\]$/g, ''),
-    port: Number(upstream.port) || (secure ? 443 : 80),
+    host,
+    place:
+      socketPath === undefined ? { host, port: Number(upstream.port) || (secure ? 443 : 80) } : { path: socketPath },
     secure,
     lines: createLines(),
   };
@@ -178,6 +182,7 @@ class Call implements Job, UpstreamCall, GatheringListener {
   over = false;
   deadline = 0;
   retried = false;
+  sent = false;
   private readonly pool: PoolSide;
 
   constructor(request: UpstreamRequest, head: string, listener: UpstreamListener, endsAt: number, pool: PoolSide) {
@@ -221,7 +226,7 @@ function fail(job: Job, failure: UpstreamFailure | UploadFailure): void {
   if (job.over) return;
   job.over = true;
   job.upload?.stop();
-  job.listener.onFailure(failure);
+  job.listener.onFailure({ ...failure, sent: job.sent });
 }
 
 function isRepeatable({ body, upgrade, method }: UpstreamRequest): boolean {

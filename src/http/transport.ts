@@ -1,8 +1,11 @@
 // The seam between what a request means (forward, upgrade) and how bytes reach the upstream. A transport sends one
 // request, with the target and the headers exactly as given, and reports what came back; it never looks at a client,
 // never rewrites a header and never delivers one call's bytes to another. pool.ts implements it.
-import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+
+/** A stream of bytes; of a server's request also its socket, which is paused while very many pieces come at once. */
+export type RequestBody = Readable & { readonly socket?: Socket };
 
 export type UpstreamRequest = {
   readonly method: string;
@@ -14,7 +17,7 @@ export type UpstreamRequest = {
    * Streamed with back-pressure; undefined where the request has none. A connection is taken when the first of it is there,
    * or after a second.
    */
-  readonly body: IncomingMessage | undefined;
+  readonly body: RequestBody | undefined;
   /** A 101 is expected; without this one it is a failure. */
   readonly upgrade: boolean;
 };
@@ -46,6 +49,9 @@ export type Outbox = {
 /** No fault of the upstream: `upload_broken_off`, the client left; `upload_stalled`, nothing came for `uploadMs`. */
 export type UploadFailure = { readonly code: 'upload_broken_off' | 'upload_stalled'; readonly detail: string };
 
+/** `sent` false: it is certain that nothing of the request reached the upstream. */
+export type CallFailure = (UpstreamFailure | UploadFailure) & { readonly sent: boolean };
+
 /**
  * None of these is called before `send` returned or after `abort`; the last one is onEnd, onUpgrade or onFailure. They are
  * called on the listener. Headers are the listener's to keep and to change.
@@ -68,7 +74,7 @@ export type UpstreamListener = {
   /** 101 on a call with `upgrade`: the socket is the listener's from here on, `head` are bytes already read from it. */
   onUpgrade(headers: string[], socket: Socket, head: Buffer): void;
   /** Before the head or in the middle of the body. */
-  onFailure(failure: UpstreamFailure | UploadFailure): void;
+  onFailure(failure: CallFailure): void;
 };
 
 export type UpstreamCall = {

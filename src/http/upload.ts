@@ -3,9 +3,8 @@
 // request off; it is never made to look whole. It is read before there is a connection only until something is there to
 // send. Pieces that came within one turn leave in one write, the head with the first of them, so that a body of many small
 // pieces costs its bytes and not its pieces.
-import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Outbox, UploadFailure } from './transport.ts';
+import type { Outbox, RequestBody, UploadFailure } from './transport.ts';
 
 /** For whoever has no connection for it yet. */
 export type GatheringListener = {
@@ -61,7 +60,7 @@ export function readFraming(headers: readonly string[]): number | 'chunked' | un
   return undefined;
 }
 
-export function startUpload(body: IncomingMessage, headers: readonly string[], listener: GatheringListener): Upload {
+export function startUpload(body: RequestBody, headers: readonly string[], listener: GatheringListener): Upload {
   return new Uploading(body, readFraming(headers), listener);
 }
 
@@ -69,7 +68,7 @@ type Sending = { readonly socket: Socket; readonly listener: SendingListener };
 
 /** A class, because every request with a body makes one. */
 class Uploading implements Upload {
-  private readonly body: IncomingMessage;
+  private readonly body: RequestBody;
   private readonly framing: number | 'chunked' | undefined;
   private readonly gathering: GatheringListener;
   private sending: Sending | undefined;
@@ -93,7 +92,7 @@ class Uploading implements Upload {
   private readonly take = (chunk: Buffer): void => this.onData(chunk);
   private readonly end = (): void => this.onEnd();
 
-  constructor(body: IncomingMessage, framing: number | 'chunked' | undefined, gathering: GatheringListener) {
+  constructor(body: RequestBody, framing: number | 'chunked' | undefined, gathering: GatheringListener) {
     this.body = body;
     this.framing = framing;
     this.gathering = gathering;
@@ -101,6 +100,7 @@ class Uploading implements Upload {
     body.on('data', this.take);
     body.on('end', this.end);
     body.on('close', this.end);
+    body.on('error', ignore);
     if (body.isPaused()) body.resume();
   }
 
@@ -108,7 +108,7 @@ class Uploading implements Upload {
     const { body } = this;
     if (this.over) return;
     this.sending = { socket, listener };
-    if (body.destroyed && !body.complete) return this.breakOff('the client left before its body was sent');
+    if (body.destroyed && this.reading !== 'ended') return this.breakOff('the client left before its body was sent');
     this.head = head;
     if (this.reading === 'ended') {
       // All of it is there, and leaves with other requests of this turn.
@@ -166,7 +166,7 @@ class Uploading implements Upload {
   private onEnd(): void {
     const { body, framing } = this;
     if (this.over) return;
-    if (!body.complete || framing === undefined || this.left > 0) {
+    if (!body.readableEnded || framing === undefined || this.left > 0) {
       return this.breakOff('the body ended before it was whole');
     }
     this.reading = 'ended';
@@ -192,7 +192,7 @@ class Uploading implements Upload {
     this.socketPaused = true;
     // A stream below its mark asks for more behind every piece, and whoever is asked reads on.
     body._read = readNothing;
-    body.socket.pause();
+    body.socket?.pause();
   }
 
   private endTurnSoon(): void {
@@ -221,7 +221,7 @@ class Uploading implements Upload {
   private resumeSocket(): void {
     this.socketPaused = false;
     Reflect.deleteProperty(this.body, '_read');
-    this.body.socket.resume();
+    this.body.socket?.resume();
   }
 
   private flush(sending: Sending): void {
@@ -289,6 +289,10 @@ class Uploading implements Upload {
     this.body.resume();
     if (this.socketPaused) this.endTurnSoon();
   }
+}
+
+function ignore(): void {
+  // The body closes, and that is heard.
 }
 
 function readNothing(): void {

@@ -1,6 +1,6 @@
 // The contract of the ledger over everything that implements it.
 import { join } from 'node:path';
-import { createRandom, systemSchedule } from '../../src/host/clock.ts';
+import { createRandom, systemClock, systemSchedule } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { createRemoteLedger } from '../../src/gateway/sync/ledger-remote.ts';
 import type { Ledger } from '../../src/domain/ledger.ts';
@@ -56,8 +56,8 @@ describeLedger(
         registryUrl: `http://127.0.0.1:${kit.port}`,
         apiKey: LEDGER_KEY,
         version: '1.2.3',
-        fetch: globalThis.fetch,
         schedule: systemSchedule,
+        clock: systemClock,
         random: createRandom(),
         // As long as it takes beside whatever else the machine does: times have tests of their own.
         limits: { attemptMs: 20_000, totalMs: 25_000 },

@@ -8,9 +8,10 @@ import { LedgerUnavailable, type Advanced, type Ledger } from '../../domain/ledg
 import { advancedWire, chargesWire, claimedWire, eventToWire, renewedWire } from '../../domain/ledger-wire.ts';
 import type { Claimed } from '../../domain/standing.ts';
 import type { Actor, ChargeEvent } from '../../domain/transition.ts';
-import type { Random, Schedule } from '../../host/clock.ts';
-import { createDeadline, type Deadline } from './deadline.ts';
-import { createRegistryClient } from './registry-client.ts';
+import type { Clock, Random, Schedule } from '../../host/clock.ts';
+import { createOutbox } from '../../host/outbox.ts';
+import { createJsonCall } from '../../http/json-call.ts';
+import { createPool } from '../../http/pool.ts';
 
 export type RemoteLedgerOptions = {
   /** Without a slash at its end. */
@@ -19,8 +20,8 @@ export type RemoteLedgerOptions = {
   readonly apiKey: string;
   /** Named to the registry. */
   readonly version: string;
-  readonly fetch: typeof globalThis.fetch;
   readonly schedule: Schedule;
+  readonly clock: Pick<Clock, 'monotonic'>;
   readonly random: Random;
   readonly limits?: Partial<RemoteLedgerLimits>;
 };
@@ -44,75 +45,61 @@ export const REMOTE_LEDGER_LIMITS: RemoteLedgerLimits = {
 
 const CLAIMS = 'v1/ledger/claims';
 const MAX_DUE = 20;
+/** Connections to the registry at most. */
+const MAX_SOCKETS = 256;
 /** An id that no charge has. */
 const NO_CHARGE = 'chg_none';
 
-type Request = { readonly method: 'get' | 'post' | 'patch'; readonly path: string; readonly json?: unknown };
+type Request = { readonly method: 'GET' | 'POST' | 'PATCH'; readonly path: string; readonly json?: unknown };
 
 export type RemoteLedger = Ledger & {
   /** Resolves where the ledger answers our key; rejects with LedgerUnavailable. For readiness. */
   readonly check: () => Promise<void>;
+  /** Ends every connection. */
+  readonly close: () => void;
 };
 
 export function createRemoteLedger(options: RemoteLedgerOptions): RemoteLedger {
-  const { schedule, random } = options;
+  const { apiKey, version, schedule, clock, random } = options;
   const limits = { ...REMOTE_LEDGER_LIMITS, ...options.limits };
-  const http = createRegistryClient(options);
+  const { attemptMs, totalMs, pausesMs, bodyBytes: maxBytes } = limits;
+  const registry = new URL(options.registryUrl);
+  const base = registry.pathname.replace(/\/$/, '');
+  const transport = createPool({
+    ...{ upstream: registry, outbox: createOutbox(), maxSockets: MAX_SOCKETS, now: clock.monotonic },
+    timeouts: { connectMs: attemptMs, headersMs: attemptMs, idleMs: attemptMs },
+  });
+  const callJson = createJsonCall({ transport, maxBytes, schedule });
+  const headers = ['Host', registry.host, 'Authorization', `Bearer ${apiKey}`, 'User-Agent', `tollgate/${version}`];
 
-  const attempt = async <S extends z.ZodType>(request: Request, schema: S, outer: Deadline): Promise<z.output<S>> => {
-    const deadline = createDeadline(outer.signal, limits.attemptMs, schedule);
-    try {
-      const { method, path, json } = request;
-      const body = json === undefined ? {} : { json };
-      const response = await deadline.race(http(path, { method, ...body, signal: deadline.signal }));
-      if (response.status !== 200) throw refusalOf(response);
-      const bytes = await readBody(response, limits, deadline);
-      const parsed = schema.safeParse(JSON.parse(bytes.toString()));
-      if (!parsed.success) throw new LedgerUnavailable('The registry answered something else than a ledger does.');
-      return parsed.data;
-    } catch (error) {
-      if (error instanceof LedgerUnavailable || error instanceof Passing) throw error;
-      if (error instanceof SyntaxError) throw new LedgerUnavailable('The registry answered no JSON.', { cause: error });
-      throw new Passing(deadline.passed() ? 'it did not answer in time' : 'the connection failed', { cause: error });
-    } finally {
-      deadline.clear();
-    }
+  const attempt = async <S extends z.ZodType>(request: Request, schema: S, withinMs: number): Promise<z.output<S>> => {
+    const { method, path, json } = request;
+    const response = await callJson({ method, target: `${base}/${path}`, headers, json, withinMs });
+    if (response.kind === 'failed') throw new Passing(response.detail);
+    if (response.status !== 200) throw refusalOf(response.status);
+    if (response.kind === 'unusable') throw new LedgerUnavailable(`The registry answered ${response.detail}.`);
+    const parsed = schema.safeParse(response.json);
+    if (!parsed.success) throw new LedgerUnavailable('The registry answered something else than a ledger does.');
+    return parsed.data;
   };
 
-  const call = async <S extends z.ZodType>(request: Request, schema: S): Promise<z.output<S>> => {
-    const outer = createDeadline(new AbortController().signal, limits.totalMs, schedule);
-    try {
-      for (const [index, pauseMs] of [...limits.pausesMs, undefined].entries()) {
-        try {
-          return await attempt(request, schema, outer);
-        } catch (error) {
-          if (!(error instanceof Passing)) throw error;
-          if (pauseMs === undefined || outer.passed()) throw unavailable(error, index + 1);
-          await outer.race(new Promise<void>((resolve) => void schedule(pauseMs, resolve))).catch((late: unknown) => {
-            throw unavailable(late, index + 1);
-          });
-        }
+  const call = async <S extends z.ZodType>(request: Request, schema: S, pauses = pausesMs): Promise<z.output<S>> => {
+    const endsAt = clock.monotonic() + totalMs;
+    for (let attempts = 1; ; attempts++) {
+      try {
+        return await attempt(request, schema, Math.min(attemptMs, Math.ceil(endsAt - clock.monotonic())));
+      } catch (error) {
+        if (!(error instanceof Passing)) throw error;
+        const pauseMs = pauses[attempts - 1];
+        if (pauseMs === undefined || clock.monotonic() + pauseMs >= endsAt) throw unavailable(error, attempts);
+        await new Promise<void>((resolve) => void schedule(pauseMs, resolve));
       }
-    } finally {
-      outer.clear();
-    }
-    throw new LedgerUnavailable('The registry was not asked.');
-  };
-
-  const once = async <S extends z.ZodType>(request: Request, schema: S): Promise<z.output<S>> => {
-    const outer = createDeadline(new AbortController().signal, limits.attemptMs, schedule);
-    try {
-      return await attempt(request, schema, outer);
-    } catch (error) {
-      throw error instanceof Passing ? unavailable(error, 1) : error;
-    } finally {
-      outer.clear();
     }
   };
 
   const findOne = async (search: Readonly<Record<string, string>>): Promise<Charge | undefined> => {
     const { data } = await call(
-      { method: 'get', path: `${CLAIMS}?${new URLSearchParams(search).toString()}` },
+      { method: 'GET', path: `${CLAIMS}?${new URLSearchParams(search).toString()}` },
       chargesWire,
     );
     return data[0] && chargeFromWire(data[0]);
@@ -121,7 +108,7 @@ export function createRemoteLedger(options: RemoteLedgerOptions): RemoteLedger {
   const advance = async (id: string, event: ChargeEvent, actor: Actor): Promise<Advanced> => {
     if (!CHARGE_ID.test(id)) return { kind: 'conflict', because: 'unknown_charge', charge: undefined };
     const json = { event: eventToWire(event), owner: actor.owner, change_id: actor.changeId ?? drawId(random) };
-    const answer = await call({ method: 'patch', path: `${CLAIMS}/${encodeURIComponent(id)}`, json }, advancedWire);
+    const answer = await call({ method: 'PATCH', path: `${CLAIMS}/${encodeURIComponent(id)}`, json }, advancedWire);
     const charge = answer.charge === null ? undefined : about(chargeFromWire(answer.charge), (each) => each.id === id);
     if (answer.kind === 'conflict') return { kind: 'conflict', because: answer.because, charge };
     if (charge === undefined) throw new LedgerUnavailable('The registry answered about no charge.');
@@ -130,6 +117,7 @@ export function createRemoteLedger(options: RemoteLedgerOptions): RemoteLedger {
 
   return {
     answerLimitBytes: ANSWER_BYTES,
+    close: transport.close,
     check: async () => {
       await findOne({ id: NO_CHARGE });
     },
@@ -153,7 +141,7 @@ export function createRemoteLedger(options: RemoteLedgerOptions): RemoteLedger {
         max_unsettled_per_payer: maxUnsettledPerPayer,
         change_id: changeId ?? drawId(random),
       };
-      const answer = await call({ method: 'post', path: CLAIMS, json }, claimedWire);
+      const answer = await call({ method: 'POST', path: CLAIMS, json }, claimedWire);
       if (!('charge' in answer)) return answer;
       const charge = about(chargeFromWire(answer.charge), (each) => samePayment(each.payment, claim.payment));
       // Whoever else owns it would settle and deliver it too.
@@ -163,13 +151,13 @@ export function createRemoteLedger(options: RemoteLedgerOptions): RemoteLedger {
     advance,
     due: async (limit) => {
       const due = Math.min(limit, MAX_DUE);
-      const { data } = await call({ method: 'get', path: `${CLAIMS}?due=true&limit=${due}` }, chargesWire);
+      const { data } = await call({ method: 'GET', path: `${CLAIMS}?due=true&limit=${due}` }, chargesWire);
       return data.map(chargeFromWire);
     },
     // Not tried again: the next one is on its way.
     renew: async (run, ids, leaseMs) => {
       const json = { owner: run, ids, lease_ms: leaseMs };
-      const { ids: ours } = await once({ method: 'post', path: 'v1/ledger/renewals', json }, renewedWire);
+      const { ids: ours } = await call({ method: 'POST', path: 'v1/ledger/renewals', json }, renewedWire, []);
       return ours;
     },
   };
@@ -183,9 +171,7 @@ function unavailable(cause: unknown, attempts: number): LedgerUnavailable {
   return new LedgerUnavailable(`The ledger of the registry is away after ${attempts} attempts: ${why}.`, { cause });
 }
 
-function refusalOf(response: Response): Error {
-  response.body?.cancel().catch(() => undefined);
-  const { status } = response;
+function refusalOf(status: number): Error {
   // A gateway in front of the registry lost it; the registry itself says 503 where its store is away.
   if (status === 502 || status === 504) return new Passing(`it answered ${status}`);
   if (status === 403) {
@@ -196,19 +182,6 @@ function refusalOf(response: Response): Error {
   const hint = status === 401 ? ' It does not know sync.api_key, which needs the scope ledger.' : '';
   const absent = status === 404 ? ' It may not be Tollgate; set charges.store.' : '';
   return new LedgerUnavailable(`The registry answered ${status} where its ledger was asked.${hint}${absent}`);
-}
-
-async function readBody(response: Response, limits: RemoteLedgerLimits, deadline: Deadline): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  if (response.body === null) return Buffer.alloc(0);
-  for await (const chunk of deadline.read(response.body, limits.attemptMs)) {
-    size += chunk.length;
-    if (size > limits.bodyBytes)
-      throw new LedgerUnavailable(`The registry answered more than ${limits.bodyBytes} bytes.`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }
 
 function about(charge: Charge, holds: (charge: Charge) => boolean): Charge {

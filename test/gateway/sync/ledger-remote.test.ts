@@ -1,18 +1,21 @@
 // The ledger over HTTP where the network misbehaves: an answer that was lost is asked for again and means the same, and
 // whatever is not exactly a ledger's answer about this very charge is no answer.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chargeToWire } from '../../../src/domain/charge-wire.ts';
 import type { Charge } from '../../../src/domain/charge.ts';
 import { LedgerUnavailable, type Ledger } from '../../../src/domain/ledger.ts';
 import { presentedBy } from '../../../src/domain/standing.ts';
 import type { ChargeEvent } from '../../../src/domain/transition.ts';
-import { createRandom, systemSchedule } from '../../../src/host/clock.ts';
+import { createRandom, systemClock, systemSchedule } from '../../../src/host/clock.ts';
 import { createRemoteLedger, type RemoteLedgerLimits } from '../../../src/gateway/sync/ledger-remote.ts';
 import { address, claimOf, proofOf } from '../../cases/claims.ts';
 import { LEDGER_KEY, SDK_KEY, startRegistry, type Kit } from '../../registry/kit.ts';
 import { createMemoryLedger } from '../../support/memory-ledger.ts';
 
-type Fetch = typeof globalThis.fetch;
+/** What stands between the sidecar and its registry. Where it throws, the connection ends. */
+type Front = (request: Request) => Promise<Response>;
 const LIMITS: RemoteLedgerLimits = { attemptMs: 2_000, totalMs: 8_000, pausesMs: [1, 1], bodyBytes: 1024 * 1024 };
 const OPTIONS = { owner: 'one', leaseMs: 60_000, maxUnsettledPerPayer: 8 };
 const URL_OF_NOBODY = 'http://127.0.0.1:9';
@@ -23,28 +26,57 @@ beforeAll(async () => {
   kit = await startRegistry();
   await kit.ledger.check();
 });
-afterAll(() => kit.close());
+const closers: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const close of closers.splice(0)) await close();
+  await kit.close();
+});
 
-function remote(fetch: Fetch, limits: Partial<RemoteLedgerLimits> = {}, apiKey = LEDGER_KEY): Ledger {
-  return createRemoteLedger({
-    registryUrl: `http://127.0.0.1:${kit.port}`,
-    apiKey,
-    version: '1.2.3',
-    fetch,
-    schedule: systemSchedule,
-    random: createRandom(),
+function ledgerAt(registryUrl: string, limits: Partial<RemoteLedgerLimits> = {}, apiKey = LEDGER_KEY): Ledger {
+  const ledger = createRemoteLedger({
+    ...{ registryUrl, apiKey, version: '1.2.3', schedule: systemSchedule, clock: systemClock, random: createRandom() },
     limits: { ...LIMITS, ...limits },
   });
+  closers.push(ledger.close);
+  return ledger;
+}
+
+const direct = (): Ledger => ledgerAt(`http://127.0.0.1:${kit.port}`);
+
+/** A ledger that reaches its registry through `front` alone. */
+async function remote(front: Front, limits: Partial<RemoteLedgerLimits> = {}): Promise<Ledger> {
+  const server = createServer((req, res) => void relay(front, req, res).catch(() => res.destroy()));
+  closers.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return ledgerAt(`http://127.0.0.1:${address.port}`, limits);
+}
+
+async function relay(front: Front, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of req) chunks.push(chunk as Buffer);
+  const url = `http://127.0.0.1:${kit.port}${req.url}`;
+  const headers = Object.entries(req.headers).map(([name, value]): [string, string] => [name, String(value)]);
+  const passed = headers.filter(([name]) => !['host', 'connection', 'content-length'].includes(name));
+  const body = chunks.length > 0 ? { body: Buffer.concat(chunks) } : {};
+  const response = await front(new Request(url, { method: req.method ?? '', headers: passed, ...body }));
+  res.writeHead(response.status, [...response.headers].flat());
+  if (response.body !== null) for await (const chunk of response.body) res.write(chunk);
+  res.end();
 }
 
 /** The registry does what it was asked; the answers to the first `times` calls are lost on the way. */
-function losing(times: number, lose: (response: Response) => Promise<Response>): { fetch: Fetch; calls: () => number } {
+function losing(times: number, lose: (response: Response) => Promise<Response>): { front: Front; calls: () => number } {
   let calls = 0;
   return {
     calls: () => calls,
-    fetch: async (input, init) => {
+    front: async (request) => {
       const lost = calls++ < times;
-      const response = await fetch(input, init);
+      const response = await fetch(request);
       return lost ? lose(response) : response;
     },
   };
@@ -53,7 +85,7 @@ function losing(times: number, lose: (response: Response) => Promise<Response>):
 const LOSSES: Record<string, (response: Response) => Promise<Response>> = {
   'the connection ends': async (response) => {
     await response.arrayBuffer();
-    throw new TypeError('fetch failed');
+    throw new Error('the connection ends');
   },
   'the answer never comes': async (response) => {
     await response.arrayBuffer();
@@ -62,10 +94,8 @@ const LOSSES: Record<string, (response: Response) => Promise<Response>> = {
   'the answer ends half way': async (response) => {
     const bytes = new Uint8Array(await response.arrayBuffer());
     const body = new ReadableStream({
-      start: (controller) => {
-        controller.enqueue(bytes.subarray(0, 10));
-        controller.error(new Error('reset'));
-      },
+      start: (controller) => controller.enqueue(bytes.subarray(0, 10)),
+      pull: (controller) => controller.error(new Error('reset')),
     });
     return new Response(body, { status: 200 });
   },
@@ -80,13 +110,13 @@ describe.each(Object.entries(LOSSES))('an answer that is lost: %s', (name, lose)
 
   test('behaviour: a claim is sent again and knows its own', async () => {
     const what = claimOf(++n);
-    const { fetch, calls } = losing(2, lose);
-    expect(await remote(fetch, limits).claim(what, OPTIONS)).toMatchObject({
+    const { front, calls } = losing(2, lose);
+    expect(await (await remote(front, limits)).claim(what, OPTIONS)).toMatchObject({
       kind: 'claimed',
       charge: { claims: 1, owner: 'one' },
     });
     expect(calls()).toBe(3);
-    expect((await remote(globalThis.fetch).claim(what, OPTIONS)).kind).toBe('in_use');
+    expect((await direct().claim(what, OPTIONS)).kind).toBe('in_use');
   });
 
   test('behaviour: every change is sent again and happens once', async () => {
@@ -101,8 +131,9 @@ describe.each(Object.entries(LOSSES))('an answer that is lost: %s', (name, lose)
       { kind: 'delivered', partial: false },
     ];
     for (const event of events) {
-      const { fetch, calls } = losing(1, lose);
-      expect(await remote(fetch, limits).advance(what.id, event, { owner: 'one' })).toMatchObject({ kind: 'ok' });
+      const { front, calls } = losing(1, lose);
+      const ledger = await remote(front, limits);
+      expect(await ledger.advance(what.id, event, { owner: 'one' })).toMatchObject({ kind: 'ok' });
       expect(calls()).toBe(2);
     }
     expect(await kit.ledger.findByChargeId(what.id)).toMatchObject({
@@ -112,25 +143,16 @@ describe.each(Object.entries(LOSSES))('an answer that is lost: %s', (name, lose)
   });
 
   test('behaviour: where every answer is lost the ledger cannot say', async () => {
-    const { fetch, calls } = losing(10, lose);
-    await expect(remote(fetch, { ...limits, totalMs: 8_000 }).claim(claimOf(++n), OPTIONS)).rejects.toThrow(
-      LedgerUnavailable,
-    );
+    const { front, calls } = losing(10, lose);
+    const ledger = await remote(front, { ...limits, totalMs: 8_000 });
+    await expect(ledger.claim(claimOf(++n), OPTIONS)).rejects.toThrow(LedgerUnavailable);
     expect(calls()).toBe(3);
   });
 });
 
 describe('a registry that is away', () => {
   test('behaviour: it is told soon, whatever is asked', async () => {
-    const ledger = createRemoteLedger({
-      registryUrl: URL_OF_NOBODY,
-      apiKey: LEDGER_KEY,
-      version: '1.2.3',
-      fetch: globalThis.fetch,
-      schedule: systemSchedule,
-      random: createRandom(),
-      limits: LIMITS,
-    });
+    const ledger = ledgerAt(URL_OF_NOBODY);
     const what = claimOf(++n);
     const asked = [
       ledger.find(what.payment),
@@ -147,24 +169,16 @@ describe('a registry that is away', () => {
   });
 
   test('behaviour: the time for all attempts together is bounded', async () => {
-    const stuck: Fetch = () => new Promise<Response>(() => undefined);
+    const stuck: Front = () => new Promise<Response>(() => undefined);
     const begin = performance.now();
-    await expect(remote(stuck, { attemptMs: 200, totalMs: 300 }).find(claimOf(1).payment)).rejects.toThrow(
-      /away after 2 attempts/,
-    );
+    const ledger = await remote(stuck, { attemptMs: 200, totalMs: 300 });
+    await expect(ledger.find(claimOf(1).payment)).rejects.toThrow(/away after 2 attempts/);
     expect(performance.now() - begin).toBeLessThan(3_000);
   });
 
   test('behaviour: its store is away: 503, and a dashboard is told when to come back', async () => {
     const one = await startRegistry();
-    const ledger = createRemoteLedger({
-      registryUrl: `http://127.0.0.1:${one.port}`,
-      apiKey: LEDGER_KEY,
-      version: '1.2.3',
-      fetch: globalThis.fetch,
-      schedule: systemSchedule,
-      random: createRandom(),
-    });
+    const ledger = ledgerAt(`http://127.0.0.1:${one.port}`);
     await one.ledger.close();
     await expect(ledger.claim(claimOf(1), OPTIONS)).rejects.toThrow(/answered 503/);
     const reply = await one.dashboard('GET', '/v1/billing/charges');
@@ -176,7 +190,7 @@ describe('a registry that is away', () => {
     ['no key of scope ledger', SDK_KEY, /403.*scope ledger/],
     ['a key of nobody', 'x'.repeat(20), /401.*scope ledger/],
   ])('refuses: %s, and says what to do', async (_what, key, message) => {
-    await expect(remote(globalThis.fetch, {}, key).find(claimOf(1).payment)).rejects.toThrow(message);
+    await expect(ledgerAt(`http://127.0.0.1:${kit.port}`, {}, key).find(claimOf(1).payment)).rejects.toThrow(message);
   });
 });
 
@@ -219,13 +233,11 @@ describe('an answer that is not to be believed', () => {
 
   test.each(claims)('attack: %s to a claim', async (_what, answer) => {
     let calls = 0;
-    const fetch: Fetch = async () => {
+    const ledger = await remote(async () => {
       calls++;
       return answer();
-    };
-    const refused = await remote(fetch)
-      .claim(what, OPTIONS)
-      .catch((error: unknown) => error);
+    });
+    const refused = await ledger.claim(what, OPTIONS).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(LedgerUnavailable);
     expect(refused instanceof Error ? refused.message : '').not.toContain(what.credential);
     expect(calls).toBe(1);
@@ -233,7 +245,7 @@ describe('an answer that is not to be believed', () => {
 
   test('attack: the answer about another charge, to whatever is asked', async () => {
     const other = { ...wire({ id: 'chg_other', payment: { ...what.payment, payer: address(9) } }) };
-    const found = remote(async () => json({ data: [other] }));
+    const found = await remote(async () => json({ data: [other] }));
     await expect(found.find(what.payment)).rejects.toThrow(/another charge/);
     await expect(found.findByChargeId(what.id)).rejects.toThrow(/another charge/);
     for (const answer of [
@@ -241,25 +253,20 @@ describe('an answer that is not to be believed', () => {
       { kind: 'ok', charge: null },
       { kind: 'conflict', because: 'x', charge: null },
     ]) {
-      const advanced = remote(async () => json(answer)).advance(
-        what.id,
-        { kind: 'delivered', partial: false },
-        { owner: 'one' },
-      );
+      const ledger = await remote(async () => json(answer));
+      const advanced = ledger.advance(what.id, { kind: 'delivered', partial: false }, { owner: 'one' });
       await expect(advanced).rejects.toThrow(LedgerUnavailable);
     }
   });
 
   test('behaviour: the key goes to the registry alone, and the credential only with the claim', async () => {
     const seen: string[] = [];
-    const fetch: Fetch = async (input, init) => {
-      const request = new Request(input, init);
+    const front: Front = async (request) => {
       expect(request.headers.get('authorization')).toBe(`Bearer ${LEDGER_KEY}`);
-      expect(request.redirect).toBe('manual');
       seen.push(`${request.method} ${request.url} ${await request.text()}`);
       return json({ data: [] });
     };
-    expect(await remote(fetch).find(what.payment)).toBeUndefined();
+    expect(await (await remote(front)).find(what.payment)).toBeUndefined();
     expect(seen.join('')).not.toContain(what.credential);
     expect(seen.length).toBe(1);
   });

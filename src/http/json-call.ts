@@ -1,0 +1,101 @@
+// One JSON call over a transport, for a service of our own: a bounded response, read whole, within one deadline. Never
+// rejects: what went wrong is told, with whether any of the request may have reached the service. The transport never
+// follows a redirect, and repeats no call but what may be repeated.
+import { Readable } from 'node:stream';
+import type { Transport, UpstreamCall } from './transport.ts';
+
+export type JsonRequest = {
+  readonly method: 'GET' | 'POST' | 'PATCH';
+  /** Origin-form. */
+  readonly target: string;
+  /** Flat name, value pairs: Host and credentials; what describes the body is added. */
+  readonly headers: readonly string[];
+  readonly json?: unknown;
+  readonly withinMs: number;
+};
+
+export type JsonResponse =
+  | { readonly kind: 'response'; readonly status: number; readonly json: unknown }
+  /** A response that is not JSON of the allowed size. */
+  | { readonly kind: 'unusable'; readonly status: number; readonly detail: string }
+  | {
+      readonly kind: 'failed';
+      /** For the log; holds nothing of what was sent or received. */
+      readonly detail: string;
+      /** False: it is certain that nothing of the request reached the service. */
+      readonly sent: boolean;
+    };
+
+export type JsonCall = (request: JsonRequest) => Promise<JsonResponse>;
+
+export type JsonCallOptions = {
+  readonly transport: Transport;
+  /** Of a response's body. */
+  readonly maxBytes: number;
+  /** Runs `run` after `ms`; what is returned cancels it. */
+  readonly schedule: (ms: number, run: () => void) => () => void;
+};
+
+export function createJsonCall({ transport, maxBytes, schedule }: JsonCallOptions): JsonCall {
+  return (request) =>
+    new Promise((resolve) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      let status = 0;
+      let call: UpstreamCall | undefined;
+      const end = (response: JsonResponse): void => {
+        cancel();
+        call?.abort();
+        resolve(response);
+      };
+      const tooLarge = (): void => end({ kind: 'unusable', status, detail: `more than ${maxBytes} bytes` });
+      const cancel = schedule(request.withinMs, () =>
+        end({ kind: 'failed', detail: 'it did not answer in time', sent: true }),
+      );
+      call = transport.send(toUpstream(request), {
+        onInformation: () => undefined,
+        onHead: (received, headers) => {
+          status = received;
+          const coding = valueOf(headers, 'content-encoding')?.toLowerCase() ?? 'identity';
+          if (coding !== 'identity') end({ kind: 'unusable', status, detail: 'an encoding that was not asked for' });
+          else if (Number(valueOf(headers, 'content-length') ?? 0) > maxBytes) tooLarge();
+        },
+        onData: (chunk, release) => {
+          size += chunk.length;
+          if (size > maxBytes) return tooLarge();
+          chunks.push(Buffer.from(chunk));
+          release?.();
+        },
+        onEnd: () => end(readJson(status, chunks)),
+        onUpgrade: (_headers, socket) => void socket.destroy(),
+        onFailure: ({ detail, sent }) => end({ kind: 'failed', detail, sent }),
+      });
+    });
+}
+
+function toUpstream({ method, target, headers, json }: JsonRequest): Parameters<Transport['send']>[0] {
+  const sent = [...headers, 'Accept', 'application/json'];
+  if (json === undefined) return { method, target, headers: sent, body: undefined, upgrade: false };
+  const bytes = Buffer.from(JSON.stringify(json));
+  sent.push('Content-Type', 'application/json', 'Content-Length', String(bytes.length));
+  const body = new Readable({
+    read() {
+      this.push(bytes);
+      this.push(null);
+    },
+  });
+  return { method, target, headers: sent, body, upgrade: false };
+}
+
+function readJson(status: number, chunks: readonly Buffer[]): JsonResponse {
+  try {
+    return { kind: 'response', status, json: JSON.parse(Buffer.concat(chunks).toString()) };
+  } catch {
+    return { kind: 'unusable', status, detail: 'no JSON' };
+  }
+}
+
+function valueOf(headers: readonly string[], wanted: string): string | undefined {
+  const at = headers.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === wanted);
+  return at < 0 ? undefined : headers[at + 1];
+}
