@@ -159,3 +159,43 @@ test('behaviour: a registry alone says which process to ask', async () => {
     files.remove();
   }
 });
+
+test('behaviour: beside a sidecar a refusal has its reason, and the ledger is the registry’s', async () => {
+  const files = temporaryFolder();
+  const secret = 'a-secret-of-the-why-test-32-bytes';
+  const key = 'a-key-of-both-scopes-1';
+  const receivers = `receivers: [{ id: default, network: base-sepolia, pay_to_address: "0x${'1'.repeat(40)}", facilitators: [http://127.0.0.1:1], rpc_url: none }]`;
+  const registryConfig = files.write(
+    'registry.yaml',
+    `registry: { listen: "127.0.0.1:0", store: "sqlite:r/r.db", jwt: { secret: ${secret} }, api_keys: [{ name: a, key: ${key}, scopes: [sdk, ledger] }] }
+admin: { listen: "127.0.0.1:0" }
+routes: [{ route_pattern: "/paid/*", amount: "0.10" }]
+`,
+  );
+  const registry = await startProcess({ args: ['serve', '-c', registryConfig], listeners: ['registry', 'admin'] });
+  const config = files.write(
+    'sidecar.yaml',
+    `proxy: { listen: "127.0.0.1:0", upstream: "http://127.0.0.1:1" }
+sync: { registry_url: "${registry.url('registry')}", api_key: ${key}, snapshot_file: "s/routes.json" }
+charges: { secrets: [${secret}] }
+admin: { listen: "127.0.0.1:0" }
+${receivers}
+`,
+  );
+  const sidecar = await startProcess({ args: ['serve', '-c', config], listeners: ['proxy', 'admin'] });
+  try {
+    const response = await fetch(`${sidecar.url('proxy')}/paid/x`, { headers: { 'x-request-id': 'sidecar-1' } });
+    expect(response.status).toBe(402);
+    const { charge_id: id } = (await response.json()) as { charge_id: string };
+    for (const asked of ['sidecar-1', id]) {
+      const io = fakeIo({ folder: '/nowhere' });
+      expect([asked, await runCommandLine(['why', asked, '-c', config], COMMANDS, io)]).toEqual([asked, 0]);
+      expect(io.stdout()).toContain('GET /paid/x\n  because: no payment was presented (payment_required)');
+      expect(io.stderr()).toContain('The ledger is the registry’s');
+    }
+  } finally {
+    await sidecar.kill();
+    await registry.kill();
+    files.remove();
+  }
+});
