@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Claim } from '../src/domain/charge.ts';
-import type { ChargeEvent } from '../src/domain/transition.ts';
+import type { ChargeEvent } from '../src/domain/payment/transition.ts';
 import { readThreadsUs } from './process.ts';
 import type * as ledgerModule from '../src/registry/store/sqlite/ledger.ts';
 

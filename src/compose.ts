@@ -1,7 +1,7 @@
 // Configuration -> running parts. Which sections are there decides what is started and what is joined to what; compose/
 // holds a file a part, and no part knows another. In one process the registry hands its routes and its ledger to the
 // gateway by calls; apart they come over HTTP. Nothing here decides about a request.
-import { owedBecauseOf } from './domain/standing.ts';
+import { owedBecauseOf } from './domain/payment/claim-policy.ts';
 import { INTERNAL, type Part } from './compose/part.ts';
 import { warnOfUpstream } from './compose/reach.ts';
 import { countCharges, startPayments } from './compose/payments.ts';

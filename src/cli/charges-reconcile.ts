@@ -3,9 +3,9 @@
 // `--settled`), or whose money was given back. Money that may have moved is never declared lost by accident: the last word needs
 // the id and a reason, is kept with both, and is refused where the chain says otherwise.
 import { canonicalHex, type Charge } from '../domain/charge.ts';
-import type { Ledger, Reports } from '../domain/ledger.ts';
+import type { Ledger, Reports } from '../domain/payment/ledger.ts';
 import type { Receiver } from '../domain/receiver.ts';
-import type { ChargeEvent } from '../domain/transition.ts';
+import type { ChargeEvent } from '../domain/payment/transition.ts';
 import type { Look, Rail } from '../gateway/rails/rail.ts';
 import { createX402Rail } from '../gateway/rails/x402.ts';
 import { reconcileNow } from '../gateway/reconcile.ts';

@@ -4,7 +4,7 @@ import { suggest } from '../domain/suggest.ts';
 import { oneOf } from '../config/fields.ts';
 import { CHARGE_ID, CHARGE_STATES } from '../domain/charge.ts';
 import type { Receiver } from '../domain/receiver.ts';
-import type { ChargeFilter } from '../domain/ledger.ts';
+import type { ChargeFilter } from '../domain/payment/ledger.ts';
 import type { ChargeView } from '../registry/charge-schemas.ts';
 import { storeAt } from '../registry/store/open.ts';
 import type { StoredLedger } from '../registry/store/ports.ts';

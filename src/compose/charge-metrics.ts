@@ -1,7 +1,7 @@
 // What a ledger's store says of itself in the metrics: charges by state, what is owed, and how late the oldest settlement is.
 import { CHARGE_STATES } from '../domain/charge.ts';
-import type { Alarms, Reports } from '../domain/ledger.ts';
-import { FAULTS } from '../domain/standing.ts';
+import type { Alarms, Reports } from '../domain/payment/ledger.ts';
+import { FAULTS } from '../domain/payment/claim-policy.ts';
 import { addDecimals, type Decimal, type Metrics } from '../host/metrics.ts';
 
 /** From so long after its end on a payment should have been settled or failed. */

@@ -1,7 +1,7 @@
 // The part that takes payments: the rail, what writes charges down, and the reconciler that takes on what did not end.
 // Starts whatever becomes of the facilitators: they are asked when somebody pays.
 import type { Config } from '../config/config.ts';
-import type { Ledger, Reports } from '../domain/ledger.ts';
+import type { Ledger, Reports } from '../domain/payment/ledger.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import type { Answers } from '../gateway/collect.ts';
 import { createChargeLog, type ChargeLog } from '../gateway/pay/charge-log.ts';

@@ -1,7 +1,7 @@
 // Where a sidecar writes its charges: a store of its own where the configuration names one, else its registry's ledger
 // over HTTP. A registry that has none answers so, and then no payment is taken.
 import type { Config } from '../config/config.ts';
-import type { Ledger, Reports } from '../domain/ledger.ts';
+import type { Ledger, Reports } from '../domain/payment/ledger.ts';
 import { createRemoteLedger } from '../gateway/sync/ledger-remote.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';

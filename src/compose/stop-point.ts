@@ -1,7 +1,7 @@
 // A switch for tests only: stops the process dead at a named point of a charge's life, so that a test can kill it right
 // there (TOLLGATE_TEST_STOP_AT). Read in this one place; refused where NODE_ENV is production, because a user who can set
 // it takes the service away. What is on the disk at that point is what a crash would leave.
-import type { Ledger } from '../domain/ledger.ts';
+import type { Ledger } from '../domain/payment/ledger.ts';
 import type { Rail } from '../gateway/rails/rail.ts';
 import type { Log } from '../host/log.ts';
 

@@ -87,7 +87,7 @@ export type Search = Readonly<Record<string, string>>;
 
 /**
  * Why a settled charge has to be delivered once more, and whose fault it is where it never can be. Each has its own limit
- * (claim-policy in standing.ts).
+ * (claim-policy.ts).
  */
 export const UNDELIVERED = [
   /** The upstream gave an answer; it did not arrive and was not kept. */

@@ -16,8 +16,8 @@ import {
   text,
 } from './charge-wire.ts';
 import { LOCAL_RUN } from './charge.ts';
-import { CONFLICTS, MAX_RENEWED } from './ledger.ts';
-import { clipReason, REFUSALS, type ChargeEvent } from './transition.ts';
+import { CONFLICTS, MAX_RENEWED } from './payment/ledger.ts';
+import { clipReason, REFUSALS, type ChargeEvent } from './payment/transition.ts';
 
 const HOUR_MS = 3_600_000;
 export const leaseMs = z.int().min(0).max(HOUR_MS);

@@ -3,8 +3,8 @@
 // the ledger alone and takes no lease, so that any process which has the ledger may do this for any other, and a payer may
 // take a charge over in between.
 import type { Charge } from '../domain/charge.ts';
-import { LedgerUnavailable, type Ledger } from '../domain/ledger.ts';
-import type { ChargeEvent } from '../domain/transition.ts';
+import { LedgerUnavailable, type Ledger } from '../domain/payment/ledger.ts';
+import type { ChargeEvent } from '../domain/payment/transition.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { ChargeLog } from './pay/charge-log.ts';

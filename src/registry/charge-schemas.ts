@@ -3,8 +3,8 @@
 import { z } from 'zod';
 import { CHARGE_STATES } from '../domain/charge.ts';
 import { chargeId, chargeWire, claimWire, paymentWire } from '../domain/charge-wire.ts';
-import { BUCKETS } from '../domain/ledger.ts';
-import { FAULTS } from '../domain/standing.ts';
+import { BUCKETS } from '../domain/payment/ledger.ts';
+import { FAULTS } from '../domain/payment/claim-policy.ts';
 import {
   advancedWire,
   changeId,

@@ -4,7 +4,7 @@
 import type { z } from 'zod';
 import { canonicalPayment, type Claim, type PaymentKey } from '../domain/charge.ts';
 import { chargeToWire, claimFromWire } from '../domain/charge-wire.ts';
-import { LedgerUnavailable, type Ledger, type Reports } from '../domain/ledger.ts';
+import { LedgerUnavailable, type Ledger, type Reports } from '../domain/payment/ledger.ts';
 import { eventFromWire } from '../domain/ledger-wire.ts';
 import { problem } from '../domain/problem.ts';
 import type { advanceBody, chargeParams, claimBody, claimsQuery, renewalsBody } from './charge-schemas.ts';

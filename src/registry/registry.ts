@@ -3,7 +3,7 @@
 // own: whoever listens hands requests to `handle`.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { UndeclaredMethods } from '../domain/explain.ts';
-import type { Ledger, Reports } from '../domain/ledger.ts';
+import type { Ledger, Reports } from '../domain/payment/ledger.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import type { RouteSet, Snapshot } from '../domain/snapshot.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';

@@ -1,6 +1,6 @@
 // What the handlers work with. Handlers are plain functions of a call and these; none of them holds state of its own.
 import type { UndeclaredMethods } from '../domain/explain.ts';
-import type { Ledger, Reports } from '../domain/ledger.ts';
+import type { Ledger, Reports } from '../domain/payment/ledger.ts';
 import type { Route } from '../domain/route.ts';
 import type { Snapshot } from '../domain/snapshot.ts';
 import type { Clock } from '../host/clock.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { runCommandLine } from '../../src/cli/run.ts';
 import { shortId } from '../../src/domain/id-part.ts';
-import type { ChargeEvent } from '../../src/domain/transition.ts';
+import type { ChargeEvent } from '../../src/domain/payment/transition.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openLedger } from '../../src/registry/store/sqlite/ledger.ts';
 import { address, claimOf, proofOf, ROUTE_ID } from '../cases/claims.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createRandom, systemClock, systemSchedule } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { createRemoteLedger } from '../../src/gateway/sync/ledger-remote.ts';
-import type { Ledger } from '../../src/domain/ledger.ts';
+import type { Ledger } from '../../src/domain/payment/ledger.ts';
 import { openLedger } from '../../src/registry/store/sqlite/ledger.ts';
 import type { StoredLedger } from '../../src/registry/store/ports.ts';
 import { LEDGER_KEY, startRegistry, temporaryFolder } from '../registry/kit.ts';

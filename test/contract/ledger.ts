@@ -3,7 +3,7 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Charge, Claim, KeptAnswer } from '../../src/domain/charge.ts';
-import type { Advanced, Ledger } from '../../src/domain/ledger.ts';
+import type { Advanced, Ledger } from '../../src/domain/payment/ledger.ts';
 import {
   ASK_AGAIN,
   CLAIMS,
@@ -11,8 +11,8 @@ import {
   REDEEM_MS,
   type Claimed,
   type ClaimOptions,
-} from '../../src/domain/standing.ts';
-import type { ChargeEvent } from '../../src/domain/transition.ts';
+} from '../../src/domain/payment/claim-policy.ts';
+import type { ChargeEvent } from '../../src/domain/payment/transition.ts';
 import { claimOf, proofOf, requestOf, sha256 } from '../cases/claims.ts';
 import { createMemoryLedger } from '../support/memory-ledger.ts';
 

@@ -1,7 +1,7 @@
 // What every store of a ledger tells people: lists, sums and counts, and never what could be replayed.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Claim } from '../../src/domain/charge.ts';
-import type { ChargeSearch, Ledger, Reports } from '../../src/domain/ledger.ts';
+import type { ChargeSearch, Ledger, Reports } from '../../src/domain/payment/ledger.ts';
 import { address, claimOf, NETWORK, OTHER_ROUTE, ROUTE_ID, proofOf } from '../cases/claims.ts';
 
 export type OpenedReports = {

@@ -11,11 +11,11 @@ import {
   owedBecauseOf,
   presentedBy,
   REDEEM_MS,
-  standing,
+  paymentStatus,
   takesPlace,
   type ClaimOptions,
-} from '../../src/domain/standing.ts';
-import { transition, type ChargeEvent } from '../../src/domain/transition.ts';
+} from '../../src/domain/payment/claim-policy.ts';
+import { transition, type ChargeEvent } from '../../src/domain/payment/transition.ts';
 import { ASSET, claimOf, hash32, proofOf, requestOf, sha256 } from '../cases/claims.ts';
 
 const NOW = 1_800_000_000_000;
@@ -158,8 +158,8 @@ describe('one event', () => {
       return moved.ok ? `${moved.charge.owner} ${moved.charge.attempts}` : moved.because;
     };
     expect([take(NOW + LEASE - 1), take(NOW + LEASE)]).toEqual(['lease_running', 'you 1']);
-    expect(standing(IN_STATE.claimed, presented, NOW + LEASE - 1)).toBe('in_use');
-    expect(standing(IN_STATE.claimed, presented, NOW + LEASE)).toBe('claimable');
+    expect(paymentStatus(IN_STATE.claimed, presented, NOW + LEASE - 1)).toBe('in_use');
+    expect(paymentStatus(IN_STATE.claimed, presented, NOW + LEASE)).toBe('claimable');
   });
 
   /** What a row of somebody else's says after `event`s of its owner and then of others. */
@@ -237,7 +237,7 @@ describe('one event', () => {
     const later = NOW + 5 * REDEEM_MS;
     const settledLate = play([[EVENTS['operator_settled']!, 'operator', later]], failed);
     expect(settledLate).toMatchObject({ state: 'settled', settledAt: later, failedBy: null, owner: null });
-    expect(standing(settledLate, presented, later + REDEEM_MS - 1)).toBe('redeemable');
+    expect(paymentStatus(settledLate, presented, later + REDEEM_MS - 1)).toBe('redeemable');
   });
 });
 
@@ -263,9 +263,9 @@ describe('who presents a payment again', () => {
   ];
 
   test.each(STANDINGS)('behaviour: %s', (_what, charge, at, identical, others) => {
-    expect(standing(charge, presented, at)).toBe(identical);
+    expect(paymentStatus(charge, presented, at)).toBe(identical);
     for (const shown of [other, elsewhere, { ...presented, method: 'POST' }])
-      expect(standing(charge, shown, at)).toBe(others);
+      expect(paymentStatus(charge, shown, at)).toBe(others);
   });
 
   test('behaviour: a day to fetch an answer from when the settlement became certain, whatever became of leases', () => {
@@ -273,7 +273,7 @@ describe('who presents a payment again', () => {
     const cut = { ...IN_STATE.settled, leaseUntil: 0 };
     const kept = after([started, settled, EVENTS['answer_kept']!]);
     for (const charge of [given, cut, kept])
-      expect([NOW + REDEEM_MS - 1, NOW + REDEEM_MS].map((at) => standing(charge, presented, at))).toEqual([
+      expect([NOW + REDEEM_MS - 1, NOW + REDEEM_MS].map((at) => paymentStatus(charge, presented, at))).toEqual([
         'redeemable',
         'already_paid',
       ]);
@@ -335,7 +335,7 @@ describe('asking the upstream again', () => {
       charge = giveUp(taken, because);
     }
     expect(redeem(charge, NOW)).toBe('not_redeemable');
-    expect(standing(charge, { ...presented, ...presentedBy(charge) }, NOW)).toBe('already_paid');
+    expect(paymentStatus(charge, { ...presented, ...presentedBy(charge) }, NOW)).toBe('already_paid');
     expect(owedBecauseOf(charge, NOW)).toBe(ASK_AGAIN[because].fault);
   });
 

@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ChargeFilter } from '../../src/domain/ledger.ts';
+import type { ChargeFilter } from '../../src/domain/payment/ledger.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openLedger } from '../../src/registry/store/sqlite/ledger.ts';
 import { createLedgerReports } from '../../src/registry/store/sqlite/ledger-reports.ts';

@@ -1,8 +1,8 @@
 // Planted faults: each is a mistake that somebody could make in the journey, the ledger or the reconciler, as a small
 // change around the real thing. The simulation is worth as much as it finds of these.
-import type { Ledger } from '../../src/domain/ledger.ts';
-import { decideClaim } from '../../src/domain/standing.ts';
-import { transition, type ChargeEvent } from '../../src/domain/transition.ts';
+import type { Ledger } from '../../src/domain/payment/ledger.ts';
+import { decideClaim } from '../../src/domain/payment/claim-policy.ts';
+import { transition, type ChargeEvent } from '../../src/domain/payment/transition.ts';
 import type { Rail, Settlement } from '../../src/gateway/rails/rail.ts';
 import type { LedgerRules } from '../support/memory-ledger.ts';
 import type { World } from './process.ts';

@@ -2,7 +2,7 @@
 // everything outside. A crash ends it in the middle of whatever it does; another one starts in its place.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PaymentKey } from '../../src/domain/charge.ts';
-import type { Ledger } from '../../src/domain/ledger.ts';
+import type { Ledger } from '../../src/domain/payment/ledger.ts';
 import type { Offer } from '../../src/domain/offer.ts';
 import { createQuotes } from '../../src/domain/quote.ts';
 import { createCollector, type Asked, type Collector } from '../../src/gateway/collect.ts';

@@ -1,7 +1,7 @@
 // The ledger as one process has it: every call takes effect at one moment and is answered at another, and may be lost on
 // the way there or back, or arrive twice. What was written survives its process.
 import type { PaymentKey } from '../../src/domain/charge.ts';
-import { LedgerUnavailable, type Ledger } from '../../src/domain/ledger.ts';
+import { LedgerUnavailable, type Ledger } from '../../src/domain/payment/ledger.ts';
 import type { MemoryLedger } from '../support/memory-ledger.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
 import type { Watch } from './watch.ts';

@@ -10,9 +10,9 @@ import {
   type ChargeState,
 } from '../../src/domain/charge.ts';
 import { isOfPart } from '../../src/domain/id-part.ts';
-import type { Ledger, ListedCharge, OwedSum, Reports, Sum } from '../../src/domain/ledger.ts';
-import { decideClaim, owedBecauseOf, takesPlace } from '../../src/domain/standing.ts';
-import { transition, type Actor, type ChargeEvent } from '../../src/domain/transition.ts';
+import type { Ledger, ListedCharge, OwedSum, Reports, Sum } from '../../src/domain/payment/ledger.ts';
+import { decideClaim, owedBecauseOf, takesPlace } from '../../src/domain/payment/claim-policy.ts';
+import { transition, type Actor, type ChargeEvent } from '../../src/domain/payment/transition.ts';
 
 export type MemoryLedger = Ledger & Reports & { readonly all: () => readonly Charge[] };
 

@@ -3,7 +3,7 @@
 // never a kept answer. The ledger is the truth: a settlement is told by whoever wrote it, once, and a process that is
 // killed in between leaves it out.
 import type { Charge } from '../../domain/charge.ts';
-import type { ChargeEvent } from '../../domain/transition.ts';
+import type { ChargeEvent } from '../../domain/payment/transition.ts';
 import type { Log } from '../../host/log.ts';
 import { addDecimals, type Decimal, type Metrics } from '../../host/metrics.ts';
 

@@ -1,7 +1,7 @@
 // Forwards for a charge that is settled, and tells the ledger what became of the response: delivered, kept for a client that
 // went first, or why it did not arrive, which decides how often the upstream may be asked again.
 import type { Charge, KeptAnswer } from '../../domain/charge.ts';
-import type { ChargeEvent } from '../../domain/transition.ts';
+import type { ChargeEvent } from '../../domain/payment/transition.ts';
 import type { PaidOutcome } from '../collect.ts';
 import type { ClientGone, ForwardOutcome } from '../forward-order.ts';
 import { KeptResponse } from '../kept-responses.ts';

@@ -2,7 +2,7 @@
 // monotonic time: a clock that is set changes nothing. Where a renewal fails nothing is done: the lease runs out, somebody else
 // takes the charge over, and every later step of ours is refused by the ledger.
 import { ownerOf } from '../../domain/charge.ts';
-import { MAX_RENEWED, type Ledger } from '../../domain/ledger.ts';
+import { MAX_RENEWED, type Ledger } from '../../domain/payment/ledger.ts';
 import type { Schedule } from '../../host/clock.ts';
 
 export type Lease = { readonly stop: () => void };

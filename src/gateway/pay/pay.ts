@@ -4,13 +4,18 @@
 // claim says so. Only the one request whose claim the ledger took goes on.
 import type { Caller, Credential } from '../../domain/decide.ts';
 import type { Charge, Claim } from '../../domain/charge.ts';
-import { LedgerUnavailable } from '../../domain/ledger.ts';
+import { LedgerUnavailable } from '../../domain/payment/ledger.ts';
 import { comparePrices, formatPrice, parsePrice, toAtomic } from '../../domain/money.ts';
 import type { Offer } from '../../domain/offer.ts';
 import type { Problem } from '../../domain/problem.ts';
 import { joinChargeId, type Quote } from '../../domain/quote.ts';
 import type { Route } from '../../domain/route.ts';
-import { standing, type Claimed, type ClaimOptions, type Standing } from '../../domain/standing.ts';
+import {
+  paymentStatus,
+  type Claimed,
+  type ClaimOptions,
+  type PaymentStatus,
+} from '../../domain/payment/claim-policy.ts';
 import type { AnswerOutcome, Asked } from '../collect.ts';
 import type { Replay } from '../kept-responses.ts';
 import { refusedReceipt, type Presented, type RailOffer, type Refusal, type Verification } from '../rails/rail.ts';
@@ -191,14 +196,14 @@ export function createPay(deps: PayDeps): Pay {
     const known = await ledger.find(key);
     if (known === undefined) return undefined;
     met.add(key);
-    const stands = standing(known, whatIsShown(payment), clock.now());
+    const stands = paymentStatus(known, whatIsShown(payment), clock.now());
     return stands === 'claimable' ? undefined : stopped(payment, stands, known);
   };
 
   /** A payment that was released and is used up all the same was perhaps paid to us. */
   const isReleased = async (payment: Payment): Promise<boolean> => {
     const known = await ledger.find(payment.presented.key);
-    return known?.state === 'released' && standing(known, whatIsShown(payment), clock.now()) === 'claimable';
+    return known?.state === 'released' && paymentStatus(known, whatIsShown(payment), clock.now()) === 'claimable';
   };
 
   const refused = ({ presented, asked, route }: Payment, { offer }: Bound, refusal: Refusal): AnswerOutcome => {
@@ -251,7 +256,7 @@ export function createPay(deps: PayDeps): Pay {
   /** What the ledger knows of this payment leaves no room for another claim. */
   const stopped = async (
     payment: Payment,
-    stands: Exclude<Standing, 'claimable'>,
+    stands: Exclude<PaymentStatus, 'claimable'>,
     charge: Charge | undefined,
   ): Promise<PayOutcome> => {
     const { route, asked } = payment;

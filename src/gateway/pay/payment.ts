@@ -3,12 +3,12 @@
 // told to pay again may pay twice.
 import { hash } from 'node:crypto';
 import { endsAt, type Charge } from '../../domain/charge.ts';
-import type { Ledger } from '../../domain/ledger.ts';
+import type { Ledger } from '../../domain/payment/ledger.ts';
 import type { Offer } from '../../domain/offer.ts';
 import { problem, type Problem, type ProblemCode } from '../../domain/problem.ts';
 import type { Receiver } from '../../domain/receiver.ts';
 import type { Route } from '../../domain/route.ts';
-import type { PresentedRequest } from '../../domain/standing.ts';
+import type { PresentedRequest } from '../../domain/payment/claim-policy.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { AnswerOutcome, Answers, Asked, GoneOutcome, PaidOutcome } from '../collect.ts';

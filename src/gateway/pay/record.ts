@@ -1,8 +1,8 @@
 // Changes of the ledger that a request makes: tried twice where the request waits for the end, and for as long as it takes
 // where it does not, because a change that was lost would leave money or a service hanging.
-import { LedgerUnavailable, type Advanced } from '../../domain/ledger.ts';
+import { LedgerUnavailable, type Advanced } from '../../domain/payment/ledger.ts';
 import type { Charge } from '../../domain/charge.ts';
-import type { ChargeEvent } from '../../domain/transition.ts';
+import type { ChargeEvent } from '../../domain/payment/transition.ts';
 import type { PayDeps, Payment } from './payment.ts';
 
 /** One change, tried twice: the second time the ledger recognises the first. */

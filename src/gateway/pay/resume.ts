@@ -1,7 +1,7 @@
 // Takes a payment over whose settlement has no certain end, for the payer who asks again: what the chain proves is served;
 // what is used up and not proven yet stays unknown; else it is settled again, which moves the money once at most.
 import type { Charge } from '../../domain/charge.ts';
-import { FIRST_LOOK_MS, type ChargeEvent } from '../../domain/transition.ts';
+import { FIRST_LOOK_MS, type ChargeEvent } from '../../domain/payment/transition.ts';
 import { storedOffer, type RailOffer } from '../rails/rail.ts';
 import type { Lease } from './lease.ts';
 import { demandAnew, paymentInUse, settlementUnknown, type PayDeps, type Payment, type PayOutcome } from './payment.ts';

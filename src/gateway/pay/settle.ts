@@ -2,7 +2,7 @@
 // so that a restart knows that a settlement may have been sent; whatever is not certain afterwards stays `settling` until the
 // chain or the payer's next request ends it. Nothing is sent for a client that left.
 import type { Charge, KeptAnswer } from '../../domain/charge.ts';
-import { FIRST_LOOK_MS } from '../../domain/transition.ts';
+import { FIRST_LOOK_MS } from '../../domain/payment/transition.ts';
 import { refusedReceipt, settledReceipt, type RailOffer, type Receipt } from '../rails/rail.ts';
 import type { PayDeps, Payment } from './payment.ts';
 import { giveBack, retryUntilRecorded, step } from './record.ts';

@@ -1,13 +1,13 @@
-// The ledger of the registry, over HTTP: the port of domain/ledger for a sidecar without a store of its own. Every call
+// The ledger of the registry, over HTTP: the port of domain/payment/ledger for a sidecar without a store of its own. Every call
 // carries an id of its change, so that one whose answer was lost is sent again and is the same call; whatever else goes
 // wrong is LedgerUnavailable. An answer is believed only where it is about the charge that was asked about.
 import type { z } from 'zod';
 import { CHARGE_ID, findClaimFault, samePayment, type Charge } from '../../domain/charge.ts';
 import { ANSWER_BYTES, chargeFromWire, claimToWire } from '../../domain/charge-wire.ts';
-import { LedgerUnavailable, type Advanced, type Ledger } from '../../domain/ledger.ts';
+import { LedgerUnavailable, type Advanced, type Ledger } from '../../domain/payment/ledger.ts';
 import { advancedWire, chargesWire, claimedWire, eventToWire, renewedWire } from '../../domain/ledger-wire.ts';
-import type { Claimed } from '../../domain/standing.ts';
-import type { Actor, ChargeEvent } from '../../domain/transition.ts';
+import type { Claimed } from '../../domain/payment/claim-policy.ts';
+import type { Actor, ChargeEvent } from '../../domain/payment/transition.ts';
 import type { Clock, Random, Schedule } from '../../host/clock.ts';
 import { createOutbox } from '../../host/outbox.ts';
 import { createJsonCall } from '../../http/json-call.ts';

@@ -1,6 +1,6 @@
 // What a store is, for whoever works with one: routes with the numbered log of their changes, API keys, and the ledger of
 // charges. Each kind of store is a folder beside this file that implements it; open.ts chooses.
-import type { Ledger, Reports } from '../../domain/ledger.ts';
+import type { Ledger, Reports } from '../../domain/payment/ledger.ts';
 import type { Route, RouteWire } from '../../domain/route.ts';
 import type { Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';

@@ -1,7 +1,7 @@
 // The journey of a payment over a ledger in memory, with a rail that says what a test wants and time that it moves.
 import { createQuotes } from '../../../src/domain/quote.ts';
 import type { Charge } from '../../../src/domain/charge.ts';
-import { LedgerUnavailable, type Ledger } from '../../../src/domain/ledger.ts';
+import { LedgerUnavailable, type Ledger } from '../../../src/domain/payment/ledger.ts';
 import { makeOffer, type Offer } from '../../../src/domain/offer.ts';
 import type { Problem } from '../../../src/domain/problem.ts';
 import type { Receiver } from '../../../src/domain/receiver.ts';

@@ -2,7 +2,7 @@
 // their own, so that a dashboard that looks through a million charges delays no claim.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { canonicalHex, CHARGE_STATES, isUnsettled, NO_DEADLINE_MS, type ChargeState } from '../../../domain/charge.ts';
-import type { Fault } from '../../../domain/standing.ts';
+import type { Fault } from '../../../domain/payment/claim-policy.ts';
 import type {
   Alarms,
   Bucket,
@@ -14,7 +14,7 @@ import type {
   Sum,
   Summary,
   SummaryQuery,
-} from '../../../domain/ledger.ts';
+} from '../../../domain/payment/ledger.ts';
 import { readListed, SELECT_LISTED, SEQS_OF_PAYER } from './ledger-rows.ts';
 import { integer, nullableInteger, text, type Row } from './rows.ts';
 

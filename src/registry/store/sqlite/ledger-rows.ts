@@ -9,8 +9,8 @@ import {
   type Search,
   type ChargeState,
 } from '../../../domain/charge.ts';
-import type { ListedCharge } from '../../../domain/ledger.ts';
-import { owedBecauseOf } from '../../../domain/standing.ts';
+import type { ListedCharge } from '../../../domain/payment/ledger.ts';
+import { owedBecauseOf } from '../../../domain/payment/claim-policy.ts';
 import { bytes, integer, nullableInteger, nullableText, text, type Row } from './rows.ts';
 
 export type Value = string | number | null;

@@ -1,11 +1,11 @@
-// The short way to change a charge: this side of the thread decides with domain/standing and domain/transition on the
+// The short way to change a charge: this side of the thread decides with domain/payment/claim-policy and domain/payment/transition on the
 // charge as it was when it was last told of it, and the ledger's thread writes that only where the row still has that version
 // (compare and swap). Where it is not, nothing is written and the call is decided by the thread on what the row says:
 // what is known here can be out of date, but never wrong for long enough to be written.
 import type { Charge, Claim } from '../../../domain/charge.ts';
-import type { Advanced } from '../../../domain/ledger.ts';
-import { decideClaim, type Claimed, type ClaimOptions } from '../../../domain/standing.ts';
-import { transition, type Actor, type ChargeEvent } from '../../../domain/transition.ts';
+import type { Advanced } from '../../../domain/payment/ledger.ts';
+import { decideClaim, type Claimed, type ClaimOptions } from '../../../domain/payment/claim-policy.ts';
+import { transition, type Actor, type ChargeEvent } from '../../../domain/payment/transition.ts';
 import { allValues, changingValues, type Value } from './ledger-rows.ts';
 import type { Thread } from './ledger-thread.ts';
 

@@ -2,7 +2,7 @@
 // do, go out as the next batch and share its fsync. A call that is not answered in time, or whose thread died, is refused with
 // LedgerUnavailable; a thread that died is replaced. The queue is bounded.
 import type { Worker } from 'node:worker_threads';
-import { LedgerUnavailable } from '../../../domain/ledger.ts';
+import { LedgerUnavailable } from '../../../domain/payment/ledger.ts';
 import type { Log } from '../../../host/log.ts';
 import { createWhenQuiet } from '../../../host/quiet.ts';
 import {

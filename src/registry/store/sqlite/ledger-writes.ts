@@ -1,4 +1,4 @@
-// The ledger's calls on its SQLite file. What they decide is decided by domain/standing and domain/transition; here it is
+// The ledger's calls on its SQLite file. What they decide is decided by domain/payment/claim-policy and domain/payment/transition; here it is
 // read and written. The caller holds a transaction with the write lock around all of it, so that nothing that was read
 // changes before it is decided, and commits before anybody is told.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
@@ -10,9 +10,15 @@ import {
   type Claim,
   type PaymentKey,
 } from '../../../domain/charge.ts';
-import type { Advanced } from '../../../domain/ledger.ts';
-import { decideClaim, OVERDUE_MS, REDEEM_MS, type Claimed, type ClaimOptions } from '../../../domain/standing.ts';
-import { transition, type Actor, type ChargeEvent } from '../../../domain/transition.ts';
+import type { Advanced } from '../../../domain/payment/ledger.ts';
+import {
+  decideClaim,
+  OVERDUE_MS,
+  REDEEM_MS,
+  type Claimed,
+  type ClaimOptions,
+} from '../../../domain/payment/claim-policy.ts';
+import { transition, type Actor, type ChargeEvent } from '../../../domain/payment/transition.ts';
 import {
   allValues,
   changingValues,

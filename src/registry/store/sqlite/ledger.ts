@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { findClaimFault, LOCAL_RUN, type KeptAnswer } from '../../../domain/charge.ts';
-import type { ChargeEvent } from '../../../domain/transition.ts';
+import type { ChargeEvent } from '../../../domain/payment/transition.ts';
 import type { LedgerOptions, StoredLedger } from '../ports.ts';
 import type { WorkerOptions } from './ledger-messages.ts';
 import { createSwaps } from './ledger-swaps.ts';

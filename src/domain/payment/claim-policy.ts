@@ -9,7 +9,7 @@ import {
   type ChargedRequest,
   type Claim,
   type Undelivered,
-} from './charge.ts';
+} from '../charge.ts';
 
 /** What a request shows of itself. The signed part of a credential is public on the chain: only the whole of it counts. */
 export type PresentedRequest = {
@@ -44,7 +44,7 @@ export const ASK_AGAIN: Readonly<Record<Undelivered, Cause>> = {
 /** In all, the first time included. */
 export const ASKS: Limit = { safe: 14, other: 5 };
 
-export type Standing =
+export type PaymentStatus =
   | 'claimable'
   | 'in_use'
   /** Its settlement has no certain end and nobody works on it: its payer may take it over at once (`taken_over`). */
@@ -57,7 +57,7 @@ export type Standing =
   | 'already_paid';
 
 /** `charge` is the one with this payment, or undefined where there is none. */
-export function standing(charge: Charge | undefined, presented: PresentedRequest, now: number): Standing {
+export function paymentStatus(charge: Charge | undefined, presented: PresentedRequest, now: number): PaymentStatus {
   if (charge === undefined) return 'claimable';
   const identical = isIdentical(charge, presented);
   const free = charge.leaseUntil <= now;
@@ -156,7 +156,7 @@ export type ClaimOptions = {
 export type Claimed =
   /** `charge.id` is the charge's id: that of its first claim. */
   | { readonly kind: 'claimed'; readonly charge: Charge }
-  | { readonly kind: Exclude<Standing, 'claimable'>; readonly charge: Charge }
+  | { readonly kind: Exclude<PaymentStatus, 'claimable'>; readonly charge: Charge }
   /** Another payment was made with this charge id. */
   | { readonly kind: 'quote_already_used' }
   | { readonly kind: 'too_many_unsettled' };
@@ -180,7 +180,7 @@ export function takesPlace(charge: Charge, now: number): boolean {
 export function decideClaim(found: Found, claim: Claim, options: ClaimOptions, now: number): Claimed {
   const { existing } = found;
   if (existing !== undefined && isRepeatedCall(existing, claim, options)) return { kind: 'claimed', charge: existing };
-  const stands = standing(existing, presentedBy(claim), now);
+  const stands = paymentStatus(existing, presentedBy(claim), now);
   if (existing !== undefined && stands !== 'claimable') return { kind: stands, charge: existing };
   if (existing === undefined && found.idTaken) return { kind: 'quote_already_used' };
   if (found.unsettled >= options.maxUnsettledPerPayer) return { kind: 'too_many_unsettled' };

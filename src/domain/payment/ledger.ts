@@ -1,9 +1,9 @@
 // The ledger: which payments were presented, and what became of each. A port: every implementation decides with
-// standing.ts and transition.ts, and writes what they decide in one atomic step that is durable before the call resolves.
+// claim-policy.ts and transition.ts, and writes what they decide in one atomic step that is durable before the call resolves.
 // It never guesses: a ledger that cannot say for certain rejects, and who asked must not serve, charge or ask to pay.
-import type { Charge, ChargeState, PaymentKey, Claim } from './charge.ts';
-import type { IdPart } from './id-part.ts';
-import type { Claimed, ClaimOptions, Fault } from './standing.ts';
+import type { Charge, ChargeState, PaymentKey, Claim } from '../charge.ts';
+import type { IdPart } from '../id-part.ts';
+import type { Claimed, ClaimOptions, Fault } from './claim-policy.ts';
 import type { Actor, ChargeEvent, TransitionRefusal } from './transition.ts';
 
 /**

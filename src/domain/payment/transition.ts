@@ -10,7 +10,7 @@ import {
   type Proof,
   type Search,
   type Undelivered,
-} from './charge.ts';
+} from '../charge.ts';
 import {
   ASK_AGAIN,
   fetchableUntil,
@@ -18,7 +18,7 @@ import {
   lastUndelivered,
   redemption,
   type PresentedRequest,
-} from './standing.ts';
+} from './claim-policy.ts';
 
 /** Durations, not times: whose clock counts is the ledger's. */
 export type ChargeEvent =
