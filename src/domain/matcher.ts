@@ -6,7 +6,7 @@ import type { Pattern } from './pattern.ts';
 import type { Folding } from './profile.ts';
 import type { Route } from './route.ts';
 import { draftSlots, listSlots, NO_SLOTS, slotOf, type Slots } from './slots.ts';
-import { createTrie, type Found, type Trie } from './trie.ts';
+import { Trie, type Found } from './trie.ts';
 
 export type { Found } from './trie.ts';
 
@@ -47,7 +47,7 @@ const SPARE = 1024;
 
 /** The draft of a first version. */
 export function draftMatcher(folding: Folding): MatcherDraft {
-  return draftOf({ trie: createTrie(folding), index: new Map(), newest: NO_SLOTS }, 0);
+  return draftOf({ trie: new Trie(folding), index: new Map(), newest: NO_SLOTS }, 0);
 }
 
 function versionOf(family: Family, slots: Slots, size: number): Matcher {
@@ -55,7 +55,7 @@ function versionOf(family: Family, slots: Slots, size: number): Matcher {
   return {
     find: (key, method) => trie.find(slots, key, method),
     findAll: (key) => trie.findAll(slots, key),
-    hasDashes: trie.hasDashes,
+    hasDashes: () => trie.hasDashes,
     get: (id) => {
       if (slots !== family.newest) return listSlots(slots).find((route) => route.id === id);
       const slot = index.get(id);
@@ -63,7 +63,7 @@ function versionOf(family: Family, slots: Slots, size: number): Matcher {
     },
     size,
     list: () => listSlots(slots),
-    draft: () => (slots === family.newest && trie.size() <= 2 * size + SPARE ? draftOf(family, size) : undefined),
+    draft: () => (slots === family.newest && trie.size <= 2 * size + SPARE ? draftOf(family, size) : undefined),
   };
 }
 

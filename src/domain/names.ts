@@ -2,7 +2,6 @@
 // with dots for slashes, several in a list. They are looked up beside the path's keys and never in their place: where
 // they lead to a dearer route than the path itself, that one is asked for.
 import type { Folding } from './profile.ts';
-import type { CanonicalPath } from './target.ts';
 
 /** Steps for a look-up, beside one for every second letter. */
 const STEPS_A_NAME = 64;
@@ -93,7 +92,11 @@ function merged(name: string): string {
  * With the names under which CherryPy, which reads every mark as an underscore, finds a handler; and with dashes for it.
  * Undefined: they are more than the steps that are left allow.
  */
-export function withDashes({ keys, names, left }: CanonicalPath): readonly string[] | undefined {
+export function withDashes({
+  keys,
+  names,
+  left,
+}: Named & { readonly keys: readonly string[] }): readonly string[] | undefined {
   const dashed = keys.filter((key) => DASHED.test(key));
   if (dashed.length === 0) return names;
   const steps = dashed.reduce((sum, key) => sum + 2 * (STEPS_A_NAME + STEPS_A_MARK * key.length), 0);

@@ -10,19 +10,6 @@ import type { Route } from './route.ts';
 import { createSegmentTable, grown, makeInt32 } from './segment-table.ts';
 import { slotOf, type Slots } from './slots.ts';
 
-export type Trie = {
-  /** The slot of `method` at the end of `segments`: always the same one, made where there is none. */
-  readonly slotFor: (segments: readonly Segment[], method: string) => number;
-  /** How many slots there are. */
-  readonly size: () => number;
-  /** The route that applies to `method` on `key` (a key of fold.ts). */
-  readonly find: (slots: Slots, key: string, method: string) => Found;
-  /** Every route whose pattern matches `key`, whatever its method, most specific first. */
-  readonly findAll: (slots: Slots, key: string) => Route[];
-  /** Some literal holds, or held once, a dash or an underscore. */
-  readonly hasDashes: () => boolean;
-};
-
 /** `other_methods`: some pattern matches, no route of it the method. */
 export type Found = Route | 'other_methods' | undefined;
 
@@ -44,48 +31,71 @@ const SLOT_FIELDS = 2;
 const ANY_METHOD = 0;
 const NO_METHOD = -1;
 
-export function createTrie(folding: Folding): Trie {
-  const table = createSegmentTable();
-  let nodes = new Int32Array(NODE_FIELDS * 16);
-  let nodeCount = 1;
-  let chain = new Int32Array(SLOT_FIELDS * 16);
-  let slotCount = 1;
-  let dashes = false;
-  const methods = new Map<string, number>([['*', ANY_METHOD]]);
+/** Grows, and is never changed otherwise. */
+export class Trie {
+  private readonly folding: Folding;
+  private readonly table = createSegmentTable();
+  private nodes = new Int32Array(NODE_FIELDS * 16);
+  private nodeCount = 1;
+  private chain = new Int32Array(SLOT_FIELDS * 16);
+  private slotCount = 1;
+  private dashes = false;
+  private readonly methods = new Map<string, number>([['*', ANY_METHOD]]);
 
-  const field = (node: number, name: number): number => nodes[node * NODE_FIELDS + name] ?? 0;
-  const addNode = (): number => {
-    const node = nodeCount++;
-    if (nodeCount * NODE_FIELDS > nodes.length) nodes = grown(nodes, nodeCount * NODE_FIELDS, makeInt32);
-    return node;
-  };
-  const literalFrom = (node: number, literal: string): number => {
-    const known = table.find(node, literal, 0, literal.length);
-    if (known !== 0) return known;
-    dashes ||= literal.includes('-') || literal.includes('_');
-    const child = addNode();
-    table.put(node, literal, child);
-    nodes[node * NODE_FIELDS + LITERALS] = 1;
-    return child;
-  };
-  const paramFrom = (node: number): number => {
-    const known = field(node, PARAM);
-    if (known !== 0) return known;
-    const child = addNode();
-    nodes[node * NODE_FIELDS + PARAM] = child;
-    return child;
-  };
+  constructor(folding: Folding) {
+    this.folding = folding;
+  }
+
+  /** How many slots there are. */
+  get size(): number {
+    return this.slotCount;
+  }
+
+  /** Some literal holds, or held once, a dash or an underscore. */
+  get hasDashes(): boolean {
+    return this.dashes;
+  }
+
+  /** The slot of `method` at the end of `segments`: always the same one, made if there is none. */
+  slotFor(segments: readonly Segment[], method: string): number {
+    const place = this.placeOf(segments);
+    let number = this.methods.get(method);
+    if (number === undefined) this.methods.set(method, (number = this.methods.size));
+    let last = 0;
+    for (let slot = this.nodes[place] ?? 0; slot !== 0; slot = this.chain[slot * SLOT_FIELDS + NEXT] ?? 0) {
+      if (this.chain[slot * SLOT_FIELDS + METHOD] === number) return slot;
+      last = slot;
+    }
+    const slot = this.addSlot(number);
+    if (last === 0) this.nodes[place] = slot;
+    else this.chain[last * SLOT_FIELDS + NEXT] = slot;
+    return slot;
+  }
+
+  /** The route that applies to `method` on `key` (a key of fold.ts). */
+  find(slots: Slots, key: string, method: string): Found {
+    const number = this.methods.get(method) ?? NO_METHOD;
+    const get = method === 'HEAD' ? (this.methods.get('GET') ?? NO_METHOD) : NO_METHOD;
+    return this.walk(slots, 0, key, firstSegment(key), number, get);
+  }
+
+  /** Every route whose pattern matches `key`, whatever its method, most specific first. */
+  findAll(slots: Slots, key: string): Route[] {
+    const found: Route[] = [];
+    this.collect(slots, 0, key, firstSegment(key), found);
+    return found;
+  }
 
   /** Where in `nodes` the first slot of a pattern is named; nodes are made on the way. */
-  const placeOf = (segments: readonly Segment[]): number => {
+  private placeOf(segments: readonly Segment[]): number {
     let node = 0;
     for (const segment of segments) {
       switch (segment.kind) {
         case 'literal':
-          node = literalFrom(node, foldSegment(segment.text, folding));
+          node = this.literalFrom(node, foldSegment(segment.text, this.folding));
           break;
         case 'param':
-          node = paramFrom(node);
+          node = this.paramFrom(node);
           break;
         case 'wildcard':
           return node * NODE_FIELDS + WILDCARDS;
@@ -94,10 +104,69 @@ export function createTrie(folding: Folding): Trie {
       }
     }
     return node * NODE_FIELDS + ENDS;
-  };
+  }
 
-  /** Exact method first; HEAD is answered by what answers GET; then `*`. `get`: the number of GET where it counts too. */
-  const pick = (slots: Slots, first: number, method: number, get: number): Found => {
+  private literalFrom(node: number, literal: string): number {
+    const known = this.table.find(node, literal, 0, literal.length);
+    if (known !== 0) return known;
+    this.dashes ||= literal.includes('-') || literal.includes('_');
+    const child = this.addNode();
+    this.table.put(node, literal, child);
+    this.nodes[node * NODE_FIELDS + LITERALS] = 1;
+    return child;
+  }
+
+  private paramFrom(node: number): number {
+    const known = this.nodes[node * NODE_FIELDS + PARAM] ?? 0;
+    if (known !== 0) return known;
+    const child = this.addNode();
+    this.nodes[node * NODE_FIELDS + PARAM] = child;
+    return child;
+  }
+
+  private addNode(): number {
+    const node = this.nodeCount++;
+    const length = this.nodeCount * NODE_FIELDS;
+    if (length > this.nodes.length) this.nodes = grown(this.nodes, length, makeInt32);
+    return node;
+  }
+
+  private addSlot(method: number): number {
+    const slot = this.slotCount++;
+    const length = this.slotCount * SLOT_FIELDS;
+    if (length > this.chain.length) this.chain = grown(this.chain, length, makeInt32);
+    this.chain[slot * SLOT_FIELDS + METHOD] = method;
+    return slot;
+  }
+
+  /** `at` is where the next segment of `key` starts; the length of `key` or more: none is left. */
+  private walk(slots: Slots, node: number, key: string, at: number, method: number, get: number): Found {
+    const { nodes } = this;
+    const fields = node * NODE_FIELDS;
+    const wildcards = nodes[fields + WILDCARDS] ?? 0;
+    let found: Found;
+    if (at >= key.length) {
+      found = this.pick(slots, nodes[fields + ENDS] ?? 0, method, get);
+    } else {
+      const param = nodes[fields + PARAM] ?? 0;
+      const literals = nodes[fields + LITERALS] === 1;
+      if (literals || param !== 0) {
+        const slash = key.indexOf('/', at);
+        const end = slash < 0 ? key.length : slash;
+        const child = literals ? this.table.find(node, key, at, end) : 0;
+        if (child !== 0) found = this.walk(slots, child, key, end + 1, method, get);
+        if (param !== 0 && typeof found !== 'object')
+          found = better(found, this.walk(slots, param, key, end + 1, method, get));
+      }
+    }
+    return wildcards === 0 || typeof found === 'object'
+      ? found
+      : better(found, this.pick(slots, wildcards, method, get));
+  }
+
+  /** Exact method first; HEAD is answered by what answers GET; then `*`. `get`: the number of GET if it counts too. */
+  private pick(slots: Slots, first: number, method: number, get: number): Found {
+    const { chain } = this;
     let found: Route | undefined;
     let any: Route | undefined;
     let others = false;
@@ -111,84 +180,29 @@ export function createTrie(folding: Folding): Trie {
       else others = true;
     }
     return found ?? any ?? (others ? 'other_methods' : undefined);
-  };
+  }
 
-  /** `at` is where the next segment of `key` starts; the length of `key` or more: none is left. */
-  const walk = (slots: Slots, node: number, key: string, at: number, method: number, get: number): Found => {
+  private collect(slots: Slots, node: number, key: string, at: number, into: Route[]): void {
     const fields = node * NODE_FIELDS;
-    const wildcards = nodes[fields + WILDCARDS] ?? 0;
-    let found: Found;
     if (at >= key.length) {
-      found = pick(slots, nodes[fields + ENDS] ?? 0, method, get);
-    } else {
-      const param = nodes[fields + PARAM] ?? 0;
-      const literals = nodes[fields + LITERALS] === 1;
-      if (literals || param !== 0) {
-        const slash = key.indexOf('/', at);
-        const end = slash < 0 ? key.length : slash;
-        const child = literals ? table.find(node, key, at, end) : 0;
-        if (child !== 0) found = walk(slots, child, key, end + 1, method, get);
-        if (param !== 0 && typeof found !== 'object')
-          found = better(found, walk(slots, param, key, end + 1, method, get));
-      }
-    }
-    return wildcards === 0 || typeof found === 'object' ? found : better(found, pick(slots, wildcards, method, get));
-  };
-
-  const list = (slots: Slots, first: number, into: Route[]): void => {
-    for (let slot = first; slot !== 0; slot = chain[slot * SLOT_FIELDS + NEXT] ?? 0) {
-      const route = slotOf(slots, slot);
-      if (route !== undefined) into.push(route);
-    }
-  };
-  const collect = (slots: Slots, node: number, key: string, at: number, into: Route[]): void => {
-    if (at >= key.length) {
-      list(slots, field(node, ENDS), into);
+      this.list(slots, this.nodes[fields + ENDS] ?? 0, into);
     } else {
       const slash = key.indexOf('/', at);
       const end = slash < 0 ? key.length : slash;
-      const child = table.find(node, key, at, end);
-      if (child !== 0) collect(slots, child, key, end + 1, into);
-      const param = field(node, PARAM);
-      if (param !== 0) collect(slots, param, key, end + 1, into);
+      const child = this.table.find(node, key, at, end);
+      if (child !== 0) this.collect(slots, child, key, end + 1, into);
+      const param = this.nodes[fields + PARAM] ?? 0;
+      if (param !== 0) this.collect(slots, param, key, end + 1, into);
     }
-    list(slots, field(node, WILDCARDS), into);
-  };
+    this.list(slots, this.nodes[fields + WILDCARDS] ?? 0, into);
+  }
 
-  return {
-    slotFor: (segments, method) => {
-      const place = placeOf(segments);
-      let number = methods.get(method);
-      if (number === undefined) methods.set(method, (number = methods.size));
-      let last = 0;
-      for (let slot = nodes[place] ?? 0; slot !== 0; slot = chain[slot * SLOT_FIELDS + NEXT] ?? 0) {
-        if (chain[slot * SLOT_FIELDS + METHOD] === number) return slot;
-        last = slot;
-      }
-      const slot = slotCount++;
-      if (slotCount * SLOT_FIELDS > chain.length) chain = grown(chain, slotCount * SLOT_FIELDS, makeInt32);
-      chain[slot * SLOT_FIELDS + METHOD] = number;
-      if (last === 0) nodes[place] = slot;
-      else chain[last * SLOT_FIELDS + NEXT] = slot;
-      return slot;
-    },
-    size: () => slotCount,
-    hasDashes: () => dashes,
-    find: (slots, key, method) =>
-      walk(
-        slots,
-        0,
-        key,
-        firstSegment(key),
-        methods.get(method) ?? NO_METHOD,
-        method === 'HEAD' ? (methods.get('GET') ?? NO_METHOD) : NO_METHOD,
-      ),
-    findAll: (slots, key) => {
-      const found: Route[] = [];
-      collect(slots, 0, key, firstSegment(key), found);
-      return found;
-    },
-  };
+  private list(slots: Slots, first: number, into: Route[]): void {
+    for (let slot = first; slot !== 0; slot = this.chain[slot * SLOT_FIELDS + NEXT] ?? 0) {
+      const route = slotOf(slots, slot);
+      if (route !== undefined) into.push(route);
+    }
+  }
 }
 
 function firstSegment(key: string): number {

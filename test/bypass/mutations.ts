@@ -273,7 +273,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'HEAD costs what GET costs',
     file: 'domain/trie.ts',
-    text: "method === 'HEAD' ? (methods.get('GET') ?? NO_METHOD) : NO_METHOD",
+    text: "method === 'HEAD' ? (this.methods.get('GET') ?? NO_METHOD) : NO_METHOD",
     by: 'NO_METHOD',
     settings: { undeclaredMethods: 'forward' },
     needed: [
@@ -284,8 +284,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'a wildcard covers its prefix',
     file: 'domain/trie.ts',
-    text: "return wildcards === 0 || typeof found === 'object' ? found :",
-    by: "return at >= key.length || wildcards === 0 || typeof found === 'object' ? found :",
+    text: "return wildcards === 0 || typeof found === 'object'",
+    by: "return at >= key.length || wildcards === 0 || typeof found === 'object'",
     needed: [['hono', get('/v1/files')]],
   },
   {
