@@ -62,7 +62,7 @@ describe('who may import whom', () => {
   }
 
   test.each([
-    ['http-proxy-3', ['gateway/sync/relay-api.ts']],
+    ['http-proxy-3', ['gateway/sync/registry-relay.ts']],
     ['jose', ['registry/auth.ts']],
     ['prom-client', ['host/metrics.ts', 'host/tallies.ts']],
     ['path-to-regexp', ['domain/pattern.ts', 'registry/router.ts']],

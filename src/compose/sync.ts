@@ -2,7 +2,6 @@
 // last good set whatever becomes of the other side. Resolves as soon as the snapshot file was read; the registry may take
 // as long as it likes.
 import type { Config, ProxyConfig, SyncConfig } from '../config/config.ts';
-import { createPool } from '../http/pool.ts';
 import { createCompiler } from '../gateway/sync/compile.ts';
 import type { Current } from '../gateway/sync/current.ts';
 import { createDisk } from '../gateway/sync/disk.ts';
@@ -14,7 +13,6 @@ import { createSync } from '../gateway/sync/sync.ts';
 import type { Check } from '../host/admin.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import { createOutbox } from '../host/outbox.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { createListener } from '../host/server.ts';
 import { INTERNAL, pathOptions, type Part } from './part.ts';
@@ -29,9 +27,6 @@ export type SyncDeps = {
 
 /** A registry that does not answer for this long is away; one that is polled often is given up sooner. */
 const ANSWER_MS = { min: 1_000, max: 10_000 };
-const RELAY_TIMEOUTS = { connectMs: 3_000, headersMs: 10_000, idleMs: 60_000 };
-/** Above what is relayed at a time: no request waits for a connection. */
-const RELAY_SOCKETS = 600;
 
 export async function startSync(
   { charges }: Config,
@@ -68,22 +63,17 @@ export async function startSync(
   if (section.listen === undefined)
     return { listener: undefined, check, endStreams: () => undefined, recompile, close: sync.close };
 
-  const registry = new URL(registryUrl);
-  const transport = createPool({
-    ...{ upstream: registry, timeouts: RELAY_TIMEOUTS, maxSockets: RELAY_SOCKETS },
-    outbox: createOutbox(),
-  });
   const { lastGood } = sync;
   const standIn = createStandIn({
     ...{ apiKey, lastGood, snapshot: current.get, undeclared: () => proxy().undeclaredMethods, clock },
   });
-  const relay = createRelayApi({ transport, registryUrl: registry, standIn, sync });
+  const relay = createRelayApi({ registryUrl: new URL(registryUrl), standIn, sync });
   const listener = createListener(
     { name: 'sync', listen: section.listen, ...INTERNAL, log },
     { request: relay.handle },
   );
   const close = async (): Promise<void> => {
-    transport.close();
+    relay.close();
     await sync.close();
   };
   return { listener, check, endStreams: relay.endStreams, recompile, close };

@@ -1,4 +1,4 @@
-// The proxy's forwarding half, and `sync.listen`: both over the same client of the upstream.
+// The proxy's forwarding half, and `sync.listen`, which relays with http-proxy-3.
 import { startRelayStage } from '../gateway/sync/relay-stage.ts';
 import { startSmallGateway } from '../support/small-gateway.ts';
 import type { FrontKind } from './fronts.ts';

@@ -2,10 +2,8 @@
 // of its own to answer from while that registry is away.
 import { FULL_FOLDING } from '../../../src/domain/profile.ts';
 import { compileSnapshot } from '../../../src/domain/snapshot.ts';
-import { createOutbox } from '../../../src/host/outbox.ts';
-import { createPool } from '../../../src/http/pool.ts';
-import type { UpstreamTimeouts } from '../../../src/http/transport.ts';
 import { createRelayApi, type RelayApi, type RelayApiLimits } from '../../../src/gateway/sync/relay-api.ts';
+import type { RelayTimeouts } from '../../../src/gateway/sync/registry-relay.ts';
 import { createStandIn } from '../../../src/gateway/sync/stand-in.ts';
 import type { LastGood } from '../../../src/gateway/sync/sync.ts';
 import { systemClock } from '../../../src/host/clock.ts';
@@ -24,7 +22,7 @@ export const ROUTES = [
 export type RelayStageOptions = {
   readonly good?: boolean;
   readonly limits?: Partial<RelayApiLimits>;
-  readonly timeouts?: Partial<UpstreamTimeouts>;
+  readonly timeouts?: Partial<RelayTimeouts>;
 };
 
 export type RelayStage = {
@@ -56,18 +54,11 @@ export async function startRelayStage(
     undeclared: () => 'forward',
     clock: systemClock,
   });
-  const url = new URL(registryUrl);
-  const transport = createPool({
-    upstream: url,
-    timeouts: { connectMs: 500, headersMs: 500, idleMs: 5000, ...timeouts },
-    maxSockets: 100,
-    outbox: createOutbox(),
-  });
   let nudges = 0;
   const status = (): never => ({ away: relay.away }) as never;
   const api = createRelayApi({
-    transport,
-    registryUrl: url,
+    registryUrl: new URL(registryUrl),
+    timeouts: { connectMs: 500, headersMs: 500, idleMs: 5000, ...timeouts },
     standIn,
     sync: { status, nudge: () => void nudges++ },
     limits,
@@ -91,7 +82,7 @@ export async function startRelayStage(
     ask: (method, path, ask = {}) => send(port, method, path, ask),
     away: false,
     close: async () => {
-      transport.close();
+      api.close();
       await listener.drain(0, 0);
     },
   };
