@@ -38,7 +38,10 @@ const MAY: Readonly<Record<string, { readonly folders: readonly string[]; readon
   domain: { folders: ['domain'], packages: ['zod', 'path-to-regexp', 'lru-cache', 'node:crypto'] },
   host: { folders: ['host'], packages: ['prom-client'] },
   http: { folders: ['http'], packages: [] },
-  gateway: { folders: ['gateway', 'domain', 'host', 'http'], packages: ['http-proxy-3', 'ky', 'zod', 'lru-cache'] },
+  gateway: {
+    folders: ['gateway', 'domain', 'host', 'http'],
+    packages: ['http-proxy-3', 'jose', 'ky', 'zod', 'lru-cache'],
+  },
   registry: { folders: ['registry', 'domain', 'host'], packages: ['jose', 'zod', 'path-to-regexp'] },
   config: { folders: ['config', 'domain', 'host'], packages: ['yaml', 'zod', '@noble/hashes'] },
 };
@@ -63,7 +66,7 @@ describe('who may import whom', () => {
 
   test.each([
     ['http-proxy-3', ['gateway/sync/registry-relay.ts']],
-    ['jose', ['registry/auth.ts']],
+    ['jose', ['registry/auth.ts', 'gateway/rails/x402/auth.ts']],
     ['prom-client', ['host/metrics.ts', 'host/tallies.ts']],
     ['path-to-regexp', ['domain/pattern.ts', 'registry/router.ts']],
     ['yaml', ['config/']],

@@ -1,8 +1,14 @@
 // Receivers: where money goes. They come only from the process's own configuration, never from the network, because
 // whoever can change a receiver can redirect every payment. Networks are known by their x402 v1 name and by their
 // CAIP-2 name; either may be written, the other is derived.
+import type { KeyObject } from 'node:crypto';
 
 export type SettleMode = 'auto' | 'before_response' | 'before_forward';
+
+/** How a facilitator is told who calls. Nothing of it but a key id may stand in a log, an error or a metric. */
+export type FacilitatorAuth = { readonly kind: 'bearer'; readonly token: string } | SigningAuth;
+/** A key of an account: EC P-256 or Ed25519. */
+export type SigningAuth = { readonly kind: 'cdp' | 'payai'; readonly keyId: string; readonly key: KeyObject };
 
 export type Facilitator = {
   readonly url: string;

@@ -13,7 +13,7 @@ import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { RouteInput, RoutePatch } from './schemas.ts';
 import type { ChangeKind, Conflict, Head, RouteStore, StoredRoute, Writer, Written } from './store/ports.ts';
-import { makeUuid } from './uuid.ts';
+import { makeUuid } from '../host/uuid.ts';
 
 /** `reset`: anything may have changed, read the whole set again. A deleted route is given as it was. */
 export type Change =

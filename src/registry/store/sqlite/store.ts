@@ -2,7 +2,7 @@
 // or reads SQL. One process owns the routes; others, such as `tollgate keys`, may have the file open beside it.
 import type { DatabaseSync } from 'node:sqlite';
 import type { Random } from '../../../host/clock.ts';
-import { makeUuid } from '../../uuid.ts';
+import { makeUuid } from '../../../host/uuid.ts';
 import type { OnUpgrade, Store } from '../ports.ts';
 import { createApiKeyStore } from './api-keys.ts';
 import { createDeclaredStore } from './declared.ts';

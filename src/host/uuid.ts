@@ -1,5 +1,5 @@
 // Random identifiers (RFC 9562, version 4) from the randomness that was handed in.
-import type { Random } from '../host/clock.ts';
+import type { Random } from './clock.ts';
 
 export function makeUuid(random: Random): string {
   const bytes = Uint8Array.from(random(16));
