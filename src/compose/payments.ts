@@ -3,7 +3,7 @@
 import type { Config } from '../config/config.ts';
 import type { Ledger, Reports } from '../domain/payment/ledger.ts';
 import type { Receiver } from '../domain/receiver.ts';
-import type { Answers } from '../gateway/collect.ts';
+import type { Answers } from '../gateway/outcome.ts';
 import { createChargeLog, type ChargeLog } from '../gateway/pay/charge-log.ts';
 import { createMet, type Met } from '../gateway/pay/met.ts';
 import { createPay, type Pay } from '../gateway/pay/pay.ts';

@@ -1,90 +1,20 @@
 // Performs a verdict: the only one who talks to rails and ledger, and the only one who mints Permits. What it returns is
 // either the way upstream, with the proof that the way is open, or an answer of ours. Answers of ours carry CORS headers
 // for the configured origins, so that a browser's payer can read a 402.
-import type { Charge } from '../domain/charge.ts';
-import type { Credential, Pass, Verdict } from '../domain/decide.ts';
-import type { Offer } from '../domain/offer.ts';
+import type { Pass, Verdict } from '../domain/decide.ts';
 import type { PaymentRequired, Demand } from '../domain/payment-required.ts';
 import { PROBLEMS, problem, problemBody, type Problem } from '../domain/problem.ts';
 import { joinChargeId, type Quotes } from '../domain/quote.ts';
-import type { Route } from '../domain/route.ts';
 import type { Answer } from '../host/respond.ts';
-import type { ForwardOrder, ForwardOutcome } from './forward-order.ts';
+import type { AnswerOutcome, Answers, GoneOutcome, Outcome, PaidOutcome, RequestFacts } from './outcome.ts';
 import type { Pay } from './pay/pay.ts';
 import { mintPermit, type Permit } from './permit.ts';
-import type { RequestOutcome } from './telemetry.ts';
-
-export type Outcome = AnswerOutcome | ForwardedOutcome | GoneOutcome;
-
-/** `paid`: what the payment wants to know and say while the upstream answers. */
-export type ForwardedOutcome = {
-  readonly kind: 'forward';
-  readonly permit: Permit;
-  readonly paid: PaidOutcome;
-};
-
-/** A charge was claimed for this request: it may be forwarded. */
-export type PaidOutcome = {
-  readonly kind: 'paid';
-  readonly charge: Charge;
-  readonly route: Route;
-  readonly customerId: string | undefined;
-  /** `before_response`: the upstream must not answer about a copy that the client has, which would cost nothing. */
-  readonly settles: 'before_response' | 'before_forward';
-  /** As in ForwardOrder. */
-  readonly keep: ForwardOrder['keep'];
-  readonly beforeResponse: NonNullable<ForwardOrder['beforeResponse']>;
-  /** Exactly once, when all is over. */
-  readonly done: (outcome: ForwardOutcome) => void;
-  /** Asked after `done`: whether the charge took money. */
-  readonly tookMoney: () => boolean;
-};
-
-/** The client went away before anything was charged: there is nobody to answer. */
-export type GoneOutcome = { readonly kind: 'gone'; readonly routeId: string };
-
-export type AnswerOutcome = {
-  readonly kind: 'answer';
-  readonly answer: Answer;
-  readonly outcome: RequestOutcome;
-  /** The problem's code, or why a 402 was answered. */
-  readonly reason: string | undefined;
-  readonly chargeId: string | undefined;
-  readonly routeId: string | undefined;
-  /** A facilitator was asked about the payment of this request and refused it. */
-  readonly refusedBy?: 'facilitator';
-  /** Told once whether the answer was handed to the client's socket whole. */
-  readonly delivered?: (whole: boolean) => void;
-};
-
-/** What a verdict needs to know of the request. */
-export type Asked = {
-  readonly requestId: string;
-  readonly method: string;
-  /** The canonical path. */
-  readonly path: string;
-  /** The canonical path and the query. */
-  readonly target: string;
-  /** Scheme and authority that clients use. */
-  readonly publicOrigin: string;
-  /** The Origin header. */
-  readonly origin: string | undefined;
-  readonly nowMs: number;
-  /** A write that the upstream may refuse for its If-Match or If-Unmodified-Since. */
-  readonly conditionalWrite: boolean;
-  /** Whether the client went away. */
-  readonly left: () => boolean;
-  /** Somebody in front of us vouches for the customer id. */
-  readonly customerTrusted: boolean;
-  /** Told who pays, once that is read. */
-  readonly notePayer: (payer: string) => void;
-};
 
 export type Collector = {
   /** For a request that costs nothing. */
   readonly pass: (verdict: Pass) => Permit;
   /** A promise only where a payment is presented. */
-  readonly perform: (verdict: Exclude<Verdict, Pass>, asked: Asked) => Outcome | Promise<Outcome>;
+  readonly perform: (verdict: Exclude<Verdict, Pass>, asked: RequestFacts) => Outcome | Promise<Outcome>;
   readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => AnswerOutcome;
   /** `OPTIONS *`: about the server, not about a path; never forwarded. */
   readonly serverOptions: () => AnswerOutcome;
@@ -97,16 +27,6 @@ export type CollectorDeps = {
   readonly paymentRequired: (demand: Demand) => PaymentRequired;
   readonly corsOrigins: readonly string[];
   readonly methods: ReadonlySet<string>;
-};
-
-/** How a payment's ends are told to the client. */
-export type Answers = {
-  readonly quotes: Quotes;
-  /** A 402 with a new quote; `headers` are added. */
-  readonly demand: (offer: Offer, reason: string, asked: Asked, headers?: readonly string[]) => AnswerOutcome;
-  readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => AnswerOutcome;
-  /** 400 to a payment that cannot be read, in the shape that clients of its version know. */
-  readonly malformed: (problem: Problem, version: Credential['version'], offer: Offer, asked: Asked) => AnswerOutcome;
 };
 
 const EXPOSED = 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Retry-After, Tollgate-Reason';
@@ -180,7 +100,7 @@ export function createCollector({
     return { kind: 'answer', answer, outcome: 'free', reason: 'preflight', chargeId: undefined, routeId: undefined };
   };
 
-  const noLedger = (routeId: string, asked: Asked): AnswerOutcome =>
+  const noLedger = (routeId: string, asked: RequestFacts): AnswerOutcome =>
     refuse(
       problem('ledger_unavailable', 'Payments cannot be recorded here, so none is taken; nothing was charged.', {
         headers: { 'Retry-After': RETRY_SECONDS },
@@ -189,7 +109,7 @@ export function createCollector({
       routeId,
     );
 
-  const permit = (end: AnswerOutcome | PaidOutcome | GoneOutcome, asked: Asked): Outcome =>
+  const permit = (end: AnswerOutcome | PaidOutcome | GoneOutcome, asked: RequestFacts): Outcome =>
     end.kind === 'paid'
       ? { kind: 'forward', permit: mintPermit('paid', end.route, paidHeaders(end, asked)), paid: end }
       : end;
@@ -251,7 +171,7 @@ class Demanded implements Answer {
 }
 
 /** Who paid for what, for the upstream. The customer id only where it is more than the client's word. */
-function paidHeaders({ charge, customerId }: PaidOutcome, { customerTrusted }: Asked): string[] {
+function paidHeaders({ charge, customerId }: PaidOutcome, { customerTrusted }: RequestFacts): string[] {
   const headers = [
     ...['Tollgate-Charge-Id', charge.id, 'Tollgate-Route-Id', charge.route.id, 'Tollgate-Payer', charge.payment.payer],
     ...['Tollgate-Amount', charge.price.amount, 'Tollgate-Currency', charge.price.currency],

@@ -10,9 +10,10 @@ import type { Outbox } from '../host/outbox.ts';
 import { respond } from '../host/respond.ts';
 import { responseOn } from '../host/server.ts';
 import type { Release } from './client-places.ts';
-import type { AnswerOutcome, Collector } from './collect.ts';
+import type { Collector } from './collect.ts';
 import type { ForwardOutcome } from './forward-order.ts';
 import { hasBody } from './headers.ts';
+import type { AnswerOutcome } from './outcome.ts';
 import type { RequestRecord, Telemetry } from './telemetry.ts';
 import { NO_TRACE, type Trace } from './trace.ts';
 

@@ -1,10 +1,10 @@
 // What is to be sent upstream for one request that may pass, and what crosses back: the Permit, the canonical target and
 // the headers that were decided, together with the record that its end is written to. Only the handler makes orders, from
 // a Permit; what they carry is fixed when they are made.
-import type { PaidOutcome } from './collect.ts';
 import type { Exchange, Exchanges } from './exchange.ts';
 import type { ForwardOrder, ForwardOutcome } from './forward-order.ts';
 import { responseHeaders, upstreamHeaders, type ResponseFacts } from './headers.ts';
+import type { PaidOutcome } from './outcome.ts';
 import { publicOrigin } from './peer.ts';
 import type { Permit } from './permit.ts';
 import type { RequestOutcome } from './telemetry.ts';

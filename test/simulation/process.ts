@@ -5,7 +5,8 @@ import type { PaymentKey } from '../../src/domain/charge.ts';
 import type { Ledger } from '../../src/domain/payment/ledger.ts';
 import type { Offer } from '../../src/domain/offer.ts';
 import { createQuotes } from '../../src/domain/quote.ts';
-import { createCollector, type Asked, type Collector } from '../../src/gateway/collect.ts';
+import { createCollector, type Collector } from '../../src/gateway/collect.ts';
+import type { RequestFacts } from '../../src/gateway/outcome.ts';
 import { createLeases } from '../../src/gateway/pay/lease.ts';
 import { createMet } from '../../src/gateway/pay/met.ts';
 import { createPay } from '../../src/gateway/pay/pay.ts';
@@ -119,7 +120,7 @@ export function startProcess(world: World, name: string): Process {
 
   const serve = async (request: Request, connection: Connection): Promise<void> => {
     const { method, target, credential, key } = request;
-    const asked: Asked = {
+    const asked: RequestFacts = {
       requestId: 'request',
       method,
       path: target,

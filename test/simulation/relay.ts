@@ -1,6 +1,6 @@
 // A model of what relay.ts does with a paid request: the upstream's answer is held until the payment has decided, flows
 // in pieces, is kept where that was asked for, and ends in exactly one outcome. The upstream fails where it likes.
-import type { PaidOutcome } from '../../src/gateway/collect.ts';
+import type { PaidOutcome } from '../../src/gateway/outcome.ts';
 import type { ForwardOutcome } from '../../src/gateway/forward-order.ts';
 import type { KeptResponse } from '../../src/gateway/kept-responses.ts';
 import type { Answer } from '../../src/host/respond.ts';

@@ -11,7 +11,7 @@ import type { Route } from '../../domain/route.ts';
 import type { PresentedRequest } from '../../domain/payment/claim-policy.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
-import type { AnswerOutcome, Answers, Asked, GoneOutcome, PaidOutcome } from '../collect.ts';
+import type { AnswerOutcome, Answers, GoneOutcome, PaidOutcome, RequestFacts } from '../outcome.ts';
 import type { Replays, ResponseMemory } from '../kept-responses.ts';
 import { settledReceipt, type Presented, type Rail, type RailOffer, type Receipt } from '../rails/rail.ts';
 import type { OwnAuthorities } from './charged.ts';
@@ -56,7 +56,7 @@ export type Payment = {
   /** What the route costs now, or why nobody can pay for it now: what was paid for before is served all the same. */
   readonly offer: Offer | Problem;
   readonly presented: Presented;
-  readonly asked: Asked;
+  readonly asked: RequestFacts;
   readonly customerId: string | undefined;
   /** Names this request to the ledger. */
   readonly owner: string;
@@ -64,7 +64,7 @@ export type Payment = {
 
 export type PayOutcome = AnswerOutcome | PaidOutcome | GoneOutcome;
 
-export function railOfferOf({ receiver, atomic, description }: Offer, asked: Asked): RailOffer {
+export function railOfferOf({ receiver, atomic, description }: Offer, asked: RequestFacts): RailOffer {
   return { receiver, atomic, description, resource: asked.publicOrigin + asked.path };
 }
 

@@ -83,3 +83,24 @@ export async function giveBack(deps: PayDeps, payment: Payment, charge: Charge, 
     if (pauseMs !== undefined) await deps.pause(pauseMs);
   }
 }
+
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 30_000;
+/** Of the ledger, without such a claim: after them none will come. */
+const ANSWERS = 6;
+
+/** A claim that was refused for want of an answer may have been written: it is given back as soon as it is seen. */
+export async function giveBackLater(deps: PayDeps, payment: Payment): Promise<void> {
+  // A write that is on its way to a ledger elsewhere may arrive after the first answers.
+  let pauseMs = FIRST_PAUSE_MS;
+  for (let answers = 0; answers < ANSWERS; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    await deps.pause(pauseMs);
+    try {
+      const known = await deps.ledger.find(payment.presented.key);
+      answers += 1;
+      if (known?.owner === payment.owner) return await giveBack(deps, payment, known, 'ledger_unavailable');
+    } catch (error) {
+      if (!(error instanceof LedgerUnavailable)) throw error;
+    }
+  }
+}

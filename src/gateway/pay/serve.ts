@@ -1,7 +1,7 @@
 // Serves a claimed charge: settles before the upstream is asked, or when its status line is there and nothing of it has
 // reached the client. Nothing is buffered while settling, the upstream's body waits in its socket.
 import type { Charge, KeptAnswer } from '../../domain/charge.ts';
-import type { AnswerOutcome, PaidOutcome } from '../collect.ts';
+import type { AnswerOutcome, PaidOutcome } from '../outcome.ts';
 import type { ResponseVerdict } from '../forward-order.ts';
 import type { KeptResponse } from '../kept-responses.ts';
 import type { RailOffer } from '../rails/rail.ts';

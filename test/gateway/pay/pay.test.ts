@@ -2,7 +2,7 @@
 // worst moment. Over a ledger in memory and time that the test moves.
 import { describe, expect, it } from 'vitest';
 import { problem } from '../../../src/domain/problem.ts';
-import type { AnswerOutcome, Outcome, PaidOutcome } from '../../../src/gateway/collect.ts';
+import type { AnswerOutcome, Outcome, PaidOutcome } from '../../../src/gateway/outcome.ts';
 import type { Look, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
 import { createPayStage, settled, turn, unknown } from './stage.ts';
 

@@ -5,7 +5,8 @@ import { LedgerUnavailable, type Ledger } from '../../../src/domain/payment/ledg
 import { makeOffer, type Offer } from '../../../src/domain/offer.ts';
 import type { Problem } from '../../../src/domain/problem.ts';
 import type { Receiver } from '../../../src/domain/receiver.ts';
-import { createCollector, type Asked, type Outcome } from '../../../src/gateway/collect.ts';
+import { createCollector } from '../../../src/gateway/collect.ts';
+import type { Outcome, RequestFacts } from '../../../src/gateway/outcome.ts';
 import { createReplays, createResponseMemory } from '../../../src/gateway/kept-responses.ts';
 import { createLeases, LEASE_MS } from '../../../src/gateway/pay/lease.ts';
 import { createMet } from '../../../src/gateway/pay/met.ts';
@@ -171,7 +172,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
         validAfter: 0n,
         validBefore: BigInt(Math.floor(START_MS / 1000) + validForSeconds),
       };
-      const asked: Asked = {
+      const asked: RequestFacts = {
         ...{ requestId: newId(), method, path: '/r', target, publicOrigin: 'http://api', origin: undefined },
         ...{ nowMs: now, conditionalWrite: false, left: () => left, customerTrusted: false },
         notePayer: () => undefined,

@@ -1,0 +1,93 @@
+// What a verdict comes to: an answer of ours, the way upstream, or nothing because the client left; and the facts of the
+// request that the steps of a payment read. Types alone, for those who perform a verdict and those who carry it out.
+import type { Charge } from '../domain/charge.ts';
+import type { Credential } from '../domain/decide.ts';
+import type { Offer } from '../domain/offer.ts';
+import type { Problem } from '../domain/problem.ts';
+import type { Quotes } from '../domain/quote.ts';
+import type { Route } from '../domain/route.ts';
+import type { Answer } from '../host/respond.ts';
+import type { ForwardOrder, ForwardOutcome } from './forward-order.ts';
+import type { Permit } from './permit.ts';
+import type { RequestOutcome } from './telemetry.ts';
+
+export type Outcome = AnswerOutcome | ForwardedOutcome | GoneOutcome;
+
+/** `paid`: what the payment wants to know and say while the upstream answers. */
+export type ForwardedOutcome = {
+  readonly kind: 'forward';
+  readonly permit: Permit;
+  readonly paid: PaidOutcome;
+};
+
+/** A charge was claimed for this request: it may be forwarded. */
+export type PaidOutcome = {
+  readonly kind: 'paid';
+  readonly charge: Charge;
+  readonly route: Route;
+  readonly customerId: string | undefined;
+  /** `before_response`: the upstream must not answer about a copy that the client has, which would cost nothing. */
+  readonly settles: 'before_response' | 'before_forward';
+  /** As in ForwardOrder. */
+  readonly keep: ForwardOrder['keep'];
+  readonly beforeResponse: NonNullable<ForwardOrder['beforeResponse']>;
+  /** Exactly once, when all is over. */
+  readonly done: (outcome: ForwardOutcome) => void;
+  /** Asked after `done`: whether the charge took money. */
+  readonly tookMoney: () => boolean;
+};
+
+/** The client went away before anything was charged: there is nobody to answer. */
+export type GoneOutcome = { readonly kind: 'gone'; readonly routeId: string };
+
+export type AnswerOutcome = {
+  readonly kind: 'answer';
+  readonly answer: Answer;
+  readonly outcome: RequestOutcome;
+  /** The problem's code, or why a 402 was answered. */
+  readonly reason: string | undefined;
+  readonly chargeId: string | undefined;
+  readonly routeId: string | undefined;
+  /** A facilitator was asked about the payment of this request and refused it. */
+  readonly refusedBy?: 'facilitator';
+  /** Told once whether the answer was handed to the client's socket whole. */
+  readonly delivered?: (whole: boolean) => void;
+};
+
+/** What a verdict needs to know of the request. */
+export type RequestFacts = {
+  readonly requestId: string;
+  readonly method: string;
+  /** The canonical path. */
+  readonly path: string;
+  /** The canonical path and the query. */
+  readonly target: string;
+  /** Scheme and authority that clients use. */
+  readonly publicOrigin: string;
+  /** The Origin header. */
+  readonly origin: string | undefined;
+  readonly nowMs: number;
+  /** A write that the upstream may refuse for its If-Match or If-Unmodified-Since. */
+  readonly conditionalWrite: boolean;
+  /** Whether the client went away. */
+  readonly left: () => boolean;
+  /** Somebody in front of us vouches for the customer id. */
+  readonly customerTrusted: boolean;
+  /** Told who pays, once that is read. */
+  readonly notePayer: (payer: string) => void;
+};
+
+/** How a payment's ends are told to the client. */
+export type Answers = {
+  readonly quotes: Quotes;
+  /** A 402 with a new quote; `headers` are added. */
+  readonly demand: (offer: Offer, reason: string, asked: RequestFacts, headers?: readonly string[]) => AnswerOutcome;
+  readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => AnswerOutcome;
+  /** 400 to a payment that cannot be read, in the shape that clients of its version know. */
+  readonly malformed: (
+    problem: Problem,
+    version: Credential['version'],
+    offer: Offer,
+    asked: RequestFacts,
+  ) => AnswerOutcome;
+};
