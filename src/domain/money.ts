@@ -21,6 +21,11 @@ export function parsePrice(amount: string): Price | undefined {
   return units === 0n ? undefined : { units, scale: fraction.length };
 }
 
+/** Whether `amount` is a price, without making it. */
+export function isPrice(amount: string): boolean {
+  return AMOUNT_PATTERN.test(amount) && /[1-9]/.test(amount);
+}
+
 /** `price` in an asset's smallest units, or undefined where the asset has too few decimals to hold it exactly. */
 export function toAtomic(price: Price, decimals: number): bigint | undefined {
   return price.scale > decimals ? undefined : price.units * 10n ** BigInt(decimals - price.scale);

@@ -30,10 +30,8 @@ const MAX_LENGTH = 512;
 const WILDCARD_NAME = 'wildcard';
 /** Most segments: nothing to escape, to decode or to refuse. */
 const PLAIN = /^[A-Za-z0-9_-]+$/;
-const COLON = 0x3a;
-const STAR = 0x2a;
 const NAME = '[A-Za-z_][A-Za-z0-9_]*';
-/** Most patterns: nothing to translate, and 100,000 of them are read in a fraction of the time. */
+/** Most patterns: they stand in the library's syntax already, but for the wildcard's name. */
 const PLAIN_PATTERN = new RegExp(`^(?=/)(?:/(?:[A-Za-z0-9_-]+|:${NAME}))*(?:/\\*|/)?$`);
 const COLON_PARAM = new RegExp(`^:(${NAME})$`);
 const BRACE_PARAM = new RegExp(`^\\{(${NAME})(?::(int|float|uuid|str))?\\}$`);
@@ -42,9 +40,9 @@ const WILDCARD = new RegExp(`^(?:\\*(${NAME})?|\\{(${NAME}):path\\})$`);
 /** Reads `text`; `reason` is a sentence that says what is wrong and what to write instead. */
 export function parsePattern(text: string): PatternResult {
   if (text.length > MAX_LENGTH) return refuse(`the pattern is longer than ${MAX_LENGTH} characters`);
-  const translated = PLAIN_PATTERN.test(text) ? undefined : translate(text);
-  if (translated?.ok === false) return translated;
-  const segments = translated === undefined ? plainSegments(text) : segmentsOf(parse(translated.path).tokens);
+  const translated = translate(text);
+  if (!translated.ok) return translated;
+  const segments = segmentsOf(parse(translated.path).tokens);
   const names: string[] = [];
   let key = '';
   for (const segment of segments) {
@@ -68,23 +66,9 @@ export function parsePattern(text: string): PatternResult {
   return { ok: true, pattern: { text, segments, key: key || '/' } };
 }
 
-/** Of a PLAIN_PATTERN: what `translate` and `parse` make of it, without either. */
-function plainSegments(text: string): Segment[] {
-  const segments: Segment[] = [];
-  for (let at = 1; at < text.length;) {
-    const slash = text.indexOf('/', at);
-    const end = slash < 0 ? text.length : slash;
-    const first = text.charCodeAt(at);
-    if (first === COLON) segments.push({ kind: 'param', name: text.slice(at + 1, end) });
-    else if (first === STAR) segments.push({ kind: 'wildcard', name: WILDCARD_NAME });
-    else segments.push({ kind: 'literal', text: text.slice(at, end) });
-    at = end + 1;
-  }
-  return segments;
-}
-
 /** A pattern's segments in the syntax of path-to-regexp, every literal character escaped. */
 function translate(text: string): { ok: true; path: string } | { ok: false; reason: string } {
+  if (PLAIN_PATTERN.test(text)) return { ok: true, path: text.endsWith('*') ? text + WILDCARD_NAME : text };
   if (!text.startsWith('/')) return refuse('the pattern must start with a slash, such as /reports/*');
   if (text.includes('?'))
     return refuse('the pattern holds a query or a ?; a route protects a path, whatever its query');
@@ -147,12 +131,21 @@ function readLiteral(part: string): { ok: true; text: string } | { ok: false; re
   return { ok: true, text: decodeURIComponent(canonical.path.slice(1)) };
 }
 
+function addLiterals(segments: Segment[], text: string): void {
+  for (let at = 0; at < text.length;) {
+    const slash = text.indexOf('/', at);
+    const end = slash < 0 ? text.length : slash;
+    if (end > at) segments.push({ kind: 'literal', text: text.slice(at, end) });
+    at = end + 1;
+  }
+}
+
 function segmentsOf(tokens: readonly Token[]): Segment[] {
   const segments: Segment[] = [];
   for (const token of tokens) {
     switch (token.type) {
       case 'text':
-        for (const text of token.value.split('/')) if (text !== '') segments.push({ kind: 'literal', text });
+        addLiterals(segments, token.value);
         break;
       case 'param':
         segments.push({ kind: 'param', name: token.name });

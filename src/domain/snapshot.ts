@@ -2,7 +2,7 @@
 // to it. Compiled whole, or made from the one before it by what differs (revise.ts); an invalid set throws and replaces
 // nothing. Its look-up cache belongs to it and dies with it, so that no answer, and no price, can outlive the swap.
 import { draftMatcher, type Matcher, type MatcherDraft } from './matcher.ts';
-import { parsePrice } from './money.ts';
+import { isPrice } from './money.ts';
 import { parsePattern } from './pattern.ts';
 import { createResolver, type PathOptions, type Resolver } from './resolve.ts';
 import type { Route } from './route.ts';
@@ -62,7 +62,7 @@ export function addRoute(draft: MatcherDraft, route: Route): void {
 }
 
 export function checkAmount(route: Route): void {
-  if (parsePrice(route.amount) === undefined) throw new Error(`route ${route.id}: the amount is not a price`);
+  if (!isPrice(route.amount)) throw new Error(`route ${route.id}: the amount is not a price`);
 }
 
 /** `set.routes` may be made when it is asked for: the data plane never asks. */

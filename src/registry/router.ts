@@ -2,6 +2,7 @@
 // credential, read the input, call the handler. Refuses before it reads: no body of a stranger is parsed. Whatever goes
 // wrong inside is a problem without details for the client and a log line with them.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { match } from 'path-to-regexp';
 import { unknownParameters } from '../domain/match-query.ts';
 import { problem, problemBody, problemStatus, type Problem, type ProblemCode } from '../domain/problem.ts';
 import type { Log } from '../host/log.ts';
@@ -105,39 +106,26 @@ export function createRouter<S>(
 type Found<S> = {
   readonly endpoints: ReadonlyMap<string, Endpoint<S>>;
   readonly allow: string;
+  /** As they stand in the path, percent-encoded. */
   readonly params: Readonly<Record<string, string>>;
 };
 
-/** Paths of the table are few: plain ones are looked up, those with parameters are tried one by one. */
+/** The table writes paths as OpenAPI does, with `{name}` for one segment; path-to-regexp matches them, case and all. */
 function indexPaths<S>(api: readonly Endpoint<S>[]): (path: string) => Found<S> | undefined {
   const paths = [...Map.groupBy(api, ({ path }) => path)].map(([path, endpoints]) => {
     const byMethod = new Map<string, Endpoint<S>>(endpoints.map((endpoint) => [endpoint.method, endpoint]));
     const methods = [...byMethod.keys(), ...(byMethod.has('GET') ? ['HEAD'] : []), 'OPTIONS'];
-    return { path, segments: path.split('/'), endpoints: byMethod, allow: methods.join(', ') };
+    const template = path.replaceAll(/\{(\w+)\}/g, ':$1');
+    const read = match<Record<string, string>>(template, { sensitive: true, trailing: false, decode: false });
+    return { read, endpoints: byMethod, allow: methods.join(', ') };
   });
-  const plain = new Map(paths.map((entry) => [entry.path, { ...entry, params: {} }]));
-  const templates = paths.filter(({ path }) => path.includes('{'));
   return (path) => {
-    const known = plain.get(path);
-    if (known) return known;
-    const parts = path.split('/');
-    for (const template of templates) {
-      const params = readParams(template.segments, parts);
-      if (params) return { ...template, params };
+    for (const { read, endpoints, allow } of paths) {
+      const matched = read(path);
+      if (matched !== false) return { endpoints, allow, params: matched.params };
     }
     return undefined;
   };
-}
-
-function readParams(segments: readonly string[], parts: readonly string[]): Record<string, string> | undefined {
-  if (segments.length !== parts.length) return undefined;
-  const params: [string, string][] = [];
-  for (const [index, segment] of segments.entries()) {
-    const part = parts[index] ?? '';
-    if (segment.startsWith('{') && part !== '') params.push([segment.slice(1, -1), part]);
-    else if (segment !== part) return undefined;
-  }
-  return Object.fromEntries(params);
 }
 
 function send(res: ServerResponse, outcome: Outcome, headers: readonly string[], head: boolean): void {
