@@ -7,6 +7,7 @@ import { healthcheck } from './healthcheck.ts';
 import { keys } from './keys.ts';
 import { match } from './match.ts';
 import { migrate } from './migrate.ts';
+import { networks } from './networks.ts';
 import { openapi } from './openapi.ts';
 import { probe } from './probe.ts';
 import { serve } from './serve.ts';
@@ -19,6 +20,7 @@ export const COMMANDS: readonly Command[] = [
   check,
   match,
   probe,
+  networks,
   keys,
   token,
   healthcheck,

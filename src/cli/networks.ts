@@ -1,0 +1,75 @@
+// `tollgate networks [NAME]`: the networks and tokens that a receiver can name. Needs no configuration.
+import type { KnownNetwork, KnownToken } from '../domain/network.ts';
+import { findKnownNetwork, NETWORKS, suggestNetwork } from '../gateway/rails/networks.ts';
+import type { Args } from './args.ts';
+import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
+import { tableOf } from './table.ts';
+
+export const networks: Command = {
+  name: 'networks',
+  summary: 'list the networks and tokens that are known by name',
+  usage: [
+    'tollgate networks [NAME] [--json]',
+    '',
+    'One row for each network and token. A receiver with one of these tokens needs network, asset and pay_to_address.',
+    'NAME is a name, or a CAIP-2 name such as eip155:8453. Exit code 1 where no such network is known.',
+  ],
+  flags: { json: { help: 'print a list of objects' } },
+  words: { min: 0, max: 1 },
+  run: runNetworks,
+};
+
+const HEADER = ['NAME', 'V1', 'CAIP-2', 'KIND', 'TOKEN', 'ADDRESS', 'DECIMALS', 'EIP-712', 'NATIVE', 'RPC', 'EXPLORER'];
+
+async function runNetworks(args: Args, io: Io): Promise<ExitCode> {
+  const [name] = args.words;
+  const found = name === undefined ? NETWORKS : [findKnownNetwork(name) ?? []].flat();
+  if (name !== undefined && found.length === 0) {
+    const meant = suggestNetwork(name);
+    const advice = meant === undefined ? '`tollgate networks` lists those that are' : `did you mean ${meant}?`;
+    io.err(`NAME: is not a network that is known here; ${advice}`);
+    return EXIT.no;
+  }
+  const rows = found.flatMap((network) =>
+    (network.tokens.length === 0 ? [undefined] : network.tokens).map((token) => ({ network, token })),
+  );
+  if (args.has('json')) io.out(JSON.stringify(rows.map(toJson)));
+  else for (const line of tableOf(HEADER, rows.map(toCells))) io.out(line);
+  return EXIT.fine;
+}
+
+type Row = { readonly network: KnownNetwork; readonly token: KnownToken | undefined };
+
+function toJson({ network, token }: Row): Record<string, unknown> {
+  const { name, v1, caip2, testnet, nativeCurrency, rpcUrls, explorer } = network;
+  return {
+    name,
+    v1: v1 ?? null,
+    caip2,
+    testnet,
+    symbol: token?.symbol ?? null,
+    address: token?.address ?? null,
+    decimals: token?.decimals ?? null,
+    eip712: token?.domain ?? null,
+    native_currency: nativeCurrency,
+    rpc_urls: rpcUrls,
+    explorer,
+  };
+}
+
+function toCells({ network, token }: Row): string[] {
+  const { name, v1, caip2, testnet, nativeCurrency, rpcUrls, explorer } = network;
+  return [
+    name,
+    v1 ?? '-',
+    caip2,
+    testnet ? 'test' : 'main',
+    token?.symbol ?? '-',
+    token?.address ?? '-',
+    token?.decimals.toString() ?? '-',
+    token?.domain === undefined ? '-' : `${token.domain.name} / ${token.domain.version}`,
+    nativeCurrency.symbol,
+    rpcUrls[0] ?? '-',
+    explorer,
+  ];
+}

@@ -1,0 +1,30 @@
+// The Solana networks, and those of their tokens that belong to the SPL Token program. They are listed; a receiver cannot
+// name one yet. Tokens of Token-2022 are left out, because their fees and hooks change what arrives.
+import type { KnownNetwork, KnownToken } from '../../../domain/network.ts';
+
+const token = (symbol: string, address: string): KnownToken => ({ symbol, address, decimals: 6, domain: undefined });
+
+const network = (name: string, genesis: string, tokens: readonly KnownToken[], cluster?: string): KnownNetwork => ({
+  name,
+  v1: name === 'solana-testnet' ? undefined : name,
+  caip2: `solana:${genesis}`,
+  testnet: cluster !== undefined,
+  nativeCurrency: { name: 'SOL', symbol: 'SOL', decimals: 9 },
+  rpcUrls: [`https://api.${cluster ?? 'mainnet-beta'}.solana.com`],
+  explorer: `https://explorer.solana.com${cluster === undefined ? '' : `/?cluster=${cluster}`}`,
+  tokens,
+});
+
+export const SVM_NETWORKS: readonly KnownNetwork[] = [
+  network('solana', '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', [
+    token('USDC', 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'),
+    token('USDT', 'Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB'),
+  ]),
+  network(
+    'solana-devnet',
+    'EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
+    [token('USDC', '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU')],
+    'devnet',
+  ),
+  network('solana-testnet', '4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z', [], 'testnet'),
+];
