@@ -20,10 +20,10 @@ import type { ForwardOrder } from './forward-order.ts';
 import { inspectInbound } from './headers.ts';
 import { createOrder, type OrderContext } from './order.ts';
 import { publicOrigin } from './peer.ts';
-import type { Outcome, PaidOutcome } from './outcome.ts';
+import type { Outcome, PaidOutcome, RequestFacts } from './outcome.ts';
 import type { Permit } from './permit.ts';
 import type { RequestRecord, Telemetry } from './telemetry.ts';
-import { createTraceReader } from './trace.ts';
+import { createTraceReader, type TraceReader } from './trace.ts';
 
 export type HandlerOptions = {
   readonly target: TargetOptions;
@@ -33,7 +33,7 @@ export type HandlerOptions = {
   readonly hostHeader: 'preserve' | 'upstream';
   /** Lower-cased name of the header that carries the customer id. */
   readonly customerHeader: string;
-  /** Whoever stands in front authenticates the customer header. */
+  /** A proxy in front authenticates the customer header. */
   readonly customerHeaderTrusted: boolean;
   readonly passPaymentHeaders: boolean;
   readonly maxInFlight: number;
@@ -43,9 +43,9 @@ export type HandlerDeps = {
   readonly options: HandlerOptions;
   readonly snapshot: () => Snapshot | undefined;
   readonly offer: (route: Route) => Offer | Problem;
-  /** Asked where a request costs something, before anything is done about it. */
+  /** Asked if a request costs something, before anything is done about it. */
   readonly admission: Admission;
-  /** Where the requests of one client are limited: a place for one, until it ends. */
+  /** Set if the requests of one client are limited: a place for one, until it ends. */
   readonly placeOf: TakePlace | undefined;
   readonly collector: Collector;
   readonly exchanges: Exchanges;
@@ -66,137 +66,153 @@ export type Handler = {
 /** When to come back after a passing fault on our side, in seconds. */
 const RETRY_SOON = { 'Retry-After': '1' };
 
+/** What every request of a configuration is handled with. */
+type Handling = {
+  readonly deps: HandlerDeps;
+  readonly rules: Rules<IncomingMessage>;
+  readonly orders: OrderContext;
+  readonly readTrace: TraceReader;
+};
+
 export function createHandler(deps: HandlerDeps): Handler {
-  const { options, collector, exchanges, telemetry, clock } = deps;
-  const readTrace = createTraceReader(deps.random);
+  const { options, exchanges } = deps;
   const { upstream, publicUrl, passPaymentHeaders } = options;
   // A URL works it out whenever it is asked.
   const host = options.hostHeader === 'preserve' ? undefined : upstream.host;
-  const orders: OrderContext = { exchanges, upstream, host, publicUrl, passPaymentHeaders };
-  const rules: Rules<IncomingMessage> = {
-    policy: options.policy,
-    caller: (req) => readCaller(req.rawHeaders, options.customerHeader),
-    offer: deps.offer,
+  const handling: Handling = {
+    deps,
+    rules: {
+      policy: options.policy,
+      caller: (req) => readCaller(req.rawHeaders, options.customerHeader),
+      offer: deps.offer,
+    },
+    orders: { exchanges, upstream, host, publicUrl, passPaymentHeaders },
+    readTrace: createTraceReader(deps.random),
   };
-
   const serve = (req: IncomingMessage, client: Client): void => {
     const exchange = exchanges.begin(req, client);
     try {
-      journey(exchange);
+      journey(handling, exchange);
     } catch (error) {
-      fail(exchange, error);
+      fail(deps, exchange, error);
     }
   };
-
-  /** A defect of ours, not of the request. Whatever it was, it did not end in a Permit. */
-  const fail = (exchange: Exchange, error: unknown): void => {
-    deps.log.error('request failed', { request_id: exchange.record.requestId, error });
-    const refusal = problem('internal', 'Something went wrong here; the request was not forwarded.');
-    exchanges.answer(exchange, collector.refuse(refusal, exchange.req.headers.origin));
-  };
-
-  const refuse = (exchange: Exchange, refusal: Problem): void =>
-    exchanges.answer(exchange, collector.refuse(refusal, exchange.req.headers.origin));
-
-  const journey = (exchange: Exchange): void => {
-    const { req, record } = exchange;
-    const { headers } = req;
-    const { origin } = headers;
-    const trace = readTrace(headers['x-request-id'], headers.traceparent, headers.tracestate);
-    exchange.trace = trace;
-    record.requestId = trace.requestId;
-    record.traceId = trace.traceId;
-
-    // 1 target: parsed once; nothing later looks at req.url.
-    if (telemetry.inFlight() > options.maxInFlight) return refuse(exchange, tooMany(options.maxInFlight));
-    if (deps.placeOf !== undefined) {
-      exchange.release = deps.placeOf(req);
-      if (exchange.release === undefined) return refuse(exchange, tooManyOfClient());
-    }
-    const malformed = inspectInbound(req);
-    if (malformed !== undefined) return refuse(exchange, malformed);
-    const method = req.method ?? '';
-    if (method === 'OPTIONS' && req.url === '*') return exchanges.answer(exchange, collector.serverOptions());
-    const target = splitTarget({ method, target: req.url ?? '', host: headers.host }, options.target);
-    if ('code' in target) return refuse(exchange, target);
-
-    // 2 route: a pointer read and one look-up.
-    const snapshot = deps.snapshot();
-    if (snapshot === undefined) return refuse(exchange, routesAbsent());
-    const resolution = snapshot.resolve(method, target.rawPath);
-    if (!resolution.ok) return refuse(exchange, refuseAmbiguous(resolution.reason));
-    const { path, match } = resolution;
-    record.path = path;
-    record.target = path + target.query;
-    exchange.protectedPath = match.kind !== 'none';
-    exchange.trusted = deps.trusts(req.socket.remoteAddress);
-
-    // 3 verdict: pure; the caller's headers are read only where the request costs something.
-    const preflight =
-      method === 'OPTIONS' && origin !== undefined && headers['access-control-request-method'] !== undefined;
-    const verdict = decide(rules, { match, method, preflight, request: req });
-    if (verdict.kind === 'pass') return forward(exchange, collector.pass(verdict), undefined);
-    if (verdict.kind === 'demand' || verdict.kind === 'verify') notePrice(record, verdict);
-    const admitted = deps.admission.admit(verdict, req);
-    if (typeof admitted === 'object') return refuse(exchange, admitted);
-
-    // 4 outcome: an answer of ours, or the Permit without which nothing goes upstream. Waits only for a payment.
-    const outcome = collector.perform(verdict, {
-      requestId: trace.requestId,
-      method,
-      path,
-      target: record.target,
-      publicOrigin: publicOrigin(req, publicUrl, exchange.trusted),
-      origin,
-      nowMs: clock.now(),
-      conditionalWrite: isConditionalWrite(method, headers),
-      left: () => req.socket.destroyed,
-      customerTrusted: exchange.trusted || options.customerHeaderTrusted,
-      notePayer: (payer) => {
-        record.payer = payer;
-      },
-    });
-    if (outcome instanceof Promise) {
-      outcome
-        .then((taken) => {
-          if (taken.kind === 'answer' && taken.refusedBy === 'facilitator') deps.admission.refused(req);
-          proceed(exchange, taken);
-        })
-        .catch((error: unknown) => fail(exchange, error))
-        .finally(admitted);
-    } else {
-      admitted?.();
-      proceed(exchange, outcome);
-    }
-  };
-
-  const proceed = (exchange: Exchange, outcome: Outcome): void => {
-    if (outcome.kind === 'answer') exchanges.answer(exchange, outcome);
-    else if (outcome.kind === 'gone') {
-      exchange.record.routeId = outcome.routeId;
-      exchange.record.outcome = 'released';
-      exchanges.finish(exchange, { kind: 'not_sent' });
-    } else forward(exchange, outcome.permit, outcome.paid);
-  };
-
-  /** 5 forward. */
-  const forward = (exchange: Exchange, permit: Permit, paid: PaidOutcome | undefined): void => {
-    const { req, record } = exchange;
-    record.routeId = permit.route?.id;
-    if (paid !== undefined) {
-      record.chargeId = paid.charge.id;
-      record.amount = paid.charge.price.amount;
-      record.currency = paid.charge.price.currency;
-    }
-    const order = createOrder(exchange, permit, paid, orders);
-    // The client may have left while its payment was taken: then there is nobody to forward for.
-    if (req.socket.destroyed) order.done({ kind: 'not_sent' });
-    else deps.forward(exchange, order);
-  };
-
   return {
     request: (req, res) => serve(req, { kind: 'response', res }),
     upgrade: (req, socket, head) => serve(req, { kind: 'socket', socket, head }),
+  };
+}
+
+function journey(handling: Handling, exchange: Exchange): void {
+  const { deps, rules, readTrace } = handling;
+  const { options, collector, exchanges } = deps;
+  const { req, record } = exchange;
+  const { headers } = req;
+  const trace = readTrace(headers['x-request-id'], headers.traceparent, headers.tracestate);
+  exchange.trace = trace;
+  record.requestId = trace.requestId;
+  record.traceId = trace.traceId;
+
+  // 1 target: parsed once; nothing later looks at req.url.
+  if (deps.telemetry.inFlight() > options.maxInFlight) return refuse(deps, exchange, tooMany(options.maxInFlight));
+  if (deps.placeOf !== undefined) {
+    exchange.release = deps.placeOf(req);
+    if (exchange.release === undefined) return refuse(deps, exchange, tooManyOfClient());
+  }
+  const malformed = inspectInbound(req);
+  if (malformed !== undefined) return refuse(deps, exchange, malformed);
+  const method = req.method ?? '';
+  if (method === 'OPTIONS' && req.url === '*') return exchanges.answer(exchange, collector.serverOptions());
+  const target = splitTarget({ method, target: req.url ?? '', host: headers.host }, options.target);
+  if ('code' in target) return refuse(deps, exchange, target);
+
+  // 2 route: a pointer read and one look-up.
+  const snapshot = deps.snapshot();
+  if (snapshot === undefined) return refuse(deps, exchange, routesAbsent());
+  const resolution = snapshot.resolve(method, target.rawPath);
+  if (!resolution.ok) return refuse(deps, exchange, refuseAmbiguous(resolution.reason));
+  const { path, match } = resolution;
+  record.path = path;
+  record.target = path + target.query;
+  exchange.protectedPath = match.kind !== 'none';
+  exchange.trusted = deps.trusts(req.socket.remoteAddress);
+
+  // 3 verdict: pure; the caller's headers are read only if the request costs something.
+  const preflight =
+    method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
+  const verdict = decide(rules, { match, method, preflight, request: req });
+  if (verdict.kind === 'pass') return forward(handling, exchange, collector.pass(verdict), undefined);
+  if (verdict.kind === 'demand' || verdict.kind === 'verify') notePrice(record, verdict);
+  const admitted = deps.admission.admit(verdict, req);
+  if (typeof admitted === 'object') return refuse(deps, exchange, admitted);
+
+  // 4 outcome: an answer of ours, or the Permit without which nothing goes upstream. Waits only for a payment.
+  const outcome = collector.perform(verdict, requestFacts(deps, exchange));
+  if (outcome instanceof Promise) {
+    outcome
+      .then((taken) => {
+        if (taken.kind === 'answer' && taken.refusedBy === 'facilitator') deps.admission.refused(req);
+        proceed(handling, exchange, taken);
+      })
+      .catch((error: unknown) => fail(deps, exchange, error))
+      .finally(admitted);
+  } else {
+    admitted?.();
+    proceed(handling, exchange, outcome);
+  }
+}
+
+function proceed(handling: Handling, exchange: Exchange, outcome: Outcome): void {
+  const { exchanges } = handling.deps;
+  if (outcome.kind === 'answer') exchanges.answer(exchange, outcome);
+  else if (outcome.kind === 'gone') {
+    exchange.record.routeId = outcome.routeId;
+    exchange.record.outcome = 'released';
+    exchanges.finish(exchange, { kind: 'not_sent' });
+  } else forward(handling, exchange, outcome.permit, outcome.paid);
+}
+
+/** 5 forward. */
+function forward({ deps, orders }: Handling, exchange: Exchange, permit: Permit, paid: PaidOutcome | undefined): void {
+  const { req, record } = exchange;
+  record.routeId = permit.route?.id;
+  if (paid !== undefined) {
+    record.chargeId = paid.charge.id;
+    record.amount = paid.charge.price.amount;
+    record.currency = paid.charge.price.currency;
+  }
+  const order = createOrder(exchange, permit, paid, orders);
+  // Nothing is sent for a client that left while its payment was taken.
+  if (req.socket.destroyed) order.done({ kind: 'not_sent' });
+  else deps.forward(exchange, order);
+}
+
+function refuse({ collector, exchanges }: HandlerDeps, exchange: Exchange, refusal: Problem): void {
+  exchanges.answer(exchange, collector.refuse(refusal, exchange.req.headers.origin));
+}
+
+/** A defect of ours, not of the request. Whatever it was, it did not end in a Permit. */
+function fail(deps: HandlerDeps, exchange: Exchange, error: unknown): void {
+  deps.log.error('request failed', { request_id: exchange.record.requestId, error });
+  refuse(deps, exchange, problem('internal', 'Something went wrong here; the request was not forwarded.'));
+}
+
+function requestFacts({ options, clock }: HandlerDeps, { req, record, trusted }: Exchange): RequestFacts {
+  const { method } = record;
+  return {
+    requestId: record.requestId,
+    method,
+    path: record.path,
+    target: record.target,
+    publicOrigin: publicOrigin(req, options.publicUrl, trusted),
+    origin: req.headers.origin,
+    nowMs: clock.now(),
+    conditionalWrite: isConditionalWrite(method, req.headers),
+    left: () => req.socket.destroyed,
+    customerTrusted: trusted || options.customerHeaderTrusted,
+    notePayer: (payer) => {
+      record.payer = payer;
+    },
   };
 }
 

@@ -3,7 +3,7 @@
 import { http } from './node-http.ts';
 import type { Answer } from './respond.ts';
 
-export type Refusal = {
+export type ListenerRefusal = {
   readonly status: number;
   readonly code: string;
   readonly title: string;
@@ -65,12 +65,12 @@ export const REFUSALS = {
     title: 'Method not supported',
     detail: 'This server does not support the request method.',
   },
-} as const satisfies Record<string, Refusal>;
+} as const satisfies Record<string, ListenerRefusal>;
 
 /** An error of Node's parser: what was read last, and how much of that was parsed. */
 export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly bytesParsed?: number };
 
-export function refusalOf(error: ParserError): Refusal {
+export function refusalOf(error: ParserError): ListenerRefusal {
   switch (error.code ?? '') {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return REFUSALS.timeout;
@@ -100,13 +100,13 @@ function endsInRequestLine({ rawPacket, bytesParsed }: ParserError): boolean {
   return !rawPacket.subarray(0, bytesParsed).includes(0x0a);
 }
 
-export function answerOf(refusal: Refusal): Answer {
+export function answerOf(refusal: ListenerRefusal): Answer {
   const headers = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store', 'Connection', 'close'];
   return { status: refusal.status, headers, body: bodyOf(refusal) };
 }
 
 /** The whole answer, for a socket that has no response object. */
-export function bytesOf(refusal: Refusal): string {
+export function bytesOf(refusal: ListenerRefusal): string {
   const { status, headers } = answerOf(refusal);
   const body = bodyOf(refusal);
   let text = `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n`;
@@ -114,6 +114,6 @@ export function bytesOf(refusal: Refusal): string {
   return `${text}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
 
-function bodyOf({ status, code, title, detail }: Refusal): string {
+function bodyOf({ status, code, title, detail }: ListenerRefusal): string {
   return JSON.stringify({ type: `/problems/${code}`, title, status, detail, code });
 }

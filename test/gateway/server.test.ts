@@ -7,7 +7,8 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { PROBLEMS } from '../../src/domain/problem.ts';
 import { createLog, type LogFields } from '../../src/host/log.ts';
 import { REFUSALS } from '../../src/host/refusal.ts';
-import { createListener, type Listener, type ListenerHandlers, type ListenerOptions } from '../../src/host/server.ts';
+import type { ListenerHandlers } from '../../src/host/client-connection.ts';
+import { createListener, type Listener, type ListenerOptions } from '../../src/host/server.ts';
 import { headerOf, openRaw, type RawClient } from '../support/raw-client.ts';
 
 const closers: (() => unknown)[] = [];

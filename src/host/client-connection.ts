@@ -1,0 +1,218 @@
+// One client's connection to a listener, as node:http leaves it to us. Requests are handled one after the other, however
+// many a client sends at once, so that one packet cannot start a thousand of them and an upgrade never meets an answer
+// that is still being written. What the parser refuses is answered behind the requests that were read whole. No socket
+// error reaches the process.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import type { Log } from './log.ts';
+import { answerOf, bytesOf, refusalOf, REFUSALS, type ListenerRefusal, type ParserError } from './refusal.ts';
+import { respond } from './respond.ts';
+
+export type ListenerHandlers = {
+  /** Has to answer each request, also one with `Expect: 100-continue`: no 100 was sent. */
+  readonly request: (req: IncomingMessage, res: ServerResponse) => void;
+  /** A GET with `Upgrade: websocket`, without a body. Absent: it is a request like others. */
+  readonly upgrade?: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
+};
+
+/** What the connections of one listener share. */
+export type ListenerState = {
+  readonly name: string;
+  readonly handlers: ListenerHandlers;
+  readonly log: Log;
+  /** Without a byte of an upload or of an answer that is ready: closed. */
+  readonly idleMs: number;
+  /** To take in and drop what a client still sends after its answer. */
+  readonly lingerMs: number;
+  /** Requests being answered and upgraded connections. */
+  inFlight: number;
+  phase: 'open' | 'draining' | 'closing';
+};
+
+// Longer than the idle time-out of common load balancers, so that it is never us who close first under a request.
+const KEEP_ALIVE_MS = 65_000;
+const PIPELINED = 64;
+
+/** The request being handled. */
+type Current = { readonly req: IncomingMessage; readonly res: ServerResponse };
+
+export class ClientConnection {
+  private readonly socket: Socket;
+  private readonly listener: ListenerState;
+  private current: Current | undefined;
+  /** Requests that wait for the current one. */
+  private readonly queue: Current[] = [];
+  private upgraded = false;
+  /** What the parser found wrong after the current request. */
+  private refusal: ListenerRefusal | undefined;
+  private readonly onResponseClose = (): void => this.next();
+  /** Bytes that had passed either way when it was last looked at, and since when they have not become more. */
+  private bytes = 0;
+  private idleSince = performance.now();
+
+  constructor(socket: Socket, listener: ListenerState) {
+    this.socket = socket;
+    this.listener = listener;
+    socket.destroySoon = () => this.endGently();
+  }
+
+  get isFree(): boolean {
+    return this.current === undefined;
+  }
+
+  accept(req: IncomingMessage, res: ServerResponse): void {
+    // Behind the last answer of a connection nothing is handled: its response could not be sent.
+    if (this.refusal !== undefined || this.socket.writableEnded) res.destroy();
+    else if (this.current === undefined) this.handle({ req, res });
+    else if (this.queue.length < PIPELINED) this.queue.push({ req, res });
+    else this.socket.destroy();
+  }
+
+  upgrade(req: IncomingMessage, head: Buffer): void {
+    const { socket, listener } = this;
+    const { handlers, log, name } = listener;
+    if (handlers.upgrade === undefined) {
+      socket.destroy();
+      return;
+    }
+    this.upgraded = true;
+    listener.inFlight++;
+    socket.on('close', () => listener.inFlight--);
+    const refusal = refuseInbound(req);
+    if (refusal !== undefined) {
+      this.refuse(refusal);
+      return;
+    }
+    try {
+      handlers.upgrade(req, socket, head);
+    } catch (error) {
+      log.error('an upgrade handler failed', { listener: name, error });
+      socket.destroy();
+    }
+  }
+
+  /** Answers in the place of a handler, and ends the connection. */
+  refuse(refusal: ListenerRefusal): void {
+    this.socket.write(bytesOf(refusal));
+    endAndDrop(this.socket, this.listener.lingerMs);
+  }
+
+  /** The parser gave the connection up. */
+  onParserError(error: ParserError): void {
+    const { socket, current } = this;
+    // Behind the last answer whatever comes is dropped.
+    if (this.refusal !== undefined || socket.writableEnded) return;
+    this.refusal = refusalOf(error);
+    socket.pause();
+    if (current === undefined) {
+      this.refuse(this.refusal);
+    } else if (!current.req.complete) {
+      // The current request is the one that is broken. Its upload must not end as if it were whole.
+      if (current.res.headersSent) socket.destroy();
+      else this.refuse(this.refusal);
+    }
+    // Else an earlier request is being answered: `next` refuses when that is through.
+  }
+
+  /** Called now and then: closes a connection on which nothing moves any more. */
+  closeIfIdle(now: number): void {
+    const { socket, current } = this;
+    const bytes = socket.bytesRead + socket.bytesWritten;
+    if (bytes !== this.bytes || this.upgraded) {
+      this.bytes = bytes;
+      this.idleSince = now;
+    } else if (now - this.idleSince >= (current === undefined ? KEEP_ALIVE_MS : this.listener.idleMs)) {
+      // What is left is us or the upstream who take long, and they have time-outs of their own.
+      const uploadStopped = current !== undefined && !current.req.complete && current.req.readableFlowing === true;
+      if (current === undefined || uploadStopped || socket.writableLength > 0) socket.destroy();
+    }
+  }
+
+  /** The answer being written is the last one. */
+  closeAfterCurrent(): void {
+    if (this.current?.res.headersSent === false) this.current.res.shouldKeepAlive = false;
+  }
+
+  closeUnlessBusy(): void {
+    if (this.current === undefined && !this.upgraded) this.socket.destroy();
+  }
+
+  destroy(): void {
+    this.socket.destroy();
+  }
+
+  private handle(current: Current): void {
+    const { listener } = this;
+    const { req, res } = current;
+    this.current = current;
+    listener.inFlight++;
+    res.on('close', this.onResponseClose);
+    if (listener.phase !== 'open' || isUpgradeNotTaken(req)) res.shouldKeepAlive = false;
+    const refusal = refuseInbound(req);
+    if (refusal !== undefined) {
+      respond(res, answerOf(refusal));
+      return;
+    }
+    try {
+      listener.handlers.request(req, res);
+    } catch (error) {
+      listener.log.error('a request handler failed', { listener: listener.name, error });
+      respond(res, answerOf(REFUSALS.internal));
+    }
+  }
+
+  /** The current request is over. */
+  private next(): void {
+    const { socket, listener } = this;
+    const req = this.current?.req;
+    listener.inFlight--;
+    this.current = undefined;
+    if (socket.destroyed || socket.writableEnded) return;
+    const next = this.queue.shift();
+    // Whatever is wrong comes after the requests that were read whole.
+    if (this.refusal !== undefined && next?.req.complete !== true) {
+      this.refuse(this.refusal);
+      return;
+    }
+    // Answered before the whole request was read: what follows is thrown away, but not for ever.
+    if (req?.complete === false) setTimeout(destroyIfIncomplete, listener.lingerMs, req).unref();
+    if (next !== undefined) this.handle(next);
+    else if (listener.phase === 'closing') socket.destroySoon();
+  }
+
+  /**
+   * In place of a socket's own `destroySoon`: node:http calls it behind the last answer of a connection. While the client
+   * is still sending, closing would be a reset, and a reset takes away what it has not read of the answer yet.
+   */
+  private endGently(): void {
+    if (this.current?.req.complete === false) endAndDrop(this.socket, this.listener.lingerMs);
+    else Socket.prototype.destroySoon.call(this.socket);
+  }
+}
+
+/** Ends our side, and drops what still comes until the client has ended its own, for `ms` at most. */
+function endAndDrop(socket: Socket, ms: number): void {
+  socket.end();
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), ms).unref();
+  socket.on('close', () => clearTimeout(timer));
+}
+
+function destroyIfIncomplete(req: IncomingMessage): void {
+  if (!req.complete) req.socket.destroy();
+}
+
+function refuseInbound(req: IncomingMessage): ListenerRefusal | undefined {
+  if (req.httpVersionMajor !== 1 || req.httpVersionMinor !== 1) return undefined;
+  if (req.headers.host === undefined) return REFUSALS.hostMissing;
+  const { expect } = req.headers;
+  return expect === undefined || expect.toLowerCase() === '100-continue' ? undefined : REFUSALS.expectationFailed;
+}
+
+/**
+ * The parser stops behind a request that offers an upgrade and drops the rest of the packet, also if the offer is not
+ * taken. The requests in there must not be waited for, and no later answer may be taken for theirs.
+ */
+function isUpgradeNotTaken({ headers }: IncomingMessage): boolean {
+  return headers.upgrade !== undefined && headers.connection?.toLowerCase().includes('upgrade') === true;
+}
