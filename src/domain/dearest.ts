@@ -61,19 +61,44 @@ export function spells(
   return { exactly, last: exactly && segments.at(-1)?.kind !== 'param' };
 }
 
+/**
+ * Of `routes`, the most specific first, up to the first pattern that covers `method` and is spelled letter by letter: no
+ * router passes over that one and comes to those behind it.
+ */
+export function untilExact(
+  routes: readonly Route[],
+  method: string,
+  isExact: (route: Route) => boolean,
+  patterns: Patterns,
+): readonly Route[] {
+  const reached: Route[] = [];
+  let last: string | undefined;
+  for (const route of routes) {
+    const key = keyOf(route, patterns);
+    if (last !== undefined && key !== last) break;
+    reached.push(route);
+    if (rankOf(route.method, method) > 0 && isExact(route)) last = key;
+  }
+  return reached;
+}
+
 /** The dearest of `candidates` that cover `method`; of one pattern only the route whose method fits best. */
 export function dearestOf(candidates: readonly Route[], method: string, patterns: Patterns): Route | undefined {
   const best = new Map<string, Route>();
   for (const route of candidates) {
     const rank = rankOf(route.method, method);
     if (rank === 0) continue;
-    const parsed = patterns(route);
-    const key = parsed.ok ? parsed.pattern.key : route.id;
+    const key = keyOf(route, patterns);
     const other = best.get(key);
     // Of one pattern and method the first stays: it is the one that won.
     if (other === undefined || rank > rankOf(other.method, method)) best.set(key, route);
   }
   return best.values().reduce<Route | undefined>(dearer, undefined);
+}
+
+function keyOf(route: Route, patterns: Patterns): string {
+  const parsed = patterns(route);
+  return parsed.ok ? parsed.pattern.key : route.id;
 }
 
 function rankOf(declared: string, method: string): number {

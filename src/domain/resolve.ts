@@ -1,9 +1,10 @@
 // From a request's method and raw path to the route that applies, in one look-up: what was resolved before is remembered
 // by its exact bytes; everything else is canonicalised, folded and matched. The memory belongs to one snapshot.
-import { createPatterns, dearer, dearestOf, isBeyondDoubt, spells, type Patterns } from './dearest.ts';
+import { createPatterns, dearer, dearestOf, isBeyondDoubt, spells, untilExact, type Patterns } from './dearest.ts';
 import { TOO_MANY_READINGS } from './fold.ts';
 import { withDashes } from './names.ts';
 import type { Found, Matcher } from './matcher.ts';
+import { remember } from './memo.ts';
 import { createPathCache, type PathCache } from './path-cache.ts';
 import type { Route } from './route.ts';
 import { canonicalPath, type CanonicalPath, type TargetOptions } from './target.ts';
@@ -64,7 +65,7 @@ function findMatch(
     const read = covering(keys);
     // What covers the path too had its say: another is more specific.
     const others = active ? named.filter((other) => !read.includes(other)) : named;
-    return { kind: 'route', route: certain(whole, read, others, path, method, patterns) };
+    return { kind: 'route', route: certain(matcher, { path, keys }, whole, read, others, method, patterns) };
   }
   const named = names.length > 0 ? bestOf(matcher, names, method) : undefined;
   if (typeof named === 'object') return { kind: 'route', route: named };
@@ -81,19 +82,23 @@ function findMatch(
  * `named` another name of it.
  */
 function certain(
+  matcher: Matcher,
+  { path, keys }: Pick<CanonicalPath, 'path' | 'keys'>,
   whole: Route,
   read: readonly Route[],
   named: readonly Route[],
-  path: string,
   method: string,
   patterns: Patterns,
 ): Route {
   const isDearer = (other: Route): boolean => dearer(whole, other) !== whole;
-  const dearerRead = read.filter(isDearer);
-  const dearerNamed = named.filter(isDearer);
-  if (dearerRead.length + dearerNamed.length === 0) return whole;
+  if (!read.some(isDearer) && !named.some(isDearer)) return whole;
   const spelled = spells(path, whole, patterns);
-  const others = [...(spelled.exactly ? NO_ROUTES : dearerRead), ...(spelled.last ? NO_ROUTES : dearerNamed)];
+  const others: Route[] = spelled.last ? [] : [...named];
+  if (!spelled.exactly) {
+    const spellings = remember((route: Route) => spells(path, route, patterns));
+    const isExact = (route: Route): boolean => spellings(route).exactly;
+    for (const key of keys) others.push(...untilExact(matcher.findAll(key), method, isExact, patterns));
+  }
   return dearestOf([whole, ...others], method, patterns) ?? whole;
 }
 

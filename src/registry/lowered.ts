@@ -1,18 +1,19 @@
 // Whether a route that an SDK registers would make a path cheaper that somebody else's route charges for: an API key adds
 // routes, prices that the dashboard or the configuration set are changed there. Asks the matcher that the proxy uses about
-// one path for each way in which two patterns can meet, because for every other path of it the answer is the same.
+// one path for each way in which two patterns can meet, because for every other path of it the answer is the same: what
+// the path costs, and what it would cost beside the new route.
 import type { UndeclaredMethods } from '../domain/explain.ts';
 import { comparePrices, parsePrice } from '../domain/money.ts';
 import { overlapOf, pathsCovered } from '../domain/overlap.ts';
-import { parsePattern, type Pattern } from '../domain/pattern.ts';
+import { parsePattern, type Pattern, type Segment } from '../domain/pattern.ts';
 import type { Route } from '../domain/route.ts';
-import type { Snapshot } from '../domain/snapshot.ts';
+import { compileSnapshot, type Snapshot } from '../domain/snapshot.ts';
 import type { RouteInput } from './schemas.ts';
 import type { StoredRoute } from './store/ports.ts';
 
 export type LoweredDeps = {
   readonly book: { readonly get: (id: string) => StoredRoute | undefined; readonly all: () => Iterable<StoredRoute> };
-  readonly snapshot: () => Pick<Snapshot, 'resolve'>;
+  readonly snapshot: () => Snapshot;
   /** Those that a proxy lets in. */
   readonly methods: () => ReadonlySet<string>;
   readonly undeclaredMethods: () => UndeclaredMethods;
@@ -23,25 +24,104 @@ export function findLowered(input: RouteInput, deps: LoweredDeps): StoredRoute |
   const pattern = readPattern(input.route_pattern);
   for (const path of pathsOf(input, pattern, deps)) {
     for (const method of methodsOf(input.method, deps.methods())) {
-      const route = chargedRoute(input, pattern, path, method, deps);
+      const route = chargedRoute(input, path, method, deps);
       if (route !== undefined) return route;
     }
   }
   return undefined;
 }
 
-/** Any of the pattern; and, where it leaves segments open, those that a pattern with literals there covers too. */
-function* pathsOf(input: RouteInput, pattern: Pattern, { book, undeclaredMethods }: LoweredDeps): Generator<string> {
-  yield* pathsCovered(pattern);
-  if (pattern.segments.every(({ kind }) => kind === 'literal')) return;
-  const pay = undeclaredMethods() === 'pay';
-  for (const route of book.all()) {
-    // One without a parameter covers all of the pattern, or wins where the two meet; but it wins for its methods alone.
-    if (!(pay && route.method !== input.method) && !/[:{]/.test(route.pattern)) continue;
-    if (!isGuarded(route) || !isCheaper(input, route)) continue;
-    const overlap = overlapOf(pattern, readPattern(route.pattern));
-    if (overlap.kind === 'first' || (pay && overlap.kind !== 'apart')) yield* overlap.paths;
+/**
+ * Any of the pattern, and those that a guarded pattern covers too where one of the two leaves something open. Of what is
+ * filled in there no further name is looked at: `/a.b/c` for `/:x/c`.
+ */
+function* pathsOf(input: RouteInput, pattern: Pattern, deps: LoweredDeps): Generator<string> {
+  const forms = [...formsOf(pattern), ...namedForms(pattern, deps)];
+  for (const form of forms) yield* pathsCovered(form.pattern).map(form.fill);
+  const pay = deps.undeclaredMethods() === 'pay';
+  const meetings = function* (route: StoredRoute): Generator<string> {
+    const other = readPattern(route.pattern);
+    for (const form of forms) {
+      const overlap = overlapOf(form.pattern, other);
+      if (overlap.kind === 'apart' || (overlap.kind === 'second' && !pay && !form.named)) continue;
+      yield* overlap.paths.map(form.fill);
+    }
+  };
+  const undercut = (route: StoredRoute): boolean => isGuarded(route) && isCheaper(input, route);
+  const plain = isPlain(input.route_pattern) && forms.every(({ named }) => !named);
+  let mixed = !plain;
+  for (const route of candidates(pattern, deps)) {
+    // A plain one without a parameter covers all of the pattern, or wins where the two meet; but for its methods alone.
+    if (plain && PLAIN.test(route.pattern) && !(pay && route.method !== input.method)) continue;
+    if (!undercut(route)) continue;
+    for (const path of meetings(route)) {
+      mixed ||= !isPlain(route.pattern);
+      yield path;
+    }
   }
+  // Where one literal is spelled in two ways, a third route may stand between the two.
+  if (mixed) for (const route of candidates(pattern, deps)) if (!undercut(route)) yield* meetings(route);
+}
+
+const PLAIN = /^[a-z0-9_/*-]+$/;
+const PARAMETERS = /:\w+|\{[^}]*\}/g;
+
+/** Every router reads the literals of `pattern` as they are spelled. */
+function isPlain(pattern: string): boolean {
+  return PLAIN.test(pattern.replaceAll(PARAMETERS, ''));
+}
+
+/** Every route that may cover a path of `pattern`. */
+function candidates(pattern: Pattern, { book, snapshot }: LoweredDeps): Iterable<StoredRoute> {
+  if (pattern.segments.some(({ kind }) => kind !== 'literal')) return book.all();
+  const { matcher, resolve } = snapshot();
+  return pathsCovered(pattern).flatMap((path) => {
+    const found = resolve('GET', path);
+    const covering = found.ok ? found.keys.flatMap((key) => matcher.findAll(key)) : [];
+    return covering.flatMap(({ id }) => book.get(id) ?? []);
+  });
+}
+
+/** A pattern as some router reads its paths, and for a path that the reading covers the one that is read so. */
+type Form = {
+  readonly pattern: Pattern;
+  readonly fill: (path: string) => string;
+  /** It is looked up as another name, and counts where it is dearer than the path itself. */
+  readonly named: boolean;
+};
+
+/** As it stands, and with nothing in the last segment where any text may stand. */
+function formsOf(pattern: Pattern): readonly Form[] {
+  const whole: Form = { pattern, fill: (path) => path, named: false };
+  const fixed = pattern.segments.filter(({ kind }) => kind !== 'wildcard');
+  if (fixed.at(-1)?.kind !== 'param') return [whole];
+  const without = { ...pattern, segments: fixed.slice(0, -1) };
+  return [whole, { pattern: without, fill: (path) => (path === '/' ? path : `${path}/`), named: false }];
+}
+
+/** Other names of its paths, as that without a suffix: what they cost counts unless the last segment is spelled in the pattern. */
+function namedForms({ segments, ...pattern }: Pattern, { snapshot }: LoweredDeps): readonly Form[] {
+  if (segments.at(-1)?.kind !== 'literal') return [];
+  const parts = segments.map((segment, index) =>
+    segment.kind === 'literal' ? encodeURIComponent(segment.text) : `0~${index}`,
+  );
+  const found = snapshot().resolve('GET', `/${parts.join('/')}`);
+  if (!found.ok) return [];
+  return found.names.map((name) => {
+    const named = name.split('/').filter((part) => part !== '');
+    return {
+      pattern: { ...pattern, segments: named.map(readNamed) },
+      fill: (path) => {
+        const filled = path.split('/').slice(1);
+        return `/${parts.map((part) => filled[named.indexOf(part)] ?? part).join('/')}`;
+      },
+      named: true,
+    };
+  });
+}
+
+function readNamed(text: string): Segment {
+  return /^0~\d+$/.test(text) ? { kind: 'param', name: text } : { kind: 'literal', text };
 }
 
 function methodsOf(method: string, allowed: ReadonlySet<string>): Iterable<string> {
@@ -52,53 +132,25 @@ function methodsOf(method: string, allowed: ReadonlySet<string>): Iterable<strin
 /** The guarded route that `method` on `path` is charged by today, and would not be with `input`. */
 function chargedRoute(
   input: RouteInput,
-  pattern: Pattern,
   path: string,
   method: string,
   { book, snapshot, undeclaredMethods }: LoweredDeps,
 ): StoredRoute | undefined {
-  const resolution = snapshot().resolve(method, path);
-  if (!resolution.ok) return undefined;
-  const { match } = resolution;
-  switch (match.kind) {
-    case 'none':
-      return undefined;
-    case 'undeclared': {
-      const paid = undeclaredMethods() === 'pay' ? match.dearest : undefined;
-      return paid && guarded(paid, input, book);
-    }
-    case 'route':
-      return wins(input, pattern, match.route, method) ? guarded(match.route, input, book) : undefined;
-    default:
-      return match satisfies never;
-  }
-}
-
-function guarded(route: Route, input: RouteInput, book: LoweredDeps['book']): StoredRoute | undefined {
-  const stored = book.get(route.id);
-  return stored !== undefined && isGuarded(stored) && isCheaper(input, stored) ? stored : undefined;
-}
-
-function wins(input: RouteInput, pattern: Pattern, other: Route, method: string): boolean {
-  const { kind } = overlapOf(pattern, readPattern(other.pattern));
-  switch (kind) {
-    case 'first':
-      return true;
-    case 'second':
-      return false;
-    case 'same':
-      return rankOf(input.method, method) > rankOf(other.method, method);
-    case 'apart':
-      // It was found by another reading of the path, which `input` spells letter by letter.
-      return true;
-    default:
-      return kind satisfies never;
-  }
-}
-
-function rankOf(declared: string, method: string): number {
-  if (declared === method) return 2;
-  return declared === '*' ? 0 : 1;
+  const today = snapshot();
+  const found = today.resolve(method, path);
+  if (!found.ok || found.match.kind === 'none') return undefined;
+  const { match } = found;
+  if (match.kind === 'undeclared' && undeclaredMethods() !== 'pay') return undefined;
+  const charged = match.kind === 'route' ? match.route : match.dearest;
+  const stored = charged && book.get(charged.id);
+  if (stored === undefined || !isGuarded(stored) || !isCheaper(input, stored)) return undefined;
+  const { route_pattern: pattern, amount, status } = input;
+  const added = { ...stored, id: 'added', pattern, method: input.method, amount, status };
+  // No other route has a say about this path.
+  const covering = new Set([...found.keys, ...found.names].flatMap((key) => today.matcher.findAll(key)));
+  const set = { registryId: today.registryId, revision: today.revision, routes: [...covering, added] };
+  const then = compileSnapshot(set, today.paths).resolve(method, path);
+  return then.ok && then.match.kind === 'route' && then.match.route === added ? stored : undefined;
 }
 
 function isGuarded({ status, writtenBy }: StoredRoute): boolean {

@@ -252,7 +252,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'where readings disagree the dearest price counts',
     file: 'domain/resolve.ts',
-    text: 'if (dearerRead.length + dearerNamed.length === 0) return whole;',
+    text: 'if (!read.some(isDearer) && !named.some(isDearer)) return whole;',
     by: 'return whole;',
     needed: [
       ['fastify', get('/v1/reports/OPEN')],

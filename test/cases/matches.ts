@@ -175,6 +175,15 @@ export const MATCHES: readonly MatchCase[] = [
     ],
   },
   {
+    why: 'of one pattern only the route whose method fits best counts, also where the winner is spelled in another way',
+    rules: ['POST /* 1.00', '* /* 3.00', 'POST /:x/a 1.00'],
+    asks: [
+      ['POST /b/a', 'POST /:x/a'],
+      ['POST /b/A', 'POST /:x/a'],
+      ['PUT /b/A', '* /*'],
+    ],
+  },
+  {
     why: 'names that some routers have for a path lead to its route',
     rules: [
       'GET /',
