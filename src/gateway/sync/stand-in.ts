@@ -12,7 +12,7 @@ import type { Clock } from '../../host/clock.ts';
 import type { Answer } from '../../host/respond.ts';
 import { problemAnswer } from '../collect.ts';
 import { feedPieces } from './feed-text.ts';
-import type { LastGood } from './sync.ts';
+import type { LastGood } from './last-good.ts';
 
 export type StandInOptions = {
   readonly apiKey: string;

@@ -5,7 +5,7 @@ import { compileSnapshot } from '../../../src/domain/snapshot.ts';
 import { createRelayApi, type RelayApi, type RelayApiLimits } from '../../../src/gateway/sync/relay-api.ts';
 import type { RelayTimeouts } from '../../../src/gateway/sync/registry-relay.ts';
 import { createStandIn } from '../../../src/gateway/sync/stand-in.ts';
-import type { LastGood } from '../../../src/gateway/sync/sync.ts';
+import type { LastGood } from '../../../src/gateway/sync/last-good.ts';
 import { systemClock } from '../../../src/host/clock.ts';
 import { createLog } from '../../../src/host/log.ts';
 import { createListener } from '../../../src/host/server.ts';

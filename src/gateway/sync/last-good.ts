@@ -1,0 +1,187 @@
+// The last good set of routes, and what becomes of it as the registry answers: replaced, confirmed, or kept while another
+// set is held back or refused. Nothing here takes routes away. Judging a set is hold.ts' and compiling it compile.ts'.
+import type { Clock } from '../../host/clock.ts';
+import type { Log } from '../../host/log.ts';
+import type { Compiler } from './compile.ts';
+import type { DiskSnapshot } from './disk.ts';
+import { decideSet, describeHolding, type Holding, type Polled, type SetFacts } from './hold.ts';
+import type { Found, FoundSet } from './source.ts';
+import { statusOf, type SyncStatus } from './status.ts';
+
+/** The last good set, for what answers in the registry's place. */
+export type LastGood = { readonly set: FoundSet; readonly confirmedAt: number };
+
+/** What a poll came to. */
+export type PollResult = 'updated' | 'unchanged' | 'held' | 'invalid' | 'unauthorized' | 'unavailable';
+
+export type LastGoodDeps = {
+  readonly disk: DiskSnapshot;
+  readonly compiler: Compiler;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How long a registry must go on saying what a set is held back for. */
+  readonly emptyAfterMs: number;
+};
+
+export class LastGoodSet {
+  private readonly deps: LastGoodDeps;
+  private source: 'registry' | 'disk' = 'disk';
+  private set: FoundSet | undefined;
+  private confirmedAt: number | undefined;
+  private holding: Holding | undefined;
+  private lastError: string | undefined;
+  private away = false;
+
+  constructor(deps: LastGoodDeps) {
+    this.deps = deps;
+  }
+
+  /** The set that polls ask about. */
+  get known(): FoundSet | undefined {
+    return this.set;
+  }
+
+  /** The registry did not answer the last poll. */
+  get isAway(): boolean {
+    return this.away;
+  }
+
+  get lastGood(): LastGood | undefined {
+    const { set, confirmedAt } = this;
+    return set === undefined || confirmedAt === undefined ? undefined : { set, confirmedAt };
+  }
+
+  status(): SyncStatus {
+    const { source, holding, confirmedAt, lastError, away } = this;
+    return statusOf({ source, good: this.facts(), holding, confirmedAt, lastError, away }, this.deps.clock.now());
+  }
+
+  /** Takes the set of the snapshot file, if there is a good one. */
+  async load(): Promise<void> {
+    const { disk, log } = this.deps;
+    const stored = await disk.read();
+    if (stored === undefined) return;
+    const { set, savedAt } = stored;
+    const taken = await this.compile(set);
+    if (taken.ok) {
+      this.set = set;
+      this.confirmedAt = savedAt;
+      log.info('routes loaded from the snapshot file', { revision: set.revision, routes: set.routes.length });
+    } else log.error('the snapshot file was refused', { reason: taken.reason });
+  }
+
+  async judge(found: Found): Promise<PollResult> {
+    const result = await this.decide(found);
+    this.away = result === 'unavailable';
+    return result;
+  }
+
+  private async decide(found: Found): Promise<PollResult> {
+    const { clock, log, emptyAfterMs } = this.deps;
+    const good = this.facts();
+    const { holding } = this;
+    const decision = decideSet({ good, holding, emptyAfterMs }, polledOf(found), clock.monotonic());
+    switch (decision.kind) {
+      case 'take':
+        return found.kind === 'set' ? this.take(found.set, decision.waited) : 'unavailable';
+      case 'keep':
+        if (this.lastError !== undefined) log.info('the registry answers again');
+        if (holding !== undefined) log.info('the set that was held back is gone: the registry has the routes in force');
+        this.lastError = undefined;
+        if (this.set !== undefined) this.confirm(this.set);
+        return 'unchanged';
+      case 'hold': {
+        const reason = describeHolding(decision.holding, good);
+        if (holding?.sinceMs !== decision.holding.sinceMs)
+          log.error('route set held back, the last good one stays', { reason, taken_after_ms: emptyAfterMs });
+        this.holding = decision.holding;
+        this.lastError = undefined;
+        return 'held';
+      }
+      case 'refuse':
+        this.holding = decision.holding;
+        return this.refuse(found);
+      default:
+        return decision satisfies never;
+    }
+  }
+
+  private async take(set: FoundSet, waited: boolean): Promise<PollResult> {
+    const { log } = this.deps;
+    if (set.routes !== this.set?.routes) {
+      const taken = await this.compile(set);
+      if (!taken.ok) {
+        // It counts as a poll that came to nothing for a set that is held back.
+        this.holding &&= { ...this.holding, lastMs: undefined };
+        this.fail('error', 'route set refused, the last good one stays', taken.reason);
+        return 'invalid';
+      }
+    }
+    if (waited) log.warn('the set that was held back is taken: the registry kept saying so');
+    if (this.lastError !== undefined || this.set === undefined || this.source === 'disk')
+      log.info('routes synced', { revision: set.revision, routes: set.routes.length });
+    this.lastError = undefined;
+    this.confirm(set);
+    return 'updated';
+  }
+
+  private confirm(set: FoundSet): void {
+    this.source = 'registry';
+    this.set = set;
+    this.holding = undefined;
+    this.confirmedAt = this.deps.clock.now();
+    this.deps.disk.keep(set, this.confirmedAt);
+  }
+
+  private refuse(found: Found): PollResult {
+    switch (found.kind) {
+      case 'invalid':
+        this.fail('error', 'route set refused, the last good one stays', found.reason);
+        return 'invalid';
+      case 'unauthorized':
+        this.fail('error', 'the registry does not let us in, the last good routes stay', found.reason);
+        return 'unauthorized';
+      case 'unavailable':
+        this.fail('warn', 'the registry is away, the last good routes stay', found.reason);
+        return 'unavailable';
+      case 'set':
+      case 'unchanged':
+        throw new Error(`a set that was found was refused: ${found.kind}`);
+      default:
+        return found satisfies never;
+    }
+  }
+
+  /** Why the last poll came to nothing: told once, not at every poll. */
+  private fail(level: 'warn' | 'error', msg: string, reason: string): void {
+    this.deps.log[reason === this.lastError ? 'debug' : level](msg, { reason, routes: this.set?.routes.length });
+    this.lastError = reason;
+  }
+
+  private compile({ registryId = '', revision = 0, routes }: FoundSet): ReturnType<Compiler['take']> {
+    return this.deps.compiler.take({ registryId, revision, routes });
+  }
+
+  private facts(): SetFacts | undefined {
+    return this.set && factsOf(this.set);
+  }
+}
+
+function factsOf({ registryId, revision, routes }: FoundSet): SetFacts {
+  return { registryId, revision, size: routes.length };
+}
+
+function polledOf(found: Found): Polled {
+  switch (found.kind) {
+    case 'set':
+      return { kind: 'set', facts: factsOf(found.set) };
+    case 'unchanged':
+    case 'invalid':
+      return { kind: found.kind };
+    case 'unauthorized':
+    case 'unavailable':
+      return { kind: 'nothing' };
+    default:
+      return found satisfies never;
+  }
+}
