@@ -143,6 +143,7 @@ const RECEIVER: Receiver = {
   network: NETWORK,
   caip2: 'eip155:84532',
   v1Network: NETWORK,
+  testnet: true,
   asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
   assetDecimals: 6,
   assetName: 'USDC',

@@ -6,6 +6,7 @@ import { NO_ROUTES } from '../compose/declared-routes.ts';
 import { findConfigFile, loadConfig } from '../config/load.ts';
 import { configWarnings } from '../config/warnings.ts';
 import { describeChange, describeDifference, sweep } from '../registry/declared.ts';
+import { NETWORKS } from '../gateway/rails/networks.ts';
 import type { Args } from './args.ts';
 import { askServices, codeOf, describeFinding } from './check-online.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
@@ -36,7 +37,7 @@ async function runCheck(args: Args, io: Io): Promise<ExitCode> {
     for (const line of NO_CONFIG) io.err(line);
     return EXIT.usage;
   }
-  const result = loadConfig(file, io.env, io.folder);
+  const result = loadConfig(file, io.env, io.folder, NETWORKS);
   const summary = result.ok ? summarize(result.config) : undefined;
   const online = result.ok && args.has('online') ? await askServices(result.config) : undefined;
   const code = result.ok ? codeOf(online ?? []) : EXIT.usage;
@@ -76,7 +77,7 @@ type Start = {
 
 /** And everything that is worth a second look before it happens. A sidecar's routes are not its own. */
 async function lookAhead(config: LoadedConfig): Promise<{ start: Start | undefined; warnings: readonly string[] }> {
-  const warnings = configWarnings(config);
+  const warnings = configWarnings(config, NETWORKS);
   if (config.registry === undefined) return { start: undefined, warnings };
   const offline = await readOfflineRoutes(config);
   if (!offline.ok) return { start: undefined, warnings: [...warnings, offline.problem] };

@@ -9,6 +9,7 @@ import { formatProblem, type ConfigProblem } from '../config/problems.ts';
 import { resolveSecrets } from '../config/first-start.ts';
 import { createRandom } from '../host/clock.ts';
 import { createLog, type Log } from '../host/log.ts';
+import { NETWORKS } from '../gateway/rails/networks.ts';
 import type { Args, Flags } from './args.ts';
 import { findRunning, type RunningServer } from './running.ts';
 import { createTextLog } from './text-log.ts';
@@ -44,7 +45,7 @@ export function loadNamed(args: Args, io: Io): Loaded<LoadedConfig> {
     for (const line of NO_CONFIG) io.err(line);
     return { ok: false, code: EXIT.usage };
   }
-  const result = loadConfig(file, io.env, io.folder);
+  const result = loadConfig(file, io.env, io.folder, NETWORKS);
   if (result.ok) return result;
   reportProblems(result.problems, io.err);
   return { ok: false, code: EXIT.usage };
@@ -61,7 +62,7 @@ export async function loadFor(args: Args, io: Io): Promise<Loaded<LoadedConfig>>
     const servers = await findRunning(io.folder);
     return servers.length === 0 ? loadNamed(args, io) : loadRunning(servers, io);
   }
-  const result = loadConfig(named, io.env, io.folder);
+  const result = loadConfig(named, io.env, io.folder, NETWORKS);
   if (result.ok) return result;
   const file = resolve(io.folder, named);
   // Its data folder need not stand in this one.
@@ -101,7 +102,7 @@ function loadRunning(servers: readonly RunningServer[], io: Io): Loaded<LoadedCo
 /** With the variables that the server has; secrets among them are marked, not known. */
 function loadBeside({ variables }: RunningServer, file: string, io: Io): ReturnType<typeof loadConfig> {
   const told = [...variables].map(([name, value]) => [name, value ?? markOf(name)]);
-  return loadConfig(file, { ...Object.fromEntries(told), ...io.env }, io.folder);
+  return loadConfig(file, { ...Object.fromEntries(told), ...io.env }, io.folder, NETWORKS);
 }
 
 /** Whether `secret` is known here; it was said which variable to set where the server alone has it. */

@@ -7,6 +7,7 @@ import type { QuickData } from '../config/quick.ts';
 import { validate } from '../config/validate.ts';
 import { createRandom } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
+import { NETWORKS } from '../gateway/rails/networks.ts';
 
 /** An address without an owner: money sent there in earnest would be lost, so the demo stays on a test network. */
 const PAY_TO = '0x000000000000000000000000000000000000dEaD';
@@ -55,7 +56,14 @@ export function demoConfig({ folder, upstream, routes, payment }: Asked, ports: 
     ],
     routes,
   };
-  const result = validate({ data, issues: [], fromEnvironment: () => false, file: undefined, folder });
+  const result = validate({
+    data,
+    issues: [],
+    fromEnvironment: () => false,
+    file: undefined,
+    folder,
+    networks: NETWORKS,
+  });
   if (!result.ok)
     return {
       problems: result.issues.map(({ path: [section, ...rest], message }) =>

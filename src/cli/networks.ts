@@ -1,6 +1,6 @@
 // `tollgate networks [NAME]`: the networks and tokens that a receiver can name. Needs no configuration.
 import type { KnownNetwork, KnownToken } from '../domain/network.ts';
-import { findKnownNetwork, NETWORKS, suggestNetwork } from '../gateway/rails/networks.ts';
+import { NETWORKS } from '../gateway/rails/networks.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { tableOf } from './table.ts';
@@ -23,9 +23,9 @@ const HEADER = ['NAME', 'V1', 'CAIP-2', 'KIND', 'TOKEN', 'ADDRESS', 'DECIMALS', 
 
 async function runNetworks(args: Args, io: Io): Promise<ExitCode> {
   const [name] = args.words;
-  const found = name === undefined ? NETWORKS : [findKnownNetwork(name) ?? []].flat();
+  const found = name === undefined ? NETWORKS.known : [NETWORKS.find(name) ?? []].flat();
   if (name !== undefined && found.length === 0) {
-    const meant = suggestNetwork(name);
+    const meant = NETWORKS.suggest(name);
     const advice = meant === undefined ? '`tollgate networks` lists those that are' : `did you mean ${meant}?`;
     io.err(`NAME: is not a network that is known here; ${advice}`);
     return EXIT.no;

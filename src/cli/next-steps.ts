@@ -2,7 +2,6 @@
 // another terminal as it stands.
 import { formatListen, isWildcard } from '../config/addresses.ts';
 import type { LoadedConfig } from '../config/config.ts';
-import { findNetwork } from '../domain/receiver.ts';
 import type { RunningDemo } from './demos.ts';
 
 export type Started = {
@@ -71,7 +70,7 @@ function toPay(
       `  npm run --silent pay -- ${target}`,
     ];
   const [receiver] = receivers;
-  const testnet = receiver !== undefined && findNetwork(receiver.caip2)?.known?.testnet === true;
+  const testnet = receiver?.testnet === true;
   const wallet = testnet
     ? `a wallet with test USDC on ${receiver.network} (${FAUCET} gives some; it needs no ether)`
     : `a wallet with USDC on ${receiver?.network ?? 'the network of the receiver'} (it needs no ether)`;

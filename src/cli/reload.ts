@@ -12,6 +12,7 @@ import { formatProblem } from '../config/problems.ts';
 import { watchFiles } from '../config/watch.ts';
 import { createRandom, systemSchedule } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
+import { NETWORKS } from '../gateway/rails/networks.ts';
 import type { Io } from './command.ts';
 import { messageOf } from './configuration.ts';
 
@@ -99,7 +100,7 @@ export function createReloads({ file, secretFiles, io, log, onTaken }: ReloadSou
     if (file === undefined) return undefined;
     watch?.accept();
     try {
-      const loaded = loadConfig(file, io.env, io.folder);
+      const loaded = loadConfig(file, io.env, io.folder, NETWORKS);
       if (!loaded.ok) {
         for (const problem of loaded.problems) log.error(FAILED, { problem: formatProblem(problem) });
         return undefined;

@@ -8,9 +8,9 @@ import { ADMIN_LISTEN_VARIABLE } from '../config/admin-listen.ts';
 import type { Config, LoadedConfig } from '../config/config.ts';
 import { findConfigFile } from '../config/load.ts';
 import { resolveSecrets } from '../config/first-start.ts';
-import { quickConfig, quickNetworks } from '../config/quick.ts';
+import { quickConfig } from '../config/quick.ts';
 import { configWarnings } from '../config/warnings.ts';
-import { findNetwork } from '../domain/receiver.ts';
+import { NETWORKS } from '../gateway/rails/networks.ts';
 import { createRandom, systemClock, type Clock, type Random } from '../host/clock.ts';
 import { giveBackMemory } from '../host/give-back.ts';
 import type { Answering, Control } from '../host/control.ts';
@@ -43,7 +43,7 @@ const QUICK_FLAGS = {
     help: 'without a file: what costs how much; may be repeated',
   },
   'pay-to': { value: '0x...', help: 'without a file: the address that receives the payments' },
-  network: { value: 'NAME', help: `without a file: ${quickNetworks().join(' or ')} (base-sepolia where left out)` },
+  network: { value: 'NAME', help: 'without a file: one of `tollgate networks` (base-sepolia where left out)' },
   facilitator: {
     value: 'URL',
     multiple: true,
@@ -149,8 +149,8 @@ function tellNodes({ proxy, receivers }: LoadedConfig, log: Log): void {
 }
 
 function warn(config: LoadedConfig, log: Log): void {
-  for (const warning of configWarnings(config)) log.warn(warning);
-  const testnets = config.receivers.filter(({ caip2 }) => findNetwork(caip2)?.known?.testnet);
+  for (const warning of configWarnings(config, NETWORKS)) log.warn(warning);
+  const testnets = config.receivers.filter(({ testnet }) => testnet === true);
   if (testnets.length === 0) return;
   log.warn('TESTNET: payments are test money', { receivers: testnets.map(({ id, network }) => `${id} (${network})`) });
 }
@@ -232,6 +232,7 @@ function loadQuick(args: Args, io: Io): Loaded<LoadedConfig> {
       data: args.text('data'),
     },
     io.folder,
+    NETWORKS,
   );
   if (!result.ok) {
     reportProblems(result.problems, io.err);

@@ -1,13 +1,14 @@
 // Turns a checked configuration file (snake_case, as the schema left it) into a Config (camelCase): the one place where
 // keys change their names. Everything was judged before; nothing is refused here.
 import { resolve } from 'node:path';
+import type { Networks } from '../domain/network.ts';
 import type { JwtConfig, LoadedConfig, StoreConfig } from './config.ts';
 import { toReceiver } from './receivers.ts';
 import { toUpstream, type ConfigInput } from './schema.ts';
 
 export type Origin = Pick<LoadedConfig, 'file' | 'folder'>;
 
-export function buildConfig(input: ConfigInput, origin: Origin): LoadedConfig {
+export function buildConfig(input: ConfigInput, origin: Origin, networks: Networks): LoadedConfig {
   const { admin, charges, log } = input;
   return {
     ...origin,
@@ -31,7 +32,7 @@ export function buildConfig(input: ConfigInput, origin: Origin): LoadedConfig {
       maxUnsettledPerPayer: charges.max_unsettled_per_payer,
       retentionMs: charges.retention,
     },
-    receivers: input.receivers.map(toReceiver),
+    receivers: input.receivers.map((receiver) => toReceiver(receiver, networks)),
     routes: input.routes.map((route) => Object.assign(route, { source: 'config' as const })),
     x402: input.x402,
     metrics: { maxRoutes: input.metrics.max_routes },

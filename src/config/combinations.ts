@@ -4,6 +4,7 @@
 import { http } from '../host/node-http.ts';
 import { allowedMethods, refuseMethod } from '../domain/method.ts';
 import { parsePattern } from '../domain/pattern.ts';
+import type { Networks } from '../domain/network.ts';
 import { METHOD } from '../domain/route.ts';
 import { isLoopback, listensClash, parseListen, type Listen } from './addresses.ts';
 import { hostOf, isSafeUrl, parseUrl } from './fields.ts';
@@ -13,19 +14,19 @@ import { receiverIssues } from './receivers.ts';
 
 type Raw = Readonly<Record<string, unknown>>;
 
-export function combinationIssues(raw: Raw): Issue[] {
+export function combinationIssues(raw: Raw, networks: Networks): Issue[] {
   return [
     ...shapeIssues(raw),
     ...jwtIssues(raw),
     ...syncIssues(raw),
     ...listenIssues(raw),
-    ...receiverIssues(raw['receivers']),
+    ...receiverIssues(raw['receivers'], networks),
     ...repeated(raw, ['registry', 'api_keys'], 'name', 'is the name of an earlier key; every key needs its own'),
     ...repeated(raw, ['registry', 'api_keys'], 'key', 'is the same as an earlier key; every key needs its own'),
     ...repeated(raw, ['receivers'], 'id', 'is the id of an earlier receiver; every receiver needs its own'),
     ...routeIssues(raw),
     ...methodIssues(raw),
-    ...payableIssues(raw),
+    ...payableIssues(raw, networks),
   ];
 }
 

@@ -2,6 +2,7 @@
 // files it names; binds nothing, creates nothing.
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import type { Networks } from '../domain/network.ts';
 import { fillAdminListen } from './admin-listen.ts';
 import type { LoadedConfig } from './config.ts';
 import { readDocument } from './document.ts';
@@ -26,23 +27,26 @@ export function findConfigFile(flag: string | undefined, env: Env, folder: strin
 }
 
 /** Loads `file` (relative to `folder`). Problems come in the order of the file. */
-export function loadConfig(file: string, env: Env, folder: string): LoadResult {
+export function loadConfig(file: string, env: Env, folder: string, networks: Networks): LoadResult {
   const path = resolve(folder, file);
   const read = readSource(path);
   if ('problem' in read) {
     return { ok: false, problems: [{ file, line: 1, column: 1, path: '(file)', message: read.problem }] };
   }
-  return readConfig(read.text, { file, path, env });
+  return readConfig(read.text, { file, path, env, networks });
 }
 
 /** The same for text that was already read. `file` is its name in messages, `path` where it stands. */
-export function readConfig(text: string, { file, path, env }: { file: string; path: string; env: Env }): LoadResult {
+export function readConfig(
+  text: string,
+  { file, path, env, networks }: { file: string; path: string; env: Env; networks: Networks },
+): LoadResult {
   const document = readDocument(text, env);
   if (document.syntax.length > 0) {
     return { ok: false, problems: document.syntax.map((error) => ({ ...error, file, path: '(file)' })) };
   }
   const issues = [...document.issues, ...fillAdminListen(document.data, env)];
-  const result = validate({ ...document, issues, file: path, folder: dirname(path) });
+  const result = validate({ ...document, issues, file: path, folder: dirname(path), networks });
   if (result.ok) return result;
   const problems = result.issues.map(({ path, at, message }) => {
     const { line, column } = document.locate(path, at);

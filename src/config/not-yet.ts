@@ -44,10 +44,6 @@ function receiverNotYet(receiver: unknown, path: Path): Issue[] {
     // Everything else that a receiver needs may stand below it.
     issues.push({ ...notYet([...path, 'accepts'], message, 'key'), covers: path });
   }
-  if (typeof receiver['network'] === 'string' && /^solana\b/i.test(receiver['network'])) {
-    const message = 'is Solana, which is not in this version; write an EVM network such as base';
-    issues.push({ ...notYet([...path, 'network'], message), covers: path });
-  }
   const { facilitators } = receiver;
   const items: readonly unknown[] = Array.isArray(facilitators) ? facilitators : [];
   for (const [index, item] of items.entries()) {

@@ -1,6 +1,7 @@
 // Whether the routes of a configuration can be paid with its receivers: a route that nobody can pay would answer 503 for
 // ever, so it is refused before anything starts.
 import { findUnpayable } from '../domain/payable.ts';
+import type { Networks } from '../domain/network.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import { receiverIssues, receiverSchema, toReceiver } from './receivers.ts';
 import { configRouteSchema } from './routes.ts';
@@ -8,10 +9,12 @@ import { suggest } from '../domain/suggest.ts';
 import type { Issue } from './problems.ts';
 
 /** Looks only at receivers and routes that are valid by themselves; `raw` may be wrong in any way. */
-export function payableIssues(raw: Readonly<Record<string, unknown>>): Issue[] {
+export function payableIssues(raw: Readonly<Record<string, unknown>>, networks: Networks): Issue[] {
   const { receivers: inputs, routes } = raw;
   if (!Array.isArray(inputs) || !Array.isArray(routes)) return [];
-  const receivers = new Map(inputs.flatMap(readReceiver).map((receiver) => [receiver.id, receiver]));
+  const receivers = new Map(
+    inputs.flatMap((input) => readReceiver(input, networks)).map((receiver) => [receiver.id, receiver]),
+  );
   return routes.flatMap((input: unknown, index): Issue[] => {
     const parsed = configRouteSchema.safeParse(input);
     if (!parsed.success) return [];
@@ -30,7 +33,7 @@ export function payableIssues(raw: Readonly<Record<string, unknown>>): Issue[] {
   });
 }
 
-function readReceiver(input: unknown): Receiver[] {
+function readReceiver(input: unknown, networks: Networks): Receiver[] {
   const parsed = receiverSchema.safeParse(input);
-  return parsed.success && receiverIssues([input]).length === 0 ? [toReceiver(parsed.data)] : [];
+  return parsed.success && receiverIssues([input], networks).length === 0 ? [toReceiver(parsed.data, networks)] : [];
 }

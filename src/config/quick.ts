@@ -1,8 +1,7 @@
 // `tollgate serve --upstream ... --route ... --pay-to ...`: a configuration without a file. The flags become the data
 // that a file would hold and are judged by the same schema; complaints name the flag instead of a line.
-import { findNetwork, NETWORKS } from '../domain/receiver.ts';
+import type { Networks } from '../domain/network.ts';
 import type { LoadedConfig } from './config.ts';
-import { oneOf } from './fields.ts';
 import type { ConfigProblem, Issue, Path } from './problems.ts';
 import { validate } from './validate.ts';
 
@@ -32,7 +31,7 @@ const DEFAULT_NETWORK = 'base-sepolia';
 const TEST_FACILITATOR = 'https://x402.org/facilitator';
 export const ROUTE_ADVICE = "write METHOD PATTERN AMOUNT and maybe CURRENCY, such as 'GET /reports/* 0.10 USD'";
 
-export function quickConfig(flags: QuickFlags, folder: string): QuickResult {
+export function quickConfig(flags: QuickFlags, folder: string, networks: Networks): QuickResult {
   const problems: ConfigProblem[] = [];
   const complain = (flag: string, message: string): void => {
     problems.push({ file: undefined, line: 0, column: 0, path: flag, message });
@@ -47,16 +46,15 @@ export function quickConfig(flags: QuickFlags, folder: string): QuickResult {
       complain(nameRoute(index), `${whatRouteLacks(flags.routes[index] ?? '')}; ${ROUTE_ADVICE}`);
   }
   const name = flags.network ?? DEFAULT_NETWORK;
-  const network = findNetwork(name)?.known;
-  if (network?.usdc === undefined) {
-    complain(
-      '--network',
-      `is not one whose USDC is known here; write ${oneOf(quickNetworks())}, or use a configuration file`,
-    );
-  } else if (network.v1 !== DEFAULT_NETWORK && flags.facilitators.length === 0) {
+  const network = networks.find(name);
+  if (network === undefined || !network.tokens.some(({ symbol }) => symbol === 'USDC')) {
+    const meant = network === undefined ? networks.suggest(name) : undefined;
+    const advice = meant === undefined ? '`tollgate networks` lists them' : `did you mean ${meant}?`;
+    complain('--network', `is not one whose USDC is known here; ${advice}`);
+  } else if (network.name !== DEFAULT_NETWORK && flags.facilitators.length === 0) {
     complain(
       '--facilitator',
-      `is missing; ${network.v1} needs the URL of a facilitator of yours (only ${DEFAULT_NETWORK} has a public one)`,
+      `is missing; ${network.name} needs the URL of a facilitator of yours (only ${DEFAULT_NETWORK} has a public one)`,
     );
   }
   const facilitators = flags.facilitators.length > 0 ? flags.facilitators : [TEST_FACILITATOR];
@@ -67,7 +65,7 @@ export function quickConfig(flags: QuickFlags, folder: string): QuickResult {
     receivers: [{ id: 'default', network: name, pay_to_address: flags.payTo, facilitators }],
     routes: routes.map((route) => route ?? {}),
   };
-  const result = validate({ data, issues: [], fromEnvironment: () => false, file: undefined, folder });
+  const result = validate({ data, issues: [], fromEnvironment: () => false, file: undefined, folder, networks });
   if (!result.ok) {
     for (const issue of result.issues) {
       const flag = flagOf(issue);
@@ -77,11 +75,6 @@ export function quickConfig(flags: QuickFlags, folder: string): QuickResult {
   }
   if (!result.ok || problems.length > 0) return { ok: false, problems };
   return { ok: true, config: result.config, data, testnet: network?.testnet === true };
-}
-
-/** Networks that `--network` takes. */
-export function quickNetworks(): string[] {
-  return NETWORKS.flatMap(({ v1, usdc }) => (usdc ? [v1] : []));
 }
 
 export function readRoute(text: string): Record<string, string> | undefined {

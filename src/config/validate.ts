@@ -9,6 +9,7 @@ import { takeNotYet } from './not-yet.ts';
 import { isMap, isWithin, valueAt, type Issue, type Path } from './problems.ts';
 import { configSchema } from './schema.ts';
 import { fileKeyOf, readSecretFiles } from './secret-files.ts';
+import type { Networks } from '../domain/network.ts';
 import { suggest } from '../domain/suggest.ts';
 
 export type Source = Origin & {
@@ -18,13 +19,15 @@ export type Source = Origin & {
   readonly issues: readonly Issue[];
   /** Whether the scalar there came from an environment variable, which can only hold text. */
   readonly fromEnvironment: (path: Path) => boolean;
+  /** What receivers may name. */
+  readonly networks: Networks;
 };
 
 export type Validation =
   | { readonly ok: true; readonly config: LoadedConfig; readonly secretFiles: readonly string[] }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
-export function validate({ data, issues: known, fromEnvironment, file, folder }: Source): Validation {
+export function validate({ data, issues: known, fromEnvironment, file, folder, networks }: Source): Validation {
   const raw = data ?? {};
   if (!isMap(raw)) {
     const message = `${whatStands(raw)}; write sections such as \`proxy:\` and \`registry:\``;
@@ -34,7 +37,7 @@ export function validate({ data, issues: known, fromEnvironment, file, folder }:
   const files = readSecretFiles(raw, folder);
   const early = [...known, ...files.issues, ...takeNotYet(raw)];
   const parsed = parse(raw, fromEnvironment);
-  const found = [...early, ...combinationIssues(raw).map(relocate)];
+  const found = [...early, ...combinationIssues(raw, networks).map(relocate)];
   function relocate(issue: Issue): Issue {
     return { ...issue, path: files.written(issue.path) };
   }
@@ -49,7 +52,7 @@ export function validate({ data, issues: known, fromEnvironment, file, folder }:
     found.filter(({ path, covers }) => covers !== undefined || !covered.some((base) => isWithin(path, base))),
   );
   if (issues.length > 0 || !parsed.success) return { ok: false, issues };
-  return { ok: true, config: buildConfig(parsed.data, { file, folder }), secretFiles: files.files };
+  return { ok: true, config: buildConfig(parsed.data, { file, folder }, networks), secretFiles: files.files };
 }
 
 /** `proxy:` with nothing behind it is an empty section, not a missing one. */

@@ -1,14 +1,14 @@
 // What is allowed and probably not meant. `check` prints these and the start logs them; nothing is refused here.
 import { hostOf, isSafeUrl, parseUrl } from './fields.ts';
 import { isNearby } from './addresses.ts';
-import { findNetwork } from '../domain/receiver.ts';
-import { isDead, knownAssetOf } from './receivers.ts';
+import type { Networks } from '../domain/network.ts';
+import { readReceiverWay } from './receivers.ts';
 import type { ConfigRoute, LoadedConfig, ProxyConfig } from './config.ts';
 
 const LARGE_AMOUNT = 10_000;
 const SHORT_TIMEOUT_S = 120;
 
-export function configWarnings(config: LoadedConfig): string[] {
+export function configWarnings(config: LoadedConfig, networks: Networks): string[] {
   const warnings: string[] = [];
   const { proxy, receivers, routes } = config;
   if (proxy) {
@@ -51,22 +51,12 @@ export function configWarnings(config: LoadedConfig): string[] {
     );
   }
   for (const receiver of receivers) {
-    const known = knownAssetOf(receiver);
-    if (isDead(receiver.payTo) && findNetwork(receiver.network)?.known?.testnet === true) {
-      warnings.push(`receiver ${receiver.id}: nobody has the key of pay_to_address; what is paid there is lost`);
+    const reading = readReceiverWay(receiver, networks);
+    for (const { field, message } of reading.kind === 'way' ? reading.warnings : []) {
+      warnings.push(`receiver ${receiver.id}: ${field} ${message}`);
     }
     const short = shortTimes(receiver.maxTimeoutSeconds, proxy);
     if (short !== undefined) warnings.push(`receiver ${receiver.id}: ${short}`);
-    if (
-      known &&
-      (known.name !== receiver.assetName ||
-        known.version !== receiver.assetVersion ||
-        known.decimals !== receiver.assetDecimals)
-    ) {
-      warnings.push(
-        `receiver ${receiver.id}: USDC on ${receiver.network} has asset_name "${known.name}", asset_version "${known.version}" and ${known.decimals} decimals; with others every signature is refused. Leave the fields out`,
-      );
-    }
     if (receiver.facilitators.some(({ url }) => !isSafeUrl(url))) {
       warnings.push(
         `receiver ${receiver.id}: a facilitator is spoken to in plain http beyond this network; its word decides what is paid, so write https`,

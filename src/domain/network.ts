@@ -23,3 +23,46 @@ export type KnownNetwork = {
   /** Those that can be paid with; the first is the one that is meant where none is named. */
   readonly tokens: readonly KnownToken[];
 };
+
+/** What a configuration says of one way to pay, as it is written; undefined where it is left out. */
+export type WayInput = {
+  readonly network: string;
+  readonly asset: string | undefined;
+  readonly asset_decimals: number | undefined;
+  readonly asset_name: string | undefined;
+  readonly asset_version: string | undefined;
+  readonly pay_to_address: string | undefined;
+  readonly rpc_url: readonly string[] | undefined;
+};
+
+export type Way = {
+  readonly caip2: string;
+  readonly v1Network: string | undefined;
+  /** Undefined: nobody here knows. */
+  readonly testnet: boolean | undefined;
+  readonly asset: string;
+  readonly assetDecimals: number;
+  readonly assetName: string;
+  readonly assetVersion: string;
+  readonly payTo: string;
+  readonly rpcUrls: readonly string[];
+  /** Whether all of these answer anybody. */
+  readonly rpcPublic: boolean;
+};
+
+/** What is wrong with a way, or odd about it. `message` says what is there and what would be right, and begins with a verb. */
+export type WayIssue = { readonly field: keyof WayInput; readonly message: string };
+
+export type WayReading =
+  | { readonly kind: 'way'; readonly way: Way; readonly warnings: readonly WayIssue[] }
+  /** `whole`: nothing else about this way needs to be said. */
+  | { readonly kind: 'issues'; readonly issues: readonly WayIssue[]; readonly whole: boolean };
+
+export type Networks = {
+  readonly known: readonly KnownNetwork[];
+  /** By its name, its x402 v1 name or its CAIP-2 name. */
+  readonly find: (name: string) => KnownNetwork | undefined;
+  /** The name that was probably meant. */
+  readonly suggest: (name: string) => string | undefined;
+  readonly readWay: (input: WayInput) => WayReading;
+};

@@ -27,6 +27,8 @@ export type Receiver = {
   readonly caip2: string;
   /** The x402 v1 name, or undefined where v1 has none for this network. */
   readonly v1Network: string | undefined;
+  /** Undefined: nobody here knows. */
+  readonly testnet: boolean | undefined;
   readonly asset: string;
   readonly assetDecimals: number;
   /** EIP-712 domain of the token. */

@@ -10,6 +10,7 @@ import { createLog } from '../../src/host/log.ts';
 import { createRandom, systemClock } from '../../src/host/clock.ts';
 import type { Config } from '../../src/config/config.ts';
 import { ROUTES } from './routes.ts';
+import { NETWORKS } from '../../src/gateway/rails/networks.ts';
 
 export type Settings = {
   readonly profile: string;
@@ -93,6 +94,7 @@ export async function startGateway(): Promise<Gateway> {
       file: 'bypass.yaml',
       path: path.join(folder, 'bypass.yaml'),
       env: {},
+      networks: NETWORKS,
     });
     if (!result.ok) throw new Error(JSON.stringify(result.problems));
     const resolved = resolveSecrets(result.config, { random, log });

@@ -7,6 +7,7 @@ export const RECEIVER: Receiver = {
   network: 'base-sepolia',
   caip2: 'eip155:84532',
   v1Network: 'base-sepolia',
+  testnet: true,
   asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
   assetDecimals: 6,
   assetName: 'USDC',

@@ -125,6 +125,7 @@ describe('behaviour: what is left out has the default of the contract', () => {
         network: 'base-sepolia',
         caip2: 'eip155:84532',
         v1Network: 'base-sepolia',
+        testnet: true,
         asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
         assetDecimals: 6,
         assetName: 'USDC',
@@ -327,16 +328,14 @@ describe('receivers', () => {
     expect(byCaip).toEqual({ ...byV1, network: 'eip155:8453' });
   });
 
-  test('behaviour: the known USDC may be named, in any case of letters, and parts of it overruled', () => {
-    const [named] = configOf(
-      receiver('network: base\n    asset: "0x833589FCD6EDB6E08F4C7C32D4F71B54BDA02913"\n    asset_name: Other'),
-    ).receivers;
-    expect(named).toMatchObject({
-      asset: '0x833589FCD6EDB6E08F4C7C32D4F71B54BDA02913',
-      assetDecimals: 6,
-      assetName: 'Other',
-      assetVersion: '2',
-    });
+  test.each([
+    'asset: USDC',
+    'asset: "0x833589FCD6EDB6E08F4C7C32D4F71B54BDA02913"',
+    'asset: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"\n    asset_name: USD Coin\n    asset_version: "2"\n    asset_decimals: 6',
+  ])('behaviour: a known token by its symbol, its address in any case of letters, or whole: %s', (lines) => {
+    const [named] = configOf(receiver(`network: base\n    ${lines}`)).receivers;
+    expect(named).toMatchObject({ assetDecimals: 6, assetName: 'USD Coin', assetVersion: '2', testnet: false });
+    expect(named?.asset.toLowerCase()).toBe('0x833589fcd6edb6e08f4c7c32d4f71b54bda02913');
   });
 
   test('behaviour: any EVM chain and token, when the token is written whole', () => {
@@ -357,6 +356,8 @@ describe('receivers', () => {
     ['avalanche', ['https://api.avax.network/ext/bc/C/rpc']],
     ['avalanche-fuji', ['https://api.avax-test.network/ext/bc/C/rpc']],
     ['eip155:137', ['https://polygon.drpc.org', 'https://polygon-bor-rpc.publicnode.com']],
+    ['sei', ['https://evm-rpc.sei-apis.com/']],
+    ['arbitrum', ['https://arb1.arbitrum.io/rpc']],
   ])('behaviour: without rpc_url the public endpoints of %s are asked', (network, urls) => {
     expect(configOf(receiver(`network: ${network}\n    ${TOKEN}`)).receivers[0]).toMatchObject({
       rpcUrls: urls,

@@ -7,6 +7,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { interpolate } from '../../src/config/environment.ts';
 import { readConfig } from '../../src/config/load.ts';
 import { configOf, KEY, problemsOf, SECRET } from './support.ts';
+import { NETWORKS } from '../../src/gateway/rails/networks.ts';
 
 describe('behaviour: an expression in a text', () => {
   test.each([
@@ -131,7 +132,8 @@ describe('secrets in files', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-'));
   afterAll(() => rmSync(folder, { recursive: true }));
   const put = (name: string, content: string): void => writeFileSync(join(folder, name), content);
-  const load = (text: string) => readConfig(text, { file: 't.yaml', path: join(folder, 't.yaml'), env: {} });
+  const load = (text: string) =>
+    readConfig(text, { file: 't.yaml', path: join(folder, 't.yaml'), env: {}, networks: NETWORKS });
   const problems = (text: string): string[] => {
     const result = load(text);
     return result.ok

@@ -6,6 +6,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { formatProblem } from '../../src/config/problems.ts';
 import { configWarnings } from '../../src/config/warnings.ts';
 import { ADDRESS, configOf, KEY, problemsOf, SECRET } from './support.ts';
+import { NETWORKS } from '../../src/gateway/rails/networks.ts';
 
 const FOLDER = join(import.meta.dirname, '../../config');
 const ENV = {
@@ -21,12 +22,12 @@ test.each([
   ['sidecar.yaml', 'sidecar'],
   ['registry.yaml', 'registry'],
 ])('behaviour: %s loads as %s, without a warning that the file could spare', (file, shape) => {
-  const result = loadConfig(join(FOLDER, file), ENV, '/');
+  const result = loadConfig(join(FOLDER, file), ENV, '/', NETWORKS);
   expect(result.ok ? [] : result.problems.map(formatProblem)).toEqual([]);
   if (!result.ok) return;
   expect(result.config.shape).toBe(shape);
   // Only the operator knows the names of the API.
-  expect(configWarnings(result.config)).toEqual(
+  expect(configWarnings(result.config, NETWORKS)).toEqual(
     result.config.proxy ? [expect.stringContaining('without `public_url` and `hosts`')] : [],
   );
 });

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { formatProblem } from '../../src/config/problems.ts';
 import { quickConfig, type QuickFlags } from '../../src/config/quick.ts';
 import { ADDRESS, configOf } from './support.ts';
+import { NETWORKS } from '../../src/gateway/rails/networks.ts';
 
 const NONE: QuickFlags = {
   upstream: undefined,
@@ -23,7 +24,7 @@ const GOOD: QuickFlags = {
 };
 
 function problems(flags: QuickFlags): string[] {
-  const result = quickConfig(flags, '/srv');
+  const result = quickConfig(flags, '/srv', NETWORKS);
   return result.ok ? [] : result.problems.map(formatProblem);
 }
 
@@ -34,7 +35,7 @@ registry: { store: "sqlite:data/tollgate.db" }
 receivers: [{ id: default, network: base-sepolia, pay_to_address: "${ADDRESS}", facilitators: ["https://x402.org/facilitator"] }]
 routes: [{ method: GET, route_pattern: "/reports/*", amount: "0.10", currency: USD }]
 `;
-  expect(quickConfig(GOOD, '/srv')).toEqual({
+  expect(quickConfig(GOOD, '/srv', NETWORKS)).toEqual({
     ok: true,
     testnet: true,
     data: expect.objectContaining({ proxy: { listen: '127.0.0.1:8402', upstream: 'http://127.0.0.1:3000' } }),
@@ -53,7 +54,7 @@ test('behaviour: every flag has its place', () => {
     adminListen: '[::1]:0',
     data: '/var/lib/t',
   };
-  const result = quickConfig(flags, '/srv');
+  const result = quickConfig(flags, '/srv', NETWORKS);
   expect(result).toMatchObject({
     ok: true,
     testnet: false,
@@ -103,7 +104,7 @@ describe('refuses, naming the flag', () => {
     ['real money without facilitator', { ...GOOD, network: 'base' }, '--facilitator: is missing; base needs'],
     [
       'a network without known USDC',
-      { ...GOOD, network: 'polygon', facilitators: ['https://f'] },
+      { ...GOOD, network: 'stable', facilitators: ['https://f'] },
       '--network: is not one whose USDC is known here',
     ],
     ['a network that is none', { ...GOOD, network: 'mars' }, '--network: is not one whose USDC'],

@@ -2,8 +2,9 @@
 import { expect, test } from 'vitest';
 import { configWarnings } from '../../src/config/warnings.ts';
 import { ADDRESS, configOf, KEY, RECEIVER, SECRET } from './support.ts';
+import { NETWORKS } from '../../src/gateway/rails/networks.ts';
 
-const warningsOf = (text: string): string[] => configWarnings(configOf(text));
+const warningsOf = (text: string): string[] => configWarnings(configOf(text), NETWORKS);
 const proxy = (lines: string): string =>
   `registry: {}\nproxy:\n  upstream: http://127.0.0.1:3000\n  undeclared_methods: pay\n  hosts: [api.example.com]\n  ${lines}\nreceivers:${RECEIVER}\n`;
 
@@ -40,11 +41,6 @@ test.each<[string, string, string]>([
     'a facilitator in plain http',
     proxy('').replace('https://f', 'http://f'),
     'a facilitator is spoken to in plain http',
-  ],
-  [
-    'USDC by another name',
-    proxy('').replace('base-sepolia', 'base\n    asset_name: USDC'),
-    'USDC on base has asset_name "USD Coin"',
   ],
   [
     'v1 on a network that v1 lacks',

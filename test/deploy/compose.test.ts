@@ -13,6 +13,7 @@ import type { LoadedConfig } from '../../src/config/config.ts';
 import { formatProblem } from '../../src/config/problems.ts';
 import { configWarnings } from '../../src/config/warnings.ts';
 import { drainMs, imageEnvironment, loadMounted, packageFile, readText, readYaml, ROOT, VALUES } from './support.ts';
+import { NETWORKS } from '../../src/gateway/rails/networks.ts';
 
 const compose = z
   .strictObject({
@@ -82,7 +83,7 @@ describe.each(['registry', 'tollgate'])('the service %s', (name) => {
 
   test('behaviour: its configuration loads', () => {
     expect(config.shape).toBe(name === 'registry' ? 'registry' : 'sidecar');
-    expect(configWarnings(config)).toEqual(
+    expect(configWarnings(config, NETWORKS)).toEqual(
       name === 'registry'
         ? []
         : [expect.stringContaining('without `public_url` and `hosts`'), expect.stringContaining('sync.insecure')],

@@ -16,6 +16,7 @@ import {
   ROOT,
   VALUES,
 } from './support.ts';
+import { NETWORKS } from '../../src/gateway/rails/networks.ts';
 
 const all = readDockerfile();
 const last = finalStage();
@@ -106,7 +107,7 @@ describe('what runs', () => {
     const place = imageEnvironment()['TOLLGATE_CONFIG'] ?? '';
     const prepared = all.find(({ name, value }) => name === 'RUN' && value.includes('ln -s'))?.value;
     expect(prepared).toContain(`ln -s /data /system${path.dirname(place)}/data`);
-    const loaded = loadConfig(path.join(ROOT, 'config/all-in-one.yaml'), VALUES, '/');
+    const loaded = loadConfig(path.join(ROOT, 'config/all-in-one.yaml'), VALUES, '/', NETWORKS);
     const store = loaded.ok ? loaded.config.registry?.store.file : undefined;
     expect(path.relative(path.join(ROOT, 'config'), store ?? '')).toBe('data/tollgate.db');
     // Without a file, the data folder is the one below the working folder.
@@ -115,7 +116,7 @@ describe('what runs', () => {
 
   test('behaviour: it exposes the default ports, and its admin listener to the outside', () => {
     const env: Record<string, string> = { ...imageEnvironment(), ...VALUES };
-    const loaded = loadConfig(path.join(ROOT, 'config/all-in-one.yaml'), env, '/');
+    const loaded = loadConfig(path.join(ROOT, 'config/all-in-one.yaml'), env, '/', NETWORKS);
     if (!loaded.ok) throw new Error('all-in-one.yaml does not load');
     const { proxy, registry, admin } = loaded.config;
     expect(valueOf('EXPOSE').split(' ').map(Number)).toEqual([

@@ -24,6 +24,7 @@ import {
   readYaml,
   VALUES,
 } from './support.ts';
+import { NETWORKS } from '../../src/gateway/rails/networks.ts';
 
 const FILES = ['config/kubernetes/sidecar.yaml', 'config/kubernetes/registry.yaml'] as const;
 const SECRETS = {
@@ -62,7 +63,7 @@ describe.each(FILES)('%s', (file) => {
 
   test('behaviour: its configuration loads, and what it warns of is what its comments say', () => {
     expect(config.shape).toBe(file.includes('sidecar') ? 'sidecar' : 'registry');
-    const warnings = configWarnings(config);
+    const warnings = configWarnings(config, NETWORKS);
     expect(warnings).toEqual(
       file.includes('sidecar')
         ? [expect.stringContaining('without `public_url` and `hosts`'), expect.stringContaining('sync.insecure')]

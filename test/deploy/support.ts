@@ -6,6 +6,7 @@ import path from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { readConfig, type LoadResult } from '../../src/config/load.ts';
+import { NETWORKS } from '../../src/gateway/rails/networks.ts';
 
 export const ROOT = path.resolve(import.meta.dirname, '../..');
 export const NODE = path.join(ROOT, 'node_modules/.bin/node');
@@ -103,7 +104,12 @@ export function loadMounted(text: string, mounts: readonly Mounted[], env: Recor
       for (const [name, content] of Object.entries(files)) writeFileSync(path.join(target, name), content);
       moved = moved.replaceAll(`${folder}/`, `${target}/`);
     }
-    return readConfig(moved, { file: path.basename(place), path: place, env: { ...imageEnvironment(), ...env } });
+    return readConfig(moved, {
+      file: path.basename(place),
+      path: place,
+      env: { ...imageEnvironment(), ...env },
+      networks: NETWORKS,
+    });
   } finally {
     rmSync(root, { recursive: true, force: true });
   }

@@ -10,6 +10,7 @@ import { formatProblem } from '../../src/config/problems.ts';
 import { readConfig } from '../../src/config/load.ts';
 import { temporaryFolder } from '../support/process.ts';
 import { drainMs, packageFile, readText, ROOT, VALUES } from './support.ts';
+import { NETWORKS } from '../../src/gateway/rails/networks.ts';
 
 const text = readText('config/tollgate.service');
 const settings = text.split('\n').flatMap((line): [string, string][] => {
@@ -32,6 +33,7 @@ describe('the unit', () => {
       file: 't.yaml',
       path: '/etc/tollgate/tollgate.yaml',
       env: {},
+      networks: NETWORKS,
     });
     if (!loaded.ok) throw new Error(loaded.problems.map(formatProblem).join('\n'));
     const drain = loaded.config.proxy === undefined ? Number.NaN : drainMs(loaded.config.proxy.timeouts);
@@ -66,7 +68,7 @@ describe('the unit', () => {
       'sqlite:data/tollgate.db',
       'sqlite:/var/lib/tollgate/tollgate.db',
     );
-    const loaded = readConfig(edited, { file: 'tollgate.yaml', path: place, env: VALUES });
+    const loaded = readConfig(edited, { file: 'tollgate.yaml', path: place, env: VALUES, networks: NETWORKS });
     expect(loaded.ok && loaded.config.registry?.store.file).toBe('/var/lib/tollgate/tollgate.db');
     expect(text).toContain(`tollgate-${packageFile.version}.tgz`);
   });

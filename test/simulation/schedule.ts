@@ -96,7 +96,15 @@ async function reconcileAgainAndAgain({ scheduler }: World, { actor, reconcile }
 }
 
 const RECEIVER: Receiver = {
-  ...{ id: 'default', scheme: 'exact', network: NETWORK, caip2: NETWORK, v1Network: 'base-sepolia', asset: ASSET },
+  ...{
+    id: 'default',
+    scheme: 'exact',
+    network: NETWORK,
+    caip2: NETWORK,
+    v1Network: 'base-sepolia',
+    testnet: true,
+    asset: ASSET,
+  },
   ...{ assetDecimals: 6, assetName: 'USDC', assetVersion: '2', payTo: '0x1111111111111111111111111111111111111111' },
   ...{
     maxTimeoutSeconds: 300,

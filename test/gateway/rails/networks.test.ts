@@ -4,7 +4,7 @@ import * as chains from 'viem/chains';
 import { getAddress } from 'viem';
 import { describe, expect, test } from 'vitest';
 import { EVM_NETWORKS, PERMIT2_TOKENS } from '../../../src/gateway/rails/evm/networks.ts';
-import { findKnownNetwork, NETWORKS, suggestNetwork } from '../../../src/gateway/rails/networks.ts';
+import { NETWORKS } from '../../../src/gateway/rails/networks.ts';
 import { SVM_NETWORKS } from '../../../src/gateway/rails/svm/networks.ts';
 
 const plain = (url: string): string => url.replace(/\/$/, '');
@@ -35,7 +35,7 @@ describe.each(EVM_NETWORKS)('$name', ({ caip2, testnet, nativeCurrency, rpcUrls,
 
 test('behaviour: every token of x402 stands in the table, or is one of Permit2', () => {
   const known = new Map(
-    NETWORKS.flatMap(({ caip2, tokens }) => tokens.map((token) => [`${caip2} ${token.address}`, token])),
+    NETWORKS.known.flatMap(({ caip2, tokens }) => tokens.map((token) => [`${caip2} ${token.address}`, token])),
   );
   for (const [network, assets] of Object.entries(DEFAULT_ASSETS)) {
     for (const { asset, symbol, assetTransferMethod } of assets ?? []) {
@@ -46,10 +46,10 @@ test('behaviour: every token of x402 stands in the table, or is one of Permit2',
 });
 
 test('behaviour: names, and those of x402 1.x where it has the network', () => {
-  const names = NETWORKS.map(({ name }) => name);
+  const names = NETWORKS.known.map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
-  expect(new Set(NETWORKS.map(({ caip2 }) => caip2)).size).toBe(names.length);
-  expect(NETWORKS.flatMap(({ v1 }) => v1 ?? []).toSorted()).toEqual([
+  expect(new Set(NETWORKS.known.map(({ caip2 }) => caip2)).size).toBe(names.length);
+  expect(NETWORKS.known.flatMap(({ v1 }) => v1 ?? []).toSorted()).toEqual([
     'abstract',
     'abstract-testnet',
     'avalanche',
@@ -82,7 +82,7 @@ test.each([
   ['', undefined],
   ['constructor', undefined],
 ])('behaviour: %j is %s', (written, name) => {
-  expect(findKnownNetwork(written)?.name).toBe(name);
+  expect(NETWORKS.find(written)?.name).toBe(name);
 });
 
 test.each([
@@ -92,7 +92,7 @@ test.each([
   ['arbitrum-one', 'arbitrum'],
   ['eth', undefined],
 ])('behaviour: who writes %j probably meant %s', (written, meant) => {
-  expect(suggestNetwork(written)).toBe(meant);
+  expect(NETWORKS.suggest(written)).toBe(meant);
 });
 
 test('behaviour: of Solana only tokens of SPL Token', () => {

@@ -28,3 +28,7 @@ export const SVM_NETWORKS: readonly KnownNetwork[] = [
   ),
   network('solana-testnet', '4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z', [], 'testnet'),
 ];
+
+export function isSvmNetwork(name: string): boolean {
+  return name.startsWith('solana:') || SVM_NETWORKS.some((network) => network.name === name);
+}

@@ -1,0 +1,155 @@
+// Reads what a configuration says of a way to pay on an EVM network. A wrong address loses money for good, so everything
+// that can be known to be wrong is refused: placeholders, wrong checksums, addresses that nobody has the key of, facts about
+// a known token that are not its own, tokens whose facts would have to be guessed.
+import type { KnownNetwork, KnownToken, WayInput, WayIssue, WayReading } from '../../../domain/network.ts';
+import { hasWrongChecksum } from './checksum.ts';
+import { EVM_NETWORKS, PERMIT2_TOKENS } from './networks.ts';
+
+const CHAIN = /^eip155:[1-9]\d{0,17}$/;
+const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
+const ZERO = /^0x0{40}$/;
+/** Where tokens are sent to be gone. */
+const DEAD = /^0x0{36}dead$/i;
+const DEFAULT_SYMBOL = 'USDC';
+
+/** The right checksum of a mistyped address would help nobody, so it is not shown. */
+const WRONG_CHECKSUM = 'has a wrong checksum (EIP-55): a digit or the case of a letter is mistyped; compare it with';
+const RPC_MISSING =
+  'is missing; no public node of this network is known here, so write the http or https URL of a JSON-RPC node, a list of them, or none: with none, a payment whose settlement has no clear end waits until its payer asks again';
+
+/** A network of this family: known by name, or any chain by its number. */
+type Chain = Pick<KnownNetwork, 'caip2' | 'v1' | 'tokens'> & {
+  readonly name: string;
+  readonly testnet: boolean | undefined;
+  readonly rpcUrls: readonly string[] | undefined;
+};
+
+/** Undefined: not the name of an EVM network. */
+export function readEvmWay(input: WayInput): WayReading | undefined {
+  const chain = findChain(input.network);
+  if (chain === undefined) return undefined;
+  const issues: WayIssue[] = [];
+  const complain = (field: keyof WayInput, message: string): void => {
+    issues.push({ field, message });
+  };
+  const token = readToken(input, chain, complain);
+  const payTo = input.pay_to_address ?? '';
+  const wrong =
+    payTo === ''
+      ? 'is missing; write the address that receives the payments: 0x and 40 hex digits, in quotes'
+      : judgePayTo(payTo, chain);
+  if (wrong !== undefined) complain('pay_to_address', wrong);
+  const rpcUrls = input.rpc_url ?? chain.rpcUrls;
+  if (rpcUrls === undefined) complain('rpc_url', RPC_MISSING);
+  if (issues.length > 0 || token === undefined || rpcUrls === undefined)
+    return { kind: 'issues', issues, whole: false };
+  const rpcPublic = rpcUrls.length > 0 && rpcUrls.every((url) => chain.rpcUrls?.includes(url));
+  const { caip2, v1: v1Network, testnet } = chain;
+  return {
+    kind: 'way',
+    way: { caip2, v1Network, testnet, ...token, payTo, rpcUrls, rpcPublic },
+    warnings: DEAD.test(payTo)
+      ? [{ field: 'pay_to_address', message: 'is an address that nobody has the key of; what is paid there is lost' }]
+      : [],
+  };
+}
+
+function findChain(name: string): Chain | undefined {
+  const known = EVM_NETWORKS.find((network) => network.name === name || network.caip2 === name);
+  if (known !== undefined) return known;
+  return CHAIN.test(name)
+    ? { caip2: name, v1: undefined, tokens: [], name, testnet: undefined, rpcUrls: undefined }
+    : undefined;
+}
+
+type Complain = (field: keyof WayInput, message: string) => void;
+type Token = {
+  readonly asset: string;
+  readonly assetDecimals: number;
+  readonly assetName: string;
+  readonly assetVersion: string;
+};
+
+function readToken(input: WayInput, chain: Chain, complain: Complain): Token | undefined {
+  const { asset } = input;
+  const permit2 = PERMIT2_TOKENS[chain.caip2];
+  if (permit2 !== undefined && (asset === permit2.symbol || asset?.toLowerCase() === permit2.address.toLowerCase())) {
+    complain(
+      'asset',
+      `is ${permit2.symbol}, which can be paid by Permit2 only; that is not taken, so write another token`,
+    );
+    return undefined;
+  }
+  if (asset !== undefined && ADDRESS.test(asset)) {
+    const known = chain.tokens.find(({ address }) => address.toLowerCase() === asset.toLowerCase());
+    if (hasWrongChecksum(asset)) complain('asset', `${WRONG_CHECKSUM} the address that the token's issuer publishes`);
+    return known === undefined ? readOther(input, asset, complain) : readKnown(input, asset, known, chain, complain);
+  }
+  const known = chain.tokens.find(({ symbol }) => symbol === (asset ?? DEFAULT_SYMBOL));
+  if (known !== undefined) return readKnown(input, known.address, known, chain, complain);
+  if (asset?.startsWith('0x')) {
+    complain('asset', 'is not the address of the token: 0x and 40 hex digits, in quotes');
+    return undefined;
+  }
+  const [first] = chain.tokens;
+  const what =
+    asset === undefined
+      ? `is missing; ${DEFAULT_SYMBOL} is not known on ${chain.name}`
+      : `is not a token that is known on ${chain.name}`;
+  const listed = chain.tokens.map(({ symbol }) => symbol).join(' or ');
+  complain(
+    'asset',
+    first === undefined
+      ? `${what}${asset === undefined ? ', so' : ';'} write the address of the token and every asset_ field of it`
+      : `${what}${asset === undefined ? ', so' : ';'} write ${listed}, or the address of another token`,
+  );
+  return undefined;
+}
+
+/** What is written of a known token has to be its own. */
+function readKnown(
+  input: WayInput,
+  asset: string,
+  { symbol, decimals, domain }: KnownToken,
+  { name }: Chain,
+  complain: Complain,
+): Token {
+  const facts = [
+    ['asset_decimals', input.asset_decimals, decimals],
+    ['asset_name', input.asset_name, domain?.name ?? ''],
+    ['asset_version', input.asset_version, domain?.version ?? ''],
+  ] as const;
+  for (const [field, written, right] of facts) {
+    if (written === undefined || written === right) continue;
+    complain(
+      field,
+      `is not that of ${symbol} on ${name}, which is ${JSON.stringify(right)}; write that, or leave it out`,
+    );
+  }
+  return { asset, assetDecimals: decimals, assetName: domain?.name ?? '', assetVersion: domain?.version ?? '' };
+}
+
+function readOther(input: WayInput, asset: string, complain: Complain): Token | undefined {
+  const { asset_decimals: assetDecimals, asset_name: assetName, asset_version: assetVersion } = input;
+  for (const field of ['asset_decimals', 'asset_name', 'asset_version'] as const) {
+    if (input[field] !== undefined) continue;
+    complain(
+      field,
+      'is missing; `tollgate networks` does not list this token, so every asset_ field of it must be written',
+    );
+  }
+  if (assetDecimals === undefined || assetName === undefined || assetVersion === undefined) return undefined;
+  return { asset, assetDecimals, assetName, assetVersion };
+}
+
+/** What is wrong with the receiving address, or undefined. */
+function judgePayTo(payTo: string, { testnet, tokens }: Chain): string | undefined {
+  if (!ADDRESS.test(payTo)) return 'is not the address that receives the payments: 0x and 40 hex digits, in quotes';
+  if (ZERO.test(payTo)) return 'is the zero address, which nobody can spend from; write your own';
+  if (DEAD.test(payTo) && testnet !== true)
+    return 'is an address that nobody has the key of, so every payment would be lost; write your own';
+  if (hasWrongChecksum(payTo)) return `${WRONG_CHECKSUM} your wallet`;
+  if (tokens.some(({ address }) => address.toLowerCase() === payTo.toLowerCase()))
+    return 'is the contract of the token, so every payment would be lost; write your own address';
+  return undefined;
+}
