@@ -36,13 +36,13 @@ const packageOf = (specifier: string): string =>
 /** Folder -> what of ours and which packages it may import. `main`, `compose` and `cli` may import everything. */
 const MAY: Readonly<Record<string, { readonly folders: readonly string[]; readonly packages: readonly string[] }>> = {
   domain: { folders: ['domain'], packages: ['zod', 'path-to-regexp', 'lru-cache', 'node:crypto'] },
-  host: { folders: ['host'], packages: ['prom-client'] },
+  host: { folders: ['host'], packages: ['prom-client', 'lru-cache'] },
   http: { folders: ['http'], packages: [] },
   gateway: {
     folders: ['gateway', 'domain', 'host', 'http'],
     packages: ['http-proxy-3', 'jose', 'ky', 'zod', 'lru-cache', '@noble/hashes'],
   },
-  registry: { folders: ['registry', 'domain', 'host'], packages: ['jose', 'zod', 'path-to-regexp'] },
+  registry: { folders: ['registry', 'domain', 'host'], packages: ['jose', 'zod', 'path-to-regexp', 'lru-cache'] },
   config: { folders: ['config', 'domain', 'host'], packages: ['yaml', 'zod'] },
 };
 

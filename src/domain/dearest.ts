@@ -2,17 +2,23 @@
 // another router may pass over: it then runs the next best. So where the winner is not spelled letter by letter in the
 // path, the dearest of all routes that could apply is asked for; a paused or cheap route never lends its price to a
 // neighbour's handler. Nothing here is reached by a path that is plain and whose winner is.
-import { remember } from './memo.ts';
+import { LRUCache } from 'lru-cache';
 import { comparePrices, parsePrice, type Price } from './money.ts';
 import { parsePattern, type PatternResult } from './pattern.ts';
 import type { Route } from './route.ts';
 
-/** The pattern of a route, read once for as long as the set that it belongs to. */
+/** The pattern of a route. */
 export type Patterns = (route: Route) => PatternResult;
 
-/** Only of routes that are asked about: most never are. */
+/** Patterns that are not read again. */
+const REMEMBERED = 1024;
+
 export function createPatterns(): Patterns {
-  return remember((route: Route) => parsePattern(route.pattern));
+  const patterns = new LRUCache<Route, PatternResult>({
+    max: REMEMBERED,
+    memoMethod: (route) => parsePattern(route.pattern),
+  });
+  return (route) => patterns.memo(route);
 }
 
 const NOTHING: Price = { units: 0n, scale: 0 };

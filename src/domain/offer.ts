@@ -1,7 +1,7 @@
 // What a route asks for, in the terms of one receiver: the price in the asset's smallest unit, and a hash of everything
 // a payer agrees to. A route that cannot be priced has no offer but a problem, and its requests are refused: never free.
 import { createHash } from 'node:crypto';
-import { remember } from './memo.ts';
+import { LRUCache } from 'lru-cache';
 import { formatPrice, parsePrice, toAtomic, type Price } from './money.ts';
 import { problem, type Problem } from './problem.ts';
 import type { Receiver } from './receiver.ts';
@@ -45,9 +45,16 @@ export function makeOffer(route: Route, receivers: Receivers): Offer | Problem {
   return { route, receiver, price, atomic, description: describeRoute(route), termsHash: hashTerms(receiver) };
 }
 
-/** Remembers offers by route, as long as the route itself is remembered. Not valid for another set of receivers. */
+/** Offers that are not made again. */
+const REMEMBERED = 4096;
+
+/** Remembers the offers of the routes that were asked for last. Not valid for another set of receivers. */
 export function createOffers(receivers: Receivers): (route: Route) => Offer | Problem {
-  return remember((route: Route) => makeOffer(route, receivers));
+  const offers = new LRUCache<Route, Offer | Problem>({
+    max: REMEMBERED,
+    memoMethod: (route) => makeOffer(route, receivers),
+  });
+  return (route) => offers.memo(route);
 }
 
 function hashTerms(receiver: Receiver): Buffer {

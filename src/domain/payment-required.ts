@@ -1,7 +1,7 @@
 // The 402: the body of the source interface's section 7.1 to the letter, and beside it the x402 v2 header that machines
 // read. Everything that a route fixes is serialised once per offer; an answer only puts charge id and URL in between.
 // Both are public: nothing here may depend on who asks. Sources: interface 7.1, x402 v1 and v2.
-import { createGenerations } from './generations.ts';
+import { LRUCache } from 'lru-cache';
 import type { Offer } from './offer.ts';
 import type { ChargeId } from './quote.ts';
 
@@ -26,17 +26,17 @@ export type PaymentRequired = {
 const MAX_URL_BYTES = 1024;
 const MAX_DESCRIPTION_BYTES = 256;
 const MIME_TYPE = 'application/json';
-/** Offers whose text is kept, at least; twice as many at most. */
+/** Offers whose text is kept. */
 const KEPT = 1024;
 
 /** Renders 402 answers; `v1` adds x402's v1 members to the body, after the interface's fields. */
 export function createPaymentRequired({ v1 }: { readonly v1: boolean }): (demand: Demand) => PaymentRequired {
-  const kept = createGenerations<Offer, Texts>(KEPT, (offer) => ({
-    template: writeTemplate(offer, v1),
-    fixed: undefined,
-  }));
+  const kept = new LRUCache<Offer, Texts>({
+    max: KEPT,
+    memoMethod: (offer) => ({ template: writeTemplate(offer, v1), fixed: undefined }),
+  });
   return (demand) => {
-    const texts = kept(demand.offer);
+    const texts = kept.memo(demand.offer);
     const { nonce } = demand.chargeId;
     let { fixed } = texts;
     if (fixed === undefined || !isFixedFor(fixed, demand)) texts.fixed = fixed = fix(texts.template, demand);

@@ -5,6 +5,7 @@
 // The MAC leaves the nonce out and is the same for all quotes of one route and second: it is cached, and only the nonce
 // is drawn per answer. The nonce proves nothing; that a charge id is good for one charge is the ledger's to hold.
 import { createHmac, createSecretKey, hash, timingSafeEqual, type KeyObject } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Price } from './money.ts';
 import type { Offer } from './offer.ts';
 
@@ -74,7 +75,7 @@ export function createQuotes({ secrets, ttlMs, nonce }: QuoteOptions): Quotes {
   if (signer === undefined) throw new Error('charges.secrets is empty: quotes need a secret to be signed with');
   const latest = new WeakMap<Offer, Signed>();
   // Everybody who pays for a route within a second presents the same but for the nonce. Only what was verified is in it.
-  const genuine = new Map<string, Terms>();
+  const genuine = new LRUCache<string, Terms>({ max: REMEMBERED });
 
   const sign = (offer: Offer, method: string, second: number): string => {
     const known = latest.get(offer);
@@ -97,10 +98,6 @@ export function createQuotes({ secrets, ttlMs, nonce }: QuoteOptions): Quotes {
     const isGenuine = keys.some((key) => key.id === bytes[1] && timingSafeEqual(mac(key, signed), presented));
     if (bytes[0] !== VERSION || !isGenuine) return undefined;
     const terms = readTerms(bytes);
-    if (genuine.size >= REMEMBERED) {
-      const [oldest] = genuine.keys();
-      if (oldest !== undefined) genuine.delete(oldest);
-    }
     genuine.set(text, terms);
     return terms;
   };

@@ -4,7 +4,6 @@ import { createPatterns, dearer, dearestOf, isBeyondDoubt, spells, untilExact, t
 import { TOO_MANY_READINGS } from './fold.ts';
 import { withDashes } from './names.ts';
 import type { Found, Matcher } from './matcher.ts';
-import { remember } from './memo.ts';
 import { createPathCache, type PathCache } from './path-cache.ts';
 import type { Route } from './route.ts';
 import { canonicalPath, type CanonicalPath, type TargetOptions } from './target.ts';
@@ -95,8 +94,13 @@ function certain(
   const spelled = spells(path, whole, patterns);
   const others: Route[] = spelled.last ? [] : [...named];
   if (!spelled.exactly) {
-    const spellings = remember((route: Route) => spells(path, route, patterns));
-    const isExact = (route: Route): boolean => spellings(route).exactly;
+    // The readings of a path share most of their routes.
+    const exact = new Map<Route, boolean>();
+    const isExact = (route: Route): boolean => {
+      const known = exact.get(route) ?? spells(path, route, patterns).exactly;
+      exact.set(route, known);
+      return known;
+    };
     for (const key of keys) others.push(...untilExact(matcher.findAll(key), method, isExact, patterns));
   }
   return dearestOf([whole, ...others], method, patterns) ?? whole;

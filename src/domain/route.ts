@@ -100,22 +100,6 @@ export function fromWire(wire: RouteWire): Route {
   };
 }
 
-/** `route` with the texts that many routes have in common taken from `pool`. */
-export function pooled(route: Route, pool: (text: string) => string): Route {
-  const { receiverConfigId, source } = route;
-  const createdAt = pool(route.createdAt);
-  return {
-    ...route,
-    method: pool(route.method),
-    amount: pool(route.amount),
-    currency: pool(route.currency),
-    source: source === null ? null : pool(source),
-    receiverConfigId: receiverConfigId === null ? null : pool(receiverConfigId),
-    createdAt,
-    updatedAt: route.updatedAt === createdAt ? createdAt : pool(route.updatedAt),
-  };
-}
-
 /** Whether `wire` (anything that was parsed) is `route` exactly as `toWire` writes it, members unknown to us aside. */
 export function isWireOf(wire: unknown, route: Route): boolean {
   return (

@@ -24,7 +24,6 @@ const SECRET =
   /^(authorization|cookie|set-cookie|secret|secrets|token|key|api_?key|password|jwt|credential|payment-signature|x-payment)$/i;
 
 const HIDDEN = '[redacted]';
-const REDACTED = JSON.stringify(HIDDEN);
 
 /**
  * `level` as a function where it may change while the program runs. `write` is told whether a line is to leave at once:
@@ -65,28 +64,14 @@ function textsOf(fields: LogFields): Map<string, string> {
   return texts;
 }
 
-type Name = { readonly start: string; readonly secret: boolean };
-
-/** Names of fields that were written before; made-up names do not fill the memory. */
-const names = new Map<string, Name>();
-const MAX_NAMES = 256;
-
-function nameOf(name: string): Name {
-  let known = names.get(name);
-  if (known === undefined) {
-    known = { start: `,${JSON.stringify(name)}:`, secret: SECRET.test(name) };
-    if (names.size < MAX_NAMES) names.set(name, known);
-  }
-  return known;
-}
-
 /** A field as the end of the line so far. Most are words and numbers, which need no look inside. */
 function memberOf(name: string, value: unknown): string {
   if (value === undefined) return '';
-  const { start, secret } = nameOf(name);
-  if (typeof value === 'string') return start + (secret ? REDACTED : JSON.stringify(value));
-  const text = JSON.stringify(redact(name, value), redact);
-  return text === undefined ? '' : start + text;
+  const text =
+    typeof value === 'string' && !SECRET.test(name)
+      ? JSON.stringify(value)
+      : JSON.stringify(redact(name, value), redact);
+  return text === undefined ? '' : `,${JSON.stringify(name)}:${text}`;
 }
 
 function redact(name: string, value: unknown): unknown {

@@ -1,7 +1,8 @@
 // How often something may happen for each of many keys: a token bucket that holds one number a key, the time at which the
-// bucket is full again (GCRA). Memory is bounded whatever keys strangers make up: there are two generations of keys, and
-// when the younger one is full the older one is forgotten. Who is forgotten has a full bucket again, so to gain by that
-// somebody needs more keys than are remembered, and then has a bucket for each of them anyway. Knows no domain word.
+// bucket is full again (GCRA). Memory is bounded whatever keys strangers make up: the key that was seen least recently is
+// forgotten and has a full bucket again, so to gain by that a client needs more keys than are remembered, and then has a
+// bucket for each of them anyway. Knows no domain word.
+import { LRUCache } from 'lru-cache';
 
 export type RateLimit = {
   /** Takes one from the bucket of `key`. 0: it was there; else how long until there is one. */
@@ -25,39 +26,22 @@ const FORGIVEN = 0.001;
 export function createRateLimit({ perMinute, burst, keys }: RateLimitOptions, monotonic: () => number): RateLimit {
   const everyMs = MINUTE_MS / perMinute;
   const toleratedMs = (burst - 1 + FORGIVEN) * everyMs;
-  const most = Math.max(1, Math.floor(keys / 2));
-  let younger = new Map<string, number>();
-  let older = new Map<string, number>();
+  const fullAt = new LRUCache<string, number>({ max: Math.max(1, keys) });
 
-  const keep = (key: string, fullAt: number): void => {
-    if (younger.size >= most && !younger.has(key)) {
-      older = younger;
-      younger = new Map();
-    }
-    younger.set(key, fullAt);
-  };
-
-  /** When the bucket of `key` is full again, not before `now`. A refused client is remembered too. */
-  const look = (key: string, now: number): number => {
-    const known = younger.get(key);
-    if (known !== undefined) return Math.max(known, now);
-    const old = older.get(key);
-    if (old === undefined) return now;
-    keep(key, old);
-    return Math.max(old, now);
-  };
+  /** When the bucket of `key` is full again, not before `now`. */
+  const look = (key: string, now: number): number => Math.max(fullAt.get(key) ?? now, now);
 
   return {
     giveBack: (key) => {
       const now = monotonic();
-      keep(key, Math.max(now, look(key, now) - everyMs));
+      fullAt.set(key, Math.max(now, look(key, now) - everyMs));
     },
     takeMs: (key) => {
       const now = monotonic();
-      const fullAt = look(key, now);
-      const waitMs = fullAt - now - toleratedMs;
+      const at = look(key, now);
+      const waitMs = at - now - toleratedMs;
       if (waitMs > 0) return waitMs;
-      keep(key, fullAt + everyMs);
+      fullAt.set(key, at + everyMs);
       return 0;
     },
   };

@@ -54,15 +54,8 @@ export function wholeText(status: number, lines: string, body: string): string {
   return `${statusLine(status)}${lines}Connection: keep-alive\r\n\r\n${body}`;
 }
 
-const statusLines = new Map<number, string>();
-
 function statusLine(status: number): string {
-  let line = statusLines.get(status);
-  if (line === undefined) {
-    line = `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? 'unknown'}\r\n`;
-    statusLines.set(status, line);
-  }
-  return line;
+  return `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? 'unknown'}\r\n`;
 }
 
 /**

@@ -1,6 +1,7 @@
 // Which sidecars are connected: those that hold an event stream or asked for the routes within the last minute. A sidecar
 // says that it is one by its User-Agent, and which one by an id that it draws when it starts. Counted, never believed.
 import type { IncomingHttpHeaders } from 'node:http';
+import { LRUCache } from 'lru-cache';
 
 export type Sidecars = {
   /** One of them asked for the routes. */
@@ -11,22 +12,17 @@ export type Sidecars = {
 };
 
 const RECENT_MS = 60_000;
-/** Ids are free to make up: beyond so many the one that was seen first is forgotten. */
+/** Ids are free to make up: beyond so many the one that was seen least recently is forgotten. */
 const MAX_IDS = 10_000;
 const ID = /^[A-Za-z0-9_-]{8,64}$/;
 
 export function createSidecars(monotonic: () => number): Sidecars {
-  const seenAt = new Map<string, number>();
+  const seen = new LRUCache<string, true>({ max: MAX_IDS, ttl: RECENT_MS, ttlResolution: 0, perf: { now: monotonic } });
   const streams = new Map<string, number>();
-  const isRecent = (id: string): boolean => monotonic() - (seenAt.get(id) ?? -Infinity) <= RECENT_MS;
 
   const polled = (headers: IncomingHttpHeaders): void => {
     const id = instanceOf(headers);
-    if (id === undefined) return;
-    seenAt.delete(id);
-    seenAt.set(id, monotonic());
-    const [oldest] = seenAt.keys();
-    if (seenAt.size > MAX_IDS && oldest !== undefined) seenAt.delete(oldest);
+    if (id !== undefined) seen.set(id, true);
   };
   return {
     polled,
@@ -42,8 +38,8 @@ export function createSidecars(monotonic: () => number): Sidecars {
       };
     },
     count: () => {
-      for (const id of seenAt.keys()) if (!isRecent(id)) seenAt.delete(id);
-      return new Set([...streams.keys(), ...seenAt.keys()]).size;
+      seen.purgeStale();
+      return new Set([...streams.keys(), ...seen.keys()]).size;
     },
   };
 }

@@ -3,7 +3,7 @@
 // which leaves several kilobytes of objects behind for each: with 100,000 of them the garbage collector, and not the
 // reading, would be what traffic waits for. test/gateway/sync/feed.test.ts holds that the short way differs in nothing.
 import { z } from 'zod';
-import { fromWire, METHOD, CURRENCY, pooled, routeFields, type Route } from '../../domain/route.ts';
+import { fromWire, METHOD, CURRENCY, routeFields, type Route } from '../../domain/route.ts';
 
 export type FeedRoute =
   | { readonly ok: true; readonly route: Route }
@@ -57,16 +57,15 @@ const feedRoute = z.object({
   updated_at: time,
 });
 
-/** `pool` gives equal texts one string. */
-export function readFeedRoute(member: unknown, pool: (text: string) => string): FeedRoute {
-  const route = readPlain(member, pool);
+export function readFeedRoute(member: unknown): FeedRoute {
+  const route = readPlain(member);
   if (route !== undefined) return { ok: true, route };
   const parsed = feedRoute.safeParse(member);
-  return parsed.success ? { ok: true, route: pooled(fromWire(parsed.data), pool) } : { ok: false, error: parsed.error };
+  return parsed.success ? { ok: true, route: fromWire(parsed.data) } : { ok: false, error: parsed.error };
 }
 
 /** A member that the schema would take without changing anything; undefined for any other, right or wrong. */
-function readPlain(member: unknown, pool: (text: string) => string): Route | undefined {
+function readPlain(member: unknown): Route | undefined {
   if (!isRecord(member)) return undefined;
   const { id, route_pattern: pattern, method, amount, currency, name, description, status, source } = member;
   const { allow_anonymous: allowAnonymous, receiver_config_id: receiverConfigId } = member;
@@ -84,17 +83,18 @@ function readPlain(member: unknown, pool: (text: string) => string): Route | und
   return {
     id,
     pattern,
-    method: pool(method),
-    amount: pool(amount),
-    currency: pool(currency),
+    method,
+    amount,
+    currency,
     name,
     description,
     status,
     allowAnonymous,
-    source: source === null ? null : pool(source),
-    receiverConfigId: receiverConfigId === null ? null : pool(receiverConfigId),
-    createdAt: pool(createdAt),
-    updatedAt: pool(updatedAt),
+    source,
+    receiverConfigId,
+    createdAt,
+    // One string for both: with 100,000 routes 4 MB of 36.
+    updatedAt: updatedAt === createdAt ? createdAt : updatedAt,
   };
 }
 

@@ -4,7 +4,6 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import { z } from 'zod';
 import { isWireOf, toWire, type Route } from '../../domain/route.ts';
-import { createTextPool } from '../../domain/text-pool.ts';
 import { readFeedRoute } from './feed-route.ts';
 import { createArrayCutter } from './json-array.ts';
 
@@ -30,7 +29,6 @@ export async function readFeed(
   known: readonly Route[] = [],
 ): Promise<FeedResult> {
   const cutter = createArrayCutter(limits.routeBytes);
-  const pool = createTextPool();
   const routes: Route[] = [];
   /** Where in `known` the next route is expected. */
   let next = 0;
@@ -45,7 +43,7 @@ export async function readFeed(
           next++;
           continue;
         }
-        const read = readFeedRoute(member, pool);
+        const read = readFeedRoute(member);
         if (!read.ok) return { ok: false, reason: describe(routes.length, member, read.error) };
         const at = findNear(known, next, read.route.id);
         const old = known[at];

@@ -188,6 +188,8 @@ function asItIs(value: string): string {
 function readRoute(row: Row, pool: (text: string) => string): StoredRoute {
   const source = nullableText(row, 'source');
   const receiverConfigId = nullableText(row, 'receiver_config_id');
+  const createdAt = text(row, 'created_at');
+  const updatedAt = text(row, 'updated_at');
   return {
     id: text(row, 'id'),
     pattern: text(row, 'route_pattern'),
@@ -200,8 +202,8 @@ function readRoute(row: Row, pool: (text: string) => string): StoredRoute {
     allowAnonymous: integer(row, 'allow_anonymous') === 1,
     source: source === null ? null : pool(source),
     receiverConfigId: receiverConfigId === null ? null : pool(receiverConfigId),
-    createdAt: pool(text(row, 'created_at')),
-    updatedAt: pool(text(row, 'updated_at')),
+    createdAt,
+    updatedAt: updatedAt === createdAt ? createdAt : updatedAt,
     writtenBy: writerOf(pool(text(row, 'written_by'))),
   };
 }
