@@ -9,7 +9,8 @@ import { pathToFileURL } from 'node:url';
 import type { Claim } from '../src/domain/charge.ts';
 import type { ChargeEvent } from '../src/domain/payment/transition.ts';
 import { readThreadsUs } from './process.ts';
-import type * as ledgerModule from '../src/registry/store/sqlite/ledger.ts';
+import type * as ledgerModule from '../src/domain/payment/ledger.ts';
+import type * as chargesModule from '../src/registry/store/sqlite/charges.ts';
 
 export type Spread = { readonly median: number; readonly min: number; readonly max: number };
 export type LedgerNumbers = {
@@ -34,14 +35,27 @@ const rounds = Math.max(1, Number(given) || 5);
 
 process.stdout.write(`${JSON.stringify(await measure(), undefined, 2)}\n`);
 
+type Opened = Pick<ledgerModule.Ledger, 'claim' | 'advance'> & { readonly close: () => Promise<void> };
+
+/** Also of a revision in which the ledger on SQLite was one file. */
+async function open(file: string, options: Parameters<typeof chargesModule.openCharges>[1]): Promise<Opened> {
+  const load = (name: string): Promise<unknown> => import(pathToFileURL(path.join(root, 'src', name)).href);
+  const whole = ['registry/store/sqlite/ledger.ts', 'registry/store/ledger.ts'];
+  const one = whole.find((name) => existsSync(path.join(root, 'src', name)));
+  if (one !== undefined) {
+    const { openLedger } = (await load(one)) as { openLedger: (at: string, given: typeof options) => Opened };
+    return openLedger(file, options);
+  }
+  const { openCharges } = (await load('registry/store/sqlite/charges.ts')) as typeof chargesModule;
+  const { createLedger } = (await load('domain/payment/ledger.ts')) as typeof ledgerModule;
+  const store = openCharges(file, options);
+  return { ...createLedger(store), close: store.close };
+}
+
 async function measure(): Promise<readonly LedgerNumbers[]> {
-  const at = ['sqlite/ledger.ts', 'ledger.ts']
-    .map((name) => path.join(root, 'src/registry/store', name))
-    .find(existsSync);
-  const module: typeof ledgerModule = await import(pathToFileURL(at ?? '').href);
   const folder = mkdtempSync(path.join(tmpdir(), 'tollgate-bench-ledger-'));
   const log = { debug: quiet, info: quiet, warn: quiet, error: complain, enabled: () => true };
-  const ledger = module.openLedger(path.join(folder, 'ledger.db'), { now: Date.now, log });
+  const ledger = await open(path.join(folder, 'ledger.db'), { now: Date.now, log });
   let n = 0;
 
   const claim = async (): Promise<Claim> => {

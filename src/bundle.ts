@@ -11,7 +11,7 @@ const DIST = path.resolve(SRC, '../dist');
 const SQLITE = path.join(SRC, 'registry/store/sqlite');
 
 /** All lie flat in dist/: a thread's file beside the one that starts it, and the API of the compose example. */
-const ENTRIES = [path.join(SRC, 'main.ts'), path.join(SQLITE, 'ledger-worker.ts'), path.join(SRC, 'cli/demo-api.ts')];
+const ENTRIES = [path.join(SRC, 'main.ts'), path.join(SQLITE, 'charge-worker.ts'), path.join(SRC, 'cli/demo-api.ts')];
 /** `debug` asks for it and goes on without it; it is no dependency of anything here. */
 const ABSENT = ['supports-color'];
 

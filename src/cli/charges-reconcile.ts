@@ -3,7 +3,8 @@
 // `--settled`), or whose money was given back. Money that may have moved is never declared lost by accident: the last word needs
 // the id and a reason, is kept with both, and is refused where the chain says otherwise.
 import { canonicalHex, type Charge } from '../domain/charge.ts';
-import type { Ledger, Reports } from '../domain/payment/ledger.ts';
+import type { ChargeReports } from '../domain/payment/charge-reports.ts';
+import type { Ledger } from '../domain/payment/ledger.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import type { ChargeEvent } from '../domain/payment/transition.ts';
 import type { Look, Rail } from '../gateway/rails/rail.ts';
@@ -18,7 +19,7 @@ const ALIVE_MS = 60_000;
 
 /** Exit code 1 where a charge is still without an end. */
 export async function reconcileCharges(
-  ledger: Ledger & Pick<Reports, 'list'>,
+  ledger: Ledger & Pick<ChargeReports, 'list'>,
   receivers: ReadonlyMap<string, Receiver>,
   json: boolean,
   io: Io,

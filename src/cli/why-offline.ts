@@ -26,7 +26,7 @@ export async function whyOffline(id: string, config: LoadedConfig, io: Io): Prom
   const offline = config.registry === undefined ? undefined : await readOfflineRoutes(config);
   const routes = new Map(offline?.ok === true ? offline.routes.map((route) => [route.id, route]) : []);
   const { explainWhy } = await import('../compose/why.ts');
-  const ledger = store?.exists() === true ? store.openLedger({ now: Date.now, log: talk(io) }) : undefined;
+  const ledger = store?.exists() === true ? store.openCharges({ now: Date.now, log: talk(io) }) : undefined;
   try {
     return await explainWhy(id, {
       search: ledger?.search,

@@ -1,6 +1,6 @@
 // What a ledger's store says of itself in the metrics: charges by state, what is owed, and how late the oldest settlement is.
 import { CHARGE_STATES } from '../domain/charge.ts';
-import type { Alarms, Reports } from '../domain/payment/ledger.ts';
+import type { Alarms, ChargeReports } from '../domain/payment/charge-reports.ts';
 import { FAULTS } from '../domain/payment/claim-policy.ts';
 import { addDecimals, type Decimal, type Metrics } from '../host/metrics.ts';
 
@@ -9,11 +9,11 @@ const END_MARGIN_MS = 60_000;
 
 /** Exports what the returned function read last. */
 export function exportCharges(
-  reports: Pick<Reports, 'countByState' | 'alarms'>,
+  reports: Pick<ChargeReports, 'countByState' | 'alarms'>,
   metrics: Metrics,
   now: () => number,
 ): () => Promise<void> {
-  let counts: Awaited<ReturnType<Reports['countByState']>> | undefined;
+  let counts: Awaited<ReturnType<ChargeReports['countByState']>> | undefined;
   let alarms: Alarms | undefined;
   metrics.observed('gauge', 'charges', 'Charges in the ledger, by state.', ['state'], (set) => {
     for (const state of CHARGE_STATES) if (counts !== undefined) set({ state }, counts[state]);

@@ -1,7 +1,8 @@
 // The part that takes payments: the rail, what writes charges down, and the reconciler that takes on what did not end.
 // Starts whatever becomes of the facilitators: they are asked when somebody pays.
 import type { Config } from '../config/config.ts';
-import type { Ledger, Reports } from '../domain/payment/ledger.ts';
+import type { ChargeReports } from '../domain/payment/charge-reports.ts';
+import type { Ledger } from '../domain/payment/ledger.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import type { Answers } from '../gateway/outcome.ts';
 import { createChargeLog, type ChargeLog } from '../gateway/pay/charge-log.ts';
@@ -41,7 +42,7 @@ const COUNT_EVERY_MS = 5_000;
 export function startPayments(
   config: () => Config,
   givenLedger: Ledger,
-  reports: Reports | undefined,
+  reports: ChargeReports | undefined,
   routeLabel: (id: string) => string,
   deps: PaymentsDeps,
 ): Payments {
@@ -127,7 +128,12 @@ function payWith(
 }
 
 /** For the metrics; what is returned ends it. */
-export function countCharges(reports: Reports, metrics: Metrics, log: Log, now: () => number): () => Promise<void> {
+export function countCharges(
+  reports: ChargeReports,
+  metrics: Metrics,
+  log: Log,
+  now: () => number,
+): () => Promise<void> {
   return repeat(COUNT_EVERY_MS, log, exportCharges(reports, metrics, now));
 }
 

@@ -7,16 +7,17 @@ import type { Snapshot } from '../domain/snapshot.ts';
 import { createCompiler } from '../gateway/sync/compile.ts';
 import type { Current } from '../gateway/sync/current.ts';
 import type { Check } from '../host/admin.ts';
-import type { Clock, Random } from '../host/clock.ts';
+import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { createListener } from '../host/server.ts';
 import type { Difference } from '../registry/declared.ts';
 import type { WhyAnswer } from '../registry/why.ts';
 import { createRegistry, type RegistrySettings } from '../registry/registry.ts';
-import { storeAt } from '../registry/store/open.ts';
-import { UPGRADING, type StoredLedger } from '../registry/store/ports.ts';
+import { ledgerOf, storeAt, type StoredLedger } from '../registry/store/open.ts';
+import { UPGRADING } from '../registry/store/ports.ts';
 import { differencesCheck, followConfiguration } from './declared-routes.ts';
+import { keepCharges } from './keeping.ts';
 import { INTERNAL, pathOptions, receiversById, type Part } from './part.ts';
 import { storeReadiness } from './readiness.ts';
 import { observeConnections, observeRegistry, observeStore } from './store-metrics.ts';
@@ -57,8 +58,10 @@ export async function startRegistry(
     as: 'server',
     onUpgrade: (upgrade) => log.info(UPGRADING, upgrade),
   });
-  const ledger = place.openLedger({
-    ...{ now: clock.now, log, alone: true },
+  const charges = place.openCharges({ now: clock.now, log, alone: true });
+  const ledger = ledgerOf(charges);
+  const stopKeeping = keepCharges(charges, {
+    ...{ clock, log, schedule: systemSchedule },
     retentionMs: () => config().charges.retentionMs,
   });
   const compiler = createCompiler(current, () => pathOptions(config().proxy), log);
@@ -126,6 +129,7 @@ export async function startRegistry(
     recompile: () => void compiler.load(registry.routeSet()),
     close: async () => {
       registry.close();
+      stopKeeping();
       await ledger.close();
       store.close();
     },

@@ -15,7 +15,13 @@ export type JsonRequest = {
 };
 
 export type JsonResponse =
-  | { readonly kind: 'response'; readonly status: number; readonly json: unknown }
+  | {
+      readonly kind: 'response';
+      readonly status: number;
+      /** When the service answered, by its own clock and in whole seconds; undefined where it does not say. */
+      readonly dateMs: number | undefined;
+      readonly json: unknown;
+    }
   /** A response that is not JSON of the allowed size. */
   | { readonly kind: 'unusable'; readonly status: number; readonly detail: string }
   | {
@@ -42,6 +48,7 @@ export function createJsonCall({ transport, maxBytes, schedule }: JsonCallOption
       const chunks: Buffer[] = [];
       let size = 0;
       let status = 0;
+      let dateMs: number | undefined;
       let call: UpstreamCall | undefined;
       const end = (response: JsonResponse): void => {
         cancel();
@@ -56,6 +63,8 @@ export function createJsonCall({ transport, maxBytes, schedule }: JsonCallOption
         onInformation: () => undefined,
         onHead: (received, headers) => {
           status = received;
+          const date = Date.parse(valueOf(headers, 'date') ?? '');
+          dateMs = Number.isNaN(date) ? undefined : date;
           const coding = valueOf(headers, 'content-encoding')?.toLowerCase() ?? 'identity';
           if (coding !== 'identity') end({ kind: 'unusable', status, detail: 'an encoding that was not asked for' });
           else if (Number(valueOf(headers, 'content-length') ?? 0) > maxBytes) tooLarge();
@@ -66,7 +75,7 @@ export function createJsonCall({ transport, maxBytes, schedule }: JsonCallOption
           chunks.push(Buffer.from(chunk));
           release?.();
         },
-        onEnd: () => end(readJson(status, chunks)),
+        onEnd: () => end(readJson(status, dateMs, chunks)),
         onUpgrade: (_headers, socket) => void socket.destroy(),
         onFailure: ({ detail, sent }) => end({ kind: 'failed', detail, sent }),
       });
@@ -87,9 +96,9 @@ function toUpstream({ method, target, headers, json }: JsonRequest): Parameters<
   return { method, target, headers: sent, body, upgrade: false };
 }
 
-function readJson(status: number, chunks: readonly Buffer[]): JsonResponse {
+function readJson(status: number, dateMs: number | undefined, chunks: readonly Buffer[]): JsonResponse {
   try {
-    return { kind: 'response', status, json: JSON.parse(Buffer.concat(chunks).toString()) };
+    return { kind: 'response', status, dateMs, json: JSON.parse(Buffer.concat(chunks).toString()) };
   } catch {
     return { kind: 'unusable', status, detail: 'no JSON' };
   }

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { CHARGE_STATES } from '../domain/charge.ts';
 import { chargeId, chargeWire, claimWire, paymentWire } from '../domain/charge-wire.ts';
-import { BUCKETS } from '../domain/payment/ledger.ts';
+import { BUCKETS } from '../domain/payment/charge-reports.ts';
 import { FAULTS } from '../domain/payment/claim-policy.ts';
 import {
   advancedWire,

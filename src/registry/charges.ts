@@ -1,7 +1,7 @@
 // What people see of the money: charges, and sums of them. Reads only. Never answers a credential, a kept answer or a
 // request's query: a dashboard session that leaks must not be worth what its customers paid for.
 import type { z } from 'zod';
-import type { ListedCharge, Sum } from '../domain/payment/ledger.ts';
+import type { ListedCharge, Sum } from '../domain/payment/charge-reports.ts';
 import { formatPrice } from '../domain/money.ts';
 import { problem } from '../domain/problem.ts';
 import type { chargeParams, chargesQuery, ChargeView, summaryQuery } from './charge-schemas.ts';

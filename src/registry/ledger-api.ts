@@ -4,7 +4,8 @@
 import type { z } from 'zod';
 import { canonicalPayment, type Claim, type PaymentKey } from '../domain/charge.ts';
 import { chargeToWire, claimFromWire } from '../domain/charge-wire.ts';
-import { LedgerUnavailable, type Ledger, type Reports } from '../domain/payment/ledger.ts';
+import type { ChargeReports } from '../domain/payment/charge-reports.ts';
+import { LedgerUnavailable, type Ledger } from '../domain/payment/ledger.ts';
 import { eventFromWire } from '../domain/ledger-wire.ts';
 import { problem } from '../domain/problem.ts';
 import type { advanceBody, chargeParams, claimBody, claimsQuery, renewalsBody } from './charge-schemas.ts';
@@ -25,7 +26,7 @@ export function claimPayment(
   const { owner, lease_ms: leaseMs, max_unsettled_per_payer: maxUnsettledPerPayer, change_id: changeId } = body;
   return withLedger(services, async (ledger) => {
     const claimed = await ledger.claim(claim, { owner, leaseMs, maxUnsettledPerPayer, changeId });
-    return answerJson(200, 'charge' in claimed ? { ...claimed, charge: chargeToWire(claimed.charge) } : claimed);
+    return answer(services, 'charge' in claimed ? { ...claimed, charge: chargeToWire(claimed.charge) } : claimed);
   });
 }
 
@@ -36,7 +37,7 @@ export function advanceClaim(
   const actor = { owner: body.owner, changeId: body.change_id };
   return withLedger(services, async (ledger) => {
     const advanced = await ledger.advance(params.id, eventFromWire(body.event), actor);
-    return answerJson(200, { ...advanced, charge: advanced.charge ? chargeToWire(advanced.charge) : null });
+    return answer(services, { ...advanced, charge: advanced.charge ? chargeToWire(advanced.charge) : null });
   });
 }
 
@@ -46,7 +47,7 @@ export function renewLeases(
   services: Services,
 ): Promise<Outcome> {
   return withLedger(services, async (ledger) =>
-    answerJson(200, { ids: await ledger.renew(body.owner, body.ids, body.lease_ms) }),
+    answer(services, { ids: await ledger.renew(body.owner, body.ids, body.lease_ms) }),
   );
 }
 
@@ -65,14 +66,19 @@ export function findClaims(
       wanted.kind === 'due'
         ? await ledger.due(query.limit)
         : [await (wanted.kind === 'id' ? ledger.findByChargeId(wanted.id) : ledger.find(wanted.payment))];
-    return answerJson(200, { data: found.flatMap((charge) => (charge ? [chargeToWire(charge)] : [])) });
+    return answer(services, { data: found.flatMap((charge) => (charge ? [chargeToWire(charge)] : [])) });
   });
+}
+
+/** Dated by the ledger's clock: a sidecar estimates it by that. */
+function answer({ clock }: Services, body: object): Outcome {
+  return answerJson(200, body, ['Date', new Date(clock.now()).toUTCString()]);
 }
 
 /** Runs `use` with the ledger; 503 where there is none or it cannot say. */
 export async function withLedger(
   { ledger }: Services,
-  use: (ledger: Ledger & Reports) => Promise<Outcome>,
+  use: (ledger: Ledger & ChargeReports) => Promise<Outcome>,
 ): Promise<Outcome> {
   try {
     if (ledger !== undefined) return await use(ledger);

@@ -3,7 +3,8 @@
 // own: whoever listens hands requests to `handle`.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { UndeclaredMethods } from '../domain/explain.ts';
-import type { Ledger, Reports } from '../domain/payment/ledger.ts';
+import type { ChargeReports } from '../domain/payment/charge-reports.ts';
+import type { Ledger } from '../domain/payment/ledger.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import type { RouteSet, Snapshot } from '../domain/snapshot.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
@@ -63,7 +64,7 @@ export const REGISTRY_LIMITS: RegistryLimits = {
 export type RegistryDeps = {
   readonly store: Store;
   /** Charges of this registry's proxies; without one the endpoints about charges are 503. Whoever opened it closes it. */
-  readonly ledger?: Ledger & Reports;
+  readonly ledger?: Ledger & ChargeReports;
   /** Left out, nothing is known of any id. */
   readonly why?: Services['why'];
   readonly settings: RegistrySettings;

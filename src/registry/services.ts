@@ -1,6 +1,7 @@
 // What the handlers work with. Handlers are plain functions of a call and these; none of them holds state of its own.
 import type { UndeclaredMethods } from '../domain/explain.ts';
-import type { Ledger, Reports } from '../domain/payment/ledger.ts';
+import type { ChargeReports } from '../domain/payment/charge-reports.ts';
+import type { Ledger } from '../domain/payment/ledger.ts';
 import type { Route } from '../domain/route.ts';
 import type { Snapshot } from '../domain/snapshot.ts';
 import type { Clock } from '../host/clock.ts';
@@ -24,7 +25,7 @@ export type Services = {
   readonly sidecars: Sidecars;
   readonly registrations: Registrations;
   /** Undefined where this registry keeps none: what needs it is 503. */
-  readonly ledger: (Ledger & Reports) | undefined;
+  readonly ledger: (Ledger & ChargeReports) | undefined;
   /** What became of a charge, a request or a transaction; told by whoever runs this registry. */
   readonly why: (id: string) => Promise<WhyAnswer>;
   /** The set that `match` is answered from: compiled by whoever runs this registry. */

@@ -7,7 +7,7 @@ import { runCommandLine } from '../../src/cli/run.ts';
 import { shortId } from '../../src/domain/id-part.ts';
 import type { ChargeEvent } from '../../src/domain/payment/transition.ts';
 import { createLog } from '../../src/host/log.ts';
-import { openLedger } from '../../src/registry/store/sqlite/ledger.ts';
+import { openLedger } from '../support/sqlite-ledger.ts';
 import { address, claimOf, proofOf, ROUTE_ID } from '../cases/claims.ts';
 import { temporaryFolder } from '../registry/kit.ts';
 import { fakeIo } from './support.ts';

@@ -1,71 +1,106 @@
-// The contract of the ledger over everything that implements it.
+// The contract of charges over everything that keeps them: one table of implementations.
 import { join } from 'node:path';
-import { createRandom, systemClock, systemSchedule } from '../../src/host/clock.ts';
+import { createRandom, systemSchedule } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
-import { createRemoteLedger } from '../../src/gateway/sync/ledger-remote.ts';
-import type { Ledger } from '../../src/domain/payment/ledger.ts';
-import { openLedger } from '../../src/registry/store/sqlite/ledger.ts';
-import type { StoredLedger } from '../../src/registry/store/ports.ts';
+import { createRemoteCharges } from '../../src/gateway/sync/remote-charges.ts';
+import { createLedger, type ChargeStore } from '../../src/domain/payment/ledger.ts';
+import { openCharges } from '../../src/registry/store/sqlite/charges.ts';
 import { LEDGER_KEY, startRegistry, temporaryFolder } from '../registry/kit.ts';
-import { createMemoryLedger } from '../support/memory-ledger.ts';
+import { createMemoryCharges, createMemoryLedger } from '../support/memory-ledger.ts';
+import { openLedger } from '../support/sqlite-ledger.ts';
+import { describeChargeStore, type OpenedStores } from './charge-store.ts';
 import { describeLedger, type OpenedLedger } from './ledger.ts';
 import { describeReports } from './reports.ts';
 
 const log = createLog('error', () => undefined, Date.now);
 
-describeLedger('in memory, the reference', async () => {
-  const clock = movable();
-  const ledger = createMemoryLedger(clock.now);
-  return { clients: [ledger, ledger], ...clock, close: async () => undefined };
-});
+type Implementation = {
+  readonly name: string;
+  readonly open: () => Promise<OpenedStores>;
+  /** Sequences of calls that are compared with the reference. */
+  readonly runs?: number;
+  /** It decides again, on what it has by then: an operator's word is not given there, and no version is compared. */
+  readonly decides?: true;
+};
 
-async function openTwice(client: (ledger: StoredLedger) => Ledger): Promise<OpenedLedger> {
-  const clock = movable();
-  const { folder, remove } = temporaryFolder();
-  const file = join(folder, 'ledger.db');
-  const [first, second] = [openLedger(file, { now: clock.now, log }), openLedger(file, { now: clock.now, log })];
-  return {
-    clients: [client(first), client(second)],
-    ...clock,
-    close: async () => {
-      await Promise.all([first.close(), second.close()]);
-      remove();
+const IMPLEMENTATIONS: readonly Implementation[] = [
+  {
+    name: 'in memory, the reference',
+    open: async () => {
+      const clock = movable();
+      const store = createMemoryCharges(clock.now);
+      return { stores: [store, store], ...clock, close: async () => undefined };
     },
+  },
+  {
+    name: 'SQLite, two threads on one file',
+    open: async () => {
+      const clock = movable();
+      const { folder, remove } = temporaryFolder();
+      const file = join(folder, 'ledger.db');
+      const stores = [openCharges(file, { now: clock.now, log }), openCharges(file, { now: clock.now, log })] as const;
+      return {
+        stores,
+        ...clock,
+        close: async () => {
+          await Promise.all(stores.map((store) => store.close()));
+          remove();
+        },
+      };
+    },
+  },
+  {
+    name: 'over HTTP, before SQLite',
+    runs: 8,
+    decides: true,
+    open: async () => {
+      const kit = await startRegistry();
+      const client = (): ChargeStore =>
+        createRemoteCharges({
+          registryUrl: `http://127.0.0.1:${kit.port}`,
+          apiKey: LEDGER_KEY,
+          version: '1.2.3',
+          schedule: systemSchedule,
+          clock: kit.clock,
+          random: createRandom(),
+          // As long as it takes beside whatever else the machine does: times have tests of their own.
+          limits: { attemptMs: 20_000, totalMs: 25_000 },
+        });
+      const stores = [client(), client()] as const;
+      const close = async (): Promise<void> => {
+        await Promise.all(stores.map((store) => store.close()));
+        await kit.close();
+      };
+      return { stores, now: kit.clock.now, pass: kit.clock.advance, close };
+    },
+  },
+];
+
+for (const { name, open, runs, decides = false } of IMPLEMENTATIONS) {
+  const ledgers = async (): Promise<OpenedLedger> => {
+    const { stores, ...rest } = await open();
+    return { clients: [createLedger(stores[0]), createLedger(stores[1])], ...rest };
   };
+  describeChargeStore(name, open, { decides });
+  describeLedger(name, ledgers, { operators: !decides, ...(runs === undefined ? {} : { runs }) });
 }
 
-describeLedger('SQLite, two threads on one file', () => openTwice((ledger) => ledger));
-
-// With changes that have names of their own, as the gateway's have, a row is swapped where it is as it was last known;
-// here the other client changes it in between again and again.
+// Changes with ids, as the gateway's have.
 let changes = 0;
-describeLedger('SQLite, two threads on one file, every change named', () =>
-  openTwice((ledger) => ({
-    ...ledger,
-    claim: (claim, options) => ledger.claim(claim, { changeId: `change ${++changes}`, ...options }),
-    advance: (id, event, actor) => ledger.advance(id, event, { changeId: `change ${++changes}`, ...actor }),
-  })),
-);
-
-describeLedger(
-  'over HTTP, before SQLite',
-  async () => {
-    const kit = await startRegistry();
-    const client = () =>
-      createRemoteLedger({
-        registryUrl: `http://127.0.0.1:${kit.port}`,
-        apiKey: LEDGER_KEY,
-        version: '1.2.3',
-        schedule: systemSchedule,
-        clock: systemClock,
-        random: createRandom(),
-        // As long as it takes beside whatever else the machine does: times have tests of their own.
-        limits: { attemptMs: 20_000, totalMs: 25_000 },
-      });
-    return { clients: [client(), client()], now: kit.clock.now, pass: kit.clock.advance, close: kit.close };
-  },
-  { runs: 8, operators: false },
-);
+describeLedger('SQLite, every change named', async () => {
+  const sqlite = IMPLEMENTATIONS.find(({ name }) => name.startsWith('SQLite'));
+  if (sqlite === undefined) throw new Error('SQLite is none of them');
+  const { stores, ...rest } = await sqlite.open();
+  const named = (store: ChargeStore): OpenedLedger['clients'][0] => {
+    const ledger = createLedger(store);
+    return {
+      ...ledger,
+      claim: (claim, options) => ledger.claim(claim, { changeId: `change ${++changes}`, ...options }),
+      advance: (id, event, actor) => ledger.advance(id, event, { changeId: `change ${++changes}`, ...actor }),
+    };
+  };
+  return { clients: [named(stores[0]), named(stores[1])], ...rest };
+});
 
 describeReports('in memory, the reference', async () => {
   const clock = movable();

@@ -1,11 +1,12 @@
 // What every store of a ledger tells people: lists, sums and counts, and never what could be replayed.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Claim } from '../../src/domain/charge.ts';
-import type { ChargeSearch, Ledger, Reports } from '../../src/domain/payment/ledger.ts';
+import type { ChargeSearch, ChargeReports } from '../../src/domain/payment/charge-reports.ts';
+import type { Ledger } from '../../src/domain/payment/ledger.ts';
 import { address, claimOf, NETWORK, OTHER_ROUTE, ROUTE_ID, proofOf } from '../cases/claims.ts';
 
 export type OpenedReports = {
-  readonly ledger: Ledger & Reports;
+  readonly ledger: Ledger & ChargeReports;
   readonly now: () => number;
   readonly pass: (ms: number) => void;
   readonly close: () => Promise<void>;
@@ -17,7 +18,7 @@ const BIG = 10n ** 30n;
 export function describeReports(name: string, open: () => Promise<OpenedReports>): void {
   describe(`reports: ${name}`, () => {
     let opened: OpenedReports;
-    let ledger: Ledger & Reports;
+    let ledger: Ledger & ChargeReports;
     let begin: number;
     let middle: number;
     const ids = (page: { charges: readonly { id: string }[] }): string[] => page.charges.map(({ id }) => id);

@@ -77,7 +77,7 @@ describe('the tarball', () => {
 
   test('behaviour: the SQL of the store is in it, and the file of its thread', () => {
     expect(packed).toContain('dist/schema.sql');
-    expect(packed).toContain('dist/ledger-worker.js');
+    expect(packed).toContain('dist/charge-worker.js');
   });
 
   test('behaviour: the licence of every package that the program is made of is in it', () => {
@@ -112,7 +112,7 @@ describe('the tarball', () => {
 
   test('behaviour: every file of it can be loaded, with no package beside it', () => {
     const parts = packed
-      .filter((name) => name.endsWith('.js') && !/(?:main|ledger-worker)\.js$/.test(name))
+      .filter((name) => name.endsWith('.js') && !/(?:main|charge-worker)\.js$/.test(name))
       .map((name) => `await import(${JSON.stringify(path.join(installed, name))});`);
     run(NODE, ['--input-type=module', '--eval', parts.join('\n')], temporary.folder);
   });

@@ -25,7 +25,7 @@ const CLAIM = claimOf(1);
 const presented = presentedBy(CLAIM);
 
 function claimed(at = NOW): Charge {
-  const result = decideClaim({ existing: undefined, idTaken: false, unsettled: 0 }, CLAIM, OPTIONS, at);
+  const result = decideClaim(undefined, CLAIM, OPTIONS, at);
   if (result.kind !== 'claimed') throw new Error(result.kind);
   return result.charge;
 }
@@ -194,7 +194,7 @@ describe('one event', () => {
   test('behaviour: what was not carried out is free again, and settles again when it is claimed anew', () => {
     const released = after([started, EVENTS['not_carried_out']!]);
     expect(released).toMatchObject({ state: 'released', credential: null, owner: null, reason: 'breaker_open' });
-    const again = decideClaim({ existing: released, idTaken: false, unsettled: 0 }, CLAIM, OPTIONS, NOW + 1);
+    const again = decideClaim(released, CLAIM, OPTIONS, NOW + 1);
     expect(again).toMatchObject({
       kind: 'claimed',
       charge: { claims: 2, via: null, claimedAt: NOW + 1, createdAt: NOW },
@@ -296,7 +296,7 @@ describe('asking the upstream again', () => {
   const paidFor = (method: string): Charge => after([started, settled], claimedFor(method));
   const claimedFor = (method: string): Charge => {
     const claim = { ...CLAIM, request: requestOf(method, '/x') };
-    const result = decideClaim({ existing: undefined, idTaken: false, unsettled: 0 }, claim, OPTIONS, NOW);
+    const result = decideClaim(undefined, claim, OPTIONS, NOW);
     if (result.kind !== 'claimed') throw new Error(result.kind);
     return result.charge;
   };
@@ -381,7 +381,7 @@ describe('asking the upstream again', () => {
 
   test('behaviour: of a charge that is settled before the response the upstream was asked before', () => {
     const claim = { ...CLAIM, settle: 'before_response' as const };
-    const opened = decideClaim({ existing: undefined, idTaken: false, unsettled: 0 }, claim, OPTIONS, NOW);
+    const opened = decideClaim(undefined, claim, OPTIONS, NOW);
     if (opened.kind !== 'claimed') throw new Error(opened.kind);
     const settling = after([started], opened.charge);
     expect(after([settled], settling)).toMatchObject({ owner: 'me', asks: { all: 1 }, undelivered: null });
@@ -567,7 +567,7 @@ describe('any sequence', () => {
     if (what === 'claim' || what === 'other') {
       const credential = what === 'claim' ? CLAIM.credential : 'b3RoZXI=';
       const claim = { ...CLAIM, credential, credentialSha256: sha256(credential) };
-      const result = decideClaim({ existing: charge, idTaken: false, unsettled: 0 }, claim, { ...OPTIONS, owner }, now);
+      const result = decideClaim(charge, claim, { ...OPTIONS, owner }, now);
       return result.kind === 'claimed' ? result.charge : charge;
     }
     if (charge === undefined) return undefined;

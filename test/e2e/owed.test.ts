@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exportCharges } from '../../src/compose/charge-metrics.ts';
 import { createLog } from '../../src/host/log.ts';
 import { createMetrics } from '../../src/host/metrics.ts';
-import { openLedger } from '../../src/registry/store/sqlite/ledger.ts';
+import { openLedger } from '../support/sqlite-ledger.ts';
 import { claimOf } from '../cases/claims.ts';
 import { startPaidTollgate, until, type ChargeSeen, type PaidTollgate } from '../support/paid-tollgate.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';

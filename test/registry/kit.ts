@@ -20,8 +20,7 @@ import {
 } from '../../src/registry/registry.ts';
 import type { Declared } from '../../src/registry/declared.ts';
 import { explainWhy } from '../../src/compose/why.ts';
-import { openLedger } from '../../src/registry/store/sqlite/ledger.ts';
-import type { StoredLedger } from '../../src/registry/store/ports.ts';
+import { openLedger, type SqliteLedger } from '../support/sqlite-ledger.ts';
 import type { SyncFile } from '../../src/registry/store/sqlite/disk.ts';
 import { openStore } from '../../src/registry/store/sqlite/store.ts';
 import type { Store } from '../../src/registry/store/ports.ts';
@@ -86,7 +85,7 @@ export type Kit = {
   file: string;
   folder: string;
   store: Store;
-  ledger: StoredLedger;
+  ledger: SqliteLedger;
   registry: Registry;
   clock: { now: () => number; monotonic: () => number; advance: (ms: number) => void };
   logs: string[];

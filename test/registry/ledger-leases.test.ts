@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ownerOf, type Claim } from '../../src/domain/charge.ts';
 import { createLog } from '../../src/host/log.ts';
-import { openLedger } from '../../src/registry/store/sqlite/ledger.ts';
-import type { StoredLedger } from '../../src/registry/store/ports.ts';
+import { openLedger, type SqliteLedger } from '../support/sqlite-ledger.ts';
 import { claimOf, proofOf } from '../cases/claims.ts';
 import { temporaryFolder } from './kit.ts';
 
@@ -16,7 +15,7 @@ const HOUR = 3_600_000;
 let file: string;
 let remove: () => void;
 let offset = 0;
-const ledgers: StoredLedger[] = [];
+const ledgers: SqliteLedger[] = [];
 
 beforeEach(() => {
   const made = temporaryFolder();
@@ -29,14 +28,14 @@ afterEach(async () => {
   remove();
 });
 
-const open = (alone: boolean): StoredLedger => {
+const open = (alone: boolean): SqliteLedger => {
   const ledger = openLedger(file, { now: () => Date.now() + offset, log, alone });
   ledgers.push(ledger);
   return ledger;
 };
 
 type State = 'claimed' | 'settling' | 'settled';
-const take = async (ledger: StoredLedger, n: number, state: State, run = ledger.run): Promise<Claim> => {
+const take = async (ledger: SqliteLedger, n: number, state: State, run = ledger.run): Promise<Claim> => {
   const what = claimOf(n);
   const owner = ownerOf(run, `request ${n}`);
   expect((await ledger.claim(what, { owner, leaseMs: LEASE, maxUnsettledPerPayer: 8 })).kind).toBe('claimed');
@@ -46,7 +45,7 @@ const take = async (ledger: StoredLedger, n: number, state: State, run = ledger.
     await ledger.advance(what.id, { kind: 'settled', proof: proofOf(what), leaseMs: LEASE }, { owner });
   return what;
 };
-const kindOf = async (ledger: StoredLedger, what: Claim): Promise<string> =>
+const kindOf = async (ledger: SqliteLedger, what: Claim): Promise<string> =>
   (await ledger.claim(what, { owner: 'other/one', leaseMs: LEASE, maxUnsettledPerPayer: 8 })).kind;
 
 describe('a process that starts again on its own file', () => {

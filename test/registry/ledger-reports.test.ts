@@ -4,10 +4,10 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ChargeFilter } from '../../src/domain/payment/ledger.ts';
+import type { ChargeFilter } from '../../src/domain/payment/charge-reports.ts';
 import { createLog } from '../../src/host/log.ts';
-import { openLedger } from '../../src/registry/store/sqlite/ledger.ts';
-import { createLedgerReports } from '../../src/registry/store/sqlite/ledger-reports.ts';
+import { openLedger } from '../support/sqlite-ledger.ts';
+import { createChargeReads } from '../../src/registry/store/sqlite/charge-reports.ts';
 import { address, claimOf, OTHER_ROUTE, ROUTE_ID } from '../cases/claims.ts';
 import { temporaryFolder } from './kit.ts';
 
@@ -42,7 +42,7 @@ afterEach(() => remove());
 
 /** Every page of `filter`, each as the ids it holds. */
 function pagesOf(filter: ChargeFilter, payerWalk?: number): string[][] {
-  const { list } = createLedgerReports(db, payerWalk);
+  const { list } = createChargeReads(db, payerWalk);
   const pages: string[][] = [];
   let before: number | undefined;
   do {
@@ -55,7 +55,7 @@ function pagesOf(filter: ChargeFilter, payerWalk?: number): string[][] {
 
 /** The same without an index: every charge, and those of them that fit. */
 function expected({ payer, state, routeId, limit }: ChargeFilter): string[][] {
-  const ids = createLedgerReports(db)
+  const ids = createChargeReads(db)
     .list({ limit: COUNT }, Date.now())
     .charges.filter(
       (charge) =>

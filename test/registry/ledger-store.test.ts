@@ -18,12 +18,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { createInterface } from 'node:readline';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { LedgerUnavailable } from '../../src/domain/payment/ledger.ts';
+import { LedgerUnavailable, type PruneBefore } from '../../src/domain/payment/ledger.ts';
 import { REDEEM_MS, type Claimed } from '../../src/domain/payment/claim-policy.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
-import { openLedger, type SqliteLedgerOptions } from '../../src/registry/store/sqlite/ledger.ts';
-import type { StoredLedger } from '../../src/registry/store/ports.ts';
+import { openLedger, type SqliteLedger } from '../support/sqlite-ledger.ts';
+import type { SqliteChargesOptions } from '../../src/registry/store/sqlite/charges.ts';
 import { migrateFile, openDatabase } from '../../src/registry/store/sqlite/database.ts';
 import { openStore } from '../../src/registry/store/sqlite/store.ts';
 import { storedRoute as route } from '../cases/routes.ts';
@@ -38,7 +38,7 @@ let folder: string;
 let remove: () => void;
 let file: string;
 let offset = 0;
-const ledgers: StoredLedger[] = [];
+const ledgers: SqliteLedger[] = [];
 const processes: ChildProcess[] = [];
 
 beforeEach(() => {
@@ -52,13 +52,13 @@ afterEach(async () => {
   remove();
 });
 
-function open(options: Partial<SqliteLedgerOptions> = {}): StoredLedger {
+function open(options: Partial<SqliteChargesOptions> = {}): SqliteLedger {
   const ledger = openLedger(file, { now: () => Date.now() + offset, log, ...options });
   ledgers.push(ledger);
   return ledger;
 }
 
-const claim = (ledger: StoredLedger, n: number): Promise<Claimed> => ledger.claim(claimOf(n), OPTIONS);
+const claim = (ledger: SqliteLedger, n: number): Promise<Claimed> => ledger.claim(claimOf(n), OPTIONS);
 
 type Running = {
   child: ChildProcess;
@@ -397,7 +397,7 @@ describe('threads', () => {
   });
 
   test('behaviour: a process that is done is not kept alive by an idle ledger', () => {
-    const module = new URL('../../src/registry/store/sqlite/ledger.ts', import.meta.url).href;
+    const module = new URL('../support/sqlite-ledger.ts', import.meta.url).href;
     const code = `import { openLedger } from ${JSON.stringify(module)};
       const log = { error: () => undefined };
       const ledger = openLedger(${JSON.stringify(file)}, { now: Date.now, log });
@@ -420,7 +420,7 @@ describe('what is kept', () => {
   };
 
   const DAY = 24 * 3_600_000;
-  const end = async (ledger: StoredLedger, n: number, how: 'delivered' | 'failed' | 'settled'): Promise<void> => {
+  const end = async (ledger: SqliteLedger, n: number, how: 'delivered' | 'failed' | 'settled'): Promise<void> => {
     await ledger.advance(claimOf(n).id, { kind: 'settle_started', via: 'first', leaseMs: 1 }, OPTIONS);
     const proof = proofOf(claimOf(n));
     await ledger.advance(
@@ -430,11 +430,12 @@ describe('what is kept', () => {
     );
     if (how === 'delivered') await ledger.advance(claimOf(n).id, { kind: 'delivered', partial: false }, OPTIONS);
   };
-  /** What is taken away goes along with a call, now and then. */
-  const prune = async (ledger: StoredLedger): Promise<void> => {
-    await ledger.close();
-    await open({ ...(retention === undefined ? {} : { retentionMs: () => retention }) }).due(1);
+  const pruneBefore = (retention?: number): PruneBefore => {
+    const now = Date.now() + offset;
+    const closedMs = retention === undefined ? undefined : now - retention;
+    return { closedMs, releasedMs: now - 2 * DAY, answersMs: now - REDEEM_MS };
   };
+  const prune = (ledger: SqliteLedger): Promise<boolean> => ledger.prune(pruneBefore(retention), 100);
   let retention: number | undefined;
 
   test('behaviour: released charges go after two days, answers after their day, money stays', async () => {
@@ -490,7 +491,6 @@ describe('what is kept', () => {
   });
 
   test('behaviour: however much is over, a part of it goes at a time, and all of it in the end', async () => {
-    const retentionMs = (): number => 7 * DAY;
     const ledger = open({ maxQueued: 5_000 });
     const deadline = BigInt(Math.floor(Date.now() / 1000) + 300);
     await Promise.all(
@@ -499,19 +499,12 @@ describe('what is kept', () => {
         await end(ledger, n, 'failed');
       }),
     );
-    await ledger.close();
     offset += 8 * DAY;
-    const pruning = open({ retentionMs });
-    await pruning.due(1);
+    expect(await ledger.prune(pruneBefore(7 * DAY), 100)).toBe(true);
     expect(count('charges')).toBe(250);
-    await vi.waitFor(
-      async () => {
-        await pruning.due(1);
-        expect(count('charges')).toBe(0);
-      },
-      { timeout: 10_000 },
-    );
-    expect(await pruning.countByState()).toMatchObject({ failed: 0 });
+    for (let parts = 0; await ledger.prune(pruneBefore(7 * DAY), 100); parts++) expect(parts).toBeLessThan(10);
+    expect(count('charges')).toBe(0);
+    expect(await ledger.countByState()).toMatchObject({ failed: 0 });
   });
 
   test('behaviour: a client that had the head and came no more within the day has it delivered in part', async () => {

@@ -7,8 +7,7 @@ import type { Claim } from '../../src/domain/charge.ts';
 import type { Advanced } from '../../src/domain/payment/ledger.ts';
 import type { ChargeEvent } from '../../src/domain/payment/transition.ts';
 import { createLog } from '../../src/host/log.ts';
-import { openLedger } from '../../src/registry/store/sqlite/ledger.ts';
-import type { StoredLedger } from '../../src/registry/store/ports.ts';
+import { openLedger, type SqliteLedger } from '../support/sqlite-ledger.ts';
 import { claimOf, proofOf } from '../cases/claims.ts';
 import { temporaryFolder } from './kit.ts';
 
@@ -18,8 +17,8 @@ const START: ChargeEvent = { kind: 'settle_started', via: 'first', leaseMs: LEAS
 
 let file: string;
 let remove: () => void;
-let here: StoredLedger;
-let elsewhere: StoredLedger;
+let here: SqliteLedger;
+let elsewhere: SqliteLedger;
 let change = 0;
 
 beforeEach(() => {
@@ -41,7 +40,7 @@ const claim = async (n: number): Promise<Claim> => {
   return what;
 };
 const advance = (
-  ledger: StoredLedger,
+  ledger: SqliteLedger,
   { id }: Claim,
   event: ChargeEvent,
   changeId = `change ${++change}`,

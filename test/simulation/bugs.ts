@@ -1,10 +1,9 @@
 // Planted faults: each is a mistake that somebody could make in the journey, the ledger or the reconciler, as a small
 // change around the real thing. The simulation is worth as much as it finds of these.
-import type { Ledger } from '../../src/domain/payment/ledger.ts';
+import type { Ledger, LedgerRules } from '../../src/domain/payment/ledger.ts';
 import { decideClaim } from '../../src/domain/payment/claim-policy.ts';
 import { transition, type ChargeEvent } from '../../src/domain/payment/transition.ts';
 import type { Rail, Settlement } from '../../src/gateway/rails/rail.ts';
-import type { LedgerRules } from '../support/memory-ledger.ts';
 import type { World } from './process.ts';
 import type { Actor } from './scheduler.ts';
 
@@ -69,11 +68,13 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'a charge that is settling may be claimed again': {
     rules: {
       transition,
-      decideClaim: (found, claim, options, now) => {
-        const { existing } = found;
-        const open = existing?.state === 'settling' ? { ...existing, state: 'released' as const } : existing;
-        return decideClaim({ ...found, existing: open }, claim, options, now);
-      },
+      decideClaim: (existing, claim, options, now) =>
+        decideClaim(
+          existing?.state === 'settling' ? { ...existing, state: 'released' } : existing,
+          claim,
+          options,
+          now,
+        ),
     },
     ledger: (ledger) => ({
       ...ledger,
@@ -142,7 +143,7 @@ function claimInTwoSteps(
     claim: async (claim, options) => {
       const existing = await durable.find(claim.payment);
       await scheduler.point(actor, 'claims in two steps');
-      const decided = decideClaim({ existing, idTaken: false, unsettled: 0 }, claim, options, scheduler.now());
+      const decided = decideClaim(existing, claim, options, scheduler.now());
       if (decided.kind !== 'claimed') return decided;
       await ledger.claim(claim, options);
       return decided;

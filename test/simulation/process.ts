@@ -2,7 +2,7 @@
 // everything outside. A crash ends it in the middle of whatever it does; another one starts in its place.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PaymentKey } from '../../src/domain/charge.ts';
-import type { Ledger } from '../../src/domain/payment/ledger.ts';
+import { createLedger, type Ledger } from '../../src/domain/payment/ledger.ts';
 import type { Offer } from '../../src/domain/offer.ts';
 import { createQuotes } from '../../src/domain/quote.ts';
 import { createCollector, type Collector } from '../../src/gateway/collect.ts';
@@ -20,7 +20,7 @@ import type { Bug } from './bugs.ts';
 import type { ModelChain } from './chain.ts';
 import { createModelRail, type ModelFacilitator } from './facilitator.ts';
 import { answer, relayPaid, type Connection, type Reply } from './relay.ts';
-import { reachLedger } from './remote.ts';
+import { reachStore } from './remote.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
 import type { Watch } from './watch.ts';
 import type { Weather } from './weather.ts';
@@ -71,7 +71,9 @@ export function startProcess(world: World, name: string): Process {
   const random = (size: number): Buffer => Buffer.from(Array.from({ length: size }, () => draw.below(256)));
   const newId = (): string => random(16).toString('hex');
   const log = silent((level, what) => scheduler.say(`${name}: ${level}: ${what}`));
-  const plainLedger = reachLedger(scheduler, durable, weather, watch, actor, touched, draw.below(2) === 0);
+  const where = draw.below(2) === 0 ? 'own' : 'registry';
+  const store = reachStore(scheduler, durable, weather, watch, actor, touched, where);
+  const plainLedger = createLedger(store, bug?.rules);
   const plainRail = createModelRail(scheduler, chain, facilitator, weather, actor, touched);
   const ledger: Ledger = bug?.ledger?.(plainLedger, { world, actor }) ?? plainLedger;
   const rail: Rail = bug?.rail?.(plainRail) ?? plainRail;

@@ -1,22 +1,29 @@
-// The ledger as one process has it: every call takes effect at one moment and is answered at another, and may be lost on
-// the way there or back, or arrive twice. What was written survives its process.
+// The store of charges as one process has it: every call takes effect at one moment and is answered at another, and may be
+// lost on the way there or back, or arrive twice. What was written survives its process. It is a store of the process's own,
+// which keeps what was decided, or a registry's, which decides again.
 import type { PaymentKey } from '../../src/domain/charge.ts';
-import { LedgerUnavailable, type Ledger } from '../../src/domain/payment/ledger.ts';
+import {
+  LedgerUnavailable,
+  type Change,
+  type ChargeStore,
+  type Entry,
+  type Inserted,
+  type Updated,
+} from '../../src/domain/payment/ledger.ts';
 import type { MemoryLedger } from '../support/memory-ledger.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
 import type { Watch } from './watch.ts';
 import type { Weather } from './weather.ts';
 
-export function reachLedger(
+export function reachStore(
   scheduler: Scheduler,
   durable: MemoryLedger,
   weather: Weather,
   watch: Watch,
   asker: Actor,
   touched: (key: PaymentKey) => void,
-  /** Whether a claim may be settling at once, as in a store of our own; a ledger elsewhere leaves that to `advance`. */
-  settlesAtOnce: boolean,
-): Ledger {
+  where: 'own' | 'registry',
+): ChargeStore {
   const network = { name: `${asker.name}'s network`, alive: true };
 
   const call = async <T>(label: string, effect: () => Promise<T>): Promise<T> => {
@@ -33,38 +40,69 @@ export function reachLedger(
 
   const settledBefore = (id: string): boolean =>
     durable.all().some((charge) => charge.id === id && charge.settledAt !== null);
+  const { insert, update } = where === 'own' ? durable.store : atRegistry(durable);
 
   return {
-    answerLimitBytes: durable.answerLimitBytes,
+    ...durable.store,
     run: asker.name,
-    find: (payment) =>
-      call('find', () => {
-        touched(payment);
-        return durable.find(payment);
+    find: (by) =>
+      call('id' in by ? 'find by id' : 'find', async () => {
+        const found = await durable.store.find(by);
+        const payment = 'payment' in by ? by.payment : found?.charge.payment;
+        if (payment !== undefined) touched(payment);
+        return found;
       }),
-    findByChargeId: (id) => call('find by id', () => durable.findByChargeId(id)),
-    claim: (claim, options) =>
-      call(`claim ${claim.payment.nonce.slice(-4)}`, async () => {
-        const claimed = await durable.claim(claim, settlesAtOnce ? options : { ...options, settleVia: undefined });
-        scheduler.say(
-          `ledger: claim of ${claim.payment.nonce.slice(-4)} for ${options.owner.slice(0, 4)} is ${claimed.kind}`,
-        );
-        touched(claim.payment);
-        return claimed;
+    insert: (entry) =>
+      call(`claim ${entry.claim.payment.nonce.slice(-4)}`, async () => {
+        const inserted = await insert(entry);
+        const { nonce } = entry.claim.payment;
+        scheduler.say(`ledger: claim of ${nonce.slice(-4)} for ${entry.options.owner.slice(0, 4)} is ${inserted.kind}`);
+        touched(entry.claim.payment);
+        return inserted;
       }),
-    advance: (id, event, by) =>
-      call(event.kind, async () => {
-        const before = settledBefore(id);
-        const advanced = await durable.advance(id, event, by);
-        const to = advanced.kind === 'ok' ? advanced.charge.state : advanced.because;
-        scheduler.say(`ledger: ${event.kind} of ${id.slice(-4)} by ${by.owner.slice(0, 4)}: ${to}`);
-        if (event.kind === 'settled' && advanced.kind === 'ok' && !before) watch.settledAt(id);
-        if (event.kind === 'redeem_started' && advanced.kind === 'ok' && advanced.charge.answer !== null)
-          watch.replayed(id);
-        if (advanced.charge !== undefined) touched(advanced.charge.payment);
-        return advanced;
-      }),
-    due: (limit) => call('due', () => durable.due(limit)),
+    update: (change) => {
+      const { before, actor, because } = change;
+      const { id } = before.charge;
+      const kind = 'event' in because ? because.event.kind : 'claim';
+      return call(kind, async () => {
+        const wasSettled = settledBefore(id);
+        const updated = await update(change);
+        const charge = 'charge' in updated ? updated.charge?.charge : undefined;
+        const to = updated.kind === 'written' ? updated.charge.charge.state : updated.kind;
+        scheduler.say(`ledger: ${kind} of ${id.slice(-4)} by ${actor.owner.slice(0, 4)}: ${to}`);
+        if (updated.kind === 'written') {
+          if (kind === 'settled' && !wasSettled) watch.settledAt(id);
+          if (kind === 'redeem_started' && updated.charge.charge.answer !== null) watch.replayed(id);
+        }
+        touched(charge?.payment ?? before.charge.payment);
+        return updated;
+      });
+    },
+    due: (limit) => call('due', () => durable.store.due(limit)),
     renew: (run, ids, leaseMs) => call('renew', () => durable.renew(run, ids, leaseMs)),
   };
+}
+
+/** Decides again on what it has; leaves a claim that would settle at once to the change after it. */
+function atRegistry(ledger: MemoryLedger): Pick<ChargeStore, 'insert' | 'update'> {
+  const claim = async ({ claim: wanted, options }: Omit<Entry, 'charge'>): Promise<Inserted> => {
+    const claimed = await ledger.claim(wanted, { ...options, settleVia: undefined });
+    if (claimed.kind === 'quote_already_used') return { kind: 'id_taken' };
+    if (!('charge' in claimed)) return { kind: 'too_many_unsettled' };
+    const charge = { charge: claimed.charge, version: 0 };
+    return claimed.kind === 'claimed' ? { kind: 'written', charge } : { kind: 'payment_known', charge };
+  };
+  const update = async ({ before, actor, because }: Change): Promise<Updated> => {
+    if ('claim' in because) {
+      const inserted = await claim(because);
+      if (inserted.kind === 'written') return inserted;
+      if (inserted.kind === 'too_many_unsettled') return { kind: 'too_many_unsettled' };
+      return { kind: 'stale', charge: 'charge' in inserted ? inserted.charge : undefined };
+    }
+    const advanced = await ledger.advance(before.charge.id, because.event, actor);
+    if (advanced.kind === 'ok') return { kind: 'written', charge: { charge: advanced.charge, version: 0 } };
+    if (advanced.because === 'proof_used') return { kind: 'proof_used' };
+    return { kind: 'stale', charge: advanced.charge && { charge: advanced.charge, version: 0 } };
+  };
+  return { insert: claim, update };
 }

@@ -2,7 +2,7 @@
 // the Nth payment and says on standard output what became of it, once it is durable.
 import { createInterface } from 'node:readline';
 import { createLog } from '../../src/host/log.ts';
-import { openLedger } from '../../src/registry/store/sqlite/ledger.ts';
+import { openLedger } from './sqlite-ledger.ts';
 import { claimOf } from '../cases/claims.ts';
 
 const log = createLog('error', () => undefined, Date.now);

@@ -1,92 +1,107 @@
-// The ledger in memory: the reference that the contract suite compares others with, and the one of the simulation. It is
-// as exact as a real one and forgets everything with its process. Every call takes effect in one go and answers later.
+// Charges in memory: the store that the contract suite compares others with, and the one of the simulation. It is as exact
+// as a real one and forgets everything with its process. Every call takes effect in one go and answers later.
 import {
-  canonicalHex,
   CHARGE_STATES,
+  canonicalHex,
   endsAt,
-  findClaimFault,
   isOfRun,
+  samePayment,
   type Charge,
   type ChargeState,
 } from '../../src/domain/charge.ts';
 import { isOfPart } from '../../src/domain/id-part.ts';
-import type { Ledger, ListedCharge, OwedSum, Reports, Sum } from '../../src/domain/payment/ledger.ts';
-import { decideClaim, owedBecauseOf, takesPlace } from '../../src/domain/payment/claim-policy.ts';
-import { transition, type Actor, type ChargeEvent } from '../../src/domain/payment/transition.ts';
+import { owedBecauseOf, takesPlace } from '../../src/domain/payment/claim-policy.ts';
+import type { ChargeReports, ListedCharge, OwedSum, Sum } from '../../src/domain/payment/charge-reports.ts';
+import {
+  createLedger,
+  type ChargeStore,
+  type Ledger,
+  type LedgerRules,
+  type StoredCharge,
+} from '../../src/domain/payment/ledger.ts';
 
-export type MemoryLedger = Ledger & Reports & { readonly all: () => readonly Charge[] };
+export type MemoryCharges = ChargeStore & ChargeReports & { readonly all: () => readonly Charge[] };
+export type MemoryLedger = Ledger & ChargeReports & Pick<MemoryCharges, 'all'> & { readonly store: MemoryCharges };
 
-/** What decides; the simulation plants faults here. */
-export type LedgerRules = { readonly decideClaim: typeof decideClaim; readonly transition: typeof transition };
+/** `rules` decide; the simulation plants faults there. */
+export function createMemoryLedger(now: () => number, rules?: LedgerRules): MemoryLedger {
+  const store = createMemoryCharges(now);
+  return { ...store, ...createLedger(store, rules), store };
+}
 
-export function createMemoryLedger(now: () => number, rules: LedgerRules = { decideClaim, transition }): MemoryLedger {
-  const charges = new Map<string, Charge>();
-  const keyOf = ({ payment }: Pick<Charge, 'payment'>): string => JSON.stringify(Object.values(payment));
-  const byId = (id: string): Charge | undefined => [...charges.values()].find((charge) => charge.id === id);
+export function createMemoryCharges(now: () => number): MemoryCharges {
+  const charges = new Map<string, StoredCharge>();
+  const values = (): Charge[] => [...charges.values()].map(({ charge }) => charge);
+  const ofPayment = (payment: Charge['payment']): StoredCharge | undefined =>
+    [...charges.values()].find(({ charge }) => samePayment(charge.payment, payment));
   const dueAt = (charge: Charge): number => Math.max(charge.leaseUntil, charge.lookAt ?? 0);
   const isOpen = ({ state }: Charge): boolean => state === 'claimed' || state === 'settling';
-  const put = (charge: Charge): void => void charges.set(keyOf(charge), charge);
-
-  const isProofUsed = (charge: Charge, event: ChargeEvent): boolean => {
-    if (event.kind !== 'settled') return false;
-    const { transaction, logIndex } = event.proof;
-    if (logIndex === null) return false;
-    return [...charges.values()].some(
+  const put = (charge: Charge, version: number): StoredCharge => {
+    const stored = { charge, version };
+    charges.set(charge.id, stored);
+    return stored;
+  };
+  const isFull = (payer: string, most: number): boolean =>
+    values().filter((charge) => charge.payment.payer === payer && takesPlace(charge, now())).length >= most;
+  const isProofUsed = ({ id, proof, payment }: Charge): boolean =>
+    proof !== null &&
+    proof.logIndex !== null &&
+    values().some(
       (other) =>
-        other.proof?.transaction === canonicalHex(transaction) &&
-        other.proof.logIndex === logIndex &&
-        other.payment.network === charge.payment.network,
+        other.id !== id &&
+        other.proof?.transaction === proof.transaction &&
+        other.proof.logIndex === proof.logIndex &&
+        other.payment.network === payment.network,
     );
-  };
-
-  const advance = (id: string, event: ChargeEvent, actor: Actor): Awaited<ReturnType<Ledger['advance']>> => {
-    const charge = byId(id);
-    if (charge === undefined) return { kind: 'conflict', because: 'unknown_charge', charge };
-    const moved = rules.transition(charge, event, actor, now());
-    if (!moved.ok) return { kind: 'conflict', because: moved.because, charge };
-    if (moved.charge !== charge && isProofUsed(charge, event))
-      return { kind: 'conflict', because: 'proof_used', charge };
-    put(moved.charge);
-    return { kind: 'ok', charge: moved.charge };
-  };
-
-  const due = (limit: number): Charge[] =>
-    [...charges.values()]
-      .filter((charge) => isOpen(charge) && dueAt(charge) <= now())
-      .sort((a, b) => dueAt(a) - dueAt(b))
-      .slice(0, limit);
 
   return {
-    answerLimitBytes: 16 * 1024 * 1024,
+    keptBodyBytes: 16 * 1024 * 1024,
     run: 'memory',
-    all: () => [...charges.values()],
-    find: async (payment) => charges.get(keyOf({ payment })),
-    findByChargeId: async (id) => byId(id),
-    claim: async (claim, options) => {
-      const fault = findClaimFault(claim);
-      if (fault !== undefined) throw new TypeError(fault);
-      const at = now();
-      const existing = charges.get(keyOf(claim));
-      const unsettled = [...charges.values()].filter(
-        (other) => other !== existing && other.payment.payer === claim.payment.payer && takesPlace(other, at),
-      ).length;
-      const idTaken = existing === undefined && byId(claim.id) !== undefined;
-      const claimed = rules.decideClaim({ existing, idTaken, unsettled }, claim, options, at);
-      if (claimed.kind === 'claimed') put(claimed.charge);
-      return claimed;
+    now,
+    all: values,
+    find: async (by) => ('id' in by ? charges.get(by.id) : ofPayment(by.payment)),
+    insert: async ({ charge, options }) => {
+      const known = ofPayment(charge.payment);
+      if (known !== undefined) return { kind: 'payment_known', charge: known };
+      if (charges.has(charge.id)) return { kind: 'id_taken' };
+      if (isFull(charge.payment.payer, options.maxUnsettledPerPayer)) return { kind: 'too_many_unsettled' };
+      return { kind: 'written', charge: put(charge, 1) };
     },
-    advance: async (id, event, actor) => advance(id, event, actor),
-    due: async (limit) => due(limit),
+    update: async ({ before, after, actor, because }) => {
+      const known = charges.get(before.charge.id);
+      const isOwner = before.charge.owner === actor.owner;
+      if (
+        known === undefined ||
+        known.version !== before.version ||
+        !(isOwner || known.charge.leaseUntil === before.charge.leaseUntil)
+      )
+        return { kind: 'stale', charge: known };
+      if ('claim' in because && isFull(after.payment.payer, because.options.maxUnsettledPerPayer))
+        return { kind: 'too_many_unsettled' };
+      if (isProofUsed(after)) return { kind: 'proof_used' };
+      const isRenewed = after.leaseUntil === before.charge.leaseUntil;
+      const charge = isRenewed ? { ...after, leaseUntil: known.charge.leaseUntil } : after;
+      return { kind: 'written', charge: put(charge, known.version + 1) };
+    },
+    due: async (limit) =>
+      [...charges.values()]
+        .filter(({ charge }) => isOpen(charge) && dueAt(charge) <= now())
+        .sort((a, b) => dueAt(a.charge) - dueAt(b.charge))
+        .slice(0, limit),
     renew: async (run, ids, leaseMs) =>
       ids.filter((id) => {
-        const charge = byId(id);
-        const owner = charge?.owner ?? null;
-        if (charge === undefined || owner === null || !isOfRun(owner, run)) return false;
-        put({ ...charge, leaseUntil: now() + leaseMs });
+        const known = charges.get(id);
+        const owner = known?.charge.owner ?? null;
+        if (known === undefined || owner === null || !isOfRun(owner, run)) return false;
+        put({ ...known.charge, leaseUntil: now() + leaseMs }, known.version);
         return true;
       }),
+    check: async () => undefined,
+    close: async () => undefined,
     list: async ({ limit, before, state, owed, routeId, payer, customerId, fromMs, toMs }) => {
-      const rows = [...charges.values()].map((charge, index) => ({ charge, seq: index + 1 })).reverse();
+      const rows = values()
+        .map((charge, index) => ({ charge, seq: index + 1 }))
+        .reverse();
       const found = rows.filter(
         ({ charge, seq }) =>
           (before === undefined || seq < before) &&
@@ -105,12 +120,12 @@ export function createMemoryLedger(now: () => number, rules: LedgerRules = { dec
       };
     },
     get: async (id) => {
-      const charge = byId(id);
+      const charge = charges.get(id)?.charge;
       return charge && listed(charge, now());
     },
     alarms: async () => {
       const sums = new Map<string, OwedSum>();
-      for (const charge of charges.values()) {
+      for (const charge of values()) {
         const because = owedBecauseOf(charge, now());
         if (because === undefined) continue;
         const { currency } = charge.price;
@@ -119,11 +134,13 @@ export function createMemoryLedger(now: () => number, rules: LedgerRules = { dec
         const known = sums.get(name) ?? { currency, because, assetDecimals, charges: 0, amount: 0n };
         sums.set(name, { ...known, charges: known.charges + 1, amount: known.amount + amount });
       }
-      const ends = [...charges.values()].filter(({ state }) => state === 'settling').map(endsAt);
+      const ends = values()
+        .filter(({ state }) => state === 'settling')
+        .map(endsAt);
       return { owed: [...sums.values()], settlingEndsAt: ends.length === 0 ? null : Math.min(...ends) };
     },
     search: async ({ idPart, requestId, transaction }, limit) =>
-      [...charges.values()]
+      values()
         .filter(
           (charge) =>
             (idPart !== undefined && isOfPart(charge.id, idPart)) ||
@@ -137,7 +154,7 @@ export function createMemoryLedger(now: () => number, rules: LedgerRules = { dec
       const sums = new Map<string, Sum>();
       const hour = 3_600_000;
       const [first, end] = [Math.floor(query.fromMs / hour), Math.ceil(query.toMs / hour)];
-      const settled = [...charges.values()]
+      const settled = values()
         .map((charge) => ({ charge, hour: Math.floor((charge.settledAt ?? 0) / hour) }))
         .filter(({ charge }) => charge.state === 'settled' || charge.state === 'delivered')
         .sort((a, b) => a.hour - b.hour);
@@ -175,7 +192,7 @@ export function createMemoryLedger(now: () => number, rules: LedgerRules = { dec
     countByState: async () => {
       const count = (state: ChargeState): [ChargeState, number] => [
         state,
-        [...charges.values()].filter((charge) => charge.state === state).length,
+        values().filter((charge) => charge.state === state).length,
       ];
       return Object.fromEntries(CHARGE_STATES.map(count)) as Record<ChargeState, number>;
     },

@@ -1,6 +1,6 @@
 // How a payment stands when somebody presents it: whether it may be claimed, is in use, is spent, waits for its payer, or
-// was paid for an answer that can still be fetched. Pure: ledgers decide a claim with it in one atomic step, and the journey
-// asks it beforehand, so that a payment that cannot pay is not verified.
+// was paid for an answer that can still be fetched. Pure: the ledger decides a claim with it, and the journey asks it
+// beforehand, so that a payment that cannot pay is not verified.
 import {
   endsAt,
   isUnsettled,
@@ -161,29 +161,25 @@ export type Claimed =
   | { readonly kind: 'quote_already_used' }
   | { readonly kind: 'too_many_unsettled' };
 
-/** What a ledger reads, and holds still, to decide a claim. */
-export type Found = {
-  readonly existing: Charge | undefined;
-  /** Whether another payment has the claim's id. */
-  readonly idTaken: boolean;
-  /** Other charges of the payer that take a place (`takesPlace`). */
-  readonly unsettled: number;
-};
-
 /** Whether a charge counts as unsettled for its payer. */
 export function takesPlace(charge: Charge, now: number): boolean {
   if (charge.state === 'settling') return endsAt(charge) > now - OVERDUE_MS;
   return charge.state === 'claimed' && charge.leaseUntil > now;
 }
 
+/** What is to become of a claim as far as the charge with its payment decides it. */
+export type ClaimDecision = Extract<Claimed, { readonly charge: Charge }>;
+
 /** `claimed` is to be written, over `existing` where there is one; everything else writes nothing. */
-export function decideClaim(found: Found, claim: Claim, options: ClaimOptions, now: number): Claimed {
-  const { existing } = found;
+export function decideClaim(
+  existing: Charge | undefined,
+  claim: Claim,
+  options: ClaimOptions,
+  now: number,
+): ClaimDecision {
   if (existing !== undefined && isRepeatedCall(existing, claim, options)) return { kind: 'claimed', charge: existing };
-  const stands = paymentStatus(existing, presentedBy(claim), now);
-  if (existing !== undefined && stands !== 'claimable') return { kind: stands, charge: existing };
-  if (existing === undefined && found.idTaken) return { kind: 'quote_already_used' };
-  if (found.unsettled >= options.maxUnsettledPerPayer) return { kind: 'too_many_unsettled' };
+  const status = paymentStatus(existing, presentedBy(claim), now);
+  if (existing !== undefined && status !== 'claimable') return { kind: status, charge: existing };
   return { kind: 'claimed', charge: openCharge(claim, existing, options, now) };
 }
 

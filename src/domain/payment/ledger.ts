@@ -1,19 +1,20 @@
-// The ledger: which payments were presented, and what became of each. A port: every implementation decides with
-// claim-policy.ts and transition.ts, and writes what they decide in one atomic step that is durable before the call resolves.
-// It never guesses: a ledger that cannot say for certain rejects, and who asked must not serve, charge or ask to pay.
-import type { Charge, ChargeState, PaymentKey, Claim } from '../charge.ts';
-import type { IdPart } from '../id-part.ts';
-import type { Claimed, ClaimOptions, Fault } from './claim-policy.ts';
-import type { Actor, ChargeEvent, TransitionRefusal } from './transition.ts';
+// The ledger: which payments were presented, and what became of each. claim-policy and transition decide, the ledger
+// performs what they decide over a store that only keeps: it writes a charge anew if the charge is still the version that was
+// decided on, and decides again on what came back if it is not. It never guesses: a ledger that cannot say for certain
+// rejects, and the caller must not serve, charge or ask to pay.
+import { LRUCache } from 'lru-cache';
+import { findClaimFault, type Charge, type Claim, type PaymentKey } from '../charge.ts';
+import { decideClaim, type Claimed, type ClaimOptions } from './claim-policy.ts';
+import { transition, type Actor, type ChargeEvent, type TransitionRefusal } from './transition.ts';
 
 /**
- * Every call rejects with LedgerUnavailable where the ledger cannot say; a write may then have happened or not, and the
- * same call with the same `changeId` is safe to repeat. Times are the ledger's clock.
+ * Every call rejects with LedgerUnavailable if the ledger cannot say; a write may then have happened or not, and the same
+ * call with the same `changeId` is safe to repeat. Times are the ledger's clock.
  */
 export type Ledger = {
   /** Bytes of a kept answer's body that `answer_kept` takes at most. */
   readonly answerLimitBytes: number;
-  /** Names this run of the process: who works on a charge here is an owner of it (`ownerOf`). */
+  /** Names this run of the process: a request that works on a charge here is an owner of it (`ownerOf`). */
   readonly run: string;
   readonly find: (payment: PaymentKey) => Promise<Charge | undefined>;
   readonly findByChargeId: (id: string) => Promise<Charge | undefined>;
@@ -21,16 +22,84 @@ export type Ledger = {
   readonly claim: (claim: Claim, options: ClaimOptions) => Promise<Claimed>;
   /** One conditional, durable update. */
   readonly advance: (id: string, event: ChargeEvent, actor: Actor) => Promise<Advanced>;
+  /** As the store says. */
+  readonly due: (limit: number) => Promise<readonly Charge[]>;
+  readonly renew: ChargeStore['renew'];
+};
+
+/**
+ * Keeps charges. An implementation MUST: resolve a write only once it is durable; reject with LedgerUnavailable if it cannot
+ * say; hold payment, id, proof (where its log index is known) and the payer's limit in the transaction that writes; write
+ * counts and sums in that transaction. How it groups commits, waits for locks and tries again is its own affair.
+ */
+export type ChargeStore = {
+  /** Bytes of a kept answer's body at most. */
+  readonly keptBodyBytes: number;
+  /** Names this run of the process. */
+  readonly run: string;
+  /** The store's clock, milliseconds since the epoch; of a remote one an estimate. */
+  readonly now: () => number;
+  readonly find: (by: ChargeName) => Promise<StoredCharge | undefined>;
+  /** What is known already comes before an id that is taken, and that before too many. */
+  readonly insert: (entry: Entry) => Promise<Inserted>;
+  /**
+   * Compare-and-swap: writes what differs between `before` and `after` if the charge still has the version of `before`.
+   * A renewal is no other version. So a lease that `after` leaves as it was stays as it is; and a change by anybody but
+   * the owner of `before` also needs the lease of `before`.
+   */
+  readonly update: (change: Change) => Promise<Updated>;
+  /**
+   * The charges in `ids` that belong to `run` (`ownerOf`) are being worked on. Resolves with those that still are ours; need
+   * not be durable, and leaves the version as it is.
+   */
+  readonly renew: (run: string, ids: readonly string[], leaseMs: number) => Promise<readonly string[]>;
   /**
    * Unsettled charges that nobody works on, at most `limit`, earliest first: `claimed` ones whose lease ran out, `settling`
    * ones whose next look is due. Takes nothing.
    */
-  readonly due: (limit: number) => Promise<readonly Charge[]>;
+  readonly due: (limit: number) => Promise<readonly StoredCharge[]>;
+  /** Resolves after a real write, a few seconds old at most. For the start and for readiness. */
+  readonly check: () => Promise<void>;
+  /** Finishes what was called; later calls are refused. */
+  readonly close: () => Promise<void>;
+};
+
+/** `version` is raised by every write but a renewal. */
+export type StoredCharge = { readonly charge: Charge; readonly version: number };
+export type ChargeName = { readonly id: string } | { readonly payment: PaymentKey };
+export type Entry = { readonly charge: Charge; readonly claim: Claim; readonly options: ClaimOptions };
+/** `written` may bring a charge one step behind what was asked for: claimed, and not settling yet. */
+export type Inserted =
+  | { readonly kind: 'written'; readonly charge: StoredCharge }
+  | { readonly kind: 'payment_known'; readonly charge: StoredCharge }
+  | { readonly kind: 'id_taken' | 'too_many_unsettled' };
+export type Change = {
+  readonly before: StoredCharge;
+  /** The same charge as before where the change was made already: it is written all the same, so that it is durable. */
+  readonly after: Charge;
+  readonly actor: Actor;
+  readonly because: { readonly event: ChargeEvent } | { readonly claim: Claim; readonly options: ClaimOptions };
+};
+export type Updated =
+  | { readonly kind: 'written'; readonly charge: StoredCharge }
+  /** Undefined: there is no such charge. */
+  | { readonly kind: 'stale'; readonly charge: StoredCharge | undefined }
+  | { readonly kind: 'proof_used' | 'too_many_unsettled' };
+
+/** Takes away what is over, a bounded part at a time. */
+export type ChargeKeeping = {
   /**
-   * Says that the charges in `ids` that belong to `run` (`ownerOf`) are being worked on, and which ones still are ours. Not
-   * durable, and no change of a charge.
+   * Closed charges whose last change and payment are over, released ones, and kept answers, each from before its time;
+   * never unsettled charges nor what is owed. Charges with a head that can be fetched no more become `delivered` in part.
+   * At most about `limit` rows of each; true if there may be more.
    */
-  readonly renew: (run: string, ids: readonly string[], leaseMs: number) => Promise<readonly string[]>;
+  readonly prune: (before: PruneBefore, limit: number) => Promise<boolean>;
+};
+/** Milliseconds since the epoch. `closedMs` undefined: they are kept. */
+export type PruneBefore = {
+  readonly closedMs: number | undefined;
+  readonly releasedMs: number;
+  readonly answersMs: number;
 };
 
 /** Charges whose leases one call renews at most. */
@@ -44,98 +113,106 @@ export type Advanced =
 export const CONFLICTS = ['proof_used', 'unknown_charge'] as const;
 export type Conflict = TransitionRefusal | (typeof CONFLICTS)[number];
 
-/** A charge as people see it: without what could be replayed or belongs to its payer alone. */
-export type ListedCharge = Omit<
-  Charge,
-  'credential' | 'credentialSha256' | 'answer' | 'owner' | 'changeId' | 'search'
-> & {
-  /** Whose fault it is that it was paid for and can be delivered no more; null where nothing is owed. */
-  readonly owed: Fault | null;
-};
+/** What decides. */
+export type LedgerRules = { readonly decideClaim: typeof decideClaim; readonly transition: typeof transition };
 
-/** What people and dashboards ask of a ledger's store. Reads only; none of them delays a claim. */
-export type Reports = {
-  readonly list: (filter: ChargeFilter) => Promise<ChargePage>;
-  readonly get: (id: string) => Promise<ListedCharge | undefined>;
-  /** Newest first. May look through every charge: for people who ask why. */
-  readonly search: (search: ChargeSearch, limit: number) => Promise<readonly ListedCharge[]>;
-  readonly summary: (query: SummaryQuery) => Promise<Summary>;
-  readonly alarms: () => Promise<Alarms>;
-  readonly countByState: () => Promise<Readonly<Record<ChargeState, number>>>;
-};
+/** Charges in work that are remembered, so that most changes need no read. */
+const REMEMBERED = 4096;
+/** Decisions on one call at most, each on what came back from the one before. */
+const ROUNDS = 3;
 
-/** Charges that any of these names. */
-export type ChargeSearch = {
-  readonly idPart: IdPart | undefined;
-  readonly requestId?: string | undefined;
-  /** Canonical. */
-  readonly transaction?: string | undefined;
-};
+export function createLedger(store: ChargeStore, rules: LedgerRules = { decideClaim, transition }): Ledger {
+  const remembered = new LRUCache<string, StoredCharge>({ max: REMEMBERED });
+  const remember = (stored: StoredCharge): Charge => {
+    if (stored.charge.owner === null) remembered.delete(stored.charge.id);
+    else remembered.set(stored.charge.id, stored);
+    return stored.charge;
+  };
 
-/** What somebody has to look after. */
-export type Alarms = {
-  readonly owed: readonly OwedSum[];
-  /** When the first of the payments ends whose settlement has no certain end; null where there is none. */
-  readonly settlingEndsAt: number | null;
-};
+  const claim = async (wanted: Claim, options: ClaimOptions): Promise<Claimed> => {
+    const fault = findClaimFault(wanted);
+    if (fault !== undefined) throw new TypeError(`a claim that cannot be written: ${fault}`);
+    const actor = { owner: options.owner, changeId: options.changeId };
+    let known: StoredCharge | undefined;
+    for (let round = 0; round <= ROUNDS; round++) {
+      const decided = rules.decideClaim(known?.charge, wanted, options, store.now());
+      if (decided.kind !== 'claimed') return decided;
+      const { charge: after } = decided;
+      const done = await (known === undefined
+        ? store.insert({ charge: after, claim: wanted, options })
+        : store.update({ before: known, after, actor, because: { claim: wanted, options } }));
+      switch (done.kind) {
+        case 'written':
+          return { kind: 'claimed', charge: remember(done.charge) };
+        case 'payment_known':
+        case 'stale':
+          known = done.charge;
+          break;
+        case 'id_taken':
+          return { kind: 'quote_already_used' };
+        case 'too_many_unsettled':
+          return { kind: 'too_many_unsettled' };
+        case 'proof_used':
+          throw new LedgerUnavailable('The store took a claim for a proof.');
+        default:
+          return done satisfies never;
+      }
+    }
+    throw new LedgerUnavailable(KEEPS_CHANGING);
+  };
 
-export type OwedSum = {
-  readonly currency: string;
-  readonly because: Fault;
-  readonly assetDecimals: number;
-  readonly charges: number;
-  /** In the asset's smallest unit. */
-  readonly amount: bigint;
-};
+  const advance = async (id: string, event: ChargeEvent, actor: Actor): Promise<Advanced> => {
+    // What is remembered of a lease is its first end: whether it was renewed the store says, to everybody but its owner.
+    const last = remembered.get(id);
+    remembered.delete(id);
+    let known = last?.charge.owner === actor.owner ? last : undefined;
+    let fresh = false;
+    for (let round = 0; round <= ROUNDS; round++) {
+      if (known === undefined) {
+        known = await store.find({ id });
+        fresh = true;
+      }
+      if (known === undefined) return { kind: 'conflict', because: 'unknown_charge', charge: undefined };
+      const moved = rules.transition(known.charge, event, actor, store.now());
+      if (!moved.ok && fresh) return { kind: 'conflict', because: moved.because, charge: known.charge };
+      if (!moved.ok) {
+        // What is remembered may be behind what the store says.
+        known = undefined;
+        continue;
+      }
+      const updated = await store.update({ before: known, after: moved.charge, actor, because: { event } });
+      switch (updated.kind) {
+        case 'written':
+          return { kind: 'ok', charge: remember(updated.charge) };
+        case 'stale':
+          known = updated.charge;
+          fresh = true;
+          if (known === undefined) return { kind: 'conflict', because: 'unknown_charge', charge: undefined };
+          break;
+        case 'proof_used':
+          return { kind: 'conflict', because: 'proof_used', charge: known.charge };
+        case 'too_many_unsettled':
+          throw new LedgerUnavailable('The store took a change for a claim.');
+        default:
+          return updated satisfies never;
+      }
+    }
+    throw new LedgerUnavailable(KEEPS_CHANGING);
+  };
 
-export type ChargeFilter = {
-  readonly limit: number;
-  /** What `nextBefore` of the page before gave. */
-  readonly before?: number | undefined;
-  readonly state?: ChargeState | undefined;
-  readonly owed?: boolean | undefined;
-  readonly routeId?: string | undefined;
-  /** Hex in any letter case; anything else to the letter. */
-  readonly payer?: string | undefined;
-  readonly customerId?: string | undefined;
-  /** Created at or after, and before: milliseconds since the epoch. */
-  readonly fromMs?: number | undefined;
-  readonly toMs?: number | undefined;
-};
+  return {
+    answerLimitBytes: store.keptBodyBytes,
+    run: store.run,
+    find: async (payment) => (await store.find({ payment }))?.charge,
+    findByChargeId: async (id) => (await store.find({ id }))?.charge,
+    claim,
+    advance,
+    due: async (limit) => (await store.due(limit)).map(({ charge }) => charge),
+    renew: store.renew,
+  };
+}
 
-/** Newest first. `nextBefore` is undefined on the last page. */
-export type ChargePage = { readonly charges: readonly ListedCharge[]; readonly nextBefore: number | undefined };
-
-export const BUCKETS = ['hour', 'day', 'month', 'total'] as const;
-export type Bucket = (typeof BUCKETS)[number];
-
-/** Hours in which a settlement became certain, UTC: from the one `fromMs` lies in to the last that begins before `toMs`. */
-export type SummaryQuery = {
-  readonly fromMs: number;
-  readonly toMs: number;
-  readonly bucket: Bucket;
-  readonly routeId?: string | undefined;
-  readonly currency?: string | undefined;
-  /** Sums at most; where there are more the summary is `too_long` rather than cut. */
-  readonly limit: number;
-};
-
-export type Sum = {
-  /** When the bucket begins, milliseconds since the epoch; of `total`, where the query begins. */
-  readonly start: number;
-  readonly routeId: string;
-  readonly currency: string;
-  readonly network: string;
-  readonly asset: string;
-  readonly assetDecimals: number;
-  /** Charges, settled or delivered. */
-  readonly charges: number;
-  /** In the asset's smallest unit. */
-  readonly amount: bigint;
-};
-
-/** Oldest bucket first. */
-export type Summary = { readonly kind: 'sums'; readonly sums: readonly Sum[] } | { readonly kind: 'too_long' };
+const KEEPS_CHANGING = 'The charge keeps changing while it is decided about.';
 
 /** The ledger cannot say. `message` is for operators, not for payers. */
 export class LedgerUnavailable extends Error {

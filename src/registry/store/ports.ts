@@ -1,6 +1,7 @@
 // What a store is, for whoever works with one: routes with the numbered log of their changes, API keys, and the ledger of
 // charges. Each kind of store is a folder beside this file that implements it; open.ts chooses.
-import type { Ledger, Reports } from '../../domain/payment/ledger.ts';
+import type { ChargeReports } from '../../domain/payment/charge-reports.ts';
+import type { ChargeKeeping, ChargeStore } from '../../domain/payment/ledger.ts';
 import type { Route, RouteWire } from '../../domain/route.ts';
 import type { Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
@@ -19,7 +20,7 @@ export type StorePlace = {
   /** Routes and API keys, migrated. Throws a sentence. */
   readonly open: (options: OpenOptions) => Store;
   /** Its charges; opened with the first call. */
-  readonly openLedger: (options: LedgerOptions) => StoredLedger;
+  readonly openCharges: (options: ChargesOptions) => ChargesStore;
   /** Undefined where it cannot be asked. */
   readonly stats: () => Promise<StoreStats | undefined>;
 };
@@ -33,14 +34,12 @@ export type OpenOptions = {
   readonly onUpgrade?: OnUpgrade;
 };
 
-export type LedgerOptions = {
+export type ChargesOptions = {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly log: Log;
   /** This process holds the store alone, but for commands: leases of its own earlier runs are over, and clocks that are set move leases along. */
   readonly alone?: boolean;
-  /** For how long charges that are over are kept; for ever where it says undefined. */
-  readonly retentionMs?: () => number | undefined;
 };
 
 export type Store = {
@@ -54,13 +53,7 @@ export type Store = {
   readonly close: () => void;
 };
 
-export type StoredLedger = Ledger &
-  Reports & {
-    /** Resolves where a write was taken in the last seconds, or is now; rejects with LedgerUnavailable. For the start and for readiness. */
-    readonly check: () => Promise<void>;
-    /** Finishes what was called, then closes the store; later calls are refused. */
-    readonly close: () => Promise<void>;
-  };
+export type ChargesStore = ChargeStore & ChargeReports & ChargeKeeping;
 
 export type ChangeKind = 'created' | 'updated' | 'deleted';
 

@@ -82,7 +82,7 @@ export function isBusy(error: unknown): boolean {
 }
 
 /** Whether a statement broke a rule of the schema: it changed nothing, and its transaction goes on. */
-export function isConstraint(error: unknown): boolean {
+export function isConstraint(error: unknown): error is Error {
   return primaryCode(error) === CONSTRAINT;
 }
 

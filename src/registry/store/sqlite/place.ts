@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import type { StorePlace } from '../ports.ts';
 import { migrateFile } from './database.ts';
-import { openLedger } from './ledger.ts';
+import { openCharges } from './charges.ts';
 import { lockStore } from './lock.ts';
 import { readStoredRoutes } from './read-only.ts';
 import { readStoreStats } from './stats.ts';
@@ -19,7 +19,7 @@ export function sqlitePlace(file: string): StorePlace {
     readRoutes: () => readStoredRoutes(file),
     open: ({ as, ...options }) =>
       openStore(file, { ...options, ...(as === 'server' ? { writesApart: true } : { busyMs: COMMAND_BUSY_MS }) }),
-    openLedger: (options) => openLedger(file, options),
+    openCharges: (options) => openCharges(file, options),
     stats: () => readStoreStats(file),
   };
 }

@@ -14,11 +14,11 @@ import type {
   Sum,
   Summary,
   SummaryQuery,
-} from '../../../domain/payment/ledger.ts';
-import { readListed, SELECT_LISTED, SEQS_OF_PAYER } from './ledger-rows.ts';
+} from '../../../domain/payment/charge-reports.ts';
+import { readListed, SELECT_LISTED, SEQS_OF_PAYER } from './charge-rows.ts';
 import { integer, nullableInteger, text, type Row } from './rows.ts';
 
-export type LedgerReports = {
+export type ChargeReads = {
   readonly list: (filter: ChargeFilter, now: number) => ChargePage;
   readonly get: (id: string, now: number) => ListedCharge | undefined;
   readonly search: (search: ChargeSearch, limit: number, now: number) => ListedCharge[];
@@ -33,7 +33,7 @@ const DAY_MS = 24 * HOUR_MS;
 /** Charges that are looked through for a payer before the index is. */
 const PAYER_WALK = 20_000;
 
-export function createLedgerReports(db: DatabaseSync, payerWalk = PAYER_WALK): LedgerReports {
+export function createChargeReads(db: DatabaseSync, payerWalk = PAYER_WALK): ChargeReads {
   const prepare = remember((sql) => db.prepare(sql));
   return {
     list: (filter, now) => {

@@ -13,7 +13,7 @@ import {
   type FromWorker,
   type ToWorker,
   type Value,
-} from './ledger-messages.ts';
+} from './thread-messages.ts';
 import { UPGRADING } from '../ports.ts';
 
 export type Thread = {
@@ -29,7 +29,6 @@ export type ThreadOptions = {
   readonly spawn: (first: boolean) => Worker;
   /** Milliseconds since the epoch: the ledger's clock. */
   readonly now: () => number;
-  readonly retentionMs: () => number | undefined;
   /** Calls that wait at most. */
   readonly maxQueued: number;
   readonly timeoutMs: number;
@@ -50,7 +49,7 @@ const COMPANY_MS = 8;
 /** A thread that dies within this time after its start is not replaced for as long. */
 const RESTART_MS = 1000;
 
-export function createThread({ spawn, now, retentionMs, maxQueued, timeoutMs, log }: ThreadOptions): Thread {
+export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOptions): Thread {
   const whenQuiet = createWhenQuiet(COMPANY_MS);
   let worker: Worker | undefined;
   let started = 0;
@@ -121,7 +120,7 @@ export function createThread({ spawn, now, retentionMs, maxQueued, timeoutMs, lo
     try {
       worker ??= start();
       worker.ref();
-      post(worker, writeBatch(batch, now(), retentionMs()));
+      post(worker, writeBatch(batch, now()));
     } catch (error) {
       running = undefined;
       log.error('the ledger could not be called', { error });

@@ -3,10 +3,10 @@
 // rows of them. What is written belongs to exactly the charges that the transaction wrote.
 import type { DatabaseSync } from 'node:sqlite';
 import type { ChargeState } from '../../../domain/charge.ts';
-import type { Settled } from './ledger-swaps.ts';
+import type { Settled } from './charge-changes.ts';
 import { integer, text } from './rows.ts';
 
-export type Tallies = {
+export type Totals = {
   /** `before` undefined: the charge is new; `after` undefined: it is gone. */
   readonly moved: (before: ChargeState | undefined, after: ChargeState | undefined, charges?: number) => void;
   readonly settled: (settled: Settled) => void;
@@ -19,7 +19,7 @@ type Sum = { readonly key: readonly (string | number)[]; charges: number; amount
 
 const HOUR_MS = 3_600_000;
 
-export function createTallies(db: DatabaseSync): Tallies {
+export function createTotals(db: DatabaseSync): Totals {
   const sql = {
     count: db.prepare('UPDATE charge_counts SET charges = charges + ? WHERE state = ?'),
     sum: db.prepare(

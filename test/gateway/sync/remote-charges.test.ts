@@ -5,18 +5,18 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chargeToWire } from '../../../src/domain/charge-wire.ts';
 import type { Charge } from '../../../src/domain/charge.ts';
-import { LedgerUnavailable, type Ledger } from '../../../src/domain/payment/ledger.ts';
+import { createLedger, LedgerUnavailable, type Ledger } from '../../../src/domain/payment/ledger.ts';
 import { presentedBy } from '../../../src/domain/payment/claim-policy.ts';
 import type { ChargeEvent } from '../../../src/domain/payment/transition.ts';
 import { createRandom, systemClock, systemSchedule } from '../../../src/host/clock.ts';
-import { createRemoteLedger, type RemoteLedgerLimits } from '../../../src/gateway/sync/ledger-remote.ts';
+import { createRemoteCharges, type RemoteChargesLimits } from '../../../src/gateway/sync/remote-charges.ts';
 import { address, claimOf, proofOf } from '../../cases/claims.ts';
 import { LEDGER_KEY, SDK_KEY, startRegistry, type Kit } from '../../registry/kit.ts';
 import { createMemoryLedger } from '../../support/memory-ledger.ts';
 
 /** What stands between the sidecar and its registry. Where it throws, the connection ends. */
 type Front = (request: Request) => Promise<Response>;
-const LIMITS: RemoteLedgerLimits = { attemptMs: 2_000, totalMs: 8_000, pausesMs: [1, 1], bodyBytes: 1024 * 1024 };
+const LIMITS: RemoteChargesLimits = { attemptMs: 2_000, totalMs: 8_000, pausesMs: [1, 1], bodyBytes: 1024 * 1024 };
 const OPTIONS = { owner: 'one', leaseMs: 60_000, maxUnsettledPerPayer: 8 };
 const URL_OF_NOBODY = 'http://127.0.0.1:9';
 
@@ -32,19 +32,19 @@ afterAll(async () => {
   await kit.close();
 });
 
-function ledgerAt(registryUrl: string, limits: Partial<RemoteLedgerLimits> = {}, apiKey = LEDGER_KEY): Ledger {
-  const ledger = createRemoteLedger({
+function ledgerAt(registryUrl: string, limits: Partial<RemoteChargesLimits> = {}, apiKey = LEDGER_KEY): Ledger {
+  const store = createRemoteCharges({
     ...{ registryUrl, apiKey, version: '1.2.3', schedule: systemSchedule, clock: systemClock, random: createRandom() },
     limits: { ...LIMITS, ...limits },
   });
-  closers.push(ledger.close);
-  return ledger;
+  closers.push(store.close);
+  return createLedger(store);
 }
 
 const direct = (): Ledger => ledgerAt(`http://127.0.0.1:${kit.port}`);
 
 /** A ledger that reaches its registry through `front` alone. */
-async function remote(front: Front, limits: Partial<RemoteLedgerLimits> = {}): Promise<Ledger> {
+async function remote(front: Front, limits: Partial<RemoteChargesLimits> = {}): Promise<Ledger> {
   const server = createServer((req, res) => void relay(front, req, res).catch(() => res.destroy()));
   closers.push(() => {
     server.closeAllConnections();
@@ -69,13 +69,14 @@ async function relay(front: Front, req: IncomingMessage, res: ServerResponse): P
   res.end();
 }
 
-/** The registry does what it was asked; the answers to the first `times` calls are lost on the way. */
+/** The registry does what it was asked; the answers to the first `times` writes are lost on the way. */
 function losing(times: number, lose: (response: Response) => Promise<Response>): { front: Front; calls: () => number } {
   let calls = 0;
   return {
     calls: () => calls,
     front: async (request) => {
-      const lost = calls++ < times;
+      const isWrite = request.method !== 'GET';
+      const lost = isWrite && calls++ < times;
       const response = await fetch(request);
       return lost ? lose(response) : response;
     },

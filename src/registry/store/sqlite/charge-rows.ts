@@ -9,11 +9,14 @@ import {
   type Search,
   type ChargeState,
 } from '../../../domain/charge.ts';
-import type { ListedCharge } from '../../../domain/payment/ledger.ts';
+import type { ListedCharge } from '../../../domain/payment/charge-reports.ts';
+import type { StoredCharge } from '../../../domain/payment/ledger.ts';
 import { owedBecauseOf } from '../../../domain/payment/claim-policy.ts';
 import { bytes, integer, nullableInteger, nullableText, text, type Row } from './rows.ts';
 
 export type Value = string | number | null;
+/** `columns` are positions of ALL. */
+export type Changed = { readonly columns: readonly number[]; readonly values: readonly Value[] };
 
 /** What a claim fixes; a claim after a release writes them again, all but the id. */
 const CLAIM_COLUMNS = [
@@ -37,30 +40,28 @@ const CHANGING_COLUMNS: readonly string[] = [
   ...['created_at', 'updated_at', 'settled_at', 'delivered_at', 'refunded_at', 'refund_note'],
 ];
 const ALL = ['id', ...CLAIM_COLUMNS, ...CHANGING_COLUMNS];
+const CHANGING_FROM = 1 + CLAIM_COLUMNS.length;
 /** Held as bytes, written and read as hexadecimal. */
 const DIGESTS: ReadonlySet<string> = new Set(['credential_sha256', 'target_sha256']);
 const bound = (column: string): string => (DIGESTS.has(column) ? 'unhex(?)' : '?');
 const selected = (columns: readonly string[]): string =>
   columns.map((column) => (DIGESTS.has(column) ? `lower(hex(${column})) AS ${column}` : column)).join(', ');
 
-const assignments = (columns: readonly string[]): string =>
-  columns.map((column) => `${column} = ${bound(column)}`).join(', ');
+const assignment = (column: string): string => `${column} = ${bound(column)}`;
 
 /** Binds `allValues`. */
 export const INSERT = `INSERT INTO charges (${ALL.join(', ')}) VALUES (${ALL.map(bound).join(', ')})`;
-/** Binds `allValues`, then the id. */
-export const REWRITE = `UPDATE charges SET version = version + 1, ${assignments(ALL)} WHERE id = ?`;
-/** Binds `changingValues`, then the id. */
-export const UPDATE = `UPDATE charges SET version = version + 1, ${assignments(CHANGING_COLUMNS)} WHERE id = ?`;
 /**
- * Changes those of CHANGING_COLUMNS at these positions, of one version of one row; binds their values in that order, then
- * `seq` and version. A row's `seq` is never another's.
+ * Changes the columns at these positions, of one version of one row; binds their values in that order, then the id, the
+ * version and, where it counts, the end of the lease.
  */
-export function swapOf(columns: readonly number[]): string {
-  const changed = columns.flatMap((index) => CHANGING_COLUMNS[index] ?? []);
-  return `UPDATE charges SET version = version + 1, ${assignments(changed)} WHERE seq = ? AND version = ?`;
+export function updateOf(columns: readonly number[], withLease: boolean): string {
+  const changed = columns.flatMap((index) => ALL[index] ?? []);
+  const lease = withLease ? ' AND lease_until = ?' : '';
+  return `UPDATE charges SET ${['version = version + 1', ...changed.map(assignment)].join(', ')}
+    WHERE id = ? AND version = ?${lease} RETURNING seq`;
 }
-/** `readCharge` reads what it selects; the condition follows. */
+/** `readStored` reads what it selects; the condition follows. */
 const select = (hint = ''): string => `SELECT charges.seq AS seq, version, ${selected(ALL)},
   charge_credentials.credential AS credential,
   charge_answers.status AS answer_status, charge_answers.headers AS answer_headers, charge_answers.body AS answer_body
@@ -74,10 +75,6 @@ const keyOf = (term: string): string =>
 /** Binds network, asset, payer and nonce. */
 export const SELECT_BY_PAYMENT = `${select('INDEXED BY charges_payment')} WHERE network = ?1
   AND ${keyOf('asset')} = ${keyOf('?2')} AND ${keyOf('payer')} = ${keyOf('?3')} AND ${keyOf('nonce')} = ${keyOf('?4')}`;
-/** Binds network, transaction and log index. */
-export const SELECT_PROOF_USED = `SELECT 1 AS used FROM charges INDEXED BY charges_proof
-  WHERE settled_log_index = ?3 AND network = ?1
-    AND ${keyOf('settled_transaction')} = ${keyOf('?2')}`;
 /** Binds the payer and a `seq`: the numbers of the payer's charges before it, newest first. */
 export const SEQS_OF_PAYER = `SELECT seq FROM charges INDEXED BY charges_payment
   WHERE ${keyOf('payer')} = ${keyOf('?1')} AND seq < ?2 ORDER BY seq DESC`;
@@ -120,7 +117,26 @@ export function allValues(charge: Charge): Value[] {
   ];
 }
 
-export function changingValues(charge: Charge): Value[] {
+/** What a claim after a release writes: all but the id. */
+export function rewrittenOf(charge: Charge): Changed {
+  return { columns: ALL.slice(1).map((_, index) => index + 1), values: allValues(charge).slice(1) };
+}
+
+/** What an event changed: nothing of what the claim fixed. */
+export function changedOf(before: Charge, after: Charge): Changed {
+  const [old, fresh] = [changingValues(before), changingValues(after)];
+  const columns: number[] = [];
+  const values: Value[] = [];
+  for (let index = 0; index < fresh.length; index++) {
+    const value = fresh[index] ?? null;
+    if (value === old[index]) continue;
+    columns.push(CHANGING_FROM + index);
+    values.push(value);
+  }
+  return { columns, values };
+}
+
+function changingValues(charge: Charge): Value[] {
   const { asks } = charge;
   return [
     charge.state,
@@ -155,7 +171,11 @@ export function changingValues(charge: Charge): Value[] {
   ];
 }
 
-export function readCharge(row: Row): Charge {
+export function readStored(row: Row): StoredCharge {
+  return { charge: readCharge(row), version: integer(row, 'version') };
+}
+
+function readCharge(row: Row): Charge {
   const listed = readOpen(row);
   const credential = nullableText(row, 'credential');
   if ((credential !== null) !== isUnsettled(listed.state))

@@ -1,12 +1,12 @@
 // What the main thread and the ledger's threads say to each other. Everything crosses as a structured clone, so only
 // data: no functions, and errors as sentences. The calls of every payment cross as one text for the whole batch: to clone an
 // object takes several times as long as to write and read it as JSON.
-import type { LedgerReports } from './ledger-reports.ts';
-import type { LedgerWrites } from './ledger-writes.ts';
+import type { ChargeReads } from './charge-reports.ts';
+import type { ChargeWrites } from './charge-writes.ts';
 import type { Upgrade } from '../ports.ts';
 
 /** Calls of the writing thread, which share a commit, and of the reading thread. */
-export type Calls = Omit<LedgerWrites, 'prune' | 'begin' | 'finish' | 'endRunsBut' | 'moveLeases'> & LedgerReports;
+export type Calls = Omit<ChargeWrites, 'begin' | 'finish' | 'endRunsBut' | 'moveLeases'> & ChargeReads;
 export type CallName = keyof Calls;
 export type Arguments<N extends CallName> = Parameters<Calls[N]>;
 export type Value<N extends CallName> = ReturnType<Calls[N]>;
@@ -14,7 +14,7 @@ export type Value<N extends CallName> = ReturnType<Calls[N]>;
 export type Call = { readonly name: CallName; readonly args: readonly unknown[] };
 
 /** Calls whose arguments are JSON as they are: no bigint, no bytes. */
-const AS_TEXT: ReadonlySet<CallName> = new Set<CallName>(['find', 'insert', 'swap']);
+const AS_TEXT: ReadonlySet<CallName> = new Set<CallName>(['find', 'insert', 'update']);
 
 /**
  * `text`: the JSON of all calls in their order, each as `[name, ...args]`; null for one that stands in `others` by its
@@ -23,13 +23,11 @@ const AS_TEXT: ReadonlySet<CallName> = new Set<CallName>(['find', 'insert', 'swa
 export type Batch = {
   readonly kind: 'batch';
   readonly now: number;
-  /** For how long charges that are over are kept. */
-  readonly retentionMs: number | undefined;
   readonly text: string;
   readonly others: ReadonlyMap<number, Call> | undefined;
 };
 
-export function writeBatch(calls: readonly Call[], now: number, retentionMs: number | undefined): Batch {
+export function writeBatch(calls: readonly Call[], now: number): Batch {
   let others: Map<number, Call> | undefined;
   const texts: (readonly unknown[] | null)[] = [];
   for (const { name, args } of calls) {
@@ -37,7 +35,7 @@ export function writeBatch(calls: readonly Call[], now: number, retentionMs: num
     if (!isText) (others ??= new Map()).set(texts.length, { name, args });
     texts.push(isText ? [name, ...args] : null);
   }
-  return { kind: 'batch', now, retentionMs, text: JSON.stringify(texts), others };
+  return { kind: 'batch', now, text: JSON.stringify(texts), others };
 }
 
 export function readBatch({ text, others }: Batch): readonly Call[] {

@@ -12,9 +12,9 @@ import {
   type FromWorker,
   type ToWorker,
   type WorkerOptions,
-} from './ledger-messages.ts';
-import { createLedgerReports } from './ledger-reports.ts';
-import { createLedgerWrites, type LedgerWrites } from './ledger-writes.ts';
+} from './thread-messages.ts';
+import { createChargeReads } from './charge-reports.ts';
+import { createChargeWrites, type ChargeWrites } from './charge-writes.ts';
 import { isBusy, isConstraint, isStoreFailure, openDatabase } from './database.ts';
 
 type Opened = {
@@ -22,20 +22,17 @@ type Opened = {
   readonly begin: StatementSync;
   readonly commit: StatementSync;
   readonly calls: Calls;
-  readonly writes: LedgerWrites;
+  readonly writes: ChargeWrites;
   readonly files: Files;
 };
 type Files = { readonly main: bigint; readonly wal: bigint };
 
-/** Between looks for what can be taken away, and where the last one found as much as it takes at once. */
-const PRUNE_MS = { seldom: 60_000, often: 200 };
 /** What a clock and the machine's own time may differ by between two batches before the clock was set. */
 const STEP_MS = 1_500;
 
 function run(options: WorkerOptions, send: (message: FromWorker) => void): (message: ToWorker) => void {
   let opened: Opened | undefined;
   let mayCreate = options.create;
-  let pruneAt = -Infinity;
   /** Whether leases of earlier runs were ended. */
   let alone = options.alone === undefined;
   let last: { readonly clock: number; readonly machine: number } | undefined;
@@ -48,14 +45,14 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
     if (options.role === 'read') db.exec('PRAGMA query_only = ON');
     else db.exec("BEGIN IMMEDIATE; UPDATE charge_counts SET charges = charges WHERE state = 'claimed'; COMMIT");
     mayCreate = false;
-    const writes = createLedgerWrites(db);
+    const writes = createChargeWrites(db);
     const begin = db.prepare(options.role === 'read' ? 'BEGIN' : 'BEGIN IMMEDIATE');
     const commit = db.prepare('COMMIT');
     return {
       db,
       begin,
       commit,
-      calls: { ...writes, ...createLedgerReports(db) },
+      calls: { ...writes, ...createChargeReads(db) },
       writes,
       files: filesOf(options.file),
     };
@@ -71,7 +68,6 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
     { db, begin, commit, calls, writes, files }: Opened,
     asked: readonly Call[],
     at: number,
-    retentionMs: number | undefined,
   ): CallResult[] => {
     const reads = options.role === 'read';
     const machine = performance.now();
@@ -84,8 +80,6 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
         if (last !== undefined && Math.abs(step) > STEP_MS) writes.moveLeases(last.clock, step);
       }
       const results = asked.map((call): CallResult => ({ ok: true, value: perform(calls, call) }));
-      const prunes = !reads && machine >= pruneAt;
-      const full = prunes && writes.prune(at, retentionMs);
       writes.finish();
       if (options.commitDelayMs > 0) pause(options.commitDelayMs);
       commit.run();
@@ -94,7 +88,6 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
       if (now.main !== files.main || (!reads && now.wal !== files.wal)) {
         throw new StoreGone(`The ledger's file ${options.file} was taken away or replaced while it was open.`);
       }
-      if (prunes) pruneAt = machine + (full ? PRUNE_MS.often : PRUNE_MS.seldom);
       alone = true;
       last = { clock: at, machine };
       return results;
@@ -103,14 +96,14 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
     }
   };
 
-  const serve = (asked: readonly Call[], at: number, retentionMs: number | undefined): CallResult[] => {
+  const serve = (asked: readonly Call[], at: number): CallResult[] => {
     try {
       opened ??= open();
-      return transact(opened, asked, at, retentionMs);
+      return transact(opened, asked, at);
     } catch (error) {
       if (isDefect(error) && opened !== undefined) {
         // One call cannot be carried out. The others must not suffer: each gets a transaction of its own.
-        return asked.length === 1 ? [refused(error)] : asked.flatMap((call) => serve([call], at, retentionMs));
+        return asked.length === 1 ? [refused(error)] : asked.flatMap((call) => serve([call], at));
       }
       if (!isBusy(error)) quietly(close);
       return asked.map(() => refused(error));
@@ -120,7 +113,7 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
   return (message) => {
     switch (message.kind) {
       case 'batch':
-        send(resultsOf(serve(readBatch(message), message.now, message.retentionMs)));
+        send(resultsOf(serve(readBatch(message), message.now)));
         return;
       case 'close':
         quietly(close);
@@ -176,7 +169,7 @@ function pause(ms: number): void {
 }
 
 const port = parentPort;
-if (port === null) throw new Error('ledger-worker runs as a thread of the ledger alone');
+if (port === null) throw new Error('charge-worker runs as a thread of the ledger alone');
 port.on(
   'message',
   run(workerData as WorkerOptions, (message) => port.postMessage(message)),

@@ -1,19 +1,28 @@
-// The ledger of the registry, over HTTP: the port of domain/payment/ledger for a sidecar without a store of its own. Every call
-// carries an id of its change, so that one whose answer was lost is sent again and is the same call; whatever else goes
-// wrong is LedgerUnavailable. An answer is believed only where it is about the charge that was asked about.
+// The charges of the registry over HTTP: the port of the ledger's store for a sidecar without one of its own. An insert is a
+// POST and an update a PATCH with its event; the registry decides again, so what is decided here never counts against it.
+// Every change carries an id, so that one whose answer was lost is sent again and is the same change; whatever else goes
+// wrong is LedgerUnavailable. An answer is believed only if it is about the charge that was asked about.
 import type { z } from 'zod';
-import { CHARGE_ID, findClaimFault, samePayment, type Charge } from '../../domain/charge.ts';
+import { CHARGE_ID, samePayment, type Charge, type Claim } from '../../domain/charge.ts';
 import { ANSWER_BYTES, chargeFromWire, claimToWire } from '../../domain/charge-wire.ts';
-import { LedgerUnavailable, type Advanced, type Ledger } from '../../domain/payment/ledger.ts';
+import {
+  LedgerUnavailable,
+  type Change,
+  type ChargeStore,
+  type Inserted,
+  type StoredCharge,
+  type Updated,
+} from '../../domain/payment/ledger.ts';
 import { advancedWire, chargesWire, claimedWire, eventToWire, renewedWire } from '../../domain/ledger-wire.ts';
-import type { Claimed } from '../../domain/payment/claim-policy.ts';
+import type { ClaimOptions } from '../../domain/payment/claim-policy.ts';
 import type { Actor, ChargeEvent } from '../../domain/payment/transition.ts';
 import type { Clock, Random, Schedule } from '../../host/clock.ts';
 import { createOutbox } from '../../host/outbox.ts';
 import { createJsonCall } from '../../http/json-call.ts';
 import { createPool } from '../../http/pool.ts';
+import { createRemoteClock } from './remote-clock.ts';
 
-export type RemoteLedgerOptions = {
+export type RemoteChargesOptions = {
   /** Without a slash at its end. */
   readonly registryUrl: string;
   /** Of scope `ledger`. */
@@ -21,12 +30,12 @@ export type RemoteLedgerOptions = {
   /** Named to the registry. */
   readonly version: string;
   readonly schedule: Schedule;
-  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly clock: Clock;
   readonly random: Random;
-  readonly limits?: Partial<RemoteLedgerLimits>;
+  readonly limits?: Partial<RemoteChargesLimits>;
 };
 
-export type RemoteLedgerLimits = {
+export type RemoteChargesLimits = {
   /** For one attempt, its answer included. */
   readonly attemptMs: number;
   /** For a call with all its attempts. */
@@ -36,7 +45,7 @@ export type RemoteLedgerLimits = {
   readonly bodyBytes: number;
 };
 
-export const REMOTE_LEDGER_LIMITS: RemoteLedgerLimits = {
+export const REMOTE_CHARGES_LIMITS: RemoteChargesLimits = {
   attemptMs: 3_000,
   totalMs: 8_000,
   pausesMs: [50, 500],
@@ -52,16 +61,9 @@ const NO_CHARGE = 'chg_none';
 
 type Request = { readonly method: 'GET' | 'POST' | 'PATCH'; readonly path: string; readonly json?: unknown };
 
-export type RemoteLedger = Ledger & {
-  /** Resolves where the ledger answers our key; rejects with LedgerUnavailable. For readiness. */
-  readonly check: () => Promise<void>;
-  /** Ends every connection. */
-  readonly close: () => void;
-};
-
-export function createRemoteLedger(options: RemoteLedgerOptions): RemoteLedger {
+export function createRemoteCharges(options: RemoteChargesOptions): ChargeStore {
   const { apiKey, version, schedule, clock, random } = options;
-  const limits = { ...REMOTE_LEDGER_LIMITS, ...options.limits };
+  const limits = { ...REMOTE_CHARGES_LIMITS, ...options.limits };
   const { attemptMs, totalMs, pausesMs, bodyBytes: maxBytes } = limits;
   const registry = new URL(options.registryUrl);
   const base = registry.pathname.replace(/\/$/, '');
@@ -72,12 +74,16 @@ export function createRemoteLedger(options: RemoteLedgerOptions): RemoteLedger {
   const callJson = createJsonCall({ transport, maxBytes, schedule });
   const headers = ['Host', registry.host, 'Authorization', `Bearer ${apiKey}`, 'User-Agent', `tollgate/${version}`];
 
+  const theirs = createRemoteClock(clock);
+
   const attempt = async <S extends z.ZodType>(request: Request, schema: S, withinMs: number): Promise<z.output<S>> => {
     const { method, path, json } = request;
+    const since = clock.monotonic();
     const response = await callJson({ method, target: `${base}/${path}`, headers, json, withinMs });
     if (response.kind === 'failed') throw new Passing(response.detail);
     if (response.status !== 200) throw refusalOf(response.status);
     if (response.kind === 'unusable') throw new LedgerUnavailable(`The registry answered ${response.detail}.`);
+    if (response.dateMs !== undefined) theirs.heard(response.dateMs, since);
     const parsed = schema.safeParse(response.json);
     if (!parsed.success) throw new LedgerUnavailable('The registry answered something else than a ledger does.');
     return parsed.data;
@@ -97,62 +103,88 @@ export function createRemoteLedger(options: RemoteLedgerOptions): RemoteLedger {
     }
   };
 
+  const read = (wire: Parameters<typeof chargeFromWire>[0]): Charge => {
+    const charge = chargeFromWire(wire);
+    theirs.passed(charge.updatedAt);
+    return charge;
+  };
+
   const findOne = async (search: Readonly<Record<string, string>>): Promise<Charge | undefined> => {
     const { data } = await call(
       { method: 'GET', path: `${CLAIMS}?${new URLSearchParams(search).toString()}` },
       chargesWire,
     );
-    return data[0] && chargeFromWire(data[0]);
+    return data[0] && read(data[0]);
   };
 
-  const advance = async (id: string, event: ChargeEvent, actor: Actor): Promise<Advanced> => {
-    if (!CHARGE_ID.test(id)) return { kind: 'conflict', because: 'unknown_charge', charge: undefined };
+  const post = async (claim: Claim, options: ClaimOptions): Promise<z.output<typeof claimedWire>> => {
+    const { owner, leaseMs, maxUnsettledPerPayer, changeId } = options;
+    const json = {
+      ...claimToWire(claim),
+      owner,
+      lease_ms: leaseMs,
+      max_unsettled_per_payer: maxUnsettledPerPayer,
+      change_id: changeId ?? drawId(random),
+    };
+    return call({ method: 'POST', path: CLAIMS, json }, claimedWire);
+  };
+
+  const insert = async (claim: Claim, options: ClaimOptions): Promise<Inserted> => {
+    const answer = await post(claim, options);
+    if (answer.kind === 'quote_already_used') return { kind: 'id_taken' };
+    if (!('charge' in answer)) return { kind: 'too_many_unsettled' };
+    const charge = about(read(answer.charge), (each) => samePayment(each.payment, claim.payment));
+    if (answer.kind !== 'claimed') return { kind: 'payment_known', charge: stored(charge) };
+    // Whoever else owns it would settle and deliver it too.
+    about(charge, (each) => each.state === 'claimed' && each.owner === options.owner);
+    return { kind: 'written', charge: stored(charge) };
+  };
+
+  const patch = async (id: string, event: ChargeEvent, actor: Actor): Promise<Updated> => {
     const json = { event: eventToWire(event), owner: actor.owner, change_id: actor.changeId ?? drawId(random) };
     const answer = await call({ method: 'PATCH', path: `${CLAIMS}/${encodeURIComponent(id)}`, json }, advancedWire);
-    const charge = answer.charge === null ? undefined : about(chargeFromWire(answer.charge), (each) => each.id === id);
-    if (answer.kind === 'conflict') return { kind: 'conflict', because: answer.because, charge };
-    if (charge === undefined) throw new LedgerUnavailable('The registry answered about no charge.');
-    return { kind: 'ok', charge };
+    const charge = answer.charge === null ? undefined : about(read(answer.charge), (each) => each.id === id);
+    if (answer.kind === 'ok') {
+      if (charge === undefined) throw new LedgerUnavailable('The registry answered about no charge.');
+      return { kind: 'written', charge: stored(charge) };
+    }
+    if (answer.because === 'proof_used') return { kind: 'proof_used' };
+    return { kind: 'stale', charge: charge && stored(charge) };
+  };
+
+  const update = async ({ before, actor, because }: Change): Promise<Updated> => {
+    if ('event' in because) return patch(before.charge.id, because.event, actor);
+    const inserted = await insert(because.claim, because.options);
+    switch (inserted.kind) {
+      case 'payment_known':
+        return { kind: 'stale', charge: inserted.charge };
+      case 'id_taken':
+        return { kind: 'stale', charge: undefined };
+      case 'written':
+        return inserted;
+      case 'too_many_unsettled':
+        return { kind: inserted.kind };
+      default:
+        return inserted satisfies never;
+    }
   };
 
   return {
-    answerLimitBytes: ANSWER_BYTES,
-    close: transport.close,
-    check: async () => {
-      await findOne({ id: NO_CHARGE });
-    },
+    keptBodyBytes: ANSWER_BYTES,
     run: `sidecar-${drawId(random)}`,
-    find: async (payment) => {
-      const charge = await findOne(payment);
-      return charge && about(charge, (each) => samePayment(each.payment, payment));
+    now: theirs.now,
+    find: async (by) => {
+      if ('id' in by && !CHARGE_ID.test(by.id)) return undefined;
+      const charge = await findOne('id' in by ? by : by.payment);
+      if (charge === undefined) return undefined;
+      return stored(about(charge, (each) => ('id' in by ? each.id === by.id : samePayment(each.payment, by.payment))));
     },
-    findByChargeId: async (id) => {
-      if (!CHARGE_ID.test(id)) return undefined;
-      const charge = await findOne({ id });
-      return charge && about(charge, (each) => each.id === id);
-    },
-    claim: async (claim, { owner, leaseMs, maxUnsettledPerPayer, changeId }): Promise<Claimed> => {
-      const fault = findClaimFault(claim);
-      if (fault !== undefined) throw new TypeError(`a claim that cannot be written: ${fault}`);
-      const json = {
-        ...claimToWire(claim),
-        owner,
-        lease_ms: leaseMs,
-        max_unsettled_per_payer: maxUnsettledPerPayer,
-        change_id: changeId ?? drawId(random),
-      };
-      const answer = await call({ method: 'POST', path: CLAIMS, json }, claimedWire);
-      if (!('charge' in answer)) return answer;
-      const charge = about(chargeFromWire(answer.charge), (each) => samePayment(each.payment, claim.payment));
-      // Whoever else owns it would settle and deliver it too.
-      if (answer.kind === 'claimed') about(charge, (each) => each.state === 'claimed' && each.owner === owner);
-      return { kind: answer.kind, charge };
-    },
-    advance,
+    insert: ({ claim, options }) => insert(claim, options),
+    update,
     due: async (limit) => {
       const due = Math.min(limit, MAX_DUE);
       const { data } = await call({ method: 'GET', path: `${CLAIMS}?due=true&limit=${due}` }, chargesWire);
-      return data.map(chargeFromWire);
+      return data.map((each) => stored(read(each)));
     },
     // Not tried again: the next one is on its way.
     renew: async (run, ids, leaseMs) => {
@@ -160,7 +192,17 @@ export function createRemoteLedger(options: RemoteLedgerOptions): RemoteLedger {
       const { ids: ours } = await call({ method: 'POST', path: 'v1/ledger/renewals', json }, renewedWire, []);
       return ours;
     },
+    // It answers our key, which a call that needs the scope `ledger` shows.
+    check: async () => {
+      await findOne({ id: NO_CHARGE });
+    },
+    close: async () => transport.close(),
   };
+}
+
+/** The registry decides on the version that it has. */
+function stored(charge: Charge): StoredCharge {
+  return { charge, version: 0 };
 }
 
 /** The same call may be sent again: nothing is known about this one. */

@@ -1,16 +1,17 @@
-// The ledger on SQLite: the port of domain/ledger over threads that own the file, so that a slow disk stalls nothing but
+// Charges on SQLite: the ports of the ledger's store over threads that own the file, so that a slow disk stalls nothing but
 // payments. The writing thread commits in groups; the reading one serves dashboards and starts when it is first asked.
 // The same serves a registry, in its store beside the routes, and a sidecar with a store of its own.
 import { randomBytes } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
-import { findClaimFault, LOCAL_RUN, type KeptAnswer } from '../../../domain/charge.ts';
-import type { ChargeEvent } from '../../../domain/payment/transition.ts';
-import type { LedgerOptions, StoredLedger } from '../ports.ts';
-import type { WorkerOptions } from './ledger-messages.ts';
-import { createSwaps } from './ledger-swaps.ts';
-import { createThread, type Thread } from './ledger-thread.ts';
+import { LOCAL_RUN } from '../../../domain/charge.ts';
+import type { Change, Updated } from '../../../domain/payment/ledger.ts';
+import type { ChargesOptions, ChargesStore } from '../ports.ts';
+import { keptBy, toRowChange, toRowInsert } from './charge-changes.ts';
+import type { NotUpdated } from './charge-writes.ts';
+import { createThread, type Thread } from './thread.ts';
+import type { WorkerOptions } from './thread-messages.ts';
 
-export type SqliteLedgerOptions = LedgerOptions & {
+export type SqliteChargesOptions = ChargesOptions & {
   /** How long a call may take. */
   readonly timeoutMs?: number;
   /** How long a commit waits for another process that writes. */
@@ -29,11 +30,11 @@ const ANSWER_BYTES = 16 * 1024 * 1024;
 const MAX_QUEUED = 20_000;
 
 /** Opens `file` with the first call; makes it where there is none. */
-export function openLedger(file: string, options: SqliteLedgerOptions): StoredLedger {
+export function openCharges(file: string, options: SqliteChargesOptions): ChargesStore {
   const { now, log, timeoutMs = TIMEOUT_MS, busyMs = BUSY_MS, maxQueued = MAX_QUEUED } = options;
   const spawn = options.spawn ?? spawnWorker;
   const commitDelayMs = options.commitDelayMs ?? 0;
-  const script = new URL(`./ledger-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+  const script = new URL(`./charge-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
   const run = `${LOCAL_RUN}${randomBytes(12).toString('hex')}`;
   const alone = options.alone === true ? run : undefined;
   const thread = (role: WorkerOptions['role']): Thread =>
@@ -41,13 +42,11 @@ export function openLedger(file: string, options: SqliteLedgerOptions): StoredLe
       // The reading thread opens what the writing one made: of a file that is taken away meanwhile it makes no new one.
       spawn: (first) => spawn(script, { role, file, create: first && role === 'write', busyMs, commitDelayMs, alone }),
       now,
-      retentionMs: options.retentionMs ?? (() => undefined),
       maxQueued,
       timeoutMs,
       log,
     });
   const writer = thread('write');
-  const swaps = createSwaps(writer, now);
   let reader: Thread | undefined;
   let closing = false;
   const reading = async (): Promise<Thread> => {
@@ -56,20 +55,33 @@ export function openLedger(file: string, options: SqliteLedgerOptions): StoredLe
     return closing ? writer : (reader ??= thread('read'));
   };
 
+  const write = (change: Change): Promise<NotUpdated | undefined> => {
+    const row = toRowChange(change, now());
+    const kept = keptBy(change);
+    if (kept !== undefined) return writer.call('updateKeeping', row, kept);
+    // That an answer arrived is owed to nobody at once: it shares the next commit.
+    const waits = !('event' in change.because && change.because.event.kind === 'delivered');
+    return waits ? writer.call('update', row) : writer.callLater('update', row);
+  };
+
   return {
     run,
-    answerLimitBytes: options.answerLimitBytes ?? ANSWER_BYTES,
-    find: (payment) => writer.call('find', payment),
-    findByChargeId: (id) => writer.call('findByChargeId', id),
-    claim: async (claim, claimOptions) => {
-      const fault = findClaimFault(claim);
-      if (fault !== undefined) throw new TypeError(`a claim that cannot be written: ${fault}`);
-      return swaps.claim(claim, claimOptions);
+    now,
+    keptBodyBytes: options.answerLimitBytes ?? ANSWER_BYTES,
+    find: (by) => writer.call('find', by),
+    insert: async (entry) => {
+      const refused = await writer.call('insert', toRowInsert(entry, now()));
+      return refused ?? { kind: 'written', charge: { charge: entry.charge, version: 1 } };
     },
-    advance: (id, event, actor) => swaps.advance(id, ownEvent(event), actor),
+    update: async (change): Promise<Updated> => {
+      const refused = await write(change);
+      const { before, after } = change;
+      return refused ?? { kind: 'written', charge: { charge: after, version: before.version + 1 } };
+    },
     due: (limit) => writer.call('due', limit, now()),
-    renew: (run, ids, leaseMs) => writer.call('renew', run, ids, leaseMs, now()),
+    renew: (owner, ids, leaseMs) => writer.call('renew', owner, ids, leaseMs, now()),
     check: () => writer.call('check'),
+    prune: (before, limit) => writer.call('prune', before, limit, now()),
     list: async (filter) => (await reading()).call('list', filter, now()),
     get: async (id) => (await reading()).call('get', id, now()),
     search: async (search, limit) => (await reading()).call('search', search, limit, now()),
@@ -87,12 +99,4 @@ export function openLedger(file: string, options: SqliteLedgerOptions): StoredLe
 /** Secrets of the environment are none of a thread's business, and flags of this process may not be meant for it. */
 function spawnWorker(script: URL, options: WorkerOptions): Worker {
   return new Worker(script, { workerData: options, env: {}, execArgv: [], name: `ledger ${options.role}` });
-}
-
-/** A clone of a view takes all of the memory behind it along; a kept answer takes its own bytes alone. */
-function ownEvent(event: ChargeEvent): ChargeEvent {
-  if (event.kind !== 'answer_kept') return event;
-  const { status, headers, body } = event.answer;
-  const answer: KeptAnswer = { status, headers, body: new Uint8Array(body) };
-  return { ...event, answer };
 }

@@ -1,0 +1,46 @@
+// Takes away what a store of charges keeps no longer: every minute, and soon again while there is more, a bounded part at a
+// time, so that no claim waits for it.
+import { LedgerUnavailable, type ChargeKeeping } from '../domain/payment/ledger.ts';
+import { REDEEM_MS } from '../domain/payment/claim-policy.ts';
+import type { Clock, Schedule } from '../host/clock.ts';
+import type { Log } from '../host/log.ts';
+
+export type KeepingDeps = {
+  readonly clock: Pick<Clock, 'now'>;
+  readonly schedule: Schedule;
+  readonly log: Log;
+  /** For how long closed charges are kept; for ever where it says undefined. */
+  readonly retentionMs: () => number | undefined;
+};
+
+const SELDOM_MS = 60_000;
+const OFTEN_MS = 200;
+const AT_ONCE = 100;
+/** A released charge is kept as long as its credential may come again: longer than any quote lives. */
+const RELEASED_KEPT_MS = 48 * 3_600_000;
+
+/** Returns how to stop. */
+export function keepCharges(store: ChargeKeeping, { clock, schedule, log, retentionMs }: KeepingDeps): () => void {
+  let stopped = false;
+  let cancel = (): void => undefined;
+  const prune = async (): Promise<void> => {
+    const now = clock.now();
+    const retained = retentionMs();
+    const before = {
+      closedMs: retained === undefined ? undefined : now - retained,
+      releasedMs: now - RELEASED_KEPT_MS,
+      answersMs: now - REDEEM_MS,
+    };
+    const more = await store.prune(before, AT_ONCE).catch((error: unknown) => {
+      // A store that is away is told of by what needs it.
+      if (!(error instanceof LedgerUnavailable)) log.error('charges that are over could not be taken away', { error });
+      return false;
+    });
+    if (!stopped) cancel = schedule(more ? OFTEN_MS : SELDOM_MS, () => void prune());
+  };
+  void prune();
+  return () => {
+    stopped = true;
+    cancel();
+  };
+}

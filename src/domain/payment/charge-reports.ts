@@ -1,0 +1,98 @@
+// What people and dashboards ask of a store of charges: lists, sums and counts, and what somebody has to look after. A port
+// beside that of the ledger: nothing here decides about money.
+import type { Charge, ChargeState } from '../charge.ts';
+import type { IdPart } from '../id-part.ts';
+import type { Fault } from './claim-policy.ts';
+
+/** A charge as people see it: without what could be replayed or belongs to its payer alone. */
+export type ListedCharge = Omit<
+  Charge,
+  'credential' | 'credentialSha256' | 'answer' | 'owner' | 'changeId' | 'search'
+> & {
+  /** Whose fault it is that it was paid for and can be delivered no more; null where nothing is owed. */
+  readonly owed: Fault | null;
+};
+
+/** Reads only; none of them delays a claim. */
+export type ChargeReports = {
+  readonly list: (filter: ChargeFilter) => Promise<ChargePage>;
+  readonly get: (id: string) => Promise<ListedCharge | undefined>;
+  /** Newest first. May look through every charge: for people who ask why. */
+  readonly search: (search: ChargeSearch, limit: number) => Promise<readonly ListedCharge[]>;
+  readonly summary: (query: SummaryQuery) => Promise<Summary>;
+  readonly alarms: () => Promise<Alarms>;
+  readonly countByState: () => Promise<Readonly<Record<ChargeState, number>>>;
+};
+
+/** Charges that any of these names. */
+export type ChargeSearch = {
+  readonly idPart: IdPart | undefined;
+  readonly requestId?: string | undefined;
+  /** Canonical. */
+  readonly transaction?: string | undefined;
+};
+
+/** What somebody has to look after. */
+export type Alarms = {
+  readonly owed: readonly OwedSum[];
+  /** When the first of the payments ends whose settlement has no certain end; null where there is none. */
+  readonly settlingEndsAt: number | null;
+};
+
+export type OwedSum = {
+  readonly currency: string;
+  readonly because: Fault;
+  readonly assetDecimals: number;
+  readonly charges: number;
+  /** In the asset's smallest unit. */
+  readonly amount: bigint;
+};
+
+export type ChargeFilter = {
+  readonly limit: number;
+  /** What `nextBefore` of the page before gave. */
+  readonly before?: number | undefined;
+  readonly state?: ChargeState | undefined;
+  readonly owed?: boolean | undefined;
+  readonly routeId?: string | undefined;
+  /** Hex in any letter case; anything else to the letter. */
+  readonly payer?: string | undefined;
+  readonly customerId?: string | undefined;
+  /** Created at or after, and before: milliseconds since the epoch. */
+  readonly fromMs?: number | undefined;
+  readonly toMs?: number | undefined;
+};
+
+/** Newest first. `nextBefore` is undefined on the last page. */
+export type ChargePage = { readonly charges: readonly ListedCharge[]; readonly nextBefore: number | undefined };
+
+export const BUCKETS = ['hour', 'day', 'month', 'total'] as const;
+export type Bucket = (typeof BUCKETS)[number];
+
+/** Hours in which a settlement became certain, UTC: from the one `fromMs` lies in to the last that begins before `toMs`. */
+export type SummaryQuery = {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly bucket: Bucket;
+  readonly routeId?: string | undefined;
+  readonly currency?: string | undefined;
+  /** Sums at most; where there are more the summary is `too_long` rather than cut. */
+  readonly limit: number;
+};
+
+export type Sum = {
+  /** When the bucket begins, milliseconds since the epoch; of `total`, where the query begins. */
+  readonly start: number;
+  readonly routeId: string;
+  readonly currency: string;
+  readonly network: string;
+  readonly asset: string;
+  readonly assetDecimals: number;
+  /** Charges, settled or delivered. */
+  readonly charges: number;
+  /** In the asset's smallest unit. */
+  readonly amount: bigint;
+};
+
+/** Oldest bucket first. */
+export type Summary = { readonly kind: 'sums'; readonly sums: readonly Sum[] } | { readonly kind: 'too_long' };

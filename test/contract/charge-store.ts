@@ -1,0 +1,198 @@
+// What every store of charges does, beneath the ledger: it keeps what was decided, and only if it was decided on what it has.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Charge, Claim } from '../../src/domain/charge.ts';
+import { decideClaim, type ClaimOptions } from '../../src/domain/payment/claim-policy.ts';
+import {
+  LedgerUnavailable,
+  type Change,
+  type ChargeStore,
+  type Entry,
+  type Inserted,
+  type StoredCharge,
+  type Updated,
+} from '../../src/domain/payment/ledger.ts';
+import { transition, type ChargeEvent } from '../../src/domain/payment/transition.ts';
+import { claimOf, proofOf } from '../cases/claims.ts';
+
+export type OpenedStores = {
+  /** Two ways to the same charges, as two processes have them. */
+  readonly stores: readonly [ChargeStore, ChargeStore];
+  readonly now: () => number;
+  /** Moves the store's clock. */
+  readonly pass: (ms: number) => void;
+  readonly close: () => Promise<void>;
+};
+
+const LEASE = 60_000;
+const OPTIONS: ClaimOptions = { owner: 'run/one', leaseMs: LEASE, maxUnsettledPerPayer: 100 };
+const START: ChargeEvent = { kind: 'settle_started', via: 'first', leaseMs: LEASE };
+
+/** `decides`: it decides again on what it has by then, and compares no version. */
+export function describeChargeStore(
+  name: string,
+  open: () => Promise<OpenedStores>,
+  { decides }: { readonly decides: boolean },
+): void {
+  describe(`charges: ${name}`, () => {
+    let opened: OpenedStores;
+    let store: ChargeStore;
+    let other: ChargeStore;
+    let n = 2_000_000;
+    const fresh = (rest: Parameters<typeof claimOf>[1] = {}): Claim => claimOf(++n, rest);
+
+    beforeAll(async () => {
+      opened = await open();
+      [store, other] = opened.stores;
+    });
+    afterAll(() => opened.close());
+
+    const entryOf = (claim: Claim, rest: Partial<ClaimOptions> = {}): Entry => {
+      const options = { ...OPTIONS, ...rest };
+      const { charge } = decideClaim(undefined, claim, options, opened.now());
+      return { charge, claim, options };
+    };
+    const insert = (claim: Claim, rest: Partial<ClaimOptions> = {}): Promise<Inserted> =>
+      store.insert(entryOf(claim, rest));
+    const inserted = async (claim = fresh()): Promise<StoredCharge> => {
+      const result = await insert(claim);
+      if (result.kind !== 'written') throw new Error(result.kind);
+      return result.charge;
+    };
+    const changeOf = (before: StoredCharge, event: ChargeEvent, owner = 'run/one'): Change => {
+      const actor = { owner, changeId: `change ${++n}` };
+      const moved = transition(before.charge, event, actor, opened.now());
+      if (!moved.ok) throw new Error(moved.because);
+      return { before, after: moved.charge, actor, because: { event } };
+    };
+    const written = (updated: Updated): StoredCharge => {
+      if (updated.kind !== 'written') throw new Error(updated.kind);
+      return updated.charge;
+    };
+    const stateOf = async ({ charge: { id } }: StoredCharge): Promise<Charge['state'] | undefined> =>
+      (await other.find({ id }))?.charge.state;
+
+    test('behaviour: what is written is found by its id and by its payment, as it was told', async () => {
+      const made = await inserted();
+      const { id, payment } = made.charge;
+      expect(await other.find({ id })).toEqual(made);
+      expect(await other.find({ payment })).toEqual(made);
+      const next = written(await store.update(changeOf(made, START)));
+      expect(next.charge.state).toBe('settling');
+      expect(await other.find({ id })).toEqual(next);
+      expect(await store.find({ id: 'chg_nobody' })).toBeUndefined();
+    });
+
+    test('behaviour: a payment that is known comes before an id that is taken, and that before too many', async () => {
+      const payer = 900_000 + n;
+      const made = await inserted(fresh({ payer }));
+      const full = { maxUnsettledPerPayer: 1, owner: 'run/two' };
+      const known = await insert({ ...claimOf(n, { payer }) }, full);
+      expect(known).toEqual({ kind: 'payment_known', charge: made });
+      expect(await insert(fresh({ payer, id: made.charge.id }), full)).toEqual({ kind: 'id_taken' });
+      expect(await insert(fresh({ payer }), full)).toEqual({ kind: 'too_many_unsettled' });
+      expect((await insert(fresh({ payer }), { ...full, maxUnsettledPerPayer: 2 })).kind).toBe('written');
+    });
+
+    test.skipIf(decides)('attack: a change of an older version writes nothing and brings the newer one', async () => {
+      const first = await inserted();
+      const second = written(await other.update(changeOf(first, START)));
+      expect(second.version).toBeGreaterThan(first.version);
+      const late = await store.update(changeOf(first, { kind: 'released', reason: 'late' }));
+      expect(late).toEqual({ kind: 'stale', charge: second });
+      expect(await stateOf(first)).toBe('settling');
+    });
+
+    test('attack: a change of what is not there any more, or never was, writes nothing', async () => {
+      const { charge } = entryOf(fresh());
+      const gone = { charge, version: 1 };
+      expect(await store.update(changeOf(gone, START))).toEqual({ kind: 'stale', charge: undefined });
+      expect(await store.find({ id: charge.id })).toBeUndefined();
+    });
+
+    test('behaviour: of two changes of one version at once one is written', async () => {
+      const made = await inserted();
+      const all = await Promise.all([
+        store.update(changeOf(made, START)),
+        other.update(changeOf(made, { kind: 'released', reason: 'client_gone' })),
+      ]);
+      expect(all.map(({ kind }) => kind).sort()).toEqual(['stale', 'written']);
+    });
+
+    test('behaviour: a renewal is no other version, and its owner leaves the lease as it was renewed', async () => {
+      const what = fresh();
+      const made = await inserted(what);
+      const settling = written(await store.update(changeOf(made, START)));
+      expect(await other.renew('run', [what.id], 10 * LEASE)).toEqual([what.id]);
+      const renewed = await other.find({ id: what.id });
+      expect(renewed?.version).toBe(settling.version);
+      expect(renewed?.charge.leaseUntil).toBeGreaterThan(settling.charge.leaseUntil + LEASE);
+      const answer = { status: 200, headers: [], body: Uint8Array.of(1) };
+      written(await store.update(changeOf(settling, { kind: 'answer_kept', answer, headSent: false })));
+      expect((await other.find({ id: what.id }))?.charge).toMatchObject({
+        leaseUntil: renewed?.charge.leaseUntil,
+        answer: { status: 200 },
+      });
+    });
+
+    test('attack: nobody else takes a charge by what its lease was before it was renewed', async () => {
+      const what = fresh();
+      const settling = written(await store.update(changeOf(await inserted(what), START)));
+      expect(await other.renew('run', [what.id], 10 * LEASE)).toEqual([what.id]);
+      opened.pass(2 * LEASE);
+      const taken = await store.update(changeOf(settling, { kind: 'taken_over', leaseMs: LEASE }, 'run/two'));
+      expect(taken).toMatchObject({ kind: 'stale', charge: { charge: { id: what.id, owner: 'run/one' } } });
+      expect((await other.find({ id: what.id }))?.charge.owner).toBe('run/one');
+    });
+
+    test('behaviour: a change that is written once more is durable, and the same', async () => {
+      const made = await inserted();
+      const change = changeOf(made, START);
+      const once = written(await store.update(change));
+      const again = written(await other.update({ ...change, before: once, after: once.charge }));
+      expect(again.charge).toEqual(once.charge);
+      expect(await store.find({ id: made.charge.id })).toEqual(again);
+    });
+
+    test('attack: one transfer proves one charge, in the transaction that writes it', async () => {
+      const [a, b] = [fresh(), fresh()];
+      const { transaction } = proofOf(a);
+      const settled = async (what: Claim): Promise<Updated> => {
+        const settling = written(await store.update(changeOf(await inserted(what), START)));
+        const proof = proofOf(what, { transaction, logIndex: 5 });
+        return other.update(changeOf(settling, { kind: 'settled', proof, leaseMs: LEASE }));
+      };
+      const all = await Promise.all([settled(a), settled(b)]);
+      expect(all.map(({ kind }) => kind).sort()).toEqual(['proof_used', 'written']);
+    });
+
+    test('behaviour: a claim over what was released is a change like any other, within the limit of its payer', async () => {
+      const payer = 900_000 + n;
+      const what = fresh({ payer });
+      const made = await inserted(what);
+      const released = written(await store.update(changeOf(made, { kind: 'released', reason: 'upstream_500' })));
+      await inserted(fresh({ payer }));
+      const claim = (maxUnsettledPerPayer: number): Change => {
+        const options = { ...OPTIONS, owner: 'run/two', changeId: `again ${++n}`, maxUnsettledPerPayer };
+        const { charge: after } = decideClaim(released.charge, what, options, opened.now());
+        return { before: released, after, actor: { owner: 'run/two' }, because: { claim: what, options } };
+      };
+      expect(await store.update(claim(1))).toEqual({ kind: 'too_many_unsettled' });
+      expect(await stateOf(made)).toBe('released');
+      expect(written(await store.update(claim(2))).charge).toMatchObject({ claims: 2, owner: 'run/two' });
+      expect(await other.find({ id: what.id })).toMatchObject({ charge: { credential: what.credential } });
+    });
+
+    test('behaviour: it takes a real write', async () => {
+      await store.check();
+    });
+
+    test.skipIf(decides)('behaviour: of one that was closed nobody knows anything', async () => {
+      const { stores, close } = await open();
+      const made = await stores[0].insert(entryOf(fresh()));
+      expect(made.kind).toBe('written');
+      await close();
+      if (name.startsWith('in memory')) return;
+      await expect(stores[0].insert(entryOf(fresh()))).rejects.toThrow(LedgerUnavailable);
+    });
+  });
+}

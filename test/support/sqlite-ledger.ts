@@ -1,0 +1,12 @@
+// The ledger over a SQLite file with all that its store can do, as tests want it in one piece.
+import { createLedger, type ChargeKeeping } from '../../src/domain/payment/ledger.ts';
+import type { StoredLedger } from '../../src/registry/store/open.ts';
+import type { ChargesStore } from '../../src/registry/store/ports.ts';
+import { openCharges, type SqliteChargesOptions } from '../../src/registry/store/sqlite/charges.ts';
+
+export type SqliteLedger = StoredLedger & ChargeKeeping & { readonly store: ChargesStore };
+
+export function openLedger(file: string, options: SqliteChargesOptions): SqliteLedger {
+  const store = openCharges(file, options);
+  return { ...store, ...createLedger(store), store };
+}
