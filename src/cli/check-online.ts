@@ -3,7 +3,6 @@
 import { reachUpstream } from '../compose/reach.ts';
 import type { LoadedConfig, SyncConfig } from '../config/config.ts';
 import { checkReceivers, type Finding } from '../gateway/rails/online-check.ts';
-import { systemSchedule } from '../host/clock.ts';
 import { EXIT, type ExitCode } from './command.ts';
 
 /** About a receiver, or about a service that is no receiver's. */
@@ -11,11 +10,11 @@ export type OnlineFinding = Finding | (Omit<Finding, 'receiver'> & { readonly se
 
 const ANSWER_MS = 5000;
 
-export async function askServices(config: LoadedConfig): Promise<readonly OnlineFinding[]> {
+export async function askServices(config: LoadedConfig, version: string): Promise<readonly OnlineFinding[]> {
   const { receivers, x402, sync, proxy, charges } = config;
   const found = await Promise.all([
-    checkReceivers(receivers, { fetch, schedule: systemSchedule, v1: x402.v1 }),
-    sync === undefined ? [] : askRegistry(sync, charges.store === undefined),
+    checkReceivers(receivers, { fetch, v1: x402.v1 }),
+    sync === undefined ? [] : askRegistry(sync, charges.store === undefined, version),
     proxy === undefined ? [] : askUpstream(proxy),
   ]);
   return found.flat();
@@ -42,12 +41,12 @@ async function askUpstream(proxy: NonNullable<LoadedConfig['proxy']>): Promise<O
 }
 
 /** Questions that need the scope and change nothing. */
-async function askRegistry(sync: SyncConfig, ledger: boolean): Promise<OnlineFinding[]> {
-  const routes = await ask(sync, '/v1/protected-routes/match?method=GET&path=/');
+async function askRegistry(sync: SyncConfig, ledger: boolean, version: string): Promise<OnlineFinding[]> {
+  const routes = await ask(sync, 'v1/protected-routes/match?method=GET&path=/', version);
   const found = [judge(routes, 'sdk', 'routes come from it')];
   // A registry that is away is away for the ledger too; one answer says it.
   if (ledger && typeof routes === 'number') {
-    const claims = await ask(sync, '/v1/ledger/claims');
+    const claims = await ask(sync, 'v1/ledger/claims', version);
     found.push(
       claims === 404
         ? say('cannot_serve', 'it keeps no ledger, so no payment could be taken; write charges.store')
@@ -70,17 +69,16 @@ function say(level: Finding['level'], detail: string): OnlineFinding {
 }
 
 /** The status, or why there is none. */
-async function ask({ registryUrl, apiKey }: SyncConfig, target: string): Promise<number | string> {
+async function ask(sync: SyncConfig, target: string, version: string): Promise<number | string> {
+  // It loads the whole of fetch, which other commands do without.
+  const { createRegistryClient } = await import('../gateway/sync/registry-client.ts');
   try {
-    const response = await fetch(registryUrl + target, {
-      headers: { Authorization: `Bearer ${apiKey}` },
-      redirect: 'manual',
-      signal: AbortSignal.timeout(ANSWER_MS),
-    });
+    const response = await createRegistryClient({ ...sync, version, fetch }).get(target, { totalTimeout: ANSWER_MS });
     await response.body?.cancel();
     return response.status;
   } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    let cause = error;
+    while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
     return cause instanceof Error ? cause.message || cause.name : 'unknown reason';
   }
 }

@@ -39,7 +39,7 @@ async function runCheck(args: Args, io: Io): Promise<ExitCode> {
   }
   const result = loadConfig(file, io.env, io.folder, NETWORKS);
   const summary = result.ok ? summarize(result.config) : undefined;
-  const online = result.ok && args.has('online') ? await askServices(result.config) : undefined;
+  const online = result.ok && args.has('online') ? await askServices(result.config, io.version) : undefined;
   const code = result.ok ? codeOf(online ?? []) : EXIT.usage;
   const { start, warnings } = result.ok ? await lookAhead(result.config) : { start: undefined, warnings: [] };
   if (args.has('json')) {

@@ -5,7 +5,6 @@
 import { z } from 'zod';
 import type { PaymentKey, Search } from '../../domain/charge.ts';
 import { findNetwork, type Receiver } from '../../domain/receiver.ts';
-import { startDeadline } from './deadline.ts';
 import { address, quantity, word } from './json-rpc.ts';
 import { CALLS_PER_LOOK, createNodes, type ChainNode, type NodeAnswer, type NodesDeps, type Turn } from './nodes.ts';
 import { PAYER_LOOK_MS, type Look, type LookedAt, type Rail } from './rail.ts';
@@ -91,15 +90,11 @@ export function createLook(deps: LookDeps): Rail['look'] {
     const urls = receiver?.rpcUrls ?? known;
     if (urls.length === 0) return { kind: 'unavailable', detail: 'no node is configured for this network' };
 
-    const deadline = new AbortController();
+    const late = new AbortController();
+    const { signal } = late;
     const first = asker === 'payer';
-    const patience = first ? startDeadline(deps.schedule, PAYER_LOOK_MS) : undefined;
-    const turn: Turn = {
-      first,
-      number: looks++,
-      signal: deadline.signal,
-      left: CALLS_PER_LOOK,
-    };
+    const cancel = first ? deps.schedule(PAYER_LOOK_MS, () => late.abort()) : () => undefined;
+    const turn: Turn = { first, number: looks++, signal, left: CALLS_PER_LOOK };
     const progress = readSearch(charge.search);
     const depth = BigInt(receiver?.confirmations ?? 1) - 1n;
     const said: string[] = [];
@@ -107,21 +102,20 @@ export function createLook(deps: LookDeps): Rail['look'] {
       const isPublic = known.includes(url);
       const afterEnd = isPublic ? AFTER_END_PUBLIC_SECONDS : AFTER_END_SECONDS;
       const node = nodes(url);
-      const release = patience === undefined ? () => undefined : await node.places.take(patience);
+      const release = first ? await node.semaphore.wait(signal) : () => undefined;
       if (release === undefined) {
         said.push(`${new URL(url).host}: too many payers are waiting for it`);
         break;
       }
-      patience?.whenOver(() => deadline.abort());
       const seen = await lookAt({ node, turn, charge, depth, afterEnd, isPublic, progress }).finally(release);
       if (!isAway(seen)) {
-        patience?.cancel();
+        cancel();
         return seen;
       }
       said.push(`${new URL(url).host}: ${seen.away}`);
-      if (deadline.signal.aborted || turn.left <= 0) break;
+      if (signal.aborted || turn.left <= 0) break;
     }
-    patience?.cancel();
+    cancel();
     // That it is used up is known, whoever failed afterwards.
     if (progress.used) return { kind: 'open', used: true, search: writeSearch(progress) };
     return { kind: 'unavailable', detail: said.join('; ') };

@@ -7,17 +7,16 @@ import type { Facilitator } from '../../domain/receiver.ts';
 import type { Clock, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import { createBreaker, type Breaker, type CallEnd, type Operation } from './breaker.ts';
-import { startDeadline } from './deadline.ts';
 import { createWriteRequest, readSettleAnswer, readVerifyAnswer } from './facilitator-wire.ts';
-import type { JsonReply } from './http-json.ts';
-import { createPlaces, type Places } from './places.ts';
-import { createJsonPosts, type JsonPosts } from './post-json.ts';
 import type { Presented, Rail, RailOffer, Settlement } from './rail.ts';
+import { createSemaphore, type Release, type Semaphore } from './semaphore.ts';
+import { callService, urlBelow, type Fetch, type JsonReply } from './service-call.ts';
 import { readSigned } from './x402-wire.ts';
 
 export type Facilitators = Pick<Rail, 'verify' | 'settle' | 'firstVia'>;
 
 export type FacilitatorDeps = {
+  readonly fetch: Fetch;
   readonly schedule: Schedule;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
@@ -35,12 +34,12 @@ type Known = {
   /** For the log. */
   readonly host: string;
   readonly breaker: Breaker;
-  readonly places: Readonly<Record<Operation, Places>>;
-  readonly posts: JsonPosts;
+  readonly semaphores: Readonly<Record<Operation, Semaphore>>;
+  readonly urls: Readonly<Record<Operation, string>>;
 };
 
 export function createFacilitators(deps: FacilitatorDeps): Facilitators {
-  const { clock, log, observe } = deps;
+  const { fetch, schedule, clock, log, observe } = deps;
   // By URL and limits: several receivers may share a facilitator, and a reloaded configuration finds the state it left.
   const known = new Map<string, Known>();
 
@@ -50,11 +49,18 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
     if (state === undefined) {
       // What was verified is not turned away for the length of a queue, because it is too late to say that nothing happened:
       // it waits as long as its time lasts, and there are no more of them than payments may be taken at a time.
-      const places = { verify: createPlaces(calls, waiting), settle: createPlaces(calls, Infinity) };
-      const { host } = new URL(url);
-      known.set(name, (state = { host, breaker: createBreaker(clock), places, posts: createJsonPosts(url, deps) }));
+      const semaphores = { verify: createSemaphore(calls, waiting), settle: createSemaphore(calls, Infinity) };
+      const urls = { verify: urlBelow(url, 'verify'), settle: urlBelow(url, 'settle') };
+      known.set(name, (state = { host: new URL(url).host, breaker: createBreaker(clock), semaphores, urls }));
     }
     return state;
+  };
+
+  /** A place of `semaphore` within `waitMs`. */
+  const waitFor = async (semaphore: Semaphore, waitMs: number): Promise<Release | undefined> => {
+    const late = new AbortController();
+    const cancel = schedule(waitMs, () => late.abort());
+    return semaphore.wait(late.signal).finally(cancel);
   };
 
   /** Makes the call that `end`'s breaker admitted. */
@@ -64,24 +70,31 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
     body: string,
     end: (how: CallEnd) => void,
   ): Promise<JsonReply | Skipped> => {
-    const { places, posts } = stateOf(facilitator);
+    const { semaphores, urls } = stateOf(facilitator);
     const { verifyMs, settleMs } = facilitator.timeouts;
-    const deadline = startDeadline(deps.schedule, operation === 'verify' ? verifyMs : settleMs);
-    const place = places[operation].take(deadline);
-    const release = place instanceof Promise ? await place : place;
+    let timeoutMs = operation === 'verify' ? verifyMs : settleMs;
+    const semaphore = semaphores[operation];
+    let release = semaphore.take();
     if (release === undefined) {
-      deadline.cancel();
+      const since = clock.monotonic();
+      release = await waitFor(semaphore, timeoutMs);
+      timeoutMs -= Math.floor(clock.monotonic() - since);
+    }
+    if (release === undefined || timeoutMs <= 0) {
+      release?.();
       end('none');
       return { kind: 'skipped', why: 'too many calls are waiting for it' };
     }
     try {
       const { headers } = facilitator;
-      const post = { headers, body, maxBytes: MAX_ANSWER_BYTES, limits: ANSWER_LIMITS, deadline };
-      const reply = await posts(operation, post);
+      const limits = { maxBytes: MAX_ANSWER_BYTES, limits: ANSWER_LIMITS };
+      const reply = await callService(
+        { method: 'POST', url: urls[operation], headers, body, timeoutMs, ...limits },
+        fetch,
+      );
       end(reply.slow ? 'slow' : 'answered');
       return reply;
     } finally {
-      deadline.cancel();
       release();
     }
   };

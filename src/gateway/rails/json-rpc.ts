@@ -2,8 +2,7 @@
 // caller's schema expects is no answer, and "the node says no" stays apart from "nobody knows". Nothing of a node's text
 // leaves this file, and its URL, which often holds a key, is never logged.
 import { z } from 'zod';
-import type { Schedule } from '../../host/clock.ts';
-import { callJson, type Fetch } from './http-json.ts';
+import { callService, type Fetch } from './service-call.ts';
 
 export type RpcResult<T> =
   | { readonly kind: 'result'; readonly value: T }
@@ -11,13 +10,15 @@ export type RpcResult<T> =
   | { readonly kind: 'error'; readonly code: number }
   | { readonly kind: 'unavailable'; readonly detail: string };
 
-/** `signal` ends the call before its own time is over. */
 export type Rpc = <T>(
   method: string,
   params: readonly unknown[],
   schema: z.ZodType<T>,
-  signal?: AbortSignal,
+  options?: RpcOptions,
 ) => Promise<RpcResult<T>>;
+
+/** `signal` ends the call before its own time is over. `mayRepeat` is asked when its connection broke; by default it may. */
+export type RpcOptions = { readonly signal?: AbortSignal; readonly mayRepeat?: () => Promise<boolean> };
 
 /** How nodes write numbers, words of 32 bytes and addresses. */
 export const quantity = z
@@ -33,34 +34,28 @@ export const address = z
   .regex(/^0x[0-9a-f]{40}$/i)
   .toLowerCase();
 
-export type RpcDeps = { readonly fetch: Fetch; readonly schedule: Schedule };
-
 const TIMEOUT_MS = 5000;
 const MAX_BYTES = 4 * 1024 * 1024;
 const LIMITS = { depth: 12, nodes: 200_000, string: 1024 * 1024 } as const;
 
-export function createRpc(url: string, { fetch, schedule }: RpcDeps): Rpc {
-  let id = 0;
-  return async (method, params, schema, signal) => {
+export function createRpc(url: string, fetch: Fetch): Rpc {
+  let lastId = 0;
+  return async (method, params, schema, { signal, mayRepeat = () => true } = {}) => {
     const unavailable = (why: string) => ({ kind: 'unavailable', detail: `${method}: ${why}` }) as const;
-    const deadline = new AbortController();
-    const cancel = schedule(TIMEOUT_MS, () => deadline.abort());
-    const body = { jsonrpc: '2.0', id: ++id, method, params };
-    const call = {
-      method: 'POST',
-      url,
-      headers: {},
-      body,
-      signal: signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]),
-      maxBytes: MAX_BYTES,
-      limits: LIMITS,
-    } as const;
-    const reply = await callJson(call, fetch).finally(cancel);
+    const id = ++lastId;
+    const body = JSON.stringify({ jsonrpc: '2.0', id, method, params });
+    const reply = await callService(
+      {
+        ...{ method: 'POST', url, headers: {}, body, mayRepeat, signal },
+        ...{ timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, limits: LIMITS },
+      },
+      fetch,
+    );
     if (reply.kind === 'failed') return unavailable(reply.why);
     if (reply.slow) return unavailable(`status ${reply.status}`);
     const { body: answer } = reply;
     if (typeof answer !== 'object' || answer === null) return unavailable('not a JSON-RPC answer');
-    if (Reflect.get(answer, 'id') !== body.id) return unavailable('an answer to another call');
+    if (Reflect.get(answer, 'id') !== id) return unavailable('an answer to another call');
     const error: unknown = Reflect.get(answer, 'error');
     if (error !== undefined && error !== null) {
       const code: unknown = typeof error === 'object' ? Reflect.get(error, 'code') : undefined;

@@ -3,9 +3,9 @@
 // of another chain would prove and disprove everything. One look asks eight times at most, and no longer than it may take.
 import type { z } from 'zod';
 import type { Clock, Schedule } from '../../host/clock.ts';
-import type { Fetch } from './http-json.ts';
-import { createPlaces, type Places } from './places.ts';
 import { createRpc, quantity, type RpcResult } from './json-rpc.ts';
+import { createSemaphore, type Semaphore } from './semaphore.ts';
+import type { Fetch } from './service-call.ts';
 
 export type NodesDeps = {
   readonly fetch: Fetch;
@@ -28,10 +28,10 @@ export type NodeAnswer<T> = RpcResult<T> | { readonly kind: 'spent' };
 
 export type ChainNode = {
   /**
-   * Places for looks that somebody waits for. A look takes four calls and two seconds at most: more of them at once would
+   * For looks that somebody waits for. A look takes four calls and two seconds at most: more of them at once would
    * share the calls of those seconds so that none came to its end.
    */
-  readonly places: Places;
+  readonly semaphore: Semaphore;
   readonly ask: <T>(
     turn: Turn,
     method: string,
@@ -60,18 +60,20 @@ export function createNodes(deps: NodesDeps): (url: string) => ChainNode {
 }
 
 function createNode(url: string, deps: NodesDeps): ChainNode {
-  const rpc = createRpc(url, deps);
+  const rpc = createRpc(url, deps.fetch);
   const pace = createPace(deps);
   let chain: string | undefined;
 
   const ask: ChainNode['ask'] = async (turn, method, params, schema) => {
     if (!(await pace(turn)))
       return { kind: 'unavailable', detail: `${method}: too many calls are waiting for the node` };
-    return rpc(method, params, schema, turn.signal);
+    // A second attempt is a call as well: it takes its turn, and counts.
+    const mayRepeat = async (): Promise<boolean> => turn.left-- > 0 && pace(turn);
+    return rpc(method, params, schema, { signal: turn.signal, mayRepeat });
   };
 
   return {
-    places: createPlaces(FIRST_AT_ONCE, MAX_WAITING),
+    semaphore: createSemaphore(FIRST_AT_ONCE, MAX_WAITING),
     ask: async (turn, method, params, schema) => {
       if (turn.left <= 0) return { kind: 'spent' };
       turn.left--;

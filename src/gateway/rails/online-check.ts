@@ -3,11 +3,10 @@
 // `tollgate check --online` does; a start never waits for any of them. Names services by host, never by URL.
 import { z } from 'zod';
 import type { Facilitator, Receiver } from '../../domain/receiver.ts';
-import type { Schedule } from '../../host/clock.ts';
 import { ANSWER_LIMITS, MAX_ANSWER_BYTES } from './facilitator.ts';
 import { readSupportedAnswer } from './facilitator-wire.ts';
-import { callJson, type Fetch } from './http-json.ts';
 import { createRpc } from './json-rpc.ts';
+import { callService, urlBelow, type Fetch } from './service-call.ts';
 import { readToken, type Token } from './token.ts';
 
 /** `cannot_serve`: payments would be refused. `away`: nobody could say. `warning`: worth knowing. */
@@ -20,7 +19,6 @@ export type Finding = {
 
 export type OnlineDeps = {
   readonly fetch: Fetch;
-  readonly schedule: Schedule;
   /** x402 v1 is enabled. */
   readonly v1: boolean;
 };
@@ -39,20 +37,19 @@ export async function checkReceivers(receivers: readonly Receiver[], deps: Onlin
 async function checkFacilitator(receiver: Receiver, facilitator: Facilitator, deps: OnlineDeps): Promise<Finding> {
   const { id, scheme, caip2, v1Network } = receiver;
   const { host } = new URL(facilitator.url);
-  const deadline = new AbortController();
-  const cancel = deps.schedule(facilitator.timeouts.verifyMs, () => deadline.abort());
-  const reply = await callJson(
+  const reply = await callService(
     {
       method: 'GET',
-      url: `${facilitator.url.replace(/\/+$/, '')}/supported`,
+      url: urlBelow(facilitator.url, 'supported'),
       headers: facilitator.headers,
       body: undefined,
-      signal: deadline.signal,
+      timeoutMs: facilitator.timeouts.verifyMs,
+      mayRepeat: () => true,
       maxBytes: MAX_ANSWER_BYTES * 16,
       limits: { ...ANSWER_LIMITS, nodes: 100_000 },
     },
     deps.fetch,
-  ).finally(cancel);
+  );
   if (reply.kind === 'failed') {
     return {
       receiver: id,
@@ -79,13 +76,13 @@ async function checkFacilitator(receiver: Receiver, facilitator: Facilitator, de
   return { receiver: id, level: 'cannot_serve', detail };
 }
 
-async function checkNode(receiver: Receiver, rpcUrl: string, { fetch, schedule }: OnlineDeps): Promise<Finding[]> {
+async function checkNode(receiver: Receiver, rpcUrl: string, { fetch }: OnlineDeps): Promise<Finding[]> {
   const { id, caip2, asset } = receiver;
   const { host } = new URL(rpcUrl);
   const found = (level: Finding['level'], detail: string): Finding => ({ receiver: id, level, detail });
   // A public one is only asked about settlements of unknown end: payments are taken without it.
   const away = receiver.rpcPublic ? 'warning' : 'away';
-  const rpc = createRpc(rpcUrl, { fetch, schedule });
+  const rpc = createRpc(rpcUrl, fetch);
   const chainId = await rpc('eth_chainId', [], z.string().regex(/^0x[0-9a-f]{1,16}$/i));
   if (chainId.kind !== 'result') {
     const why = chainId.kind === 'error' ? `error ${chainId.code}` : chainId.detail;

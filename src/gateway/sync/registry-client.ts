@@ -1,5 +1,5 @@
-// How a sidecar speaks to its registry: with its key, without redirects, caches or retries of the library's own. When to
-// ask again and which status means what is for those who ask to say.
+// How a sidecar speaks to its registry: with its key, without redirects or caches. A read whose connection broke is tried
+// once more. When to ask again after that, and which status means what, is for those who ask to say.
 import ky, { type KyInstance } from 'ky';
 
 export type RegistryClientOptions = {
@@ -12,6 +12,8 @@ export type RegistryClientOptions = {
   readonly instance?: string;
   readonly fetch: typeof globalThis.fetch;
 };
+
+const PAUSE_MS = 100;
 
 export function createRegistryClient({
   registryUrl,
@@ -29,7 +31,7 @@ export function createRegistryClient({
       ...(instance === undefined ? {} : { 'Tollgate-Instance': instance }),
     },
     throwHttpErrors: false,
-    retry: 0,
+    retry: { limit: 1, methods: ['get'], delay: () => PAUSE_MS },
     timeout: false,
     redirect: 'manual',
     cache: 'no-store',

@@ -1,8 +1,7 @@
 // When a facilitator is left alone, and how it comes back; and how many calls it can hold.
 import { describe, expect, test } from 'vitest';
 import { createBreaker } from '../../../src/gateway/rails/breaker.ts';
-import { startDeadline, type Deadline } from '../../../src/gateway/rails/deadline.ts';
-import { createPlaces } from '../../../src/gateway/rails/places.ts';
+import { createSemaphore } from '../../../src/gateway/rails/semaphore.ts';
 import { fakeTime } from './kit.ts';
 
 const OPTIONS = { failures: 3, openMs: 1000, maxOpenMs: 4000 };
@@ -90,59 +89,52 @@ describe('breaker', () => {
   });
 });
 
-describe('places', () => {
-  /** A time limit that a test ends by hand. */
-  const limit = () => {
-    let end = (): void => undefined;
-    const deadline = startDeadline((_ms, run) => {
-      end = run;
-      return () => undefined;
-    }, 0);
-    return { deadline, end: () => end() };
-  };
-  const anyTime = (): Deadline => limit().deadline;
+describe('semaphore', () => {
+  const NEVER = new AbortController().signal;
 
-  test('behaviour: who comes when all are taken waits, in order', async () => {
-    const places = createPlaces(1, 2);
-    const first = await places.take(anyTime());
+  test('behaviour: a caller that comes when all places are taken waits, in order', async () => {
+    const semaphore = createSemaphore(1, 2);
+    const first = semaphore.take();
+    expect(semaphore.take()).toBeUndefined();
     const order: string[] = [];
-    const second = Promise.resolve(places.take(anyTime())).then((release) => (order.push('second'), release));
-    const third = Promise.resolve(places.take(anyTime())).then((release) => (order.push('third'), release));
+    const second = semaphore.wait(NEVER).then((release) => (order.push('second'), release));
+    const third = semaphore.wait(NEVER).then((release) => (order.push('third'), release));
     first?.();
     (await second)?.();
     (await third)?.();
     expect(order).toEqual(['second', 'third']);
-    expect(await places.take(anyTime())).toBeDefined();
+    expect(semaphore.take()).toBeDefined();
   });
 
   test('refuses: one more than may wait, at once', async () => {
-    const places = createPlaces(1, 1);
-    const first = await places.take(anyTime());
-    const waiting = places.take(anyTime());
-    expect(await places.take(anyTime())).toBeUndefined();
+    const semaphore = createSemaphore(1, 1);
+    const first = semaphore.take();
+    const waiting = semaphore.wait(NEVER);
+    expect(await semaphore.wait(NEVER)).toBeUndefined();
     first?.();
     expect(await waiting).toBeDefined();
   });
 
-  test('behaviour: who runs out of time leaves the queue, and the place goes to the next', async () => {
-    const places = createPlaces(1, 2);
-    const first = await places.take(anyTime());
-    const impatient = limit();
-    const leaving = places.take(impatient.deadline);
-    const staying = places.take(anyTime());
-    impatient.end();
+  test('behaviour: a caller that runs out of time leaves the queue, and the place goes to the next', async () => {
+    const semaphore = createSemaphore(1, 2);
+    const first = semaphore.take();
+    const impatient = new AbortController();
+    const leaving = semaphore.wait(impatient.signal);
+    const staying = semaphore.wait(NEVER);
+    impatient.abort();
     expect(await leaving).toBeUndefined();
     first?.();
-    expect(await staying).toBeDefined();
-    expect(await places.take(impatient.deadline)).toBeUndefined();
+    (await staying)?.();
+    expect(await semaphore.wait(impatient.signal)).toBeUndefined();
+    expect(semaphore.take()).toBeDefined();
   });
 
-  test('behaviour: a place given back twice is one place', async () => {
-    const places = createPlaces(1, 0);
-    const release = await places.take(anyTime());
+  test('behaviour: a place given back twice is one place', () => {
+    const semaphore = createSemaphore(1, 0);
+    const release = semaphore.take();
     release?.();
     release?.();
-    expect(await places.take(anyTime())).toBeDefined();
-    expect(await places.take(anyTime())).toBeUndefined();
+    expect(semaphore.take()).toBeDefined();
+    expect(semaphore.take()).toBeUndefined();
   });
 });

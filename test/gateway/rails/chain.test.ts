@@ -15,6 +15,8 @@ import type { Look, LookedAt, Rail } from '../../../src/gateway/rails/rail.ts';
 import { systemClock, systemSchedule } from '../../../src/host/clock.ts';
 import { PAY_TO, deadUrl, fakeTime, json, looked, makeReceiver, startScripted, type Scripted } from './kit.ts';
 
+/** While time is faked. */
+const realSetTimeout = setTimeout;
 const PAYER = '0x1111111111111111111111111111111111111111';
 const HASH = `0x${'9a'.repeat(32)}`;
 const CLAIMED_AT = 1_700_000_000n;
@@ -467,6 +469,18 @@ describe('who is asked, how often and for how long', () => {
     expect(time.pending()).toBe(0);
   });
 
+  test('behaviour: a call whose connection broke is made once more, in its turn', async () => {
+    const one = lookOf(GOOD);
+    const { answer } = node;
+    let broken = 0;
+    node.answer = (req, res, body) => (broken++ === 0 ? res.destroy() : answer(req, res, body));
+    expect(await one(CHARGE, 'nobody')).toEqual(PROVEN);
+    expect(node.requests.slice(-6).map(({ body }) => (JSON.parse(body) as Call).method)).toEqual([
+      'eth_chainId',
+      ...methods(),
+    ]);
+  });
+
   test('behaviour: a node is asked five times a second, and payers come first', async () => {
     const time = fakeTime();
     const order: string[] = [];
@@ -480,7 +494,7 @@ describe('who is asked, how often and for how long', () => {
     expect(asked.length).toBe(5);
     for (let seconds = 1; order.length < 5; seconds++) {
       time.advance(seconds === 1 ? 1 : 1000);
-      await new Promise((resolve) => setTimeout(resolve, 30));
+      await new Promise((resolve) => realSetTimeout(resolve, 30));
       expect(asked.length).toBeLessThanOrEqual(5 + 5 * seconds);
       expect(seconds).toBeLessThan(10);
     }

@@ -1,6 +1,7 @@
 // What the tests of the rail share: an offer, credentials written by hand, and facilitators and nodes that are only a
 // socket with a script, so that they can say anything.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { onTestFinished, vi } from 'vitest';
 import type { Facilitator, Receiver } from '../../../src/domain/receiver.ts';
 import { systemClock, systemSchedule } from '../../../src/host/clock.ts';
 import { createLog } from '../../../src/host/log.ts';
@@ -184,30 +185,29 @@ export async function deadUrl(): Promise<string> {
   return server.url;
 }
 
-/** Time that moves when it is told to. */
+/** Time that moves when it is told to, for the rest of the test: that of everything, ky's as well. */
 export function fakeTime(): {
   readonly schedule: X402Deps['schedule'];
   readonly clock: { readonly monotonic: () => number };
+  /** Timers of `schedule` that run. */
   readonly pending: () => number;
   readonly advance: (ms: number) => void;
 } {
-  let now = 0;
-  const timers = new Map<symbol, { readonly at: number; readonly run: () => void }>();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const scheduled = new Set<symbol>();
   return {
-    clock: { monotonic: () => now },
-    pending: () => timers.size,
+    clock: systemClock,
     schedule: (ms, run) => {
       const id = Symbol('timer');
-      timers.set(id, { at: now + ms, run });
-      return () => void timers.delete(id);
+      scheduled.add(id);
+      const cancel = systemSchedule(ms, () => scheduled.delete(id) && run());
+      return () => {
+        scheduled.delete(id);
+        cancel();
+      };
     },
-    advance: (ms) => {
-      now += ms;
-      for (const [id, { at, run }] of timers) {
-        if (at > now) continue;
-        timers.delete(id);
-        run();
-      }
-    },
+    pending: () => scheduled.size,
+    advance: (ms) => void vi.advanceTimersByTime(ms),
   };
 }

@@ -7,7 +7,6 @@ import { check } from '../../../src/cli/check.ts';
 import { readArgs } from '../../../src/cli/args.ts';
 import type { Receiver } from '../../../src/domain/receiver.ts';
 import { checkReceivers } from '../../../src/gateway/rails/online-check.ts';
-import { systemSchedule } from '../../../src/host/clock.ts';
 import { startChain, type Chain } from '../../support/chain/chain.ts';
 import { startFacilitator, type TestFacilitator } from '../../support/chain/facilitator.ts';
 import { fakeIo } from '../../cli/support.ts';
@@ -31,7 +30,7 @@ afterAll(async () => {
 });
 
 const find = async (receiver: Partial<Receiver>, v1 = false): Promise<string[]> => {
-  const findings = await checkReceivers([makeReceiver(receiver)], { fetch, schedule: systemSchedule, v1 });
+  const findings = await checkReceivers([makeReceiver(receiver)], { fetch, v1 });
   return findings.map(({ level, detail }) => `${level}: ${detail}`);
 };
 
@@ -171,9 +170,10 @@ describe('the command', () => {
   });
 
   test('behaviour: 1 where a receiver cannot be served, also when something else is away', async () => {
-    const { code, out } = await run(nowhere, ['--online'], `, asset_name: "Wrong", rpc_url: "${chain.rpcUrl}"`);
+    const token = `asset: "0x2222222222222222222222222222222222222222", asset_name: USDC, asset_version: "2", asset_decimals: 6`;
+    const { code, out } = await run(nowhere, ['--online'], `, ${token}, rpc_url: "${chain.rpcUrl}"`);
     expect(code).toBe(1);
-    expect(out.join('\n')).toMatch(/cannot_serve: receiver default: asset_name/);
+    expect(out.join('\n')).toMatch(/cannot_serve: receiver default: there is no contract/);
   });
 
   test('behaviour: without --online nobody is asked', async () => {

@@ -1,0 +1,189 @@
+// One JSON call over ky to a service that an operator named: a facilitator or a node. It follows no redirect, because that
+// would carry the signed payment and the operator's credentials elsewhere; it reads a bounded response; one deadline covers
+// everything; and a failure says whether a byte may have been sent, because only if none was may another facilitator be
+// asked to move the same money. It never logs: URLs and headers of these services are secrets.
+import { readJson, type JsonLimits } from './bounded-json.ts';
+
+export type Fetch = typeof globalThis.fetch;
+
+export type ServiceCall = {
+  readonly method: 'GET' | 'POST';
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON; undefined sends none. */
+  readonly body: string | undefined;
+  /** For everything: both attempts, the pause between them and the response's last byte. */
+  readonly timeoutMs: number;
+  /** Asked when the connection broke: true makes the call once more. Absent: it is made once. */
+  readonly mayRepeat?: () => boolean | Promise<boolean>;
+  /** Ends the call earlier. */
+  readonly signal?: AbortSignal | undefined;
+  readonly maxBytes: number;
+  readonly limits: JsonLimits;
+};
+
+export type JsonReply =
+  /** `slow`: the next caller may have to wait as long, for a service that stalls, is overloaded or cannot be reached. */
+  | { readonly kind: 'reply'; readonly status: number; readonly body: unknown; readonly slow: boolean }
+  /**
+   * `sent` false: nothing of the call reached the service. `status`: of a response that arrived whole and holds no JSON.
+   * `why`: a phrase for the log, without any of what was sent or answered.
+   */
+  | {
+      readonly kind: 'failed';
+      readonly why: string;
+      readonly sent: boolean;
+      readonly slow: boolean;
+      readonly status?: number | undefined;
+    };
+
+/** Written by the client, whatever is configured: they frame the call. */
+const FRAMING =
+  /^(?:host|connection|keep-alive|content-length|content-type|transfer-encoding|accept-encoding|expect|upgrade)$/i;
+const PAUSE_MS = 100;
+const NO_BYTES = new Uint8Array(0);
+
+/** Throws if a configured header cannot be written; any other failure is a reply. */
+export async function callService(call: ServiceCall, fetch: Fetch): Promise<JsonReply> {
+  const { method, url, body, timeoutMs, mayRepeat, signal, maxBytes, limits } = call;
+  const headers = writeHeaders(call);
+  // Loaded by the first call: it loads the whole of fetch, 14 MB, which most processes never use.
+  const { default: ky, isNetworkError, isTimeoutError } = await import('ky');
+  const attempt: { reading?: BodyReading } = {};
+  const stop = (): void => attempt.reading?.stop();
+  signal?.addEventListener('abort', stop, { once: true });
+  try {
+    const { status } = await ky(url, {
+      // The body is read in here, so that the deadline covers it.
+      fetch: async (request) => {
+        const response = await fetch(request);
+        attempt.reading = readBody(response, maxBytes);
+        await attempt.reading.content;
+        return response;
+      },
+      method,
+      headers,
+      ...(body === undefined ? {} : { body }),
+      ...(signal === undefined ? {} : { signal }),
+      redirect: 'manual',
+      throwHttpErrors: false,
+      timeout: false,
+      totalTimeout: timeoutMs,
+      retry:
+        mayRepeat === undefined
+          ? 0
+          : {
+              limit: 1,
+              methods: [method],
+              delay: () => PAUSE_MS,
+              // A kept connection may have died unnoticed. A service that cannot be reached is away.
+              shouldRetry: ({ error }) => isNetworkError(error) && !neverSent(error) && mayRepeat(),
+            },
+    });
+    const content = (await attempt.reading?.content) ?? NO_BYTES;
+    return content === 'too_long'
+      ? failed(`status ${status} with more than ${maxBytes} bytes`)
+      : readReply(status, content, limits);
+  } catch (error) {
+    stop();
+    if (isTimeoutError(error) || signal?.aborted === true) return failed('it did not answer in time', { slow: true });
+    return neverSent(error)
+      ? failed('it cannot be reached', { sent: false, slow: true })
+      : failed('the connection was lost');
+  } finally {
+    signal?.removeEventListener('abort', stop);
+  }
+}
+
+/** `name` below the path of `url`, without its query and fragment. */
+export function urlBelow(url: string, name: string): string {
+  const { origin, pathname } = new URL(url);
+  return `${origin}${pathname.replace(/\/+$/, '')}/${name}`;
+}
+
+function writeHeaders({ headers, body }: ServiceCall): Headers {
+  const written = new Headers({
+    accept: 'application/json',
+    // An encoded response could grow past its limit while it is decoded.
+    'accept-encoding': 'identity',
+    'user-agent': 'tollgate',
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+  });
+  for (const [name, value] of Object.entries(headers)) if (!FRAMING.test(name)) written.set(name, value);
+  return written;
+}
+
+/** What a response that arrived whole says. */
+function readReply(status: number, bytes: Uint8Array, limits: JsonLimits): JsonReply {
+  if (status >= 300 && status < 400) return failed(`status ${status}: it redirects, which is not followed`);
+  const json = readJson(bytes, limits);
+  // Overload and gateways in front of a dead service: asking again soon does not help.
+  const slow = status === 429 || status === 502 || status === 503 || status === 504;
+  if (json.ok) return { kind: 'reply', status, body: json.value, slow };
+  // What is JSON and more than we read may say anything.
+  return failed(`status ${status}, and its answer ${json.why}`, { slow, ...(json.isJson ? {} : { status }) });
+}
+
+function failed(
+  why: string,
+  { sent = true, slow = false, status }: { sent?: boolean; slow?: boolean; status?: number } = {},
+): JsonReply {
+  return { kind: 'failed', why, sent, slow, status };
+}
+
+type BodyReading = {
+  readonly content: Promise<Uint8Array | 'too_long'>;
+  /** Ends it. `fetch` holds its signal weakly: after a garbage collection an abort may not reach a body that is read. */
+  readonly stop: () => void;
+};
+
+function readBody({ body, headers }: Response, maxBytes: number): BodyReading {
+  const reader = body?.getReader();
+  let stopped = false;
+  const stop = (): void => {
+    stopped = true;
+    reader?.cancel().catch(() => undefined);
+  };
+  const read = async (): Promise<Uint8Array | 'too_long'> => {
+    if (reader === undefined) return NO_BYTES;
+    const chunks: Uint8Array[] = [];
+    let length = Number(headers.get('content-length') ?? 0) > maxBytes ? Infinity : 0;
+    while (length <= maxBytes) {
+      const { done, value } = await reader.read();
+      if (stopped) throw new Error('stopped');
+      const [only = NO_BYTES] = chunks;
+      if (done) return chunks.length <= 1 ? only : Buffer.concat(chunks, length);
+      length += value.length;
+      chunks.push(value);
+    }
+    stop();
+    return 'too_long';
+  };
+  return { content: read(), stop };
+}
+
+/** Failures that end the TLS handshake, before a request can be written. */
+const TLS =
+  /^(?:ERR_TLS_CERT_ALTNAME_INVALID|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_.*_ALERT_(?:HANDSHAKE_FAILURE|PROTOCOL_VERSION)|ERR_SSL_TLSV1_(?:ALERT_)?UNRECOGNIZED_NAME)/;
+
+/** Whether `error` can only come from before the first byte of a request: name resolution, connecting, TLS. */
+function neverSent(error: unknown): boolean {
+  for (let cause = error, depth = 0; depth < 6 && cause instanceof Error; depth++, cause = cause.cause) {
+    if (cause instanceof AggregateError) return cause.errors.length > 0 && cause.errors.every(neverSent);
+    const code = textOf(cause, 'code');
+    const syscall = textOf(cause, 'syscall');
+    // A code alone is not enough: EHOSTUNREACH and ETIMEDOUT also end connections that have carried bytes.
+    if (syscall === 'connect' || syscall === 'getaddrinfo') return true;
+    if (code === 'UND_ERR_CONNECT_TIMEOUT' || TLS.test(code)) return true;
+    // Closed in the handshake, and a port that fetch never connects to: neither has a code of its own.
+    if (cause.message.includes('before secure TLS connection was established') || cause.message === 'bad port') {
+      return true;
+    }
+  }
+  return false;
+}
+
+function textOf(error: Error, name: string): string {
+  const value: unknown = Reflect.get(error, name);
+  return typeof value === 'string' ? value : '';
+}
