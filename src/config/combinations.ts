@@ -5,7 +5,7 @@ import { http } from '../host/node-http.ts';
 import { allowedMethods, refuseMethod } from '../domain/method.ts';
 import { parsePattern } from '../domain/pattern.ts';
 import type { Networks } from '../domain/network.ts';
-import { METHOD } from '../domain/route.ts';
+import { METHOD } from '../domain/routing/route-fields.ts';
 import { isLoopback, listensClash, parseListen, type Listen } from './addresses.ts';
 import { hostOf, isSafeUrl, parseUrl } from './fields.ts';
 import { isMap, valueAt, type Issue, type Path } from './problems.ts';

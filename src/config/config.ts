@@ -3,7 +3,7 @@
 import type { UndeclaredMethods } from '../domain/explain.ts';
 import type { ProfileName } from '../domain/profile.ts';
 import type { Receiver } from '../domain/receiver.ts';
-import type { RouteWire } from '../domain/route.ts';
+import type { RouteInput } from '../domain/route.ts';
 import type { LogLevel } from '../host/log.ts';
 import type { HostPort, Listen } from './addresses.ts';
 
@@ -148,6 +148,6 @@ export type ChargesConfig = {
 };
 
 /** A route of the `routes` section as an SDK would register it; what is stored wins over it. */
-export type ConfigRoute = Omit<RouteWire, 'id' | 'created_at' | 'updated_at' | 'source'> & {
+export type ConfigRoute = Omit<RouteInput, 'source'> & {
   readonly source: 'config';
 };

@@ -1,7 +1,7 @@
 // The `routes` section: what an SDK would register, with defaults, and with words for what people write there instead.
 import { z } from 'zod';
 import { AMOUNT_ADVICE, parsePrice } from '../domain/money.ts';
-import { routeFields } from '../domain/route.ts';
+import { routeBody, routeFields } from '../domain/route.ts';
 import { whatStands } from './fields.ts';
 
 const method = z
@@ -29,18 +29,13 @@ function amountAdvice(input: unknown): string {
 }
 
 export const configRouteSchema = z.strictObject({
-  route_pattern: routeFields.route_pattern,
+  ...routeBody,
   method: method.default('*'),
   amount,
-  currency: routeFields.currency.default('USD'),
-  name: routeFields.name.default(null),
-  description: routeFields.description.default(null),
   status: z
     .enum(['active', 'paused'], {
       error: ({ input }) =>
         `${typeof input === 'string' ? 'is not known' : whatStands(input)}; write active, or paused for a route that costs nothing for now`,
     })
     .default('active'),
-  allow_anonymous: routeFields.allow_anonymous.default(true),
-  receiver_config_id: routeFields.receiver_config_id.default(null),
 });

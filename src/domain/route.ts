@@ -1,123 +1,113 @@
-// A protected route: the interface's section 2.1, every field. Schemas stand here once and serve the registry's bodies,
-// the configuration's `routes`, a sidecar's feed and the OpenAPI document. Wire fields are snake_case; `fromWire` and
-// `toWire` are the one place where they become the camelCase of the code and go back.
+// A protected route, made from the rows of routing/route-fields.ts: its type, its wire form both ways, and the shapes that
+// bodies, the patch and the configuration's `routes` compose. `as` stands here alone: what is copied row by row has the
+// types of the rows.
 import { z } from 'zod';
-import { AMOUNT_ADVICE, parsePrice } from './money.ts';
-import { parsePattern } from './pattern.ts';
+import { ROUTE_FIELDS, type RouteField } from './routing/route-fields.ts';
 
-export type Route = {
-  readonly id: string;
-  readonly pattern: string;
-  /** An upper-cased token, or `*` for any method. */
-  readonly method: string;
-  /** The decimal exactly as it was written; `parsePrice` reads it. */
-  readonly amount: string;
-  readonly currency: string;
-  readonly name: string | null;
-  readonly description: string | null;
-  readonly status: 'active' | 'paused';
-  readonly allowAnonymous: boolean;
-  readonly source: string | null;
-  readonly receiverConfigId: string | null;
-  /** RFC 3339, UTC. */
-  readonly createdAt: string;
-  readonly updatedAt: string;
-};
+type Fields = typeof ROUTE_FIELDS;
+type Name = keyof Fields;
+type Written = { [K in Name]: Fields[K]['writer'] extends 'registry' ? never : K }[Name];
+type Patched = { [K in Name]: Fields[K]['writer'] extends 'patch' ? K : never }[Name];
+type InBody<F extends RouteField> = F extends { readonly initial: string | boolean | null }
+  ? z.ZodDefault<F['schema']>
+  : F['schema'];
 
-export const METHOD = /^[A-Z0-9!#$%&'+.^_`|~-]{1,32}$/;
-export const CURRENCY = /^[A-Z][A-Z0-9]{2,9}$/;
-const IDENTIFIER = /^[A-Za-z0-9_.-]{1,64}$/;
+export type Route = { readonly [K in Name]: z.output<Fields[K]['schema']> };
+export type RouteWire = { [K in Name as Fields[K]['wire']]: z.output<Fields[K]['schema']> };
 
-const upperCased = (value: string): string => value.toUpperCase();
+/** The rows with their names in the code, in the order of the wire. */
+export const ROUTE_ROWS = Object.entries(ROUTE_FIELDS).map(([name, row]) => ({
+  name,
+  ...row,
+})) as readonly (RouteField & {
+  readonly name: Name;
+})[];
 
-/** Each writable field by itself; bodies compose them. The messages say what would be right. */
-export const routeFields = {
-  route_pattern: z.string().superRefine((value, context) => {
-    const parsed = parsePattern(value);
-    if (!parsed.ok) context.addIssue({ code: 'custom', message: parsed.reason });
-  }),
-  method: z
-    .string()
-    .transform(upperCased)
-    .refine((value) => value === '*' || METHOD.test(value), 'an HTTP method such as GET, or * for any method'),
-  amount: z
-    .string(`quote the amount: ${AMOUNT_ADVICE}`)
-    .refine((value) => parsePrice(value) !== undefined, AMOUNT_ADVICE),
-  currency: z
-    .string()
-    .transform(upperCased)
-    .refine((value) => CURRENCY.test(value), 'a currency code of 3 to 10 letters and digits, such as USD or USDC'),
-  name: z.string().max(200, 'at most 200 characters').nullable(),
-  description: z.string().max(1000, 'at most 1000 characters').nullable(),
-  status: z.enum(['active', 'paused']),
-  allow_anonymous: z.boolean(),
-  source: z.string().regex(IDENTIFIER, 'up to 64 letters, digits, dots, dashes and underscores').nullable(),
-  receiver_config_id: z.string().regex(IDENTIFIER, 'up to 64 letters, digits, dots, dashes and underscores').nullable(),
+/** Each field by itself, as a body writes it, by its name on the wire. */
+export const routeFields = shapeOf(
+  () => true,
+  (row) => row.schema,
+) as {
+  [K in Name as Fields[K]['wire']]: Fields[K]['schema'];
 };
 
 /** A route as every endpoint answers it and as a sidecar reads it from a feed. Members unknown to us are dropped. */
-export const routeWire = z.object({
-  id: z.uuid(),
-  ...routeFields,
-  created_at: z.iso.datetime({ offset: true }),
-  updated_at: z.iso.datetime({ offset: true }),
-});
-export type RouteWire = z.infer<typeof routeWire>;
+export const routeWire = z.object(routeFields);
+
+/** What a body or a file says of a new route, but for `source`: each has a default of its own for that. */
+export const routeBody = shapeOf(({ writer }) => writer === 'patch', inBody) as {
+  [K in Patched as Fields[K]['wire']]: InBody<Fields[K]>;
+};
+
+/** What a patch may say. */
+export const routePatch = shapeOf(
+  ({ writer }) => writer === 'patch',
+  (row) => row.schema.optional(),
+) as { [K in Patched as Fields[K]['wire']]: z.ZodOptional<Fields[K]['schema']> };
+
+/** What makes a route, by its names on the wire. */
+export type RouteInput = { [K in Written as Fields[K]['wire']]: z.output<Fields[K]['schema']> };
+export type RoutePatch = z.output<z.ZodObject<typeof routePatch>>;
+
+/** A member of any registry's feed. */
+export const feedRoute = z.object(
+  shapeOf(
+    () => true,
+    (row) => row.feed,
+  ),
+) as unknown as z.ZodType<RouteWire>;
+
+function shapeOf(
+  wanted: (row: RouteField) => boolean,
+  make: (row: RouteField) => z.ZodType,
+): Record<string, z.ZodType> {
+  return Object.fromEntries(ROUTE_ROWS.flatMap((row) => (wanted(row) ? [[row.wire, make(row)]] : [])));
+}
+
+function inBody({ schema, initial }: RouteField): z.ZodType {
+  return initial === undefined ? schema : schema.default(initial);
+}
 
 export function toWire(route: Route): RouteWire {
-  return {
-    id: route.id,
-    route_pattern: route.pattern,
-    method: route.method,
-    amount: route.amount,
-    currency: route.currency,
-    name: route.name,
-    description: route.description,
-    status: route.status,
-    allow_anonymous: route.allowAnonymous,
-    source: route.source,
-    receiver_config_id: route.receiverConfigId,
-    created_at: route.createdAt,
-    updated_at: route.updatedAt,
-  };
+  const wire: Record<string, unknown> = {};
+  for (const row of ROUTE_ROWS) wire[row.wire] = route[row.name];
+  return wire as RouteWire;
 }
 
 export function fromWire(wire: RouteWire): Route {
-  return {
-    id: wire.id,
-    pattern: wire.route_pattern,
-    method: wire.method,
-    amount: wire.amount,
-    currency: wire.currency,
-    name: wire.name,
-    description: wire.description,
-    status: wire.status,
-    allowAnonymous: wire.allow_anonymous,
-    source: wire.source,
-    receiverConfigId: wire.receiver_config_id,
-    createdAt: wire.created_at,
-    updatedAt: wire.updated_at,
-  };
+  const from: Readonly<Record<string, unknown>> = wire;
+  return routeOf((row) => from[row.wire]);
+}
+
+/** `wire` (anything that was parsed) where every row is plain, so that no schema would change it; else undefined. */
+export function fromPlainWire(wire: unknown): Route | undefined {
+  if (!isRecord(wire)) return undefined;
+  for (const row of ROUTE_ROWS) if (!row.isPlain(wire[row.wire])) return undefined;
+  return routeOf((row) => wire[row.wire]);
+}
+
+/** A route of what `valueOf` says, which has the types of the rows. */
+export function routeOf(valueOf: (row: (typeof ROUTE_ROWS)[number]) => unknown): Route {
+  const route: Record<string, unknown> = {};
+  for (const row of ROUTE_ROWS) route[row.name] = valueOf(row);
+  // One string for two equal times: 4 MB of 36 with 100,000 routes.
+  if (route['updatedAt'] === route['createdAt']) route['updatedAt'] = route['createdAt'];
+  return route as Route;
+}
+
+/** `route` with what `patch` says. */
+export function patchRoute<T extends Route>(route: T, patch: RoutePatch): T {
+  const from: Readonly<Record<string, unknown>> = patch;
+  const patched: Record<string, unknown> = { ...route };
+  for (const { name, wire } of ROUTE_ROWS) if (from[wire] !== undefined) patched[name] = from[wire];
+  return patched as T;
 }
 
 /** Whether `wire` (anything that was parsed) is `route` exactly as `toWire` writes it, members unknown to us aside. */
 export function isWireOf(wire: unknown, route: Route): boolean {
-  return (
-    isRecord(wire) &&
-    wire['id'] === route.id &&
-    wire['route_pattern'] === route.pattern &&
-    wire['method'] === route.method &&
-    wire['amount'] === route.amount &&
-    wire['currency'] === route.currency &&
-    wire['name'] === route.name &&
-    wire['description'] === route.description &&
-    wire['status'] === route.status &&
-    wire['allow_anonymous'] === route.allowAnonymous &&
-    wire['source'] === route.source &&
-    wire['receiver_config_id'] === route.receiverConfigId &&
-    wire['created_at'] === route.createdAt &&
-    wire['updated_at'] === route.updatedAt
-  );
+  if (!isRecord(wire)) return false;
+  for (const row of ROUTE_ROWS) if (wire[row.wire] !== route[row.name]) return false;
+  return true;
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -4,14 +4,13 @@
 // busy or broken store throws.
 import type { FieldError } from '../domain/problem.ts';
 import type { Receiver } from '../domain/receiver.ts';
-import type { Route } from '../domain/route.ts';
+import { fromWire, patchRoute, type Route, type RouteInput, type RoutePatch } from '../domain/route.ts';
 import type { RouteSet } from '../domain/snapshot.ts';
 import { parsePattern } from '../domain/pattern.ts';
 import { refuseMethod } from '../domain/method.ts';
 import { findUnpayable } from '../domain/payable.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import type { RouteInput, RoutePatch } from './schemas.ts';
 import type { ChangeKind, Conflict, Head, RouteStore, StoredRoute, Writer, Written } from './store/ports.ts';
 import { makeUuid } from '../host/uuid.ts';
 
@@ -162,7 +161,7 @@ export function createRouteBook(options: BookOptions): RouteBook {
     },
     createAll,
     patch: (route, patch, by) => {
-      const changed = applyPatch(route, patch);
+      const changed = patchRoute(route, patch);
       if (!differs(route, changed)) return { kind: 'unchanged', route };
       // Pausing must work even where the receiver's configuration has moved on since: only what is asked anew is checked.
       const activated = changed.status === 'active' && route.status === 'paused';
@@ -249,42 +248,7 @@ function keyOf(pattern: string): string {
 }
 
 function makeRoute(id: string, input: RouteInput, now: string, writtenBy: Writer): StoredRoute {
-  return {
-    id,
-    pattern: input.route_pattern,
-    method: input.method,
-    amount: input.amount,
-    currency: input.currency,
-    name: wellFormed(input.name),
-    description: wellFormed(input.description),
-    status: input.status,
-    allowAnonymous: input.allow_anonymous,
-    source: input.source,
-    receiverConfigId: input.receiver_config_id,
-    createdAt: now,
-    updatedAt: now,
-    writtenBy,
-  };
-}
-
-function applyPatch(route: StoredRoute, patch: RoutePatch): StoredRoute {
-  return {
-    ...route,
-    pattern: patch.route_pattern ?? route.pattern,
-    method: patch.method ?? route.method,
-    amount: patch.amount ?? route.amount,
-    currency: patch.currency ?? route.currency,
-    name: patch.name === undefined ? route.name : wellFormed(patch.name),
-    description: patch.description === undefined ? route.description : wellFormed(patch.description),
-    status: patch.status ?? route.status,
-    allowAnonymous: patch.allow_anonymous ?? route.allowAnonymous,
-    receiverConfigId: patch.receiver_config_id === undefined ? route.receiverConfigId : patch.receiver_config_id,
-  };
-}
-
-/** JSON can hold half a character; the store cannot, and memory must not differ from it. */
-function wellFormed(text: string | null): string | null {
-  return text === null ? null : text.toWellFormed();
+  return { ...fromWire({ ...input, id, created_at: now, updated_at: now }), writtenBy };
 }
 
 function differs(a: Route, b: Route): boolean {

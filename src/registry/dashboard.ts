@@ -2,19 +2,12 @@
 // change them one at a time. A change is answered only after everything in this process works with it.
 import type { z } from 'zod';
 import { problem } from '../domain/problem.ts';
-import { toWire } from '../domain/route.ts';
+import { toWire, type RouteInput, type RoutePatch } from '../domain/route.ts';
 import { writerOf } from './credentials.ts';
 import { answerEmpty, answerJson, fail, type Call, type Outcome } from './endpoint.ts';
 import { isUnmodified, mayChange, routeEtag } from './preconditions.ts';
 import { answerRoute, logWrite, refusalOf } from './route-answers.ts';
-import {
-  writeCursor,
-  type changesQuery,
-  type listQuery,
-  type routeParams,
-  type RouteInput,
-  type RoutePatch,
-} from './schemas.ts';
+import { writeCursor, type changesQuery, type listQuery, type routeParams } from './schemas.ts';
 import type { Services } from './services.ts';
 
 type Params = z.output<typeof routeParams>;

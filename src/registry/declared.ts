@@ -2,23 +2,14 @@
 // decides what the file said when it was last applied: what changed in the file is applied, what changed only in the store
 // stays and is a difference. Pure: a start, a reload, `check` and `match` share it.
 import { parsePattern } from '../domain/pattern.ts';
-import { fromWire, toWire, type Route, type RouteWire } from '../domain/route.ts';
+import { fromWire, routeBody, toWire, type Route, type RouteWire } from '../domain/route.ts';
 
 /** What a file says about one route, by the names of the file; what it leaves out has its default. */
 export type Declared = Pick<RouteWire, 'method' | Field>;
 
 /** The spelling of the pattern is a field as well: method and pattern key say which route is meant. */
-export const DECLARED_FIELDS = [
-  'route_pattern',
-  'amount',
-  'currency',
-  'name',
-  'description',
-  'status',
-  'allow_anonymous',
-  'receiver_config_id',
-] as const;
-type Field = (typeof DECLARED_FIELDS)[number];
+export const DECLARED_FIELDS = Object.keys(routeBody).filter((name): name is Field => name !== 'method');
+type Field = Exclude<keyof typeof routeBody, 'method'>;
 
 /** A stored route, and what the file said when it was last applied to it. */
 export type Applied = { readonly route: Route; readonly said: Declared };

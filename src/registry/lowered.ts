@@ -6,9 +6,8 @@ import type { UndeclaredMethods } from '../domain/explain.ts';
 import { comparePrices, parsePrice } from '../domain/money.ts';
 import { overlapOf, pathsCovered } from '../domain/overlap.ts';
 import { parsePattern, type Pattern, type Segment } from '../domain/pattern.ts';
-import type { Route } from '../domain/route.ts';
+import type { Route, RouteInput } from '../domain/route.ts';
 import { compileSnapshot, type Snapshot } from '../domain/snapshot.ts';
-import type { RouteInput } from './schemas.ts';
 import type { StoredRoute } from './store/ports.ts';
 
 export type LoweredDeps = {

@@ -3,11 +3,11 @@
 // answers waits for the disk. One API key may add so many a minute; an SDK that registers at its start
 // what is stored already is never refused.
 import { problem, type Problem } from '../domain/problem.ts';
+import type { RouteInput } from '../domain/route.ts';
 import type { Schedule } from '../host/clock.ts';
 import { createRateLimit, type RateLimit } from '../host/rate-limit.ts';
 import type { Created, Creation, RouteBook } from './book.ts';
 import { nameKey, writerOf, type Principal } from './credentials.ts';
-import type { RouteInput } from './schemas.ts';
 import type { StoredRoute } from './store/ports.ts';
 
 export type Registrations = {

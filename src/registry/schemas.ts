@@ -3,41 +3,17 @@
 import { z } from 'zod';
 import { AMOUNT_PATTERN } from '../domain/money.ts';
 import { PROBLEMS } from '../domain/problem.ts';
-import { routeFields, routeWire } from '../domain/route.ts';
-
-const optional = {
-  currency: routeFields.currency.default('USD'),
-  name: routeFields.name.default(null),
-  description: routeFields.description.default(null),
-  status: routeFields.status.default('active'),
-  allow_anonymous: routeFields.allow_anonymous.default(true),
-  receiver_config_id: routeFields.receiver_config_id.default(null),
-};
-const required = { route_pattern: routeFields.route_pattern, method: routeFields.method, amount: routeFields.amount };
+import { ROUTE_ROWS, routeBody, routeFields, routePatch, routeWire } from '../domain/route.ts';
 
 /** Body of `register`: members that are not known here are dropped (the handler logs them), `id` with them. */
-export const registerBody = z.object({ ...required, ...optional, source: routeFields.source.default('sdk') });
+export const registerBody = z.object({ ...routeBody, source: routeFields.source.default('sdk') });
 export type RegisterBody = z.input<typeof registerBody>;
 
 /** Body of a dashboard's POST: members that are not known here are 422, because a person mistyped them. */
-export const createBody = z.strictObject({ ...required, ...optional, source: routeFields.source.default('dashboard') });
-
-/** What a route is made from, checked and with its defaults. */
-export type RouteInput = z.output<typeof registerBody>;
+export const createBody = z.strictObject({ ...routeBody, source: routeFields.source.default('dashboard') });
 
 /** A merge patch (RFC 7396): absent members stay, `null` only where the field is nullable. */
-export const patchBody = z.strictObject({
-  route_pattern: routeFields.route_pattern.optional(),
-  method: routeFields.method.optional(),
-  amount: routeFields.amount.optional(),
-  currency: routeFields.currency.optional(),
-  name: routeFields.name.optional(),
-  description: routeFields.description.optional(),
-  status: routeFields.status.optional(),
-  allow_anonymous: routeFields.allow_anonymous.optional(),
-  receiver_config_id: routeFields.receiver_config_id.optional(),
-});
-export type RoutePatch = z.output<typeof patchBody>;
+export const patchBody = z.strictObject(routePatch);
 
 export const nothing = z.object({});
 
@@ -147,7 +123,9 @@ export const describedAs: ReadonlyMap<unknown, Readonly<Record<string, unknown>>
   unknown,
   Record<string, unknown>
 >([
-  [optional.currency, { default: 'USD' }],
+  ...ROUTE_ROWS.filter(({ initial }) => initial !== undefined).map(
+    ({ wire, initial }): [unknown, Record<string, unknown>] => [Reflect.get(routeBody, wire), { default: initial }],
+  ),
   // In a URL it is text; who generates a client from the document wants a number.
   [listQuery.shape.limit, { type: 'integer', minimum: 1, maximum: 200, default: 50, pattern: undefined }],
 ]);

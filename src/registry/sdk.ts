@@ -9,7 +9,8 @@ import { answerEmpty, answerJson, fail, JSON_TYPE, type Call, type Outcome } fro
 import { acceptsGzip } from './feed.ts';
 import { isUnmodified } from './preconditions.ts';
 import { answerRoute, logWrite, refusalOf } from './route-answers.ts';
-import type { matchQuery, RouteInput } from './schemas.ts';
+import type { RouteInput } from '../domain/route.ts';
+import type { matchQuery } from './schemas.ts';
 import type { Services } from './services.ts';
 
 const MAX_LOGGED_NAMES = 20;

@@ -4,7 +4,8 @@ import { problem } from '../../src/domain/problem.ts';
 import type { Created, Creation, RouteBook } from '../../src/registry/book.ts';
 import type { Principal } from '../../src/registry/credentials.ts';
 import { createRegistrations, type Registrations } from '../../src/registry/registrations.ts';
-import { registerBody, type RouteInput } from '../../src/registry/schemas.ts';
+import type { RouteInput } from '../../src/domain/route.ts';
+import { registerBody } from '../../src/registry/schemas.ts';
 
 const WRITE_MS = 7;
 const KEY: Principal = { kind: 'api_key', id: undefined, name: 'a', scopes: ['sdk'], digest: Buffer.alloc(32, 1) };

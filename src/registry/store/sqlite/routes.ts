@@ -2,7 +2,8 @@
 // that makes it: a revision without its change, or a change that was not made, cannot be read. Keeps no copy in memory.
 import type { DatabaseSync } from 'node:sqlite';
 import type { Random } from '../../../host/clock.ts';
-import { routeWire, toWire, type Route, type RouteWire } from '../../../domain/route.ts';
+import { ROUTE_ROWS, routeOf, routeWire, toWire, type Route, type RouteWire } from '../../../domain/route.ts';
+import type { RouteField } from '../../../domain/routing/route-fields.ts';
 import { createTextPool } from '../../../domain/text-pool.ts';
 import type { ChangeKind, Head, RouteChange, RouteStore, StoredChange, StoredRoute, Writer } from '../ports.ts';
 import { inTransaction } from './database.ts';
@@ -15,8 +16,8 @@ export const CHANGES_KEPT = 10_000;
 const CACHE_KIB = -2000;
 const ONCE_CACHE_KIB = -128;
 
-const COLUMNS =
-  'id, route_pattern, method, amount, currency, name, description, status, allow_anonymous, source, receiver_config_id, created_at, updated_at, written_by';
+const NAMES = [...ROUTE_ROWS.map(({ wire }) => wire), 'written_by'];
+const COLUMNS = NAMES.join(', ');
 
 export function createRouteStore(db: DatabaseSync, random: Random, changesKept = CHANGES_KEPT): RouteStore {
   const sql = {
@@ -32,13 +33,9 @@ export function createRouteStore(db: DatabaseSync, random: Random, changesKept =
     ),
     byId: db.prepare(`SELECT ${COLUMNS} FROM routes WHERE id = ?`),
     byKey: db.prepare(`SELECT ${COLUMNS} FROM routes WHERE pattern_key = ? AND method = ?`),
-    insert: db.prepare(
-      `INSERT INTO routes (pattern_key, ${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ),
+    insert: db.prepare(`INSERT INTO routes (pattern_key, ${COLUMNS}) VALUES (?, ${NAMES.map(() => '?').join(', ')})`),
     update: db.prepare(
-      `UPDATE routes SET pattern_key = ?, route_pattern = ?, method = ?, amount = ?, currency = ?, name = ?, description = ?,
-         status = ?, allow_anonymous = ?, source = ?, receiver_config_id = ?, created_at = ?, updated_at = ?,
-         written_by = ? WHERE id = ?`,
+      `UPDATE routes SET pattern_key = ?, ${NAMES.map((name) => `${name} = ?`).join(', ')} WHERE id = ?`,
     ),
     remove: db.prepare('DELETE FROM routes WHERE id = ?'),
     append: db.prepare(
@@ -108,7 +105,7 @@ export function createRouteStore(db: DatabaseSync, random: Random, changesKept =
       inTransaction(db, () => {
         const existing = byKey(key, route.method);
         if (existing) return { kind: 'conflict', existing };
-        sql.insert.run(key, route.id, ...values(route));
+        sql.insert.run(key, ...values(route));
         const { id, updatedAt: at, writtenBy: by } = route;
         return { kind: 'written', head: record({ kind: 'created', id, at, by, after: route }), route };
       }),
@@ -163,21 +160,8 @@ function jsonOf(route: Route | undefined): string | null {
 }
 
 function values(route: StoredRoute): (string | number | null)[] {
-  return [
-    route.pattern,
-    route.method,
-    route.amount,
-    route.currency,
-    route.name,
-    route.description,
-    route.status,
-    route.allowAnonymous ? 1 : 0,
-    route.source,
-    route.receiverConfigId,
-    route.createdAt,
-    route.updatedAt,
-    route.writtenBy,
-  ];
+  const columns = ROUTE_ROWS.map(({ name }) => route[name]);
+  return [...columns, route.writtenBy].map((value) => (typeof value === 'boolean' ? Number(value) : value));
 }
 
 function asItIs(value: string): string {
@@ -186,26 +170,16 @@ function asItIs(value: string): string {
 
 /** `pool`: gives one string for equal ones. */
 function readRoute(row: Row, pool: (text: string) => string): StoredRoute {
-  const source = nullableText(row, 'source');
-  const receiverConfigId = nullableText(row, 'receiver_config_id');
-  const createdAt = text(row, 'created_at');
-  const updatedAt = text(row, 'updated_at');
-  return {
-    id: text(row, 'id'),
-    pattern: text(row, 'route_pattern'),
-    method: pool(text(row, 'method')),
-    amount: pool(text(row, 'amount')),
-    currency: pool(text(row, 'currency')),
-    name: nullableText(row, 'name'),
-    description: nullableText(row, 'description'),
-    status: text(row, 'status') === 'paused' ? 'paused' : 'active',
-    allowAnonymous: integer(row, 'allow_anonymous') === 1,
-    source: source === null ? null : pool(source),
-    receiverConfigId: receiverConfigId === null ? null : pool(receiverConfigId),
-    createdAt,
-    updatedAt: updatedAt === createdAt ? createdAt : updatedAt,
-    writtenBy: writerOf(pool(text(row, 'written_by'))),
-  };
+  const route = routeOf((field) => {
+    const value = readColumn(row, field);
+    return field.interned && typeof value === 'string' ? pool(value) : value;
+  });
+  return { ...route, writtenBy: writerOf(pool(text(row, 'written_by'))) };
+}
+
+function readColumn(row: Row, { wire, column }: RouteField): string | boolean | null {
+  if (column === 'flag') return integer(row, wire) === 1;
+  return column === 'text' ? text(row, wire) : nullableText(row, wire);
 }
 
 function readHead(row: Row | undefined): Head {
