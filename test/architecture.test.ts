@@ -109,6 +109,11 @@ describe('who may import whom', () => {
 const MINTERS = ['gateway/collect.ts', 'gateway/permit.ts'];
 
 describe('how files are written', () => {
+  test('refuses: switches that only tests throw', () => {
+    const wrong = SOURCES.filter(({ text }) => /TOLLGATE_TEST/.test(text)).map(({ file }) => file);
+    expect(wrong).toEqual([]);
+  });
+
   test('behaviour: every file starts with a comment of 2 to 8 lines that says what it is for', () => {
     const wrong = SOURCES.filter(({ text }) => {
       const lines = text.replace(/^#!.*\n/, '').split('\n');

@@ -3,6 +3,7 @@
 // terminal's Ctrl-C waits for requests in flight alone.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { TollgateDeps } from '../compose/assembly.ts';
 import { lockStores } from '../compose/locks.ts';
 import { ADMIN_LISTEN_VARIABLE } from '../config/admin-listen.ts';
 import type { Config, LoadedConfig } from '../config/config.ts';
@@ -11,7 +12,7 @@ import { resolveSecrets } from '../config/first-start.ts';
 import { quickConfig } from '../config/quick.ts';
 import { configWarnings } from '../config/warnings.ts';
 import { NETWORKS } from '../gateway/rails/networks.ts';
-import { createRandom, systemClock, type Clock, type Random } from '../host/clock.ts';
+import { createRandom, systemClock } from '../host/clock.ts';
 import { giveBackMemory } from '../host/give-back.ts';
 import type { Answering, Control } from '../host/control.ts';
 import { createLog, type Log } from '../host/log.ts';
@@ -32,7 +33,7 @@ export type Running = {
   /** `waiting`: for load balancers to notice that it drains. */
   readonly stop: (waiting: boolean) => Promise<void>;
 } & Reloadable;
-export type StartDeps = { readonly log: Log; readonly clock: Clock; readonly random: Random; readonly version: string };
+export type StartDeps = Omit<TollgateDeps, 'beforeListening'>;
 export type Start = (config: Config, deps: StartDeps) => Promise<Running>;
 
 const QUICK_FLAGS = {
@@ -64,19 +65,21 @@ export const serve: Command = {
   ],
   flags: { ...CONFIG_FLAG, ...QUICK_FLAGS },
   words: { min: 0, max: 0 },
-  run: (args, io) =>
-    runServe(args, io, async (config, deps) => {
-      const unlock = await lockStores(config, deps.clock);
-      try {
-        // Loaded when it is needed: a wrong configuration is told without it, and other commands start faster.
-        const { startTollgate } = await import('../compose.ts');
-        const running = await startTollgate(config, { ...deps, beforeListening: giveBackMemory });
-        return { ...running, stop: (waiting) => running.stop(waiting).finally(unlock) };
-      } catch (error) {
-        unlock();
-        throw error;
-      }
-    }),
+  run: (args, io) => runServe(args, io, startUnderLock),
+};
+
+/** Starts it as the one process on its stores. */
+export const startUnderLock: Start = async (config, deps) => {
+  const unlock = await lockStores(config, deps.clock);
+  try {
+    // Loaded when it is needed: a wrong configuration is told without it, and other commands start faster.
+    const { startTollgate } = await import('../compose.ts');
+    const running = await startTollgate(config, { ...deps, beforeListening: giveBackMemory });
+    return { ...running, stop: (waiting) => running.stop(waiting).finally(unlock) };
+  } catch (error) {
+    unlock();
+    throw error;
+  }
 };
 
 export async function runServe(args: Args, io: Io, start: Start): Promise<ExitCode> {

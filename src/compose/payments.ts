@@ -21,13 +21,17 @@ import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { exportCharges } from './charge-metrics.ts';
 import { receiversById } from './part.ts';
-import { createTestStop } from './stop-point.ts';
+
+/** What payments are written into and settled by. */
+export type PaymentPorts = { readonly ledger: Ledger; readonly rail: Rail };
+export type AroundPayments = (ports: PaymentPorts) => PaymentPorts;
 
 export type PaymentsDeps = {
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Metrics;
+  readonly aroundPayments?: AroundPayments | undefined;
 };
 
 export type Payments = {
@@ -47,11 +51,9 @@ export function startPayments(
   deps: PaymentsDeps,
 ): Payments {
   const { log, clock, random, metrics } = deps;
-  const testStop = createTestStop(process.env, log);
   const newId = createTokens(random, 16, 'hex');
-  const ledger = testStop?.ledger(givenLedger) ?? givenLedger;
-  const plainRail = createRail((id) => receiversById(config()).get(id), deps);
-  const rail = testStop?.rail(plainRail) ?? plainRail;
+  const ports = { ledger: givenLedger, rail: createRail((id) => receiversById(config()).get(id), deps) };
+  const { ledger, rail } = deps.aroundPayments?.(ports) ?? ports;
   const chargeLog = createChargeLog(metrics, log, routeLabel);
   const met = createMet();
   const modes = createSettleModes(clock.monotonic);

@@ -2,7 +2,7 @@
 // starts again on what is on the disk, and the payer sends the same request again. The chain's balance has the last word.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LEASE_MS } from '../../src/gateway/pay/lease.ts';
-import { STOPS } from '../../src/compose/stop-point.ts';
+import { CRASH_POINTS } from '../support/crash-point.ts';
 import { startPaidTollgate, until, type PaidTollgate } from '../support/paid-tollgate.ts';
 import { startProcess } from '../support/process.ts';
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 afterAll(() => paid?.stop());
 
-describe.each(STOPS)('killed %s', (stop) => {
+describe.each(CRASH_POINTS)('killed %s', (stop) => {
   test.each(['GET', 'POST'])(
     'behaviour: %s is charged once and delivered, and the ledger equals the chain',
     async (method) => {
@@ -82,7 +82,7 @@ describe.each(STOPS)('killed %s', (stop) => {
 
 test('behaviour: after all these crashes the ledger equals the chain, to the last unit', async () => {
   const charges = await paid.charges();
-  expect(charges.map(({ status }) => status)).toEqual(Array(2 * STOPS.length).fill('delivered'));
+  expect(charges.map(({ status }) => status)).toEqual(Array(2 * CRASH_POINTS.length).fill('delivered'));
   const sum = charges.reduce((total, { amount_atomic: amount }) => total + BigInt(amount), 0n);
   expect(sum).toBe(await paid.earned());
 });

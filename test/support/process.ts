@@ -10,6 +10,8 @@ import { findRunning } from '../../src/cli/running.ts';
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const NODE = path.join(ROOT, 'node_modules/.bin/node');
 const MAIN = path.join(ROOT, 'src/main.ts');
+/** With a crash point: TOLLGATE_TEST_STOP_AT. */
+const CRASHING = path.join(ROOT, 'test/support/crash-program.ts');
 const START_MS = 15_000;
 
 export type LogLine = { readonly level: string; readonly msg: string; readonly [field: string]: unknown };
@@ -50,7 +52,8 @@ export async function startProcess({
   node = NODE,
   listeners = ['proxy', 'admin'],
 }: StartOptions): Promise<TollgateProcess> {
-  const child: ChildProcess = spawn(node, [MAIN, ...args], {
+  const program = env['TOLLGATE_TEST_STOP_AT'] === undefined ? MAIN : CRASHING;
+  const child: ChildProcess = spawn(node, [program, ...args], {
     cwd,
     env: { ...cleanEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,12 +1,10 @@
-// A switch for tests only: stops the process dead at a named point of a charge's life, so that a test can kill it right
-// there (TOLLGATE_TEST_STOP_AT). Read in this one place; refused where NODE_ENV is production, because a user who can set
-// it takes the service away. What is on the disk at that point is what a crash would leave.
-import type { Ledger } from '../domain/payment/ledger.ts';
-import type { Rail } from '../gateway/rails/rail.ts';
-import type { Log } from '../host/log.ts';
+// Stops the process dead at a named point of a charge's life (TOLLGATE_TEST_STOP_AT), so that a test can kill it right
+// there. Refused if NODE_ENV is production. What is on the disk at that point is what a crash would leave.
+import type { AroundPayments } from '../../src/compose/payments.ts';
+import type { Log } from '../../src/host/log.ts';
 
 /** `mid_body` stops nothing: the test holds the upstream's answer there. */
-export const STOPS = [
+export const CRASH_POINTS = [
   'after_claim',
   'after_settle_started',
   'after_settle_sent',
@@ -14,31 +12,29 @@ export const STOPS = [
   'mid_body',
   'before_delivered',
 ] as const;
-export type Stop = (typeof STOPS)[number];
+export type CrashPoint = (typeof CRASH_POINTS)[number];
 
-export type TestStop = {
-  readonly ledger: <L extends Ledger>(ledger: L) => L;
-  readonly rail: (rail: Rail) => Rail;
-};
-
-/** Undefined where the switch is off. Throws a sentence where it may not be on, or names no point. */
-export function createTestStop(env: Readonly<Record<string, string | undefined>>, log: Log): TestStop | undefined {
+/** Undefined if no point is named. Throws a sentence if it may not be on, or names no point. */
+export function createCrashPoint(
+  env: Readonly<Record<string, string | undefined>>,
+  log: Log,
+): AroundPayments | undefined {
   const wanted = env['TOLLGATE_TEST_STOP_AT'];
   if (wanted === undefined || wanted === '') return undefined;
   if (env['NODE_ENV'] === 'production')
     throw new Error('TOLLGATE_TEST_STOP_AT is for tests only and NODE_ENV is production: remove one of them');
-  if (!STOPS.some((stop) => stop === wanted))
-    throw new Error(`TOLLGATE_TEST_STOP_AT is "${wanted}"; the points are: ${STOPS.join(', ')}`);
+  if (!CRASH_POINTS.some((point) => point === wanted))
+    throw new Error(`TOLLGATE_TEST_STOP_AT is "${wanted}"; the points are: ${CRASH_POINTS.join(', ')}`);
 
-  const reached = (stop: Stop): void => {
-    if (stop !== wanted) return;
-    log.warn('stopped for a test', { at: stop });
+  const reached = (point: CrashPoint): void => {
+    if (point !== wanted) return;
+    log.warn('stopped for a test', { at: point });
     // The whole of this thread, in the middle of whatever it does; only a signal ends it.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   };
 
-  return {
-    ledger: (ledger) => ({
+  return ({ ledger, rail }) => ({
+    ledger: {
       ...ledger,
       claim: async (claim, options) => {
         const claimed = await ledger.claim(claim, options);
@@ -55,14 +51,14 @@ export function createTestStop(env: Readonly<Record<string, string | undefined>>
         if (advanced.kind === 'ok' && event.kind === 'settled') reached('after_settled');
         return advanced;
       },
-    }),
-    rail: (rail) => ({
+    },
+    rail: {
       ...rail,
       settle: async (presented, offer, history, sending) => {
         const end = await rail.settle(presented, offer, history, sending);
         reached('after_settle_sent');
         return end;
       },
-    }),
-  };
+    },
+  });
 }

@@ -1,0 +1,92 @@
+// The gateway of a process, joined: where its routes come from, what writes its charges down, what takes payments, and
+// the proxy that all of them are for.
+import type { Config, ProxyConfig } from '../config/config.ts';
+import { owedBecauseOf } from '../domain/payment/claim-policy.ts';
+import { rememberRefusals } from '../gateway/refusals.ts';
+import { createTelemetry, type Telemetry } from '../gateway/telemetry.ts';
+import { addPart, type Assembly } from './assembly.ts';
+import { startPayments, type Payments } from './payments.ts';
+import { startProxy, type ProxyPart } from './proxy.ts';
+import type { RegistryPart } from './registry.ts';
+import type { SidecarLedger } from './sidecar-ledger.ts';
+import { observeStore } from './store-metrics.ts';
+import type * as SyncPart from './sync.ts';
+
+export type Gateway = {
+  readonly proxy: ProxyPart;
+  /** Undefined in the process of the registry. */
+  readonly sync: Awaited<ReturnType<typeof SyncPart.startSync>> | undefined;
+};
+
+/** `registry`: of this process. */
+export async function startGateway(
+  assembly: Assembly,
+  section: ProxyConfig,
+  registry: RegistryPart | undefined,
+): Promise<Gateway> {
+  const { config, current, deps } = assembly;
+  const { log, clock, random } = deps;
+  const sync = config.sync === undefined ? undefined : await startOwnSync(assembly, config.sync, section);
+  const telemetry = startTelemetry(assembly);
+  const payments = await startOwnPayments(assembly, registry, telemetry);
+  if (payments !== undefined) assembly.closers.unshift(payments.close);
+  const proxy = startProxy(config, section, { current, telemetry, payFor: payments?.payFor, log, clock, random });
+  return { proxy: addPart(assembly, 'proxy', proxy), sync };
+}
+
+async function startOwnSync(
+  assembly: Assembly,
+  section: NonNullable<Config['sync']>,
+  proxy: ProxyConfig,
+): Promise<NonNullable<Gateway['sync']>> {
+  const { config, current, metrics, deps } = assembly;
+  // What only a sidecar needs is loaded in a sidecar only: an HTTP client takes memory.
+  const { startSync } = await import('./sync.ts');
+  const inForce = (): ProxyConfig => assembly.config.proxy ?? proxy;
+  const sync = addPart(assembly, 'sync', await startSync(config, section, inForce, current, { ...deps, metrics }));
+  assembly.checks.push(sync.check);
+  return sync;
+}
+
+function startTelemetry(assembly: Assembly): Telemetry {
+  const { metrics, current, refusals, deps } = assembly;
+  const counting = createTelemetry(metrics, deps.log, current.get, current.cacheTotals, () => ({
+    maxRoutes: assembly.config.metrics.maxRoutes,
+    access: assembly.config.log.access,
+  }));
+  return refusals === undefined ? counting : rememberRefusals(counting, refusals, deps.clock);
+}
+
+/** Undefined if nothing could write a charge down. */
+async function startOwnPayments(
+  assembly: Assembly,
+  registry: RegistryPart | undefined,
+  telemetry: Telemetry,
+): Promise<Payments | undefined> {
+  const { metrics, deps } = assembly;
+  const own = registry === undefined ? await openSidecarLedger(assembly) : undefined;
+  const ledger = registry?.ledger ?? own?.ledger;
+  if (ledger === undefined) return undefined;
+  const reports = registry?.ledger ?? own?.reports;
+  return startPayments(() => assembly.config, ledger, reports, telemetry.label, { ...deps, metrics });
+}
+
+async function openSidecarLedger(assembly: Assembly): Promise<SidecarLedger | undefined> {
+  const { config, deps, metrics, checks, closers } = assembly;
+  const { ledgerOfSidecar } = await import('./sidecar-ledger.ts');
+  const own = await ledgerOfSidecar(config, deps);
+  if (own === undefined) return undefined;
+  closers.push(own.close);
+  const { findByChargeId } = own.ledger;
+  assembly.ledgers = {
+    search: own.reports?.search,
+    findByChargeId: async (id) => {
+      const charge = await findByChargeId(id);
+      return charge && { ...charge, owed: owedBecauseOf(charge, deps.clock.now()) ?? null };
+    },
+  };
+  checks.push(own.readiness.check);
+  assembly.isPossible = own.readiness.isPossible;
+  if (own.stats !== undefined) observeStore(metrics, own.stats);
+  return own;
+}

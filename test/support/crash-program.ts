@@ -1,0 +1,18 @@
+// The program as main.ts runs it, but that `serve` has a crash point around its ledger and rail.
+import { readFileSync } from 'node:fs';
+import type { Command } from '../../src/cli/command.ts';
+import { runProgram } from '../../src/cli/program.ts';
+import { runServe, serve, startUnderLock } from '../../src/cli/serve.ts';
+import { createCrashPoint } from './crash-point.ts';
+
+const crashing: Command = {
+  ...serve,
+  run: (args, io) =>
+    runServe(args, io, async (config, deps) => {
+      const aroundPayments = createCrashPoint(process.env, deps.log);
+      return startUnderLock(config, { ...deps, aroundPayments });
+    }),
+};
+const packageFile = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+const exitNow = (code: number): never => process.exit(code);
+process.exit(await runProgram({ argv: process.argv.slice(2), packageFile, exitNow, commands: [crashing] }));
