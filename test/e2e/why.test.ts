@@ -184,6 +184,8 @@ ${receivers}
   );
   const sidecar = await startProcess({ args: ['serve', '-c', config], listeners: ['proxy', 'admin'] });
   try {
+    // It listens before its first set is there.
+    await sidecar.line(({ msg }) => msg === 'routes synced');
     const response = await fetch(`${sidecar.url('proxy')}/paid/x`, { headers: { 'x-request-id': 'sidecar-1' } });
     expect(response.status).toBe(402);
     const { charge_id: id } = (await response.json()) as { charge_id: string };
