@@ -48,10 +48,10 @@ const ADDED_METHODS = ['QUERY', 'PROPFIND', 'PURGE', 'SEARCH', 'REPORT', 'LINK']
 const RECEIVER = '0x1111111111111111111111111111111111111111';
 
 function configText(upstreamPort: number, settings: Settings): string {
-  const routes = ROUTES.map(({ method, pattern, paused }) => ({
+  const routes = ROUTES.map(({ method, pattern, paused, amount = '0.10' }) => ({
     route_pattern: pattern,
     method,
-    amount: '0.10',
+    amount,
     ...(paused === true ? { status: 'paused' } : {}),
   }));
   return JSON.stringify({

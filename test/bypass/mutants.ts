@@ -49,6 +49,9 @@ registerHooks({
   },
 });
 
+/** Any will do where the price alone counts. */
+const PLAIN = 'node:http, string match';
+
 type GatewayModule = { startGateway: () => Promise<Gateway>; STRICT: Settings };
 
 const running = new Map<string, Running>();
@@ -70,6 +73,14 @@ async function ran(gateway: Gateway, name: string, draft: Draft, settings: Setti
   return target.executions() - before;
 }
 
+/** 1 where less than `amount` is asked for, or nothing. */
+async function asksLess(gateway: Gateway, draft: Draft, amount: string, settings: Settings): Promise<number> {
+  const target = await upstream(PLAIN);
+  await gateway.face(target.port, settings);
+  const answer = await sendDraft(gateway.port, draft);
+  return answer.startsWith('HTTP/1.1 402') && answer.includes(`"amount":"${amount}"`) ? 0 : 1;
+}
+
 async function run(mutation: Mutation, index: number, intact: Gateway): Promise<MutantResult> {
   const places = readFileSync(path.join(SOURCE, mutation.file), 'utf8').split(mutation.text).length - 1;
   const { startGateway, STRICT } = (await import(`./gateway.ts?${QUERY}${index}`)) as GatewayModule;
@@ -82,6 +93,14 @@ async function run(mutation: Mutation, index: number, intact: Gateway): Promise<
       draft: describeDraft(draft),
       intact: await ran(intact, name, draft, settings),
       mutated: await ran(gateway, name, draft, settings),
+    });
+  }
+  for (const [draft, amount] of mutation.dear ?? []) {
+    reached.push({
+      upstream: PLAIN,
+      draft: `${describeDraft(draft)} for less than ${amount}`,
+      intact: await asksLess(intact, draft, amount, settings),
+      mutated: await asksLess(gateway, draft, amount, settings),
     });
   }
   await gateway.close();

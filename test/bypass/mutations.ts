@@ -11,6 +11,8 @@ export type Edit = { readonly file: string; readonly text: string; readonly by: 
 export type Mutation = Edit & {
   readonly rule: string;
   readonly needed: readonly (readonly [upstream: string, draft: Draft])[];
+  /** Requests for which less than the amount is asked without the rule. */
+  readonly dear?: readonly (readonly [draft: Draft, amount: string])[];
   readonly settings?: Partial<Settings>;
 };
 
@@ -258,6 +260,17 @@ export const MUTATIONS: readonly Mutation[] = [
       ['fastify', get('/v1/reports/OPEN')],
       ['hono', get('/v1/reports/open.')],
       ['h3 2', get('/v1/files/Public')],
+    ],
+  },
+  {
+    rule: 'the dearer of a path and its other name counts',
+    file: 'domain/resolve.ts',
+    text: 'const named = active ? dearerOf(matcher, names, method, whole) : covering(names);',
+    by: 'const named = active ? NO_ROUTES : covering(names);',
+    needed: [],
+    dear: [
+      [get('/v1/summaries/yearly.json'), '1.00'],
+      [get('/v1/summaries/x,yearly'), '1.00'],
     ],
   },
   {

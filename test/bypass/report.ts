@@ -8,6 +8,8 @@ export type Row = {
   /** Executions when the same cases went straight to it. */
   readonly direct: number;
   readonly passage: Passage;
+  /** `tollgate probe` recommends this profile for the upstream. */
+  readonly advised: boolean;
 };
 
 export type Report = {
@@ -41,9 +43,9 @@ export function settingsName({ profile, undeclaredMethods, encodedSlashes, doubl
 }
 
 export function formatReport({ seed, cases, rows, skipped }: Report): string {
-  const lines = rows.map(({ upstream, direct, passage }) => [
+  const lines = rows.map(({ upstream, direct, passage, advised }) => [
     upstream,
-    settingsName(passage.settings),
+    `${settingsName(passage.settings)}${advised ? ' (probe)' : ''}`,
     String(passage.cases),
     String(direct),
     String(passage.demanded),

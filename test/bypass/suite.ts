@@ -1,8 +1,10 @@
 // The suite over any upstreams: regressions and the cases of a seed, straight to each and through the proxy under
-// `unknown`, under the profile that is promised for it, with slashes kept, and with undeclared methods forwarded.
+// `unknown`, under the profile that is promised for it, under the one that `tollgate probe` recommends, with slashes kept,
+// and with undeclared methods forwarded.
 import { runDirect, runThrough, type Passage } from './campaign.ts';
 import { casesOf } from './corpus.ts';
 import { describeDraft, type Draft } from './draft.ts';
+import { recommendedProfile } from './recommended.ts';
 import { startGateway, STRICT, type Gateway, type Settings } from './gateway.ts';
 import { SILENCE_MS } from './send.ts';
 import { REGRESSIONS } from './regressions.ts';
@@ -42,7 +44,7 @@ export async function runSuite(options: SuiteOptions): Promise<Report> {
         continue;
       }
       try {
-        rows.push(...(await runUpstream(spec, gateway, drafts, options)));
+        rows.push(...(await runUpstream(spec, gateway, drafts, { ...options, probed: true })));
       } catch (error) {
         broken.push(`${spec.name}: ${error instanceof Error ? error.message : String(error)}`);
       }
@@ -56,23 +58,30 @@ export async function runSuite(options: SuiteOptions): Promise<Report> {
 export type RunOptions = Pick<SuiteOptions, 'only' | 'progress'> & {
   readonly silenceMs?: number;
   readonly tried?: readonly Settings[];
+  /** Also under the profile that the probe recommends. */
+  readonly probed?: boolean;
 };
 
 export async function runUpstream(
   spec: UpstreamSpec,
   gateway: Gateway,
   drafts: readonly Draft[],
-  { only, progress, silenceMs = SILENCE_MS, tried = settingsFor(spec) }: RunOptions = {},
+  { only, progress, silenceMs = SILENCE_MS, tried = settingsFor(spec), probed = false }: RunOptions = {},
 ): Promise<Row[]> {
   const upstream = await spec.start();
   try {
     const direct = (await runDirect(upstream, drafts, silenceMs)).executions;
     const rows: Row[] = [];
-    for (const settings of tried) {
+    const recommended = probed ? { ...STRICT, profile: await recommendedProfile(upstream.port) } : undefined;
+    const isTried = (settings: Settings): boolean =>
+      tried.some((each) => settingsName(each) === settingsName(settings));
+    const all = [...tried, ...(recommended === undefined || isTried(recommended) ? [] : [recommended])];
+    for (const settings of all) {
       const strict = settings.undeclaredMethods === 'pay';
       if (only !== undefined && settingsName(settings) !== only) continue;
       const passage = await runThrough(gateway, upstream, settings, drafts, { hunt: strict, silenceMs });
-      rows.push({ upstream: spec.name, direct, passage });
+      const advised = recommended !== undefined && settingsName(settings) === settingsName(recommended);
+      rows.push({ upstream: spec.name, direct, passage, advised });
       progress?.(`${spec.name} (${settingsName(passage.settings)}): ${direct} straight, ${passage.executions} through`);
     }
     return rows;

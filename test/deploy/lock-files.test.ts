@@ -23,6 +23,7 @@ const lockFile = z.object({
 
 const FILES = [
   'package-lock.json',
+  'test/bypass/frameworks/package-lock.json',
   'test/interop/package-lock.json',
   'test/node24/package-lock.json',
   'bench/peers/middleware/package-lock.json',

@@ -164,6 +164,25 @@ if (!at.startsWith("/v1/reports") && !at.startsWith("/v1/teams") || at.matches("
   },
 });
 
+/** The routes as conditions that hand on to the counter, and one as a script that is asked for as a file. */
+const lighttpd = ({ folder, port, counter }: Place): Program => ({
+  command: '/bin/sh',
+  args: ['-c', 'mkdir -p v1 && mv data.json v1/ && exec /usr/sbin/lighttpd -D -f lighttpd.conf'],
+  files: {
+    'data.json': `printf x >> ${folder}/hits; printf 'Content-Type: text/plain\\r\\n\\r\\npaid for'`,
+    'lighttpd.conf': `server.document-root = "${folder}"
+server.port = ${port}
+server.bind = "127.0.0.1"
+server.modules = ("mod_proxy", "mod_cgi")
+cgi.assign = (".json" => "/bin/sh")
+$HTTP["url"] =~ "^/v1/(reports/open|files/public)$" {
+} else $HTTP["url"] =~ "^/v1/(export|Kiss/Data|my report|daily_report|reports/[^/]+|files/.*|teams/[^/]+/jobs/[^/]+)$" {
+  proxy.server = ("" => (("host" => "127.0.0.1", "port" => ${new URL(counter).port})))
+}
+`,
+  },
+});
+
 export const DEBIAN: readonly UpstreamSpec[] = [
   program({ name: 'nginx', profile: 'nginx', needs: ['nginx'], packages: 'nginx', program: nginx }),
   program({
@@ -188,6 +207,7 @@ export const DEBIAN: readonly UpstreamSpec[] = [
     program: apache(apacheQuery),
     counts: routedByQuery,
   }),
+  program({ name: 'lighttpd', needs: ['lighttpd'], packages: 'lighttpd', program: lighttpd }),
   program({ name: 'Caddy', profile: 'caddy', needs: ['caddy'], packages: 'caddy', program: caddy }),
   program({
     name: 'PHP, router script, raw target',
@@ -226,6 +246,32 @@ export const DEBIAN: readonly UpstreamSpec[] = [
       ...php('path_info')(place),
       files: { 'index.php': `<?php require '${file('router.php')}';` },
     }),
+  }),
+  program({
+    name: 'Symfony',
+    profile: 'php',
+    needs: ['php', '/usr/share/php/Symfony/Component/Routing/autoload.php'],
+    packages: 'php-cli php-symfony',
+    program: php('', file('symfony.php')),
+  }),
+  program({
+    name: 'Laravel',
+    profile: 'php',
+    needs: ['php', '/usr/share/php/Illuminate/Routing/autoload.php'],
+    packages: 'php-cli php-laravel-framework',
+    program: php('', file('laravel.php')),
+  }),
+  program({
+    name: 'CherryPy under gunicorn',
+    needs: [...needsPython('cherrypy'), 'gunicorn'],
+    packages: 'python3-cherrypy3 gunicorn',
+    program: python('cherrypy'),
+  }),
+  program({
+    name: 'Pyramid under gunicorn',
+    needs: [...needsPython('pyramid'), 'gunicorn'],
+    packages: 'python3-pyramid gunicorn',
+    program: python('pyramid'),
   }),
   program({
     name: 'Flask under gunicorn',

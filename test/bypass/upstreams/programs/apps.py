@@ -148,6 +148,101 @@ def serve_tornado():
     IOLoop.current().start()
 
 
+def cherrypy_app():
+    """Its default dispatcher: the tree of objects is the tree of paths, and every mark is an underscore."""
+    import cherrypy
+
+    class Reports:
+        @cherrypy.expose
+        def open(self, *_):
+            return free()
+
+        @cherrypy.expose
+        def default(self, *at):
+            if len(at) != 1:
+                raise cherrypy.NotFound()
+            return paid()
+
+    class Files:
+        @cherrypy.expose
+        def public(self, *below):
+            return paid() if below else free()
+
+        @cherrypy.expose
+        def default(self, *_):
+            return paid()
+
+    class KissPages:
+        @cherrypy.expose
+        def Data(self):
+            return paid()
+
+    class V1:
+        reports = Reports()
+        files = Files()
+        Kiss = KissPages()
+
+        @cherrypy.expose
+        def export(self):
+            return paid()
+
+        @cherrypy.expose
+        def daily_report(self):
+            return paid()
+
+        @cherrypy.expose
+        def data_json(self):
+            return paid()
+
+        @cherrypy.expose
+        def teams(self, *at):
+            if len(at) == 3 and at[1] == "jobs" and cherrypy.request.method == "POST":
+                return paid()
+            raise cherrypy.NotFound()
+
+    class Root:
+        v1 = V1()
+
+        @cherrypy.expose
+        def free(self, *_, **__):
+            return free()
+
+    cherrypy.config.update({"environment": "production", "log.screen": False})
+    return cherrypy.tree.mount(Root(), "/")
+
+
+def pyramid():
+    from pyramid.config import Configurator
+    from pyramid.response import Response
+
+    config = Configurator()
+    for index, (path, run, method) in enumerate([
+        ("/v1/reports/open", free, "GET"), ("/v1/files/public", free, "GET"), ("/v1/reports/{id}", paid, "GET"),
+        ("/v1/files/*rest", paid, "GET"), ("/v1/teams/{team}/jobs/{job}", paid, "POST"), ("/v1/my report", paid, "GET"), ("/v1/data.json", paid, "GET"),
+        ("/free/*rest", free, ("GET", "POST", "PUT", "DELETE")),
+    ]):
+        config.add_route(str(index), path, request_method=method)
+        config.add_view(lambda request, run=run: Response(run()), route_name=str(index))
+
+    class Folder(dict):
+        __name__ = None
+        __parent__ = None
+
+    class Kiss(Folder):
+        pass
+
+    class V1(Folder):
+        pass
+
+    root = Folder(v1=V1(Kiss=Kiss()))
+    config.set_root_factory(lambda request: root)
+    # Views of resources. What is left of the path below one would be theirs too, which a route of its own does not cover.
+    nothing_below = lambda context, request: request.subpath == ()
+    for context, name in [(V1, "export"), (V1, "daily_report"), (Kiss, "Data")]:
+        config.add_view(lambda context, request: Response(paid()), context=context, name=name, custom_predicates=[nothing_below])
+    return config.make_wsgi_app()
+
+
 def serve_wsgi(app):
     from gunicorn.app.base import BaseApplication
 
@@ -175,6 +270,8 @@ WHICH = {
     "django-loose": lambda: serve_wsgi(django(True)),
     "fastapi": lambda: serve_asgi(fastapi()),
     "starlette": lambda: serve_asgi(starlette()),
+    "cherrypy": lambda: serve_wsgi(cherrypy_app()),
+    "pyramid": lambda: serve_wsgi(pyramid()),
     "aiohttp": serve_aiohttp,
     "tornado": serve_tornado,
 }

@@ -1,0 +1,3 @@
+export { PaidPage as default } from '../../../answer.js';
+
+export const dynamic = 'force-dynamic';

@@ -1,0 +1,3 @@
+export { freeAnswer as GET } from '../../../../answer.js';
+
+export const dynamic = 'force-dynamic';

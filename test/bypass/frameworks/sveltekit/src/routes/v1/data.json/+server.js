@@ -1,0 +1,5 @@
+import { paid } from '../../../../../paid.mjs';
+
+export function GET() {
+  return new Response(paid());
+}

@@ -1,0 +1,5 @@
+import { free } from '../../../../../../paid.mjs';
+
+export function GET() {
+  return new Response(free());
+}

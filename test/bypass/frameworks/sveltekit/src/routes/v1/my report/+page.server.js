@@ -1,0 +1,5 @@
+import { paid } from '../../../../../paid.mjs';
+
+export function load() {
+  return { text: paid() };
+}
