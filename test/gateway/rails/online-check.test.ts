@@ -169,9 +169,10 @@ describe('the command', () => {
     });
   });
 
+  const NO_TOKEN =
+    ', asset: "0x2222222222222222222222222222222222222222", asset_decimals: 6, asset_name: T, asset_version: "1"';
   test('behaviour: 1 where a receiver cannot be served, also when something else is away', async () => {
-    const token = `asset: "0x2222222222222222222222222222222222222222", asset_name: USDC, asset_version: "2", asset_decimals: 6`;
-    const { code, out } = await run(nowhere, ['--online'], `, ${token}, rpc_url: "${chain.rpcUrl}"`);
+    const { code, out } = await run(nowhere, ['--online'], `${NO_TOKEN}, rpc_url: "${chain.rpcUrl}"`);
     expect(code).toBe(1);
     expect(out.join('\n')).toMatch(/cannot_serve: receiver default: there is no contract/);
   });
