@@ -54,18 +54,16 @@ export async function callService(call: ServiceCall, fetch: Fetch): Promise<Json
   signal?.addEventListener('abort', stop, { once: true });
   try {
     const { status } = await ky(url, {
-      // The body is read in here, so that the deadline covers it.
+      // The body is read in here, so that the deadline covers it. Through a Request of ky's it would be copied once more.
       fetch: async (request) => {
-        const response = await fetch(request);
+        const ended = request instanceof Request ? request.signal : null;
+        const response = await fetch(url, { method, headers, body: body ?? null, redirect: 'manual', signal: ended });
         attempt.reading = readBody(response, maxBytes);
         await attempt.reading.content;
         return response;
       },
       method,
-      headers,
-      ...(body === undefined ? {} : { body }),
       ...(signal === undefined ? {} : { signal }),
-      redirect: 'manual',
       throwHttpErrors: false,
       timeout: false,
       totalTimeout: timeoutMs,
