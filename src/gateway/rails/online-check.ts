@@ -3,11 +3,11 @@
 // `tollgate check --online` does; a start never waits for any of them. Names services by host, never by URL.
 import { z } from 'zod';
 import type { Facilitator, Receiver } from '../../domain/receiver.ts';
-import { ANSWER_LIMITS, MAX_ANSWER_BYTES } from './facilitator.ts';
-import { readSupportedAnswer } from './facilitator-wire.ts';
-import { createRpc } from './json-rpc.ts';
+import { ANSWER_LIMITS, MAX_ANSWER_BYTES } from './x402/facilitators.ts';
+import { readSupportedAnswer } from './x402/facilitator-wire.ts';
+import { createRpc } from './evm/json-rpc.ts';
 import { callService, urlBelow, type Fetch } from './service-call.ts';
-import { readToken, type Token } from './token.ts';
+import { readToken, type Token } from './evm/token.ts';
 
 /** `cannot_serve`: payments would be refused. `away`: nobody could say. `warning`: worth knowing. */
 export type Finding = {

@@ -10,7 +10,7 @@ import {
   createLook,
   TRANSFER,
   type LookDeps,
-} from '../../../src/gateway/rails/chain.ts';
+} from '../../../src/gateway/rails/evm/look.ts';
 import type { Look, LookedAt, Rail } from '../../../src/gateway/rails/rail.ts';
 import { systemClock, systemSchedule } from '../../../src/host/clock.ts';
 import { PAY_TO, deadUrl, fakeTime, json, looked, makeReceiver, startScripted, type Scripted } from './kit.ts';

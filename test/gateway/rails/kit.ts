@@ -6,7 +6,7 @@ import type { Facilitator, Receiver } from '../../../src/domain/receiver.ts';
 import { systemClock, systemSchedule } from '../../../src/host/clock.ts';
 import { createLog } from '../../../src/host/log.ts';
 import type { LookedAt, Presented, Rail, RailOffer, Sending, SettleHistory } from '../../../src/gateway/rails/rail.ts';
-import { createX402Rail, type X402Deps } from '../../../src/gateway/rails/x402.ts';
+import { createX402Rail, type X402Deps } from '../../../src/gateway/rails/evm/rail.ts';
 import { RECEIVER } from '../../cases/receivers.ts';
 import type { Payer, Signed, Wanted } from '../../support/chain/payer.ts';
 

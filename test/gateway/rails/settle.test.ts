@@ -7,10 +7,10 @@ import {
   AUTHORIZATION_STATE,
   AUTHORIZATION_USED,
   TRANSFER,
-} from '../../../src/gateway/rails/chain.ts';
+} from '../../../src/gateway/rails/evm/look.ts';
 import type { Look, Presented, Rail, RailOffer } from '../../../src/gateway/rails/rail.ts';
 import type { Receiver } from '../../../src/domain/receiver.ts';
-import { SELECTORS } from '../../../src/gateway/rails/token.ts';
+import { SELECTORS } from '../../../src/gateway/rails/evm/token.ts';
 import {
   MISCHIEF,
   MULTICALL,

@@ -1,7 +1,7 @@
 // A facilitator's word for "no": every word of the table, however it is spelled, and what is on no list.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
-import { CANNOT_JUDGE_PATTERNS, classifyWord, normaliseWord, WORDS } from '../../../src/gateway/rails/x402-reasons.ts';
+import { CANNOT_JUDGE_PATTERNS, classifyWord, normaliseWord, WORDS } from '../../../src/gateway/rails/x402/reasons.ts';
 import {
   FRESH,
   GO,

@@ -3,7 +3,7 @@
 // `tollgate check --online` finds it. Asked by an operator, never on the way of a request.
 import { z } from 'zod';
 import type { Rpc } from './json-rpc.ts';
-import type { Unavailable } from './rail.ts';
+import type { Unavailable } from '../rail.ts';
 
 export type Token = {
   readonly kind: 'token';

@@ -2,7 +2,7 @@
 // caller's schema expects is no answer, and "the node says no" stays apart from "nobody knows". Nothing of a node's text
 // leaves this file, and its URL, which often holds a key, is never logged.
 import { z } from 'zod';
-import { callService, type Fetch } from './service-call.ts';
+import { callService, type Fetch } from '../service-call.ts';
 
 export type RpcResult<T> =
   | { readonly kind: 'result'; readonly value: T }

@@ -3,10 +3,10 @@
 // the form of one, its booleans are booleans, and whatever it repeats of the payment is what it was asked about.
 // Source: x402 facilitator API, /verify, /settle and /supported.
 import { z } from 'zod';
-import { findNetwork, type Receiver } from '../../domain/receiver.ts';
-import type { Presented, RailOffer } from './rail.ts';
-import { classifyWord, isOwnFailure, mayHideSuccess, publicReason } from './x402-reasons.ts';
-import type { SignedPayment } from './x402-wire.ts';
+import { findNetwork, type Receiver } from '../../../domain/receiver.ts';
+import type { Presented, RailOffer } from '../rail.ts';
+import { classifyWord, isOwnFailure, mayHideSuccess, publicReason } from './reasons.ts';
+import type { SignedPayment } from './envelope.ts';
 
 /** Writes the body of /verify and of /settle: JSON. */
 export type WriteRequest = (presented: Presented, payment: SignedPayment, offer: RailOffer) => string;

@@ -4,9 +4,9 @@
 // Sources: x402 v1 `X-PAYMENT`, x402 v2 `PAYMENT-SIGNATURE`, EIP-3009.
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import type { Credential } from '../../domain/decide.ts';
-import { decodeBase64 } from '../base64.ts';
-import { readJson } from './bounded-json.ts';
+import type { Credential } from '../../../domain/decide.ts';
+import { decodeBase64 } from '../../base64.ts';
+import { readJson } from '../bounded-json.ts';
 
 export type Authorization = {
   /** Addresses and nonce in lower case; numbers as canonical decimals. */

@@ -2,14 +2,14 @@
 // Here a credential becomes a payment key and is compared with our own terms before anybody is asked. What the client
 // echoes has to agree with the terms but is never what is charged: that is what was signed, and it has to be equal.
 // Sources: x402 v1 and v2, EIP-3009.
-import { canonicalPayment } from '../../domain/charge.ts';
-import { problem } from '../../domain/problem.ts';
-import { findNetwork } from '../../domain/receiver.ts';
-import { createLook, type LookDeps } from './chain.ts';
-import { createClockWatch } from './clock-watch.ts';
-import { createFacilitators, type FacilitatorDeps } from './facilitator.ts';
-import type { AcceptedTerms, Presented, Rail, RailOffer, Refusal } from './rail.ts';
-import { decodeCredential, type Accepted } from './x402-wire.ts';
+import { canonicalPayment } from '../../../domain/charge.ts';
+import { problem } from '../../../domain/problem.ts';
+import { findNetwork } from '../../../domain/receiver.ts';
+import { createLook, type LookDeps } from './look.ts';
+import { createClockWatch } from '../clock-watch.ts';
+import { createFacilitators, type FacilitatorDeps } from '../x402/facilitators.ts';
+import type { AcceptedTerms, Presented, Rail, RailOffer, Refusal } from '../rail.ts';
+import { decodeCredential, type Accepted } from '../x402/envelope.ts';
 
 export type X402Deps = FacilitatorDeps & LookDeps;
 

@@ -2,7 +2,7 @@
 // time tries whether it is back. Verifying and settling are counted apart, because a facilitator that answers one and
 // hangs on the other would otherwise never be left alone. Only slowness counts: what fails fast costs little to try, and a
 // payload that makes a facilitator stumble must not let its sender shut everybody else out.
-import type { Clock } from '../../host/clock.ts';
+import type { Clock } from '../../../host/clock.ts';
 
 export type Operation = 'verify' | 'settle';
 

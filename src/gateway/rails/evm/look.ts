@@ -3,11 +3,11 @@
 // cancelled, or spent on somebody else. A node that is away, on another chain, behind or talking nonsense is
 // `unavailable`, which is never taken for "not there". The nonce's state is asked first, logs only of a used one.
 import { z } from 'zod';
-import type { PaymentKey, Search } from '../../domain/charge.ts';
-import { findNetwork, type Receiver } from '../../domain/receiver.ts';
+import type { PaymentKey, Search } from '../../../domain/charge.ts';
+import { findNetwork, type Receiver } from '../../../domain/receiver.ts';
 import { address, quantity, word } from './json-rpc.ts';
 import { CALLS_PER_LOOK, createNodes, type ChainNode, type NodeAnswer, type NodesDeps, type Turn } from './nodes.ts';
-import { PAYER_LOOK_MS, type Look, type LookedAt, type Rail } from './rail.ts';
+import { PAYER_LOOK_MS, type Look, type LookedAt, type Rail } from '../rail.ts';
 
 export type LookDeps = NodesDeps & {
   /** The receiver of a charge, as it is configured now. */

@@ -2,10 +2,10 @@
 // five times a second whoever wants to know, payers who wait before everybody else, and its chain id once, because a node
 // of another chain would prove and disprove everything. One look asks eight times at most, and no longer than it may take.
 import type { z } from 'zod';
-import type { Clock, Schedule } from '../../host/clock.ts';
+import type { Clock, Schedule } from '../../../host/clock.ts';
 import { createRpc, quantity, type RpcResult } from './json-rpc.ts';
-import { createSemaphore, type Semaphore } from './semaphore.ts';
-import type { Fetch } from './service-call.ts';
+import { createSemaphore, type Semaphore } from '../semaphore.ts';
+import type { Fetch } from '../service-call.ts';
 
 export type NodesDeps = {
   readonly fetch: Fetch;

@@ -3,15 +3,15 @@
 // the first may be moving turns one lost answer into two transactions. What does not have the form of an answer is none.
 // Never logs a URL, a header or a word of theirs but a checked reason.
 import { createHash } from 'node:crypto';
-import type { Facilitator } from '../../domain/receiver.ts';
-import type { Clock, Schedule } from '../../host/clock.ts';
-import type { Log } from '../../host/log.ts';
+import type { Facilitator } from '../../../domain/receiver.ts';
+import type { Clock, Schedule } from '../../../host/clock.ts';
+import type { Log } from '../../../host/log.ts';
 import { createBreaker, type Breaker, type CallEnd, type Operation } from './breaker.ts';
 import { createWriteRequest, readSettleAnswer, readVerifyAnswer } from './facilitator-wire.ts';
-import type { Presented, Rail, RailOffer, Settlement } from './rail.ts';
-import { createSemaphore, type Release, type Semaphore } from './semaphore.ts';
-import { callService, urlBelow, type Fetch, type JsonReply } from './service-call.ts';
-import { readSigned } from './x402-wire.ts';
+import type { Presented, Rail, RailOffer, Settlement } from '../rail.ts';
+import { createSemaphore, type Release, type Semaphore } from '../semaphore.ts';
+import { callService, urlBelow, type Fetch, type JsonReply } from '../service-call.ts';
+import { readSigned } from './envelope.ts';
 
 export type Facilitators = Pick<Rail, 'verify' | 'settle' | 'firstVia'>;
 
