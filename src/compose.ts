@@ -9,7 +9,7 @@ import { countCharges } from './compose/payments.ts';
 import { warnOfUpstream } from './compose/reach.ts';
 import { observePossible } from './compose/readiness.ts';
 import { startRegistry, type RegistryPart } from './compose/registry.ts';
-import { takeOn } from './compose/restart.ts';
+import { applyConfig } from './compose/restart.ts';
 import type { Config, RegistryConfig } from './config/config.ts';
 import { createAdmin } from './host/admin.ts';
 import { createListener, type Listener } from './host/server.ts';
@@ -119,7 +119,7 @@ async function reload(
   gateway: Gateway | undefined,
 ): Promise<void> {
   const { log } = assembly.deps;
-  const { config: taken, restart } = takeOn(started, next);
+  const { config: taken, restart } = applyConfig(started, next);
   // First what can be refused; what follows cannot fail.
   const putInForce = taken.proxy && gateway?.proxy.prepare(taken, taken.proxy);
   await registry?.reconfigure(taken);

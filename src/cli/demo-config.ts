@@ -13,7 +13,7 @@ import { NETWORKS } from '../gateway/rails/networks.ts';
 const PAY_TO = '0x000000000000000000000000000000000000dEaD';
 const FAVOURITE_PORTS = { proxy: 8402, registry: 8403, admin: 9402 };
 
-export type Asked = {
+export type DemoOptions = {
   readonly folder: string;
   readonly upstream: string;
   readonly routes: readonly object[];
@@ -33,7 +33,7 @@ export async function favouritePorts(): Promise<Ports> {
   return { proxy: await free(proxy), registry: await free(registry), admin: await free(admin) };
 }
 
-export function demoConfig({ folder, upstream, routes, payment }: Asked, ports: Ports, log: Log): DemoConfig {
+export function demoConfig({ folder, upstream, routes, payment }: DemoOptions, ports: Ports, log: Log): DemoConfig {
   const { facilitator, rpcUrl } = payment;
   const at = (port: number): string => `127.0.0.1:${port}`;
   const data = {

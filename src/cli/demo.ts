@@ -11,7 +11,7 @@ import { createLog, type Log, type RenderLog } from '../host/log.ts';
 import type { Args, Flags } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { messageOf } from './configuration.ts';
-import { demoConfig, favouritePorts, type Asked } from './demo-config.ts';
+import { demoConfig, favouritePorts, type DemoOptions } from './demo-config.ts';
 import { createDemoApi } from './demo-api.ts';
 import { demoScript } from './demo-script.ts';
 import { refuseLenientParser } from './parser-refusal.ts';
@@ -106,7 +106,7 @@ export async function runDemo(args: Args, io: Io, payment: DemoPayment): Promise
 }
 
 async function startAt(
-  asked: Asked & { readonly payment: DemoPayment },
+  asked: DemoOptions & { readonly payment: DemoPayment },
   log: Log,
   io: Io,
 ): Promise<{ stop: () => Promise<void> } | ExitCode> {

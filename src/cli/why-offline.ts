@@ -4,7 +4,7 @@ import { resolveSecrets } from '../config/first-start.ts';
 import { createQuotes } from '../domain/quote.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
 import { storeAt } from '../registry/store/open.ts';
-import type { WhyAnswer } from '../registry/why.ts';
+import type { WhyAnswer } from '../registry/charge-schemas.ts';
 import type { Io } from './command.ts';
 import { readOfflineRoutes } from './offline-routes.ts';
 import { isKnownHere, talk } from './configuration.ts';

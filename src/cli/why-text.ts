@@ -1,6 +1,6 @@
 // What became of something, in sentences: charges first, then what the id of a 402 says, then refusals, newest first.
 import { PROBLEMS } from '../domain/problem.ts';
-import type { WhyAnswer } from '../registry/why.ts';
+import type { WhyAnswer } from '../registry/charge-schemas.ts';
 import { ago } from './ago.ts';
 
 type Charge = WhyAnswer['charges'][number];

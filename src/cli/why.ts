@@ -2,7 +2,7 @@
 // what it refused; where none runs the ledger and the id itself still say what they know.
 import { join } from 'node:path';
 import { askControl } from '../host/control.ts';
-import type { WhyAnswer } from '../registry/why.ts';
+import type { WhyAnswer } from '../registry/charge-schemas.ts';
 import { shortId } from '../domain/id-part.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
@@ -35,7 +35,8 @@ async function runWhy(args: Args, io: Io): Promise<ExitCode> {
   }
   const loaded = await loadFor(args, io);
   if (!loaded.ok) return loaded.code;
-  const { whyAnswer, isEmpty, ASK_THE_PROXY } = await import('../registry/why.ts');
+  const { whyAnswer } = await import('../registry/charge-schemas.ts');
+  const { isEmpty, ASK_THE_PROXY } = await import('../registry/why.ts');
   const asked = await askControl(join(dataFolderOf(loaded.config), SOCKET_FILE), `/why/${encodeURIComponent(id)}`);
   let answer: WhyAnswer;
   if (asked === undefined) {

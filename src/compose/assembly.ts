@@ -10,7 +10,7 @@ import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { createMetrics, type Metrics } from '../host/metrics.ts';
 import type { Listener } from '../host/server.ts';
-import type { WhyAnswer } from '../registry/why.ts';
+import type { WhyAnswer } from '../registry/charge-schemas.ts';
 import type { Part } from './part.ts';
 import type { AroundPayments } from './payments.ts';
 import type { WhyParts } from './why.ts';

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Config, ProxyConfig, RegistryConfig } from '../config/config.ts';
 
-export type Taken = {
+export type AppliedConfig = {
   /** `next`, with the values of the start where only a restart changes them. */
   readonly config: Config;
   /** Names of the settings that differ from the start and are not taken on. */
@@ -11,7 +11,7 @@ export type Taken = {
 };
 
 /** Throws a sentence where `next` is another kind of Tollgate than the one that runs. */
-export function takeOn(started: Config, next: Config): Taken {
+export function applyConfig(started: Config, next: Config): AppliedConfig {
   if (started.shape !== next.shape) {
     throw new Error(
       `the sections make another shape: ${started.shape} runs, ${next.shape} is configured; restart to change it`,

@@ -17,7 +17,7 @@ import type { Metrics } from '../host/metrics.ts';
 import { createListener } from '../host/server.ts';
 import { INTERNAL, pathOptions, type Part } from './part.ts';
 
-export type SyncDeps = {
+export type SyncPartDeps = {
   readonly metrics: Metrics;
   readonly log: Log;
   readonly clock: Clock;
@@ -33,7 +33,7 @@ export async function startSync(
   section: SyncConfig,
   proxy: () => ProxyConfig,
   current: Current,
-  { metrics, log, clock, random, version }: SyncDeps,
+  { metrics, log, clock, random, version }: SyncPartDeps,
 ): Promise<Part & { readonly check: Check; readonly endStreams: () => void; readonly recompile: () => void }> {
   const { registryUrl, apiKey, pollIntervalMs, emptyAfterMs, whenAbsent } = section;
   if (whenAbsent === 'forward') {

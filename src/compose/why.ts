@@ -6,10 +6,10 @@ import { isOfPart, readIdPart } from '../domain/id-part.ts';
 import { formatPrice } from '../domain/money.ts';
 import type { Quotes } from '../domain/quote.ts';
 import type { Route } from '../domain/route.ts';
-import type { Refusal, Refusals } from '../gateway/refusals.ts';
+import type { RefusedRequest, Refusals } from '../gateway/refusals.ts';
 import type { Clock } from '../host/clock.ts';
 import { viewCharge } from '../registry/charges.ts';
-import type { WhyAnswer } from '../registry/why.ts';
+import type { WhyAnswer } from '../registry/charge-schemas.ts';
 
 export type WhyParts = {
   /** Undefined where the ledger is elsewhere and takes whole charge ids alone. */
@@ -78,7 +78,7 @@ function quoteOf(id: string, { quotes, quoteTtlMs, routeOf, clock }: WhyParts): 
   };
 }
 
-function viewRefusal(refusal: Refusal, { routeOf }: WhyParts): WhyAnswer['refusals'][number] {
+function viewRefusal(refusal: RefusedRequest, { routeOf }: WhyParts): WhyAnswer['refusals'][number] {
   const { at, requestId, method, path, status, outcome, reason, routeId, chargeId } = refusal;
   const route = routeId === undefined ? undefined : routeOf(routeId);
   return {

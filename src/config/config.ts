@@ -95,8 +95,8 @@ export type ProxyConfig = {
 
 export type StoreConfig = { readonly kind: 'sqlite'; readonly file: string };
 
-export type Scope = 'sdk' | 'ledger';
-export type ApiKeyConfig = { readonly name: string; readonly key: string; readonly scopes: readonly Scope[] };
+export type ApiKeyScope = 'sdk' | 'ledger';
+export type ApiKeyConfig = { readonly name: string; readonly key: string; readonly scopes: readonly ApiKeyScope[] };
 export type JwtConfig = {
   readonly key:
     | { readonly kind: 'secret'; readonly secret: string }

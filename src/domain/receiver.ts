@@ -3,7 +3,7 @@
 // CAIP-2 name; either may be written, the other is derived.
 import type { KeyObject } from 'node:crypto';
 
-export type SettleMode = 'auto' | 'before_response' | 'before_forward';
+export type ReceiverSettle = 'auto' | 'before_response' | 'before_forward';
 
 /** How a facilitator is told who calls. Nothing of it but a key id may stand in a log, an error or a metric. */
 export type FacilitatorAuth = { readonly kind: 'bearer'; readonly token: string } | SigningAuth;
@@ -44,7 +44,7 @@ export type Receiver = {
   /** Whether all of these are public endpoints, whose word alone ends a payment later than that of a node of one's own. */
   readonly rpcPublic: boolean;
   readonly confirmations: number;
-  readonly settle: SettleMode;
+  readonly settle: ReceiverSettle;
 };
 
 export type KnownAsset = {

@@ -6,11 +6,11 @@ import type { Verdict } from '../domain/decide.ts';
 import { problem, type Problem } from '../domain/problem.ts';
 import { createChallengeLimit, type ChallengeLimitOptions } from './challenge-limit.ts';
 import { clientGroup, type Addressed } from './client-group.ts';
-import { createClientPlaces, type Release } from './client-places.ts';
+import { createClientPlaces, type ReleasePlace } from './client-places.ts';
 import { createRefusalLimit } from './refusal-limit.ts';
 
-/** Undefined: go on. A Release is to be called once, when the payment of the request was taken or refused. */
-export type Admit = (verdict: Verdict, req: Addressed) => Problem | Release | undefined;
+/** Undefined: go on. A ReleasePlace is to be called once, when the payment of the request was taken or refused. */
+export type Admit = (verdict: Verdict, req: Addressed) => Problem | ReleasePlace | undefined;
 
 export type AdmissionOptions = {
   /** Requests that present a payment, at a time, until they are forwarded or answered. */
@@ -40,7 +40,7 @@ export function createAdmission(
   const placeOf = createClientPlaces(paymentsPerClient, trusts);
   let taken = 0;
 
-  const pay = (req: Addressed): Problem | Release => {
+  const pay = (req: Addressed): Problem | ReleasePlace => {
     const excess = refusalLimit?.findExcess(clientGroup(req, trusts));
     if (excess !== undefined) return excess;
     if (taken >= payments) {

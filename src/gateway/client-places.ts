@@ -3,10 +3,10 @@
 import { clientGroup, type Addressed } from './client-group.ts';
 
 /** To be called once, when the place is free again. */
-export type Release = () => void;
+export type ReleasePlace = () => void;
 
 /** Undefined: this client has none left. */
-export type TakePlace = (req: Addressed) => Release | undefined;
+export type TakePlace = (req: Addressed) => ReleasePlace | undefined;
 
 /** `places`: of one client; 0: as many as there are, and undefined is returned. */
 export function createClientPlaces(

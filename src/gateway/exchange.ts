@@ -9,7 +9,7 @@ import type { Log } from '../host/log.ts';
 import type { Outbox } from '../host/outbox.ts';
 import { respond } from '../host/respond.ts';
 import { responseOn } from '../host/server.ts';
-import type { Release } from './client-places.ts';
+import type { ReleasePlace } from './client-places.ts';
 import type { Collector } from './collect.ts';
 import type { ForwardOutcome } from './forward-order.ts';
 import { hasBody } from './headers.ts';
@@ -31,7 +31,7 @@ export type Exchange = {
   /** Some route protects its path; so until it is known. */
   protectedPath: boolean;
   /** Gives the client's place back, where it holds one. */
-  release: Release | undefined;
+  release: ReleasePlace | undefined;
 };
 
 export type ExchangeDeps = {

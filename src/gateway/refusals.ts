@@ -3,7 +3,7 @@
 import type { Clock } from '../host/clock.ts';
 import type { RequestOutcome, RequestRecord, Telemetry } from './telemetry.ts';
 
-export type Refusal = {
+export type RefusedRequest = {
   /** When the request came, in milliseconds since the epoch: always the same, whoever asks and when. */
   readonly at: number;
   readonly requestId: string;
@@ -20,14 +20,14 @@ export type Refusal = {
 export type Refusals = {
   readonly add: (record: RequestRecord, at: number) => void;
   /** Newest first. */
-  readonly find: (accepts: (refusal: Refusal) => boolean, limit: number) => readonly Refusal[];
+  readonly find: (accepts: (refusal: RefusedRequest) => boolean, limit: number) => readonly RefusedRequest[];
 };
 
 const KEPT = 10_000;
 const PATH_CHARACTERS = 256;
 
 export function createRefusals(kept = KEPT): Refusals {
-  const ring: Refusal[] = [];
+  const ring: RefusedRequest[] = [];
   let next = 0;
   return {
     add: (record, at) => {
@@ -36,7 +36,7 @@ export function createRefusals(kept = KEPT): Refusals {
       next = (next + 1) % kept;
     },
     find: (accepts, limit) => {
-      const found: Refusal[] = [];
+      const found: RefusedRequest[] = [];
       for (let age = 1; age <= ring.length && found.length < limit; age++) {
         const refusal = ring[(next - age + kept) % kept];
         if (refusal !== undefined && accepts(refusal)) found.push(refusal);

@@ -13,6 +13,8 @@ import {
   renewalsBody,
   summaryAnswer,
   summaryQuery,
+  whyAnswer,
+  whyParams,
 } from './charge-schemas.ts';
 import { getCharge, listCharges, summariseCharges } from './charges.ts';
 import type { Auth } from './credentials.ts';
@@ -39,7 +41,7 @@ import { advancedWire, chargesWire, claimedWire, renewedWire } from '../domain/l
 import { routeWire } from '../domain/route.ts';
 import { answerMatch, registerRoute, serveRoutes, streamEvents } from './sdk.ts';
 import type { Services } from './services.ts';
-import { answerWhy, whyAnswer, whyParams } from './why.ts';
+import { answerWhy } from './why.ts';
 
 const DASHBOARD: Auth = { kind: 'jwt' };
 const SDK: Auth = { kind: 'api_key', scope: 'sdk' };

@@ -5,7 +5,7 @@ import { createPublicKey, createSecretKey, type KeyObject } from 'node:crypto';
 import { errors, jwtVerify, SignJWT, type JWTVerifyGetKey } from 'jose';
 import type { Clock } from '../host/clock.ts';
 import { algorithmsOf, ASYMMETRIC } from './key-algorithms.ts';
-import { createKeySet, type Fetch, type KeySet } from './key-set.ts';
+import { createKeySet, type FetchKeys, type KeySet } from './key-set.ts';
 import { findMalformation } from './token-form.ts';
 
 export type JwtKey =
@@ -33,7 +33,7 @@ const HMAC = ['HS256', 'HS384', 'HS512'];
 const MIN_SECRET_BYTES = 32;
 
 /** Throws a sentence where the key cannot be used: that is for the start, not for a request. */
-export function createJwtVerifier(options: JwtOptions, clock: Clock, fetch: Fetch = globalThis.fetch): JwtVerifier {
+export function createJwtVerifier(options: JwtOptions, clock: Clock, fetch: FetchKeys = globalThis.fetch): JwtVerifier {
   const { getKey, algorithms } = prepareKey(options.key, clock, fetch);
   return async (token) => {
     if (token.length > MAX_TOKEN_LENGTH) return invalid(`The token is longer than ${MAX_TOKEN_LENGTH} characters.`);
@@ -79,7 +79,7 @@ export async function mintToken(
 function prepareKey(
   key: JwtKey,
   clock: Clock,
-  fetch: Fetch,
+  fetch: FetchKeys,
 ): { getKey: JWTVerifyGetKey; algorithms: readonly string[] } {
   switch (key.kind) {
     case 'secret': {

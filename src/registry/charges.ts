@@ -5,7 +5,7 @@ import type { ListedCharge, Sum } from '../domain/payment/charge-reports.ts';
 import { formatPrice } from '../domain/money.ts';
 import { problem } from '../domain/problem.ts';
 import type { chargeParams, chargesQuery, ChargeView, summaryQuery } from './charge-schemas.ts';
-import { answerJson, fail, type Call, type Outcome } from './endpoint.ts';
+import { answerJson, fail, type EndpointCall, type EndpointOutcome } from './endpoint.ts';
 import { withLedger } from './ledger-api.ts';
 import { writeCursor } from './schemas.ts';
 import type { Services } from './services.ts';
@@ -15,9 +15,9 @@ const DEFAULT_RANGE_MS = 30 * 24 * HOUR_MS;
 const MAX_SUMS = 10_000;
 
 export function listCharges(
-  { query }: Call<unknown, z.output<typeof chargesQuery>>,
+  { query }: EndpointCall<unknown, z.output<typeof chargesQuery>>,
   services: Services,
-): Promise<Outcome> {
+): Promise<EndpointOutcome> {
   return withLedger(services, async (ledger) => {
     const { charges, nextBefore } = await ledger.list({
       limit: query.limit,
@@ -37,7 +37,10 @@ export function listCharges(
   });
 }
 
-export function getCharge({ params }: Call<z.output<typeof chargeParams>>, services: Services): Promise<Outcome> {
+export function getCharge(
+  { params }: EndpointCall<z.output<typeof chargeParams>>,
+  services: Services,
+): Promise<EndpointOutcome> {
   return withLedger(services, async (ledger) => {
     const charge = await ledger.get(params.id);
     if (charge === undefined) return fail(problem('not_found', 'There is no charge with this id.'));
@@ -46,9 +49,9 @@ export function getCharge({ params }: Call<z.output<typeof chargeParams>>, servi
 }
 
 export function summariseCharges(
-  { query }: Call<unknown, z.output<typeof summaryQuery>>,
+  { query }: EndpointCall<unknown, z.output<typeof summaryQuery>>,
   services: Services,
-): Promise<Outcome> {
+): Promise<EndpointOutcome> {
   const toMs = query.to ?? services.clock.now();
   const fromMs = query.from ?? toMs - DEFAULT_RANGE_MS;
   if (fromMs >= toMs) return Promise.resolve(fail(problem('malformed', "The query's from is not before its to.")));

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { problem } from '../domain/problem.ts';
 import { toWire, type RouteInput, type RoutePatch } from '../domain/route.ts';
 import { writerOf } from './credentials.ts';
-import { answerEmpty, answerJson, fail, type Call, type Outcome } from './endpoint.ts';
+import { answerEmpty, answerJson, fail, type EndpointCall, type EndpointOutcome } from './endpoint.ts';
 import { isUnmodified, mayChange, routeEtag } from './preconditions.ts';
 import { answerRoute, logWrite, refusalOf } from './route-answers.ts';
 import { writeCursor, type changesQuery, type listQuery, type routeParams } from './schemas.ts';
@@ -12,7 +12,10 @@ import type { Services } from './services.ts';
 
 type Params = z.output<typeof routeParams>;
 
-export function listRoutes({ query }: Call<unknown, z.output<typeof listQuery>>, { list }: Services): Outcome {
+export function listRoutes(
+  { query }: EndpointCall<unknown, z.output<typeof listQuery>>,
+  { list }: Services,
+): EndpointOutcome {
   const { limit, cursor, status, method, source, q } = query;
   const { routes, nextBefore } = list({ limit, before: cursor, status, method, source, q });
   return answerJson(200, {
@@ -21,21 +24,21 @@ export function listRoutes({ query }: Call<unknown, z.output<typeof listQuery>>,
   });
 }
 
-export function getRoute({ params, headers }: Call<Params>, { book }: Services): Outcome {
+export function getRoute({ params, headers }: EndpointCall<Params>, { book }: Services): EndpointOutcome {
   const route = book.get(params.id);
   if (!route) return unknownRoute();
   const etag = routeEtag(route);
   return isUnmodified(headers, etag) ? answerEmpty(304, ['ETag', etag]) : answerRoute(200, route);
 }
 
-export function createRoute(call: Call<unknown, unknown, RouteInput>, services: Services): Outcome {
+export function createRoute(call: EndpointCall<unknown, unknown, RouteInput>, services: Services): EndpointOutcome {
   const created = services.book.create({ input: call.body, by: writerOf(call.principal) });
   if (created.kind !== 'created') return fail(refusalOf(created));
   logWrite('route created', { after: created.route }, call.principal, services);
   return answerRoute(201, created.route, true);
 }
 
-export function patchRoute(call: Call<Params, unknown, RoutePatch>, services: Services): Outcome {
+export function patchRoute(call: EndpointCall<Params, unknown, RoutePatch>, services: Services): EndpointOutcome {
   const route = services.book.get(call.params.id);
   if (!route) return unknownRoute();
   if (!mayChange(call.headers, routeEtag(route))) return changedMeanwhile();
@@ -56,7 +59,7 @@ export function patchRoute(call: Call<Params, unknown, RoutePatch>, services: Se
   }
 }
 
-export function deleteRoute(call: Call<Params>, services: Services): Outcome {
+export function deleteRoute(call: EndpointCall<Params>, services: Services): EndpointOutcome {
   const route = services.book.get(call.params.id);
   if (!route) return unknownRoute();
   if (!mayChange(call.headers, routeEtag(route))) return changedMeanwhile();
@@ -70,9 +73,9 @@ export function deleteRoute(call: Call<Params>, services: Services): Outcome {
 
 /** Also of a route that was deleted, for as long as its changes are kept. */
 export function listChanges(
-  { params, query }: Call<Params, z.output<typeof changesQuery>>,
+  { params, query }: EndpointCall<Params, z.output<typeof changesQuery>>,
   { book, history }: Services,
-): Outcome {
+): EndpointOutcome {
   const { changes, nextBefore } = history(params.id, query.cursor, query.limit);
   if (changes.length === 0 && book.get(params.id) === undefined) return unknownRoute();
   return answerJson(200, {
@@ -81,11 +84,11 @@ export function listChanges(
   });
 }
 
-function unknownRoute(): Outcome {
+function unknownRoute(): EndpointOutcome {
   return fail(problem('not_found', 'There is no route with this id.'));
 }
 
-function changedMeanwhile(): Outcome {
+function changedMeanwhile(): EndpointOutcome {
   return fail(
     problem('precondition_failed', 'The route is not as your condition says; read it again before you change it.'),
   );

@@ -6,13 +6,13 @@ import { problem, type FieldError, type Problem, type ProblemCode } from '../dom
 import type { Answer } from '../host/respond.ts';
 import type { Auth, Principal } from './credentials.ts';
 
-export type Outcome =
+export type EndpointOutcome =
   | ({ readonly kind: 'answer' } & Answer)
   | { readonly kind: 'problem'; readonly problem: Problem }
   /** Takes the response over once its status line and `headers` are written; HEAD never gets that far. */
   | { readonly kind: 'stream'; readonly headers: readonly string[]; readonly open: (res: ServerResponse) => void };
 
-export type Call<P = unknown, Q = unknown, B = unknown> = {
+export type EndpointCall<P = unknown, Q = unknown, B = unknown> = {
   readonly params: P;
   readonly query: Q;
   readonly body: B;
@@ -62,11 +62,11 @@ type Input<P, Q, B> = {
   readonly mediaTypes: readonly string[];
 };
 
-type Handler<P, Q, B, S> = (call: Call<P, Q, B>, services: S) => Outcome | Promise<Outcome>;
+type Handler<P, Q, B, S> = (call: EndpointCall<P, Q, B>, services: S) => EndpointOutcome | Promise<EndpointOutcome>;
 
 export type Endpoint<S> = Description &
   Input<z.ZodObject, z.ZodObject, z.ZodObject> & {
-    readonly run: (call: RawCall, services: S) => Outcome | Promise<Outcome>;
+    readonly run: (call: RawCall, services: S) => EndpointOutcome | Promise<EndpointOutcome>;
   };
 
 export const JSON_TYPE = 'application/json';
@@ -97,15 +97,15 @@ export function endpoint<P extends z.ZodObject, Q extends z.ZodObject, B extends
   };
 }
 
-export function answerJson(status: number, value: unknown, headers: readonly string[] = []): Outcome {
+export function answerJson(status: number, value: unknown, headers: readonly string[] = []): EndpointOutcome {
   return { kind: 'answer', status, headers: ['Content-Type', JSON_TYPE, ...headers], body: JSON.stringify(value) };
 }
 
-export function answerEmpty(status: 204 | 304, headers: readonly string[] = []): Outcome {
+export function answerEmpty(status: 204 | 304, headers: readonly string[] = []): EndpointOutcome {
   return { kind: 'answer', status, headers, body: '' };
 }
 
-export function fail(problem: Problem): Outcome {
+export function fail(problem: Problem): EndpointOutcome {
   return { kind: 'problem', problem };
 }
 

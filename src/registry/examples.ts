@@ -5,10 +5,10 @@ import type { chargesWire, renewedWire } from '../domain/ledger-wire.ts';
 import type { RouteWire } from '../domain/route.ts';
 import type { advanceBody, ChargeView, claimBody, renewalsBody, summaryAnswer } from './charge-schemas.ts';
 import type { changeList, createBody, health, matchAnswer, patchBody, RegisterBody, routeList } from './schemas.ts';
-import type { WhyAnswer } from './why.ts';
+import type { WhyAnswer } from './charge-schemas.ts';
 
 /** `answer` is the body of every answer that carries what was asked for. */
-export type Explained = { readonly description: string; readonly body?: unknown; readonly answer?: unknown };
+export type Example = { readonly description: string; readonly body?: unknown; readonly answer?: unknown };
 
 const AT = '2026-01-31T12:00:00.000Z';
 const LATER = '2026-01-31T12:00:01.500Z';
@@ -284,7 +284,7 @@ const ABOUT = {
   getDocument: document,
 } as const;
 
-export const EXPLAINED: Readonly<Record<string, Explained>> = {
+export const EXPLAINED: Readonly<Record<string, Example>> = {
   ...DASHBOARD,
   ...SDK,
   ...BILLING,

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { Clock } from '../host/clock.ts';
 import { algorithmsOf } from './key-algorithms.ts';
 
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+export type FetchKeys = (url: string, init: RequestInit) => Promise<Response>;
 
 export type KeySet = {
   /** `unknown`: a set that was fetched does not hold the key. `unavailable`: nobody can say, because no set could be had. */
@@ -50,7 +50,7 @@ const usage = z.object({
     .optional(),
 });
 
-export function createKeySet(url: string, clock: Clock, fetch: Fetch, times: KeySetTimes = KEY_SET_TIMES): KeySet {
+export function createKeySet(url: string, clock: Clock, fetch: FetchKeys, times: KeySetTimes = KEY_SET_TIMES): KeySet {
   let keys: readonly Key[] | undefined;
   let fetchedAt = -Infinity;
   let triedAt = -Infinity;
@@ -100,7 +100,7 @@ function choose(keys: readonly Key[] = [], algorithm: string, id: string | undef
 }
 
 /** Rejects where there is no set with at least one key that can be used. */
-async function fetchKeys(url: string, fetch: Fetch, timeoutMs: number): Promise<readonly Key[]> {
+async function fetchKeys(url: string, fetch: FetchKeys, timeoutMs: number): Promise<readonly Key[]> {
   // A redirect would let whoever answers choose where keys come from: it is an answer that is not 200.
   const response = await fetch(url, {
     redirect: 'manual',

@@ -9,7 +9,7 @@ import { LedgerUnavailable, type Ledger } from '../domain/payment/ledger.ts';
 import { eventFromWire } from '../domain/ledger-wire.ts';
 import { problem } from '../domain/problem.ts';
 import type { advanceBody, chargeParams, claimBody, claimsQuery, renewalsBody } from './charge-schemas.ts';
-import { answerJson, fail, invalidBody, type Call, type Outcome } from './endpoint.ts';
+import { answerJson, fail, invalidBody, type EndpointCall, type EndpointOutcome } from './endpoint.ts';
 import type { Services } from './services.ts';
 
 /** A claim may carry a credential of 16 KiB, a change a kept answer of 64 KiB as base64. */
@@ -17,9 +17,9 @@ export const LEDGER_BODY_BYTES = 256 * 1024;
 const RETRY_SECONDS = '2';
 
 export function claimPayment(
-  { body }: Call<unknown, unknown, z.output<typeof claimBody>>,
+  { body }: EndpointCall<unknown, unknown, z.output<typeof claimBody>>,
   services: Services,
-): Promise<Outcome> {
+): Promise<EndpointOutcome> {
   // What the digest of a credential is made over is its rail's to say, which only the sidecar has.
   const claim = readClaim(body);
   if ('fault' in claim) return Promise.resolve(fail(invalidBody([{ pointer: '', detail: claim.fault }])));
@@ -31,9 +31,9 @@ export function claimPayment(
 }
 
 export function advanceClaim(
-  { params, body }: Call<z.output<typeof chargeParams>, unknown, z.output<typeof advanceBody>>,
+  { params, body }: EndpointCall<z.output<typeof chargeParams>, unknown, z.output<typeof advanceBody>>,
   services: Services,
-): Promise<Outcome> {
+): Promise<EndpointOutcome> {
   const actor = { owner: body.owner, changeId: body.change_id };
   return withLedger(services, async (ledger) => {
     const advanced = await ledger.advance(params.id, eventFromWire(body.event), actor);
@@ -43,9 +43,9 @@ export function advanceClaim(
 
 /** Of many charges at once: they are being worked on. Answers those that still are the caller's. */
 export function renewLeases(
-  { body }: Call<unknown, unknown, z.output<typeof renewalsBody>>,
+  { body }: EndpointCall<unknown, unknown, z.output<typeof renewalsBody>>,
   services: Services,
-): Promise<Outcome> {
+): Promise<EndpointOutcome> {
   return withLedger(services, async (ledger) =>
     answer(services, { ids: await ledger.renew(body.owner, body.ids, body.lease_ms) }),
   );
@@ -53,9 +53,9 @@ export function renewLeases(
 
 /** At most one charge by its id or its payment; or those that nobody works on. */
 export function findClaims(
-  { query }: Call<unknown, z.output<typeof claimsQuery>>,
+  { query }: EndpointCall<unknown, z.output<typeof claimsQuery>>,
   services: Services,
-): Promise<Outcome> {
+): Promise<EndpointOutcome> {
   const wanted = readWanted(query);
   if (wanted === undefined) {
     const detail = 'The query names one of: id; network, asset, payer and nonce; due=true.';
@@ -71,15 +71,15 @@ export function findClaims(
 }
 
 /** Dated by the ledger's clock: a sidecar estimates it by that. */
-function answer({ clock }: Services, body: object): Outcome {
+function answer({ clock }: Services, body: object): EndpointOutcome {
   return answerJson(200, body, ['Date', new Date(clock.now()).toUTCString()]);
 }
 
 /** Runs `use` with the ledger; 503 where there is none or it cannot say. */
 export async function withLedger(
   { ledger }: Services,
-  use: (ledger: Ledger & ChargeReports) => Promise<Outcome>,
-): Promise<Outcome> {
+  use: (ledger: Ledger & ChargeReports) => Promise<EndpointOutcome>,
+): Promise<EndpointOutcome> {
   try {
     if (ledger !== undefined) return await use(ledger);
   } catch (error) {

@@ -17,7 +17,7 @@ import { createDeclaredRoutes } from './declare.ts';
 import type { Declared, DeclaredPlan, Difference } from './declared.ts';
 import { createAuthenticator, type Authenticator } from './credentials.ts';
 import { createFeed } from './feed.ts';
-import type { Fetch } from './key-set.ts';
+import type { FetchKeys } from './key-set.ts';
 import { findLowered } from './lowered.ts';
 import { describeApi } from './openapi.ts';
 import { createRegistrations } from './registrations.ts';
@@ -77,7 +77,7 @@ export type RegistryDeps = {
   readonly limits?: Partial<RegistryLimits>;
   readonly observer?: RegistryObserver;
   /** For key sets; global `fetch` where left out. */
-  readonly fetch?: Fetch;
+  readonly fetch?: FetchKeys;
 };
 
 export type Registry = {

@@ -9,7 +9,7 @@ import type { Log } from '../host/log.ts';
 import { respond } from '../host/respond.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
 import { describePrincipal, type Auth, type Principal } from './credentials.ts';
-import { answerEmpty, fail, type Endpoint, type Outcome } from './endpoint.ts';
+import { answerEmpty, fail, type Endpoint, type EndpointOutcome } from './endpoint.ts';
 import { readJsonBody, readQuery, splitUrl } from './request.ts';
 import type { RegistryObserver } from './services.ts';
 import { isStoreFailure, retryWhileBusy } from './store/sqlite/database.ts';
@@ -39,7 +39,10 @@ export function createRouter<S>(
   const find = indexPaths(api);
 
   /** Undefined: the client went away, there is nobody to answer. */
-  const decide = async (req: IncomingMessage, asks: (endpoint: string) => void): Promise<Outcome | undefined> => {
+  const decide = async (
+    req: IncomingMessage,
+    asks: (endpoint: string) => void,
+  ): Promise<EndpointOutcome | undefined> => {
     const { path, query } = splitUrl(req.url ?? '');
     const found = find(path);
     if (!found) return fail(problem('not_found', 'There is nothing at this path.'));
@@ -82,7 +85,7 @@ export function createRouter<S>(
     const head = req.method === 'HEAD';
     const headers = [...SAFE_HEADERS, ...corsHeaders(req, corsOrigins())];
     let endpoint = 'none';
-    const answer = (outcome: Outcome): void => {
+    const answer = (outcome: EndpointOutcome): void => {
       observer?.request(endpoint, statusOf(outcome));
       send(res, outcome, headers, head);
     };
@@ -128,7 +131,7 @@ function indexPaths<S>(api: readonly Endpoint<S>[]): (path: string) => Found<S> 
   };
 }
 
-function send(res: ServerResponse, outcome: Outcome, headers: readonly string[], head: boolean): void {
+function send(res: ServerResponse, outcome: EndpointOutcome, headers: readonly string[], head: boolean): void {
   switch (outcome.kind) {
     case 'answer':
       return respond(res, { ...outcome, headers: [...headers, ...withCaching(outcome.headers)] }, head);
@@ -160,7 +163,7 @@ function send(res: ServerResponse, outcome: Outcome, headers: readonly string[],
   }
 }
 
-function statusOf(outcome: Outcome): number {
+function statusOf(outcome: EndpointOutcome): number {
   if (outcome.kind === 'stream') return 200;
   return outcome.kind === 'answer' ? outcome.status : problemStatus(outcome.problem.code);
 }

@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { matchRoute } from '../domain/explain.ts';
 import { problem } from '../domain/problem.ts';
 import { describePrincipal } from './credentials.ts';
-import { answerEmpty, answerJson, fail, JSON_TYPE, type Call, type Outcome } from './endpoint.ts';
+import { answerEmpty, answerJson, fail, JSON_TYPE, type EndpointCall, type EndpointOutcome } from './endpoint.ts';
 import { acceptsGzip } from './feed.ts';
 import { isUnmodified } from './preconditions.ts';
 import { answerRoute, logWrite, refusalOf } from './route-answers.ts';
@@ -19,7 +19,10 @@ const STREAM_RETRY_SECONDS = '60';
 /** A Last-Event-ID that is not one of ours: no log reaches back to it, so the client is told to read everything again. */
 const UNREADABLE_ID = -1;
 
-export async function serveRoutes({ headers }: Call, { feed, book, sidecars }: Services): Promise<Outcome> {
+export async function serveRoutes(
+  { headers }: EndpointCall,
+  { feed, book, sidecars }: Services,
+): Promise<EndpointOutcome> {
   sidecars.polled(headers);
   const body = await feed.current();
   const zipped = acceptsGzip(headers['accept-encoding']) ? await body.zipped() : undefined;
@@ -37,7 +40,10 @@ export async function serveRoutes({ headers }: Call, { feed, book, sidecars }: S
   };
 }
 
-export async function registerRoute(call: Call<unknown, unknown, RouteInput>, services: Services): Promise<Outcome> {
+export async function registerRoute(
+  call: EndpointCall<unknown, unknown, RouteInput>,
+  services: Services,
+): Promise<EndpointOutcome> {
   if (call.ignored.length > 0) {
     const members = call.ignored.slice(0, MAX_LOGGED_NAMES).map((name) => name.slice(0, MAX_LOGGED_LENGTH));
     services.log.warn('members of a registration were ignored', { members, by: describePrincipal(call.principal) });
@@ -53,12 +59,18 @@ export async function registerRoute(call: Call<unknown, unknown, RouteInput>, se
   return known ? answerRoute(200, created.existing, true) : fail(refusalOf(created));
 }
 
-export function answerMatch({ query }: Call<unknown, z.output<typeof matchQuery>>, services: Services): Outcome {
+export function answerMatch(
+  { query }: EndpointCall<unknown, z.output<typeof matchQuery>>,
+  services: Services,
+): EndpointOutcome {
   const { path, method } = query;
   return answerJson(200, matchRoute(services.snapshot(), { method, path, undeclared: services.undeclaredMethods() }));
 }
 
-export function streamEvents({ headers, principal }: Call, { streams, sidecars, book }: Services): Outcome {
+export function streamEvents(
+  { headers, principal }: EndpointCall,
+  { streams, sidecars, book }: Services,
+): EndpointOutcome {
   if (!streams.hasRoom(principal)) {
     return fail(
       problem('too_many_requests', 'There are as many event streams as there may be; poll the routes instead.', {

@@ -12,7 +12,7 @@ import type { Registrations } from './registrations.ts';
 import type { Sidecars } from './sidecars.ts';
 import type { RouteStore } from './store/ports.ts';
 import type { Streams } from './streams.ts';
-import type { WhyAnswer } from './why.ts';
+import type { WhyAnswer } from './charge-schemas.ts';
 
 export type Services = {
   readonly book: RouteBook;

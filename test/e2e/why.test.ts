@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { runCommandLine } from '../../src/cli/run.ts';
-import type { WhyAnswer } from '../../src/registry/why.ts';
+import type { WhyAnswer } from '../../src/registry/charge-schemas.ts';
 import { fakeIo } from '../cli/support.ts';
 import { startPaidTollgate, type PaidTollgate } from '../support/paid-tollgate.ts';
 import { startProcess, temporaryFolder } from '../support/process.ts';

@@ -4,7 +4,7 @@ import { exportJWK, SignJWT, UnsecuredJWT } from 'jose';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createKeyCheck } from '../../src/registry/api-keys.ts';
 import { createJwtVerifier, mintToken, type JwtKey, type JwtResult } from '../../src/registry/auth.ts';
-import type { Fetch } from '../../src/registry/key-set.ts';
+import type { FetchKeys } from '../../src/registry/key-set.ts';
 import { digestKey } from '../../src/registry/store/sqlite/api-keys.ts';
 import { SECRET } from './kit.ts';
 
@@ -43,7 +43,7 @@ const forge = (header: object, payload: unknown, key: string): string => {
   const signed = `${encode(header)}.${typeof payload === 'string' ? payload : encode(payload)}`;
   return `${signed}.${createHmac('sha256', key).update(signed).digest('base64url')}`;
 };
-const verifier = (key: JwtKey, fetch?: Fetch): ((token: string) => Promise<JwtResult>) =>
+const verifier = (key: JwtKey, fetch?: FetchKeys): ((token: string) => Promise<JwtResult>) =>
   createJwtVerifier({ issuer: 'tollgate', audience: 'dashboard', key }, clock, fetch);
 const secretVerifier = verifier({ kind: 'secret', secret: SECRET });
 
@@ -172,7 +172,7 @@ describe('tokens under a key set', () => {
   const jwk = async (key: KeyObject, kid: string): Promise<object> => ({ ...(await exportJWK(key)), kid });
   /** A key set server: what it answers can change, and every call is counted. */
   function keySet(initial: () => Promise<Response>): {
-    fetch: Fetch;
+    fetch: FetchKeys;
     calls: () => number;
     answer: (next: () => Promise<Response>) => void;
   } {
@@ -248,7 +248,7 @@ describe('tokens under a key set', () => {
 
   test('attack: a token cannot bring its key or its algorithm', async () => {
     const asked: string[] = [];
-    const fetch: Fetch = async (from) => {
+    const fetch: FetchKeys = async (from) => {
       asked.push(from);
       return of(await jwk(rsa.publicKey, 'a'), { kty: 'oct', kid: 'o', k: Buffer.from(SECRET).toString('base64url') });
     };

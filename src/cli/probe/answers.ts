@@ -1,9 +1,9 @@
 // Says whether an answer is that of the known path, of no path, or neither. Bodies change from one request to the next and
 // repeat the path that was asked, so answers are compared at the finest level at which the known path agrees with itself.
 // What cannot be told apart counts as reached: a probe that guessed "not found" would name a profile that lets it through.
-import type { Answer } from './ask.ts';
+import type { ProbeResponse } from './ask.ts';
 
-export type Sample = { readonly target: string; readonly answer: Answer };
+export type Sample = { readonly target: string; readonly answer: ProbeResponse };
 
 /** What an upstream did with a spelling. `reached` and `unclear` both count as the known path. */
 export type Deed =
@@ -83,7 +83,7 @@ export function counts(deed: Deed): boolean {
   return deed.kind === 'reached' || deed.kind === 'unclear';
 }
 
-function statusOf(answer: Answer): number | undefined {
+function statusOf(answer: ProbeResponse): number | undefined {
   return answer.kind === 'answer' ? answer.status : undefined;
 }
 

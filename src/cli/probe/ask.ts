@@ -6,7 +6,7 @@ import { http } from '../../host/node-http.ts';
 import { request as requestHttps } from 'node:https';
 import type { Schedule } from '../../host/clock.ts';
 
-export type Answer =
+export type ProbeResponse =
   | {
       readonly kind: 'answer';
       readonly status: number;
@@ -16,7 +16,7 @@ export type Answer =
   /** Nothing that could be read as an answer. */
   | { readonly kind: 'none'; readonly detail: string };
 
-export type Ask = (method: string, target: string) => Promise<Answer>;
+export type Ask = (method: string, target: string) => Promise<ProbeResponse>;
 
 export type AskOptions = {
   readonly upstream: URL;

@@ -2,7 +2,7 @@
 // again. Only then is anything judged, so that an upstream which changed its mind meanwhile (a limit on requests, a
 // body with the time in it) is seen as unsteady and not as safe.
 import { counts, excluding, judge, readBaseline, type Deed, type Doubt, type Sample } from './answers.ts';
-import type { Answer, Ask } from './ask.ts';
+import type { ProbeResponse, Ask } from './ask.ts';
 import { pathAbove, spellings, unknownPaths, type Canary, type CanaryKind, type KnownPath } from './canaries.ts';
 import { forwardedSpellings } from './tollgate.ts';
 
@@ -12,7 +12,7 @@ export type MethodDeed = { readonly method: string; readonly status: number | un
 export type PathReport = {
   readonly known: KnownPath;
   /** What came of the first question. */
-  readonly first: Answer;
+  readonly first: ProbeResponse;
   readonly unknownStatus: number | undefined;
   readonly told:
     | { readonly ok: true; readonly asked: readonly Asked[]; readonly methods: readonly MethodDeed[] }

@@ -107,11 +107,11 @@ export const MAX_RENEWED = 1000;
 
 export type Advanced =
   | { readonly kind: 'ok'; readonly charge: Charge }
-  | { readonly kind: 'conflict'; readonly because: Conflict; readonly charge: Charge | undefined };
+  | { readonly kind: 'conflict'; readonly because: AdvanceConflict; readonly charge: Charge | undefined };
 
 /** `proof_used`: another charge was settled by this very transfer. */
 export const CONFLICTS = ['proof_used', 'unknown_charge'] as const;
-export type Conflict = TransitionRefusal | (typeof CONFLICTS)[number];
+export type AdvanceConflict = TransitionRefusal | (typeof CONFLICTS)[number];
 
 /** What decides. */
 export type LedgerRules = { readonly decideClaim: typeof decideClaim; readonly transition: typeof transition };

@@ -5,7 +5,7 @@ import type { Log } from '../../host/log.ts';
 import type { Compiler } from './compile.ts';
 import type { DiskSnapshot } from './disk.ts';
 import { decideSet, describeHolding, type Holding, type Polled, type SetFacts } from './hold.ts';
-import type { Found, FoundSet } from './source.ts';
+import type { FetchResult, FoundSet } from './source.ts';
 import { statusOf, type SyncStatus } from './status.ts';
 
 /** The last good set, for what answers in the registry's place. */
@@ -70,13 +70,13 @@ export class LastGoodSet {
     } else log.error('the snapshot file was refused', { reason: taken.reason });
   }
 
-  async judge(found: Found): Promise<PollResult> {
+  async judge(found: FetchResult): Promise<PollResult> {
     const result = await this.decide(found);
     this.away = result === 'unavailable';
     return result;
   }
 
-  private async decide(found: Found): Promise<PollResult> {
+  private async decide(found: FetchResult): Promise<PollResult> {
     const { clock, log, emptyAfterMs } = this.deps;
     const good = this.facts();
     const { holding } = this;
@@ -133,7 +133,7 @@ export class LastGoodSet {
     this.deps.disk.keep(set, this.confirmedAt);
   }
 
-  private refuse(found: Found): PollResult {
+  private refuse(found: FetchResult): PollResult {
     switch (found.kind) {
       case 'invalid':
         this.fail('error', 'route set refused, the last good one stays', found.reason);
@@ -171,7 +171,7 @@ function factsOf({ registryId, revision, routes }: FoundSet): SetFacts {
   return { registryId, revision, size: routes.length };
 }
 
-function polledOf(found: Found): Polled {
+function polledOf(found: FetchResult): Polled {
   switch (found.kind) {
     case 'set':
       return { kind: 'set', facts: factsOf(found.set) };

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import type { Schedule } from '../../host/clock.ts';
 import { createDeadline, type Deadline } from './deadline.ts';
 import { FEED_LIMITS, readFeed, type FeedLimits } from './feed.ts';
-import type { Found, FoundSet, OpenedEvents, RouteSource } from './source.ts';
+import type { FetchResult, FoundSet, OpenedEvents, RouteSource } from './source.ts';
 import { createRegistryClient } from './registry-client.ts';
 
 export type RemoteOptions = {
@@ -50,7 +50,7 @@ export function createRemote(options: RemoteOptions): RouteSource {
   const limits = { ...REMOTE_LIMITS, ...options.limits };
   const http = createRegistryClient(options);
 
-  const fetchSet = async (known: FoundSet | undefined, signal: AbortSignal): Promise<Found> => {
+  const fetchSet = async (known: FoundSet | undefined, signal: AbortSignal): Promise<FetchResult> => {
     const deadline = createDeadline(signal, limits.answerMs, schedule);
     const overall = schedule(limits.totalMs, deadline.expire);
     try {
@@ -98,7 +98,7 @@ async function readSet(
   known: FoundSet | undefined,
   limits: RemoteLimits,
   deadline: Deadline,
-): Promise<Found> {
+): Promise<FetchResult> {
   const name = nameOf(response.headers);
   const body = openBody(response, limits, deadline);
   // Another tag says that the bytes are others. They are read as they come, because 35 MB of them at a time are reason
@@ -188,7 +188,7 @@ function nameOf(headers: Headers): Name {
   };
 }
 
-function refusalOf(response: Response): Found {
+function refusalOf(response: Response): FetchResult {
   discard(response);
   const { status, headers } = response;
   if (isDenied(status)) {
@@ -213,11 +213,11 @@ function isDenied(status: number): boolean {
   return status === 401 || status === 403;
 }
 
-function invalid(reason: string): Found {
+function invalid(reason: string): FetchResult {
   return { kind: 'invalid', reason };
 }
 
-function unavailable(reason: string): Found {
+function unavailable(reason: string): FetchResult {
   return { kind: 'unavailable', reason, retryAfterMs: undefined };
 }
 

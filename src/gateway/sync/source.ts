@@ -13,7 +13,7 @@ export type FoundSet = SetName & {
   readonly routes: readonly Route[];
 };
 
-export type Found =
+export type FetchResult =
   | { readonly kind: 'set'; readonly set: FoundSet }
   /** It is the set that was asked about, by every name. */
   | { readonly kind: 'unchanged' }
@@ -32,7 +32,7 @@ export type OpenedEvents =
 
 /** Neither rejects, whatever the other side does: what went wrong is a value. */
 export type RouteSource = {
-  readonly fetchSet: (known: FoundSet | undefined, signal: AbortSignal) => Promise<Found>;
+  readonly fetchSet: (known: FoundSet | undefined, signal: AbortSignal) => Promise<FetchResult>;
   /** Iterating `chunks` throws where the stream breaks off or goes quiet. */
   readonly openEvents: (lastEventId: string | undefined, signal: AbortSignal) => Promise<OpenedEvents>;
 };

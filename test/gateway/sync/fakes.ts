@@ -1,7 +1,7 @@
 // Time that tests move, timers on it, and a source that answers what a test puts into it.
 import { createLog, type LogFields } from '../../../src/host/log.ts';
 import type { Clock, Random, Schedule } from '../../../src/host/clock.ts';
-import type { Found, FoundSet, OpenedEvents, RouteSource } from '../../../src/gateway/sync/source.ts';
+import type { FetchResult, FoundSet, OpenedEvents, RouteSource } from '../../../src/gateway/sync/source.ts';
 import { route } from '../../cases/routes.ts';
 
 export type FakeTime = Clock & {
@@ -74,13 +74,13 @@ export type FakeSource = RouteSource & {
   /** What each poll asked with, oldest first. */
   readonly asked: (FoundSet | undefined)[];
   /** The answer to every poll from now on; a promise holds the poll up. */
-  answer: Found | Promise<Found>;
+  answer: FetchResult | Promise<FetchResult>;
   /** How the next streams open; the last one goes for all that follow. */
   streams: OpenedEvents[];
   readonly streamIds: (string | undefined)[];
 };
 
-export function fakeSource(answer: Found): FakeSource {
+export function fakeSource(answer: FetchResult): FakeSource {
   const source: FakeSource = {
     asked: [],
     answer,
@@ -104,7 +104,7 @@ export function found(
   registryId: string | undefined,
   revision: number | undefined,
   rules: readonly string[],
-): Extract<Found, { kind: 'set' }> {
+): Extract<FetchResult, { kind: 'set' }> {
   const digest = `${registryId} ${revision} ${rules.join()}`;
   return {
     kind: 'set',
@@ -112,7 +112,7 @@ export function found(
   };
 }
 
-export const AWAY: Found = {
+export const AWAY: FetchResult = {
   kind: 'unavailable',
   reason: 'the registry could not be reached (ECONNREFUSED)',
   retryAfterMs: undefined,

@@ -4,7 +4,7 @@ import { FULL_FOLDING } from '../../../src/domain/profile.ts';
 import { createCompiler } from '../../../src/gateway/sync/compile.ts';
 import { createCurrent } from '../../../src/gateway/sync/current.ts';
 import type { DiskSnapshot, StoredSet } from '../../../src/gateway/sync/disk.ts';
-import type { Found } from '../../../src/gateway/sync/source.ts';
+import type { FetchResult } from '../../../src/gateway/sync/source.ts';
 import { checkRoutes } from '../../../src/gateway/sync/status.ts';
 import { createSync, type SyncOptions } from '../../../src/gateway/sync/sync.ts';
 import { createMetrics } from '../../../src/host/metrics.ts';
@@ -13,7 +13,7 @@ import { AWAY, collectLog, fakeSource, fakeStream, fakeTime, found, settle, stea
 const MINUTE = 60_000;
 
 function setUp(
-  answer: Found,
+  answer: FetchResult,
   { stored, jitter = 0.999_999_9, ...rest }: Partial<SyncOptions> & { stored?: StoredSet; jitter?: number } = {},
 ) {
   const time = fakeTime();
@@ -86,7 +86,7 @@ describe('polling', () => {
   });
 
   test('behaviour: one poll at a time; bells during a poll make one more after it, however many they are', async () => {
-    const flight = Promise.withResolvers<Found>();
+    const flight = Promise.withResolvers<FetchResult>();
     const { sync, source, time, patterns } = setUp(AWAY);
     source.answer = flight.promise;
     await sync.start();

@@ -5,7 +5,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createJwtVerifier } from '../../../src/registry/auth.ts';
-import { createKeySet, KEY_SET_TIMES, type Fetch } from '../../../src/registry/key-set.ts';
+import { createKeySet, KEY_SET_TIMES, type FetchKeys } from '../../../src/registry/key-set.ts';
 import { LIST, SETTINGS, startRegistry, type Kit } from '../kit.ts';
 import { ecdsa, encode, issuerEc, issuerEd, issuerRsa, join, rsa, type Signer } from './forge.ts';
 import { AUDIENCE, goodClaims, ISSUER, jwkOf, NOW } from './settings.ts';
@@ -36,7 +36,7 @@ function verifierOver(...keys: unknown[]): {
 } {
   let now = NOW * 1000;
   const source: Source = { answer: () => Response.json({ keys }), calls: 0, urls: [] };
-  const fetch: Fetch = async (url) => {
+  const fetch: FetchKeys = async (url) => {
     source.calls++;
     source.urls.push(url);
     return source.answer();
