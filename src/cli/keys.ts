@@ -5,14 +5,14 @@ import { suggest } from '../domain/suggest.ts';
 import { oneOf } from '../config/fields.ts';
 import { createRandom } from '../host/clock.ts';
 import { storeAt } from '../registry/store/open.ts';
-import type { Scope, Store, StoredKey } from '../registry/store/ports.ts';
+import { SCOPES, type Scope } from '../domain/scope.ts';
+import type { Store, StoredKey } from '../registry/store/ports.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadWithSecrets, messageOf, registryOf } from './configuration.ts';
 import { tableOf } from './table.ts';
 
 const ACTIONS = ['create', 'list', 'revoke'] as const;
-const SCOPES: readonly Scope[] = ['sdk', 'ledger'];
 
 export const keys: Command = {
   name: 'keys',

@@ -1,6 +1,7 @@
 // What the parts of a running Tollgate have in common: how compose starts and ends them, and how paths are read by
 // whoever compiles routes. No part knows another.
 import type { Config, ProxyConfig } from '../config/config.ts';
+import { LISTENER_REFUSALS } from '../domain/problem.ts';
 import { FULL_FOLDING, profileFolding } from '../domain/profile.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import type { PathOptions } from '../domain/snapshot.ts';
@@ -16,6 +17,7 @@ export type Part = {
 export const INTERNAL = {
   limits: { headers: 16 * 1024, connections: 2_000 },
   timeouts: { headersMs: 30_000, idleMs: 60_000 },
+  refusals: LISTENER_REFUSALS,
 } as const;
 
 /** A registry without a proxy cannot know what stands behind the sidecars: it matches the coarsest way. */

@@ -1,6 +1,7 @@
 // The proxy part: everything a request meets, assembled from the configuration, and assembled anew when that changes.
 // Requests that are under way end with what they began with; the next one meets the new assembly whole.
 import type { Config, ProxyConfig } from '../config/config.ts';
+import { LISTENER_REFUSALS } from '../domain/problem.ts';
 import { createOffers } from '../domain/offer.ts';
 import { createPaymentRequired } from '../domain/payment-required.ts';
 import { createQuotes } from '../domain/quote.ts';
@@ -48,6 +49,7 @@ export function startProxy(config: Config, proxy: ProxyConfig, deps: ProxyDeps):
       listen,
       limits: { headers: limits.headerBytes, connections: limits.connections },
       timeouts,
+      refusals: LISTENER_REFUSALS,
       log: deps.log,
     },
     {

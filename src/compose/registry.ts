@@ -101,6 +101,7 @@ export async function startRegistry(
       ...{ name: 'registry', listen: section.listen, log },
       limits: { ...INTERNAL.limits, connections: limits.connections },
       timeouts: INTERNAL.timeouts,
+      refusals: INTERNAL.refusals,
     },
     { request: handle },
   );

@@ -4,6 +4,7 @@ import type { UndeclaredMethods } from '../domain/explain.ts';
 import type { ProfileName } from '../domain/profile.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import type { RouteInput } from '../domain/route.ts';
+import type { Scope } from '../domain/scope.ts';
 import type { LogLevel } from '../host/log.ts';
 import type { HostPort, Listen } from './addresses.ts';
 
@@ -95,8 +96,7 @@ export type ProxyConfig = {
 
 export type StoreConfig = { readonly kind: 'sqlite'; readonly file: string };
 
-export type ApiKeyScope = 'sdk' | 'ledger';
-export type ApiKeyConfig = { readonly name: string; readonly key: string; readonly scopes: readonly ApiKeyScope[] };
+export type ApiKeyConfig = { readonly name: string; readonly key: string; readonly scopes: readonly Scope[] };
 export type JwtConfig = {
   readonly key:
     | { readonly kind: 'secret'; readonly secret: string }

@@ -4,6 +4,7 @@ import { createPublicKey } from 'node:crypto';
 import { http } from '../host/node-http.ts';
 import { z } from 'zod';
 import { PROFILE_NAMES } from '../domain/profile.ts';
+import { SCOPES } from '../domain/scope.ts';
 import { allowedMethods } from '../domain/method.ts';
 import {
   apiKey,
@@ -116,8 +117,6 @@ const jwt = z.strictObject({
   issuer: text('the issuer that tokens must name').default('tollgate'),
   audience: text('the audience that tokens must name').default('dashboard'),
 });
-
-export const SCOPES = ['sdk', 'ledger'] as const;
 
 const registry = z.strictObject({
   listen: listen().prefault('127.0.0.1:8403'),

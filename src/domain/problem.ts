@@ -60,6 +60,8 @@ export type Problem = {
   /** A public sentence: what is wrong and what to do. Never a stack, a path of this machine or a secret. */
   readonly detail: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Seconds until it is worth asking again. */
+  readonly retryAfter?: number | undefined;
   readonly errors?: readonly FieldError[];
   /** Further public members of the body, such as `charge_id` or `existing_id`. */
   readonly members?: Readonly<Record<string, string | number | boolean>>;
@@ -69,12 +71,32 @@ export function problem(code: ProblemCode, detail: string, rest: Omit<Problem, '
   return { code, detail, ...rest };
 }
 
-export function problemStatus(code: ProblemCode): number {
-  return PROBLEMS[code].status;
+/** Whole seconds, at least one. */
+export function secondsToWait(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1000));
+}
+
+/** The response to a refusal, never cached, because what was wrong may be right a moment later. */
+export type RenderedProblem = {
+  readonly status: number;
+  /** Flat name, value pairs. */
+  readonly headers: readonly string[];
+  readonly body: string;
+};
+
+/** `headers`: further ones. */
+export function renderProblem(p: Problem, headers: readonly string[] = []): RenderedProblem {
+  const own = Object.entries(p.headers ?? {}).flat();
+  if (p.retryAfter !== undefined) own.push('Retry-After', String(p.retryAfter));
+  return {
+    status: PROBLEMS[p.code].status,
+    headers: ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store', ...own, ...headers],
+    body: bodyOf(p),
+  };
 }
 
 /** The body of `application/problem+json` (RFC 9457); `type` is a relative reference. */
-export function problemBody(p: Problem): string {
+function bodyOf(p: Problem): string {
   const { status, title } = PROBLEMS[p.code];
   return JSON.stringify({
     type: `/problems/${p.code}`,
@@ -86,3 +108,25 @@ export function problemBody(p: Problem): string {
     ...p.members,
   });
 }
+
+/** What a listener refuses before any handler sees the request. */
+export const LISTENER_REFUSALS = {
+  malformed: renderProblem(problem('request_malformed', 'The request is not well-formed HTTP/1.1.')),
+  targetAmbiguous: renderProblem(
+    problem(
+      'target_ambiguous',
+      'The request target holds a control character, a space or a byte outside ASCII; percent-encode it.',
+    ),
+  ),
+  hostMissing: renderProblem(problem('request_malformed', 'An HTTP/1.1 request needs a Host header.')),
+  timeout: renderProblem(problem('request_timeout', 'The request headers did not arrive in time.')),
+  targetTooLong: renderProblem(problem('target_too_long', 'The request target is longer than this server reads.')),
+  expectationFailed: renderProblem(
+    problem('expectation_failed', 'The only expectation this server knows is 100-continue.'),
+  ),
+  headersTooLarge: renderProblem(
+    problem('headers_too_large', 'The request headers are larger than this server reads.'),
+  ),
+  internal: renderProblem(problem('internal', 'The request could not be handled; the log says why.')),
+  methodUnsupported: renderProblem(problem('method_unsupported', 'This server does not support the request method.')),
+} as const satisfies Record<string, RenderedProblem>;

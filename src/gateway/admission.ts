@@ -28,7 +28,7 @@ export type Admission = {
   readonly refused: (req: Addressed) => void;
 };
 
-const RETRY_SOON = { 'Retry-After': '1' };
+const RETRY_SECONDS = 1;
 
 export function createAdmission(
   { payments, paymentsPerClient, refusedPaymentsPerClient, challengesPerClient }: AdmissionOptions,
@@ -47,7 +47,7 @@ export function createAdmission(
       return problem(
         'too_many_requests_in_flight',
         `More than ${payments} payments are being taken; nothing was charged, try again.`,
-        { headers: RETRY_SOON },
+        { retryAfter: RETRY_SECONDS },
       );
     }
     const release = placeOf?.(req);
@@ -55,7 +55,7 @@ export function createAdmission(
       return problem(
         'too_many_payments',
         `More than ${paymentsPerClient} payments of this client are being taken; nothing was charged, try again.`,
-        { headers: RETRY_SOON },
+        { retryAfter: RETRY_SECONDS },
       );
     }
     taken++;

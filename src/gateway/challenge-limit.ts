@@ -1,7 +1,7 @@
 // How many 402 answers one client may draw. A 402 costs next to nothing and stores nothing, so by default there is no
 // limit; where an operator sets one, it counts answers to requests that present no payment, and nothing else: what is free
 // and what is paid is never refused here.
-import { problem, type Problem } from '../domain/problem.ts';
+import { problem, secondsToWait, type Problem } from '../domain/problem.ts';
 import { createRateLimit } from '../host/rate-limit.ts';
 
 export type ChallengeLimitOptions = {
@@ -29,7 +29,7 @@ export function createChallengeLimit(
     return problem(
       'too_many_challenges',
       `More than ${perMinute} answers about what to pay were asked for in a minute. Send a payment, or ask again later.`,
-      { headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) } },
+      { retryAfter: secondsToWait(waitMs) },
     );
   };
 }

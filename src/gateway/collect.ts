@@ -3,9 +3,11 @@
 // for the configured origins, so that a browser's payer can read a 402.
 import type { Pass, Verdict } from '../domain/decide.ts';
 import type { PaymentRequired, Demand } from '../domain/payment-required.ts';
-import { PROBLEMS, problem, problemBody, type Problem } from '../domain/problem.ts';
+import { PROBLEMS, problem, renderProblem, type Problem } from '../domain/problem.ts';
 import { joinChargeId, type Quotes } from '../domain/quote.ts';
+import { corsHeaders, preflightHeaders } from '../host/cors.ts';
 import type { Answer } from '../host/respond.ts';
+import { EXPOSED } from './headers.ts';
 import type { AnswerOutcome, Answers, GoneOutcome, Outcome, PaidOutcome, RequestFacts } from './outcome.ts';
 import type { Pay } from './pay/pay.ts';
 import { mintPermit, type Permit } from './permit.ts';
@@ -29,12 +31,10 @@ export type CollectorDeps = {
   readonly methods: ReadonlySet<string>;
 };
 
-const EXPOSED = 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Retry-After, Tollgate-Reason';
 const ALLOWED =
   'PAYMENT-SIGNATURE, X-PAYMENT, X-Customer-Id, Authorization, Content-Type, Access-Control-Expose-Headers';
-const PREFLIGHT_SECONDS = '600';
 /** When to come back after a passing fault on our side, in seconds. */
-const RETRY_SECONDS = '5';
+const RETRY_SECONDS = 5;
 
 export function createCollector({
   createPay,
@@ -43,13 +43,9 @@ export function createCollector({
   corsOrigins,
   methods,
 }: CollectorDeps): Collector {
-  const cors = (origin: string | undefined): string[] => {
-    if (origin === undefined || corsOrigins.length === 0) return [];
-    const any = corsOrigins.includes('*');
-    if (!any && !corsOrigins.includes(origin)) return ['Vary', 'Origin'];
-    const allowed = ['Access-Control-Allow-Origin', any ? '*' : origin, 'Access-Control-Expose-Headers', EXPOSED];
-    return any ? allowed : [...allowed, 'Vary', 'Origin'];
-  };
+  const policy = { origins: corsOrigins, exposed: EXPOSED };
+  const cors = (origin: string | undefined): readonly string[] =>
+    origin === undefined ? [] : corsHeaders(origin, policy);
 
   const demand: Answers['demand'] = (offer, reason, asked, added = []) => {
     const chargeId = quotes.issue(offer, asked.method, asked.nowMs);
@@ -68,7 +64,7 @@ export function createCollector({
 
   const refuse: Collector['refuse'] = (refusal, origin, routeId) => ({
     kind: 'answer',
-    answer: problemAnswer(refusal, cors(origin)),
+    answer: renderProblem(refusal, cors(origin)),
     outcome: PROBLEMS[refusal.code].fault === 'client' ? 'refused' : 'error',
     reason: refusal.code,
     chargeId: undefined,
@@ -90,11 +86,7 @@ export function createCollector({
     const allow = [...methods].join(', ');
     const granted = cors(origin);
     const headers = granted.includes('Access-Control-Allow-Origin')
-      ? [
-          ...granted,
-          ...['Access-Control-Allow-Methods', allow, 'Access-Control-Allow-Headers', ALLOWED],
-          ...['Access-Control-Max-Age', PREFLIGHT_SECONDS],
-        ]
+      ? [...granted, ...preflightHeaders(allow, ALLOWED)]
       : ['Allow', allow, ...granted];
     const answer = { status: 204, headers, body: '' };
     return { kind: 'answer', answer, outcome: 'free', reason: 'preflight', chargeId: undefined, routeId: undefined };
@@ -103,7 +95,7 @@ export function createCollector({
   const noLedger = (routeId: string, asked: RequestFacts): AnswerOutcome =>
     refuse(
       problem('ledger_unavailable', 'Payments cannot be recorded here, so none is taken; nothing was charged.', {
-        headers: { 'Retry-After': RETRY_SECONDS },
+        retryAfter: RETRY_SECONDS,
       }),
       asked.origin,
       routeId,
@@ -177,14 +169,4 @@ function paidHeaders({ charge, customerId }: PaidOutcome, { customerTrusted }: R
     ...['Tollgate-Amount', charge.price.amount, 'Tollgate-Currency', charge.price.currency],
   ];
   return customerTrusted && customerId !== undefined ? [...headers, 'Tollgate-Customer-Id', customerId] : headers;
-}
-
-/** A Problem as an answer; never cached, because what was wrong may be right a moment later. */
-export function problemAnswer(refusal: Problem, headers: readonly string[] = []): Answer {
-  const own = Object.entries(refusal.headers ?? {}).flat();
-  return {
-    status: PROBLEMS[refusal.code].status,
-    headers: ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store', ...own, ...headers],
-    body: problemBody(refusal),
-  };
 }

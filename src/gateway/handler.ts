@@ -64,7 +64,7 @@ export type Handler = {
 };
 
 /** When to come back after a passing fault on our side, in seconds. */
-const RETRY_SOON = { 'Retry-After': '1' };
+const RETRY_SECONDS = 1;
 
 /** What every request of a configuration is handled with. */
 type Handling = {
@@ -230,16 +230,16 @@ function isConditionalWrite(method: string, headers: IncomingMessage['headers'])
 
 function tooMany(limit: number): Problem {
   return problem('too_many_requests_in_flight', `More than ${limit} requests are in flight; try again.`, {
-    headers: RETRY_SOON,
+    retryAfter: RETRY_SECONDS,
   });
 }
 
 function tooManyOfClient(): Problem {
   return problem('too_many_requests_in_flight', 'Too many requests of this client are in flight; try again.', {
-    headers: RETRY_SOON,
+    retryAfter: RETRY_SECONDS,
   });
 }
 
 function routesAbsent(): Problem {
-  return problem('routes_absent', 'The protected routes are not loaded yet; try again.', { headers: RETRY_SOON });
+  return problem('routes_absent', 'The protected routes are not loaded yet; try again.', { retryAfter: RETRY_SECONDS });
 }

@@ -160,7 +160,7 @@ export type ResponseFacts = {
 };
 
 // Names of ours that a browser may read from an answer of another origin.
-const EXPOSED = 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Retry-After, Tollgate-Reason';
+export const EXPOSED = 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Retry-After, Tollgate-Reason';
 
 /** What of an upstream's head crosses to the client, in place: `raw` becomes the result. */
 export function responseHeaders(facts: ResponseFacts, status: number, raw: string[]): string[] {

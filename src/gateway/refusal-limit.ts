@@ -2,7 +2,7 @@
 // counts, and anybody can make up payments that are refused: beyond the limit the client is told to wait for what is left
 // of its minute, before a facilitator is asked. Payments that are good count for nothing here.
 import { LRUCache } from 'lru-cache';
-import { problem, type Problem } from '../domain/problem.ts';
+import { problem, secondsToWait, type Problem } from '../domain/problem.ts';
 
 export type RefusalLimit = {
   /** The Problem to answer instead, where `client` has had its share. */
@@ -32,7 +32,7 @@ export function createRefusalLimit(perMinute: number, monotonic: () => number): 
       return problem(
         'too_many_payments',
         `${perMinute} payments of this client were refused within a minute; nothing was charged. Send the next one when the minute is over.`,
-        { headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) } },
+        { retryAfter: secondsToWait(waitMs) },
       );
     },
     refused: (client) => {

@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Log } from './log.ts';
-import { answerOf, bytesOf, refusalOf, REFUSALS, type ListenerRefusal, type ParserError } from './refusal.ts';
+import { bytesOf, closing, refusalOf, type ParserError, type RefusalKind, type Refusals } from './refusal.ts';
 import { respond } from './respond.ts';
 
 export type ListenerHandlers = {
@@ -19,6 +19,7 @@ export type ListenerHandlers = {
 export type ListenerState = {
   readonly name: string;
   readonly handlers: ListenerHandlers;
+  readonly refusals: Refusals;
   readonly log: Log;
   /** Without a byte of an upload or of an answer that is ready: closed. */
   readonly idleMs: number;
@@ -44,7 +45,7 @@ export class ClientConnection {
   private readonly queue: Current[] = [];
   private upgraded = false;
   /** What the parser found wrong after the current request. */
-  private refusal: ListenerRefusal | undefined;
+  private refusal: RefusalKind | undefined;
   private readonly onResponseClose = (): void => this.next();
   /** Bytes that had passed either way when it was last looked at, and since when they have not become more. */
   private bytes = 0;
@@ -92,8 +93,8 @@ export class ClientConnection {
   }
 
   /** Answers in the place of a handler, and ends the connection. */
-  refuse(refusal: ListenerRefusal): void {
-    this.socket.write(bytesOf(refusal));
+  refuse(refusal: RefusalKind): void {
+    this.socket.write(bytesOf(this.listener.refusals[refusal]));
     endAndDrop(this.socket, this.listener.lingerMs);
   }
 
@@ -150,14 +151,14 @@ export class ClientConnection {
     if (listener.phase !== 'open' || isUpgradeNotTaken(req)) res.shouldKeepAlive = false;
     const refusal = refuseInbound(req);
     if (refusal !== undefined) {
-      respond(res, answerOf(refusal));
+      respond(res, closing(listener.refusals[refusal]));
       return;
     }
     try {
       listener.handlers.request(req, res);
     } catch (error) {
       listener.log.error('a request handler failed', { listener: listener.name, error });
-      respond(res, answerOf(REFUSALS.internal));
+      respond(res, closing(listener.refusals.internal));
     }
   }
 
@@ -202,11 +203,11 @@ function destroyIfIncomplete(req: IncomingMessage): void {
   if (!req.complete) req.socket.destroy();
 }
 
-function refuseInbound(req: IncomingMessage): ListenerRefusal | undefined {
+function refuseInbound(req: IncomingMessage): RefusalKind | undefined {
   if (req.httpVersionMajor !== 1 || req.httpVersionMinor !== 1) return undefined;
-  if (req.headers.host === undefined) return REFUSALS.hostMissing;
+  if (req.headers.host === undefined) return 'hostMissing';
   const { expect } = req.headers;
-  return expect === undefined || expect.toLowerCase() === '100-continue' ? undefined : REFUSALS.expectationFailed;
+  return expect === undefined || expect.toLowerCase() === '100-continue' ? undefined : 'expectationFailed';
 }
 
 /**

@@ -1,88 +1,36 @@
-// What a listener itself refuses, before any handler sees the request: a fixed list, as RFC 9457 bodies with the codes of
-// the catalogue in domain/problem (test/gateway/server.test.ts holds the two together). Every one closes the connection.
+// What a listener itself refuses, before any handler sees the request. Its owner says in what words; every refusal closes
+// the connection.
 import { http } from './node-http.ts';
 import type { Answer } from './respond.ts';
 
-export type ListenerRefusal = {
-  readonly status: number;
-  readonly code: string;
-  readonly title: string;
-  readonly detail: string;
-};
-
-export const REFUSALS = {
-  malformed: {
-    status: 400,
-    code: 'request_malformed',
-    title: 'Malformed request',
-    detail: 'The request is not well-formed HTTP/1.1.',
-  },
-  targetAmbiguous: {
-    status: 400,
-    code: 'target_ambiguous',
-    title: 'Ambiguous request target',
-    detail: 'The request target holds a control character, a space or a byte outside ASCII; percent-encode it.',
-  },
-  hostMissing: {
-    status: 400,
-    code: 'request_malformed',
-    title: 'Malformed request',
-    detail: 'An HTTP/1.1 request needs a Host header.',
-  },
-  timeout: {
-    status: 408,
-    code: 'request_timeout',
-    title: 'Request took too long to arrive',
-    detail: 'The request headers did not arrive in time.',
-  },
-  targetTooLong: {
-    status: 414,
-    code: 'target_too_long',
-    title: 'Request target too long',
-    detail: 'The request target is longer than this server reads.',
-  },
-  expectationFailed: {
-    status: 417,
-    code: 'expectation_failed',
-    title: 'Expectation failed',
-    detail: 'The only expectation this server knows is 100-continue.',
-  },
-  headersTooLarge: {
-    status: 431,
-    code: 'headers_too_large',
-    title: 'Request header fields too large',
-    detail: 'The request headers are larger than this server reads.',
-  },
-  internal: {
-    status: 500,
-    code: 'internal',
-    title: 'Internal error',
-    detail: 'The request could not be handled; the log says why.',
-  },
-  methodUnsupported: {
-    status: 501,
-    code: 'method_unsupported',
-    title: 'Method not supported',
-    detail: 'This server does not support the request method.',
-  },
-} as const satisfies Record<string, ListenerRefusal>;
+export type RefusalKind =
+  | 'malformed'
+  | 'targetAmbiguous'
+  | 'hostMissing'
+  | 'timeout'
+  | 'targetTooLong'
+  | 'expectationFailed'
+  | 'headersTooLarge'
+  | 'internal'
+  | 'methodUnsupported';
+export type Refusals = Readonly<Record<RefusalKind, Answer & { readonly body: string }>>;
 
 /** An error of Node's parser: what was read last, and how much of that was parsed. */
 export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly bytesParsed?: number };
 
-export function refusalOf(error: ParserError): ListenerRefusal {
+export function refusalOf(error: ParserError): RefusalKind {
   switch (error.code ?? '') {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return REFUSALS.timeout;
+      return 'timeout';
     case 'HPE_HEADER_OVERFLOW':
-      return endsInRequestLine(error) ? REFUSALS.targetTooLong : REFUSALS.headersTooLarge;
+      return endsInRequestLine(error) ? 'targetTooLong' : 'headersTooLarge';
     case 'HPE_INVALID_URL':
-      return REFUSALS.targetAmbiguous;
+      return 'targetAmbiguous';
     case 'HPE_INVALID_METHOD':
       // The parser knows a fixed list; what is no request at all, such as TLS, ends here too.
-      return REQUEST_LINE.test(lineOf(error)) ? REFUSALS.methodUnsupported : REFUSALS.malformed;
+      return REQUEST_LINE.test(lineOf(error)) ? 'methodUnsupported' : 'malformed';
     default:
-      return REFUSALS.malformed;
+      return 'malformed';
   }
 }
 
@@ -100,20 +48,14 @@ function endsInRequestLine({ rawPacket, bytesParsed }: ParserError): boolean {
   return !rawPacket.subarray(0, bytesParsed).includes(0x0a);
 }
 
-export function answerOf(refusal: ListenerRefusal): Answer {
-  const headers = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store', 'Connection', 'close'];
-  return { status: refusal.status, headers, body: bodyOf(refusal) };
+export function closing(refusal: Answer): Answer {
+  return { ...refusal, headers: [...refusal.headers, 'Connection', 'close'] };
 }
 
 /** The whole answer, for a socket that has no response object. */
-export function bytesOf(refusal: ListenerRefusal): string {
-  const { status, headers } = answerOf(refusal);
-  const body = bodyOf(refusal);
+export function bytesOf(refusal: Refusals[RefusalKind]): string {
+  const { status, headers } = closing(refusal);
   let text = `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n`;
   for (let i = 0; i + 1 < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`;
-  return `${text}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
-}
-
-function bodyOf({ status, code, title, detail }: ListenerRefusal): string {
-  return JSON.stringify({ type: `/problems/${code}`, title, status, detail, code });
+  return `${text}Content-Length: ${Buffer.byteLength(refusal.body)}\r\n\r\n${refusal.body}`;
 }

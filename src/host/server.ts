@@ -5,7 +5,7 @@ import { Socket } from 'node:net';
 import { ClientConnection, type ListenerHandlers, type ListenerState } from './client-connection.ts';
 import type { Log } from './log.ts';
 import { http } from './node-http.ts';
-import { REFUSALS, type ParserError } from './refusal.ts';
+import type { ParserError, Refusals } from './refusal.ts';
 
 export type ListenerOptions = {
   /** For the log. */
@@ -25,6 +25,8 @@ export type ListenerOptions = {
     /** To take in and drop what a client still sends after its answer: 5 s. */
     readonly lingerMs?: number;
   };
+  /** The words in which it refuses by itself. */
+  readonly refusals: Refusals;
   readonly log: Log;
 };
 
@@ -43,9 +45,9 @@ export type Listener = {
 const LINGER_MS = 5000;
 
 export function createListener(options: ListenerOptions, handlers: ListenerHandlers): Listener {
-  const { name, limits, timeouts, log } = options;
+  const { name, limits, timeouts, refusals, log } = options;
   const { idleMs, lingerMs = LINGER_MS } = timeouts;
-  const state: ListenerState = { name, handlers, log, idleMs, lingerMs, inFlight: 0, phase: 'open' };
+  const state: ListenerState = { name, handlers, refusals, log, idleMs, lingerMs, inFlight: 0, phase: 'open' };
   const connections = new Map<Socket, ClientConnection>();
   const server = createServer(options, (req) => {
     return handlers.upgrade !== undefined && isWebSocket(req) && connections.get(req.socket)?.isFree !== false;
@@ -140,7 +142,7 @@ function follow(
     socket.on('error', () => socket.destroy());
     const connection = socket instanceof Socket ? connections.get(socket) : undefined;
     // An answer to an earlier request may be half written; nothing may be put into it.
-    if (connection?.isFree === true) connection.refuse(REFUSALS.methodUnsupported);
+    if (connection?.isFree === true) connection.refuse('methodUnsupported');
     else socket.destroy();
   });
   server.on('clientError', (error: ParserError, socket: Socket) => {

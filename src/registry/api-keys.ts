@@ -2,7 +2,8 @@
 // time and with the same work for a key that is not known, so that an answer's delay says nothing about how near a guess
 // was. Keys themselves are neither kept nor logged.
 import { timingSafeEqual } from 'node:crypto';
-import type { ApiKeyStore, Scope } from './store/ports.ts';
+import type { Scope } from '../domain/scope.ts';
+import type { ApiKeyStore } from './store/ports.ts';
 import { digestKey } from './store/sqlite/api-keys.ts';
 
 export type ConfiguredKey = { readonly name: string; readonly key: string; readonly scopes: readonly Scope[] };

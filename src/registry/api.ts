@@ -29,7 +29,6 @@ import {
   health,
   listQuery,
   matchAnswer,
-  matchQuery,
   nothing,
   patchBody,
   registerBody,
@@ -39,6 +38,7 @@ import {
 } from './schemas.ts';
 import { advancedWire, chargesWire, claimedWire, renewedWire } from '../domain/ledger-wire.ts';
 import { routeWire } from '../domain/route.ts';
+import { matchQuery } from '../domain/routing/match-query.ts';
 import { answerMatch, registerRoute, serveRoutes, streamEvents } from './sdk.ts';
 import type { Services } from './services.ts';
 import { answerWhy } from './why.ts';

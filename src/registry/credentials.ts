@@ -5,7 +5,8 @@ import type { IncomingMessage } from 'node:http';
 import { problem, type Problem } from '../domain/problem.ts';
 import type { JwtVerifier } from './auth.ts';
 import type { KeyCheck, KeyHolder } from './api-keys.ts';
-import type { Scope, Writer } from './store/ports.ts';
+import type { Scope } from '../domain/scope.ts';
+import type { Writer } from './store/ports.ts';
 
 export type Auth =
   | { readonly kind: 'none' }
@@ -24,7 +25,7 @@ export type Authenticator = {
 };
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,16384})$/i;
-const KEY_SET_RETRY_SECONDS = '10';
+const KEY_SET_RETRY_SECONDS = 10;
 /** Characters of a token's subject that are kept. */
 const MAX_SUBJECT = 128;
 
@@ -106,7 +107,7 @@ async function checkJwt(token: string, verify: JwtVerifier | undefined): Promise
         'registry_unavailable',
         'The keys that verify dashboard tokens could not be fetched; try again later.',
         {
-          headers: { 'Retry-After': KEY_SET_RETRY_SECONDS },
+          retryAfter: KEY_SET_RETRY_SECONDS,
         },
       );
     default:

@@ -3,6 +3,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { z } from 'zod';
 import { problem, type FieldError, type Problem, type ProblemCode } from '../domain/problem.ts';
+import { badQuery, sentence } from '../domain/routing/query.ts';
 import type { Answer } from '../host/respond.ts';
 import type { Auth, Principal } from './credentials.ts';
 
@@ -118,13 +119,6 @@ export function invalidBody(errors: readonly FieldError[]): Problem {
 
 const MAX_ERRORS = 20;
 
-function badQuery(error: z.ZodError): Problem {
-  const issue = error.issues[0];
-  const name = String(issue?.path[0] ?? '');
-  if (issue?.code === 'invalid_type') return problem('malformed', `The query needs ${name}.`);
-  return problem('malformed', `The query's ${name} is not valid: ${sentence(issue?.message ?? '')}`);
-}
-
 function badBody(error: z.ZodError, body: unknown): Problem {
   const errors = error.issues.flatMap((issue): FieldError[] => {
     if (issue.code === 'unrecognized_keys') {
@@ -145,10 +139,6 @@ function pointerOf(path: readonly PropertyKey[]): string {
   return path
     .map((part) => `/${String(part).slice(0, MAX_NAME).toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1')}`)
     .join('');
-}
-
-function sentence(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
 
 function isObject(value: unknown): value is object {

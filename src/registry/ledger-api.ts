@@ -14,7 +14,7 @@ import type { Services } from './services.ts';
 
 /** A claim may carry a credential of 16 KiB, a change a kept answer of 64 KiB as base64. */
 export const LEDGER_BODY_BYTES = 256 * 1024;
-const RETRY_SECONDS = '2';
+const RETRY_SECONDS = 2;
 
 export function claimPayment(
   { body }: EndpointCall<unknown, unknown, z.output<typeof claimBody>>,
@@ -85,9 +85,10 @@ export async function withLedger(
   } catch (error) {
     if (!(error instanceof LedgerUnavailable)) throw error;
   }
-  const headers = { 'Retry-After': RETRY_SECONDS };
   return fail(
-    problem('ledger_unavailable', 'The ledger of this registry does not answer; try again later.', { headers }),
+    problem('ledger_unavailable', 'The ledger of this registry does not answer; try again later.', {
+      retryAfter: RETRY_SECONDS,
+    }),
   );
 }
 

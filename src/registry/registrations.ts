@@ -2,7 +2,7 @@
 // them everybody else has at least as long as the last one took, because in one process free requests wait for it. Whoever
 // answers waits for the disk. One API key may add so many a minute; an SDK that registers at its start
 // what is stored already is never refused.
-import { problem, type Problem } from '../domain/problem.ts';
+import { problem, secondsToWait, type Problem } from '../domain/problem.ts';
 import type { RouteInput } from '../domain/route.ts';
 import type { Schedule } from '../host/clock.ts';
 import { createRateLimit, type RateLimit } from '../host/rate-limit.ts';
@@ -50,7 +50,7 @@ export function createRegistrations({
 
   const refusal = (waitMs: number): Problem =>
     problem('too_many_requests', `This API key may add ${perMinute} routes a minute; try again later.`, {
-      headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) },
+      retryAfter: secondsToWait(waitMs),
     });
 
   /** Whether one of the key's share was taken. Over it, only what is stored already may be registered: that adds nothing. */

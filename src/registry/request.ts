@@ -1,4 +1,4 @@
-// Reads what a request to the registry carries: path, query and JSON body. Everything has a limit, nothing is guessed:
+// Reads what a request to the registry carries: path and JSON body. Everything has a limit, nothing is guessed:
 // what cannot be read exactly is refused with what would be right.
 import type { IncomingMessage } from 'node:http';
 import { problem, type Problem } from '../domain/problem.ts';
@@ -12,39 +12,6 @@ export function splitUrl(url: string): { readonly path: string; readonly query: 
     path: path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path,
     query: mark < 0 ? '' : origin.slice(mark + 1),
   };
-}
-
-/** The parameters in `names`, and the names of others. One that stands twice could be read in two ways, so it is refused. */
-export function readQuery(
-  query: string,
-  names: ReadonlySet<string>,
-): { readonly values: Readonly<Record<string, string>>; readonly unknown: readonly string[] } | Problem {
-  const values = new Map<string, string>();
-  const unknown = new Set<string>();
-  for (const pair of query.split('&')) {
-    const equals = pair.indexOf('=');
-    const name = decode(equals < 0 ? pair : pair.slice(0, equals));
-    if (!names.has(name)) {
-      if (pair !== '') unknown.add(name);
-      continue;
-    }
-    if (values.has(name)) return problem('malformed', `The query has ${name} more than once.`);
-    values.set(name, equals < 0 ? '' : decode(pair.slice(equals + 1)));
-  }
-  return { values: Object.fromEntries(values), unknown: [...unknown] };
-}
-
-/**
- * As forms are decoded, but escapes that are malformed or no UTF-8 stay as they are: `match` is asked about paths of any
- * bytes, and must judge them as the proxy does.
- */
-function decode(text: string): string {
-  const spaced = text.replaceAll('+', ' ');
-  try {
-    return decodeURIComponent(spaced);
-  } catch {
-    return spaced.replace(/%[0-7][0-9A-Fa-f]/g, decodeURIComponent);
-  }
 }
 
 /** The parsed body, a problem, or undefined where the client went away. `mediaTypes` are the ones that are taken. */

@@ -3,14 +3,14 @@
 // wrong inside is a problem without details for the client and a log line with them.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { match } from 'path-to-regexp';
-import { unknownParameters } from '../domain/match-query.ts';
-import { problem, problemBody, problemStatus, type Problem, type ProblemCode } from '../domain/problem.ts';
+import { readQuery, unknownParameters } from '../domain/routing/query.ts';
+import { problem, PROBLEMS, renderProblem, type Problem, type ProblemCode } from '../domain/problem.ts';
+import { corsHeaders, preflightHeaders } from '../host/cors.ts';
 import type { Log } from '../host/log.ts';
 import { respond } from '../host/respond.ts';
-import { corsHeaders, preflightHeaders } from './cors.ts';
 import { describePrincipal, type Auth, type Principal } from './credentials.ts';
 import { answerEmpty, fail, type Endpoint, type EndpointOutcome } from './endpoint.ts';
-import { readJsonBody, readQuery, splitUrl } from './request.ts';
+import { readJsonBody, splitUrl } from './request.ts';
 import type { RegistryObserver } from './services.ts';
 import { isStoreFailure, retryWhileBusy } from './store/sqlite/database.ts';
 
@@ -27,8 +27,10 @@ export type RouterOptions = {
 
 const MAX_LOGGED_NAMES = 20;
 const MAX_LOGGED_LENGTH = 64;
-const STORE_RETRY_SECONDS = '5';
+const STORE_RETRY_SECONDS = 5;
 const SIGN_IN: ReadonlySet<ProblemCode> = new Set(['credentials_missing', 'credentials_invalid', 'scope_insufficient']);
+const EXPOSED = 'ETag, Location, Retry-After, Tollgate-Registry, Tollgate-Revision, WWW-Authenticate';
+const ALLOWED = 'Authorization, Content-Type, If-Match, If-None-Match, Last-Event-ID';
 const SAFE_HEADERS = ['X-Content-Type-Options', 'nosniff'];
 
 export function createRouter<S>(
@@ -46,8 +48,10 @@ export function createRouter<S>(
     const { path, query } = splitUrl(req.url ?? '');
     const found = find(path);
     if (!found) return fail(problem('not_found', 'There is nothing at this path.'));
-    if (req.method === 'OPTIONS')
-      return answerEmpty(204, ['Allow', found.allow, ...preflightHeaders(req, found.allow)]);
+    if (req.method === 'OPTIONS') {
+      const isPreflight = req.headers['access-control-request-method'] !== undefined;
+      return answerEmpty(204, ['Allow', found.allow, ...(isPreflight ? preflightHeaders(found.allow, ALLOWED) : [])]);
+    }
     const endpoint = found.endpoints.get(req.method === 'HEAD' ? 'GET' : (req.method ?? ''));
     if (!endpoint) {
       return fail(
@@ -83,7 +87,7 @@ export function createRouter<S>(
 
   const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     const head = req.method === 'HEAD';
-    const headers = [...SAFE_HEADERS, ...corsHeaders(req, corsOrigins())];
+    const headers = [...SAFE_HEADERS, ...corsHeaders(req.headers.origin, { origins: corsOrigins(), exposed: EXPOSED })];
     let endpoint = 'none';
     const answer = (outcome: EndpointOutcome): void => {
       observer?.request(endpoint, statusOf(outcome));
@@ -136,18 +140,8 @@ function send(res: ServerResponse, outcome: EndpointOutcome, headers: readonly s
     case 'answer':
       return respond(res, { ...outcome, headers: [...headers, ...withCaching(outcome.headers)] }, head);
     case 'problem': {
-      const { problem } = outcome;
-      const own = Object.entries(problem.headers ?? {}).flat();
-      const described = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store'];
-      return respond(
-        res,
-        {
-          status: problemStatus(problem.code),
-          headers: [...headers, ...described, ...own],
-          body: problemBody(problem),
-        },
-        head,
-      );
+      const rendered = renderProblem(outcome.problem);
+      return respond(res, { ...rendered, headers: [...headers, ...rendered.headers] }, head);
     }
     case 'stream':
       if (res.destroyed) return;
@@ -165,7 +159,7 @@ function send(res: ServerResponse, outcome: EndpointOutcome, headers: readonly s
 
 function statusOf(outcome: EndpointOutcome): number {
   if (outcome.kind === 'stream') return 200;
-  return outcome.kind === 'answer' ? outcome.status : problemStatus(outcome.problem.code);
+  return outcome.kind === 'answer' ? outcome.status : PROBLEMS[outcome.problem.code].status;
 }
 
 function withCaching(headers: readonly string[]): readonly string[] {
@@ -177,7 +171,7 @@ function problemOf(error: unknown, req: IncomingMessage, log: Log): Problem {
   if (isStoreFailure(error)) {
     log.error('the store of the registry failed', fields);
     return problem('registry_unavailable', 'The store of this registry does not answer; try again later.', {
-      headers: { 'Retry-After': STORE_RETRY_SECONDS },
+      retryAfter: STORE_RETRY_SECONDS,
     });
   }
   log.error('a request to the registry failed', { ...fields, stack: error instanceof Error ? error.stack : undefined });

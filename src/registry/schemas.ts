@@ -42,11 +42,6 @@ export const listQuery = z.object({
 
 export const changesQuery = z.object({ limit: listQuery.shape.limit, cursor: listQuery.shape.cursor });
 
-export const matchQuery = z.object({
-  path: z.string().startsWith('/', 'a path that starts with a slash'),
-  method: z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,32}$/, 'an HTTP method such as GET'),
-});
-
 export const routeList = z.object({ data: z.array(routeWire), next_cursor: z.string().nullable() });
 export const routeSet = z.array(routeWire);
 

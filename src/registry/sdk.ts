@@ -1,7 +1,6 @@
 // What SDKs and sidecars ask (interface section 4.2, and events, which Tollgate adds): the whole set of routes,
 // its changes as they happen, registering a route at every boot of an application, and which route a request would meet.
 // The answer to the last comes from the proxy's own matcher.
-import type { z } from 'zod';
 import { matchRoute } from '../domain/explain.ts';
 import { problem } from '../domain/problem.ts';
 import { describePrincipal } from './credentials.ts';
@@ -10,12 +9,13 @@ import { acceptsGzip } from './feed.ts';
 import { isUnmodified } from './preconditions.ts';
 import { answerRoute, logWrite, refusalOf } from './route-answers.ts';
 import type { RouteInput } from '../domain/route.ts';
-import type { matchQuery } from './schemas.ts';
+import type { MatchQuery } from '../domain/routing/match-query.ts';
+
 import type { Services } from './services.ts';
 
 const MAX_LOGGED_NAMES = 20;
 const MAX_LOGGED_LENGTH = 64;
-const STREAM_RETRY_SECONDS = '60';
+const STREAM_RETRY_SECONDS = 60;
 /** A Last-Event-ID that is not one of ours: no log reaches back to it, so the client is told to read everything again. */
 const UNREADABLE_ID = -1;
 
@@ -59,10 +59,7 @@ export async function registerRoute(
   return known ? answerRoute(200, created.existing, true) : fail(refusalOf(created));
 }
 
-export function answerMatch(
-  { query }: EndpointCall<unknown, z.output<typeof matchQuery>>,
-  services: Services,
-): EndpointOutcome {
+export function answerMatch({ query }: EndpointCall<unknown, MatchQuery>, services: Services): EndpointOutcome {
   const { path, method } = query;
   return answerJson(200, matchRoute(services.snapshot(), { method, path, undeclared: services.undeclaredMethods() }));
 }
@@ -75,7 +72,8 @@ export function streamEvents(
     return fail(
       problem('too_many_requests', 'There are as many event streams as there may be; poll the routes instead.', {
         // A connection that waits to ask again would be one less for everybody else.
-        headers: { 'Retry-After': STREAM_RETRY_SECONDS, Connection: 'close' },
+        retryAfter: STREAM_RETRY_SECONDS,
+        headers: { Connection: 'close' },
       }),
     );
   }

@@ -3,6 +3,7 @@
 // shows.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, expect, it, vi } from 'vitest';
+import { LISTENER_REFUSALS } from '../../src/domain/problem.ts';
 import { createForwarder } from '../../src/gateway/forward.ts';
 import type { ForwardOutcome } from '../../src/gateway/forward-order.ts';
 import { responseHeaders, upstreamHeaders } from '../../src/gateway/headers.ts';
@@ -70,6 +71,7 @@ async function stage(script?: Script): Promise<Stage> {
       listen: { host: '127.0.0.1', port: 0 },
       limits: { headers: 16_384, connections: 100 },
       timeouts: { headersMs: 5000, idleMs: 5000 },
+      refusals: LISTENER_REFUSALS,
       log,
     },
     { request },

@@ -70,9 +70,10 @@ describe.concurrent('a lenient parser', () => {
   test('attack: --max-http-header-size neither widens nor narrows the limit of a listener', async () => {
     const script = `
       import { createListener } from ${JSON.stringify(new URL('../../src/host/server.ts', import.meta.url).href)};
+      import { LISTENER_REFUSALS } from ${JSON.stringify(new URL('../../src/domain/problem.ts', import.meta.url).href)};
       const log = { debug() {}, info() {}, warn() {}, error() {}, enabled: () => false };
       const listener = createListener(
-        { name: 'child', listen: { host: '127.0.0.1', port: 0 }, limits: { headers: 8192, connections: 10 }, timeouts: { headersMs: 5000, idleMs: 5000 }, log },
+        { name: 'child', listen: { host: '127.0.0.1', port: 0 }, limits: { headers: 8192, connections: 10 }, timeouts: { headersMs: 5000, idleMs: 5000 }, refusals: LISTENER_REFUSALS, log },
         { request: (req, res) => res.end('accepted') },
       );
       console.log((await listener.start()).port);

@@ -127,7 +127,7 @@ describe('admission', () => {
     const admit = make();
     const codes = ['a', 'a', 'a', 'b'].map((client) => codeOf(admit(verdict('demand'), from(client))));
     expect(codes).toEqual(['undefined', 'undefined', 'too_many_challenges', 'undefined']);
-    expect(admit(verdict('demand'), from('a'))).toMatchObject({ headers: { 'Retry-After': '1' } });
+    expect(admit(verdict('demand'), from('a'))).toMatchObject({ retryAfter: 1 });
     expect(codeOf(admit(verdict('pass'), from('a')))).toBe('undefined');
     expect(codeOf(admit(verdict('verify'), from('a')))).toBe('function');
   });
@@ -175,7 +175,7 @@ describe('admission', () => {
     now = 20_500;
     expect(admit(verdict('verify'), from('a'))).toMatchObject({
       code: 'too_many_payments',
-      headers: { 'Retry-After': '41' },
+      retryAfter: 41,
     });
     expect(pays('b')).toBe('function');
     expect(codeOf(admit(verdict('demand'), from('a')))).toBe('undefined');

@@ -3,7 +3,7 @@
 // test is about the journey.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { problemBody, problemStatus, type Problem } from '../../src/domain/problem.ts';
+import { LISTENER_REFUSALS, renderProblem, type Problem } from '../../src/domain/problem.ts';
 import { profileFolding } from '../../src/domain/profile.ts';
 import { allowedMethods } from '../../src/domain/method.ts';
 import { canonicalPath, splitTarget, type TargetOptions } from '../../src/domain/target.ts';
@@ -84,7 +84,7 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
     send: (order: ForwardOrder) => void,
   ): void => {
     options.onRequest?.(req);
-    const refuse = (problem: Problem): void => answer(problemAnswer(problem));
+    const refuse = (problem: Problem): void => answer(renderProblem(problem));
     const malformed = inspectInbound(req);
     if (malformed !== undefined) return refuse(malformed);
     const { headers } = req;
@@ -133,6 +133,7 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
       listen: { host: '127.0.0.1', port: 0 },
       limits: { headers: 16 * 1024, connections: 1000, ...options.limits },
       timeouts: { headersMs: 5000, idleMs: 5000, ...options.listenerTimeouts },
+      refusals: LISTENER_REFUSALS,
       log,
     },
     {
@@ -161,13 +162,5 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
       await listener.drain(0, 0);
       forwarder.close();
     },
-  };
-}
-
-function problemAnswer(problem: Problem): Answer {
-  return {
-    status: problemStatus(problem.code),
-    headers: ['Content-Type', 'application/problem+json'],
-    body: problemBody(problem),
   };
 }

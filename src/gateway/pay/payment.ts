@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import { endsAt, type Charge } from '../../domain/charge.ts';
 import type { Ledger } from '../../domain/payment/ledger.ts';
 import type { Offer } from '../../domain/offer.ts';
-import { problem, type Problem, type ProblemCode } from '../../domain/problem.ts';
+import { problem, secondsToWait, type Problem, type ProblemCode } from '../../domain/problem.ts';
 import type { Receiver } from '../../domain/receiver.ts';
 import type { Route } from '../../domain/route.ts';
 import type { PresentedRequest } from '../../domain/payment/claim-policy.ts';
@@ -79,7 +79,7 @@ export type Told = {
 export function paymentProblem(code: ProblemCode, detail: string, told: Told = {}): Problem {
   const { chargeId, retryAfter, members } = told;
   return problem(code, detail, {
-    ...(retryAfter === undefined ? {} : { headers: { 'Retry-After': String(retryAfter) } }),
+    retryAfter,
     members: { ...(chargeId === undefined ? {} : { charge_id: chargeId }), ...members },
   });
 }
@@ -125,7 +125,7 @@ export function facilitatorUnavailable(
   return paymentProblem(
     'facilitator_unavailable',
     `The payment cannot be ${what} right now; nothing was charged. Send the same request again later.`,
-    { chargeId, retryAfter: retryAfterMs === undefined ? AWAY_SECONDS : Math.max(1, Math.ceil(retryAfterMs / 1000)) },
+    { chargeId, retryAfter: retryAfterMs === undefined ? AWAY_SECONDS : secondsToWait(retryAfterMs) },
   );
 }
 

@@ -3,9 +3,8 @@
 // included. While the registry is away stand-in.ts answers what it can; the rest is 503. Knows nothing of traffic that
 // costs money: it has no way to the customer's API.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { problem, type Problem } from '../../domain/problem.ts';
+import { problem, renderProblem, type Problem } from '../../domain/problem.ts';
 import { respond, type Answer } from '../../host/respond.ts';
-import { problemAnswer } from '../collect.ts';
 import { inspectInbound } from '../headers.ts';
 import { createRelay, type RelayTimeouts } from './registry-relay.ts';
 import type { StandIn } from './stand-in.ts';
@@ -41,7 +40,7 @@ export type RelayApi = {
 
 const PATH = /^\/(?:v1(?:\/[A-Za-z0-9_~.-]+)+|openapi\.json)\/?$/;
 const DOTS = /\/\.\.?(?:\/|$)/;
-const RETRY_SECONDS = '5';
+const RETRY_SECONDS = 5;
 
 export function createRelayApi(options: RelayApiOptions): RelayApi {
   const { registryUrl, standIn, sync } = options;
@@ -54,7 +53,7 @@ export function createRelayApi(options: RelayApiOptions): RelayApi {
     respond(res, given, req.method === 'HEAD');
   };
   const refuse = (req: IncomingMessage, res: ServerResponse, refusal: Problem): void =>
-    answer(req, res, problemAnswer(refusal));
+    answer(req, res, renderProblem(refusal));
 
   /** Answers from the last good set; false where it cannot. */
   const standFor = (req: IncomingMessage, res: ServerResponse, path: string, query: string): boolean => {
@@ -101,13 +100,13 @@ export function createRelayApi(options: RelayApiOptions): RelayApi {
 
 function registryAway(): Problem {
   return problem('registry_unavailable', 'The registry does not answer; try again later.', {
-    headers: { 'Retry-After': RETRY_SECONDS },
+    retryAfter: RETRY_SECONDS,
   });
 }
 
 function tooMany(limit: number): Problem {
   return problem('registry_unavailable', `More than ${limit} requests are on their way to the registry; try again.`, {
-    headers: { 'Retry-After': '1' },
+    retryAfter: 1,
   });
 }
 

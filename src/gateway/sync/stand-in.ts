@@ -5,12 +5,12 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { matchRoute, type UndeclaredMethods } from '../../domain/explain.ts';
-import { readMatchQuery } from '../../domain/match-query.ts';
+import { renderProblem } from '../../domain/problem.ts';
+import { readMatchQuery } from '../../domain/routing/match-query.ts';
 import type { Route } from '../../domain/route.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Answer } from '../../host/respond.ts';
-import { problemAnswer } from '../collect.ts';
 import { feedPieces } from './feed-text.ts';
 import type { LastGood } from './last-good.ts';
 
@@ -62,7 +62,7 @@ export function createStandIn({ apiKey, lastGood, snapshot, undeclared, clock }:
   // A promise like the other: whoever waits for an answer is told of a defect, it does not end the process.
   const match = async (query: string, current: Snapshot): Promise<Answer> => {
     const question = readMatchQuery(query);
-    if ('code' in question) return problemAnswer(question);
+    if ('code' in question) return renderProblem(question);
     const body = JSON.stringify(matchRoute(current, { ...question, undeclared: undeclared() }));
     return { status: 200, headers: ['Content-Type', 'application/json', 'Cache-Control', 'no-store'], body };
   };

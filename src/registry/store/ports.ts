@@ -1,6 +1,7 @@
 // What a store is, for whoever works with one: routes with the numbered log of their changes, API keys, and the ledger of
 // charges. Each kind of store is a folder beside this file that implements it; open.ts chooses.
 import type { ChargeReports } from '../../domain/payment/charge-reports.ts';
+import type { Scope } from '../../domain/scope.ts';
 import type { ChargeKeeping, ChargeStore } from '../../domain/payment/ledger.ts';
 import type { Route, RouteWire } from '../../domain/route.ts';
 import type { Random } from '../../host/clock.ts';
@@ -129,9 +130,6 @@ export type StoredRoutes = {
   /** What the configuration said when it was last applied, by route id. */
   readonly said: ReadonlyMap<string, Declared>;
 };
-
-export const SCOPES = ['sdk', 'ledger'] as const;
-export type Scope = (typeof SCOPES)[number];
 
 export type StoredKey = {
   readonly id: string;

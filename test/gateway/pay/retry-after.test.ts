@@ -10,18 +10,18 @@ const NOW = Date.parse('2026-01-01T00:00:00Z');
 function retryAfter(restMs: number | undefined): unknown {
   const deps = { clock: { now: () => NOW }, options: { leaseMs: LEASE_MS } } as PayDeps;
   const charge = restMs === undefined ? undefined : ({ id: 'chg_1', leaseUntil: NOW + restMs } as Charge);
-  return paymentInUse(deps, charge).headers?.['Retry-After'];
+  return paymentInUse(deps, charge).retryAfter;
 }
 
 test.each([
-  ['a lease that was just taken', LEASE_MS, '2'],
-  ['half of a lease left', LEASE_MS / 2, '2'],
-  ['one millisecond less', LEASE_MS / 2 - 1, '5'],
-  ['a missed renewal', 3_001, '4'],
-  ['its last millisecond', 1, '1'],
-  ['its end', 0, '2'],
-  ['a lease that is over', -5_000, '2'],
-  ['a charge that is not known', undefined, '2'],
+  ['a lease that was just taken', LEASE_MS, 2],
+  ['half of a lease left', LEASE_MS / 2, 2],
+  ['one millisecond less', LEASE_MS / 2 - 1, 5],
+  ['a missed renewal', 3_001, 4],
+  ['its last millisecond', 1, 1],
+  ['its end', 0, 2],
+  ['a lease that is over', -5_000, 2],
+  ['a charge that is not known', undefined, 2],
 ])('behaviour: %s', (_what, restMs, seconds) => {
   expect(retryAfter(restMs)).toBe(seconds);
 });

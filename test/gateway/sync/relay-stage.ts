@@ -1,5 +1,6 @@
 // `sync.listen` as a stage: the sidecar's listener over real HTTP in front of a registry at some URL, with a last good set
 // of its own to answer from while that registry is away.
+import { LISTENER_REFUSALS } from '../../../src/domain/problem.ts';
 import { FULL_FOLDING } from '../../../src/domain/profile.ts';
 import { compileSnapshot } from '../../../src/domain/snapshot.ts';
 import { createRelayApi, type RelayApi, type RelayApiLimits } from '../../../src/gateway/sync/relay-api.ts';
@@ -70,6 +71,7 @@ export async function startRelayStage(
       listen: { host: '127.0.0.1', port: 0 },
       limits: { headers: 16_384, connections: 100 },
       timeouts: { headersMs: 5000, idleMs: 5000 },
+      refusals: LISTENER_REFUSALS,
       log,
     },
     { request: api.handle },

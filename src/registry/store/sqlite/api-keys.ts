@@ -3,7 +3,8 @@
 import { hash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Random } from '../../../host/clock.ts';
-import { SCOPES, type ApiKeyStore, type StoredKey } from '../ports.ts';
+import { SCOPES } from '../../../domain/scope.ts';
+import type { ApiKeyStore, StoredKey } from '../ports.ts';
 import { bytes, nullableText, text, type Row } from './rows.ts';
 
 const NAME = /^[\x20-\x7e]{1,64}$/;
