@@ -2,7 +2,7 @@
 // whole by then and leave as one text with those of other requests; a slow or a large one is streamed, and its head does
 // not wait for it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Outbox } from '../host/outbox.ts';
+import type { WriteBatch } from '../host/outbox.ts';
 import { linesOf, takesWhole } from '../host/whole.ts';
 import { readFraming } from '../http/upload.ts';
 
@@ -20,7 +20,7 @@ export type ClientAnswerListener = {
 export class ClientAnswer {
   private readonly req: IncomingMessage;
   private readonly res: ServerResponse;
-  private readonly outbox: Outbox;
+  private readonly outbox: WriteBatch;
   private readonly listener: ClientAnswerListener;
   private status = 0;
   /** Until it was given to the response. */
@@ -32,7 +32,7 @@ export class ClientAnswer {
   private ending = false;
   private waits = false;
 
-  constructor(req: IncomingMessage, res: ServerResponse, outbox: Outbox, listener: ClientAnswerListener) {
+  constructor(req: IncomingMessage, res: ServerResponse, outbox: WriteBatch, listener: ClientAnswerListener) {
     this.req = req;
     this.res = res;
     this.outbox = outbox;

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { problem, type Problem } from '../domain/problem.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import type { Outbox } from '../host/outbox.ts';
+import type { WriteBatch } from '../host/outbox.ts';
 import { respond } from '../host/respond.ts';
 import { responseOn } from '../host/server.ts';
 import type { ReleasePlace } from './client-places.ts';
@@ -39,7 +39,7 @@ export type ExchangeDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly refuse: Collector['refuse'];
-  readonly outbox: Outbox;
+  readonly outbox: WriteBatch;
 };
 
 export type Exchanges = {

@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { systemClock, type Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import { createOutbox, type Outbox } from '../host/outbox.ts';
+import { createOutbox, type WriteBatch } from '../host/outbox.ts';
 import { createPool } from '../http/pool.ts';
 import type { Transport, UpstreamTimeouts } from '../http/transport.ts';
 import type { ForwardOrder } from './forward-order.ts';
@@ -17,7 +17,7 @@ export type ForwarderOptions = {
   readonly maxSockets?: number;
   readonly log: Log;
   readonly clock?: Pick<Clock, 'monotonic'>;
-  readonly outbox?: Outbox;
+  readonly outbox?: WriteBatch;
 };
 
 export type Forwarder = {

@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import type { Outbox } from '../host/outbox.ts';
+import type { WriteBatch } from '../host/outbox.ts';
 import { respond, type Answer } from '../host/respond.ts';
 import { breakOff, ClientAnswer, type ClientAnswerListener } from './client-answer.ts';
 import type { Transport, UploadFailure, UpstreamCall, UpstreamFailure, UpstreamListener } from '../http/transport.ts';
@@ -15,7 +15,7 @@ import type { KeptResponse } from './kept-responses.ts';
 
 export type RelayContext = {
   readonly transport: Transport;
-  readonly outbox: Outbox;
+  readonly outbox: WriteBatch;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
 };

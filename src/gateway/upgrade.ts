@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { systemClock, type Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import { createOutbox, type Outbox } from '../host/outbox.ts';
+import { createOutbox, type WriteBatch } from '../host/outbox.ts';
 import { responseOn } from '../host/server.ts';
 import type { Transport } from '../http/transport.ts';
 import type { ForwardOrder, Tunnel } from './forward-order.ts';
@@ -19,7 +19,7 @@ export type UpgraderOptions = {
   readonly idleMs: number;
   readonly log: Log;
   readonly clock?: Pick<Clock, 'monotonic'>;
-  readonly outbox?: Outbox;
+  readonly outbox?: WriteBatch;
 };
 
 export type Upgrader = {

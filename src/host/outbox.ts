@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { systemClock } from './clock.ts';
 import { createDate, sendWhole, wholeText } from './whole.ts';
 
-export type Outbox = {
+export type WriteBatch = {
   /**
    * Head and body as one text, where `takesWhole` (whole.ts) says so. `lines`: of `linesOf`. Nothing else may be written
    * to the response after this.
@@ -34,7 +34,7 @@ type Leaving =
 export function createOutbox(
   atEnd: (run: () => void) => void = setImmediate,
   now: () => number = systemClock.now,
-): Outbox {
+): WriteBatch {
   const date = createDate(now);
   let waiting: Leaving[] = [];
 

@@ -1,7 +1,7 @@
 // Writes an answer of our own (never the upstream's) to a client: as one text where it can leave so (whole.ts), else with
 // one writeHead and one end. Knows no domain word.
 import type { ServerResponse } from 'node:http';
-import type { Outbox } from './outbox.ts';
+import type { WriteBatch } from './outbox.ts';
 import { arePlain, linesOf, takesWhole } from './whole.ts';
 
 export type Answer = {
@@ -24,7 +24,7 @@ export function respond(
   answer: Answer,
   head = false,
   added: readonly string[] = [],
-  outbox?: Outbox,
+  outbox?: WriteBatch,
 ): void {
   if (res.headersSent || res.destroyed) {
     res.destroy();
