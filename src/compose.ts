@@ -2,7 +2,6 @@
 // holds a file a part, and no part knows another. In one process the registry hands its routes and its ledger to the
 // gateway by calls; apart they come over HTTP. Nothing here decides about a request.
 import { addPart, answerWhy, createAssembly, type Assembly, type TollgateDeps } from './compose/assembly.ts';
-import { bindAll, type Addresses } from './compose/bind.ts';
 import { startGateway, type Gateway } from './compose/gateway.ts';
 import { INTERNAL } from './compose/part.ts';
 import { countCharges } from './compose/payments.ts';
@@ -13,6 +12,7 @@ import { applyConfig } from './compose/restart.ts';
 import type { Config, RegistryConfig } from './config/config.ts';
 import { createAdmin } from './host/admin.ts';
 import { createListener, type Listener } from './host/server.ts';
+import { formatListen } from './config/addresses.ts';
 
 /** On the socket of this process. */
 const WHY = '/why/';
@@ -133,4 +133,34 @@ async function reload(
 
 async function closeAll({ closers }: Assembly): Promise<void> {
   for (const close of closers) await close();
+}
+
+/** Where each listener is bound: `proxy`, `registry`, `sync`, `admin`, those that the configuration has. */
+export type Addresses = Readonly<Record<string, { readonly address: string; readonly port: number }>>;
+
+/** Rejects with the key to change if one cannot be bound. */
+async function bindAll(
+  config: Config,
+  listeners: readonly (readonly [name: string, listener: Listener])[],
+): Promise<Addresses> {
+  const addresses: Record<string, Addresses[string]> = {};
+  for (const [name, listener] of listeners) {
+    addresses[name] = await listener.start().catch((error: unknown) => {
+      throw unbound(config, name, error);
+    });
+  }
+  return addresses;
+}
+
+function unbound({ proxy, registry, sync, admin }: Config, name: string, error: unknown): Error {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const why: Readonly<Record<string, string>> = {
+    EADDRINUSE: 'is taken by another program; end that one, or write another address',
+    EACCES: 'may not be bound by this user; write a port from 1024 up',
+    EADDRNOTAVAIL: 'is no address of this machine; write one that is, or 0.0.0.0 for all',
+    ENOTFOUND: 'is a name without an address; write an address of this machine, or 0.0.0.0 for all',
+  };
+  const listen = new Map(Object.entries({ proxy, registry, sync, admin })).get(name)?.listen;
+  const place = listen === undefined ? 'it' : formatListen(listen);
+  return new Error(`${name}.listen: ${place} ${why[code] ?? `cannot be bound (${code})`}`, { cause: error });
 }

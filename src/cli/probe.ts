@@ -2,7 +2,7 @@
 // answers, and says which `upstream_profile` no spelling gets around. It sends nothing that could change anything unless
 // --methods names it.
 import { parseDuration } from '../config/durations.ts';
-import { createRandom, systemClock, systemSchedule } from '../host/clock.ts';
+import { createRandom, systemClock, systemSchedule, type Clock } from '../host/clock.ts';
 import { PROFILE_NAMES, type ProfileName } from '../domain/profile.ts';
 import { allowedMethods } from '../domain/method.ts';
 import { parseUrl } from '../config/fields.ts';
@@ -12,7 +12,6 @@ import { createAsk } from './probe/ask.ts';
 import { hasLetter, type KnownPath } from './probe/canaries.ts';
 import { probePath, type PathReport } from './probe/path.ts';
 import { judgeProfiles } from './probe/profiles.ts';
-import { createProgress } from './probe/progress.ts';
 import { jsonReport } from './probe/report-json.ts';
 import { isSafe, textReport } from './probe/report.ts';
 import { readKnownPath } from './probe/tollgate.ts';
@@ -200,4 +199,21 @@ function readCount(text: string | undefined, otherwise: number, most: number): n
   if (text === undefined) return otherwise;
   const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
   return count >= 1 && count <= most ? count : undefined;
+}
+
+const EVERY_MS = 2000;
+
+/** Says how far a probe is: a line at most every two seconds, and none within the first two. */
+export function createProgress(
+  path: string,
+  clock: Pick<Clock, 'monotonic'>,
+  say: (line: string) => void,
+): (done: number, of: number) => void {
+  let last = clock.monotonic();
+  return (done, of) => {
+    const now = clock.monotonic();
+    if (now - last < EVERY_MS) return;
+    last = now;
+    say(`${path}: ${done} of ${of} spellings asked`);
+  };
 }

@@ -1,10 +1,11 @@
-// The program whose words `main.ts` hands over: a command, its exit code, and output that leaves whatever happens.
+// The program whose words `main.ts` hands over: a command, what it may touch of this process, its exit code, and output
+// that leaves whatever happens.
 import { z } from 'zod';
 import { gatherLines } from '../host/lines.ts';
-import type { Command } from './command.ts';
+import type { Command, Io } from './command.ts';
 import { COMMANDS } from './commands.ts';
-import { processIo } from './process-io.ts';
 import { runCommandLine } from './run.ts';
+import { isParserLenient } from './parser-refusal.ts';
 
 /** A defect of ours (EX_SOFTWARE): never taken for an answer, which 1 is. */
 const DEFECT = 70;
@@ -33,4 +34,36 @@ export async function runProgram({ argv, packageFile, exitNow, commands = COMMAN
     );
     return DEFECT;
   }
+}
+
+export type ProcessIoDeps = {
+  readonly version: string;
+  /** Standard output. */
+  readonly write: Io['write'];
+  readonly exitNow: Io['exitNow'];
+};
+
+export function processIo({ version, write, exitNow }: ProcessIoDeps): Io {
+  return {
+    out: (line) => write(`${line}\n`),
+    write,
+    err: (line) => void process.stderr.write(`${line}\n`),
+    env: process.env,
+    folder: process.cwd(),
+    execArgv: process.execArgv,
+    lenientParser: isParserLenient,
+    terminal: { attended: process.stdin.isTTY || process.stdout.isTTY, shown: process.stdout.isTTY },
+    uid: process.getuid?.(),
+    version,
+    program: programOf(process.env),
+    onSignal: (signal, handler) => void process.on(signal, handler),
+    exitNow,
+  };
+}
+
+/** How this program was started, so that what it advises can be typed as it stands. */
+function programOf(env: NodeJS.ProcessEnv): string {
+  if (env['npm_command'] === 'exec') return 'npx tollgate';
+  const own = env['npm_package_name'] === 'tollgate';
+  return own && ['start', 'demo'].includes(env['npm_lifecycle_event'] ?? '') ? 'npm start --' : 'tollgate';
 }

@@ -1,7 +1,6 @@
 // What became of something, in sentences: charges first, then what the id of a 402 says, then refusals, newest first.
 import { PROBLEMS } from '../domain/problem.ts';
 import type { WhyAnswer } from '../registry/charge-schemas.ts';
-import { ago } from './ago.ts';
 
 type Charge = WhyAnswer['charges'][number];
 
@@ -80,4 +79,20 @@ function because(reason: string): string {
 
 function when(at: string | null, now: number): string | null {
   return at === null ? null : `${at} (${ago(Date.parse(at), now)})`;
+}
+
+const UNITS: readonly (readonly [name: string, ms: number])[] = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1000],
+];
+
+function ago(at: number, now: number): string {
+  const distance = Math.abs(now - at);
+  const [name, ms] = UNITS.find(([, each]) => distance >= each) ?? ['second', 1000];
+  const count = Math.floor(distance / ms);
+  if (count === 0) return 'now';
+  const told = `${count} ${name}${count === 1 ? '' : 's'}`;
+  return at <= now ? `${told} ago` : `in ${told}`;
 }

@@ -1,6 +1,6 @@
 // The proxy part: everything a request meets, assembled from the configuration, and assembled anew when that changes.
 // Requests that are under way end with what they began with; the next one meets the new assembly whole.
-import type { Config, ProxyConfig } from '../config/config.ts';
+import type { Config, ProxyConfig, SyncConfig } from '../config/config.ts';
 import { LISTENER_REFUSALS } from '../domain/problem.ts';
 import { createOffers } from '../domain/offer.ts';
 import { createPaymentRequired } from '../domain/payment-required.ts';
@@ -23,7 +23,7 @@ import type { Log } from '../host/log.ts';
 import { createOutbox } from '../host/outbox.ts';
 import { createListener } from '../host/server.ts';
 import { pathOptions, receiversById, type Part } from './part.ts';
-import { servedSnapshot } from './served.ts';
+import { compileSnapshot, type Snapshot } from '../domain/snapshot.ts';
 
 export type ProxyPart = Part & {
   /** Assembles for a new configuration; what is returned puts it in force and cannot fail. */
@@ -119,4 +119,18 @@ function assemble(config: Config, proxy: ProxyConfig, deps: ProxyDeps): { handle
     log,
   });
   return { handler, close: forwarder.close };
+}
+
+/**
+ * What requests are matched against: the routes in force. Before there are any, nothing (503 `routes_absent`), or a set
+ * without routes if `sync.when_absent` says so: then every request is an unprotected one like any other.
+ */
+function servedSnapshot(
+  sync: SyncConfig | undefined,
+  proxy: ProxyConfig,
+  current: Current,
+): () => Snapshot | undefined {
+  if (sync?.whenAbsent !== 'forward') return current.get;
+  const none = compileSnapshot({ registryId: '', revision: 0, routes: [] }, pathOptions(proxy));
+  return () => current.get() ?? none;
 }

@@ -3,11 +3,11 @@
 // per client, so that one client cannot hold the places of all who pay; and payments that a facilitator refused may be. A
 // refusal here comes before anything is looked up or written: nothing was charged.
 import type { Verdict } from '../domain/decide.ts';
-import { problem, type Problem } from '../domain/problem.ts';
-import { createChallengeLimit, type ChallengeLimitOptions } from './challenge-limit.ts';
+import { problem, secondsToWait, type Problem } from '../domain/problem.ts';
 import { clientGroup, type Addressed } from './client-group.ts';
 import { createClientPlaces, type ReleasePlace } from './client-places.ts';
 import { createRefusalLimit } from './refusal-limit.ts';
+import { createRateLimit } from '../host/rate-limit.ts';
 
 /** Undefined: go on. A ReleasePlace is to be called once, when the payment of the request was taken or refused. */
 export type Admit = (verdict: Verdict, req: Addressed) => Problem | ReleasePlace | undefined;
@@ -80,4 +80,37 @@ export function createAdmission(
     }
   };
   return { admit, refused: (req) => refusalLimit?.refused(clientGroup(req, trusts)) };
+}
+
+export type ChallengeLimitOptions = {
+  /** 402 answers a minute for one client; 0: as many as it likes. */
+  readonly perMinute: number;
+  /** How many at once. */
+  readonly burst: number;
+  /** Clients that are remembered, at most. */
+  readonly clients: number;
+};
+
+/** Counts one 402 for `client`; the Problem to answer instead if it had its share. */
+export type ChallengeLimit = (client: string) => Problem | undefined;
+
+/**
+ * A 402 costs next to nothing and stores nothing, so by default there is no limit; it counts answers to requests that
+ * present no payment. Undefined: no limit.
+ */
+function createChallengeLimit(
+  { perMinute, burst, clients }: ChallengeLimitOptions,
+  monotonic: () => number,
+): ChallengeLimit | undefined {
+  if (perMinute === 0) return undefined;
+  const limit = createRateLimit({ perMinute, burst, keys: clients }, monotonic);
+  return (client) => {
+    const waitMs = limit.takeMs(client);
+    if (waitMs === 0) return undefined;
+    return problem(
+      'too_many_challenges',
+      `More than ${perMinute} answers about what to pay were asked for in a minute. Send a payment, or ask again later.`,
+      { retryAfter: secondsToWait(waitMs) },
+    );
+  };
 }

@@ -1,7 +1,6 @@
 // The interface as one table: the router, validation, the OpenAPI document and the tests all read it, so that none of
 // them can know an endpoint that the others do not. Interface section 4, and what Tollgate adds to it.
 import { z } from 'zod';
-import { serveDocument, serveHealth } from './about.ts';
 import {
   advanceBody,
   chargeList,
@@ -39,7 +38,7 @@ import {
 import { advancedWire, chargesWire, claimedWire, renewedWire } from '../domain/ledger-wire.ts';
 import { routeWire } from '../domain/route.ts';
 import { matchQuery } from '../domain/routing/match-query.ts';
-import { answerMatch, registerRoute, serveRoutes, streamEvents } from './sdk.ts';
+import { answerMatch, registerRoute, serveDocument, serveHealth, serveRoutes, streamEvents } from './sdk.ts';
 import type { Services } from './services.ts';
 import { answerWhy } from './why.ts';
 

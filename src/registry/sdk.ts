@@ -92,3 +92,12 @@ export function streamEvents(
     },
   };
 }
+
+/** To anyone, like the document below. */
+export function serveHealth(_call: EndpointCall, { version, clock }: Services): EndpointOutcome {
+  return answerJson(200, { status: 'ok', version, timestamp: new Date(clock.now()).toISOString() });
+}
+
+export function serveDocument(_call: EndpointCall, { document }: Services): EndpointOutcome {
+  return { kind: 'answer', status: 200, headers: ['Content-Type', JSON_TYPE], body: document };
+}

@@ -5,7 +5,7 @@ import { PROFILE_NAMES, profileFolding } from '../../src/domain/profile.ts';
 import { spellings, unknownPaths, withQuery } from '../../src/cli/probe/canaries.ts';
 import type { PathReport } from '../../src/cli/probe/path.ts';
 import { FOLDING_RULES, judgeProfiles } from '../../src/cli/probe/profiles.ts';
-import { createProgress } from '../../src/cli/probe/progress.ts';
+import { createProgress } from '../../src/cli/probe.ts';
 import { textReport } from '../../src/cli/probe/report.ts';
 
 const HOST = 'api.example';

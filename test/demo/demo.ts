@@ -7,7 +7,7 @@ import { generatePrivateKey } from 'viem/accounts';
 import { readArgs } from '../../src/cli/args.ts';
 import { DEMO_FLAGS, runDemo } from '../../src/cli/demo.ts';
 import { registerDemo } from '../../src/cli/demos.ts';
-import { processIo } from '../../src/cli/process-io.ts';
+import { processIo } from '../../src/cli/program.ts';
 import { startChain } from '../support/chain/chain.ts';
 import { startFacilitator } from '../support/chain/facilitator.ts';
 import { createPayer } from '../support/chain/payer.ts';
