@@ -30,8 +30,13 @@ function callerOf(port: number, socketPath?: string): JsonCall {
   return createJsonCall({ transport, maxBytes: MAX_BYTES, schedule: systemSchedule });
 }
 
+const DATE_MS = Date.UTC(2026, 0, 1);
+
 function serve(handler: RequestListener): Server {
-  const server = createServer(handler);
+  const server = createServer((req, res) => {
+    res.setHeader('Date', new Date(DATE_MS).toUTCString());
+    handler(req, res);
+  });
   closers.push(() => {
     server.closeAllConnections();
     server.close();
@@ -58,6 +63,7 @@ describe('a JSON call', () => {
     expect(await call({ ...GET, method: 'POST', json: { a: 'é' } })).toEqual({
       kind: 'response',
       status: 200,
+      dateMs: DATE_MS,
       json: ['POST', '/a', 'application/json', '{"a":"é"}'],
     });
     expect(await call(GET)).toMatchObject({ json: ['GET', '/a', null, ''] });
@@ -76,7 +82,11 @@ describe('a JSON call', () => {
   });
 
   it.each<[string, number, unknown]>([
-    ['a body of the limit', MAX_BYTES, { kind: 'response', status: 200, json: 'x'.repeat(MAX_BYTES - 2) }],
+    [
+      'a body of the limit',
+      MAX_BYTES,
+      { kind: 'response', status: 200, dateMs: DATE_MS, json: 'x'.repeat(MAX_BYTES - 2) },
+    ],
     ['one byte more', MAX_BYTES + 1, { kind: 'unusable', status: 200, detail: 'more than 100 bytes' }],
   ])('refuses: more than the limit: %s', async (_name, size, expected) => {
     const text = JSON.stringify('x'.repeat(size - 2));
@@ -94,7 +104,7 @@ describe('a JSON call', () => {
     [
       'a redirect',
       (_req, res) => res.writeHead(307, { Location: 'http://127.0.0.1:9' }).end('{}'),
-      { kind: 'response', status: 307, json: {} },
+      { kind: 'response', status: 307, dateMs: DATE_MS, json: {} },
     ],
     [
       'an encoding',
