@@ -8,7 +8,7 @@ import type { Ledger } from '../domain/payment/ledger.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import type { ChargeEvent } from '../domain/payment/transition.ts';
 import type { Look, Rail } from '../gateway/rails/rail.ts';
-import { createX402Rail } from '../gateway/rails/evm/rail.ts';
+import { createEvmRail } from '../gateway/rails/evm/rail.ts';
 import { reconcileNow } from '../gateway/reconcile.ts';
 import { createRandom, systemClock, systemSchedule } from '../host/clock.ts';
 import { EXIT, type ExitCode, type Io } from './command.ts';
@@ -155,7 +155,7 @@ async function withChain<T>(
   const alive = setInterval(() => undefined, ALIVE_MS);
   try {
     return await use(
-      createX402Rail({
+      createEvmRail({
         fetch: globalThis.fetch,
         schedule: systemSchedule,
         clock: systemClock,

@@ -13,7 +13,7 @@ import { createReplays, createResponseMemory } from '../gateway/kept-responses.t
 import { ownAuthorities } from '../gateway/pay/charged.ts';
 import type { PayDeps, PayOptions } from '../gateway/pay/payment.ts';
 import { createSettleModes, enoughToServeFirst, type SettleModes } from '../gateway/pay/settle-mode.ts';
-import { createX402Rail } from '../gateway/rails/evm/rail.ts';
+import { createEvmRail } from '../gateway/rails/evm/rail.ts';
 import type { Rail } from '../gateway/rails/rail.ts';
 import { createReconcile } from '../gateway/reconcile.ts';
 import { createTokens, systemSchedule, type Clock, type Random } from '../host/clock.ts';
@@ -84,7 +84,7 @@ export function createRail(
     'operation',
     'result',
   ]);
-  return createX402Rail({
+  return createEvmRail({
     fetch: globalThis.fetch,
     schedule: systemSchedule,
     clock,

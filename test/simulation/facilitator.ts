@@ -36,13 +36,13 @@ export function createModelFacilitator(scheduler: Scheduler, chain: ModelChain, 
   const { draw } = scheduler;
   const busy: string[] = [];
 
-  const work = async ({ key, validBefore }: Presented): Promise<FacilitatorSays> => {
+  const work = async ({ key, deadline = 0n }: Presented): Promise<FacilitatorSays> => {
     await scheduler.point(actor, `gets ${key.nonce.slice(-4)} to settle`, weather.delay());
     // Somebody who watches the pool may be first with the very same transfer, or the payer voids the nonce.
     // (Not both that and a final refusal: who has sent the transfer himself and then lacks the money pays nobody twice.)
     const overtaken = chain.used(key) === undefined && weather.happens('overtaken');
     if (overtaken) {
-      void chain.send(key, validBefore, draw.below(2_000), !draw.chance(0.2));
+      void chain.send(key, deadline, draw.below(2_000), !draw.chance(0.2));
       await scheduler.point(actor, `looks at ${key.nonce.slice(-4)}`, draw.below(4_000));
     }
     const before = chain.used(key);
@@ -51,10 +51,10 @@ export function createModelFacilitator(scheduler: Scheduler, chain: ModelChain, 
         ? { kind: 'settled', transaction: before.transaction }
         : { kind: 'may_have_settled', reason: 'nonce_already_used' };
     }
-    if (chain.timeOf(chain.head() + 1) >= validBefore || (!overtaken && weather.happens('refusal')))
+    if (chain.timeOf(chain.head() + 1) >= deadline || (!overtaken && weather.happens('refusal')))
       return { kind: 'refused', reason: 'insufficient_funds' };
     if (weather.happens('odd_refusal')) return { kind: 'may_have_settled', reason: 'no_reason_at_all' };
-    const sent = chain.send(key, validBefore, weather.miningDelay());
+    const sent = chain.send(key, deadline, weather.miningDelay());
     if (weather.happens('impatience')) return { kind: 'may_have_settled', reason: 'settlement_pending' };
     const transfer = await sent;
     return transfer === undefined
@@ -64,9 +64,9 @@ export function createModelFacilitator(scheduler: Scheduler, chain: ModelChain, 
 
   return {
     busyWith: ({ nonce }) => busy.includes(nonce),
-    verify: ({ key, validBefore }) => {
+    verify: ({ key, deadline = 0n }) => {
       if (chain.used(key) !== undefined) return 'nonce_already_used';
-      if (chain.timeOf(chain.head()) + 6n > validBefore) return 'expired';
+      if (chain.timeOf(chain.head()) + 6n > deadline) return 'expired';
       return weather.happens('refused_verification') ? 'insufficient_funds' : 'valid';
     },
     settle: async (presented) => {
@@ -106,25 +106,20 @@ export function createModelRail(
     read: ({ version, value }) => {
       const signed = readSigned(value);
       if (signed === undefined) return problem('payment_malformed', 'not a credential');
-      const { payer, nonce, ref, amount, payTo, validBefore } = signed;
+      const { payer, nonce, ref, amount, validBefore } = signed;
       return {
         version,
         key: { network: NETWORK, asset: ASSET, payer, nonce },
         sha256: createHash('sha256').update(value).digest('hex'),
-        scheme: 'exact',
-        network: NETWORK,
-        externalRef: ref,
-        accepted: undefined,
+        chargeId: ref,
         resource: undefined,
         amount: BigInt(amount),
-        payTo,
-        validAfter: 0n,
-        validBefore: BigInt(validBefore),
+        deadline: BigInt(validBefore),
         payload: signed,
       };
     },
-    check: ({ validBefore }, _offer, nowMs) =>
-      validBefore < BigInt(Math.floor(nowMs / 1000)) + 6n ? { reason: 'valid_before' } : undefined,
+    check: ({ deadline = 0n }, _offer, nowMs) =>
+      deadline < BigInt(Math.floor(nowMs / 1000)) + 6n ? { reason: 'valid_before' } : undefined,
     verify: async (presented) => {
       await scheduler.point(asker, 'asks to verify', weather.delay());
       if (weather.happens('verify_away')) return { kind: 'unavailable', detail: 'no answer', retryAfterMs: undefined };

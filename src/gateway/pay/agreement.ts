@@ -14,7 +14,7 @@ export type Agreement = { readonly offer: Offer; readonly terms: RailOffer; read
 export function agreementOf(
   quotes: Quotes,
   current: Offer,
-  { externalRef }: Presented,
+  { chargeId }: Presented,
   asked: RequestFacts,
 ): Agreement | 'mismatch' {
   const priced = (offer: Offer, quote: Quote | undefined): Agreement => ({
@@ -22,7 +22,7 @@ export function agreementOf(
     quote,
     terms: railOfferOf(offer, asked),
   });
-  const quote = externalRef === undefined ? undefined : quotes.read(externalRef, asked.nowMs);
+  const quote = chargeId === undefined ? undefined : quotes.read(chargeId, asked.nowMs);
   if (quote === undefined) return priced(current, quote);
   if (quote.routeId !== current.route.id || !quote.isFor(asked.method)) return 'mismatch';
   const atomic = toAtomic(quote.price, current.receiver.assetDecimals);
@@ -58,7 +58,7 @@ export function makeClaim(
       assetVersion: receiver.assetVersion,
       assetDecimals: receiver.assetDecimals,
     },
-    deadline: presented.validBefore,
+    deadline: presented.deadline ?? null,
     route: { id: route.id, method: route.method, pattern: route.pattern },
     request: { method: asked.method, path: asked.path, targetSha256: sha256Of(asked.target) },
     requestId: asked.requestId,

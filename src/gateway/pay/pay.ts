@@ -126,7 +126,7 @@ function wantedMode({ modes, clock, options }: PayDeps, payment: Payment, { offe
     method: asked.method,
     conditionalWrite: asked.conditionalWrite,
     payer: presented.key.payer,
-    leftMs: Number(presented.validBefore) * 1000 - clock.now(),
+    leftMs: presented.deadline === undefined ? Infinity : Number(presented.deadline) * 1000 - clock.now(),
     enoughMs: options.enoughToServeFirstMs,
   });
 }

@@ -2,11 +2,12 @@
 // used once, as something to check, verify and settle, and as a receipt; it never sees a signature, a chain or a
 // facilitator. A rail never writes to the ledger and never decides what a client is told: it says what is known, and
 // keeps "no" and "nobody knows" apart, because mistaking the second for the first makes a payer pay twice.
-import { findNetwork, type Receiver } from '../../domain/receiver.ts';
+import type { Receiver } from '../../domain/receiver.ts';
 import type { Charge, PaymentKey, Proof, Search, Terms } from '../../domain/charge.ts';
 import type { Credential } from '../../domain/decide.ts';
 import type { Offer } from '../../domain/offer.ts';
 import type { Problem } from '../../domain/problem.ts';
+import { NETWORKS } from './networks.ts';
 
 /** What a payment has to meet: an Offer, or what a stored charge says that one was (`storedOffer`). */
 export type RailOffer = Pick<Offer, 'receiver' | 'atomic' | 'description'> & {
@@ -20,31 +21,15 @@ export type Presented = {
   readonly key: PaymentKey;
   /** SHA-256 of the credential's decoded bytes, in hex: the same payment in another spelling has another one. */
   readonly sha256: string;
-  /** As written by the client. */
-  readonly scheme: string;
-  readonly network: string;
   /** The charge id that the client gives back, where the protocol has a place for it. */
-  readonly externalRef: string | undefined;
-  /** The terms that the client says it accepted, where the protocol echoes them. */
-  readonly accepted: AcceptedTerms | undefined;
+  readonly chargeId: string | undefined;
   /** The URL that the client says it pays for, where the protocol echoes it. */
   readonly resource: string | undefined;
-  /** What was signed: the smallest unit of the asset, the receiving address (lower-case), seconds since the epoch. */
+  /** What was signed: the smallest unit of the asset, and when it ends, seconds since the epoch. */
   readonly amount: bigint;
-  readonly payTo: string;
-  readonly validAfter: bigint;
-  readonly validBefore: bigint;
+  readonly deadline: bigint | undefined;
   /** What only the rail reads; plain JSON. */
   readonly payload: unknown;
-};
-
-/** As written by the client, not canonical. */
-export type AcceptedTerms = {
-  readonly asset: string;
-  readonly payTo: string;
-  readonly amount: string;
-  readonly assetName: string | undefined;
-  readonly assetVersion: string | undefined;
 };
 
 /** Public: lower-case words joined by `_`, and what would have been right, for people. */
@@ -146,6 +131,6 @@ export function refusedReceipt(key: PaymentKey, amount: bigint, reason: string):
 export function storedOffer(terms: Terms, receiver: Receiver, description: string): RailOffer {
   const { network, amount, scheme, asset, payTo, maxTimeoutSeconds, assetName, assetVersion, assetDecimals } = terms;
   const fixed = { scheme, asset, payTo, maxTimeoutSeconds, assetName, assetVersion, assetDecimals };
-  const v1Network = findNetwork(network)?.v1;
+  const v1Network = NETWORKS.find(network)?.v1;
   return { receiver: { ...receiver, ...fixed, network, caip2: network, v1Network }, atomic: amount, description };
 }

@@ -162,15 +162,10 @@ export function createPayStage(script: RailScript = {}): PayStage {
         version: 2,
         key: { network: RECEIVER.caip2, asset: RECEIVER.asset.toLowerCase(), payer: PAYER, nonce: unique },
         sha256: nonce.toString(16).padStart(64, 'c'),
-        scheme: 'exact',
-        network: RECEIVER.caip2,
-        externalRef: undefined,
-        accepted: undefined,
+        chargeId: undefined,
         resource: undefined,
         amount: offer.atomic,
-        payTo: RECEIVER.payTo,
-        validAfter: 0n,
-        validBefore: BigInt(Math.floor(START_MS / 1000) + validForSeconds),
+        deadline: BigInt(Math.floor(START_MS / 1000) + validForSeconds),
       };
       const asked: RequestFacts = {
         ...{ requestId: newId(), method, path: '/r', target, publicOrigin: 'http://api', origin: undefined },

@@ -80,7 +80,7 @@ test('behaviour: @x402/fetch pays over v2, and gives the charge id back', async 
   const before = await chain.balanceOf(PAY_TO);
   const response = await payer.fetch(url);
   expect([response.status, await response.text()]).toEqual([200, 'the report']);
-  expect(paid.at(-1)).toMatchObject({ version: 2, externalRef: 'chg_77', resource: url });
+  expect(paid.at(-1)).toMatchObject({ version: 2, chargeId: 'chg_77', resource: url });
   expect(await chain.balanceOf(PAY_TO)).toBe(before + PRICE);
   expect(receiptOf(response, 'payment-response')).toMatchObject({
     success: true,
@@ -94,7 +94,11 @@ test('behaviour: with its v1 scheme, behind a fetch that hides the v2 header, it
   const before = await chain.balanceOf(PAY_TO);
   const response = await payer.fetchV1(url);
   expect([response.status, await response.text()]).toEqual([200, 'the report']);
-  expect(paid.at(-1)).toMatchObject({ version: 1, network: 'base-sepolia', externalRef: undefined });
+  expect(paid.at(-1)).toMatchObject({
+    version: 1,
+    payload: { envelope: { network: 'base-sepolia' } },
+    chargeId: undefined,
+  });
   expect(await chain.balanceOf(PAY_TO)).toBe(before + PRICE);
   expect(receiptOf(response, 'x-payment-response')).toMatchObject({ success: true, network: 'base-sepolia' });
 });

@@ -6,7 +6,7 @@ import type { Facilitator, Receiver } from '../../../src/domain/receiver.ts';
 import { systemClock, systemSchedule } from '../../../src/host/clock.ts';
 import { createLog } from '../../../src/host/log.ts';
 import type { LookedAt, Presented, Rail, RailOffer, Sending, SettleHistory } from '../../../src/gateway/rails/rail.ts';
-import { createX402Rail, type X402Deps } from '../../../src/gateway/rails/evm/rail.ts';
+import { createEvmRail, type EvmRailDeps } from '../../../src/gateway/rails/evm/rail.ts';
 import { RECEIVER } from '../../cases/receivers.ts';
 import type { Payer, Signed, Wanted } from '../../support/chain/payer.ts';
 
@@ -32,10 +32,10 @@ export function facilitatorAt(
 export type RailKit = { readonly rail: Rail; readonly lines: string[]; readonly calls: string[] };
 
 /** A rail, what it logged, and `operation:result` of every call it made. */
-export function makeRail(overrides: Partial<X402Deps> = {}): RailKit {
+export function makeRail(overrides: Partial<EvmRailDeps> = {}): RailKit {
   const lines: string[] = [];
   const calls: string[] = [];
-  const rail = createX402Rail({
+  const rail = createEvmRail({
     fetch,
     schedule: systemSchedule,
     clock: systemClock,
@@ -187,7 +187,7 @@ export async function deadUrl(): Promise<string> {
 
 /** Time that moves when it is told to, for the rest of the test: that of everything, ky's as well. */
 export function fakeTime(): {
-  readonly schedule: X402Deps['schedule'];
+  readonly schedule: EvmRailDeps['schedule'];
   readonly clock: { readonly monotonic: () => number };
   /** Timers of `schedule` that run. */
   readonly pending: () => number;

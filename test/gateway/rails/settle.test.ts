@@ -63,9 +63,11 @@ let now = 0;
 const railFor = (receiver: Receiver): Rail =>
   makeRail({ receiver: () => receiver, clock: { monotonic: () => (now += 1000) } }).rail;
 
+const until = ({ deadline }: Presented): { validBefore?: bigint } =>
+  deadline === undefined ? {} : { validBefore: deadline };
 const lookAt = (presented: Presented, by = rail, changes: Parameters<typeof looked>[0] = {}): Promise<Look> => {
   const { payer: from, nonce } = presented.key;
-  return by.look(looked({ payer: from, nonce, validBefore: presented.validBefore, ...changes }), 'nobody');
+  return by.look(looked({ payer: from, nonce, ...until(presented), ...changes }), 'nobody');
 };
 const UNUSED = { kind: 'open', used: false };
 
@@ -360,7 +362,7 @@ describe('proof', () => {
     for (let looks = 1; seen.kind === 'open' && looks < 9; looks++) {
       expect(calls.splice(0).filter((method) => method !== 'eth_chainId').length).toBeLessThanOrEqual(8);
       const { payer: from, nonce } = presented.key;
-      const charge = looked({ payer: from, nonce, createdAt, validBefore: presented.validBefore });
+      const charge = looked({ payer: from, nonce, createdAt, ...until(presented) });
       seen = await through.look({ ...charge, search: seen.search }, 'nobody');
     }
     expect(seen).toMatchObject({ kind: 'proven' });

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Credential } from '../../../src/domain/decide.ts';
 import type { Presented } from '../../../src/gateway/rails/rail.ts';
 import { PAY_TO, SIGNED, acceptedOf, encode, makeOffer, makeRail, v2Json } from './kit.ts';
+import type { Signed } from '../../support/chain/payer.ts';
 
 const { rail } = makeRail();
 const OFFER = makeOffer();
@@ -97,8 +98,7 @@ describe('one payment, many spellings', () => {
   test('behaviour: v1 and v2 of one authorization are one payment', () => {
     const v1 = accept({ version: 1, value: encode(V1) });
     expect(v1.key).toEqual(accept({ version: 2, value: encode(V2) }).key);
-    expect(v1.accepted).toBeUndefined();
-    expect(v1.externalRef).toBeUndefined();
+    expect(v1.chargeId).toBeUndefined();
   });
 
   test('behaviour: a v1 name in a v2 credential is the same network, for the key', () => {
@@ -111,21 +111,22 @@ describe('what is read', () => {
     const presented = accept({ version: 2, value: encode(V2) });
     expect(presented).toMatchObject({
       version: 2,
-      scheme: 'exact',
-      network: 'eip155:84532',
-      externalRef: 'chg_test',
+      chargeId: 'chg_test',
       resource: 'http://api.test/report',
       amount: 100_000n,
-      payTo: PAY_TO.toLowerCase(),
-      validAfter: 0n,
-      validBefore: 99_999_999_999n,
-      accepted: { amount: '100000', payTo: PAY_TO, assetName: 'USDC', assetVersion: '2' },
+      deadline: 99_999_999_999n,
+      payload: {
+        envelope: { scheme: 'exact', network: 'eip155:84532', accepted: { amount: '100000', payTo: PAY_TO } },
+        authorization: { to: PAY_TO.toLowerCase(), validAfter: '0' },
+        token: { name: 'USDC', version: '2' },
+      },
     });
   });
 
   test('behaviour: only what a schema names is kept for the facilitator', () => {
     const { payload } = accept({ version: 2, value: encode(change(V2, 'payload.authorization.more', 'x')) });
-    expect(payload).toEqual({
+    const { signature, authorization } = payload as Signed;
+    expect({ signature, authorization }).toEqual({
       signature: SIGNED.signature,
       authorization: { ...SIGNED.authorization, to: PAY_TO.toLowerCase() },
     });
@@ -133,7 +134,7 @@ describe('what is read', () => {
 
   test('behaviour: extra and resource may be null, as some clients write them', () => {
     const value = encode(change(change(V2, 'accepted.extra', null), 'resource', null));
-    expect(accept({ version: 2, value })).toMatchObject({ externalRef: undefined, resource: undefined });
+    expect(accept({ version: 2, value })).toMatchObject({ chargeId: undefined, resource: undefined });
   });
 });
 

@@ -4,8 +4,9 @@
 // `unavailable`, which is never taken for "not there". The nonce's state is asked first, logs only of a used one.
 import { z } from 'zod';
 import type { PaymentKey, Search } from '../../../domain/charge.ts';
-import { findNetwork, type Receiver } from '../../../domain/receiver.ts';
+import type { Receiver } from '../../../domain/receiver.ts';
 import { address, quantity, word } from './json-rpc.ts';
+import { findEvmNetwork } from './networks.ts';
 import { CALLS_PER_LOOK, createNodes, type ChainNode, type NodeAnswer, type NodesDeps, type Turn } from './nodes.ts';
 import { PAYER_LOOK_MS, type Look, type LookedAt, type Rail } from '../rail.ts';
 
@@ -84,7 +85,7 @@ export function createLook(deps: LookDeps): Rail['look'] {
 
   return async (charge, asker) => {
     const { network } = charge.payment;
-    const known = findNetwork(network)?.known?.publicRpc ?? [];
+    const known = findEvmNetwork(network)?.rpcUrls ?? [];
     const configured = deps.receiver(charge.receiverId);
     const receiver = configured?.caip2 === network ? configured : undefined;
     const urls = receiver?.rpcUrls ?? known;

@@ -3,6 +3,9 @@
 // every row with the lists of x402 and of viem. Sources: x402 2.x and 1.x (tokens, v1 names), viem (nodes, explorers).
 import type { KnownNetwork, KnownToken } from '../../../domain/network.ts';
 
+/** Any EVM chain, by its number. */
+export const CHAIN = /^eip155:[1-9]\d{0,17}$/;
+
 type Native = KnownNetwork['nativeCurrency'];
 
 const native = (symbol: string, name = symbol): Native => ({ name, symbol, decimals: 18 });
@@ -229,3 +232,9 @@ export const PERMIT2_TOKENS: Readonly<Record<string, { readonly symbol: string; 
   'eip155:72344': { symbol: 'SBC', address: '0x33ad9e4BD16B69B5BFdED37D8B5D9fF9aba014Fb' },
   'eip155:38833': { symbol: 'USDC', address: '0xA5b8BF902b2844dA17d4506cc827F7F1681735E7' },
 };
+
+/** A network that x402 may name: by CAIP-2, or by its name of version 1. Undefined: it is of no EVM network. */
+export function findEvmNetwork(name: string): Pick<KnownNetwork, 'caip2' | 'v1' | 'rpcUrls'> | undefined {
+  const known = EVM_NETWORKS.find(({ caip2, v1 }) => caip2 === name || v1 === name);
+  return known ?? (CHAIN.test(name) ? { caip2: name, v1: undefined, rpcUrls: [] } : undefined);
+}

@@ -1,17 +1,19 @@
-// The rail x402: scheme `exact` on EVM networks, paid by EIP-3009 authorizations, verified and settled by facilitators.
+// The rail of EVM networks: scheme `exact`, paid by EIP-3009 authorizations, verified and settled by x402 facilitators.
 // Here a credential becomes a payment key and is compared with our own terms before anybody is asked. What the client
 // echoes has to agree with the terms but is never what is charged: that is what was signed, and it has to be equal.
 // Sources: x402 v1 and v2, EIP-3009.
-import { canonicalPayment } from '../../../domain/charge.ts';
 import { problem } from '../../../domain/problem.ts';
-import { findNetwork } from '../../../domain/receiver.ts';
-import { createLook, type LookDeps } from './look.ts';
-import { createClockWatch } from '../clock-watch.ts';
+import type { Presented, Rail, RailOffer, Refusal } from '../rail.ts';
+import { readEnvelope, writeReceipt } from '../x402/envelope.ts';
+import type { ChainWords } from '../x402/facilitator-wire.ts';
 import { createFacilitators, type FacilitatorDeps } from '../x402/facilitators.ts';
-import type { AcceptedTerms, Presented, Rail, RailOffer, Refusal } from '../rail.ts';
-import { decodeCredential, type Accepted } from '../x402/envelope.ts';
+import { createClockWatch } from './clock-watch.ts';
+import { createLook, type LookDeps } from './look.ts';
+import { findEvmNetwork } from './networks.ts';
+import { payloadOf, readPayload, type EvmPayload } from './payload.ts';
+import { canonicalPayment } from './payment-key.ts';
 
-export type X402Deps = FacilitatorDeps & LookDeps;
+export type EvmRailDeps = FacilitatorDeps & LookDeps;
 
 /** Facilitators refuse what expires within 6 seconds: it might not be on the chain in time. */
 export const EXPIRY_MARGIN_SECONDS = 6n;
@@ -19,89 +21,96 @@ export const EXPIRY_MARGIN_SECONDS = 6n;
 /** How much longer than was asked for an authorization may hold: a charge of unknown end stays open for as long. */
 const BEYOND_TIMEOUT_SECONDS = 600n;
 
-export function createX402Rail(deps: X402Deps): Rail {
+export function createEvmRail(deps: EvmRailDeps): Rail {
   const watchClock = createClockWatch(deps.log);
   return {
     read: readCredential,
     check: (presented, offer, nowMs) => {
+      const { authorization } = payloadOf(presented.payload);
+      const signed = { validAfter: BigInt(authorization.validAfter), validBefore: BigInt(authorization.validBefore) };
       const longest = BigInt(offer.receiver.maxTimeoutSeconds) + BEYOND_TIMEOUT_SECONDS;
-      watchClock(presented, longest, BigInt(Math.floor(nowMs / 1000)));
+      watchClock(signed, longest, BigInt(Math.floor(nowMs / 1000)));
       return checkPayment(presented, offer, nowMs);
     },
-    ...createFacilitators(deps),
-    receiptHeader,
+    ...createFacilitators(deps, CHAIN),
+    receiptHeader: (version, receipt) => writeReceipt(version, receipt, findEvmNetwork(receipt.network)?.v1),
     look: createLook(deps),
   };
 }
 
+const TRANSACTION = /^0x[0-9a-fA-F]{64}$/;
+
+const CHAIN: ChainWords = {
+  payload: ({ payload }, { receiver }) => {
+    const { signature, authorization } = payloadOf(payload);
+    // `to` is written as configured: some facilitators compare it as text with payTo.
+    return { signature, authorization: { ...authorization, to: receiver.payTo } };
+  },
+  extra: ({ assetName, assetVersion }) => ({ name: assetName, version: assetVersion }),
+  readTransaction: (text) => (TRANSACTION.test(text) ? text.toLowerCase() : undefined),
+  findCaip2: (network) => findEvmNetwork(network)?.caip2,
+  isSameAddress: (a, b) => a.toLowerCase() === b.toLowerCase(),
+};
+
 const readCredential: Rail['read'] = (credential, offer) => {
-  const result = decodeCredential(credential);
+  const read = readEnvelope(credential);
+  if (!read.ok) return problem('payment_malformed', read.detail);
+  const result = readPayload(read.envelope);
   if (!result.ok) return problem('payment_malformed', result.detail);
-  const { sha256, scheme, network, payment, accepted, resource } = result.decoded;
-  const { from, to, nonce, value, validAfter, validBefore } = payment.authorization;
+  const { version, sha256, network, accepted, resource } = read.envelope;
+  const { from, nonce, value, validBefore } = result.payload.authorization;
   // Version 1 does not say which token was signed for. Whoever verifies takes it to be ours, so here it is ours as well.
   const asset = accepted?.asset ?? offer?.receiver.asset ?? '';
   const key = canonicalPayment({ network, asset, payer: from, nonce });
   if (key === undefined)
     return problem('payment_malformed', 'The payment names a network or an asset that is not of an EVM chain.');
   return {
-    version: credential.version,
+    version,
     key,
     sha256,
-    scheme,
-    network,
-    externalRef: accepted?.extra?.external_ref,
-    accepted: accepted && readAccepted(accepted),
+    chargeId: accepted?.extra?.external_ref,
     resource,
     amount: BigInt(value),
-    payTo: to,
-    validAfter: BigInt(validAfter),
-    validBefore: BigInt(validBefore),
-    payload: payment,
+    deadline: BigInt(validBefore),
+    payload: result.payload,
   };
 };
-
-function readAccepted({ asset, payTo, amount, extra }: Accepted): AcceptedTerms {
-  return { asset, payTo, amount, assetName: extra?.name, assetVersion: extra?.version };
-}
 
 /** Reasons are x402's own words where it has them: clients may know them. */
 function checkPayment(presented: Presented, offer: RailOffer, nowMs: number): Refusal | undefined {
   const { receiver } = offer;
-  if (presented.scheme !== receiver.scheme) return { reason: 'invalid_scheme' };
-  if (presented.network !== (presented.version === 2 ? receiver.caip2 : receiver.v1Network))
-    return { reason: 'invalid_network' };
+  const payload = payloadOf(presented.payload);
+  const { scheme, network } = payload.envelope;
+  if (scheme !== receiver.scheme) return { reason: 'invalid_scheme' };
+  if (network !== (presented.version === 2 ? receiver.caip2 : receiver.v1Network)) return { reason: 'invalid_network' };
   if (presented.key.asset !== receiver.asset.toLowerCase()) return { reason: 'invalid_asset' };
-  return (
-    checkAccepted(presented.accepted, offer) ?? checkSigned(presented, offer) ?? checkTimes(presented, offer, nowMs)
-  );
+  return checkAccepted(payload, offer) ?? checkSigned(payload, offer) ?? checkTimes(payload, offer, nowMs);
 }
 
-function checkAccepted(accepted: AcceptedTerms | undefined, { receiver, atomic }: RailOffer): Refusal | undefined {
+function checkAccepted({ envelope, token }: EvmPayload, { receiver, atomic }: RailOffer): Refusal | undefined {
+  const { accepted } = envelope;
   if (accepted === undefined) return undefined;
   if (accepted.payTo.toLowerCase() !== receiver.payTo.toLowerCase())
     return { reason: 'invalid_exact_evm_recipient_mismatch' };
   if (accepted.amount !== atomic.toString()) return { reason: 'invalid_amount' };
   // What is left out is not compared: the signature decides.
-  if ((accepted.assetName ?? receiver.assetName) !== receiver.assetName)
+  if ((token.name ?? receiver.assetName) !== receiver.assetName)
     return { reason: 'invalid_exact_evm_token_name_mismatch' };
-  if ((accepted.assetVersion ?? receiver.assetVersion) !== receiver.assetVersion)
+  if ((token.version ?? receiver.assetVersion) !== receiver.assetVersion)
     return { reason: 'invalid_exact_evm_token_version_mismatch' };
   return undefined;
 }
 
-function checkSigned(presented: Presented, { receiver, atomic }: RailOffer): Refusal | undefined {
-  if (presented.payTo !== receiver.payTo.toLowerCase()) return { reason: 'invalid_exact_evm_recipient_mismatch' };
-  if (presented.amount !== atomic) return { reason: 'invalid_exact_evm_payload_authorization_value_mismatch' };
+function checkSigned({ authorization }: EvmPayload, { receiver, atomic }: RailOffer): Refusal | undefined {
+  if (authorization.to !== receiver.payTo.toLowerCase()) return { reason: 'invalid_exact_evm_recipient_mismatch' };
+  if (BigInt(authorization.value) !== atomic)
+    return { reason: 'invalid_exact_evm_payload_authorization_value_mismatch' };
   return undefined;
 }
 
-/** What holds far longer than was asked for would keep a charge of unknown end open for as long. */
-const LONGEST_BEYOND_SECONDS = 600n;
-
-function checkTimes(presented: Presented, { receiver }: RailOffer, nowMs: number): Refusal | undefined {
+function checkTimes({ authorization }: EvmPayload, { receiver }: RailOffer, nowMs: number): Refusal | undefined {
   const now = BigInt(Math.floor(nowMs / 1000));
-  const { validAfter, validBefore } = presented;
+  const [validAfter, validBefore] = [BigInt(authorization.validAfter), BigInt(authorization.validBefore)];
   if (validAfter > now)
     return {
       reason: 'invalid_exact_evm_payload_authorization_valid_after',
@@ -110,19 +119,6 @@ function checkTimes(presented: Presented, { receiver }: RailOffer, nowMs: number
   const missing = now + EXPIRY_MARGIN_SECONDS - validBefore;
   const reason = 'invalid_exact_evm_payload_authorization_valid_before';
   if (missing > 0n) return { reason, expected: `${missing} s are missing` };
-  const beyond = validBefore - now - BigInt(receiver.maxTimeoutSeconds) - LONGEST_BEYOND_SECONDS;
+  const beyond = validBefore - now - BigInt(receiver.maxTimeoutSeconds) - BEYOND_TIMEOUT_SECONDS;
   return beyond > 0n ? { reason, expected: `${beyond} s too long` } : undefined;
 }
-
-const receiptHeader: Rail['receiptHeader'] = (version, { success, network, payer, amount, transaction, reason }) => {
-  const name = version === 2 ? 'PAYMENT-RESPONSE' : 'X-PAYMENT-RESPONSE';
-  const settlement = {
-    success,
-    ...(success ? {} : { errorReason: reason }),
-    transaction,
-    network: version === 2 ? network : (findNetwork(network)?.v1 ?? network),
-    payer,
-    ...(success && version === 2 ? { amount } : {}),
-  };
-  return [name, Buffer.from(JSON.stringify(settlement)).toString('base64')];
-};

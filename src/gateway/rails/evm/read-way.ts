@@ -3,9 +3,8 @@
 // a known token that are not its own, tokens whose facts would have to be guessed.
 import type { KnownNetwork, KnownToken, WayInput, WayIssue, WayReading } from '../../../domain/network.ts';
 import { hasWrongChecksum } from './checksum.ts';
-import { EVM_NETWORKS, PERMIT2_TOKENS } from './networks.ts';
+import { CHAIN, EVM_NETWORKS, PERMIT2_TOKENS } from './networks.ts';
 
-const CHAIN = /^eip155:[1-9]\d{0,17}$/;
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const ZERO = /^0x0{40}$/;
 /** Where tokens are sent to be gone. */

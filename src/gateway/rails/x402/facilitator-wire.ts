@@ -3,15 +3,26 @@
 // the form of one, its booleans are booleans, and whatever it repeats of the payment is what it was asked about.
 // Source: x402 facilitator API, /verify, /settle and /supported.
 import { z } from 'zod';
-import { findNetwork, type Receiver } from '../../../domain/receiver.ts';
+import type { Receiver } from '../../../domain/receiver.ts';
 import type { Presented, RailOffer } from '../rail.ts';
 import { classifyWord, isOwnFailure, mayHideSuccess, publicReason } from './reasons.ts';
-import type { SignedPayment } from './envelope.ts';
+
+/** What only the rail of a network knows of the words that a facilitator is told and says. */
+export type ChainWords = {
+  /** What was signed, and nothing else of a credential. */
+  readonly payload: (presented: Presented, offer: RailOffer) => object;
+  /** What is said of the asset beside its address. */
+  readonly extra: (receiver: Receiver) => object;
+  /** The one spelling of a transaction; undefined: it is none. */
+  readonly readTransaction: (text: string) => string | undefined;
+  readonly findCaip2: (network: string) => string | undefined;
+  readonly isSameAddress: (a: string, b: string) => boolean;
+};
 
 /** Writes the body of /verify and of /settle: JSON. */
-export type WriteRequest = (presented: Presented, payment: SignedPayment, offer: RailOffer) => string;
+export type WriteRequest = (presented: Presented, offer: RailOffer) => string;
 
-export function createWriteRequest(): WriteRequest {
+export function createWriteRequest(chain: ChainWords): WriteRequest {
   // What payments of one price to one receiver are asked with is the same for all of them.
   const written = new WeakMap<Receiver, { readonly atomic: bigint; readonly requirements: string }>();
   const requirementsOf = ({ receiver, atomic }: RailOffer): string => {
@@ -19,24 +30,23 @@ export function createWriteRequest(): WriteRequest {
     if (known?.atomic === atomic) return known.requirements;
     const { scheme, caip2: network, asset, payTo, maxTimeoutSeconds } = receiver;
     const amount = atomic.toString();
-    const extra = extraOf(receiver);
+    const extra = chain.extra(receiver);
     const requirements = JSON.stringify({ scheme, network, amount, asset, payTo, maxTimeoutSeconds, extra });
     written.set(receiver, { atomic, requirements });
     return requirements;
   };
 
-  return (presented, payment, offer) => {
+  return (presented, offer) => {
     const { receiver, resource } = offer;
-    // `to` is written as configured: some facilitators compare it as text with payTo.
-    const payload = { ...payment, authorization: { ...payment.authorization, to: receiver.payTo } };
-    if (presented.version === 1) return JSON.stringify(requestV1(payload, offer));
+    const payload = chain.payload(presented, offer);
+    if (presented.version === 1) return JSON.stringify(requestV1(payload, chain.extra(receiver), offer));
     const requirements = requirementsOf(offer);
     const url = resource === undefined ? '' : `"resource":{"url":${JSON.stringify(resource)}},`;
     return `{"x402Version":2,"paymentPayload":{"x402Version":2,${url}"accepted":${requirements},"payload":${JSON.stringify(payload)}},"paymentRequirements":${requirements}}`;
   };
 }
 
-function requestV1(payload: SignedPayment, { receiver, atomic, description, resource }: RailOffer): unknown {
+function requestV1(payload: object, extra: object, { receiver, atomic, description, resource }: RailOffer): object {
   const { scheme, asset, payTo, maxTimeoutSeconds, v1Network: network } = receiver;
   return {
     x402Version: 1,
@@ -51,13 +61,9 @@ function requestV1(payload: SignedPayment, { receiver, atomic, description, reso
       payTo,
       maxTimeoutSeconds,
       asset,
-      extra: extraOf(receiver),
+      extra,
     },
   };
-}
-
-function extraOf({ assetName, assetVersion }: Receiver): { readonly name: string; readonly version: string } {
-  return { name: assetName, version: assetVersion };
 }
 
 /** v1 facilitators insist on a URL. */
@@ -94,7 +100,6 @@ const supportedSchema = z.object({
   kinds: z.array(z.object({ x402Version: z.number(), scheme: z.string(), network: z.string() })).max(2000),
 });
 
-export const TRANSACTION = /^0x[0-9a-fA-F]{64}$/;
 /** Statuses under which a facilitator may refuse a payment rather than the call. */
 const REFUSING = new Set([400, 402, 409, 412, 422]);
 
@@ -102,7 +107,7 @@ const REFUSING = new Set([400, 402, 409, 412, 422]);
 const NOT_TAKEN = new Set([401, 402, 403, 404, 405, 413, 415, 429]);
 
 /** What an answer of /verify says. `status` other than 2xx can refuse, never approve. */
-export function readVerifyAnswer(status: number, body: unknown, { key }: Presented): VerifyAnswer {
+export function readVerifyAnswer(status: number, body: unknown, { key }: Presented, chain: ChainWords): VerifyAnswer {
   const { success, data } = verifySchema.safeParse(body);
   if (!success) return nonsense(`status ${status} without the form of a verification`);
   if (!data.isValid) {
@@ -114,7 +119,7 @@ export function readVerifyAnswer(status: number, body: unknown, { key }: Present
   }
   if (!isOk(status)) return nonsense(`status ${status} with a valid payment`);
   if (data.invalidReason) return nonsense('valid, with a reason why not');
-  if (data.payer && data.payer.toLowerCase() !== key.payer) return nonsense('valid, for another payer');
+  if (data.payer && !chain.isSameAddress(data.payer, key.payer)) return nonsense('valid, for another payer');
   return { kind: 'valid' };
 }
 
@@ -127,6 +132,7 @@ export function readSettleAnswer(
   body: unknown,
   presented: Presented,
   { receiver, atomic }: RailOffer,
+  chain: ChainWords,
 ): SettleAnswer {
   const { success, data } = settleSchema.safeParse(body);
   if (!success) {
@@ -134,18 +140,17 @@ export function readSettleAnswer(
     // Half the form of one may be one.
     return NOT_TAKEN.has(status) && !hasSuccess(body) ? { kind: 'not_carried_out', why } : nonsense(why);
   }
-  const transaction =
-    data.transaction && TRANSACTION.test(data.transaction) ? data.transaction.toLowerCase() : undefined;
+  const transaction = data.transaction ? chain.readTransaction(data.transaction) : undefined;
   if (!data.success) return readRefusal(data.errorReason, data.transaction);
   if (!isOk(status)) return nonsense(`status ${status} with a settled payment`);
   if (data.errorReason) return nonsense('settled, with a reason why not');
   if (transaction === undefined) return nonsense('settled, without a transaction');
-  if (data.network && findNetwork(data.network)?.caip2 !== receiver.caip2)
-    return nonsense('settled, on another network');
-  if (data.payer && data.payer.toLowerCase() !== presented.key.payer) return nonsense('settled, for another payer');
+  if (data.network && chain.findCaip2(data.network) !== receiver.caip2) return nonsense('settled, on another network');
+  if (data.payer && !chain.isSameAddress(data.payer, presented.key.payer))
+    return nonsense('settled, for another payer');
   if (data.amount && data.amount !== atomic.toString()) return nonsense('settled, for another amount');
-  if (data.asset && data.asset.toLowerCase() !== presented.key.asset) return nonsense('settled, in another asset');
-  if (data.payTo && data.payTo.toLowerCase() !== receiver.payTo.toLowerCase()) return nonsense('settled, to another');
+  if (data.asset && !chain.isSameAddress(data.asset, presented.key.asset)) return nonsense('settled, in another asset');
+  if (data.payTo && !chain.isSameAddress(data.payTo, receiver.payTo)) return nonsense('settled, to another');
   return { kind: 'settled', transaction };
 }
 

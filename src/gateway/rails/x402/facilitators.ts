@@ -7,11 +7,10 @@ import type { Facilitator } from '../../../domain/receiver.ts';
 import type { Clock, Schedule } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
 import { createBreaker, type Breaker, type CallEnd, type Operation } from './breaker.ts';
-import { createWriteRequest, readSettleAnswer, readVerifyAnswer } from './facilitator-wire.ts';
+import { createWriteRequest, readSettleAnswer, readVerifyAnswer, type ChainWords } from './facilitator-wire.ts';
 import type { Presented, Rail, RailOffer, Settlement } from '../rail.ts';
 import { createSemaphore, type Release, type Semaphore } from '../semaphore.ts';
 import { callService, urlBelow, type Fetch, type JsonReply } from '../service-call.ts';
-import { readSigned } from './envelope.ts';
 
 export type Facilitators = Pick<Rail, 'verify' | 'settle' | 'firstVia'>;
 
@@ -38,7 +37,7 @@ type Known = {
   readonly urls: Readonly<Record<Operation, string>>;
 };
 
-export function createFacilitators(deps: FacilitatorDeps): Facilitators {
+export function createFacilitators(deps: FacilitatorDeps, chain: ChainWords): Facilitators {
   const { fetch, schedule, clock, log, observe } = deps;
   // By URL and limits: several receivers may share a facilitator, and a reloaded configuration finds the state it left.
   const known = new Map<string, Known>();
@@ -122,13 +121,13 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
     return `${host}: ${why}`;
   };
 
-  const writeRequest = createWriteRequest();
+  const writeRequest = createWriteRequest(chain);
   // What is verified is what is settled: the same words for both.
   const written = new WeakMap<Presented, { readonly offer: RailOffer; readonly body: string }>();
   const bodyOf = (presented: Presented, offer: RailOffer): string => {
     const known = written.get(presented);
     if (known !== undefined && known.offer === offer) return known.body;
-    const body = writeRequest(presented, readSigned(presented.payload), offer);
+    const body = writeRequest(presented, offer);
     written.set(presented, { offer, body });
     return body;
   };
@@ -149,7 +148,7 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
           said.push(note('verify', facilitator, since, reply.kind, reply.why));
           continue;
         }
-        const answer = readVerifyAnswer(reply.status, reply.body, presented);
+        const answer = readVerifyAnswer(reply.status, reply.body, presented, chain);
         switch (answer.kind) {
           case 'valid':
             note('verify', facilitator, since, 'ok');
@@ -193,7 +192,7 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
           return { kind: 'not_carried_out', reason: 'stopped', retryAfterMs: undefined };
         }
         const reply = await call(facilitator, 'settle', body, end);
-        const { settlement, result, why } = conclude(reply, via, presented, offer, history.afterUnknown);
+        const { settlement, result, why } = conclude(reply, via, presented, offer, history.afterUnknown, chain);
         const detail = note('settle', facilitator, since, result, why);
         if (settlement === undefined) {
           said.push(detail);
@@ -228,6 +227,7 @@ function conclude(
   presented: Presented,
   offer: RailOffer,
   afterUnknown: boolean,
+  chain: ChainWords,
 ): Conclusion {
   const unknown = (reason: string, result: CallResult, why: string): Conclusion => ({
     settlement: { kind: 'unknown', reason, via, detail: why },
@@ -239,7 +239,7 @@ function conclude(
   if (reply.kind === 'failed' && reply.status === undefined)
     return unknown('facilitator_no_answer', 'failed', reply.why);
   const body = reply.kind === 'reply' ? reply.body : undefined;
-  const answer = readSettleAnswer(reply.status ?? 0, body, presented, offer);
+  const answer = readSettleAnswer(reply.status ?? 0, body, presented, offer, chain);
   switch (answer.kind) {
     case 'settled':
       return { settlement: { kind: 'settled', transaction: answer.transaction, via }, result: 'ok' };

@@ -1,7 +1,7 @@
 // Recognises a machine whose clock is off by the payments that come in: payers sign for a time that begins about now and
 // ends soon, so several in a row that all lie in the past, or all in the future, say more about our clock than about
 // theirs. Said once in the log, because every one of them is refused and nothing else says why.
-import type { Log } from '../../host/log.ts';
+import type { Log } from '../../../host/log.ts';
 
 /** Seconds since the epoch. */
 export type Signed = { readonly validAfter: bigint; readonly validBefore: bigint };
