@@ -15,7 +15,7 @@ export type Matcher = {
   readonly find: (key: string, method: string) => Found;
   /** Every route whose pattern matches `key`, whatever its method, most specific first. */
   readonly findAll: (key: string) => Route[];
-  /** Some pattern may hold a dash or an underscore. */
+  /** Some pattern holds a dash or an underscore. */
   readonly hasDashes: () => boolean;
   readonly get: (id: string) => Route | undefined;
   readonly size: number;
@@ -47,15 +47,16 @@ const SPARE = 1024;
 
 /** The draft of a first version. */
 export function draftMatcher(folding: Folding): MatcherDraft {
-  return draftOf({ trie: new Trie(folding), index: new Map(), newest: NO_SLOTS }, 0);
+  return draftOf({ trie: new Trie(folding), index: new Map(), newest: NO_SLOTS }, 0, 0);
 }
 
-function versionOf(family: Family, slots: Slots, size: number): Matcher {
+/** `dashed`: how many of its routes have a dash or an underscore in a literal. */
+function versionOf(family: Family, slots: Slots, size: number, dashed: number): Matcher {
   const { trie, index } = family;
   return {
     find: (key, method) => trie.find(slots, key, method),
     findAll: (key) => trie.findAll(slots, key),
-    hasDashes: () => trie.hasDashes,
+    hasDashes: () => dashed > 0,
     get: (id) => {
       if (slots !== family.newest) return listSlots(slots).find((route) => route.id === id);
       const slot = index.get(id);
@@ -63,17 +64,17 @@ function versionOf(family: Family, slots: Slots, size: number): Matcher {
     },
     size,
     list: () => listSlots(slots),
-    draft: () => (slots === family.newest && trie.size <= 2 * size + SPARE ? draftOf(family, size) : undefined),
+    draft: () => (slots === family.newest && trie.size <= 2 * size + SPARE ? draftOf(family, size, dashed) : undefined),
   };
 }
 
-function draftOf(family: Family, baseSize: number): MatcherDraft {
+function draftOf(family: Family, baseSize: number, baseDashed: number): MatcherDraft {
   const { trie, index, newest } = family;
   const slots = draftSlots(newest);
   // Kept apart until the draft is done, so that one that is given up leaves no trace; a first version has none to spoil.
   const changed: Map<string, number | undefined> = newest === NO_SLOTS ? index : new Map();
   const slotById = (id: string): number | undefined => (changed.has(id) ? changed.get(id) : index.get(id));
-  let size = baseSize;
+  let [size, dashed] = [baseSize, baseDashed];
   return {
     add: (route, pattern) => {
       if (changed !== index && slotById(route.id) !== undefined) return 'the id stands twice';
@@ -83,6 +84,7 @@ function draftOf(family: Family, baseSize: number): MatcherDraft {
       slots.set(slot, route);
       changed.set(route.id, slot);
       size++;
+      if (trie.isDashed(slot)) dashed++;
       // Told by the size where all are new: to ask for a string that is not there costs more than to put it in.
       return changed === index && index.size < size ? 'the id stands twice' : undefined;
     },
@@ -99,6 +101,7 @@ function draftOf(family: Family, baseSize: number): MatcherDraft {
       slots.set(slot, undefined);
       changed.set(id, undefined);
       size--;
+      if (trie.isDashed(slot)) dashed--;
     },
     done: () => {
       if (family.newest !== newest) throw new Error('another version was made meanwhile');
@@ -107,7 +110,7 @@ function draftOf(family: Family, baseSize: number): MatcherDraft {
         else index.set(id, slot);
       }
       family.newest = slots.done();
-      return versionOf(family, family.newest, size);
+      return versionOf(family, family.newest, size, dashed);
     },
   };
 }

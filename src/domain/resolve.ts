@@ -58,13 +58,19 @@ function findMatch(
   const covering = (of: readonly string[]): Route[] => of.flatMap((key) => matcher.findAll(key));
   if (typeof whole === 'object') {
     const active = whole.status === 'active';
-    // Of a path that would cost nothing every route counts that covers another name of it, else the one that applies to it.
-    const named = active ? dearerOf(matcher, names, method, whole) : covering(names);
+    const reached = reachedBy(matcher, path, method, patterns);
+    // Of a path that would cost nothing every route counts that a router comes to by another name, else the one that
+    // applies to it.
+    const named = active ? dearerOf(matcher, names, method, whole) : names.flatMap(reached);
     if (active && named.length === 0 && isBeyondDoubt(path, keys, whole)) return { kind: 'route', route: whole };
     const read = covering(keys);
     // What covers the path too had its say: another is more specific.
     const others = active ? named.filter((other) => !read.includes(other)) : named;
-    return { kind: 'route', route: certain(matcher, { path, keys }, whole, read, others, method, patterns) };
+    const isDearer = (other: Route): boolean => dearer(whole, other) !== whole;
+    if (!read.some(isDearer) && !others.some(isDearer)) return { kind: 'route', route: whole };
+    const spelled = spells(path, whole, patterns);
+    const could = [...(spelled.exactly ? NO_ROUTES : keys.flatMap(reached)), ...(spelled.last ? NO_ROUTES : others)];
+    return { kind: 'route', route: dearestOf([whole, ...could], method, patterns) ?? whole };
   }
   const named = names.length > 0 ? bestOf(matcher, names, method) : undefined;
   if (typeof named === 'object') return { kind: 'route', route: named };
@@ -76,34 +82,22 @@ function findMatch(
   return { kind: 'undeclared', dearest: priced.reduce<Route | undefined>(dearer, undefined) };
 }
 
-/**
- * `whole`, or what is dearer among those that another router could run instead: `read` covers some reading of `path`,
- * `named` another name of it.
- */
-function certain(
+/** The routes that a router could run for a reading of `path`: it passes over none that is spelled letter by letter. */
+function reachedBy(
   matcher: Matcher,
-  { path, keys }: Pick<CanonicalPath, 'path' | 'keys'>,
-  whole: Route,
-  read: readonly Route[],
-  named: readonly Route[],
+  path: string,
   method: string,
   patterns: Patterns,
-): Route {
-  const isDearer = (other: Route): boolean => dearer(whole, other) !== whole;
-  if (!read.some(isDearer) && !named.some(isDearer)) return whole;
-  const spelled = spells(path, whole, patterns);
-  const others: Route[] = spelled.last ? [] : [...named];
-  if (!spelled.exactly) {
-    // The readings of a path share most of their routes.
-    const exact = new Map<Route, boolean>();
-    const isExact = (route: Route): boolean => {
-      const known = exact.get(route) ?? spells(path, route, patterns).exactly;
-      exact.set(route, known);
-      return known;
-    };
-    for (const key of keys) others.push(...untilExact(matcher.findAll(key), method, isExact, patterns));
-  }
-  return dearestOf([whole, ...others], method, patterns) ?? whole;
+): (reading: string) => readonly Route[] {
+  // The readings of a path share most of their routes.
+  let exact: Map<Route, boolean> | undefined;
+  const isExact = (route: Route): boolean => {
+    exact ??= new Map();
+    const known = exact.get(route) ?? spells(path, route, patterns).exactly;
+    exact.set(route, known);
+    return known;
+  };
+  return (reading) => untilExact(matcher.findAll(reading), method, isExact, patterns);
 }
 
 const NO_MATCH: Match = { kind: 'none' };

@@ -23,10 +23,12 @@ const WILDCARDS = 2;
 const LITERALS = 3;
 const NODE_FIELDS = 4;
 
-// Fields of a slot, numbered from 1: its method's number, and the next slot of the same place.
+// Fields of a slot, numbered from 1: its method's number, the next slot of the same place, and what is asked about it.
 const METHOD = 0;
 const NEXT = 1;
-const SLOT_FIELDS = 2;
+/** Some literal on the way there holds a dash or an underscore. */
+const DASHED = 2;
+const SLOT_FIELDS = 3;
 
 const ANY_METHOD = 0;
 const NO_METHOD = -1;
@@ -39,7 +41,6 @@ export class Trie {
   private nodeCount = 1;
   private chain = new Int32Array(SLOT_FIELDS * 16);
   private slotCount = 1;
-  private dashes = false;
   private readonly methods = new Map<string, number>([['*', ANY_METHOD]]);
 
   constructor(folding: Folding) {
@@ -51,9 +52,9 @@ export class Trie {
     return this.slotCount;
   }
 
-  /** Some literal holds, or held once, a dash or an underscore. */
-  get hasDashes(): boolean {
-    return this.dashes;
+  /** Some literal of the pattern of `slot` holds a dash or an underscore. */
+  isDashed(slot: number): boolean {
+    return this.chain[slot * SLOT_FIELDS + DASHED] === 1;
   }
 
   /** The slot of `method` at the end of `segments`: always the same one, made if there is none. */
@@ -67,6 +68,8 @@ export class Trie {
       last = slot;
     }
     const slot = this.addSlot(number);
+    if (segments.some((segment) => segment.kind === 'literal' && this.holdsDash(segment.text)))
+      this.chain[slot * SLOT_FIELDS + DASHED] = 1;
     if (last === 0) this.nodes[place] = slot;
     else this.chain[last * SLOT_FIELDS + NEXT] = slot;
     return slot;
@@ -106,10 +109,14 @@ export class Trie {
     return node * NODE_FIELDS + ENDS;
   }
 
+  private holdsDash(literal: string): boolean {
+    const text = foldSegment(literal, this.folding);
+    return text.includes('-') || text.includes('_');
+  }
+
   private literalFrom(node: number, literal: string): number {
     const known = this.table.find(node, literal, 0, literal.length);
     if (known !== 0) return known;
-    this.dashes ||= literal.includes('-') || literal.includes('_');
     const child = this.addNode();
     this.table.put(node, literal, child);
     this.nodes[node * NODE_FIELDS + LITERALS] = 1;

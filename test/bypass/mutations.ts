@@ -254,8 +254,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'where readings disagree the dearest price counts',
     file: 'domain/resolve.ts',
-    text: 'if (!read.some(isDearer) && !named.some(isDearer)) return whole;',
-    by: 'return whole;',
+    text: 'if (!read.some(isDearer) && !others.some(isDearer)) return',
+    by: 'return',
     needed: [
       ['fastify', get('/v1/reports/OPEN')],
       ['hono', get('/v1/reports/open.')],
@@ -265,8 +265,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'the dearer of a path and its other name counts',
     file: 'domain/resolve.ts',
-    text: 'const named = active ? dearerOf(matcher, names, method, whole) : covering(names);',
-    by: 'const named = active ? NO_ROUTES : covering(names);',
+    text: 'const named = active ? dearerOf(matcher, names, method, whole) : names.flatMap(reached);',
+    by: 'const named = active ? NO_ROUTES : names.flatMap(reached);',
     needed: [],
     dear: [
       [get('/v1/summaries/yearly.json'), '1.00'],

@@ -12,12 +12,39 @@ const PATHS = { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: FULL_
 const setOf = (routes: readonly Route[], revision = 1): RouteSet => ({ registryId: 'r', revision, routes });
 const compile = (routes: readonly Route[]): Snapshot => compileSnapshot(setOf(routes), PATHS);
 
-const PATTERNS = ['/', '/a', '/a/b', '/a/:x', '/a/:x/b', '/a/*', '/:x', '/:x/b', '/*', '/B/c.d', '/ü/:x', '/a/b/*'];
+const PATTERNS = [
+  '/',
+  '/a',
+  '/a/b',
+  '/a/:x',
+  '/a/:x/b',
+  '/a/*',
+  '/:x',
+  '/:x/b',
+  '/*',
+  '/B/c.d',
+  '/ü/:x',
+  '/a/b/*',
+  '/a-b/:x',
+];
 const METHODS = ['GET', 'HEAD', 'POST', '*'];
 const ASKED = ['GET', 'HEAD', 'POST', 'PUT'].flatMap((method) =>
-  ['/', '/a', '/A', '/a/b', '/a/b/c', '/a/x/b', '/b/c.d', '/b/c', '/x', '/x/y/z', '/%C3%BC/1', '/a%20/b', '/a//b'].map(
-    (path) => [method, path] as const,
-  ),
+  [
+    '/',
+    '/a',
+    '/A',
+    '/a/b',
+    '/a/b/c',
+    '/a/x/b',
+    '/b/c.d',
+    '/b/c',
+    '/x',
+    '/x/y/z',
+    '/%C3%BC/1',
+    '/a%20/b',
+    '/a//b',
+    '/x/y.z',
+  ].map((path) => [method, path] as const),
 );
 
 /** Everything that a request could be told, and what the metrics say. */
@@ -32,7 +59,7 @@ function answersOf(snapshot: Snapshot): unknown {
       const { match } = resolution;
       const found = match.kind === 'route' ? match.route : match.kind === 'undeclared' ? match.dearest : undefined;
       const all = resolution.keys.flatMap((key) => snapshot.matcher.findAll(key).map(({ id }) => id));
-      return [method, path, match.kind, found, all.toSorted()];
+      return [method, path, match.kind, found, all.toSorted(), resolution.names];
     }),
     lost: snapshot.routes.filter((one) => snapshot.matcher.get(one.id) !== one),
   };

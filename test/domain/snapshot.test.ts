@@ -87,6 +87,24 @@ describe('which route applies', () => {
     expect(matchRoute(snapshot, { method: 'GET', path: '/a/b', undeclared: 'forward' }).payment_required).toBe(true);
   });
 
+  test('behaviour: a paused route keeps its paths free, whatever other names they have', () => {
+    const paused = { status: 'paused' } as const;
+    const rules = ['GET /* 1.00', 'GET /static/dear 1.00', 'GET /v1/* 1.00', 'GET /x/old-name 1.00'];
+    const snapshot = compile([
+      ...rules.map((rule) => route(rule)),
+      route('GET /static/*', paused),
+      route('GET /v1/:id', paused),
+    ]);
+    for (const path of ['/static/app.js', '/static/a/b.min.css', '/static/a,b', '/v1/a-b', '/v1/a,b'])
+      expect([path, winner(snapshot, `GET ${path}`)]).toEqual([
+        path,
+        path.startsWith('/v1') ? 'GET /v1/:id' : 'GET /static/*',
+      ]);
+    // Not where a router may run a neighbour that has a price.
+    expect(winner(snapshot, 'GET /static/dear.json')).toBe('GET /static/dear');
+    expect(winner(snapshot, 'GET /STATIC/app.js')).toBe('GET /*');
+  });
+
   test('behaviour: for an undeclared method that pays, the dearest active route counts', () => {
     const dear = route('PUT /a 9.90');
     const snapshot = compile([route('GET /a 0.10'), dear, route('PATCH /a 99', { status: 'paused' })]);

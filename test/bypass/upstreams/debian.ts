@@ -238,6 +238,13 @@ export const DEBIAN: readonly UpstreamSpec[] = [
     program: php('query', file('router.php')),
   }),
   program({
+    name: 'PHP, methods of a controller',
+    profile: 'php',
+    needs: ['php'],
+    packages: 'php-cli',
+    program: php('actions', file('router.php')),
+  }),
+  program({
     name: 'PHP, index.php with PATH_INFO',
     profile: 'php',
     needs: ['php'],
