@@ -103,8 +103,9 @@ const PROFILES = {
   // It compares in the lower case of Unicode: the Kelvin sign is a k.
   caddy: { ...NOTHING, letterCase: true, trim: true },
   // There is no router: a rewrite rule makes the path a query, code of everybody's own trims and splits it, a script runs
-  // whatever follows its name, and its suffix may be hidden.
-  php: { ...DECODING, letterCase: false, compatibility: false, index: true },
+  // whatever follows its name, and its suffix may be hidden. Frameworks call the method that a segment names, for which
+  // letter case does not count and a dash is an underscore.
+  php: { ...DECODING, compatibility: false, index: true, dashes: true },
 } as const satisfies Record<string, Folding>;
 
 export type ProfileName = keyof typeof PROFILES;

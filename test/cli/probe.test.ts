@@ -232,6 +232,21 @@ describe('an upstream that', () => {
     expect(await named('server', 'Caddy')).not.toBe('caddy');
   });
 
+  test('behaviour: the data of a page is asked under the build that the page names', async () => {
+    const page = (build: string): string =>
+      `<html><script src="/_next/static/${build}/_buildManifest.js" defer></script><p>rows</p></html>`;
+    const { url } = await startProbed((req, res) => {
+      res.setHeader('content-type', 'text/html');
+      if ([PATH, `/_next/data/kX-9_w${PATH}.json`].includes(req.url ?? '')) res.end(page('kX-9_w'));
+      else notFound(req, res);
+    });
+    const { report } = await probeJson(url);
+    expect(reachedIn(report)).toEqual([`/_next/data/kX-9_w${PATH}.json`]);
+    expect(neededBy(report)).toEqual(['pageData']);
+    expect(heldIn(report)).toContain('next');
+    expect(namesOf(report.unsafe)).toContain('express');
+  });
+
   test('behaviour: redirects to the one spelling is safe without folding, and said to redirect', async () => {
     const { url } = await startProbed((req, res) => {
       const path = req.url ?? '';

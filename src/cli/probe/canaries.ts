@@ -33,8 +33,20 @@ export type KnownPath = { readonly path: string; readonly query: string; readonl
 const FORMATS = ['json', 'html', 'css', 'rsc', 'php'];
 const SCRIPT = /\.(?:php\d?|phtml|f?cgi|pl|py|rb|wsgi|aspx?|ashx|jspx?|do)$/i;
 
-/** Every spelling of `known` that is worth asking, none twice and not `known` itself. `host`: the Host header. */
-export function spellings(known: KnownPath, host: string): Canary[] {
+/** How a page of Next names the build that it belongs to; a server that is not built calls it `development`. */
+const BUILD = /\/_next\/static\/([\w-]{1,64})\/_\w+Manifest\.js|"buildId":"([\w-]{1,64})"/;
+
+/** The build under which Next serves the data of `page`, what the path answers. */
+export function buildOf(page: string): string {
+  const [, inFile, named] = BUILD.exec(page) ?? [];
+  return inFile ?? named ?? 'development';
+}
+
+/**
+ * Every spelling of `known` that is worth asking, none twice and not `known` itself. `host`: the Host header; `build`: as
+ * `buildOf` has it.
+ */
+export function spellings(known: KnownPath, host: string, build = buildOf('')): Canary[] {
   const base = known.path.replace(/(?<=.)\/$/, '');
   const cut = base.lastIndexOf('/');
   const head = base.slice(0, cut);
@@ -127,7 +139,7 @@ export function spellings(known: KnownPath, host: string): Canary[] {
     'an empty parameter': known.parameter && head !== '' ? [`${head}/`, `${head}//`, `${head}/;x=1`] : [],
     'other names': [
       `${base}/__data.json`,
-      `/_next/data/development${base}.json`,
+      `/_next/data/${build}${base}.json`,
       `${base}/index`,
       `${base}/index.html`,
       `${base}/INDEX`,

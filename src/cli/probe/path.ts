@@ -3,7 +3,15 @@
 // body with the time in it) is seen as unsteady and not as safe.
 import { counts, excluding, judge, readBaseline, type Deed, type Doubt, type Sample } from './answers.ts';
 import type { ProbeResponse, Ask } from './ask.ts';
-import { pathAbove, spellings, unknownPaths, type Canary, type CanaryKind, type KnownPath } from './canaries.ts';
+import {
+  buildOf,
+  pathAbove,
+  spellings,
+  unknownPaths,
+  type Canary,
+  type CanaryKind,
+  type KnownPath,
+} from './canaries.ts';
 import { forwardedSpellings } from './tollgate.ts';
 
 export type Asked = Canary & { readonly deed: Deed };
@@ -54,7 +62,7 @@ export async function probePath(asked: KnownPath, probe: PathProbe): Promise<Pat
   if (!before.ok) return { ...report, told: before };
 
   const known = { ...asked, parameter: before.baseline.parameter };
-  const answered = await askSpellings(known, probe, get);
+  const answered = await askSpellings(known, first.kind === 'answer' ? buildOf(first.body) : undefined, probe, get);
   const above = known.parameter ? [await getAbove(known, get), await getAbove(known, get)] : [];
   await compare();
   const after = readBaseline(samples.known, samples.beside, samples.far);
@@ -83,10 +91,11 @@ type Answered = { readonly kind: CanaryKind; readonly sample: Sample };
 /** Every spelling, and every other one that Tollgate could make of it under some setting. */
 async function askSpellings(
   known: KnownPath,
+  build: string | undefined,
   { host, parallel, progress }: PathProbe,
   get: (target: string) => Promise<Sample>,
 ): Promise<Answered[]> {
-  const canaries = spellings(known, host);
+  const canaries = spellings(known, host, build);
   const kinds = new Map(canaries.map(({ target, kind }) => [target, kind]));
   const further = forwardedSpellings([...kinds.keys()], known, host);
   const made = [...further].map(([target, from]) => ({ target, kind: kinds.get(from) ?? 'forms of the target' }));
