@@ -137,6 +137,61 @@ describe('how files are written', () => {
   });
 });
 
+type Lint = {
+  readonly rules: Readonly<Record<string, unknown>>;
+  readonly overrides: readonly {
+    readonly files: readonly string[];
+    readonly rules: Readonly<Record<string, unknown>>;
+  }[];
+};
+
+describe('what the linter holds', () => {
+  const lint = JSON.parse(readFileSync(path.join(ROOT, '.oxlintrc.json'), 'utf8')) as Lint;
+  /** What is said of `rule` for some files, in the order in which it counts. */
+  const said = (rule: string): (readonly [files: readonly string[], setting: unknown])[] =>
+    lint.overrides.flatMap(({ files, rules }) => (rule in rules ? [[files, rules[rule]] as const] : []));
+
+  test('refuses: functions of more than 120 lines, and of more than 80 in http', () => {
+    const [all, http, ...rest] = said('max-lines-per-function');
+    expect(all).toEqual([['src/**'], ['error', { max: 120 }]]);
+    expect(http).toEqual([['src/http/**'], ['error', { max: 80 }]]);
+    expect(rest.flatMap(([files]) => files).filter((file) => !TOO_LONG.has(file))).toEqual([]);
+  });
+
+  test('refuses: import circles, even of types alone', () => {
+    expect(lint.rules['import/no-cycle']).toEqual(['error', { ignoreTypes: false }]);
+    const rest = said('import/no-cycle');
+    expect(rest.flatMap(([files]) => files).filter((file) => !IN_CIRCLES.has(file))).toEqual([]);
+  });
+
+  test('refuses: an exported type whose name another one has', () => {
+    const names = SOURCES.flatMap(({ text }) =>
+      [...text.matchAll(/^export (?:declare |abstract )*(?:type|interface|class) ([A-Za-z0-9_]+)/gm)].map(
+        (match) => match[1] ?? '',
+      ),
+    );
+    const twice = new Set(names.filter((name, index) => names.indexOf(name) !== index));
+    expect([...twice].filter((name) => !NAMED_TWICE.has(name))).toEqual([]);
+  });
+});
+
+/** To be split; nothing is added here. */
+const TOO_LONG: ReadonlySet<string> = new Set([
+  'src/gateway/rails/x402/facilitators.ts',
+  'src/gateway/sync/remote-charges.ts',
+  'src/http/chunks.ts',
+  'src/http/connection.ts',
+  'src/http/pool.ts',
+  'src/http/response-reader.ts',
+  'src/registry/book.ts',
+  'src/registry/store/sqlite/charge-writes.ts',
+  'src/registry/store/sqlite/routes.ts',
+  'src/registry/store/sqlite/thread.ts',
+]);
+const IN_CIRCLES: ReadonlySet<string> = new Set(['src/http/connection.ts', 'src/http/job.ts']);
+/** To be renamed; nothing is added here. */
+const NAMED_TWICE: ReadonlySet<string> = new Set(['CallResult', 'Change', 'Endpoint', 'Value']);
+
 test('behaviour: src/README.md is a true map of the tree (npm run map writes it)', () => {
   expect(readReadme()).toBe(renderReadme());
 });

@@ -3,7 +3,7 @@
 import type { Config } from '../config/config.ts';
 import { createQuotes } from '../domain/quote.ts';
 import type { Route } from '../domain/route.ts';
-import { createRefusals, type Refusals } from '../gateway/refusals.ts';
+import { createRefusals, type RefusedRequests } from '../gateway/refusals.ts';
 import { createCurrent, type Current } from '../gateway/sync/current.ts';
 import type { Check } from '../host/admin.ts';
 import type { Clock, Random } from '../host/clock.ts';
@@ -34,7 +34,7 @@ export type Assembly = {
   readonly metrics: Metrics;
   readonly current: Current;
   /** Undefined if no proxy runs here. */
-  readonly refusals: Refusals | undefined;
+  readonly refusals: RefusedRequests | undefined;
   readonly checks: Check[];
   readonly listeners: (readonly [name: string, listener: Listener])[];
   /** In the order in which they are called. */

@@ -6,7 +6,7 @@ import { isOfPart, readIdPart } from '../domain/id-part.ts';
 import { formatPrice } from '../domain/money.ts';
 import type { Quotes } from '../domain/quote.ts';
 import type { Route } from '../domain/route.ts';
-import type { RefusedRequest, Refusals } from '../gateway/refusals.ts';
+import type { RefusedRequest, RefusedRequests } from '../gateway/refusals.ts';
 import type { Clock } from '../host/clock.ts';
 import { viewCharge } from '../registry/charges.ts';
 import type { WhyAnswer } from '../registry/charge-schemas.ts';
@@ -16,7 +16,7 @@ export type WhyParts = {
   readonly search: ((search: ChargeSearch, limit: number) => Promise<readonly ListedCharge[]>) | undefined;
   readonly findByChargeId: ((id: string) => Promise<ListedCharge | undefined>) | undefined;
   /** Undefined where no proxy runs here. */
-  readonly refusals: Refusals | undefined;
+  readonly refusals: RefusedRequests | undefined;
   readonly quotes: Pick<Quotes, 'explain'>;
   readonly quoteTtlMs: number;
   readonly routeOf: (id: string) => Route | undefined;

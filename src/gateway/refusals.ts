@@ -17,7 +17,7 @@ export type RefusedRequest = {
   readonly chargeId: string | undefined;
 };
 
-export type Refusals = {
+export type RefusedRequests = {
   readonly add: (record: RequestRecord, at: number) => void;
   /** Newest first. */
   readonly find: (accepts: (refusal: RefusedRequest) => boolean, limit: number) => readonly RefusedRequest[];
@@ -26,7 +26,7 @@ export type Refusals = {
 const KEPT = 10_000;
 const PATH_CHARACTERS = 256;
 
-export function createRefusals(kept = KEPT): Refusals {
+export function createRefusals(kept = KEPT): RefusedRequests {
   const ring: RefusedRequest[] = [];
   let next = 0;
   return {
@@ -53,7 +53,11 @@ function pathOf({ path, target }: RequestRecord): string {
 }
 
 /** Everything but what was let through. */
-export function rememberRefusals(telemetry: Telemetry, refusals: Refusals, clock: Pick<Clock, 'now'>): Telemetry {
+export function rememberRefusals(
+  telemetry: Telemetry,
+  refusals: RefusedRequests,
+  clock: Pick<Clock, 'now'>,
+): Telemetry {
   return {
     ...telemetry,
     end: (record, now) => {

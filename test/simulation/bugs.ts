@@ -1,17 +1,11 @@
 // Planted faults: each is a mistake that somebody could make in the journey, the ledger or the reconciler, as a small
 // change around the real thing. The simulation is worth as much as it finds of these.
-import type { Ledger, LedgerRules } from '../../src/domain/payment/ledger.ts';
+import type { Ledger } from '../../src/domain/payment/ledger.ts';
 import { decideClaim } from '../../src/domain/payment/claim-policy.ts';
 import { transition, type ChargeEvent } from '../../src/domain/payment/transition.ts';
-import type { Rail, Settlement } from '../../src/gateway/rails/rail.ts';
-import type { World } from './process.ts';
+import type { Settlement } from '../../src/gateway/rails/rail.ts';
+import type { Bug, World } from './process.ts';
 import type { Actor } from './scheduler.ts';
-
-export type Bug = {
-  readonly ledger?: (ledger: Ledger, at: { readonly world: World; readonly actor: Actor }) => Ledger;
-  readonly rail?: (rail: Rail) => Rail;
-  readonly rules?: LedgerRules;
-};
 
 export const BUGS: Readonly<Record<string, Bug>> = {
   'settle is sent before settle_started is durable': writesLater('settle_started'),

@@ -2,7 +2,7 @@
 // everything outside. A crash ends it in the middle of whatever it does; another one starts in its place.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PaymentKey } from '../../src/domain/charge.ts';
-import { createLedger, type Ledger } from '../../src/domain/payment/ledger.ts';
+import { createLedger, type Ledger, type LedgerRules } from '../../src/domain/payment/ledger.ts';
 import type { Offer } from '../../src/domain/offer.ts';
 import { createQuotes } from '../../src/domain/quote.ts';
 import { createCollector, type Collector } from '../../src/gateway/collect.ts';
@@ -16,7 +16,6 @@ import type { Rail } from '../../src/gateway/rails/rail.ts';
 import { createReconcile } from '../../src/gateway/reconcile.ts';
 import type { Log } from '../../src/host/log.ts';
 import type { MemoryLedger } from '../support/memory-ledger.ts';
-import type { Bug } from './bugs.ts';
 import type { ModelChain } from './chain.ts';
 import { createModelRail, type ModelFacilitator } from './facilitator.ts';
 import { answer, relayPaid, type Connection, type Reply } from './relay.ts';
@@ -34,6 +33,12 @@ export type World = {
   readonly watch: Watch;
   readonly offer: Offer;
   readonly bug: Bug | undefined;
+};
+
+export type Bug = {
+  readonly ledger?: (ledger: Ledger, at: { readonly world: World; readonly actor: Actor }) => Ledger;
+  readonly rail?: (rail: Rail) => Rail;
+  readonly rules?: LedgerRules;
 };
 
 export type Request = {

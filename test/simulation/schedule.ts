@@ -5,7 +5,7 @@ import type { Receiver } from '../../src/domain/receiver.ts';
 import type { Route } from '../../src/domain/route.ts';
 import { route } from '../cases/routes.ts';
 import { createMemoryLedger } from '../support/memory-ledger.ts';
-import type { Bug } from './bugs.ts';
+import type { Bug } from './process.ts';
 import { createModelChain } from './chain.ts';
 import { runClient, type Client } from './client.ts';
 import { ASSET, createModelFacilitator, NETWORK } from './facilitator.ts';

@@ -1,5 +1,5 @@
 // Runs schedules one after another until one breaks a rule, and tells about that one so that a person can follow it.
-import type { Bug } from './bugs.ts';
+import type { Bug } from './process.ts';
 import { runSchedule, type Run } from './schedule.ts';
 
 export type Violation = Run & { readonly seed: number; readonly schedules: number };
