@@ -9,6 +9,7 @@ import type { Receiver } from '../domain/receiver.ts';
 import type { ChargeEvent } from '../domain/payment/transition.ts';
 import type { Look, Rail } from '../gateway/rails/rail.ts';
 import { createEvmRail } from '../gateway/rails/evm/rail.ts';
+import { createAuthorize } from '../gateway/rails/x402/auth.ts';
 import { reconcileNow } from '../gateway/reconcile.ts';
 import { createRandom, systemClock, systemSchedule } from '../host/clock.ts';
 import { EXIT, type ExitCode, type Io } from './command.ts';
@@ -161,6 +162,7 @@ async function withChain<T>(
         clock: systemClock,
         log: talk(io),
         receiver: (id) => receivers.get(id),
+        authorize: createAuthorize(systemClock, createRandom()),
         observe: () => undefined,
       }),
     );

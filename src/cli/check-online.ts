@@ -3,6 +3,8 @@
 import { reachUpstream } from '../compose/reach.ts';
 import type { LoadedConfig, SyncConfig } from '../config/config.ts';
 import { checkReceivers, type Finding } from '../gateway/rails/online-check.ts';
+import { createAuthorize } from '../gateway/rails/x402/auth.ts';
+import { createRandom, systemClock } from '../host/clock.ts';
 import { EXIT, type ExitCode } from './command.ts';
 
 /** About a receiver, or about a service that is no receiver's. */
@@ -13,7 +15,12 @@ const ANSWER_MS = 5000;
 export async function askServices(config: LoadedConfig, version: string): Promise<readonly OnlineFinding[]> {
   const { receivers, x402, sync, proxy, charges } = config;
   const found = await Promise.all([
-    checkReceivers(receivers, { fetch, v1: x402.v1 }),
+    checkReceivers(receivers, {
+      fetch,
+      clock: systemClock,
+      authorize: createAuthorize(systemClock, createRandom()),
+      v1: x402.v1,
+    }),
     sync === undefined ? [] : askRegistry(sync, charges.store === undefined, version),
     proxy === undefined ? [] : askUpstream(proxy),
   ]);

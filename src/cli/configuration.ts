@@ -9,11 +9,11 @@ import { formatProblem, type ConfigProblem } from '../config/problems.ts';
 import { resolveSecrets } from '../config/first-start.ts';
 import { createRandom } from '../host/clock.ts';
 import { createLog, type Log } from '../host/log.ts';
+import { markedVariable, markOf } from '../config/environment.ts';
 import { NETWORKS } from '../gateway/rails/networks.ts';
 import type { Args, Flags } from './args.ts';
 import { findRunning, type RunningServer } from './running.ts';
 import { createTextLog } from './text-log.ts';
-import { markedVariable, markOf } from './variables.ts';
 import { EXIT, type ExitCode, type Io } from './command.ts';
 
 export const CONFIG_FLAG = {

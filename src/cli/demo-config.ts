@@ -63,6 +63,7 @@ export function demoConfig({ folder, upstream, routes, payment }: DemoOptions, p
     file: undefined,
     folder,
     networks: NETWORKS,
+    env: {},
   });
   if (!result.ok)
     return {

@@ -48,7 +48,7 @@ const QUICK_FLAGS = {
   facilitator: {
     value: 'URL',
     multiple: true,
-    help: 'without a file: who verifies and settles; needed outside base-sepolia',
+    help: 'without a file: who verifies and settles: a URL, cdp or payai; needed outside base-sepolia',
   },
   listen: { value: '127.0.0.1:8402', help: 'without a file: where clients connect' },
   'registry-listen': { value: '127.0.0.1:8403', help: 'without a file: where the registry answers' },
@@ -235,6 +235,7 @@ function loadQuick(args: Args, io: Io): Loaded<LoadedConfig> {
       data: args.text('data'),
     },
     io.folder,
+    io.env,
     NETWORKS,
   );
   if (!result.ok) {
@@ -245,6 +246,7 @@ function loadQuick(args: Args, io: Io): Loaded<LoadedConfig> {
   if (ignored !== undefined && existsSync(resolve(io.folder, ignored)))
     io.err(`The flags say everything; ${ignored} is not read.`);
   if (result.testnet)
-    io.err('TESTNET: payments are made on base-sepolia with test money. For real money use --network base.');
+    io.err(`TESTNET: payments are made on ${result.network} with test money. For real money use --network base.`);
+  else io.err(`REAL MONEY: payments are made on ${result.network}, to ${args.text('pay-to')}.`);
   return result;
 }

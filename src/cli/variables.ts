@@ -2,6 +2,7 @@
 // terminal: those whose values stand in the configuration in the open. A secret is named and never told; in its place
 // commands load a mark, and one that needs the secret itself says which variable to set.
 import type { LoadedConfig } from '../config/config.ts';
+import { ACCOUNT_VARIABLES } from '../config/facilitators.ts';
 
 const EXPRESSION = /(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}/g;
 /** Keys of the configuration under which nothing is told; addresses of services may hold a key of their own. */
@@ -18,13 +19,19 @@ export function sharedVariables(
   const secret: string[] = [];
   collect(config, false, open, secret);
   const variables = new Map<string, string | null>();
-  for (const [, name = ''] of text.matchAll(EXPRESSION)) {
+  const named = [...text.matchAll(EXPRESSION)].map(([, name = '']) => name);
+  for (const name of [...named, ...(hasAccount(config) ? ACCOUNT_VARIABLES : [])]) {
     const value = env[name];
     if (value === undefined || value === '') continue;
     const told = open.some((each) => each.includes(value)) && !secret.some((each) => each.includes(value));
     variables.set(name, told ? value : null);
   }
   return variables;
+}
+
+/** Its keys may come from variables that the text does not name. */
+function hasAccount({ receivers }: LoadedConfig): boolean {
+  return receivers.some(({ facilitators }) => facilitators.some(({ auth }) => auth !== undefined && 'key' in auth));
 }
 
 function collect(value: unknown, hidden: boolean, open: string[], secret: string[]): void {
@@ -36,16 +43,4 @@ function collect(value: unknown, hidden: boolean, open: string[], secret: string
   } else if (['string', 'number', 'boolean'].includes(typeof value)) {
     (hidden ? secret : open).push(String(value));
   }
-}
-
-const MARK = 'unset-variable:';
-
-/** Stands for a secret that only the server has: long enough for any of them. */
-export function markOf(name: string): string {
-  return `${MARK}${name}:${'-'.repeat(32)}`;
-}
-
-/** The variable that `secret` stands for, where it is a mark. */
-export function markedVariable(secret: string): string | undefined {
-  return secret.startsWith(MARK) ? secret.slice(MARK.length).split(':', 1)[0] : undefined;
 }

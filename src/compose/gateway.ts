@@ -29,7 +29,7 @@ export async function startGateway(
   const sync = config.sync === undefined ? undefined : await startOwnSync(assembly, config.sync, section);
   const telemetry = startTelemetry(assembly);
   const payments = await startOwnPayments(assembly, registry, telemetry);
-  if (payments !== undefined) assembly.closers.unshift(payments.close);
+  if (payments !== undefined) addPayments(assembly, payments);
   const proxy = startProxy(config, section, { current, telemetry, payFor: payments?.payFor, log, clock, random });
   return { proxy: addPart(assembly, 'proxy', proxy), sync };
 }
@@ -55,6 +55,13 @@ function startTelemetry(assembly: Assembly): Telemetry {
     access: assembly.config.log.access,
   }));
   return refusals === undefined ? counting : rememberRefusals(counting, refusals, deps.clock);
+}
+
+function addPayments(assembly: Assembly, { close, facilitators }: Payments): void {
+  assembly.closers.unshift(close);
+  assembly.checks.push(facilitators.check);
+  const { isPossible } = assembly;
+  assembly.isPossible = () => isPossible() && facilitators.isCallable();
 }
 
 /** Undefined if nothing could write a charge down. */

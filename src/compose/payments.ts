@@ -13,13 +13,15 @@ import { createReplays, createResponseMemory } from '../gateway/kept-responses.t
 import { ownAuthorities } from '../gateway/pay/charged.ts';
 import type { PayDeps, PayOptions } from '../gateway/pay/payment.ts';
 import { createSettleModes, enoughToServeFirst, type SettleModes } from '../gateway/pay/settle-mode.ts';
-import { createEvmRail } from '../gateway/rails/evm/rail.ts';
+import { createEvmRail, type EvmRail } from '../gateway/rails/evm/rail.ts';
+import { createAuthorize } from '../gateway/rails/x402/auth.ts';
 import type { Rail } from '../gateway/rails/rail.ts';
 import { createReconcile } from '../gateway/reconcile.ts';
 import { createTokens, systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { exportCharges } from './charge-metrics.ts';
+import { watchFacilitators, type FacilitatorState } from './facilitators.ts';
 import { receiversById } from './part.ts';
 
 /** What payments are written into and settled by. */
@@ -36,6 +38,7 @@ export type PaymentsDeps = {
 
 export type Payments = {
   readonly payFor: (config: Config) => (answers: Answers) => Pay;
+  readonly facilitators: FacilitatorState;
   readonly close: () => Promise<void>;
 };
 
@@ -52,7 +55,8 @@ export function startPayments(
 ): Payments {
   const { log, clock, random, metrics } = deps;
   const newId = createTokens(random, 16, 'hex');
-  const ports = { ledger: givenLedger, rail: createRail((id) => receiversById(config()).get(id), deps) };
+  const x402 = createRail((id) => receiversById(config()).get(id), deps);
+  const ports = { ledger: givenLedger, rail: x402 };
   const { ledger, rail } = deps.aroundPayments?.(ports) ?? ports;
   const chargeLog = createChargeLog(metrics, log, routeLabel);
   const met = createMet();
@@ -68,6 +72,7 @@ export function startPayments(
   );
   const stopCounting = reports === undefined ? undefined : countCharges(reports, metrics, log, clock.now);
   return {
+    facilitators: watchFacilitators(config, x402.standing, metrics),
     payFor: (next) => payWith(next, config, { rail, ledger, met, chargeLog, modes, leases, responses, newId, ...deps }),
     close: async () => {
       await stopReconciling();
@@ -78,8 +83,8 @@ export function startPayments(
 
 export function createRail(
   receiver: (id: string) => Receiver | undefined,
-  { log, clock, metrics }: Pick<PaymentsDeps, 'log' | 'clock' | 'metrics'>,
-): Rail {
+  { log, clock, random, metrics }: PaymentsDeps,
+): EvmRail {
   const calls = metrics.duration('facilitator_duration_seconds', 'Calls to facilitators, by their end.', [
     'operation',
     'result',
@@ -90,6 +95,7 @@ export function createRail(
     clock,
     log,
     receiver,
+    authorize: createAuthorize(clock, random),
     observe: (operation, result, durationMs) => calls(operation, result)(durationMs / 1000),
   });
 }

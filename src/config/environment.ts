@@ -52,3 +52,15 @@ export function shieldExpressions(source: string): string | undefined {
 export function unshieldExpressions(text: string): string {
   return text.replace(/[\uFDD0-\uFDD4]/g, (character) => BRACKETS.charAt(STAND_INS.indexOf(character)));
 }
+
+const MARK = 'unset-variable:';
+
+/** Stands for a secret that only a server beside this process has: long enough for any of them. */
+export function markOf(name: string): string {
+  return `${MARK}${name}:${'-'.repeat(32)}`;
+}
+
+/** The variable that `secret` stands for, where it is a mark. */
+export function markedVariable(secret: string): string | undefined {
+  return secret.startsWith(MARK) ? secret.slice(MARK.length).split(':', 1)[0] : undefined;
+}

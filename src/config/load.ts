@@ -46,7 +46,7 @@ export function readConfig(
     return { ok: false, problems: document.syntax.map((error) => ({ ...error, file, path: '(file)' })) };
   }
   const issues = [...document.issues, ...fillAdminListen(document.data, env)];
-  const result = validate({ ...document, issues, file: path, folder: dirname(path), networks });
+  const result = validate({ ...document, issues, file: path, folder: dirname(path), networks, env });
   if (result.ok) return result;
   const problems = result.issues.map(({ path, at, message }) => {
     const { line, column } = document.locate(path, at);

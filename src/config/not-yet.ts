@@ -7,7 +7,6 @@ const SECTIONS: Readonly<Record<string, string>> = {
   discovery: 'take it out',
   page: 'take it out; a 402 is JSON for everybody',
 };
-const SHORT_NAMES = new Set(['cdp', 'payai', 'x402.org']);
 
 /** Takes out of `data` (changing it) what this version does not have, so that the schema does not call it unknown. */
 export function takeNotYet(data: Record<string, unknown>): Issue[] {
@@ -43,20 +42,6 @@ function receiverNotYet(receiver: unknown, path: Path): Issue[] {
       'is not in this version; write network, pay_to_address and facilitators here, one receiver for each way to pay';
     // Everything else that a receiver needs may stand below it.
     issues.push({ ...notYet([...path, 'accepts'], message, 'key'), covers: path });
-  }
-  const { facilitators } = receiver;
-  const items: readonly unknown[] = Array.isArray(facilitators) ? facilitators : [];
-  for (const [index, item] of items.entries()) {
-    const at = [...path, 'facilitators', index];
-    if (typeof item === 'string' && SHORT_NAMES.has(item)) {
-      issues.push(notYet(at, 'is a short name, which is not in this version; write the URL of the facilitator'));
-    }
-    if (!isMap(item)) continue;
-    for (const key of ['auth', 'insecure']) {
-      if (!Object.hasOwn(item, key)) continue;
-      issues.push(notYet([...at, key], 'is not in this version; write what the facilitator wants into headers', 'key'));
-      delete item[key];
-    }
   }
   return issues;
 }

@@ -2,6 +2,7 @@
 // that a file would hold and are judged by the same schema; complaints name the flag instead of a line.
 import type { Networks } from '../domain/network.ts';
 import type { LoadedConfig } from './config.ts';
+import type { Env } from './environment.ts';
 import type { ConfigProblem, Issue, Path } from './problems.ts';
 import { validate } from './validate.ts';
 
@@ -20,18 +21,22 @@ export type QuickFlags = {
 
 export type QuickResult =
   /** `data`: what a file would hold; its paths are relative to the folder that was given. */
-  | { readonly ok: true; readonly config: LoadedConfig; readonly data: QuickData; readonly testnet: boolean }
+  | {
+      readonly ok: true;
+      readonly config: LoadedConfig;
+      readonly data: QuickData;
+      readonly network: string;
+      readonly testnet: boolean;
+    }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
 export type QuickData = Readonly<Record<'proxy' | 'registry' | 'admin', Readonly<Record<string, unknown>>>> &
   Readonly<Record<string, unknown>>;
 
 const DEFAULT_NETWORK = 'base-sepolia';
-/** The public facilitator of the x402 project; it serves test networks. */
-const TEST_FACILITATOR = 'https://x402.org/facilitator';
 export const ROUTE_ADVICE = "write METHOD PATTERN AMOUNT and maybe CURRENCY, such as 'GET /reports/* 0.10 USD'";
 
-export function quickConfig(flags: QuickFlags, folder: string, networks: Networks): QuickResult {
+export function quickConfig(flags: QuickFlags, folder: string, env: Env, networks: Networks): QuickResult {
   const problems: ConfigProblem[] = [];
   const complain = (flag: string, message: string): void => {
     problems.push({ file: undefined, line: 0, column: 0, path: flag, message });
@@ -54,10 +59,10 @@ export function quickConfig(flags: QuickFlags, folder: string, networks: Network
   } else if (network.name !== DEFAULT_NETWORK && flags.facilitators.length === 0) {
     complain(
       '--facilitator',
-      `is missing; ${network.name} needs the URL of a facilitator of yours (only ${DEFAULT_NETWORK} has a public one)`,
+      `is missing; ${network.name} needs a facilitator that you have an account with: cdp, payai or a URL (only ${DEFAULT_NETWORK} has a public one)`,
     );
   }
-  const facilitators = flags.facilitators.length > 0 ? flags.facilitators : [TEST_FACILITATOR];
+  const facilitators = flags.facilitators.length > 0 ? flags.facilitators : ['x402.org'];
   const data = {
     proxy: { listen: flags.listen ?? '127.0.0.1:8402', upstream: flags.upstream },
     registry: { ...listenAt(flags.registryListen), store: `sqlite:${flags.data ?? 'data'}/tollgate.db` },
@@ -65,7 +70,9 @@ export function quickConfig(flags: QuickFlags, folder: string, networks: Network
     receivers: [{ id: 'default', network: name, pay_to_address: flags.payTo, facilitators }],
     routes: routes.map((route) => route ?? {}),
   };
-  const result = validate({ data, issues: [], fromEnvironment: () => false, file: undefined, folder, networks });
+  const surroundings = { issues: [], fromEnvironment: () => false, file: undefined, folder, env, networks };
+  // A copy is judged: what is filled in there holds keys.
+  const result = validate({ data: structuredClone(data), ...surroundings });
   if (!result.ok) {
     for (const issue of result.issues) {
       const flag = flagOf(issue);
@@ -74,7 +81,7 @@ export function quickConfig(flags: QuickFlags, folder: string, networks: Network
     }
   }
   if (!result.ok || problems.length > 0) return { ok: false, problems };
-  return { ok: true, config: result.config, data, testnet: network?.testnet === true };
+  return { ok: true, config: result.config, data, network: name, testnet: network?.testnet === true };
 }
 
 export function readRoute(text: string): Record<string, string> | undefined {

@@ -3,37 +3,19 @@
 import { z } from 'zod';
 import type { Networks, WayInput, WayReading } from '../domain/network.ts';
 import type { Receiver } from '../domain/receiver.ts';
-import { choice, count, duration, headerName, identifier, text, url, whatStands } from './fields.ts';
+import { facilitatorSchema, toFacilitator } from './facilitators.ts';
+import { choice, count, identifier, text, whatStands } from './fields.ts';
 import { isMap, type Issue } from './problems.ts';
 
 /** More of them would only be asked when all before have failed. */
 const MAX_NODES = 8;
-/** The public facilitator of the x402 project. */
-const TEST_FACILITATOR = /^https:\/\/(www\.)?x402\.org(\/|$)/i;
+/** That of the x402 project. */
+const TEST_ONLY = /^https:\/\/(www\.)?x402\.org(\/|$)/i;
 const CURRENCY = /^[A-Z][A-Z0-9]{2,9}$/;
 
 function isPlaceholder(value: unknown): boolean {
   return typeof value === 'string' && value.includes('...');
 }
-
-const facilitator = z.preprocess(
-  (value) => (typeof value === 'string' ? { url: value } : value),
-  z.strictObject({
-    url: url('the http or https URL of an x402 facilitator, without query'),
-    headers: z
-      .record(
-        headerName('a header name of letters, digits and dashes'),
-        text('a header value of visible ASCII characters', (value) => /^[\x20-\x7e\t]{1,4096}$/.test(value)),
-      )
-      .default({}),
-    timeouts: z
-      .strictObject({ verify: duration(1, 120_000).default(5000), settle: duration(1, 300_000).default(15_000) })
-      .prefault({}),
-    limits: z
-      .strictObject({ calls: count(1, 10_000).default(512), waiting: count(0, 100_000).default(512) })
-      .prefault({}),
-  }),
-);
 
 const RPC_ADVICE = 'the http or https URL of a JSON-RPC node, a list of them, or none';
 
@@ -79,7 +61,7 @@ export const receiverSchema = z.strictObject({
     .min(1, 'is empty; name the currencies of routes that this receiver takes, such as [USD, USDC]')
     .default(['USD', 'USDC']),
   facilitators: z
-    .array(facilitator, {
+    .array(facilitatorSchema, {
       error: ({ input }) =>
         `${whatStands(input)}; write a list of those who verify and settle payments, such as [https://facilitator.example.com]`,
     })
@@ -134,7 +116,7 @@ function testFacilitatorIssues({ facilitators }: Readonly<Record<string, unknown
   const list: readonly unknown[] = Array.isArray(facilitators) ? facilitators : [];
   return list.flatMap((item, at): Issue[] => {
     const url = isMap(item) ? item['url'] : item;
-    if (typeof url !== 'string' || !TEST_FACILITATOR.test(url)) return [];
+    if (typeof url !== 'string' || !TEST_ONLY.test(url)) return [];
     const message = 'serves test networks only, so nobody could pay here; name a facilitator that serves this network';
     return [{ path: ['receivers', index, 'facilitators', at], message }];
   });
@@ -160,12 +142,7 @@ export function toReceiver(input: ReceiverInput, networks: Networks): Receiver {
     ...reading.way,
     maxTimeoutSeconds: input.max_timeout_seconds,
     currencies: input.currencies,
-    facilitators: input.facilitators.map(({ url, headers, timeouts, limits }) => ({
-      url,
-      headers,
-      timeouts: { verifyMs: timeouts.verify, settleMs: timeouts.settle },
-      limits,
-    })),
+    facilitators: input.facilitators.map((facilitator) => toFacilitator(facilitator, input.id)),
     confirmations: input.confirmations,
     settle: input.settle,
   };

@@ -13,6 +13,8 @@ const PLACES: readonly SecretPlace[] = [
   { section: ['registry', 'api_keys', '*'], key: 'key' },
   { section: ['charges'], key: 'secrets', lines: true },
   { section: ['sync'], key: 'api_key' },
+  { section: ['receivers', '*', 'facilitators', '*', 'auth'], key: 'token' },
+  { section: ['receivers', '*', 'facilitators', '*', 'auth'], key: 'key_secret' },
 ];
 const FILE_KEYS = new Set(PLACES.map(({ key }) => key));
 
@@ -71,8 +73,10 @@ export function readSecretFiles(data: unknown, folder: string): SecretFiles {
 function sectionsAt(data: unknown, section: Path): Path[] {
   const star = section.indexOf('*');
   if (star < 0) return [section];
-  const list = valueAt(data, section.slice(0, star));
-  return Array.isArray(list) ? list.map((_, index) => section.slice(0, star).concat(index)) : [];
+  const before = section.slice(0, star);
+  const list = valueAt(data, before);
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((_, index) => sectionsAt(data, [...before, index, ...section.slice(star + 1)]));
 }
 
 function readSecret(file: string): { text: string } | { problem: string } {

@@ -4,6 +4,8 @@ import { z } from 'zod';
 import { buildConfig, type Origin } from './build.ts';
 import { combinationIssues } from './combinations.ts';
 import type { LoadedConfig } from './config.ts';
+import type { Env } from './environment.ts';
+import { expandShortForms } from './facilitators.ts';
 import { whatStands } from './fields.ts';
 import { takeNotYet } from './not-yet.ts';
 import { isMap, isWithin, valueAt, type Issue, type Path } from './problems.ts';
@@ -21,13 +23,15 @@ export type Source = Origin & {
   readonly fromEnvironment: (path: Path) => boolean;
   /** What receivers may name. */
   readonly networks: Networks;
+  /** Where short forms find their keys. */
+  readonly env: Env;
 };
 
 export type Validation =
   | { readonly ok: true; readonly config: LoadedConfig; readonly secretFiles: readonly string[] }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
-export function validate({ data, issues: known, fromEnvironment, file, folder, networks }: Source): Validation {
+export function validate({ data, issues: known, fromEnvironment, file, folder, networks, env }: Source): Validation {
   const raw = data ?? {};
   if (!isMap(raw)) {
     const message = `${whatStands(raw)}; write sections such as \`proxy:\` and \`registry:\``;
@@ -35,11 +39,12 @@ export function validate({ data, issues: known, fromEnvironment, file, folder, n
   }
   fillEmptySections(raw);
   const files = readSecretFiles(raw, folder);
-  const early = [...known, ...files.issues, ...takeNotYet(raw)];
+  const short = expandShortForms(raw, env);
+  const early = [...known, ...files.issues, ...short.issues, ...takeNotYet(raw)];
   const parsed = parse(raw, fromEnvironment);
   const found = [...early, ...combinationIssues(raw, networks).map(relocate)];
   function relocate(issue: Issue): Issue {
-    return { ...issue, path: files.written(issue.path) };
+    return short.written({ ...issue, path: files.written(issue.path) });
   }
   if (!parsed.success) {
     // Where something is already said about a place, the schema has nothing to add about it or what lies below.
@@ -168,7 +173,8 @@ function unwrap(schema: unknown): unknown {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault) {
     return unwrap(schema.def.innerType);
   }
-  return schema instanceof z.ZodPipe ? unwrap(schema.def.out) : schema;
+  if (!(schema instanceof z.ZodPipe)) return schema;
+  return unwrap(schema.def.out instanceof z.ZodTransform ? schema.def.in : schema.def.out);
 }
 
 function toPath(path: readonly PropertyKey[]): Path {

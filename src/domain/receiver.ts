@@ -16,6 +16,9 @@ export type Facilitator = {
   readonly timeouts: { readonly verifyMs: number; readonly settleMs: number };
   /** Of each operation: calls at a time, and how many more may wait for one of them to end. */
   readonly limits: { readonly calls: number; readonly waiting: number };
+  readonly auth: FacilitatorAuth | undefined;
+  /** Who is known there: the key id, or of a token the receiver. With the URL it says which facilitator this is. */
+  readonly account: string | undefined;
 };
 
 export type Receiver = {

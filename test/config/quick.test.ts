@@ -24,7 +24,7 @@ const GOOD: QuickFlags = {
 };
 
 function problems(flags: QuickFlags): string[] {
-  const result = quickConfig(flags, '/srv', NETWORKS);
+  const result = quickConfig(flags, '/srv', {}, NETWORKS);
   return result.ok ? [] : result.problems.map(formatProblem);
 }
 
@@ -35,8 +35,9 @@ registry: { store: "sqlite:data/tollgate.db" }
 receivers: [{ id: default, network: base-sepolia, pay_to_address: "${ADDRESS}", facilitators: ["https://x402.org/facilitator"] }]
 routes: [{ method: GET, route_pattern: "/reports/*", amount: "0.10", currency: USD }]
 `;
-  expect(quickConfig(GOOD, '/srv', NETWORKS)).toEqual({
+  expect(quickConfig(GOOD, '/srv', {}, NETWORKS)).toEqual({
     ok: true,
+    network: 'base-sepolia',
     testnet: true,
     data: expect.objectContaining({ proxy: { listen: '127.0.0.1:8402', upstream: 'http://127.0.0.1:3000' } }),
     config: { ...configOf(file), file: undefined },
@@ -54,7 +55,7 @@ test('behaviour: every flag has its place', () => {
     adminListen: '[::1]:0',
     data: '/var/lib/t',
   };
-  const result = quickConfig(flags, '/srv', NETWORKS);
+  const result = quickConfig(flags, '/srv', {}, NETWORKS);
   expect(result).toMatchObject({
     ok: true,
     testnet: false,

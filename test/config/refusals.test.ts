@@ -640,18 +640,6 @@ const CASES: readonly Case[] = [
     'is not in this version',
   ],
   [
-    'a facilitator with auth',
-    receiver('[https://facilitator.example.com]', '[{ url: "https://f", auth: { kind: bearer } }]'),
-    '7:40 receivers[0].facilitators[0].auth:',
-    'is not in this version',
-  ],
-  [
-    'a facilitator by a short name',
-    receiver('https://facilitator.example.com', 'cdp'),
-    '7:20 receivers[0].facilitators[0]:',
-    'is not in this version',
-  ],
-  [
     'Solana',
     receiver('base-sepolia', 'solana'),
     '5:14 receivers[0].network:',

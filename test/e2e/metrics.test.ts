@@ -25,6 +25,7 @@ const GATEWAY = {
   payments_total: ['counter', 'route_id', 'result'],
   revenue_total: ['counter', 'route_id', 'currency'],
   facilitator_duration_seconds: ['histogram', 'operation', 'result'],
+  facilitator_open: ['gauge', 'facilitator', 'reason'],
   charges: ['gauge', 'state'],
   owed: ['gauge', 'currency', 'because'],
   owed_charges: ['gauge', 'because'],
@@ -49,12 +50,18 @@ const REGISTRY = {
 } as const;
 const SYNC = { sync_total: ['counter', 'result'], sync_last_success_timestamp_seconds: ['gauge'] } as const;
 /** Nobody pays for real here: paying.test.ts, books.test.ts and owed.test.ts see money counted. */
-const WITHOUT_SERIES = new Set(['registry_requests_total', 'registry_sign_ins_refused_total', 'revenue_total', 'owed']);
+const WITHOUT_SERIES = new Set([
+  'registry_requests_total',
+  'registry_sign_ins_refused_total',
+  'revenue_total',
+  'owed',
+  'facilitator_open',
+]);
 
 /** What a process without a proxy listener has no use for. */
 const PROXY_ONLY: ReadonlySet<string> = new Set([
   ...['requests_total', 'request_duration_seconds', 'overhead_duration_seconds', 'upstream_duration_seconds'],
-  ...['requests_in_flight', 'payments_total', 'revenue_total', 'facilitator_duration_seconds'],
+  ...['requests_in_flight', 'payments_total', 'revenue_total', 'facilitator_duration_seconds', 'facilitator_open'],
   ...['routes', 'route_info', 'match_cache_requests_total'],
 ]);
 

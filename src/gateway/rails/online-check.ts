@@ -3,11 +3,16 @@
 // `tollgate check --online` does; a start never waits for any of them. Names services by host, never by URL.
 import { z } from 'zod';
 import type { Facilitator, Receiver } from '../../domain/receiver.ts';
+import type { Clock } from '../../host/clock.ts';
 import { ANSWER_LIMITS, MAX_ANSWER_BYTES } from './x402/facilitators.ts';
-import { readSupportedAnswer } from './x402/facilitator-wire.ts';
+import { createWriteRequest, readSupportedAnswer, speaksOfPayment } from './x402/facilitator-wire.ts';
 import { createRpc } from './evm/json-rpc.ts';
-import { callService, urlBelow, type Fetch } from './service-call.ts';
+import { callService, urlBelow, type Fetch, type JsonReply } from './service-call.ts';
 import { readToken, type Token } from './evm/token.ts';
+import type { Authorize } from './x402/auth.ts';
+import { NOBODYS_PAYMENT } from './evm/payload.ts';
+import { EVM_WORDS } from './evm/rail.ts';
+import { readNotTaken } from './x402/not-taken.ts';
 
 /** `cannot_serve`: payments would be refused. `away`: nobody could say. `warning`: worth knowing. */
 export type Finding = {
@@ -19,6 +24,8 @@ export type Finding = {
 
 export type OnlineDeps = {
   readonly fetch: Fetch;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly authorize: Authorize;
   /** x402 v1 is enabled. */
   readonly v1: boolean;
 };
@@ -35,21 +42,16 @@ export async function checkReceivers(receivers: readonly Receiver[], deps: Onlin
 }
 
 async function checkFacilitator(receiver: Receiver, facilitator: Facilitator, deps: OnlineDeps): Promise<Finding> {
+  const supports = await checkSupported(receiver, facilitator, deps);
+  return supports.level === 'ok' ? ((await tryVerify(receiver, facilitator, deps)) ?? supports) : supports;
+}
+
+async function checkSupported(receiver: Receiver, facilitator: Facilitator, deps: OnlineDeps): Promise<Finding> {
   const { id, scheme, caip2, v1Network } = receiver;
   const { host } = new URL(facilitator.url);
-  const reply = await callService(
-    {
-      method: 'GET',
-      url: urlBelow(facilitator.url, 'supported'),
-      headers: facilitator.headers,
-      body: undefined,
-      timeoutMs: facilitator.timeouts.verifyMs,
-      mayRepeat: () => true,
-      maxBytes: MAX_ANSWER_BYTES * 16,
-      limits: { ...ANSWER_LIMITS, nodes: 100_000 },
-    },
-    deps.fetch,
-  );
+  const reply = await ask(facilitator, 'supported', undefined, deps);
+  const refused = findRefused(receiver, facilitator, reply, deps);
+  if (refused !== undefined) return refused;
   if (reply.kind === 'failed') {
     return {
       receiver: id,
@@ -74,6 +76,52 @@ async function checkFacilitator(receiver: Receiver, facilitator: Facilitator, de
   const lacks = missing.map(({ x402Version, network }) => `x402 v${x402Version} ${scheme} on ${network}`).join(' and ');
   const detail = `the facilitator ${host} does not serve ${lacks}; use another one${deps.v1 ? ', or switch x402.v1 off if only that is missing' : ''}`;
   return { receiver: id, level: 'cannot_serve', detail };
+}
+
+/** Asks about a payment that nobody can have signed and that ended in 1970: any verdict is fine, and nothing can move. */
+async function tryVerify(receiver: Receiver, facilitator: Facilitator, deps: OnlineDeps): Promise<Finding | undefined> {
+  const offer = { receiver, atomic: 1n, description: 'a question of tollgate check --online' };
+  const body = createWriteRequest(EVM_WORDS)({ version: 2, payload: NOBODYS_PAYMENT }, offer);
+  const reply = await ask(facilitator, 'verify', body, deps);
+  return findRefused(receiver, facilitator, reply, deps);
+}
+
+/** What a facilitator says of the caller rather than of what was asked. */
+function findRefused(
+  { id }: Receiver,
+  { url, auth, account }: Facilitator,
+  reply: JsonReply,
+  { clock }: OnlineDeps,
+): Finding | undefined {
+  const notTaken = readNotTaken(reply, (body) => speaksOfPayment('verify', body), clock.now());
+  if (notTaken === undefined || notTaken.reason === 'not_carried_out') return undefined;
+  const key = auth === undefined || auth.kind === 'bearer' ? '' : ` with the key ${account}`;
+  const off =
+    notTaken.secondsAhead === undefined ? '' : ` (it is ${notTaken.secondsAhead} s ahead of the facilitator's)`;
+  return {
+    receiver: id,
+    level: notTaken.reason === 'rate_limited' ? 'away' : 'cannot_serve',
+    detail: `the facilitator ${new URL(url).host} takes no call${key}: ${notTaken.why}${off}`,
+  };
+}
+
+async function ask(
+  facilitator: Facilitator,
+  what: 'supported' | 'verify',
+  body: string | undefined,
+  { fetch, authorize }: OnlineDeps,
+): Promise<JsonReply> {
+  const { auth, timeouts } = facilitator;
+  const url = urlBelow(facilitator.url, what);
+  const method = body === undefined ? 'GET' : 'POST';
+  const headers =
+    auth === undefined
+      ? facilitator.headers
+      : { ...facilitator.headers, Authorization: await authorize(auth, method, new URL(url)) };
+  const limits = { maxBytes: MAX_ANSWER_BYTES * 16, limits: { ...ANSWER_LIMITS, nodes: 100_000 } };
+  // A token is for one call.
+  const repeat = auth === undefined && body === undefined ? { mayRepeat: () => true } : {};
+  return callService({ method, url, headers, body, timeoutMs: timeouts.verifyMs, ...limits, ...repeat }, fetch);
 }
 
 async function checkNode(receiver: Receiver, rpcUrl: string, { fetch }: OnlineDeps): Promise<Finding[]> {

@@ -24,7 +24,14 @@ export type ServiceCall = {
 
 export type JsonReply =
   /** `slow`: the next caller may have to wait as long, for a service that stalls, is overloaded or cannot be reached. */
-  | { readonly kind: 'reply'; readonly status: number; readonly body: unknown; readonly slow: boolean }
+  | {
+      readonly kind: 'reply';
+      readonly status: number;
+      readonly body: unknown;
+      readonly slow: boolean;
+      /** Of any status but 2xx. */
+      readonly headers?: Headers | undefined;
+    }
   /**
    * `sent` false: nothing of the call reached the service. `status`: of a response that arrived whole and holds no JSON.
    * `why`: a phrase for the log, without any of what was sent or answered.
@@ -35,6 +42,7 @@ export type JsonReply =
       readonly sent: boolean;
       readonly slow: boolean;
       readonly status?: number | undefined;
+      readonly headers?: Headers | undefined;
     };
 
 /** Written by the client, whatever is configured: they frame the call. */
@@ -53,7 +61,7 @@ export async function callService(call: ServiceCall, fetch: Fetch): Promise<Json
   const stop = (): void => attempt.reading?.stop();
   signal?.addEventListener('abort', stop, { once: true });
   try {
-    const { status } = await ky(url, {
+    const { status, headers: answered } = await ky(url, {
       // The body is read in here, so that the deadline covers it. Through a Request of ky's it would be copied once more.
       fetch: async (request) => {
         const ended = request instanceof Request ? request.signal : null;
@@ -81,7 +89,7 @@ export async function callService(call: ServiceCall, fetch: Fetch): Promise<Json
     const content = (await attempt.reading?.content) ?? NO_BYTES;
     return content === 'too_long'
       ? failed(`status ${status} with more than ${maxBytes} bytes`)
-      : readReply(status, content, limits);
+      : { ...readReply(status, content, limits), ...(status < 300 ? {} : { headers: answered }) };
   } catch (error) {
     stop();
     if (isTimeoutError(error) || signal?.aborted === true) return failed('it did not answer in time', { slow: true });

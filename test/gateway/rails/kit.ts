@@ -3,10 +3,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { onTestFinished, vi } from 'vitest';
 import type { Facilitator, Receiver } from '../../../src/domain/receiver.ts';
-import { systemClock, systemSchedule } from '../../../src/host/clock.ts';
+import { createRandom, systemClock, systemSchedule } from '../../../src/host/clock.ts';
 import { createLog } from '../../../src/host/log.ts';
 import type { LookedAt, Presented, Rail, RailOffer, Sending, SettleHistory } from '../../../src/gateway/rails/rail.ts';
-import { createEvmRail, type EvmRailDeps } from '../../../src/gateway/rails/evm/rail.ts';
+import { createAuthorize } from '../../../src/gateway/rails/x402/auth.ts';
+import { createEvmRail, type EvmRail, type EvmRailDeps } from '../../../src/gateway/rails/evm/rail.ts';
 import { RECEIVER } from '../../cases/receivers.ts';
 import type { Payer, Signed, Wanted } from '../../support/chain/payer.ts';
 
@@ -26,10 +27,17 @@ export function facilitatorAt(
   timeouts: Partial<Facilitator['timeouts']> = {},
   limits: Facilitator['limits'] = { calls: 512, waiting: 512 },
 ): Facilitator {
-  return { url, headers: {}, timeouts: { verifyMs: 5000, settleMs: 15_000, ...timeouts }, limits };
+  return {
+    url,
+    headers: {},
+    timeouts: { verifyMs: 5000, settleMs: 15_000, ...timeouts },
+    limits,
+    auth: undefined,
+    account: undefined,
+  };
 }
 
-export type RailKit = { readonly rail: Rail; readonly lines: string[]; readonly calls: string[] };
+export type RailKit = { readonly rail: EvmRail; readonly lines: string[]; readonly calls: string[] };
 
 /** A rail, what it logged, and `operation:result` of every call it made. */
 export function makeRail(overrides: Partial<EvmRailDeps> = {}): RailKit {
@@ -40,6 +48,7 @@ export function makeRail(overrides: Partial<EvmRailDeps> = {}): RailKit {
     schedule: systemSchedule,
     clock: systemClock,
     receiver: () => makeReceiver(),
+    authorize: createAuthorize(systemClock, createRandom()),
     log: createLog('debug', (line) => lines.push(line), Date.now),
     observe: (operation, result) => calls.push(`${operation}:${result}`),
     ...overrides,
@@ -188,7 +197,7 @@ export async function deadUrl(): Promise<string> {
 /** Time that moves when it is told to, for the rest of the test: that of everything, ky's as well. */
 export function fakeTime(): {
   readonly schedule: EvmRailDeps['schedule'];
-  readonly clock: { readonly monotonic: () => number };
+  readonly clock: EvmRailDeps['clock'];
   /** Timers of `schedule` that run. */
   readonly pending: () => number;
   readonly advance: (ms: number) => void;

@@ -7,6 +7,8 @@ import { check } from '../../../src/cli/check.ts';
 import { readArgs } from '../../../src/cli/args.ts';
 import type { Receiver } from '../../../src/domain/receiver.ts';
 import { checkReceivers } from '../../../src/gateway/rails/online-check.ts';
+import { createAuthorize } from '../../../src/gateway/rails/x402/auth.ts';
+import { createRandom, systemClock } from '../../../src/host/clock.ts';
 import { startChain, type Chain } from '../../support/chain/chain.ts';
 import { startFacilitator, type TestFacilitator } from '../../support/chain/facilitator.ts';
 import { fakeIo } from '../../cli/support.ts';
@@ -30,7 +32,12 @@ afterAll(async () => {
 });
 
 const find = async (receiver: Partial<Receiver>, v1 = false): Promise<string[]> => {
-  const findings = await checkReceivers([makeReceiver(receiver)], { fetch, v1 });
+  const findings = await checkReceivers([makeReceiver(receiver)], {
+    fetch,
+    clock: systemClock,
+    authorize: createAuthorize(systemClock, createRandom()),
+    v1,
+  });
   return findings.map(({ level, detail }) => `${level}: ${detail}`);
 };
 
@@ -104,7 +111,16 @@ describe('facilitators', () => {
     ['serves another scheme', { kinds: [{ ...KIND, scheme: 'upto' }] }, 200, false, /^cannot_serve/],
     ['serves nothing', { kinds: [] }, 200, false, /^cannot_serve/],
     ['answers nonsense', { kind: [] }, 200, false, /^away/],
-    ['wants a key', { error: 'unauthorized' }, 401, false, /^away: .*status 401.*headers/],
+    ['wants to know who calls', { error: 'unauthorized' }, 401, false, /^cannot_serve: .*status 401: .*check auth/],
+    [
+      'is not paid by its owner',
+      { errorType: 'payment_method_required' },
+      402,
+      false,
+      /^cannot_serve: .*see to its billing/,
+    ],
+    ['does not let this key', {}, 403, false, /^cannot_serve: .*status 403/],
+    ['is called too often', {}, 429, false, /^away: .*called too often/],
     ['is down', { error: 'down' }, 503, false, /^away: .*503/],
   ])('behaviour: one that %s', async (_, body, status, v1, finding) => {
     scripted.answer = (_, res) => json(res, body, status);
@@ -120,6 +136,7 @@ describe('facilitators', () => {
     expect(findings.map((finding) => finding.split(':')[0])).toEqual(['away', 'ok']);
     expect(scripted.requests).toMatchObject([
       { method: 'GET', url: '/secret-path/supported', headers: { 'x-key': 's3cret' } },
+      { method: 'POST', url: '/secret-path/verify', headers: { 'x-key': 's3cret' } },
     ]);
     expect(findings.join()).not.toContain('secret');
   });

@@ -10,6 +10,7 @@ import {
 } from '../../../src/gateway/rails/evm/look.ts';
 import type { Look, Presented, Rail, RailOffer } from '../../../src/gateway/rails/rail.ts';
 import type { Receiver } from '../../../src/domain/receiver.ts';
+import { systemClock } from '../../../src/host/clock.ts';
 import { SELECTORS } from '../../../src/gateway/rails/evm/token.ts';
 import {
   MISCHIEF,
@@ -61,7 +62,7 @@ afterAll(async () => {
 // Nobody waits for the pace of a node here: a second passes whenever somebody looks at the clock.
 let now = 0;
 const railFor = (receiver: Receiver): Rail =>
-  makeRail({ receiver: () => receiver, clock: { monotonic: () => (now += 1000) } }).rail;
+  makeRail({ receiver: () => receiver, clock: { ...systemClock, monotonic: () => (now += 1000) } }).rail;
 
 const until = ({ deadline }: Presented): { validBefore?: bigint } =>
   deadline === undefined ? {} : { validBefore: deadline };

@@ -17,6 +17,19 @@ export type Authorization = {
 /** What of a credential goes on to a facilitator. */
 export type SignedPayment = { readonly signature: string; readonly authorization: Authorization };
 
+/** What nobody can have signed, and what ended in 1970: a facilitator may be asked about it, and nothing can move. */
+export const NOBODYS_PAYMENT: SignedPayment = {
+  signature: `0x${'00'.repeat(65)}`,
+  authorization: {
+    from: `0x${'0'.repeat(39)}1`,
+    to: `0x${'0'.repeat(40)}`,
+    value: '1',
+    validAfter: '0',
+    validBefore: '1',
+    nonce: `0x${'00'.repeat(32)}`,
+  },
+};
+
 /** The token's EIP-712 domain that a client says it signed for. */
 export type SaidToken = { readonly name: string | undefined; readonly version: string | undefined };
 

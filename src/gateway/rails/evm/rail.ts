@@ -6,7 +6,7 @@ import { problem } from '../../../domain/problem.ts';
 import type { Presented, Rail, RailOffer, Refusal } from '../rail.ts';
 import { readEnvelope, writeReceipt } from '../x402/envelope.ts';
 import type { ChainWords } from '../x402/facilitator-wire.ts';
-import { createFacilitators, type FacilitatorDeps } from '../x402/facilitators.ts';
+import { createFacilitators, type FacilitatorDeps, type Facilitators } from '../x402/facilitators.ts';
 import { createClockWatch } from './clock-watch.ts';
 import { createLook, type LookDeps } from './look.ts';
 import { findEvmNetwork } from './networks.ts';
@@ -14,6 +14,7 @@ import { payloadOf, readPayload, type EvmPayload } from './payload.ts';
 import { canonicalPayment } from './payment-key.ts';
 
 export type EvmRailDeps = FacilitatorDeps & LookDeps;
+export type EvmRail = Rail & Pick<Facilitators, 'standing'>;
 
 /** Facilitators refuse what expires within 6 seconds: it might not be on the chain in time. */
 export const EXPIRY_MARGIN_SECONDS = 6n;
@@ -21,7 +22,7 @@ export const EXPIRY_MARGIN_SECONDS = 6n;
 /** How much longer than was asked for an authorization may hold: a charge of unknown end stays open for as long. */
 const BEYOND_TIMEOUT_SECONDS = 600n;
 
-export function createEvmRail(deps: EvmRailDeps): Rail {
+export function createEvmRail(deps: EvmRailDeps): EvmRail {
   const watchClock = createClockWatch(deps.log);
   return {
     read: readCredential,
@@ -32,7 +33,7 @@ export function createEvmRail(deps: EvmRailDeps): Rail {
       watchClock(signed, longest, BigInt(Math.floor(nowMs / 1000)));
       return checkPayment(presented, offer, nowMs);
     },
-    ...createFacilitators(deps, CHAIN),
+    ...createFacilitators(deps, EVM_WORDS),
     receiptHeader: (version, receipt) => writeReceipt(version, receipt, findEvmNetwork(receipt.network)?.v1),
     look: createLook(deps),
   };
@@ -40,7 +41,7 @@ export function createEvmRail(deps: EvmRailDeps): Rail {
 
 const TRANSACTION = /^0x[0-9a-fA-F]{64}$/;
 
-const CHAIN: ChainWords = {
+export const EVM_WORDS: ChainWords = {
   payload: ({ payload }, { receiver }) => {
     const { signature, authorization } = payloadOf(payload);
     // `to` is written as configured: some facilitators compare it as text with payTo.

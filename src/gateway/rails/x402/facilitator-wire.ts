@@ -5,12 +5,13 @@
 import { z } from 'zod';
 import type { Receiver } from '../../../domain/receiver.ts';
 import type { Presented, RailOffer } from '../rail.ts';
+import { isNotTaken } from './not-taken.ts';
 import { classifyWord, isOwnFailure, mayHideSuccess, publicReason } from './reasons.ts';
 
 /** What only the rail of a network knows of the words that a facilitator is told and says. */
 export type ChainWords = {
   /** What was signed, and nothing else of a credential. */
-  readonly payload: (presented: Presented, offer: RailOffer) => object;
+  readonly payload: (presented: Pick<Presented, 'payload'>, offer: RailOffer) => object;
   /** What is said of the asset beside its address. */
   readonly extra: (receiver: Receiver) => object;
   /** The one spelling of a transaction; undefined: it is none. */
@@ -20,7 +21,7 @@ export type ChainWords = {
 };
 
 /** Writes the body of /verify and of /settle: JSON. */
-export type WriteRequest = (presented: Presented, offer: RailOffer) => string;
+export type WriteRequest = (presented: Pick<Presented, 'version' | 'payload'>, offer: RailOffer) => string;
 
 export function createWriteRequest(chain: ChainWords): WriteRequest {
   // What payments of one price to one receiver are asked with is the same for all of them.
@@ -100,18 +101,17 @@ const supportedSchema = z.object({
   kinds: z.array(z.object({ x402Version: z.number(), scheme: z.string(), network: z.string() })).max(2000),
 });
 
-/** Statuses under which a facilitator may refuse a payment rather than the call. */
-const REFUSING = new Set([400, 402, 409, 412, 422]);
-
-/** Answers to a call that was not taken, where the body does not say otherwise (RFC 9110). */
-const NOT_TAKEN = new Set([401, 402, 403, 404, 405, 413, 415, 429]);
+/** Whether `body` has the form of a verdict, or of a settlement, or half of it: then it may be one. */
+export function speaksOfPayment(operation: 'verify' | 'settle', body: unknown): boolean {
+  const member = operation === 'verify' ? 'isValid' : 'success';
+  return typeof body === 'object' && body !== null && Object.hasOwn(body, member);
+}
 
 /** What an answer of /verify says. `status` other than 2xx can refuse, never approve. */
 export function readVerifyAnswer(status: number, body: unknown, { key }: Presented, chain: ChainWords): VerifyAnswer {
   const { success, data } = verifySchema.safeParse(body);
   if (!success) return nonsense(`status ${status} without the form of a verification`);
   if (!data.isValid) {
-    if (!isOk(status) && !REFUSING.has(status)) return nonsense(`status ${status}`);
     const reason = publicReason(data.invalidReason, 'payment_invalid');
     const means = classifyWord(data.invalidReason ?? '');
     if (means === 'cannot_judge') return nonsense(`it cannot judge: ${reason}`);
@@ -137,8 +137,7 @@ export function readSettleAnswer(
   const { success, data } = settleSchema.safeParse(body);
   if (!success) {
     const why = `status ${status} without the form of a settlement`;
-    // Half the form of one may be one.
-    return NOT_TAKEN.has(status) && !hasSuccess(body) ? { kind: 'not_carried_out', why } : nonsense(why);
+    return isNotTaken(status) && !speaksOfPayment('settle', body) ? { kind: 'not_carried_out', why } : nonsense(why);
   }
   const transaction = data.transaction ? chain.readTransaction(data.transaction) : undefined;
   if (!data.success) return readRefusal(data.errorReason, data.transaction);
@@ -172,10 +171,6 @@ function readRefusal(word: string | null | undefined, transaction: string | null
     default:
       return means satisfies never;
   }
-}
-
-function hasSuccess(body: unknown): boolean {
-  return typeof body === 'object' && body !== null && Object.hasOwn(body, 'success');
 }
 
 export type Kind = z.output<typeof supportedSchema>['kinds'][number];

@@ -6,51 +6,78 @@ import { createHash } from 'node:crypto';
 import type { Facilitator } from '../../../domain/receiver.ts';
 import type { Clock, Schedule } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
-import { createBreaker, type Breaker, type CallEnd, type Operation } from './breaker.ts';
-import { createWriteRequest, readSettleAnswer, readVerifyAnswer, type ChainWords } from './facilitator-wire.ts';
+import {
+  createBreaker,
+  type Breaker,
+  type CallEnd,
+  type NotTaken,
+  type OpenReason,
+  type Operation,
+} from './breaker.ts';
+import {
+  createWriteRequest,
+  readSettleAnswer,
+  readVerifyAnswer,
+  speaksOfPayment,
+  type ChainWords,
+} from './facilitator-wire.ts';
 import type { Presented, Rail, RailOffer, Settlement } from '../rail.ts';
 import { createSemaphore, type Release, type Semaphore } from '../semaphore.ts';
 import { callService, urlBelow, type Fetch, type JsonReply } from '../service-call.ts';
+import type { Authorize } from './auth.ts';
+import { readNotTaken, type NotTakenReply } from './not-taken.ts';
 
-export type Facilitators = Pick<Rail, 'verify' | 'settle' | 'firstVia'>;
+export type Facilitators = Pick<Rail, 'verify' | 'settle' | 'firstVia'> & {
+  /** How each of these stands, one entry a facilitator. */
+  readonly standing: (facilitators: readonly Facilitator[]) => readonly Standing[];
+};
+
+export type Standing = {
+  /** The host and, where one URL is called with several keys, whose key. */
+  readonly name: string;
+  /** Why it is left alone; undefined: it is not. */
+  readonly open: OpenReason | undefined;
+};
 
 export type FacilitatorDeps = {
   readonly fetch: Fetch;
   readonly schedule: Schedule;
-  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly clock: Clock;
   readonly log: Log;
+  readonly authorize: Authorize;
   /** One call that was made, or skipped because the facilitator is left alone or busy. */
   readonly observe: (operation: Operation, result: CallResult, durationMs: number) => void;
 };
 
-export type CallResult = 'ok' | 'refused' | 'not_carried_out' | 'unknown' | 'nonsense' | 'failed' | 'skipped';
+export type CallResult = 'ok' | 'refused' | NotTaken['reason'] | 'unknown' | 'nonsense' | 'failed' | 'skipped';
 
 export const MAX_ANSWER_BYTES = 64 * 1024;
 export const ANSWER_LIMITS = { depth: 16, nodes: 8192, string: 16_384 } as const;
 
 type Skipped = { readonly kind: 'skipped'; readonly why: string };
 type Known = {
-  /** For the log. */
-  readonly host: string;
+  /** For the log: the host and, where there is one, whose key is used. */
+  readonly named: { readonly facilitator: string; readonly account?: string };
   readonly breaker: Breaker;
   readonly semaphores: Readonly<Record<Operation, Semaphore>>;
   readonly urls: Readonly<Record<Operation, string>>;
 };
 
 export function createFacilitators(deps: FacilitatorDeps, chain: ChainWords): Facilitators {
-  const { fetch, schedule, clock, log, observe } = deps;
-  // By URL and limits: several receivers may share a facilitator, and a reloaded configuration finds the state it left.
+  const { fetch, schedule, clock, log, authorize, observe } = deps;
+  // By URL, account and limits: several receivers may share a facilitator, and a reloaded configuration finds the state it left.
   const known = new Map<string, Known>();
 
-  const stateOf = ({ url, limits: { calls, waiting } }: Facilitator): Known => {
-    const name = `${calls} ${waiting} ${url}`;
+  const stateOf = ({ url, account, limits: { calls, waiting } }: Facilitator): Known => {
+    const name = `${calls} ${waiting} ${url} ${account ?? ''}`;
     let state = known.get(name);
     if (state === undefined) {
       // What was verified is not turned away for the length of a queue, because it is too late to say that nothing happened:
       // it waits as long as its time lasts, and there are no more of them than payments may be taken at a time.
       const semaphores = { verify: createSemaphore(calls, waiting), settle: createSemaphore(calls, Infinity) };
       const urls = { verify: urlBelow(url, 'verify'), settle: urlBelow(url, 'settle') };
-      known.set(name, (state = { host: new URL(url).host, breaker: createBreaker(clock), semaphores, urls }));
+      const named = { facilitator: new URL(url).host, ...(account === undefined ? {} : { account }) };
+      known.set(name, (state = { named, breaker: createBreaker(clock), semaphores, urls }));
     }
     return state;
   };
@@ -68,8 +95,8 @@ export function createFacilitators(deps: FacilitatorDeps, chain: ChainWords): Fa
     operation: Operation,
     body: string,
     end: (how: CallEnd) => void,
-  ): Promise<JsonReply | Skipped> => {
-    const { semaphores, urls } = stateOf(facilitator);
+  ): Promise<Called> => {
+    const { semaphores, urls, named, breaker } = stateOf(facilitator);
     const { verifyMs, settleMs } = facilitator.timeouts;
     let timeoutMs = operation === 'verify' ? verifyMs : settleMs;
     const semaphore = semaphores[operation];
@@ -85,14 +112,28 @@ export function createFacilitators(deps: FacilitatorDeps, chain: ChainWords): Fa
       return { kind: 'skipped', why: 'too many calls are waiting for it' };
     }
     try {
-      const { headers } = facilitator;
+      const { auth } = facilitator;
+      const url = urls[operation];
+      const headers =
+        auth === undefined
+          ? facilitator.headers
+          : { ...facilitator.headers, Authorization: await authorize(auth, 'POST', new URL(url)) };
       const limits = { maxBytes: MAX_ANSWER_BYTES, limits: ANSWER_LIMITS };
-      const reply = await callService(
-        { method: 'POST', url: urls[operation], headers, body, timeoutMs, ...limits },
-        fetch,
-      );
-      end(reply.slow ? 'slow' : 'answered');
-      return reply;
+      const reply = await callService({ method: 'POST', url, headers, body, timeoutMs, ...limits }, fetch);
+      const notTaken = readNotTaken(reply, (answer) => speaksOfPayment(operation, answer), clock.now());
+      if (notTaken?.secondsAhead !== undefined) {
+        const seconds_ahead = notTaken.secondsAhead;
+        log.error('the clock of this machine is not that of the facilitator', { ...named, seconds_ahead });
+      }
+      const before = breaker.reason();
+      end(notTaken ?? (reply.slow ? 'slow' : 'answered'));
+      const reason = breaker.reason();
+      if (before === undefined && reason !== undefined) log.error('a facilitator is left alone', { ...named, reason });
+      if (before !== undefined && reason === undefined) log.info('a facilitator is back', named);
+      return notTaken === undefined ? reply : { ...notTaken, kind: 'not_taken' };
+    } catch (error) {
+      end('none');
+      throw error;
     } finally {
       release();
     }
@@ -114,11 +155,9 @@ export function createFacilitators(deps: FacilitatorDeps, chain: ChainWords): Fa
     why = '',
   ): string => {
     observe(operation, result, clock.monotonic() - since);
-    const { host } = stateOf(facilitator);
-    if (result !== 'ok' && result !== 'refused') {
-      log.warn('facilitator', { facilitator: host, operation, result, why });
-    }
-    return `${host}: ${why}`;
+    const { named } = stateOf(facilitator);
+    if (result !== 'ok' && result !== 'refused') log.warn('facilitator', { ...named, operation, result, why });
+    return `${named.facilitator}: ${why}`;
   };
 
   const writeRequest = createWriteRequest(chain);
@@ -142,10 +181,12 @@ export function createFacilitators(deps: FacilitatorDeps, chain: ChainWords): Fa
       for (const facilitator of facilitators) {
         const since = clock.monotonic();
         unlisted = undefined;
-        const end = stateOf(facilitator).breaker.admit('verify');
-        const reply = end === undefined ? LEFT_ALONE : await call(facilitator, 'verify', body, end);
+        const { breaker } = stateOf(facilitator);
+        const end = breaker.admit('verify');
+        const reply = end === undefined ? leftAlone(breaker) : await call(facilitator, 'verify', body, end);
         if (reply.kind !== 'reply') {
-          said.push(note('verify', facilitator, since, reply.kind, reply.why));
+          const result = reply.kind === 'not_taken' ? reply.reason : reply.kind;
+          said.push(note('verify', facilitator, since, result, reply.why));
           continue;
         }
         const answer = readVerifyAnswer(reply.status, reply.body, presented, chain);
@@ -178,9 +219,10 @@ export function createFacilitators(deps: FacilitatorDeps, chain: ChainWords): Fa
       for (const facilitator of inOrder(facilitators, history.via)) {
         const since = clock.monotonic();
         const via = nameOf(facilitator);
-        const end = stateOf(facilitator).breaker.admit('settle');
+        const { breaker } = stateOf(facilitator);
+        const end = breaker.admit('settle');
         if (end === undefined) {
-          said.push(note('settle', facilitator, since, LEFT_ALONE.kind, LEFT_ALONE.why));
+          said.push(note('settle', facilitator, since, 'skipped', leftAlone(breaker).why));
           continue;
         }
         const goesOn = await sending(via).catch((error: unknown) => {
@@ -208,6 +250,15 @@ export function createFacilitators(deps: FacilitatorDeps, chain: ChainWords): Fa
       };
     },
 
+    standing: (facilitators) => {
+      const byState = new Map(facilitators.map((facilitator) => [stateOf(facilitator), facilitator]));
+      const urls = [...byState.values()].map(({ url }) => url);
+      return [...byState].map(([{ named, breaker }, { url, account }]) => {
+        const several = account !== undefined && urls.filter((other) => other === url).length > 1;
+        return { name: several ? `${named.facilitator} ${account}` : named.facilitator, open: breaker.reason() };
+      });
+    },
+
     firstVia: ({ receiver }) => {
       const [first] = receiver.facilitators;
       return first && nameOf(first);
@@ -215,14 +266,19 @@ export function createFacilitators(deps: FacilitatorDeps, chain: ChainWords): Fa
   };
 }
 
-const LEFT_ALONE: Skipped = { kind: 'skipped', why: 'it is left alone for a while, after slow answers' };
+/** An end of a call, or why none was made. */
+type Called = JsonReply | Skipped | ({ readonly kind: 'not_taken' } & NotTakenReply);
+
+function leftAlone(breaker: Breaker): Skipped {
+  return { kind: 'skipped', why: `it is left alone for a while (${breaker.reason()})` };
+}
 
 /** `settlement` undefined: this facilitator did not carry the call out, and the next one may be asked. */
 type Conclusion = { readonly settlement: Settlement | undefined; readonly result: CallResult; readonly why?: string };
 
 /** What the end of a call says about the money. */
 function conclude(
-  reply: JsonReply | Skipped,
+  reply: Called,
   via: string,
   presented: Presented,
   offer: RailOffer,
@@ -234,6 +290,7 @@ function conclude(
     result,
     why,
   });
+  if (reply.kind === 'not_taken') return { settlement: undefined, result: reply.reason, why: reply.why };
   if (reply.kind === 'skipped') return { settlement: undefined, result: 'skipped', why: reply.why };
   if (reply.kind === 'failed' && !reply.sent) return { settlement: undefined, result: 'failed', why: reply.why };
   if (reply.kind === 'failed' && reply.status === undefined)
@@ -267,6 +324,7 @@ function inOrder(facilitators: readonly Facilitator[], via: string | undefined):
 }
 
 /** Stands for a facilitator in a ledger row: its URL may hold a secret. */
-function nameOf({ url }: Facilitator): string {
-  return createHash('sha256').update(url).digest('hex').slice(0, 16);
+function nameOf({ url, account }: Facilitator): string {
+  const name = account === undefined ? url : `${url} ${account}`;
+  return createHash('sha256').update(name).digest('hex').slice(0, 16);
 }

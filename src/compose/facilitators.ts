@@ -1,0 +1,47 @@
+// What a process says of the facilitators of its receivers: to Prometheus, and to those who ask for /readyz?verbose. It is
+// ready whatever becomes of them, because they are third parties and free routes have to go on.
+import type { Config } from '../config/config.ts';
+import type { Standing } from '../gateway/rails/x402/facilitators.ts';
+import type { Facilitator } from '../domain/receiver.ts';
+import type { Check } from '../host/admin.ts';
+import type { Metrics } from '../host/metrics.ts';
+
+export type FacilitatorState = {
+  readonly check: Check;
+  /** Whether some way to pay has a facilitator that may be called; true where there is no way at all. */
+  readonly isCallable: () => boolean;
+};
+
+export function watchFacilitators(
+  config: () => Pick<Config, 'receivers'>,
+  standing: (facilitators: readonly Facilitator[]) => readonly Standing[],
+  metrics: Metrics,
+): FacilitatorState {
+  const all = (): readonly Standing[] => standing(config().receivers.flatMap(({ facilitators }) => facilitators));
+  const left = (): readonly Standing[] => all().filter(({ open }) => open !== undefined);
+  metrics.observed(
+    'gauge',
+    'facilitator_open',
+    '1 while a facilitator is left alone, after calls in a row that it did not take or was slow to answer.',
+    ['facilitator', 'reason'],
+    (set) => left().forEach(({ name, open = '' }) => set({ facilitator: name, reason: open }, 1)),
+  );
+  return {
+    check: {
+      name: 'facilitators',
+      run: () => {
+        const open = left();
+        if (open.length === 0) return { ok: true, detail: 'every facilitator may be called' };
+        const named = open.map(({ name, open: reason }) => `${name} (${reason})`).join(', ');
+        return { ok: false, isTolerated: true, detail: `left alone for a while, one call at a time tries: ${named}` };
+      },
+    },
+    isCallable: () => {
+      const { receivers } = config();
+      return (
+        receivers.length === 0 ||
+        receivers.some(({ facilitators }) => standing(facilitators).some(({ open }) => open === undefined))
+      );
+    },
+  };
+}
