@@ -8,7 +8,7 @@ import type { Ledger } from '../domain/payment/ledger.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import type { ChargeEvent } from '../domain/payment/transition.ts';
 import type { Look, Rail } from '../gateway/rails/rail.ts';
-import { createEvmRail } from '../gateway/rails/evm/rail.ts';
+import { createRails } from '../gateway/rails/rails.ts';
 import { createAuthorize } from '../gateway/rails/x402/auth.ts';
 import { reconcileNow } from '../gateway/reconcile.ts';
 import { createRandom, systemClock, systemSchedule } from '../host/clock.ts';
@@ -156,7 +156,7 @@ async function withChain<T>(
   const alive = setInterval(() => undefined, ALIVE_MS);
   try {
     return await use(
-      createEvmRail({
+      createRails({
         fetch: globalThis.fetch,
         schedule: systemSchedule,
         clock: systemClock,

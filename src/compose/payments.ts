@@ -13,7 +13,7 @@ import { createReplays, createResponseMemory } from '../gateway/kept-responses.t
 import { ownAuthorities } from '../gateway/pay/charged.ts';
 import type { PayDeps, PayOptions } from '../gateway/pay/payment.ts';
 import { createSettleModes, enoughToServeFirst, type SettleModes } from '../gateway/pay/settle-mode.ts';
-import { createEvmRail, type EvmRail } from '../gateway/rails/evm/rail.ts';
+import { createRails, type Rails } from '../gateway/rails/rails.ts';
 import { createAuthorize } from '../gateway/rails/x402/auth.ts';
 import type { Rail } from '../gateway/rails/rail.ts';
 import { createReconcile } from '../gateway/reconcile.ts';
@@ -84,12 +84,12 @@ export function startPayments(
 export function createRail(
   receiver: (id: string) => Receiver | undefined,
   { log, clock, random, metrics }: PaymentsDeps,
-): EvmRail {
+): Rails {
   const calls = metrics.duration('facilitator_duration_seconds', 'Calls to facilitators, by their end.', [
     'operation',
     'result',
   ]);
-  return createEvmRail({
+  return createRails({
     fetch: globalThis.fetch,
     schedule: systemSchedule,
     clock,

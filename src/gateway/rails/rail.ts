@@ -8,6 +8,7 @@ import type { Credential } from '../../domain/decide.ts';
 import type { Offer } from '../../domain/offer.ts';
 import type { Problem } from '../../domain/problem.ts';
 import { NETWORKS } from './networks.ts';
+import type { Envelope } from './x402/envelope.ts';
 
 /** What a payment has to meet: an Offer, or what a stored charge says that one was (`storedOffer`). */
 export type RailOffer = Pick<Offer, 'receiver' | 'atomic' | 'description'> & {
@@ -93,6 +94,14 @@ export type Rail = {
    * `PAYER_LOOK_MS`, and is served before those for whom nobody waits.
    */
   readonly look: (charge: LookedAt, asker: 'payer' | 'nobody') => Promise<Look>;
+};
+
+/** The rail of some networks, which reads what was signed there out of an envelope. */
+export type NetworkRail = Omit<Rail, 'read'> & {
+  /** `network`: CAIP-2, or a name of x402 v1. */
+  readonly serves: (network: string) => boolean;
+  /** As `Rail.read`. */
+  readonly read: (envelope: Envelope, offer: Pick<RailOffer, 'receiver'> | undefined) => Presented | Problem;
 };
 
 export const PAYER_LOOK_MS = 2000;

@@ -7,7 +7,7 @@ import { createRandom, systemClock, systemSchedule } from '../../../src/host/clo
 import { createLog } from '../../../src/host/log.ts';
 import type { LookedAt, Presented, Rail, RailOffer, Sending, SettleHistory } from '../../../src/gateway/rails/rail.ts';
 import { createAuthorize } from '../../../src/gateway/rails/x402/auth.ts';
-import { createEvmRail, type EvmRail, type EvmRailDeps } from '../../../src/gateway/rails/evm/rail.ts';
+import { createRails, type Rails, type RailsDeps } from '../../../src/gateway/rails/rails.ts';
 import { RECEIVER } from '../../cases/receivers.ts';
 import type { Payer, Signed, Wanted } from '../../support/chain/payer.ts';
 
@@ -37,13 +37,13 @@ export function facilitatorAt(
   };
 }
 
-export type RailKit = { readonly rail: EvmRail; readonly lines: string[]; readonly calls: string[] };
+export type RailKit = { readonly rail: Rails; readonly lines: string[]; readonly calls: string[] };
 
 /** A rail, what it logged, and `operation:result` of every call it made. */
-export function makeRail(overrides: Partial<EvmRailDeps> = {}): RailKit {
+export function makeRail(overrides: Partial<RailsDeps> = {}): RailKit {
   const lines: string[] = [];
   const calls: string[] = [];
-  const rail = createEvmRail({
+  const rail = createRails({
     fetch,
     schedule: systemSchedule,
     clock: systemClock,
@@ -196,8 +196,8 @@ export async function deadUrl(): Promise<string> {
 
 /** Time that moves when it is told to, for the rest of the test: that of everything, ky's as well. */
 export function fakeTime(): {
-  readonly schedule: EvmRailDeps['schedule'];
-  readonly clock: EvmRailDeps['clock'];
+  readonly schedule: RailsDeps['schedule'];
+  readonly clock: RailsDeps['clock'];
   /** Timers of `schedule` that run. */
   readonly pending: () => number;
   readonly advance: (ms: number) => void;

@@ -3,10 +3,10 @@
 // echoes has to agree with the terms but is never what is charged: that is what was signed, and it has to be equal.
 // Sources: x402 v1 and v2, EIP-3009.
 import { problem } from '../../../domain/problem.ts';
-import type { Presented, Rail, RailOffer, Refusal } from '../rail.ts';
-import { readEnvelope, writeReceipt } from '../x402/envelope.ts';
+import type { NetworkRail, Presented, RailOffer, Refusal } from '../rail.ts';
 import type { ChainWords } from '../x402/facilitator-wire.ts';
 import { createFacilitators, type FacilitatorDeps, type Facilitators } from '../x402/facilitators.ts';
+import { writeReceipt } from '../x402/receipt.ts';
 import { createClockWatch } from './clock-watch.ts';
 import { createLook, type LookDeps } from './look.ts';
 import { findEvmNetwork } from './networks.ts';
@@ -14,7 +14,7 @@ import { payloadOf, readPayload, type EvmPayload } from './payload.ts';
 import { canonicalPayment } from './payment-key.ts';
 
 export type EvmRailDeps = FacilitatorDeps & LookDeps;
-export type EvmRail = Rail & Pick<Facilitators, 'standing'>;
+export type EvmRail = NetworkRail & Pick<Facilitators, 'standing'>;
 
 /** Facilitators refuse what expires within 6 seconds: it might not be on the chain in time. */
 export const EXPIRY_MARGIN_SECONDS = 6n;
@@ -25,7 +25,8 @@ const BEYOND_TIMEOUT_SECONDS = 600n;
 export function createEvmRail(deps: EvmRailDeps): EvmRail {
   const watchClock = createClockWatch(deps.log);
   return {
-    read: readCredential,
+    serves: (network) => findEvmNetwork(network) !== undefined,
+    read: readPresented,
     check: (presented, offer, nowMs) => {
       const { authorization } = payloadOf(presented.payload);
       const signed = { validAfter: BigInt(authorization.validAfter), validBefore: BigInt(authorization.validBefore) };
@@ -53,12 +54,10 @@ export const EVM_WORDS: ChainWords = {
   isSameAddress: (a, b) => a.toLowerCase() === b.toLowerCase(),
 };
 
-const readCredential: Rail['read'] = (credential, offer) => {
-  const read = readEnvelope(credential);
-  if (!read.ok) return problem('payment_malformed', read.detail);
-  const result = readPayload(read.envelope);
+const readPresented: NetworkRail['read'] = (envelope, offer) => {
+  const result = readPayload(envelope);
   if (!result.ok) return problem('payment_malformed', result.detail);
-  const { version, sha256, network, accepted, resource } = read.envelope;
+  const { version, sha256, network, accepted, resource } = envelope;
   const { from, nonce, value, validBefore } = result.payload.authorization;
   // Version 1 does not say which token was signed for. Whoever verifies takes it to be ours, so here it is ours as well.
   const asset = accepted?.asset ?? offer?.receiver.asset ?? '';

@@ -1,12 +1,11 @@
 // The credentials of x402, version 1 and 2: the only place that knows how either is written. What comes out is one shape
 // for both; what was signed stays in it unread, for the rail of its network. Bounded before it is parsed.
-// Sources: x402 v1 `X-PAYMENT` and `X-PAYMENT-RESPONSE`, x402 v2 `PAYMENT-SIGNATURE` and `PAYMENT-RESPONSE`.
+// Sources: x402 v1 `X-PAYMENT`, x402 v2 `PAYMENT-SIGNATURE`.
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { Credential } from '../../../domain/decide.ts';
 import { decodeBase64 } from '../../base64.ts';
 import { readJson } from '../bounded-json.ts';
-import type { Receipt } from '../rail.ts';
 
 export type Envelope = {
   readonly version: Credential['version'];
@@ -98,22 +97,4 @@ export function describeFault({ issues }: z.ZodError, ...above: readonly string[
 
 function refuse(why: string): EnvelopeReading {
   return { ok: false, detail: `The payment ${why}.` };
-}
-
-/** The header that shows `receipt` to a client of x402 `version`. `v1Network`: the name of its network there. */
-export function writeReceipt(
-  version: Credential['version'],
-  { success, network, payer, amount, transaction, reason }: Receipt,
-  v1Network: string | undefined,
-): readonly [name: string, value: string] {
-  const settlement = {
-    success,
-    ...(success ? {} : { errorReason: reason }),
-    transaction,
-    network: version === 2 ? network : (v1Network ?? network),
-    payer,
-    ...(success && version === 2 ? { amount } : {}),
-  };
-  const name = version === 2 ? 'PAYMENT-RESPONSE' : 'X-PAYMENT-RESPONSE';
-  return [name, Buffer.from(JSON.stringify(settlement)).toString('base64')];
 }
