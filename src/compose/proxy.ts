@@ -70,7 +70,11 @@ export function startProxy(config: Config, proxy: ProxyConfig, deps: ProxyDeps):
   };
 }
 
-function assemble(config: Config, proxy: ProxyConfig, deps: ProxyDeps): { handler: Handler; close: () => void } {
+function assemble(
+  config: Config,
+  proxy: ProxyConfig,
+  deps: ProxyDeps,
+): { handler: Handler; close: () => Promise<void> } {
   const { current, telemetry, payFor, log, clock, random } = deps;
   const upstream = new URL(proxy.upstream.origin);
   const methods = allowedMethods(proxy.methods);

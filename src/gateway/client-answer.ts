@@ -4,7 +4,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { WriteBatch } from '../host/outbox.ts';
 import { linesOf, takesWhole } from '../host/whole.ts';
-import { readFraming } from '../http/upload.ts';
+import { readFraming } from '../http/framing.ts';
+import { giveBack } from '../http/memory.ts';
 
 /** Up to this size a piece of a body is joined to what is written with it. */
 const JOINED_BYTES = 16 * 1024;
@@ -66,29 +67,22 @@ export class ClientAnswer {
     if (this.writeHead()) res.write('', 'latin1');
   }
 
-  /**
-   * `release`: to be called when `chunk` may be written over; without it that may happen as soon as this returns. False:
-   * no more for now.
-   */
-  write(chunk: Buffer, release: (() => void) | undefined): boolean {
+  /** `chunk` is not looked at by anybody else afterwards: its memory is given back when it was written. False: no more for now. */
+  write(chunk: Buffer): boolean {
     const { res } = this;
     this.started = true;
     const last = this.bytesLeft === chunk.length;
     this.bytesLeft -= chunk.length;
     // A small piece is copied as text, so that the whole answer is one string and one write; a larger one as bytes.
-    const text = release === undefined && chunk.length <= JOINED_BYTES ? chunk.toString('latin1') : undefined;
+    const text = chunk.length <= JOINED_BYTES ? chunk.toString('latin1') : undefined;
     if (text !== undefined && last) {
       this.endWith(text);
       return true;
     }
-    if (!this.writeHead()) {
-      release?.();
-      return true;
-    }
+    if (!this.writeHead()) return true;
     if (text !== undefined) return this.takesMore(res.write(text, 'latin1'));
-    const owned = release === undefined ? Buffer.from(chunk) : chunk;
-    if (!last) return this.takesMore(res.write(owned, release));
-    res.end(owned, release);
+    if (!last) return this.takesMore(res.write(chunk, () => giveBack(chunk)));
+    res.end(chunk, () => giveBack(chunk));
     return true;
   }
 

@@ -2,7 +2,7 @@
 // answer before the client gets it, and the one outcome that each order ends in.
 import type { Socket } from 'node:net';
 import type { Answer } from '../host/respond.ts';
-import type { UpstreamFailure } from '../http/transport.ts';
+import type { UpstreamFault } from '../http/transport.ts';
 import type { KeptResponse } from './kept-responses.ts';
 import type { Permit } from './permit.ts';
 
@@ -43,7 +43,7 @@ export type ForwardOutcome =
       readonly kind: 'failed';
       readonly headersSent: boolean;
       readonly status: number | undefined;
-    } & UpstreamFailure);
+    } & UpstreamFault);
 
 /** The client went away first. */
 export type ClientGone = {

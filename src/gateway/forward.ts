@@ -25,7 +25,7 @@ export type Forwarder = {
   /** The same connections, for upgrade.ts. */
   readonly transport: Transport;
   /** Destroys every connection to the upstream. */
-  readonly close: () => void;
+  readonly close: () => Promise<void>;
 };
 
 export function createForwarder(options: ForwarderOptions): Forwarder {

@@ -8,7 +8,7 @@ import type { Log } from '../host/log.ts';
 import type { WriteBatch } from '../host/outbox.ts';
 import { respond, type Answer } from '../host/respond.ts';
 import { breakOff, ClientAnswer, type ClientAnswerListener } from './client-answer.ts';
-import type { Transport, UploadFailure, UpstreamCall, UpstreamFailure, UpstreamListener } from '../http/transport.ts';
+import type { CallFault, Transport, UploadFault, UpstreamCall, UpstreamListener } from '../http/transport.ts';
 import type { ClientGone, ForwardOrder, ForwardOutcome, ResponseVerdict, Tunnel } from './forward-order.ts';
 import { hasBody } from './headers.ts';
 import type { KeptResponse } from './kept-responses.ts';
@@ -31,7 +31,7 @@ export function relay(
 }
 
 /** An answer that waits for its verdict, and what became of it meanwhile. */
-type Held = { readonly since: number; ended: boolean; failure: UpstreamFailure | UploadFailure | undefined };
+type Held = { readonly since: number; ended: boolean; failure: CallFault | undefined };
 
 type Aside = NonNullable<Extract<ResponseVerdict, { kind: 'replace' }>['keep']>;
 
@@ -103,13 +103,13 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
     if (req.httpVersionMinor === 1) res.socket?.write(earlyHints(raw), 'latin1');
   }
 
-  onHead(status: number, raw: string[], more: boolean): void {
+  onHead(status: number, raw: string[]): void {
     const { order } = this;
     this.status = status;
     if (order.beforeResponse === undefined) {
       this.begin(status, order.responseHeaders(status, raw));
       // A body that is there leaves in one write with its head; one that is slow must not hold the head back.
-      if (!more) this.flushHead();
+      process.nextTick(flushHead, this);
       return;
     }
     this.call?.pause();
@@ -117,7 +117,7 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
       this.call?.resume();
       this.begin(status, [...order.responseHeaders(status, raw), ...added]);
       if (ended) this.onEnd();
-      else process.nextTick(() => this.flushHead());
+      else process.nextTick(flushHead, this);
     });
   }
 
@@ -215,7 +215,7 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
     if (!this.gone) this.answer.begin(status, headers);
   }
 
-  private flushHead(): void {
+  flushHead(): void {
     if (!this.replaced && !this.over && !this.gone) this.answer.flushHead();
   }
 
@@ -228,19 +228,17 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
     this.call?.resume();
   }
 
-  onData(chunk: Buffer, release: (() => void) | undefined): void {
+  onData(chunk: Buffer): void {
     if (this.aside !== undefined) {
       this.aside.response.add(chunk);
-      release?.();
       if (!this.aside.response.isKept) this.endAside(false);
       return;
     }
     this.kept?.add(chunk);
     if (!this.gone) {
-      if (!this.answer.write(chunk, release)) this.call?.pause();
+      if (!this.answer.write(chunk)) this.call?.pause();
       return;
     }
-    release?.();
     if (!this.isKept) this.leave();
   }
 
@@ -266,7 +264,7 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
     else this.answer.end();
   }
 
-  onFailure(failure: UpstreamFailure | UploadFailure): void {
+  onFailure(failure: CallFault): void {
     const { req, res } = this;
     if (this.aside !== undefined) return this.endAside(false);
     if (this.over) return;
@@ -286,7 +284,7 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
   }
 
   /** The upstream is not to blame, and has nothing to say any more. */
-  private onUploadFailure(code: UploadFailure['code']): void {
+  private onUploadFailure(code: UploadFault['code']): void {
     this.upload = code === 'upload_stalled' && !this.gone ? 'stalled' : 'broken_off';
     if (this.answer.begun) breakOff(this.req, this.res);
     this.leave();
@@ -354,7 +352,11 @@ class Relaying implements UpstreamListener, ClientAnswerListener {
   }
 }
 
-function isOfUpload(failure: UpstreamFailure | UploadFailure): failure is UploadFailure {
+function flushHead(relaying: Relaying): void {
+  relaying.flushHead();
+}
+
+function isOfUpload(failure: CallFault): failure is UploadFault {
   return failure.code === 'upload_broken_off' || failure.code === 'upload_stalled';
 }
 

@@ -1,16 +1,8 @@
-// Takes the chunked coding off an upstream's answer (RFC 9112 section 7.1), strictly: hexadecimal digits, CRLF and nothing
-// that another reader could take for a line break. Extensions and trailers are read, bounded and dropped. What comes
-// after the last chunk is left to the caller: it belongs to nobody.
+// Takes the chunked coding off a response (RFC 9112 section 7.1), strictly: hexadecimal digits, CRLF and nothing that
+// another reader could take for a line break. Extensions and trailers are read, bounded and dropped. Pure: it stops at the
+// last byte of the body and leaves what follows to the caller.
+import { ByteCount } from './framing.ts';
 import { isNameByte, isValueByte } from './response-head.ts';
-
-export type Chunks = {
-  /**
-   * Reads `bytes` from `at` to `end`, and returns where it stopped. Data goes to `onData` as views of `bytes`; small chunks
-   * are moved together in there first, so that many of them cost their bytes and not their number.
-   */
-  readonly read: (bytes: Buffer, at: number, end: number, onData: (chunk: Buffer) => boolean) => number;
-  readonly state: () => 'more' | 'whole' | 'broken';
-};
 
 type Step =
   | 'size'
@@ -31,95 +23,89 @@ const CR = 0x0d;
 const LF = 0x0a;
 const SEMICOLON = 0x3b;
 const COLON = 0x3a;
-/** Whoever reads one of these behind a body may find its end elsewhere. */
+/** Trailers of these names could move the end of the body for another reader. */
 const FRAMING = new Set(['content-length', 'transfer-encoding']);
 /** 2^48 bytes: more than anybody sends in one chunk, less than what a number holds exactly. */
 const SIZE_DIGITS = 12;
-/** Bytes of extensions and of trailers in one answer. */
+/** Bytes of extensions and of trailers in one response. */
 const EXTRA_BYTES = 16 * 1024;
 /** Moving a chunk of up to this size to the one before it costs less than a piece of its own. */
 const MOVED_BYTES = 1024;
 
-/** `onData` returns false where the caller wants no more for now: reading stops behind that piece. */
-export function createChunks(): Chunks {
-  let step: Step = 'size';
-  let left = 0;
-  let digits = 0;
-  let extra = 0;
-  let name = '';
+export class Chunks {
+  /** Where the last `read` stopped. */
+  at = 0;
+  private step: Step = 'size';
+  private size = 0;
+  private digits = 0;
+  private extra = 0;
+  private name = '';
+  private count = new ByteCount(0);
 
-  const read: Chunks['read'] = (bytes, from, end, onData) => {
+  get state(): 'more' | 'whole' | 'broken' {
+    return this.step === 'whole' || this.step === 'broken' ? this.step : 'more';
+  }
+
+  /**
+   * Reads `bytes` from `from` on, up to the end of the next piece of data, which is a view of `bytes`. Small chunks are moved
+   * together in there first, so that many of them cost their bytes and not their number. Undefined: no data in the rest.
+   */
+  read(bytes: Buffer, from: number): Buffer | undefined {
+    const end = bytes.length;
     let at = from;
-    // Data that was read and not told yet.
     let start = 0;
     let stop = 0;
-    while (at < end && step !== 'whole' && step !== 'broken') {
-      if (step !== 'data') {
-        step = next(bytes[at] ?? 0);
+    while (at < end && this.state === 'more') {
+      if (this.step !== 'data') {
+        this.step = this.next(bytes[at] ?? 0);
         at++;
         continue;
       }
-      const size = Math.min(end - at, left);
-      if (stop === start) {
-        start = at;
-        stop = at + size;
-      } else if (size <= MOVED_BYTES) {
-        bytes.copyWithin(stop, at, at + size);
-        stop += size;
-      } else {
-        const piece = bytes.subarray(start, stop);
-        stop = start;
-        if (!onData(piece)) return at;
-        continue;
-      }
-      left -= size;
-      if (left === 0) step = 'data_cr';
-      at += size;
+      const available = Math.min(end - at, this.count.left);
+      if (start === stop) start = stop = at;
+      else if (available <= MOVED_BYTES) bytes.copyWithin(stop, at, at + available);
+      else break;
+      stop += this.count.take(available);
+      at += available;
+      if (this.count.left === 0) this.step = 'data_cr';
     }
-    if (stop > start) onData(bytes.subarray(start, stop));
-    return at;
-  };
+    this.at = at;
+    return stop > start ? bytes.subarray(start, stop) : undefined;
+  }
 
-  const nameOn = (byte: number): Step => {
-    if (!isNameByte(byte) || ++extra > EXTRA_BYTES) return 'broken';
-    name += String.fromCharCode(byte);
-    return 'trailer_name';
-  };
-
-  const next = (byte: number): Step => {
-    switch (step) {
+  private next(byte: number): Step {
+    switch (this.step) {
       case 'size': {
         const digit = hexDigit(byte);
         if (digit >= 0) {
-          if (++digits > SIZE_DIGITS) return 'broken';
-          left = left * 16 + digit;
-          return 'size';
+          this.size = this.size * 16 + digit;
+          return ++this.digits > SIZE_DIGITS ? 'broken' : 'size';
         }
-        if (digits === 0) return 'broken';
+        if (this.digits === 0) return 'broken';
         if (byte === CR) return 'size_lf';
         return byte === SEMICOLON ? 'extension' : 'broken';
       }
       case 'extension':
-        if (byte === CR) return 'size_lf';
-        return isValueByte(byte) && ++extra <= EXTRA_BYTES ? 'extension' : 'broken';
+        return byte === CR ? 'size_lf' : this.dropped(byte, 'extension');
       case 'size_lf':
         if (byte !== LF) return 'broken';
-        digits = 0;
-        return left === 0 ? 'trailer_start' : 'data';
+        this.count = new ByteCount(this.size);
+        this.digits = 0;
+        this.size = 0;
+        return this.count.left === 0 ? 'trailer_start' : 'data';
       case 'data_cr':
         return byte === CR ? 'data_lf' : 'broken';
       case 'data_lf':
         return byte === LF ? 'size' : 'broken';
       case 'trailer_start':
         if (byte === CR) return 'end_lf';
-        name = '';
-        return nameOn(byte);
+        this.name = '';
+        return this.named(byte);
       case 'trailer_name':
-        if (byte === COLON) return FRAMING.has(name.toLowerCase()) ? 'broken' : 'trailer_value';
-        return nameOn(byte);
+        if (byte !== COLON) return this.named(byte);
+        return FRAMING.has(this.name.toLowerCase()) ? 'broken' : 'trailer_value';
       case 'trailer_value':
-        if (byte === CR) return 'trailer_lf';
-        return isValueByte(byte) && ++extra <= EXTRA_BYTES ? 'trailer_value' : 'broken';
+        return byte === CR ? 'trailer_lf' : this.dropped(byte, 'trailer_value');
       case 'trailer_lf':
         return byte === LF ? 'trailer_start' : 'broken';
       case 'end_lf':
@@ -127,16 +113,20 @@ export function createChunks(): Chunks {
       case 'data':
       case 'whole':
       case 'broken':
-        return step;
+        return this.step;
       default:
-        return step satisfies never;
+        return this.step satisfies never;
     }
-  };
+  }
 
-  return {
-    read,
-    state: () => (step === 'whole' || step === 'broken' ? step : 'more'),
-  };
+  private named(byte: number): Step {
+    this.name += String.fromCharCode(byte);
+    return isNameByte(byte) && ++this.extra <= EXTRA_BYTES ? 'trailer_name' : 'broken';
+  }
+
+  private dropped(byte: number, step: Step): Step {
+    return isValueByte(byte) && ++this.extra <= EXTRA_BYTES ? step : 'broken';
+  }
 }
 
 function hexDigit(byte: number): number {

@@ -1,397 +1,369 @@
-// One connection to the upstream, and on it one call at a time: writes the request, reads the answer, tells the call's
-// listener. It serves another call only where both ends are known to be at the same place: the request was sent whole,
-// the answer was read whole, and not a byte came after it. Whatever else happens on the socket ends the connection, so
-// that nobody ever gets another's bytes.
+// One connection to the upstream, and on it one call at a time: writes the request, reads the response, tells the call's
+// listener. It serves another call only if its request was sent whole, its response was read whole and not a byte came
+// after it. Anything else that happens on the socket ends the connection, so that no caller gets another's bytes.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
-import type { AnswerHead, Lines } from './response-head.ts';
-import { createAnswerReader } from './response-reader.ts';
-import type { Job } from './job.ts';
-import type { Slab, Slabs } from './slabs.ts';
-import type { Outbox, UploadFailure, UpstreamFailure, UpstreamTimeouts } from './transport.ts';
-import type { Upload } from './upload.ts';
+import type { PoolCall } from './call.ts';
+import type { ReadMemory } from './memory.ts';
+import type { ResponseHead } from './response-head.ts';
+import { ResponseReader, type ResponseEvent } from './response-reader.ts';
+import type { CallFault, Outbox, UpstreamTimeouts } from './transport.ts';
 
-export type ConnectionHooks = {
-  readonly now: () => number;
-  readonly outbox: Outbox;
-  /** It may serve another job. */
-  readonly onIdle: (connection: Connection) => void;
-  readonly onClosed: (connection: Connection) => void;
-  /** `job` ended without a byte of an answer on a connection that had served others. */
-  readonly onStale: (job: Job, failure: UpstreamFailure) => void;
-};
-
-export type Connection = {
-  /** Sends `job`; only from `onIdle` on. */
-  readonly start: (job: Job) => void;
-  readonly isUsable: () => boolean;
-  /** Ends what has taken too long by `now`. */
-  readonly sweep: (now: number) => void;
-  /** The job was paused: nobody waits for the upstream. */
-  readonly wait: () => void;
-  readonly resume: () => void;
-  /** Ends the connection without a word to its job. */
-  readonly destroy: () => void;
-  /** Ends the connection; its job fails. */
-  readonly close: (detail: string) => void;
-};
-
-export type Endpoint = {
+/** What the connections of a pool share. */
+export type ConnectionContext = {
+  /** For `servername`: from configuration, never from a request. */
   readonly host: string;
   readonly place: { readonly host: string; readonly port: number } | { readonly path: string };
   readonly secure: boolean;
-  /** Of its answers. */
-  readonly lines: Lines;
+  readonly timeouts: UpstreamTimeouts;
+  readonly outbox: Outbox;
+  now(): number;
+  readonly memory: ReadMemory;
+  /** It may serve another call. */
+  onIdle(connection: Connection): void;
+  /** Its socket is closed. */
+  onClosed(connection: Connection): void;
+  /** `call` ended without a byte of a response on a connection that had served others. */
+  onStale(call: PoolCall, fault: CallFault): void;
 };
+
+type Busy = {
+  readonly at: 'busy';
+  readonly call: PoolCall;
+  /** `queued`: nothing of the request left yet. */
+  sending: 'queued' | 'body' | 'sent';
+  readonly reading: ResponseReader;
+  /** The last read filled its buffer, or stopped: more may have come than was read. */
+  mayBeMore: boolean;
+};
+type State =
+  | { readonly at: 'connecting'; readonly call: PoolCall }
+  | { readonly at: 'idle'; readonly since: number }
+  | Busy
+  | { readonly at: 'closed' };
 
 /** Below the 5 s after which Node and uvicorn close an idle connection: one that we close first is never found dead. */
 export const POOL_IDLE_MS = 4000;
 const UPLOAD_MS = 30_000;
-/** Below this a piece of a long body is not worth a slab of its own. */
-const OWNED_BYTES = 16 * 1024;
-/** What is read on of an answer that is held. */
+/** From this size on a read of a long body is handed over with its buffer. */
+const HANDED_OVER_BYTES = 16 * 1024;
+/** Of a response that is held so much is read on, so that an upstream that dies meanwhile is noticed. */
 const HELD_BYTES = 64 * 1024;
 
-/** Connects and sends `first`. */
-export function openConnection(
-  endpoint: Endpoint,
-  first: Job,
-  timeouts: UpstreamTimeouts,
-  slabs: Slabs,
-  hooks: ConnectionHooks,
-): Connection {
-  const { now, outbox } = hooks;
-  const { uploadMs = UPLOAD_MS } = timeouts;
-  const uploads = { onLeft, onSent, onProgress: wait, onBroken: fail };
-  const events = { onInformation, onHead, onData, onEnd, onBroken, wantsMore: () => !isPaused() };
-  const reader = createAnswerReader(events, endpoint.lines);
-  let job: Job | undefined = first;
-  let upload: Upload | undefined;
-  let trouble: NodeJS.ErrnoException | undefined;
-  let connected = false;
-  let closed = false;
-  let uses = 0;
-  let deadline = first.deadline;
-  // Of the job: its request was sent whole; it may be on its way; a byte, or a piece of the body, of its answer is here.
-  let sent = false;
-  let left = false;
-  let answered = false;
-  let begun = false;
-  let keepAlive = false;
-  // Of the socket: nothing more comes; reading was stopped; what was read and is not wanted yet.
-  let ended = false;
-  let stopped = false;
-  let stash: Buffer | undefined;
-  let slab: Slab | undefined;
-  let filled = false;
-  // The last read filled its buffer: there may be more that came with it.
-  let brimming = false;
+export class Connection {
+  private readonly context: ConnectionContext;
+  private readonly socket: Socket;
+  private state: State;
+  private calls = 0;
+  private deadline: number;
+  /** Of a long body: where the next read goes. */
+  private memory: Buffer | undefined;
 
-  const socket = openSocket();
-  const self: Connection = { start, isUsable, sweep, wait, resume, destroy, close };
-  first.connection = self;
-  return self;
+  /** Connects, and sends `first`. */
+  constructor(context: ConnectionContext, first: PoolCall) {
+    this.context = context;
+    this.state = { at: 'connecting', call: first };
+    this.deadline = first.deadline;
+    this.socket = this.open(first.request.upgrade);
+    first.startOn(this);
+  }
 
-  function openSocket(): Socket {
-    const { host, place, secure } = endpoint;
-    // A tunnel takes its socket over as a stream; everything else is read into memory that is used again.
-    const way = first.request.upgrade ? {} : { onread: { buffer: nextBuffer, callback: onRead } };
+  private open(upgrade: boolean): Socket {
+    const { context } = this;
+    const { host, place, secure } = context;
+    // A tunnel takes its socket over as a stream.
+    const onread = { buffer: () => this.memory ?? context.memory.shared, callback: this.onRead };
+    const options = upgrade ? place : { ...place, onread };
     const name = isIP(host) === 0 ? { servername: host } : {};
-    const opened = secure
-      ? connectSecure({ ...place, ...way, ...name, ALPNProtocols: ['http/1.1'] })
-      : connect({ ...place, ...way });
-    opened.setNoDelay(true);
-    opened.once(secure ? 'secureConnect' : 'connect', onConnected);
-    if (first.request.upgrade) opened.on('data', onStream);
-    opened.on('drain', onDrain);
-    opened.on('end', onFin);
-    opened.on('error', onError);
-    opened.on('close', onClose);
-    return opened;
+    const socket = secure ? connectSecure({ ...options, ...name, ALPNProtocols: ['http/1.1'] }) : connect(options);
+    socket.setNoDelay(true);
+    socket.once(secure ? 'secureConnect' : 'connect', () => {
+      if (this.state.at === 'connecting') this.start(this.state.call);
+    });
+    if (upgrade) socket.on('data', this.onStream);
+    socket.on('drain', this.onDrain);
+    socket.on('end', this.onFin);
+    socket.on('error', ignore);
+    socket.on('close', this.onClose);
+    return socket;
   }
 
-  // Sending.
-
-  function onConnected(): void {
-    connected = true;
-    if (job === undefined) destroy();
-    else start(job);
-  }
-
-  function start(next: Job): void {
-    job = next;
-    next.connection = self;
-    uses++;
-    answered = false;
-    begun = false;
-    const { request, head } = next;
-    ({ upload } = next);
-    reader.begin(request.method === 'HEAD');
-    sent = upload === undefined;
-    left = false;
-    if (upload === undefined) outbox.write(socket, head, 'latin1', onLeft);
-    else upload.sendOn(socket, head, uploads, outbox);
-    wait();
-  }
-
-  function onLeft(): void {
-    left = true;
-    if (job !== undefined) job.sent = true;
-  }
-
-  function onSent(): void {
-    sent = true;
-    upload = undefined;
-    wait();
-  }
-
-  function onDrain(): void {
-    upload?.onDrain();
-    wait();
-  }
-
-  /** From now on: how long whoever has to do the next thing may take. */
-  function wait(): void {
-    if (!connected) return;
-    const waitsForHead = reader.phase() === 'head';
-    if (job === undefined) deadline = now() + POOL_IDLE_MS;
-    else if (job.paused && !waitsForHead) deadline = Infinity;
-    else deadline = now() + (sent && waitsForHead ? timeouts.headersMs : timeouts.idleMs);
-  }
-
-  function sweep(at: number): void {
-    if (closed) return;
-    if (job !== undefined && at >= job.endsAt)
-      return fail({ code: 'upstream_timeout', detail: 'the whole took too long' });
-    // A client that heard the upstream already may have nothing more to say.
-    if (connected && upload !== undefined && reader.phase() === 'head' && upload.quietMs(at) >= uploadMs)
-      return fail({ code: 'upload_stalled', detail: 'nothing came of the body in time' });
-    if (at < deadline) return;
-    if (job === undefined) return destroy();
-    if (!connected) return fail({ code: 'upstream_timeout', detail: 'no connection to the upstream in time' });
-    if (reader.phase() !== 'head')
-      return fail({ code: 'upstream_timeout', detail: 'the answer stopped in the middle' });
-    // The upstream took everything that came: it is the client who stopped.
-    if (!sent && socket.writableLength === 0) wait();
-    else fail({ code: 'upstream_timeout', detail: 'no answer in time' });
-  }
-
-  // Reading.
-
-  /** Where the next read goes: the shared buffer, or a slab of this connection's while a long body comes. */
-  function nextBuffer(): Buffer {
-    const inBody = reader.phase() !== 'head';
-    if (slab !== undefined && (!inBody || slab.users > 1)) dropSlab();
-    if (slab === undefined && inBody && filled) slab = slabs.take();
-    return slab?.bytes ?? slabs.shared;
-  }
-
-  function dropSlab(): void {
-    slab?.release();
-    slab = undefined;
-  }
-
-  function onRead(size: number, bytes: Uint8Array): boolean {
-    // A read that filled its buffer is one of many: further ones are worth larger buffers.
-    brimming = size === bytes.length;
-    filled = brimming || slab !== undefined;
-    take(slab?.bytes ?? slabs.shared, size);
-    stopped ||= isFull();
-    return !stopped;
-  }
-
-  function onStream(chunk: Buffer): void {
-    take(chunk, chunk.length);
-    if (!isFull()) return;
-    stopped = true;
-    socket.pause();
-  }
-
-  function isPaused(): boolean {
-    return job?.paused === true;
-  }
-
-  /** Of an answer that is held the beginning is read on, so that an upstream that dies meanwhile is noticed. */
-  function isFull(): boolean {
-    return isPaused() && (begun || (stash !== undefined && stash.length >= HELD_BYTES));
-  }
-
-  function take(bytes: Buffer, size: number): void {
-    // Bytes that nobody asked for.
-    if (job === undefined) return destroy();
-    if (!left) return fail({ code: 'upstream_unreachable', detail: 'bytes came before the request was sent' });
-    const current = job;
-    answered = true;
-    if (reader.phase() !== 'head' && !current.paused) deadline = now() + timeouts.idleMs;
-    const at = stash === undefined ? reader.read(bytes, 0, size) : 0;
-    if (job !== current || at === size) return;
-    const rest = bytes.subarray(at, size);
-    stash = stash === undefined ? Buffer.from(rest) : Buffer.concat([stash, rest]);
-  }
-
-  function onInformation(head: AnswerHead, bytes: Buffer, rest: number, end: number): void {
-    const current = job;
-    if (current === undefined) return;
-    if (head.status === 101) {
-      if (!current.request.upgrade)
-        return fail({ code: 'upstream_unreachable', detail: 'the upstream switched protocols unasked' });
-      handOver(current);
-      current.listener.onUpgrade(head.headers, socket, Buffer.from(bytes.subarray(rest, end)));
-    } else if (head.status !== 100) {
-      current.listener.onInformation(head.status, head.headers);
-    }
-  }
-
-  function onHead(head: AnswerHead, more: boolean): void {
-    keepAlive = head.keepAlive;
-    wait();
-    job?.listener.onHead(head.status, head.headers, more);
-  }
-
-  function onData(piece: Buffer): void {
-    begun = true;
-    const own = slab;
-    if (own === undefined || piece.buffer !== own.bytes.buffer || piece.length < OWNED_BYTES) {
-      job?.listener.onData(piece, undefined);
-      return;
-    }
-    own.users++;
-    let out = true;
-    job?.listener.onData(piece, () => {
-      // Given back twice, it would be written by two answers at once.
-      if (out) own.release();
-      out = false;
+  /** Sends `call`; only from `onIdle` on. */
+  start(call: PoolCall): void {
+    const { outbox } = this.context;
+    const state: Busy = {
+      at: 'busy',
+      call,
+      sending: 'queued',
+      reading: new ResponseReader(call.request.method === 'HEAD'),
+      mayBeMore: false,
+    };
+    this.state = state;
+    this.calls++;
+    call.startOn(this);
+    this.wait();
+    const { upload } = call;
+    if (upload === undefined) return outbox.write(this.socket, call.head, 'latin1', () => this.onSent(state));
+    upload.sendOn(this.socket, outbox, {
+      onLeaving: () => this.onLeaving(state),
+      onSent: () => this.onSent(state),
+      onBroken: (fault) => this.fail(fault),
     });
   }
 
-  function onEnd(surplus: boolean): void {
-    const current = job;
-    if (current === undefined) return;
-    current.over = true;
-    job = undefined;
-    if (keepAlive && sent && !surplus && !ended && !first.request.upgrade) {
-      wait();
-      // What came with this answer and is nobody's may not have been read yet: only the next polls show.
-      const unread = stopped || brimming;
-      if (stopped) readAgain();
-      if (unread) setImmediate(setImmediate, offer);
-      else hooks.onIdle(self);
-    } else {
-      destroy();
-    }
-    current.listener.onEnd();
+  private onLeaving(state: Busy): void {
+    state.sending = 'body';
+    state.call.sent = true;
+    this.wait();
   }
 
-  function offer(): void {
-    if (job === undefined && isUsable()) hooks.onIdle(self);
+  private onSent(state: Busy): void {
+    state.sending = 'sent';
+    state.call.sent = true;
+    this.wait();
   }
 
-  function onBroken(detail: string): void {
-    fail({ code: 'upstream_unreachable', detail });
+  private readonly onDrain = (): void => {
+    if (this.state.at !== 'busy') return;
+    this.state.call.upload?.onDrain();
+    this.wait();
+  };
+
+  /** Sets the time for the next thing that has to happen. */
+  wait(): void {
+    const { state, context } = this;
+    if (state.at !== 'busy') return;
+    const { headersMs, idleMs } = context.timeouts;
+    const waitsForHead = state.reading.phase === 'head';
+    if (state.call.paused && !waitsForHead) this.deadline = Infinity;
+    else this.deadline = context.now() + (waitsForHead && state.sending !== 'body' ? headersMs : idleMs);
   }
 
-  function resume(): void {
-    wait();
-    if (stash !== undefined || stopped) process.nextTick(readOn);
-  }
-
-  function readOn(): void {
-    const current = job;
-    if (current === undefined || current.paused) return;
-    const rest = stash;
-    stash = undefined;
-    const at = rest === undefined ? 0 : reader.read(rest, 0, rest.length);
-    if (job !== current) return;
-    if (rest !== undefined && at < rest.length) stash = rest.subarray(at);
-    else if (ended) conclude();
-    if (stopped && !isPaused()) readAgain();
-  }
-
-  function readAgain(): void {
-    stopped = false;
-    socket.resume();
-  }
-
-  // Ends.
-
-  function onFin(): void {
-    ended = true;
-    conclude();
-  }
-
-  function onError(error: NodeJS.ErrnoException): void {
-    trouble = error;
-  }
-
-  function onClose(): void {
-    closed = true;
-    // Without an orderly end, a body that only the end delimits is not whole.
-    if (!ended) trouble ??= Object.assign(new Error(brokenOff()), { code: 'ECONNRESET' });
-    ended = true;
-    conclude();
-    dropSlab();
-    hooks.onClosed(self);
-  }
-
-  /** No more comes; what was read before that still counts. */
-  function conclude(): void {
-    if (job === undefined) return destroy();
-    if (stash !== undefined && trouble === undefined && reader.mayEndWith(stash)) return;
-    if (reader.phase() === 'close' && trouble === undefined) onEnd(false);
-    else
-      fail({
-        code: 'upstream_unreachable',
-        detail: trouble === undefined ? brokenOff() : `${trouble.code ?? 'error'}: ${trouble.message}`,
-      });
-  }
-
-  function brokenOff(): string {
-    return reader.phase() === 'head'
-      ? 'the connection closed without an answer'
-      : 'the upstream died in the middle of its answer';
-  }
-
-  function fail(failure: UpstreamFailure | UploadFailure): void {
-    const current = job;
-    if (current === undefined) return;
-    destroy();
-    if (failure.code === 'upstream_unreachable' && uses > 1 && !answered) {
-      hooks.onStale(current, { code: failure.code, detail: failure.detail });
+  /** Ends what has taken too long by `now`. */
+  sweep(now: number): void {
+    const { state, context } = this;
+    if (state.at === 'idle' && now >= state.since + POOL_IDLE_MS) return this.destroy();
+    if (state.at === 'idle' || state.at === 'closed') return;
+    const { call } = state;
+    if (now >= call.endsAt) return this.fail(timeout('the whole took too long'));
+    if (state.at === 'connecting') {
+      if (now >= this.deadline) this.fail(timeout('no connection to the upstream in time'));
       return;
     }
-    current.over = true;
-    current.listener.onFailure({ ...failure, sent: current.sent });
+    const waitsForHead = state.reading.phase === 'head';
+    const uploading = state.sending !== 'sent' ? call.upload : undefined;
+    // A client that heard the upstream already may have nothing more to say.
+    if (waitsForHead && uploading !== undefined && uploading.quietMs(now) >= (context.timeouts.uploadMs ?? UPLOAD_MS))
+      return this.fail({ code: 'upload_stalled', detail: 'nothing came of the body in time' });
+    if (now < this.deadline) return;
+    if (!waitsForHead) return this.fail(timeout('the response stopped in the middle'));
+    // The upstream took everything that came: it is the client who stopped.
+    if (uploading !== undefined && this.socket.writableLength === 0) this.wait();
+    else this.fail(timeout('no response in time'));
   }
 
-  /** From here on the socket is somebody else's. */
-  function handOver(current: Job): void {
-    current.over = true;
-    job = undefined;
-    closed = true;
-    reader.stop();
-    socket.pause();
-    socket.removeListener('data', onStream);
-    socket.removeListener('drain', onDrain);
-    socket.removeListener('end', onFin);
-    socket.removeListener('close', onClose);
-    hooks.onClosed(self);
+  private readonly onRead = (size: number, buffer: Uint8Array): boolean => {
+    const { memory } = this;
+    const owned = memory !== undefined && size >= HANDED_OVER_BYTES;
+    if (this.state.at === 'busy') this.state.mayBeMore = size === buffer.length;
+    this.take(owned ? this.context.memory.handOver(memory, size) : Buffer.copyBytesFrom(buffer, 0, size));
+    const { state } = this;
+    const long =
+      state.at === 'busy' && state.reading.phase !== 'head' && (memory !== undefined || size === buffer.length);
+    if (!long) this.memory = undefined;
+    else if (owned || memory === undefined) this.memory = this.context.memory.take();
+    if (!this.isFull()) return true;
+    if (state.at === 'busy') state.mayBeMore = true;
+    return false;
+  };
+
+  private readonly onStream = (bytes: Buffer): void => {
+    this.take(bytes);
+    if (this.isFull()) this.socket.pause();
+  };
+
+  private isFull(): boolean {
+    const { state } = this;
+    if (state.at !== 'busy' || !state.call.paused) return false;
+    return state.reading.progress === 'body' || state.reading.unread.length >= HELD_BYTES;
   }
 
-  function destroy(): void {
-    job = undefined;
-    stash = undefined;
-    reader.stop();
-    upload?.stop();
-    upload = undefined;
-    socket.destroy();
+  private take(bytes: Buffer): void {
+    const { state } = this;
+    // Bytes that were not asked for.
+    if (state.at !== 'busy') return this.destroy();
+    if (state.sending === 'queued') return this.fail(unreachable('bytes came before the request was sent'));
+    state.reading.push(bytes);
+    if (state.reading.phase !== 'head') this.wait();
+    this.read(state);
   }
 
-  function close(detail: string): void {
-    fail({ code: 'upstream_unreachable', detail });
-    destroy();
+  private read(state: Busy): void {
+    const { call, reading } = state;
+    while (this.state === state) {
+      // A response without a body ends all the same.
+      if (call.paused && reading.phase !== 'head' && reading.phase !== 'none') return;
+      const event = reading.next();
+      if (event === undefined) return;
+      this.tell(state, event);
+    }
   }
 
-  function isUsable(): boolean {
-    return !ended && !socket.destroyed && socket.writable;
+  private tell(state: Busy, event: ResponseEvent): void {
+    const { listener } = state.call;
+    switch (event.kind) {
+      case 'information':
+        return this.onInformation(state, event.head);
+      case 'head':
+        this.wait();
+        return listener.onHead(event.head.status, event.head.headers);
+      case 'data':
+        return listener.onData(event.chunk);
+      case 'end':
+        return this.onEnd(state);
+      case 'broken':
+        return this.fail(unreachable(event.detail));
+      default:
+        return event satisfies never;
+    }
   }
+
+  private onInformation({ call, reading }: Busy, { status, headers }: ResponseHead): void {
+    if (status === 101 && !call.request.upgrade)
+      return this.fail(unreachable('the upstream switched protocols unasked'));
+    if (status === 101) {
+      this.letGo();
+      call.end();
+      call.listener.onUpgrade(headers, this.socket, reading.unread);
+    } else if (status !== 100) {
+      call.listener.onInformation(status, headers);
+    }
+  }
+
+  private onEnd({ call, sending, reading, mayBeMore }: Busy): void {
+    call.end();
+    if (
+      reading.keepAlive &&
+      sending === 'sent' &&
+      reading.unread.length === 0 &&
+      this.isUsable &&
+      !call.request.upgrade
+    ) {
+      this.state = { at: 'idle', since: this.context.now() };
+      if (mayBeMore) {
+        this.socket.resume();
+        // Only the next polls show what came behind the response.
+        setImmediate(setImmediate, offer, this, this.state);
+      } else {
+        this.context.onIdle(this);
+      }
+    } else {
+      this.destroy();
+    }
+    call.listener.onEnd();
+  }
+
+  offer(idle: State): void {
+    if (this.state === idle && this.isUsable) this.context.onIdle(this);
+  }
+
+  get isUsable(): boolean {
+    const { socket } = this;
+    return !socket.readableEnded && !socket.destroyed && socket.writable;
+  }
+
+  /** The call was paused before and is not any more. */
+  resume(): void {
+    this.wait();
+    process.nextTick(readOn, this);
+  }
+
+  readOn(): void {
+    const { state, socket } = this;
+    if (state.at !== 'busy' || state.call.paused) return;
+    this.read(state);
+    if (this.state !== state) return;
+    if (socket.readableEnded || socket.destroyed) this.conclude(state);
+    else if (!this.isFull()) socket.resume();
+  }
+
+  private readonly onFin = (): void => {
+    if (this.state.at === 'busy') this.conclude(this.state);
+    else if (this.state.at === 'idle') this.destroy();
+  };
+
+  private readonly onClose = (): void => {
+    const { state, context } = this;
+    if (state.at === 'busy') this.conclude(state);
+    else if (state.at === 'connecting') this.fail(unreachable(this.describe('the connection closed')));
+    context.onClosed(this);
+  };
+
+  /** No more comes; what was read before that still counts. */
+  private conclude(state: Busy): void {
+    const { socket } = this;
+    const { reading } = state;
+    const orderly = socket.readableEnded && socket.errored === null;
+    if (orderly && reading.unread.length > 0 && reading.mayEndHere) return;
+    if (orderly && reading.phase === 'close') return this.onEnd(state);
+    const inHead = reading.phase === 'head';
+    const broken = inHead
+      ? 'the connection closed without a response'
+      : 'the upstream died in the middle of its response';
+    this.fail(unreachable(this.describe(broken)));
+  }
+
+  private describe(otherwise: string): string {
+    const error: NodeJS.ErrnoException | null = this.socket.errored;
+    return error === null ? otherwise : `${error.code ?? 'error'}: ${error.message}`;
+  }
+
+  private fail(fault: CallFault): void {
+    const { state, context } = this;
+    if (state.at !== 'busy' && state.at !== 'connecting') return;
+    this.destroy();
+    const stale = state.at === 'busy' && this.calls > 1 && state.reading.progress === 'nothing';
+    if (stale && fault.code === 'upstream_unreachable') context.onStale(state.call, fault);
+    else state.call.fail(fault);
+  }
+
+  /** From here on its socket is the listener's; it counts until it closes. */
+  private letGo(): void {
+    this.state = { at: 'closed' };
+    this.socket.pause();
+    this.socket.removeListener('data', this.onStream);
+  }
+
+  /** Ends the connection without a word to its call. */
+  destroy(): void {
+    if (this.state.at === 'busy') this.state.call.upload?.stop();
+    this.state = { at: 'closed' };
+    this.socket.destroy();
+  }
+
+  /** Ends the connection; its call fails. */
+  close(detail: string): void {
+    this.fail(unreachable(detail));
+    this.destroy();
+  }
+}
+
+function ignore(): void {
+  // `close` follows.
+}
+
+function readOn(connection: Connection): void {
+  connection.readOn();
+}
+
+function offer(connection: Connection, idle: State): void {
+  connection.offer(idle);
+}
+
+function unreachable(detail: string): CallFault {
+  return { code: 'upstream_unreachable', detail };
+}
+
+function timeout(detail: string): CallFault {
+  return { code: 'upstream_timeout', detail };
 }

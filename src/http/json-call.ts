@@ -69,11 +69,10 @@ export function createJsonCall({ transport, maxBytes, schedule }: JsonCallOption
           if (coding !== 'identity') end({ kind: 'unusable', status, detail: 'an encoding that was not asked for' });
           else if (Number(valueOf(headers, 'content-length') ?? 0) > maxBytes) tooLarge();
         },
-        onData: (chunk, release) => {
+        onData: (chunk) => {
           size += chunk.length;
-          if (size > maxBytes) return tooLarge();
-          chunks.push(Buffer.from(chunk));
-          release?.();
+          if (size > maxBytes) tooLarge();
+          else chunks.push(chunk);
         },
         onEnd: () => end(readJson(status, dateMs, chunks)),
         onUpgrade: (_headers, socket) => void socket.destroy(),

@@ -1,30 +1,27 @@
 // The transport: keep-alive connections to one upstream on node:net and node:tls, the one used last first. A request is
-// sent a second time only where nobody can tell the difference: an idempotent method without a body, on a pooled
-// connection that the upstream closed before it answered with a single byte. Time-outs are looked after by one sweep
-// over all connections, not by a timer each.
-import { createLines } from './response-head.ts';
-import { openConnection, POOL_IDLE_MS, type Connection, type ConnectionHooks } from './connection.ts';
-import type { Job } from './job.ts';
-import { createHeadWriter } from './request-head.ts';
-import { createSlabs } from './slabs.ts';
-import { startUpload, type GatheringListener, type Upload } from './upload.ts';
+// sent a second time only if nobody can tell the difference: an idempotent method without a body, on a pooled connection
+// that the upstream closed before it responded with a single byte. One sweep over all connections looks after time-outs.
+import { PoolCall, type CallPool } from './call.ts';
+import { Connection, POOL_IDLE_MS, type ConnectionContext } from './connection.ts';
+import { ReadMemory } from './memory.ts';
+import { writeHead } from './request-writer.ts';
 import type {
+  CallFault,
   Outbox,
   Transport,
   UpstreamCall,
-  UpstreamFailure,
   UpstreamListener,
   UpstreamRequest,
   UpstreamTimeouts,
-  UploadFailure,
 } from './transport.ts';
 
 export type PoolOptions = {
+  /** Its host is also the name that TLS asks for and verifies. */
   readonly upstream: URL;
   /** A Unix socket that is connected to in place of the host and port. */
   readonly socketPath?: string;
   readonly timeouts: UpstreamTimeouts;
-  /** Connections at most, idle ones included; further requests wait for one up to `timeouts.connectMs`. */
+  /** Connections at most, idle ones and tunnels included; further requests wait for one up to `timeouts.connectMs`. */
   readonly maxSockets: number;
   readonly outbox: Outbox;
   /** Milliseconds that only ever grow. */
@@ -33,202 +30,146 @@ export type PoolOptions = {
 
 /** For so long the head of a request waits for the first byte of its body. */
 const FIRST_BYTE_MS = 1000;
-const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 
 export function createPool(options: PoolOptions): Transport {
-  const { upstream, socketPath, timeouts, maxSockets, outbox, now = () => performance.now() } = options;
-  const secure = upstream.protocol === 'https:';
-  const host = upstream.hostname.replace(/^\[|\]$/g, '');
-  const endpoint = {
-    host,
-    place:
-      socketPath === undefined ? { host, port: Number(upstream.port) || (secure ? 443 : 80) } : { path: socketPath },
-    secure,
-    lines: createLines(),
-  };
-  const { connectMs, headersMs, idleMs, totalMs, uploadMs } = timeouts;
-  const shortest = Math.min(connectMs, headersMs, idleMs, totalMs ?? Infinity, uploadMs ?? Infinity, POOL_IDLE_MS);
-  const sweepMs = Math.max(5, Math.min(500, shortest / 8));
-  const writeHead = createHeadWriter();
-  const slabs = createSlabs();
-  const connections = new Set<Connection>();
-  const idle: Connection[] = [];
-  let waiting: Job[] = [];
-  // They wait for the first byte of their bodies.
-  const gathering = new Set<Job>();
-  let sweeper: NodeJS.Timeout | undefined;
-  let closing = false;
+  return new Pool(options);
+}
 
-  const hooks: ConnectionHooks = {
-    now,
-    outbox,
-    onIdle: (connection) => {
-      const next = waiting.shift();
-      if (next === undefined) idle.push(connection);
-      else connection.start(next);
-    },
-    onClosed: (connection) => {
-      connections.delete(connection);
-      const at = idle.lastIndexOf(connection);
-      if (at >= 0) idle.splice(at, 1);
-      const next = waiting.shift();
-      if (next !== undefined) open(next);
-    },
-    onStale: (job, failure) => {
-      if (closing || job.retried || !isRepeatable(job.request)) return fail(job, failure);
-      job.retried = true;
-      job.deadline = now() + connectMs;
-      open(job);
-    },
-  };
+class Pool implements Transport, ConnectionContext, CallPool {
+  readonly host: string;
+  readonly place: ConnectionContext['place'];
+  readonly secure: boolean;
+  readonly timeouts: UpstreamTimeouts;
+  readonly outbox: Outbox;
+  readonly now: () => number;
+  readonly memory = new ReadMemory();
+  private readonly maxSockets: number;
+  private readonly sweepMs: number;
+  private readonly connections = new Set<Connection>();
+  private readonly idle: Connection[] = [];
+  /** For a connection. */
+  private waiting: PoolCall[] = [];
+  /** For the first byte of their bodies. */
+  private readonly gathering = new Set<PoolCall>();
+  private sweeper: NodeJS.Timeout | undefined;
+  private closed: (() => void) | undefined;
 
-  function open(job: Job): void {
-    connections.add(openConnection(endpoint, job, timeouts, slabs, hooks));
-    sweeper ??= setInterval(sweep, sweepMs).unref();
+  constructor({ upstream, socketPath, timeouts, maxSockets, outbox, now = () => performance.now() }: PoolOptions) {
+    const { connectMs, headersMs, idleMs, totalMs = Infinity, uploadMs = Infinity } = timeouts;
+    const shortest = Math.min(connectMs, headersMs, idleMs, totalMs, uploadMs, POOL_IDLE_MS);
+    this.secure = upstream.protocol === 'https:';
+    this.host = upstream.hostname.replace(/^\[|\]$/g, '');
+    const port = Number(upstream.port) || (this.secure ? 443 : 80);
+    this.place = socketPath === undefined ? { host: this.host, port } : { path: socketPath };
+    this.timeouts = timeouts;
+    this.outbox = outbox;
+    this.now = now;
+    this.maxSockets = maxSockets;
+    this.sweepMs = Math.max(5, Math.min(500, shortest / 8));
   }
 
-  function dispatch(job: Job): void {
-    if (!job.request.upgrade) {
-      for (let connection = idle.pop(); connection !== undefined; connection = idle.pop()) {
-        if (connection.isUsable()) return connection.start(job);
-      }
-    }
-    job.deadline = now() + connectMs;
-    if (connections.size < maxSockets) open(job);
-    else waiting.push(job);
-  }
-
-  /** The first byte of its body is there, or was waited for long enough. */
-  function gathered(job: Job): void {
-    if (gathering.delete(job)) dispatch(job);
-  }
-
-  function sweep(): void {
-    const at = now();
-    for (const job of gathering) {
-      // From here on its client's silence counts.
-      job.upload?.quietMs(at);
-      if (job.deadline <= at + sweepMs) gathered(job);
-    }
-    for (const connection of connections) connection.sweep(at);
-    if (waiting.some((job) => job.deadline <= at)) {
-      const late = waiting.filter((job) => job.deadline <= at);
-      waiting = waiting.filter((job) => job.deadline > at);
-      for (const job of late)
-        fail(job, { code: 'upstream_timeout', detail: 'no free connection to the upstream in time' });
-    }
-    if (connections.size > 0 || waiting.length > 0 || gathering.size > 0) return;
-    clearInterval(sweeper);
-    sweeper = undefined;
-  }
-
-  const side: PoolSide = {
-    leave: (call) => {
-      gathering.delete(call);
-      waiting = waiting.filter((other) => other !== call);
-    },
-    gathered,
-    broken: (call, failure) => {
-      side.leave(call);
-      fail(call, failure);
-    },
-  };
-
-  function send(request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
-    const head = writeHead(request);
-    const call = new Call(request, head ?? '', listener, totalMs === undefined ? Infinity : now() + totalMs, side);
+  send(request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
+    const head = this.closed === undefined ? writeHead(request) : undefined;
+    const { totalMs = Infinity } = this.timeouts;
+    const call = new PoolCall(request, head ?? '', listener, this.now() + totalMs, this);
     if (head === undefined) {
-      process.nextTick(fail, call, { code: 'upstream_unreachable', detail: 'the request cannot be written' });
+      process.nextTick(failCall, call, this.closed === undefined ? 'the request cannot be written' : CLOSED);
     } else if (call.upload === undefined) {
-      dispatch(call);
+      this.dispatch(call);
     } else {
-      call.deadline = now() + FIRST_BYTE_MS;
-      gathering.add(call);
-      sweeper ??= setInterval(sweep, sweepMs).unref();
+      call.deadline = this.now() + FIRST_BYTE_MS;
+      this.gathering.add(call);
+      this.sweepOn();
     }
     return call;
   }
 
-  return {
-    send,
-    close: () => {
-      closing = true;
-      for (const job of [...waiting.splice(0), ...gathering])
-        fail(job, { code: 'upstream_unreachable', detail: 'the pool was closed' });
+  readonly close = async (): Promise<void> => {
+    const { connections, gathering } = this;
+    await new Promise<void>((resolve) => {
+      this.closed = resolve;
+      for (const call of [...this.waiting.splice(0), ...gathering]) failCall(call, CLOSED);
       gathering.clear();
-      for (const connection of connections) connection.close('the pool was closed');
-      clearInterval(sweeper);
-    },
+      for (const connection of connections) connection.close(CLOSED);
+      if (connections.size === 0) resolve();
+    });
+    clearInterval(this.sweeper);
   };
+
+  onIdle(connection: Connection): void {
+    const next = this.waiting.shift();
+    if (next === undefined) this.idle.push(connection);
+    else connection.start(next);
+  }
+
+  onClosed(connection: Connection): void {
+    const { connections, idle } = this;
+    connections.delete(connection);
+    const at = idle.lastIndexOf(connection);
+    if (at >= 0) idle.splice(at, 1);
+    const next = this.waiting.shift();
+    if (next !== undefined) this.open(next);
+    else if (connections.size === 0) this.closed?.();
+  }
+
+  onStale(call: PoolCall, fault: CallFault): void {
+    if (this.closed !== undefined || !call.takeRetry()) return call.fail(fault);
+    call.deadline = this.now() + this.timeouts.connectMs;
+    this.open(call);
+  }
+
+  onReady(call: PoolCall): void {
+    if (this.gathering.delete(call)) this.dispatch(call);
+  }
+
+  onLeft(call: PoolCall): void {
+    this.gathering.delete(call);
+    this.waiting = this.waiting.filter((other) => other !== call);
+  }
+
+  private dispatch(call: PoolCall): void {
+    const { idle, connections, waiting } = this;
+    if (!call.request.upgrade) {
+      for (let connection = idle.pop(); connection !== undefined; connection = idle.pop()) {
+        if (connection.isUsable) return connection.start(call);
+      }
+    }
+    call.deadline = this.now() + this.timeouts.connectMs;
+    if (connections.size < this.maxSockets) this.open(call);
+    else waiting.push(call);
+  }
+
+  private open(call: PoolCall): void {
+    this.connections.add(new Connection(this, call));
+    this.sweepOn();
+  }
+
+  private sweepOn(): void {
+    this.sweeper ??= setInterval(() => this.sweep(), this.sweepMs).unref();
+  }
+
+  private sweep(): void {
+    const { connections, gathering, waiting } = this;
+    const now = this.now();
+    for (const call of gathering) {
+      // From here on its client's silence counts.
+      call.upload?.quietMs(now);
+      if (call.deadline <= now + this.sweepMs) this.onReady(call);
+    }
+    for (const connection of connections) connection.sweep(now);
+    const late = waiting.filter(({ deadline }) => deadline <= now);
+    for (const call of late) {
+      this.onLeft(call);
+      call.fail({ code: 'upstream_timeout', detail: 'no free connection to the upstream in time' });
+    }
+    if (connections.size > 0 || this.waiting.length > 0 || gathering.size > 0) return;
+    clearInterval(this.sweeper);
+    this.sweeper = undefined;
+  }
 }
 
-type PoolSide = {
-  /** It waits for nothing any more. */
-  readonly leave: (call: Call) => void;
-  readonly gathered: (call: Call) => void;
-  /** Its body broke off before it had a connection. */
-  readonly broken: (call: Call, failure: UploadFailure) => void;
-};
+const CLOSED = 'the pool was closed';
 
-/** A class, because every request makes one. */
-class Call implements Job, UpstreamCall, GatheringListener {
-  readonly request: UpstreamRequest;
-  readonly head: string;
-  readonly listener: UpstreamListener;
-  readonly endsAt: number;
-  readonly upload: Upload | undefined;
-  connection: Connection | undefined;
-  paused = false;
-  over = false;
-  deadline = 0;
-  retried = false;
-  sent = false;
-  private readonly pool: PoolSide;
-
-  constructor(request: UpstreamRequest, head: string, listener: UpstreamListener, endsAt: number, pool: PoolSide) {
-    const { body, headers } = request;
-    this.request = request;
-    this.head = head;
-    this.listener = listener;
-    this.endsAt = endsAt;
-    this.pool = pool;
-    this.upload = body === undefined || head === '' ? undefined : startUpload(body, headers, this);
-  }
-
-  pause(): void {
-    this.paused = true;
-    if (!this.over) this.connection?.wait();
-  }
-
-  resume(): void {
-    this.paused = false;
-    if (!this.over) this.connection?.resume();
-  }
-
-  abort(): void {
-    if (this.over) return;
-    this.over = true;
-    this.upload?.stop();
-    if (this.connection === undefined) this.pool.leave(this);
-    else this.connection.destroy();
-  }
-
-  onReady(): void {
-    this.pool.gathered(this);
-  }
-
-  onBroken(failure: UploadFailure): void {
-    this.pool.broken(this, failure);
-  }
-}
-
-function fail(job: Job, failure: UpstreamFailure | UploadFailure): void {
-  if (job.over) return;
-  job.over = true;
-  job.upload?.stop();
-  job.listener.onFailure({ ...failure, sent: job.sent });
-}
-
-function isRepeatable({ body, upgrade, method }: UpstreamRequest): boolean {
-  return body === undefined && !upgrade && REPEATABLE.has(method);
+function failCall(call: PoolCall, detail: string): void {
+  call.fail({ code: 'upstream_unreachable', detail });
 }

@@ -1,219 +1,146 @@
-// Reads the bytes of one answer after the other off a connection: heads (response-head.ts), then the body as its framing
-// says. It knows neither sockets nor callers, and it stops at the answer's last byte: what stands behind it is reported
-// as surplus, never read as the beginning of another answer.
-import { readAnswerHead, type AnswerHead, type Framing, type Lines } from './response-head.ts';
-import { createChunks, type Chunks } from './chunks.ts';
+// Reads one response from the bytes of a connection: heads (response-head.ts), then the body as its framing says. Pure:
+// bytes go in, events come out, wherever the bytes were cut. It stops at the response's last byte: what stands behind it
+// stays in `unread`, and is never read as the beginning of another response.
+import { Chunks } from './chunks.ts';
+import { ByteCount } from './framing.ts';
+import { readResponseHead, type Framing, type ResponseHead } from './response-head.ts';
 
-export type AnswerEvents = {
-  /** 1xx; `rest` is where the bytes behind it begin. */
-  readonly onInformation: (head: AnswerHead, bytes: Buffer, rest: number, end: number) => void;
-  /** `more`: data or the end follows at once. */
-  readonly onHead: (head: AnswerHead, more: boolean) => void;
-  /** A view of the bytes that were given to `read`. */
-  readonly onData: (piece: Buffer) => void;
-  /** `surplus`: bytes came that belong to no answer. */
-  readonly onEnd: (surplus: boolean) => void;
-  /** It cannot be relied on any more. */
-  readonly onBroken: (detail: string) => void;
-  /** Whether the body is wanted now. */
-  readonly wantsMore: () => boolean;
-};
+export type ResponseEvent =
+  /** 1xx; of 101 what follows is `unread`. */
+  | { readonly kind: 'information'; readonly head: ResponseHead }
+  | { readonly kind: 'head'; readonly head: ResponseHead }
+  /** A view of the bytes that were pushed. */
+  | { readonly kind: 'data'; readonly chunk: Buffer }
+  | { readonly kind: 'end' }
+  /** The response cannot be relied on. */
+  | { readonly kind: 'broken'; readonly detail: string };
 
-export type AnswerReader = {
-  /** The next bytes begin an answer to a request; `headRequest`: to HEAD, so it has no body. */
-  readonly begin: (headRequest: boolean) => void;
-  /** Reads what is wanted and returns where it stopped. */
-  readonly read: (bytes: Buffer, from: number, end: number) => number;
-  /** No answer is expected: whatever was being read is dropped. */
-  readonly stop: () => void;
-  /** What comes next. */
-  readonly phase: () => 'head' | Framing;
-  /** Whether `rest` can be all that the answer still needs, where nothing follows it but an orderly end. */
-  readonly mayEndWith: (rest: Buffer) => boolean;
-};
+/** What comes next; `end`: the response is over, whole or broken. */
+type Phase = 'head' | Framing | 'end';
 
-const CR = 0x0d;
-const LF = 0x0a;
 const HEAD_BYTES = 64 * 1024;
-const END_OF_HEAD = Buffer.of(CR, LF, CR, LF);
+const END_OF_HEAD = Buffer.of(0x0d, 0x0a, 0x0d, 0x0a);
+/** With its empty line, which does not count. */
+const LONGEST = HEAD_BYTES + 2;
 const INFORMATIONAL = 32;
+const NOTHING = Buffer.alloc(0);
+const TOO_LARGE = 'the head of the response is too large';
+const END: ResponseEvent = { kind: 'end' };
 
-/** `lines`: of the answers of one upstream, shared by its connections. `headBytes`: of a head, at most. */
-export function createAnswerReader(events: AnswerEvents, lines: Lines, headBytes = HEAD_BYTES): AnswerReader {
-  let reading: 'head' | Framing = 'head';
-  /** Counts up whenever the answer being read is another one, or none. */
-  let generation = 0;
-  let headRequest = false;
-  let informational = 0;
-  let bytesLeft = 0;
-  let chunks: Chunks | undefined;
-  let partial: Buffer | undefined;
-  let partialBytes = 0;
+/** A class, because every request makes one. */
+export class ResponseReader {
+  phase: Phase = 'head';
+  /** What was pushed and not read. */
+  unread: Buffer = NOTHING;
+  /** A byte of the response came; some of its body was told. */
+  progress: 'nothing' | 'begun' | 'body' = 'nothing';
+  /** Of the final response, once it is there. */
+  keepAlive = false;
+  private readonly headRequest: boolean;
+  private informational = 0;
+  private readonly count = new ByteCount(0);
+  private chunks: Chunks | undefined;
+  /** The beginning of a head. */
+  private partial = '';
 
-  const onPiece = (piece: Buffer): boolean => {
-    const mine = generation;
-    events.onData(piece);
-    return mine === generation && events.wantsMore();
-  };
-
-  function begin(isHead: boolean): void {
-    stop();
-    headRequest = isHead;
-    informational = 0;
+  /** `headRequest`: the request was HEAD, so that the response has no body. */
+  constructor(headRequest: boolean) {
+    this.headRequest = headRequest;
   }
 
-  function stop(): void {
-    generation++;
-    reading = 'head';
-    chunks = undefined;
-    partial = undefined;
-    partialBytes = 0;
+  push(bytes: Buffer): void {
+    this.unread = this.unread.length === 0 ? bytes : Buffer.concat([this.unread, bytes]);
+    if (this.progress === 'nothing') this.progress = 'begun';
   }
 
-  function end(surplus: boolean): void {
-    stop();
-    events.onEnd(surplus);
-  }
-
-  function broken(detail: string): void {
-    stop();
-    events.onBroken(detail);
-  }
-
-  /** The same answer is being read, and what comes next of it is wanted. */
-  function goesOn(mine: number): boolean {
-    return mine === generation && (reading === 'head' || events.wantsMore());
-  }
-
-  function read(bytes: Buffer, from: number, to: number): number {
-    const mine = generation;
-    let at = from;
-    while (at < to && goesOn(mine)) {
-      switch (reading) {
-        case 'head':
-          at = readHead(bytes, at, to);
-          break;
-        case 'length': {
-          const upTo = Math.min(to, at + bytesLeft);
-          bytesLeft -= upTo - at;
-          events.onData(bytes.subarray(at, upTo));
-          at = upTo;
-          if (bytesLeft === 0 && mine === generation) end(at < to);
-          break;
-        }
-        case 'chunked': {
-          const decoder = (chunks ??= createChunks());
-          at = decoder.read(bytes, at, to, onPiece);
-          if (mine !== generation) break;
-          const state = decoder.state();
-          if (state === 'broken') broken('the chunked coding of the answer is broken');
-          if (state === 'whole') end(at < to);
-          break;
-        }
-        case 'close':
-          events.onData(bytes.subarray(at, to));
-          at = to;
-          break;
-        case 'none':
-          end(true);
-          break;
-        default:
-          return reading satisfies never;
-      }
+  /** The next event; undefined: it takes more bytes. */
+  next(): ResponseEvent | undefined {
+    switch (this.phase) {
+      case 'head':
+        return this.unread.length === 0 ? undefined : this.readHead();
+      case 'none':
+        this.phase = 'end';
+        return END;
+      case 'length':
+        if (this.count.left > 0) return this.data(this.count.take(this.unread.length));
+        this.phase = 'end';
+        return END;
+      case 'chunked':
+        return this.readChunks();
+      case 'close':
+        return this.data(this.unread.length);
+      case 'end':
+        return undefined;
+      default:
+        return this.phase satisfies never;
     }
-    return at;
   }
 
-  function readHead(bytes: Buffer, at: number, to: number): number {
-    let text: string;
-    let rest: number;
-    if (partial === undefined) {
-      const stop = bytes.indexOf(END_OF_HEAD, at);
-      if (stop < 0 || stop + 4 > to) {
-        gather(bytes, at, to);
-        return to;
-      }
-      text = bytes.toString('latin1', at, stop + 2);
-      rest = stop + 4;
-    } else {
-      // What stands behind the head is body, and no business of the checks on a head.
-      const end = endOfHead(partial.subarray(Math.max(0, partialBytes - 3), partialBytes), bytes, at, to);
-      const gathered = gather(bytes, at, end ?? to);
-      if (gathered === undefined || end === undefined) return to;
-      text = gathered.toString('latin1', 0, partialBytes - 2);
-      rest = end;
-      partial = undefined;
-      partialBytes = 0;
+  /** Whether the response is whole if nothing but the connection's orderly end follows what is unread. */
+  get mayEndHere(): boolean {
+    const { phase, unread, count } = this;
+    if (phase === 'length') return unread.length >= count.left;
+    return phase === 'chunked' ? unread.subarray(-4).equals(END_OF_HEAD) : phase === 'close';
+  }
+
+  private data(size: number): ResponseEvent | undefined {
+    if (size === 0) return undefined;
+    const { unread } = this;
+    this.progress = 'body';
+    this.unread = size === unread.length ? NOTHING : unread.subarray(size);
+    return { kind: 'data', chunk: size === unread.length ? unread : unread.subarray(0, size) };
+  }
+
+  private readChunks(): ResponseEvent | undefined {
+    const { unread } = this;
+    const chunks = (this.chunks ??= new Chunks());
+    const chunk = chunks.read(unread, 0);
+    this.unread = chunks.at === unread.length ? NOTHING : unread.subarray(chunks.at);
+    if (chunk !== undefined) {
+      this.progress = 'body';
+      return { kind: 'data', chunk };
     }
-    const head = text.length > headBytes ? TOO_LARGE : readAnswerHead(text, headRequest, lines);
-    if (typeof head === 'string') broken(head);
-    else if (head.status < 200) inform(head, bytes, rest, to);
-    else take(head, rest < to);
-    return rest;
+    if (chunks.state === 'more') return undefined;
+    if (chunks.state === 'broken') return this.broken('the chunked coding of the response is broken');
+    this.phase = 'end';
+    return END;
   }
 
-  function inform(head: AnswerHead, bytes: Buffer, rest: number, to: number): void {
-    if (head.status >= 100 && ++informational <= INFORMATIONAL) events.onInformation(head, bytes, rest, to);
-    else broken(`an answer with the status ${head.status}`);
-  }
-
-  function take(head: AnswerHead, more: boolean): void {
-    const mine = generation;
-    reading = head.framing;
-    bytesLeft = head.length;
-    events.onHead(head, more || head.framing === 'none');
-    if (head.framing === 'none' && mine === generation) end(more);
-  }
-
-  /** Keeps the beginning of a head until the rest is there; undefined where it cannot become one. */
-  function gather(bytes: Buffer, at: number, to: number): Buffer | undefined {
-    const size = partialBytes + to - at;
-    // The empty line behind a head does not count.
-    if (size > headBytes + 2) {
-      broken(TOO_LARGE);
-      return undefined;
-    }
-    if (partial === undefined || partial.length < size) {
-      const larger = Buffer.alloc(Math.max(1024, 2 * size));
-      partial?.copy(larger, 0, 0, partialBytes);
-      partial = larger;
-    }
-    bytes.copy(partial, partialBytes, at, to);
+  private readHead(): ResponseEvent | undefined {
+    const { unread, partial } = this;
+    const whole = partial === '' ? unread.indexOf(END_OF_HEAD) : -1;
+    if (whole >= 0) return this.readWholeHead(unread.toString('latin1', 0, whole + 2), whole + 4);
+    const text = partial + unread.toString('latin1', 0, LONGEST + 1 - partial.length);
+    const end = text.indexOf('\r\n\r\n', Math.max(0, partial.length - 3));
+    if (end >= 0) return this.readWholeHead(text.slice(0, end + 2), end + 4 - partial.length);
+    if (text.length > LONGEST) return this.broken(TOO_LARGE);
     // Something else than HTTP is told at once, not after a time-out.
-    const known = Math.min(size, 7);
-    const isHttp = partial.toString('latin1', 0, known) === 'HTTP/1.'.slice(0, known);
-    if (!isHttp || hasBareLineFeed(partial, partialBytes, size)) {
-      broken(isHttp ? 'the head of the answer holds a bare line feed' : 'the answer is not HTTP/1.0 or 1.1');
-      return undefined;
-    }
-    partialBytes = size;
-    return partial;
+    if (!'HTTP/1.'.startsWith(text.slice(0, 7))) return this.broken('the response is not HTTP/1.0 or 1.1');
+    for (let at = text.indexOf('\n', partial.length); at >= 0; at = text.indexOf('\n', at + 1))
+      if (text[at - 1] !== '\r') return this.broken('the head of the response holds a bare line feed');
+    this.partial = text;
+    this.unread = NOTHING;
+    return undefined;
   }
 
-  return {
-    begin,
-    read,
-    stop,
-    phase: () => reading,
-    mayEndWith: (rest) => {
-      if (reading === 'length') return rest.length >= bytesLeft;
-      return reading === 'chunked' ? rest.subarray(-4).equals(END_OF_HEAD) : reading === 'close';
-    },
-  };
-}
+  /** `size`: bytes of `unread` that belong to the head. */
+  private readWholeHead(text: string, size: number): ResponseEvent {
+    this.partial = '';
+    this.unread = this.unread.subarray(size);
+    const head = text.length > HEAD_BYTES ? TOO_LARGE : readResponseHead(text, this.headRequest);
+    if (typeof head === 'string') return this.broken(head);
+    if (head.status < 200) {
+      const known = head.status >= 100 && ++this.informational <= INFORMATIONAL;
+      return known ? { kind: 'information', head } : this.broken(`a response with the status ${head.status}`);
+    }
+    this.phase = head.framing;
+    this.count.left = head.length;
+    this.keepAlive = head.keepAlive;
+    return { kind: 'head', head };
+  }
 
-/** Where in `bytes` the head ends that began with `before`, its last three bytes so far; undefined: not before `to`. */
-function endOfHead(before: Buffer, bytes: Buffer, at: number, to: number): number | undefined {
-  const seam = Buffer.concat([before, bytes.subarray(at, Math.min(to, at + 3))]);
-  const across = seam.indexOf(END_OF_HEAD);
-  if (across >= 0) return at + across + 4 - before.length;
-  const within = bytes.indexOf(END_OF_HEAD, at);
-  return within < 0 || within + 4 > to ? undefined : within + 4;
-}
-
-const TOO_LARGE = 'the head of the answer is too large';
-
-function hasBareLineFeed(bytes: Buffer, from: number, to: number): boolean {
-  for (let i = from; i < to; i++) if (bytes[i] === LF && (i === 0 || bytes[i - 1] !== CR)) return true;
-  return false;
+  private broken(detail: string): ResponseEvent {
+    this.phase = 'end';
+    return { kind: 'broken', detail };
+  }
 }

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 
 /** A stream of bytes; of a server's request also its socket, which is paused while very many pieces come at once. */
-export type RequestBody = Readable & { readonly socket?: Socket };
+export type RequestBody = Readable & { readonly socket?: Socket; readonly complete?: boolean };
 
 export type UpstreamRequest = {
   readonly method: string;
@@ -35,61 +35,53 @@ export type UpstreamTimeouts = {
   readonly totalMs?: number;
 };
 
-export type UpstreamFailure = {
-  readonly code: 'upstream_unreachable' | 'upstream_timeout';
-  /** For the log, not for the client. */
-  readonly detail: string;
-};
-
 /** Writes `text` to `socket` at the end of the event loop's turn, unless it is destroyed by then; `left` is called just before. */
 export type Outbox = {
   readonly write: (socket: Socket, text: string, encoding: BufferEncoding, left?: () => void) => void;
 };
 
-/** No fault of the upstream: `upload_broken_off`, the client left; `upload_stalled`, nothing came for `uploadMs`. */
-export type UploadFailure = { readonly code: 'upload_broken_off' | 'upload_stalled'; readonly detail: string };
+export type UpstreamFault = {
+  readonly code: 'upstream_unreachable' | 'upstream_timeout';
+  /** For the log, not for the client. */
+  readonly detail: string;
+};
+/** Not the upstream's: the body ended before it was whole, or nothing of it came for `uploadMs`. */
+export type UploadFault = { readonly code: 'upload_broken_off' | 'upload_stalled'; readonly detail: string };
+export type CallFault = UpstreamFault | UploadFault;
 
-/** `sent` false: it is certain that nothing of the request reached the upstream. */
-export type CallFailure = (UpstreamFailure | UploadFailure) & { readonly sent: boolean };
+export type UpstreamFailure = CallFault & {
+  /** False: it is certain that nothing of the request reached the upstream. */
+  readonly sent: boolean;
+};
 
 /**
  * None of these is called before `send` returned or after `abort`; the last one is onEnd, onUpgrade or onFailure. They are
- * called on the listener. Headers are the listener's to keep and to change.
+ * called on the listener. What they are given is the listener's to keep and to change.
  */
 export type UpstreamListener = {
   /** 1xx other than 100 and 101. */
-  onInformation(status: number, headers: string[]): void;
-  /**
-   * The final status, 200..999. `more`: data or the end follows at once, before anything else can happen; where `pause`
-   * is called here, data follows after `resume`.
-   */
-  onHead(status: number, headers: string[], more: boolean): void;
-  /**
-   * `chunk` is lent until this returns, and its memory is used again; with `release` it is the listener's until it calls
-   * that, once.
-   */
-  onData(chunk: Buffer, release: (() => void) | undefined): void;
-  /** The answer is whole. */
+  onInformation(status: number, headers: readonly string[]): void;
+  /** The final status, 200..999. */
+  onHead(status: number, headers: string[]): void;
+  onData(chunk: Buffer): void;
+  /** The response is whole. */
   onEnd(): void;
   /** 101 on a call with `upgrade`: the socket is the listener's from here on, `head` are bytes already read from it. */
   onUpgrade(headers: string[], socket: Socket, head: Buffer): void;
   /** Before the head or in the middle of the body. */
-  onFailure(failure: CallFailure): void;
+  onFailure(failure: UpstreamFailure): void;
 };
 
 export type UpstreamCall = {
-  /**
-   * Stops onData and the idle time-out: whoever waits now is not the upstream. An answer without a body may end
-   * all the same.
-   */
+  /** Stops onData and the idle time-out. A response without a body may end all the same. */
   pause(): void;
   resume(): void;
-  /** Ends the call and its connection, unless the answer is whole already. */
+  /** Ends the call and its connection, unless the response is whole already. */
   abort(): void;
 };
 
 export type Transport = {
-  readonly send: (request: UpstreamRequest, listener: UpstreamListener) => UpstreamCall;
-  /** Destroys every connection. */
-  readonly close: () => void;
+  send(request: UpstreamRequest, listener: UpstreamListener): UpstreamCall;
+  /** Fails every call and destroys every connection; resolves when all are closed. */
+  readonly close: () => Promise<void>;
 };

@@ -1,304 +1,211 @@
-// The body of one request on its way to an upstream's socket, framed as its headers say and never otherwise. What is read
-// of it and what was announced are counted here alone: a body that ends short of its length or grows past it breaks the
-// request off; it is never made to look whole. It is read before there is a connection only until something is there to
-// send. Pieces that came within one turn leave in one write, the head with the first of them, so that a body of many small
-// pieces costs its bytes and not its pieces.
+// The body of one request on its way from its stream to the upstream's socket, with back-pressure. It is read only when a
+// connection is there for it. Pieces that came within one turn of the event loop leave in one write, the head with the
+// first of them. A body that breaks off ends the request; it is never made to look whole.
 import type { Socket } from 'node:net';
-import type { Outbox, RequestBody, UploadFailure } from './transport.ts';
+import { JOINED_BYTES, RequestWriter } from './request-writer.ts';
+import type { CallFault, Outbox, RequestBody } from './transport.ts';
 
-/** For whoever has no connection for it yet. */
+/** Hears of a body that has no connection yet. */
 export type GatheringListener = {
-  /** Something is there to send. */
+  /** The first of it is there, or its end. */
   readonly onReady: () => void;
-  /** The body cannot be sent as it was announced. */
-  readonly onBroken: (failure: UploadFailure) => void;
+  readonly onBroken: (failure: CallFault) => void;
 };
 
-/** For the connection that it is sent on. */
+/** The connection that it is sent on. */
 export type SendingListener = {
-  /** The first byte of the request is about to be handed to the socket. */
-  readonly onLeft: () => void;
-  /** More of the body went on its way. */
-  readonly onProgress: () => void;
+  /** Some of it is about to be handed to the socket, before the rest. */
+  readonly onLeaving: () => void;
   /** The last byte was handed to the socket. */
   readonly onSent: () => void;
-  readonly onBroken: (failure: UploadFailure) => void;
+  readonly onBroken: (failure: CallFault) => void;
 };
 
-export type Upload = {
-  /** Sends `head` and the body to `socket`; once. */
-  readonly sendOn: (socket: Socket, head: string, listener: SendingListener, outbox: Outbox) => void;
-  /** The socket takes more. */
-  readonly onDrain: () => void;
-  /** For how long nothing came by `now` although it was waited for, to the time between two calls. */
-  readonly quietMs: (now: number) => number;
-  /** Nothing more is read or written. */
-  readonly stop: () => void;
-};
+const READ_BYTES = 64 * 1024;
 
-/** Up to this size pieces are joined to what is written with them, which costs less than a second write. */
-const JOINED_BYTES = 16 * 1024;
-/** After so many pieces in one turn the rest wait for the next, and the client's socket until none of them is left. */
-const PIECES_A_TURN = 1024;
-
-/**
- * Gives the memory of a chunk back at once. Every read of an upload has a buffer of its own, and collecting them costs as
- * much as sending them; only a chunk that has its buffer to itself is let go.
- */
-function free({ buffer, length }: Buffer): void {
-  if (buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0);
-}
-
-/** The length that `headers` announce, 'chunked', or undefined where they announce no body. */
-export function readFraming(headers: readonly string[]): number | 'chunked' | undefined {
-  for (let i = headers.length - 2; i >= 0; i -= 2) {
-    const name = headers[i];
-    const size = name?.length;
-    if (size === 14 && name?.toLowerCase() === 'content-length') return Number(headers[i + 1]);
-    if (size === 17 && name?.toLowerCase() === 'transfer-encoding') return 'chunked';
-  }
-  return undefined;
-}
-
-export function startUpload(body: RequestBody, headers: readonly string[], listener: GatheringListener): Upload {
-  return new Uploading(body, readFraming(headers), listener);
-}
-
-type Sending = { readonly socket: Socket; readonly listener: SendingListener };
+type Sink = { readonly socket: Socket; readonly outbox: Outbox; readonly listener: SendingListener };
 
 /** A class, because every request with a body makes one. */
-class Uploading implements Upload {
-  private readonly body: RequestBody;
-  private readonly framing: number | 'chunked' | undefined;
+export class Upload {
+  private readonly stream: RequestBody;
+  private readonly writer: RequestWriter;
+  private readonly chunked: boolean;
   private readonly gathering: GatheringListener;
-  private sending: Sending | undefined;
-  /** What leaves before the next piece of the body: the request's head, until it was written. */
-  private head = '';
-  /** Came, and was not written yet; one character a byte. */
-  private pending = '';
-  /** Bytes that were announced and did not come yet. */
-  private left: number;
-  /** `yielding`: until the next turn. `paused`: until there is a connection, or the upstream takes more. */
-  private reading: 'on' | 'yielding' | 'paused' | 'ended' = 'on';
-  private socketPaused = false;
-  private ready = false;
-  private over = false;
+  private sink: Sink | undefined;
+  private progress: 'nothing left' | 'leaving' | 'over' = 'nothing left';
+  /** Something waits for the end of the turn. */
   private turnEnds = false;
-  private begun = false;
-  private pieces = 0;
-  /** Something came since `quietMs` was asked last. */
-  private moved = true;
-  private quietSince = 0;
-  private readonly take = (chunk: Buffer): void => this.onData(chunk);
-  private readonly end = (): void => this.onEnd();
+  /** The stream's source is paused until then. */
+  private sourceHeld = false;
+  private quietSince: number | undefined;
+  private readonly onReadable = (): void => {
+    if (this.chunked) this.holdSource();
+    if (this.sink === undefined) this.gathering.onReady();
+    else if (!this.chunked) this.pump();
+  };
+  private readonly onEnd = (): void => {
+    this.stream.removeListener('close', this.onClose);
+    if (!this.writer.end()) this.onClose();
+    else if (this.sink === undefined) this.gathering.onReady();
+    else this.finish(this.sink);
+  };
+  private readonly onClose = (): void => this.breakOff('the body ended before it was whole');
 
-  constructor(body: RequestBody, framing: number | 'chunked' | undefined, gathering: GatheringListener) {
-    this.body = body;
-    this.framing = framing;
+  constructor(stream: RequestBody, head: string, framing: number | 'chunked', gathering: GatheringListener) {
+    this.stream = stream;
+    this.writer = new RequestWriter(head, framing);
+    this.chunked = framing === 'chunked';
     this.gathering = gathering;
-    this.left = typeof framing === 'number' ? framing : 0;
-    body.on('data', this.take);
-    body.on('end', this.end);
-    body.on('close', this.end);
-    body.on('error', ignore);
-    if (body.isPaused()) body.resume();
+    stream.on('error', nothing);
+    stream.on('end', this.onEnd);
+    stream.on('close', this.onClose);
+    stream.on('readable', this.onReadable);
   }
 
-  sendOn(socket: Socket, head: string, listener: SendingListener, outbox: Outbox): void {
-    const { body } = this;
-    if (this.over) return;
-    this.sending = { socket, listener };
-    if (body.destroyed && this.reading !== 'ended') return this.breakOff('the client left before its body was sent');
-    this.head = head;
-    if (this.reading === 'ended') {
-      // All of it is there, and leaves with other requests of this turn.
-      outbox.write(socket, this.nextText(), 'latin1', listener.onLeft);
-      this.stop();
-      listener.onSent();
-      return;
-    }
-    this.resume();
+  /** Sends the request; once. */
+  sendOn(socket: Socket, outbox: Outbox, listener: SendingListener): void {
+    this.sink = { socket, outbox, listener };
+    if (this.stream.readableEnded) this.finish(this.sink);
+    else if (this.stream.destroyed) this.onClose();
+    else this.onDrain();
+  }
+
+  /** The socket takes more. */
+  onDrain(): void {
+    this.pump();
     this.endTurnSoon();
   }
 
-  onDrain(): void {
-    if (!this.over) this.resume();
-  }
-
+  /** For how long nothing of it came by `now`, to the time between two calls. */
   quietMs(now: number): number {
-    if (this.moved || this.reading !== 'on') {
-      this.moved = false;
-      this.quietSince = now;
-    }
+    if (this.stream.readableLength > 0 || this.sourceHeld) this.quietSince = now;
+    this.quietSince ??= now;
     return now - this.quietSince;
   }
 
+  /** Nothing more is read or written. */
   stop(): void {
-    const { body } = this;
-    if (this.over) return;
-    this.over = true;
-    body.removeListener('data', this.take);
-    body.removeListener('end', this.end);
-    body.removeListener('close', this.end);
-    if (this.socketPaused) this.resumeSocket();
+    const { stream } = this;
+    if (this.progress === 'over') return;
+    this.progress = 'over';
+    stream.removeListener('readable', this.onReadable);
+    stream.removeListener('end', this.onEnd);
+    stream.removeListener('close', this.onClose);
+    this.wakeSource();
   }
 
-  private onData(chunk: Buffer): void {
-    const { length } = chunk;
-    if (this.over || length === 0) return;
-    this.moved = true;
-    if (this.framing !== 'chunked') {
-      if (length > this.left) return this.breakOff('the body is longer than its Content-Length');
-      this.left -= length;
-      // That nothing follows it, the parser says a moment later.
-      if (this.left === 0) this.reading = 'ended';
+  private pump(): void {
+    const { stream, writer, sink } = this;
+    if (sink === undefined) return;
+    while (this.progress !== 'over' && !sink.socket.writableNeedDrain) {
+      const piece = readJoined(stream);
+      if (piece === undefined) return;
+      this.quietSince = undefined;
+      if (!writer.write(piece)) return this.breakOff('the body is longer than its Content-Length');
+      if (writer.isWhole) return this.finish(sink);
+      if (writer.readyBytes > JOINED_BYTES) this.write(writer.take(), sink);
+      else this.endTurnSoon();
     }
-    const { sending } = this;
-    if (sending !== undefined && length > JOINED_BYTES) this.writeLarge(chunk, sending);
-    else this.pending += chunk.toString('latin1');
-    if (++this.pieces === PIECES_A_TURN) this.yieldTurn();
-    if (sending === undefined) this.onGathered();
-    else if (this.reading === 'ended') this.finish(sending);
-    else if (this.pending.length >= JOINED_BYTES) this.flush(sending);
-    else this.endTurnSoon();
   }
 
-  private onEnd(): void {
-    const { body, framing } = this;
-    if (this.over) return;
-    if (!body.readableEnded || framing === undefined || this.left > 0) {
-      return this.breakOff('the body ended before it was whole');
-    }
-    this.reading = 'ended';
-    if (this.sending === undefined) this.onGathered();
-    else this.finish(this.sending);
-  }
-
-  /** There is something to send, and nothing yet to send it on: most of what else comes waits where it is. */
-  private onGathered(): void {
-    if (this.pending.length >= JOINED_BYTES) this.pause();
-    if (this.ready) return;
-    this.ready = true;
-    this.gathering.onReady();
-  }
-
-  private yieldTurn(): void {
-    const { body } = this;
-    if (this.reading === 'on') {
-      this.reading = 'yielding';
-      body.pause();
-    }
+  /**
+   * One read of a socket can hold ten thousand chunks, and a turn many reads: a chunked body is taken at the end of the
+   * turn, and its source is read one buffer a turn, so that others are served in between.
+   */
+  private holdSource(): void {
+    const { stream } = this;
     this.endTurnSoon();
-    this.socketPaused = true;
-    // A stream below its mark asks for more behind every piece, and whoever is asked reads on.
-    body._read = readNothing;
-    body.socket?.pause();
+    if (this.sourceHeld || stream.socket === undefined || stream.complete === true) return;
+    this.sourceHeld = true;
+    // A stream that is read from asks its source for more.
+    stream._read = nothing;
+    stream.socket.pause();
+  }
+
+  private wakeSource(): void {
+    if (!this.sourceHeld) return;
+    this.sourceHeld = false;
+    Reflect.deleteProperty(this.stream, '_read');
+    this.stream.socket?.resume();
   }
 
   private endTurnSoon(): void {
-    if (this.turnEnds) return;
+    if (this.turnEnds || this.progress === 'over') return;
     this.turnEnds = true;
     setImmediate(endTurn, this);
   }
 
   /** All that came in this turn leaves together. */
   endTurn(): void {
-    const { body, sending } = this;
+    const { sink } = this;
     this.turnEnds = false;
-    this.pieces = 0;
-    if (this.over) return;
-    if (this.reading === 'yielding') {
-      this.reading = 'on';
-      body.resume();
+    this.pump();
+    // Its end follows, and leaves with it.
+    if (this.progress === 'over' || sink === undefined || this.stream.complete === true) return;
+    this.write(this.writer.take(), sink);
+    if (!sink.socket.writableNeedDrain) this.wakeSource();
+  }
+
+  private write(pieces: readonly (string | Buffer)[], { socket, listener }: Sink): void {
+    if (pieces.length === 0) return;
+    if (this.progress === 'nothing left') this.progress = 'leaving';
+    listener.onLeaving();
+    if (pieces.length > 1) socket.cork();
+    for (const piece of pieces) {
+      if (typeof piece === 'string') socket.write(piece, 'latin1');
+      else socket.write(piece, () => free(piece));
     }
-    if (sending !== undefined) this.flush(sending);
-    if (this.socketPaused && this.reading === 'on') {
-      if (body.readableLength === 0) this.resumeSocket();
-      else this.endTurnSoon();
-    }
+    if (pieces.length > 1) socket.uncork();
   }
 
-  private resumeSocket(): void {
-    this.socketPaused = false;
-    Reflect.deleteProperty(this.body, '_read');
-    this.body.socket?.resume();
-  }
-
-  private flush(sending: Sending): void {
-    if (this.head === '' && this.pending === '') return;
-    this.write(this.nextText(), sending);
-    this.afterWrite(sending);
-  }
-
-  private write(text: string, { socket, listener }: Sending): void {
-    if (!this.begun) listener.onLeft();
-    this.begun = true;
-    socket.write(text, 'latin1');
-  }
-
-  /** A chunk that is not worth copying, behind what came before it. */
-  private writeLarge(chunk: Buffer, sending: Sending): void {
-    const { socket } = sending;
-    const chunked = this.framing === 'chunked';
-    const before = this.nextText() + (chunked ? `${chunk.length.toString(16)}\r\n` : '');
-    if (before !== '') socket.cork();
-    if (before !== '') this.write(before, sending);
-    socket.write(chunk, () => free(chunk));
-    if (chunked) socket.write('\r\n', 'latin1');
-    if (before !== '') socket.uncork();
-    this.afterWrite(sending);
-  }
-
-  private afterWrite({ socket, listener }: Sending): void {
-    if (socket.writableNeedDrain) this.pause();
-    listener.onProgress();
-  }
-
-  /** All that is there to be written, in the body's framing. */
-  private nextText(): string {
-    const { head, pending } = this;
-    this.head = '';
-    this.pending = '';
-    if (this.framing !== 'chunked') return head + pending;
-    const chunk = pending === '' ? '' : `${pending.length.toString(16)}\r\n${pending}\r\n`;
-    return this.reading === 'ended' ? `${head}${chunk}0\r\n\r\n` : head + chunk;
-  }
-
-  /** Only a body whose last announced byte was written is sent: the connection is used again after it. */
-  private finish(sending: Sending): void {
-    const rest = this.nextText();
-    if (rest !== '') this.write(rest, sending);
+  /** Only after its last byte was handed to the socket may the connection be used again. */
+  private finish(sink: Sink): void {
+    const { stream, progress } = this;
+    const pieces = this.writer.take();
     this.stop();
-    sending.listener.onSent();
+    // It is whole: what is left of the stream is its end.
+    stream.resume();
+    const [text] = pieces;
+    if (progress === 'nothing left' && pieces.length === 1 && typeof text === 'string') {
+      // All of it leaves with other requests of this turn.
+      sink.outbox.write(sink.socket, text, 'latin1', sink.listener.onSent);
+    } else {
+      this.write(pieces, sink);
+      sink.listener.onSent();
+    }
   }
 
   private breakOff(detail: string): void {
+    if (this.progress === 'over') return;
     this.stop();
-    (this.sending?.listener ?? this.gathering).onBroken({ code: 'upload_broken_off', detail });
-  }
-
-  private pause(): void {
-    if (this.reading === 'ended') return;
-    this.reading = 'paused';
-    this.body.pause();
-  }
-
-  private resume(): void {
-    if (this.reading !== 'paused') return;
-    this.reading = 'on';
-    this.body.resume();
-    if (this.socketPaused) this.endTurnSoon();
+    (this.sink?.listener ?? this.gathering).onBroken({ code: 'upload_broken_off', detail });
   }
 }
 
-function ignore(): void {
-  // The body closes, and that is heard.
+/** What is there of a stream, up to a limit, as one piece: very many small ones would each cost a chunk. */
+function readJoined(stream: RequestBody): Buffer | undefined {
+  const pieces: Buffer[] = [];
+  for (let size = 0; size < READ_BYTES;) {
+    const piece = stream.read() as Buffer | null;
+    if (piece === null) break;
+    size += piece.length;
+    pieces.push(piece);
+  }
+  return pieces.length > 1 ? Buffer.concat(pieces) : pieces[0];
 }
 
-function readNothing(): void {
-  // The socket is paused.
+/**
+ * Gives the memory of a written piece back at once, if it has its buffer to itself. Every read of an upload has a buffer of
+ * its own, and collecting them costs as much as sending them.
+ */
+function free({ buffer, length }: Buffer): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0);
 }
 
-function endTurn(upload: Uploading): void {
+function nothing(): void {
+  // Of an error `close` tells; a stream whose source is paused reads nothing.
+}
+
+function endTurn(upload: Upload): void {
   upload.endTurn();
 }

@@ -79,7 +79,7 @@ async function stage(script?: Script): Promise<Stage> {
   const { port } = await listener.start();
   closers.push(async () => {
     await listener.drain(0, 0);
-    forwarder.close();
+    await forwarder.close();
   });
   const client = async (): Promise<RawClient> => {
     const opened = await openRaw(port);

@@ -1,20 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { createLines, readAnswerHead } from '../../src/http/response-head.ts';
+import { readResponseHead } from '../../src/http/response-head.ts';
 
-// Every head of this file has been read here before, so that whatever is remembered is.
-const warm = createLines();
-
-/** Read with nothing remembered, with everything remembered that was ever read, and with itself remembered. */
-const read = (lines: readonly string[], headRequest = false): ReturnType<typeof readAnswerHead> => {
-  const text = lines.map((line) => `${line}\r\n`).join('');
-  const cold = readAnswerHead(text, headRequest);
-  expect(readAnswerHead(text, headRequest, warm)).toEqual(cold);
-  for (let times = 0; times < 40; times++) {
-    warm.unknown = 0;
-    expect(readAnswerHead(text, headRequest, warm)).toEqual(cold);
-  }
-  return cold;
-};
+const read = (lines: readonly string[], headRequest = false): ReturnType<typeof readResponseHead> =>
+  readResponseHead(lines.map((line) => `${line}\r\n`).join(''), headRequest);
 
 describe('what is read', () => {
   it('behaviour: names as they arrived, values without the space around them', () => {
@@ -83,67 +71,5 @@ describe('what is refused', () => {
     expect(typeof read(lines)).toBe('string');
     // To HEAD as well: who disagrees about one answer disagrees about the next.
     expect(typeof read(lines, true)).toBe('string');
-  });
-});
-
-describe('what is remembered', () => {
-  const text = (...lines: string[]): string => `HTTP/1.1 200 OK\r\n${lines.join('\r\n')}\r\n`;
-  const times = (count: number, head: string, lines = createLines()): ReturnType<typeof createLines> => {
-    // Not the same twice in a row, or the whole of it is remembered and its lines are not read again.
-    for (let i = 0; i < count; i++) readAnswerHead(head, i % 2 === 0, lines);
-    return lines;
-  };
-
-  it('behaviour: a line that comes again is the same string, and what follows it is read as ever', () => {
-    const lines = createLines();
-    const head = text('Server: one', 'Content-Length: 3');
-    times(40, head, lines);
-    const first = readAnswerHead(head, false, lines);
-    const second = readAnswerHead(text('Server: one', 'Content-Length: 4'), false, lines);
-    expect(lines.byPlace.map((line) => line?.text)).toEqual(['Server: one\r\n', 'Content-Length: 3\r\n']);
-    expect(first).toMatchObject({ length: 3 });
-    expect(second).toMatchObject({ headers: ['Server', 'one', 'Content-Length', '4'], length: 4 });
-  });
-
-  it('behaviour: a head that comes again is read as it was, and none of it belongs to who had it before', () => {
-    const lines = createLines();
-    const head = text('Server: one', 'Content-Length: 3');
-    for (let i = 0; i < 4; i++) {
-      const read = readAnswerHead(head, false, lines);
-      expect(read).toEqual(readAnswerHead(head, false));
-      if (typeof read !== 'string') read.headers[1] = `written over ${i}`;
-    }
-  });
-
-  it('attack: an answer to HEAD does not frame one to GET, nor the other way about', () => {
-    const lines = createLines();
-    const head = text('Content-Length: 3');
-    for (const headRequest of [true, true, true, false, false, false, true]) {
-      expect(readAnswerHead(head, headRequest, lines)).toMatchObject({ framing: headRequest ? 'none' : 'length' });
-    }
-  });
-
-  it('refuses: what was refused, however often it comes', () => {
-    const lines = createLines();
-    for (let i = 0; i < 4; i++) expect(readAnswerHead(text('Content-Length: x'), false, lines)).toBeTypeOf('string');
-  });
-
-  it.each([
-    ['a longer value', 'Server: one1'],
-    ['a folded line', 'Server: one\r\n two'],
-    ['a bare CR', 'Server: one\rX: y'],
-    ['another name', 'Servers: one'],
-  ])('attack: %s behind a remembered line is not taken for it', (_name, line) => {
-    const lines = times(40, text('Server: one', 'Content-Length: 3'));
-    const head = text(line, 'Content-Length: 3');
-    expect(readAnswerHead(head, false, lines)).toEqual(readAnswerHead(head, false));
-  });
-
-  it('behaviour: no more than 32 lines, and none of a head above 4 KiB', () => {
-    const many = Array.from({ length: 33 }, (_, i) => `X-${i}: 1`);
-    expect(times(2000, text(...many)).byPlace).toHaveLength(32);
-    const bytes = 4096 - text('X: ').length;
-    expect(times(40, text(`X: ${'a'.repeat(bytes)}`)).byPlace).toHaveLength(1);
-    expect(times(40, text(`X: ${'a'.repeat(bytes + 1)}`)).byPlace).toHaveLength(0);
   });
 });

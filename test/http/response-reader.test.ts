@@ -1,52 +1,31 @@
 // However the bytes of an answer are cut, it is read as the same answer, and what stands behind it is nobody's.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createLines } from '../../src/http/response-head.ts';
-import { createAnswerReader } from '../../src/http/response-reader.ts';
-
-// One upstream's for the whole file: what was read before must change nothing.
-const lines = createLines();
+import { ResponseReader } from '../../src/http/response-reader.ts';
 
 type Read = { readonly events: string[]; readonly body: string };
 
-/** Reads `bytes` cut at `cuts`; `pauseEach`: after each piece nothing more is wanted until it is offered again. */
-function readCut(bytes: Buffer, cuts: readonly number[], headRequest = false, pauseEach = false): Read {
+/** Reads `bytes` cut at `cuts`. `late`: events are taken only when the next piece is there. */
+function readCut(bytes: Buffer, cuts: readonly number[], headRequest = false, late = false): Read {
   const events: string[] = [];
   let body = '';
-  let paused = false;
-  let open = true;
-  const isOpen = (): boolean => open;
-  const reader = createAnswerReader(
-    {
-      onInformation: (head) => void events.push(`information ${head.status}`),
-      onHead: (head) => void events.push(`head ${head.status} ${head.framing}`),
-      onData: (piece) => {
-        body += piece.toString('latin1');
-        paused = pauseEach;
-      },
-      onEnd: (surplus) => {
-        events.push(surplus ? 'end and more' : 'end');
-        open = false;
-      },
-      onBroken: () => {
-        events.push('broken');
-        open = false;
-      },
-      wantsMore: () => !paused,
-    },
-    lines,
-  );
-  reader.begin(headRequest);
-  const edges = [0, ...[...cuts].sort((a, b) => a - b), bytes.length];
-  let rest = Buffer.alloc(0);
-  for (let i = 1; i < edges.length && isOpen(); i++) {
-    rest = Buffer.concat([rest, bytes.subarray(edges[i - 1], edges[i])]);
-    for (let before = -1; rest.length !== before && isOpen();) {
-      before = rest.length;
-      paused = false;
-      rest = rest.subarray(reader.read(rest, 0, rest.length));
+  const reader = new ResponseReader(headRequest);
+  const drain = (): void => {
+    for (let event = reader.next(); event !== undefined; event = reader.next()) {
+      if (event.kind === 'information') events.push(`information ${event.head.status}`);
+      else if (event.kind === 'head') events.push(`head ${event.head.status} ${event.head.framing}`);
+      else if (event.kind === 'data') body += event.chunk.toString('latin1');
+      else if (event.kind === 'end') events.push(reader.unread.length > 0 ? 'end and more' : 'end');
+      else events.push(event.kind);
     }
+  };
+  const edges = [0, ...[...cuts].sort((a, b) => a - b), bytes.length];
+  for (let i = 1; i < edges.length; i++) {
+    // The reader may move what it was given.
+    reader.push(Buffer.from(bytes.subarray(edges[i - 1], edges[i])));
+    if (!late || i % 2 === 0) drain();
   }
+  drain();
   return { events, body };
 }
 
@@ -84,8 +63,8 @@ describe('an answer, cut anywhere', () => {
       expect(readCut(bytes, [cut])).toEqual({ events, body });
     const places = fc.array(fc.nat(bytes.length), { maxLength: 12 });
     fc.assert(
-      fc.property(places, fc.boolean(), (cuts, pauseEach) => {
-        expect(readCut(bytes, cuts, false, pauseEach)).toEqual({ events, body });
+      fc.property(places, fc.boolean(), (cuts, late) => {
+        expect(readCut(bytes, cuts, false, late)).toEqual({ events, body });
       }),
       { numRuns: 300, seed: 1 },
     );
@@ -133,24 +112,15 @@ describe('what is not an answer', () => {
 
 it('attack: ten thousand chunks of a byte are told as one piece a read, and larger ones as they come', () => {
   const pieces: string[] = [];
-  const reader = createAnswerReader(
-    {
-      onInformation: () => undefined,
-      onHead: () => undefined,
-      onData: (piece) => void pieces.push(piece.toString('latin1')),
-      onEnd: () => undefined,
-      onBroken: (detail) => expect.fail(detail),
-      wantsMore: () => true,
-    },
-    lines,
-  );
-  reader.begin(false);
+  const reader = new ResponseReader(false);
   const small = '1\r\nx\r\n'.repeat(10_000);
   const large = `800\r\n${'y'.repeat(2048)}\r\n`;
   const bytes = Buffer.from(
     `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${small}${large}${large}${small}0\r\n\r\n`,
   );
-  reader.read(bytes, 0, bytes.length);
+  reader.push(bytes);
+  for (let event = reader.next(); event !== undefined; event = reader.next())
+    if (event.kind === 'data') pieces.push(event.chunk.toString('latin1'));
   expect(pieces.map(({ length }) => length)).toEqual([10_000, 2048, 2048 + 10_000]);
   expect(pieces.join('')).toBe('x'.repeat(10_000) + 'y'.repeat(4096) + 'x'.repeat(10_000));
 });

@@ -2,11 +2,20 @@
 // in forward.test.ts; here is what whoever writes another transport has to keep.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import {
+  createServer as createSecureServer,
+  getCACertificates,
+  setDefaultCACertificates,
+  type TLSSocket,
+} from 'node:tls';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createOutbox } from '../../src/host/outbox.ts';
+import { giveBack } from '../../src/http/memory.ts';
 import { createPool, type PoolOptions } from '../../src/http/pool.ts';
 import type { Transport, UpstreamCall, UpstreamListener, UpstreamRequest } from '../../src/http/transport.ts';
+import { CERTIFICATE, KEY } from '../support/certificate.ts';
 import { OK, startRawUpstream, type RawUpstream, type Script } from '../support/raw-upstream.ts';
 
 const closers: (() => unknown)[] = [];
@@ -60,13 +69,14 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
   async function stage(
     script?: Script,
     timeouts: Partial<PoolOptions['timeouts']> = {},
+    maxSockets = 100,
   ): Promise<{ upstream: RawUpstream; transport: Transport }> {
     const upstream = await startRawUpstream(script);
     closers.push(upstream.close);
     const transport = create({
       upstream: upstream.url,
       timeouts: { connectMs: 1000, headersMs: 1000, idleMs: 1000, ...timeouts },
-      maxSockets: 100,
+      maxSockets,
       outbox: createOutbox(),
     });
     closers.push(transport.close);
@@ -276,7 +286,7 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
     expect(upstream.sockets).toHaveLength(2);
   });
 
-  it('attack: memory of a long body that somebody still holds is not written by another answer', async () => {
+  it('attack: what a listener was given is not written by another response', async () => {
     const size = 3 * 1024 * 1024;
     const { transport } = await stage((request, socket) => {
       socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`);
@@ -285,25 +295,18 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
     const bodies = await Promise.all(
       ['a', 'b', 'c', 'd'].map((name, index) => {
         const held: Buffer[] = [];
-        const releases: (() => void)[] = [];
         return new Promise<[string, Buffer]>((resolve, reject) => {
           transport.send(
             { ...GET, target: `/${name}` },
             {
               onInformation: () => undefined,
               onHead: () => undefined,
-              onData: (chunk, release) => {
-                held.push(release === undefined ? Buffer.from(chunk) : chunk);
-                // Half of them give back nothing before the end; none may give back twice, and one tries to.
-                if (release !== undefined) releases.push(release);
+              onData: (chunk) => {
+                // Half of them keep all of it until the end; the others give the memory back at once, and twice.
+                held.push(index % 2 === 0 ? chunk : Buffer.from(chunk));
+                for (let times = index % 2 === 0 ? 0 : 2; times > 0; times--) giveBack(chunk);
               },
-              onEnd: () => {
-                resolve([name, Buffer.concat(held)]);
-                for (const release of releases) {
-                  release();
-                  if (index === 0) release();
-                }
-              },
+              onEnd: () => resolve([name, Buffer.concat(held)]),
               onUpgrade: () => undefined,
               onFailure: ({ detail }) => reject(new Error(detail)),
             },
@@ -314,12 +317,98 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
     for (const [name, body] of bodies) expect(body.equals(Buffer.alloc(size, name))).toBe(true);
   });
 
+  it('behaviour: tunnels count among the connections until they close', async () => {
+    const { upstream, transport } = await stage((_request, socket) => void socket.write(SWITCH), { connectMs: 60 }, 1);
+    const tunnel: Socket[] = [];
+    const listener = { ...recorder(), onUpgrade: (_: string[], socket: Socket) => void tunnel.push(socket) };
+    transport.send({ ...GET, upgrade: true }, listener);
+    await vi.waitFor(() => expect(tunnel).toHaveLength(1), { interval: 5 });
+    const late = recorder();
+    transport.send(GET, late);
+    await late.over;
+    expect(late.events).toEqual(['upstream_timeout']);
+    upstream.script((_request, socket) => void socket.write(OK));
+    const next = recorder();
+    transport.send(GET, next);
+    tunnel[0]?.destroy();
+    await next.over;
+    expect(next.events).toEqual(['head 200', 'data', 'end']);
+  });
+
+  it('attack: the name that TLS asks for and verifies is the configured host, whatever Host says', async () => {
+    const names: (string | false | null)[] = [];
+    const server = createSecureServer({ key: KEY, cert: CERTIFICATE }, (socket: TLSSocket) => {
+      names.push(socket.servername);
+      socket.on('error', () => undefined);
+      socket.on('data', () => socket.write(OK));
+    });
+    const before = getCACertificates('default');
+    setDefaultCACertificates([...before, CERTIFICATE]);
+    closers.push(() => {
+      setDefaultCACertificates(before);
+      server.close();
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    for (const [host, name] of [
+      ['localhost', 'localhost'],
+      ['127.0.0.1', false],
+    ] as const) {
+      const transport = create({
+        ...{ upstream: new URL(`https://${host}:${address.port}`), maxSockets: 10, outbox: createOutbox() },
+        timeouts: { connectMs: 1000, headersMs: 1000, idleMs: 1000 },
+      });
+      closers.push(transport.close);
+      names.length = 0;
+      for (const claimed of ['localhost', 'other.example', '127.0.0.1']) {
+        const listener = recorder();
+        transport.send({ ...GET, headers: ['Host', claimed] }, listener);
+        await listener.over;
+        expect(listener.events).toEqual(['head 200', 'data', 'end']);
+      }
+      // One connection served all of them.
+      expect(names).toEqual([name]);
+    }
+  });
+
+  it.each([
+    ['as a stream of its own', (): Readable => Readable.from([Buffer.from('a'), Buffer.from('bc')])],
+    ['empty', (): Readable => Readable.from([])],
+  ])('behaviour: a chunked body, %s', async (_name, makeBody) => {
+    const { upstream, transport } = await stage();
+    const headers = ['Host', 'h', 'Transfer-Encoding', 'chunked'];
+    for (let i = 0; i < 2; i++) {
+      const listener = recorder();
+      transport.send({ method: 'POST', target: '/a', headers, body: makeBody(), upgrade: false }, listener);
+      await listener.over;
+      expect(listener.events).toEqual(['head 200', 'data', 'end']);
+    }
+    expect(upstream.sockets).toHaveLength(1);
+    expect(upstream.requests.every(({ whole }) => whole)).toBe(true);
+  });
+
+  it.each([
+    ['more', 'abcd'],
+    ['less', 'ab'],
+  ])('refuses: %s than a body announced; the connection is not used again', async (_name, text) => {
+    const { upstream, transport } = await stage();
+    const headers = ['Host', 'h', 'Content-Length', '3'];
+    const body = Readable.from([Buffer.from(text)]);
+    const listener = recorder();
+    transport.send({ method: 'POST', target: '/a', headers, body, upgrade: false }, listener);
+    await listener.over;
+    expect(listener.events).toEqual(['upload_broken_off']);
+    expect(upstream.requests.some(({ whole }) => whole)).toBe(false);
+  });
+
   it('behaviour: what is under way fails when the transport is closed, what waits as well', async () => {
     const { transport } = await stage(() => undefined);
     const under = recorder();
     transport.send(GET, under);
-    transport.close();
+    const closed = transport.close();
     await under.over;
+    await closed;
     expect(under.events).toEqual(['upstream_unreachable']);
   });
 
@@ -330,7 +419,7 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
     await listener.over;
     const [socket] = upstream.sockets;
     if (socket === undefined) throw new Error('no connection');
-    transport.close();
+    await transport.close();
     if (!socket.destroyed) await once(socket, 'close');
   });
 });

@@ -160,7 +160,7 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
     forwards: () => forwards,
     close: async () => {
       await listener.drain(0, 0);
-      forwarder.close();
+      await forwarder.close();
     },
   };
 }

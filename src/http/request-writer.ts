@@ -1,0 +1,81 @@
+// Writes one request as bytes: the head exactly as it was decided, the body framed as the head announces it and never
+// otherwise. Pure: pieces of the body go in, what is to be written comes out. A head that could be read as two requests
+// (a line break, a space in the target, a name that is none) is not written.
+import { ByteCount } from './framing.ts';
+import type { UpstreamRequest } from './transport.ts';
+
+const METHOD = /^[A-Z][A-Z0-9!#$%&'*+.^_`|~-]*$/;
+const TARGET = /^[\x21-\x7e]+$/;
+const NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
+const NOT_A_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
+/** Up to this size a piece is joined to what is written with it, which costs less than a write of its own. */
+export const JOINED_BYTES = 16 * 1024;
+
+/** The head with its empty line, one character a byte; undefined if it cannot be written. */
+export function writeHead({ method, target, headers }: UpstreamRequest): string | undefined {
+  if (!METHOD.test(method) || !TARGET.test(target)) return undefined;
+  let head = `${method} ${target} HTTP/1.1\r\n`;
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i] ?? '';
+    const value = headers[i + 1] ?? '';
+    if (!NAME.test(name) || NOT_A_VALUE.test(value)) return undefined;
+    head += `${name}: ${value}\r\n`;
+  }
+  return `${head}\r\n`;
+}
+
+/** A request with a body. A class, because every such request makes one. */
+export class RequestWriter {
+  /** Undefined: the body is chunked. */
+  private readonly count: ByteCount | undefined;
+  private out: (string | Buffer)[] = [];
+  /** What follows `out`, one character a byte. */
+  private text: string;
+
+  constructor(head: string, framing: number | 'chunked') {
+    this.text = head;
+    this.count = framing === 'chunked' ? undefined : new ByteCount(framing);
+  }
+
+  /** The next piece of the body; false: it is longer than announced. */
+  write(piece: Buffer): boolean {
+    const { length } = piece;
+    if (this.count !== undefined && this.count.take(length) < length) return false;
+    const chunked = this.count === undefined && length > 0;
+    if (chunked) this.text += `${length.toString(16)}\r\n`;
+    if (length <= JOINED_BYTES) {
+      this.text += piece.toString('latin1');
+    } else {
+      if (this.text !== '') this.out.push(this.text);
+      this.out.push(piece);
+      this.text = '';
+    }
+    if (chunked) this.text += '\r\n';
+    return true;
+  }
+
+  /** Nothing more comes; false: the body is shorter than announced. */
+  end(): boolean {
+    if (this.count === undefined) this.text += '0\r\n\r\n';
+    return this.count === undefined || this.count.left === 0;
+  }
+
+  /** All that was announced is here; of a chunked body only its end says so. */
+  get isWhole(): boolean {
+    return this.count?.left === 0;
+  }
+
+  /** Bytes that are ready to be written. */
+  get readyBytes(): number {
+    return this.out.length > 0 ? Infinity : this.text.length;
+  }
+
+  /** What is to be written now, in this order. */
+  take(): readonly (string | Buffer)[] {
+    const { out, text } = this;
+    if (text !== '') out.push(text);
+    this.out = [];
+    this.text = '';
+    return out;
+  }
+}
