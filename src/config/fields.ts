@@ -13,13 +13,33 @@ export function whatStands(input: unknown): string {
   return typeof input === 'string' ? 'is text' : typeof input === 'number' ? 'is a number' : 'is true or false';
 }
 
+const taken = z.registry<{ takes: string }>();
+
+/** `schema`, of which the table of keys says what it takes. */
+export function described<Schema extends z.ZodType>(schema: Schema, takes: string): Schema {
+  taken.add(schema, { takes });
+  return schema;
+}
+
+/** What `schema` takes, in words; empty where it was not said. */
+export function takesOf(schema: unknown): string {
+  if (!(schema instanceof z.ZodType)) return '';
+  const own = taken.get(schema)?.takes;
+  if (own !== undefined) return own;
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault)
+    return takesOf(schema.def.innerType);
+  if (schema instanceof z.ZodArray) return `a list: ${takesOf(schema.element)}`.replace(/: $/, '');
+  if (!(schema instanceof z.ZodPipe)) return '';
+  return takesOf(schema.def.in) || takesOf(schema.def.out);
+}
+
 /** A string that `accepts` takes; `right` completes both "is missing; write ..." and "is not ...". */
 export function text(right: string, accepts: (value: string) => boolean = (value) => value !== '') {
   const wrongType = ({ input }: { input?: unknown }): string => {
     const quote = typeof input === 'number' || typeof input === 'boolean' ? ': quote it' : '';
     return `${whatStands(input)}${quote}; write ${right}`;
   };
-  return z.string({ error: wrongType }).refine(accepts, { error: `is not ${right}` });
+  return described(z.string({ error: wrongType }).refine(accepts, { error: `is not ${right}` }), right);
 }
 
 export function count(min: number, max: number) {
@@ -35,19 +55,25 @@ export function limit(max: number) {
 }
 
 function whole(min: number, max: number, right: string) {
-  return z
-    .number({ error: ({ input }) => `${whatStands(input)}; write ${right}` })
-    .refine((value) => Number.isInteger(value) && value >= min && value <= max, { error: `is not ${right}` });
+  return described(
+    z
+      .number({ error: ({ input }) => `${whatStands(input)}; write ${right}` })
+      .refine((value) => Number.isInteger(value) && value >= min && value <= max, { error: `is not ${right}` }),
+    right,
+  );
 }
 
 export function flag() {
-  return z.boolean({ error: ({ input }) => `${whatStands(input)}; write true or false` });
+  return described(z.boolean({ error: ({ input }) => `${whatStands(input)}; write true or false` }), 'true or false');
 }
 
 export function choice<const T extends readonly [string, ...string[]]>(values: T) {
-  return z.enum(values, {
-    error: ({ input }) => `${typeof input === 'string' ? 'is not known' : whatStands(input)}; write ${oneOf(values)}`,
-  });
+  return described(
+    z.enum(values, {
+      error: ({ input }) => `${typeof input === 'string' ? 'is not known' : whatStands(input)}; write ${oneOf(values)}`,
+    }),
+    oneOf(values),
+  );
 }
 
 export function oneOf(values: readonly string[]): string {
@@ -58,9 +84,12 @@ export function oneOf(values: readonly string[]): string {
 export function duration(minMs = 0, maxMs = LONGEST_TIMER_MS) {
   const from = formatDuration(minMs);
   const to = maxMs === LONGEST_TIMER_MS ? '596h' : formatDuration(maxMs);
-  return text(DURATION_ADVICE, (value) => parseDuration(value) !== undefined)
-    .transform((value) => parseDuration(value) ?? Number.NaN)
-    .refine((ms) => ms >= minMs && ms <= maxMs, { error: `is out of range; write ${from} to ${to}` });
+  return described(
+    text(DURATION_ADVICE, (value) => parseDuration(value) !== undefined)
+      .transform((value) => parseDuration(value) ?? Number.NaN)
+      .refine((ms) => ms >= minMs && ms <= maxMs, { error: `is out of range; write ${from} to ${to}` }),
+    `a duration from ${from} to ${to}`,
+  );
 }
 
 /** Milliseconds, or undefined where `off` or 0 stands. */

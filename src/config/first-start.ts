@@ -17,8 +17,9 @@ import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import type { Config, JwtConfig, LoadedConfig } from './config.ts';
+import type { Config, LoadedConfig } from './config.ts';
 import { apiKey, secret } from './fields.ts';
+import type { JwtConfig } from './registry-keys.ts';
 import { codeOf } from './secret-files.ts';
 
 export const SECRETS_FILE = 'secrets.json';

@@ -1,7 +1,6 @@
 // Judges configuration data wherever it came from, a file or flags: fills in secret files, asks the schema and the rules
 // about combinations, and reports everything wrong at once, each with its place.
 import { z } from 'zod';
-import { buildConfig, type Origin } from './build.ts';
 import { combinationIssues } from './combinations.ts';
 import type { LoadedConfig } from './config.ts';
 import type { Env } from './environment.ts';
@@ -9,10 +8,15 @@ import { expandShortForms } from './facilitators.ts';
 import { whatStands } from './fields.ts';
 import { takeNotYet } from './not-yet.ts';
 import { isMap, isWithin, valueAt, type Issue, type Path } from './problems.ts';
-import { configSchema } from './schema.ts';
+import { keysOf, writtenSchema } from './keys.ts';
+import { toReceiver } from './receivers.ts';
+import { createConfigSchema, type ConfigSections } from './schema.ts';
 import { fileKeyOf, readSecretFiles } from './secret-files.ts';
 import type { Networks } from '../domain/network.ts';
 import { suggest } from '../domain/suggest.ts';
+
+type Origin = Pick<LoadedConfig, 'file' | 'folder'>;
+type ConfigSchema = ReturnType<typeof createConfigSchema>;
 
 export type Source = Origin & {
   /** Plain data; it is changed while it is judged. */
@@ -37,11 +41,12 @@ export function validate({ data, issues: known, fromEnvironment, file, folder, n
     const message = `${whatStands(raw)}; write sections such as \`proxy:\` and \`registry:\``;
     return { ok: false, issues: [{ path: [], message }] };
   }
-  fillEmptySections(raw);
+  const schema = createConfigSchema(folder);
+  fillEmptySections(raw, schema);
   const files = readSecretFiles(raw, folder);
   const short = expandShortForms(raw, env);
   const early = [...known, ...files.issues, ...short.issues, ...takeNotYet(raw)];
-  const parsed = parse(raw, fromEnvironment);
+  const parsed = parse(schema, raw, fromEnvironment);
   const found = [...early, ...combinationIssues(raw, networks).map(relocate)];
   function relocate(issue: Issue): Issue {
     return short.written({ ...issue, path: files.written(issue.path) });
@@ -49,7 +54,7 @@ export function validate({ data, issues: known, fromEnvironment, file, folder, n
   if (!parsed.success) {
     // Where something is already said about a place, the schema has nothing to add about it or what lies below.
     const said = found.flatMap(({ at, path }) => (at === undefined && path.length > 0 ? [path] : []));
-    const more = parsed.error.issues.flatMap((issue) => toIssues(issue, raw)).map(relocate);
+    const more = parsed.error.issues.flatMap((issue) => toIssues(issue, raw, schema)).map(relocate);
     found.push(...more.filter(({ path }) => !said.some((base) => isWithin(path, base))));
   }
   const covered = found.flatMap(({ covers }) => (covers ? [covers] : []));
@@ -57,13 +62,22 @@ export function validate({ data, issues: known, fromEnvironment, file, folder, n
     found.filter(({ path, covers }) => covers !== undefined || !covered.some((base) => isWithin(path, base))),
   );
   if (issues.length > 0 || !parsed.success) return { ok: false, issues };
-  return { ok: true, config: buildConfig(parsed.data, { file, folder }, networks), secretFiles: files.files };
+  return { ok: true, config: toConfig(parsed.data, { file, folder }, networks), secretFiles: files.files };
+}
+
+function toConfig(sections: ConfigSections, origin: Origin, networks: Networks): LoadedConfig {
+  return {
+    ...sections,
+    ...origin,
+    shape: sections.proxy === undefined ? 'registry' : sections.registry === undefined ? 'sidecar' : 'all-in-one',
+    receivers: sections.receivers.map((receiver) => toReceiver(receiver, networks)),
+  };
 }
 
 /** `proxy:` with nothing behind it is an empty section, not a missing one. */
-function fillEmptySections(raw: Record<string, unknown>): void {
+function fillEmptySections(raw: Record<string, unknown>, schema: ConfigSchema): void {
   for (const key of Object.keys(raw)) {
-    if (raw[key] !== null || !Object.hasOwn(configSchema.shape, key)) continue;
+    if (raw[key] !== null || !Object.hasOwn(keysOf(schema) ?? {}, key)) continue;
     if (key === 'receivers' || key === 'routes') raw[key] = [];
     else if (key !== 'workers') raw[key] = {};
   }
@@ -71,10 +85,11 @@ function fillEmptySections(raw: Record<string, unknown>): void {
 
 /** Parses; text from the environment that stands where a number or a truth value is wanted is read as that first. */
 function parse(
+  schema: ConfigSchema,
   raw: Record<string, unknown>,
   fromEnvironment: (path: Path) => boolean,
-): z.ZodSafeParseResult<z.output<typeof configSchema>> {
-  const first = configSchema.safeParse(raw, { error: sentence });
+): z.ZodSafeParseResult<ConfigSections> {
+  const first = schema.safeParse(raw, { error: sentence });
   if (first.success) return first;
   let changed = false;
   for (const issue of first.error.issues) {
@@ -89,7 +104,7 @@ function parse(
     Reflect.set(holder, key, read);
     changed = true;
   }
-  return changed ? configSchema.safeParse(raw, { error: sentence }) : first;
+  return changed ? schema.safeParse(raw, { error: sentence }) : first;
 }
 
 function readNumber(text: string): number | undefined {
@@ -114,10 +129,10 @@ function sentence(issue: z.core.$ZodRawIssue): string | undefined {
   return `${whatStands(issue.input)}${quote ? ': quote it' : ''}; write ${wanted[issue.expected] ?? `a ${issue.expected}`}`;
 }
 
-function toIssues(issue: z.core.$ZodIssue, raw: unknown): Issue[] {
+function toIssues(issue: z.core.$ZodIssue, raw: unknown, schema: ConfigSchema): Issue[] {
   const path = toPath(issue.path);
   if (issue.code === 'unrecognized_keys') {
-    const known = knownKeys(configSchema, path);
+    const known = knownKeys(schema, path);
     return issue.keys.map((key) => unknownKey(key, path, known));
   }
   if (issue.code === 'invalid_key') return [{ path, at: 'key', message: issue.issues[0]?.message ?? 'is not a name' }];
@@ -160,21 +175,13 @@ function unknownKey(key: string, path: Path, known: readonly string[]): Issue {
 function knownKeys(schema: unknown, path: Path): string[] {
   let at = schema;
   for (const step of [...path, undefined]) {
-    at = unwrap(at);
+    at = writtenSchema(at);
     if (step === undefined) break;
     if (at instanceof z.ZodArray) at = at.element;
     else if (at instanceof z.ZodObject) at = valueAt(at.shape, [step]);
   }
   const keys = at instanceof z.ZodObject ? Object.keys(at.shape) : [];
   return keys.flatMap((key) => [key, fileKeyOf(key) ?? []].flat());
-}
-
-function unwrap(schema: unknown): unknown {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault) {
-    return unwrap(schema.def.innerType);
-  }
-  if (!(schema instanceof z.ZodPipe)) return schema;
-  return unwrap(schema.def.out instanceof z.ZodTransform ? schema.def.in : schema.def.out);
 }
 
 function toPath(path: readonly PropertyKey[]): Path {

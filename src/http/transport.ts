@@ -32,7 +32,7 @@ export type UpstreamTimeouts = {
   /** Without a byte of the request's body, while the upstream takes what comes; by default 30 s. */
   readonly uploadMs?: number;
   /** From sending to the last byte of the answer; absent: as long as bytes flow. */
-  readonly totalMs?: number;
+  readonly totalMs?: number | undefined;
 };
 
 /** Writes `text` to `socket` at the end of the event loop's turn, unless it is destroyed by then; `left` is called just before. */
