@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 
-/** A literal with capitals, one with a mark, one with a dot, and a parameter. What an upstream lacks tells nothing. */
-const PATHS = ['/v1/export', '/v1/Kiss/Data', '/v1/daily_report', '/v1/data.json', '/v1/reports/q3'];
+/** Literals with capitals, a mark, a dot and a space, and a parameter. What an upstream lacks tells nothing. */
+const PATHS = ['/v1/export', '/v1/Kiss/Data', '/v1/daily_report', '/v1/data.json', '/v1/my%20report', '/v1/reports/q3'];
 const MAIN = path.resolve(import.meta.dirname, '../../src/main.ts');
 
 export async function recommendedProfile(port: number): Promise<string> {

@@ -247,6 +247,25 @@ describe('an upstream that', () => {
     expect(namesOf(report.unsafe)).toContain('express');
   });
 
+  test('behaviour: reads a plus sign as a space is told by a path with a space', async () => {
+    const path = '/v1/my%20report';
+    const { url } = await startProbed((req, res) => {
+      if (req.url?.replaceAll('+', '%20') === path) serve(res);
+      else notFound(req, res);
+    });
+    const { report } = await probeJson(url, '--path', path);
+    expect(reachedIn(report)).toEqual(['/v1/my+report']);
+    expect(neededBy(report)).toEqual(['form']);
+  });
+
+  test('behaviour: runs the script that a path without its suffix names, whatever follows it, is told', async () => {
+    const { url } = await startProbed(reading((path) => path.replace(/\.php(?:\/.*)?$/, '')));
+    const { report } = await probeJson(url);
+    expect(reachedIn(report)).toContain('/v1/export.php/x');
+    expect(namesOf(report.unsafe)).toContain('rails');
+    expect(heldIn(report)).toContain('php');
+  });
+
   test('behaviour: redirects to the one spelling is safe without folding, and said to redirect', async () => {
     const { url } = await startProbed((req, res) => {
       const path = req.url ?? '';

@@ -125,7 +125,15 @@ export function spellings(known: KnownPath, host: string, build = buildOf('')): 
       `${base};/`,
     ],
     '.suffix': [...FORMATS.map((format) => `${base}.${format}`), `${base}.x.json`, `${base}%2Ejson`],
-    'query and fragment': [`${base}?x=1`, `${base}%3Fx=1`, `${base}#x`, `${base}%23x`, `${base}&x=1`, `${base}+`],
+    'query and fragment': [
+      `${base}?x=1`,
+      `${base}%3Fx=1`,
+      `${base}#x`,
+      `${base}%23x`,
+      `${base}&x=1`,
+      `${base}+`,
+      base.replaceAll('%20', '+'),
+    ],
     'letters that look alike': [
       swap(encodeURIComponent(fullwidth(letter))),
       ...lookalikes(base),
@@ -134,7 +142,7 @@ export function spellings(known: KnownPath, host: string, build = buildOf('')): 
       swap(overlong(letter)),
       swap(`%u00${hex(letter)}`),
     ],
-    scripts: [`/index.php${base}`, ...(SCRIPT.test(last) ? [`${base}/x`] : [])],
+    scripts: [`/index.php${base}`, `${base}.php/x`, ...(SCRIPT.test(last) ? [`${base}/x`] : [])],
     // The root fills no parameter.
     'an empty parameter': known.parameter && head !== '' ? [`${head}/`, `${head}//`, `${head}/;x=1`] : [],
     'other names': [

@@ -47,9 +47,9 @@ export const SEPARATE: readonly UpstreamSpec[] = [
   framework('connect', undefined, 'node_modules/connect', app('connect')),
   framework('tinyhttp', undefined, 'node_modules/@tinyhttp/app', app('tinyhttp')),
   framework('moleculer-web', undefined, 'node_modules/moleculer-web', app('moleculer')),
-  framework('restify', undefined, 'node_modules/restify', app('restify')),
-  framework('Nest on Express', undefined, 'node_modules/@nestjs/core', app('nest')),
+  framework('restify', 'fastify', 'node_modules/restify', app('restify')),
+  framework('Nest on Express', 'express', 'node_modules/@nestjs/core', app('nest')),
   framework('Next, pages', 'next', 'next-pages/.next/BUILD_ID', next('next-pages')),
   framework('Next, app router', 'next', 'next-app/.next/BUILD_ID', next('next-app')),
-  framework('SvelteKit', undefined, 'sveltekit/build/index.js', () => [path.join(FOLDER, 'sveltekit/build/index.js')]),
+  framework('SvelteKit', 'next', 'sveltekit/build/index.js', () => [path.join(FOLDER, 'sveltekit/build/index.js')]),
 ];
