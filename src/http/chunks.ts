@@ -4,20 +4,10 @@
 import { ByteCount } from './framing.ts';
 import { isNameByte, isValueByte } from './response-head.ts';
 
-type Step =
-  | 'size'
-  | 'extension'
-  | 'size_lf'
-  | 'data'
-  | 'data_cr'
-  | 'data_lf'
-  | 'trailer_start'
-  | 'trailer_name'
-  | 'trailer_value'
-  | 'trailer_lf'
-  | 'end_lf'
-  | 'whole'
-  | 'broken';
+type Head = 'size' | 'extension' | 'size_lf';
+type Data = 'data' | 'data_cr' | 'data_lf';
+type Trailer = 'trailer_start' | 'trailer_name' | 'trailer_value' | 'trailer_lf' | 'end_lf';
+type Step = Head | Data | Trailer | 'whole' | 'broken';
 
 const CR = 0x0d;
 const LF = 0x0a;

@@ -91,34 +91,24 @@ export class Connection {
   /** Sends `call`; only from `onIdle` on. */
   start(call: PoolCall): void {
     const { outbox } = this.context;
-    const state: Busy = {
-      at: 'busy',
-      call,
-      sending: 'queued',
-      reading: new ResponseReader(call.request.method === 'HEAD'),
-      mayBeMore: false,
-    };
+    const reading = new ResponseReader(call.request.method === 'HEAD');
+    const state: Busy = { at: 'busy', call, sending: 'queued', reading, mayBeMore: false };
     this.state = state;
     this.calls++;
     call.startOn(this);
     this.wait();
     const { upload } = call;
-    if (upload === undefined) return outbox.write(this.socket, call.head, 'latin1', () => this.onSent(state));
+    if (upload === undefined)
+      return outbox.write(this.socket, call.head, 'latin1', () => this.onSending(state, 'sent'));
     upload.sendOn(this.socket, outbox, {
-      onLeaving: () => this.onLeaving(state),
-      onSent: () => this.onSent(state),
+      onLeaving: () => this.onSending(state, 'body'),
+      onSent: () => this.onSending(state, 'sent'),
       onBroken: (fault) => this.fail(fault),
     });
   }
 
-  private onLeaving(state: Busy): void {
-    state.sending = 'body';
-    state.call.sent = true;
-    this.wait();
-  }
-
-  private onSent(state: Busy): void {
-    state.sending = 'sent';
+  private onSending(state: Busy, sending: 'body' | 'sent'): void {
+    state.sending = sending;
     state.call.sent = true;
     this.wait();
   }
@@ -170,6 +160,7 @@ export class Connection {
     const { state } = this;
     const long =
       state.at === 'busy' && state.reading.phase !== 'head' && (memory !== undefined || size === buffer.length);
+    if (!long && memory !== undefined && !owned) this.context.memory.put(memory);
     if (!long) this.memory = undefined;
     else if (owned || memory === undefined) this.memory = this.context.memory.take();
     if (!this.isFull()) return true;
@@ -242,18 +233,14 @@ export class Connection {
 
   private onEnd({ call, sending, reading, mayBeMore }: Busy): void {
     call.end();
-    if (
-      reading.keepAlive &&
-      sending === 'sent' &&
-      reading.unread.length === 0 &&
-      this.isUsable &&
-      !call.request.upgrade
-    ) {
-      this.state = { at: 'idle', since: this.context.now() };
+    const isWhole = sending === 'sent' && reading.unread.length === 0;
+    if (isWhole && reading.keepAlive && this.isUsable && !call.request.upgrade) {
+      const idle: State = { at: 'idle', since: this.context.now() };
+      this.state = idle;
       if (mayBeMore) {
         this.socket.resume();
         // Only the next polls show what came behind the response.
-        setImmediate(setImmediate, offer, this, this.state);
+        setImmediate(setImmediate, () => this.offer(idle));
       } else {
         this.context.onIdle(this);
       }
@@ -263,7 +250,7 @@ export class Connection {
     call.listener.onEnd();
   }
 
-  offer(idle: State): void {
+  private offer(idle: State): void {
     if (this.state === idle && this.isUsable) this.context.onIdle(this);
   }
 
@@ -275,10 +262,10 @@ export class Connection {
   /** The call was paused before and is not any more. */
   resume(): void {
     this.wait();
-    process.nextTick(readOn, this);
+    process.nextTick(() => this.readOn());
   }
 
-  readOn(): void {
+  private readOn(): void {
     const { state, socket } = this;
     if (state.at !== 'busy' || state.call.paused) return;
     this.read(state);
@@ -306,11 +293,7 @@ export class Connection {
     const orderly = socket.readableEnded && socket.errored === null;
     if (orderly && reading.unread.length > 0 && reading.mayEndHere) return;
     if (orderly && reading.phase === 'close') return this.onEnd(state);
-    const inHead = reading.phase === 'head';
-    const broken = inHead
-      ? 'the connection closed without a response'
-      : 'the upstream died in the middle of its response';
-    this.fail(unreachable(this.describe(broken)));
+    this.fail(unreachable(this.describe(reading.phase === 'head' ? 'no response came' : 'the response broke off')));
   }
 
   private describe(otherwise: string): string {
@@ -350,14 +333,6 @@ export class Connection {
 
 function ignore(): void {
   // `close` follows.
-}
-
-function readOn(connection: Connection): void {
-  connection.readOn();
-}
-
-function offer(connection: Connection, idle: State): void {
-  connection.offer(idle);
 }
 
 function unreachable(detail: string): CallFault {
