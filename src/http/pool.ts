@@ -5,15 +5,7 @@ import { PoolCall, type CallPool } from './call.ts';
 import { Connection, POOL_IDLE_MS, type ConnectionContext } from './connection.ts';
 import { ReadMemory } from './memory.ts';
 import { writeHead } from './request-writer.ts';
-import type {
-  CallFault,
-  Outbox,
-  Transport,
-  UpstreamCall,
-  UpstreamListener,
-  UpstreamRequest,
-  UpstreamTimeouts,
-} from './transport.ts';
+import type { CallFault, Outbox, Transport, UpstreamTimeouts } from './transport.ts';
 
 export type PoolOptions = {
   /** Its host is also the name that TLS asks for and verifies. */
@@ -68,7 +60,7 @@ class Pool implements Transport, ConnectionContext, CallPool {
     this.sweepMs = Math.max(5, Math.min(500, shortest / 8));
   }
 
-  send(request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
+  readonly send: Transport['send'] = (request, listener) => {
     const head = this.closed === undefined ? writeHead(request) : undefined;
     const { totalMs = Infinity } = this.timeouts;
     const call = new PoolCall(request, head ?? '', listener, this.now() + totalMs, this);
@@ -82,7 +74,7 @@ class Pool implements Transport, ConnectionContext, CallPool {
       this.sweepOn();
     }
     return call;
-  }
+  };
 
   readonly close = async (): Promise<void> => {
     const { connections, gathering } = this;

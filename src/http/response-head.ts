@@ -40,6 +40,7 @@ const LF = 0x0a;
 const COLON = 0x3a;
 const SPACE = 0x20;
 const TAB = 0x09;
+const STATUS = /^\d{3}$/;
 const LENGTH = /^\d{1,15}$/;
 
 /**
@@ -52,8 +53,9 @@ export function readResponseHead(text: string, headRequest: boolean): ResponseHe
   if (!text.startsWith('HTTP/1.') || (minor !== 0 && minor !== 1) || text.charCodeAt(8) !== SPACE) {
     return 'the response does not begin with a status line of HTTP/1.0 or 1.1';
   }
-  const status = readStatus(text);
-  if (status < 0 || (start > 12 && text.charCodeAt(12) !== SPACE)) return 'the status is not three digits';
+  const digits = text.slice(9, 12);
+  const status = Number(digits);
+  if (!STATUS.test(digits) || (start > 12 && text.charCodeAt(12) !== SPACE)) return 'the status is not three digits';
   if (status < 200 && minor === 0) return 'HTTP/1.0 has no informational responses';
   for (let i = 13; i < start; i++) {
     if (!isValueByte(text.charCodeAt(i))) return 'the reason phrase holds a control character';
@@ -77,21 +79,15 @@ export function readResponseHead(text: string, headRequest: boolean): ResponseHe
     while (end > from && isBlank(text.charCodeAt(end - 1))) end--;
     const value = text.slice(from, end);
     headers.push(name, value);
-    // Only these lengths can be one of the three names.
-    const size = name.length;
-    if (size !== 10 && size !== 14 && size !== 17) continue;
-    switch (name.toLowerCase()) {
-      case 'connection':
-        connection += `,${value.toLowerCase()}`;
-        break;
-      case 'content-length':
-        if (length !== undefined) return 'the response has two lengths';
-        length = value;
-        break;
-      case 'transfer-encoding':
-        if (coding !== undefined) return 'the response has two transfer codings';
-        coding = value.toLowerCase();
-        break;
+    const lower = name.toLowerCase();
+    if (lower === 'connection') {
+      connection += `,${value.toLowerCase()}`;
+    } else if (lower === 'content-length') {
+      if (length !== undefined) return 'the response has two lengths';
+      length = value;
+    } else if (lower === 'transfer-encoding') {
+      if (coding !== undefined) return 'the response has two transfer codings';
+      coding = value.toLowerCase();
     }
   }
   if (length !== undefined && !LENGTH.test(length)) return 'the length of the response is not a number';
@@ -100,7 +96,7 @@ export function readResponseHead(text: string, headRequest: boolean): ResponseHe
     if (coding !== 'chunked' || minor === 0) return 'the transfer coding of the response is not chunked';
   }
   // Of HTTP/1.0 a connection is never kept: too many mean something else by it.
-  const keepAlive = minor === 1 && !hasOption(connection, 'close');
+  const keepAlive = minor === 1 && !connection.split(',').some((option) => option.trim() === 'close');
   const size = length === undefined ? 0 : Number(length);
   if (headRequest || status < 200 || status === 204 || status === 304) {
     return { status, headers, framing: 'none', length: 0, keepAlive };
@@ -110,20 +106,6 @@ export function readResponseHead(text: string, headRequest: boolean): ResponseHe
   return { status, headers, framing: size === 0 ? 'none' : 'length', length: size, keepAlive };
 }
 
-function readStatus(text: string): number {
-  let status = 0;
-  for (let i = 9; i < 12; i++) {
-    const digit = text.charCodeAt(i) - 0x30;
-    if (!(digit >= 0 && digit <= 9)) return -1;
-    status = status * 10 + digit;
-  }
-  return status;
-}
-
 function isBlank(code: number): boolean {
   return code === SPACE || code === TAB;
-}
-
-function hasOption(connection: string, option: string): boolean {
-  return connection.includes(option) && connection.split(',').some((it) => it.trim() === option);
 }

@@ -81,7 +81,7 @@ export type UpstreamCall = {
 };
 
 export type Transport = {
-  send(request: UpstreamRequest, listener: UpstreamListener): UpstreamCall;
+  readonly send: (request: UpstreamRequest, listener: UpstreamListener) => UpstreamCall;
   /** Fails every call and destroys every connection; resolves when all are closed. */
   readonly close: () => Promise<void>;
 };
