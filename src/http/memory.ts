@@ -1,6 +1,6 @@
 // The memory that responses are read into: one shared buffer for small reads, whose bytes are copied out, and for the reads
 // of long bodies buffers that are handed over and used again once the listener gave them back: with the garbage collector
-// instead a download costs 25 % more CPU (`bench --only download`). What is never given back is only garbage.
+// instead a bare relay's download of 10 MB costs about 25 % more CPU. What is never given back is only garbage.
 
 const SHARED_BYTES = 64 * 1024;
 const OWN_BYTES = 256 * 1024;
