@@ -14,7 +14,8 @@ export type NewAccount = {
   readonly secret: string;
 };
 
-export function newCdpAccount(form: 'pem' | 'ed25519' = 'ed25519', keyId = 'a0b1c2d3-cdp-key'): NewAccount {
+/** A key id is no secret: it is shorter than what is looked for as one. */
+export function newCdpAccount(form: 'pem' | 'ed25519' = 'ed25519', keyId = 'cdp-key-7'): NewAccount {
   const { privateKey, publicKey } =
     form === 'pem' ? generateKeyPairSync('ec', { namedCurve: 'prime256v1' }) : generateKeyPairSync('ed25519');
   const secret = form === 'pem' ? privateKey.export({ type: 'pkcs8', format: 'pem' }) : bothHalves(privateKey);
@@ -37,7 +38,8 @@ export function bothHalves(privateKey: KeyObject, publicKey = createPublicKey(pr
 /** Says what is wrong with a call, or undefined where its caller may make it. `nowMs`: the facilitator's own clock. */
 export type Doorkeeper = (call: Pick<IncomingMessage, 'method' | 'url' | 'headers'>) => string | undefined;
 
-export function createDoorkeeper(account: Account, nowMs: () => number): Doorkeeper {
+/** `host`: under which it is called, where that is not what the call says. */
+export function createDoorkeeper(account: Account, nowMs: () => number, host?: string): Doorkeeper {
   const seen = new Set<string>();
   return ({ method, url, headers }) => {
     const [, token] = /^Bearer ([\x21-\x7e]+)$/.exec(headers.authorization ?? '') ?? [];
@@ -63,7 +65,7 @@ export function createDoorkeeper(account: Account, nowMs: () => number): Doorkee
     if (account.kind === 'payai') return payload['iss'] === 'payai-merchant' ? undefined : 'iss';
     if (payload['iss'] !== 'cdp' || nbf !== iat || payload['aud'] !== undefined) return 'iss, nbf or aud';
     const [path = ''] = (url ?? '').split('?');
-    return JSON.stringify(payload['uris']) === JSON.stringify([`${method} ${headers.host}${path}`])
+    return JSON.stringify(payload['uris']) === JSON.stringify([`${method} ${host ?? headers.host}${path}`])
       ? undefined
       : 'uris';
   };

@@ -45,12 +45,12 @@ test('behaviour: CDP: exactly these members, nothing more', async () => {
   const [header, claims] = partsOf(await authorizeAt(NOW)(signing(newCdpAccount('pem')), 'POST', CALL));
   expect(header).toEqual({
     alg: 'ES256',
-    kid: 'a0b1c2d3-cdp-key',
+    kid: 'cdp-key-7',
     typ: 'JWT',
     nonce: expect.stringMatching(/^[0-9a-f]{32}$/),
   });
   expect(claims).toEqual({
-    sub: 'a0b1c2d3-cdp-key',
+    sub: 'cdp-key-7',
     iss: 'cdp',
     uris: ['POST api.cdp.example/platform/v2/x402/verify'],
     iat: 1_763_999_995,
