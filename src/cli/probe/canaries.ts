@@ -47,6 +47,25 @@ export function buildOf(page: string): string {
  * `buildOf` has it.
  */
 export function spellings(known: KnownPath, host: string, build = buildOf('')): Canary[] {
+  const byKind = spellingsByKind(known, host, build);
+  const seen = new Set([known.path + known.query]);
+  const canaries: Canary[] = [];
+  for (const kind of KINDS) {
+    for (const spelling of byKind[kind]) {
+      const target = withQuery(spelling, known.query);
+      if (seen.has(target)) continue;
+      seen.add(target);
+      canaries.push({ kind, target });
+    }
+  }
+  return canaries;
+}
+
+function spellingsByKind(
+  known: KnownPath,
+  host: string,
+  build: string,
+): Readonly<Record<CanaryKind, readonly string[]>> {
   const base = known.path.replace(/(?<=.)\/$/, '');
   const cut = base.lastIndexOf('/');
   const head = base.slice(0, cut);
@@ -61,7 +80,7 @@ export function spellings(known: KnownPath, host: string, build = buildOf('')): 
   const swap = (spelling: string): string => base.slice(0, at) + spelling + base.slice(at + 1);
   /** With `separator` in place of the last slash; a path of one segment keeps its slash, or it would be no path. */
   const joined = (separator: string): string => `${head === '' ? '/' : head}${separator}${last}`;
-  const byKind: Readonly<Record<CanaryKind, readonly string[]>> = {
+  return {
     'letter case': [swapCase(base), `${head}/${swapCase(last)}`, `/${swapCase(first)}${below}`, swap(swapCase(letter))],
     slashes: [base, `${base}/`, `${base}//`, `/${base}`, `//${base}`, `${head}//${last}`, base.replaceAll('/', '//')],
     'dot segments': [
@@ -161,17 +180,6 @@ export function spellings(known: KnownPath, host: string, build = buildOf('')): 
     'below and beside': [`${base}/x`, `${base}/x/y`, `${base}x`, `${base}-x/y`, `${base}.x/y`],
     'forms of the target': [`http://${host}${base}`, `HTTP://${host}${base}`, `http://x.invalid${base}`, rest],
   };
-  const seen = new Set([known.path + known.query]);
-  const canaries: Canary[] = [];
-  for (const kind of KINDS) {
-    for (const spelling of byKind[kind]) {
-      const target = withQuery(spelling, known.query);
-      if (seen.has(target)) continue;
-      seen.add(target);
-      canaries.push({ kind, target });
-    }
-  }
-  return canaries;
 }
 
 const KINDS: readonly CanaryKind[] = [
