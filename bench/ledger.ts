@@ -10,6 +10,7 @@ import type { Claim } from '../src/domain/charge.ts';
 import type { ChargeEvent } from '../src/domain/payment/transition.ts';
 import { readThreadsUs } from './process.ts';
 import type * as ledgerModule from '../src/domain/payment/ledger.ts';
+import type * as networksModule from '../src/gateway/rails/networks.ts';
 import type * as chargesModule from '../src/registry/store/sqlite/charges.ts';
 
 export type Spread = { readonly median: number; readonly min: number; readonly max: number };
@@ -49,7 +50,9 @@ async function open(file: string, options: Parameters<typeof chargesModule.openC
   const { openCharges } = (await load('registry/store/sqlite/charges.ts')) as typeof chargesModule;
   const { createLedger } = (await load('domain/payment/ledger.ts')) as typeof ledgerModule;
   const store = openCharges(file, options);
-  return { ...createLedger(store), close: store.close };
+  // Undefined in an earlier revision, which spelled payments by itself and takes no second argument.
+  const { canonicalPayment } = (await load('gateway/rails/networks.ts')) as typeof networksModule;
+  return { ...createLedger(store, canonicalPayment), close: store.close };
 }
 
 async function measure(): Promise<readonly LedgerNumbers[]> {
@@ -68,7 +71,7 @@ async function measure(): Promise<readonly LedgerNumbers[]> {
   const charge = async (): Promise<void> => {
     const what = await claim();
     const proof = {
-      transaction: what.payment.nonce,
+      transaction: what.payment.unique,
       logIndex: null,
       amount: what.terms.amount,
       payer: what.payment.payer,
@@ -153,7 +156,7 @@ function makeClaim(n: number): Claim {
   const [network, asset] = ['eip155:84532', hex(1, 40)];
   return {
     id: `chg_${n.toString(36).padStart(112, '0')}`,
-    payment: { network, asset, payer: hex(n % 100_000, 40), nonce: hex(n, 64) },
+    payment: { network, asset, payer: hex(n % 100_000, 40), unique: hex(n, 64) },
     // About what an x402 v2 credential holds.
     credential: 'A'.repeat(1200),
     credentialSha256: n.toString(16).padStart(64, '0'),

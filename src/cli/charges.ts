@@ -6,6 +6,7 @@ import { CHARGE_ID, CHARGE_STATES } from '../domain/charge.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import type { ChargeFilter } from '../domain/payment/charge-reports.ts';
 import type { ChargeView } from '../registry/charge-schemas.ts';
+import { canonicalPayment } from '../gateway/rails/networks.ts';
 import { ledgerOf, storeAt, type StoredLedger } from '../registry/store/open.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
@@ -122,7 +123,7 @@ export async function openConfiguredLedger(args: Args, io: Io): Promise<Loaded<S
     io.err(`There is no store at ${named.file} yet; the first start makes it.`);
     return { ok: false, code: EXIT.away };
   }
-  return { ok: true, config: ledgerOf(store.openCharges({ now: Date.now, log: talk(io) })) };
+  return { ok: true, config: ledgerOf(store.openCharges({ now: Date.now, log: talk(io) }), canonicalPayment) };
 }
 
 function findMistakes(action: string, id: string | undefined, rest: readonly string[], args: Args): string[] {

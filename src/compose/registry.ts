@@ -4,6 +4,7 @@ import { http } from '../host/node-http.ts';
 import type { Config, RegistryConfig } from '../config/config.ts';
 import { allowedMethods } from '../domain/method.ts';
 import type { Snapshot } from '../domain/snapshot.ts';
+import { canonicalPayment } from '../gateway/rails/networks.ts';
 import { createCompiler } from '../gateway/sync/compile.ts';
 import type { Current } from '../gateway/sync/current.ts';
 import type { Check } from '../host/admin.ts';
@@ -59,7 +60,7 @@ export async function startRegistry(
     onUpgrade: (upgrade) => log.info(UPGRADING, upgrade),
   });
   const charges = place.openCharges({ now: clock.now, log, alone: true });
-  const ledger = ledgerOf(charges);
+  const ledger = ledgerOf(charges, canonicalPayment);
   const stopKeeping = keepCharges(charges, {
     ...{ clock, log, schedule: systemSchedule },
     retentionMs: () => config().charges.retentionMs,

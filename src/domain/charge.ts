@@ -1,7 +1,6 @@
 // A charge: one price taken once. What a claim fixes, and what the ledger keeps beside it; how it changes is in
 // transition.ts. A payment is known by what can move money only once on its chain, in one canonical spelling, so that
 // fifty encodings of one payment are one payment. Amounts are integers of the asset's smallest unit, never rounded.
-import { findNetwork } from './receiver.ts';
 
 /** `claimed -> settling -> settled -> delivered`, or `released`, `failed`. */
 export const CHARGE_STATES = ['claimed', 'settling', 'settled', 'delivered', 'released', 'failed'] as const;
@@ -12,16 +11,18 @@ export function isUnsettled(state: ChargeState): boolean {
   return state === 'claimed' || state === 'settling';
 }
 
-/** Canonical; made by `canonicalPayment` alone. No two payments that can both move money share one. */
+/** Canonical text that a rail makes; opaque to all others. No two payments that can both move money share one. */
 export type PaymentKey = {
   /** CAIP-2. */
   readonly network: string;
-  /** Lower case. */
   readonly asset: string;
   readonly payer: string;
-  /** `0x` and 64 lower-case hex digits. */
-  readonly nonce: string;
+  /** What makes two payments of a payer two. */
+  readonly unique: string;
 };
+
+/** The one spelling of a payment, as its rail writes it; undefined: it is of no network that a rail serves. */
+export type CanonicalPayment = (raw: PaymentKey) => PaymentKey | undefined;
 
 /** What the payer signed for, as it was verified: whoever takes the charge over settles exactly this. */
 export type Terms = {
@@ -184,23 +185,9 @@ export const CHARGE_ID = /^chg_[A-Za-z0-9_-]{1,124}$/;
 /** In milliseconds still an integer of JavaScript and of a store. */
 const LATEST_DEADLINE = 2n ** 40n;
 
-const ADDRESS = /^0x[0-9a-f]{40}$/;
-const NONCE = /^0x[0-9a-f]{64}$/;
-
-/** The one spelling of a payment on an EVM network, or undefined where the parts name none. */
-export function canonicalPayment(raw: PaymentKey): PaymentKey | undefined {
-  const network = findNetwork(raw.network)?.caip2;
-  const [asset, payer, nonce] = [raw.asset.toLowerCase(), raw.payer.toLowerCase(), raw.nonce.toLowerCase()];
-  if (network === undefined || !ADDRESS.test(asset) || !ADDRESS.test(payer) || !NONCE.test(nonce)) return undefined;
-  return { network, asset, payer, nonce };
-}
-
 /** Why `claim` cannot be written, or undefined. Whoever made it has a defect: a ledger refuses it, whatever it says. */
 export function findClaimFault(claim: Claim): string | undefined {
   const { payment, terms } = claim;
-  const canonical = canonicalPayment(payment);
-  if (canonical === undefined) return 'the payment is not one of an EVM network';
-  if (!samePayment(canonical, payment)) return 'the payment is not in its canonical spelling';
   if (terms.network !== payment.network || terms.asset.toLowerCase() !== payment.asset)
     return 'the terms are of another network or asset than the payment';
   if (terms.amount <= 0n) return 'the amount is not greater than 0';
@@ -212,7 +199,7 @@ export function findClaimFault(claim: Claim): string | undefined {
 }
 
 export function samePayment(a: PaymentKey, b: PaymentKey): boolean {
-  return a.network === b.network && a.asset === b.asset && a.payer === b.payer && a.nonce === b.nonce;
+  return a.network === b.network && a.asset === b.asset && a.payer === b.payer && a.unique === b.unique;
 }
 
 /**

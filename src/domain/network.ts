@@ -12,6 +12,8 @@ export type KnownToken = {
 export type KnownNetwork = {
   /** As configuration names it. */
   readonly name: string;
+  /** Names of other programs for it. */
+  readonly aliases?: readonly string[];
   /** Its name in the enum of x402 1.x, or undefined: clients of that version throw away everything where they read another. */
   readonly v1: string | undefined;
   readonly caip2: string;

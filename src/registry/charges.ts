@@ -93,7 +93,7 @@ export function viewCharge(charge: ListedCharge): ChargeView {
     asset: terms.asset,
     asset_decimals: terms.assetDecimals,
     amount_atomic: terms.amount.toString(),
-    nonce: payment.nonce,
+    nonce: payment.unique,
     x402_version: charge.x402Version,
     settle: charge.settle,
     transaction: proof?.transaction ?? null,

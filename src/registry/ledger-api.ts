@@ -2,10 +2,10 @@
 // sidecar cannot take an error of something in between for one; a store that does not answer is 503, and then a sidecar
 // knows nothing. A call that is repeated with its `change_id` is the same call.
 import type { z } from 'zod';
-import { canonicalPayment, type Claim, type PaymentKey } from '../domain/charge.ts';
+import type { CanonicalPayment, PaymentKey } from '../domain/charge.ts';
 import { chargeToWire, claimFromWire } from '../domain/charge-wire.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';
-import { LedgerUnavailable, type Ledger } from '../domain/payment/ledger.ts';
+import { ClaimFault, LedgerUnavailable, type Ledger } from '../domain/payment/ledger.ts';
 import { eventFromWire } from '../domain/ledger-wire.ts';
 import { problem } from '../domain/problem.ts';
 import type { advanceBody, chargeParams, claimBody, claimsQuery, renewalsBody } from './charge-schemas.ts';
@@ -20,13 +20,16 @@ export function claimPayment(
   { body }: EndpointCall<unknown, unknown, z.output<typeof claimBody>>,
   services: Services,
 ): Promise<EndpointOutcome> {
-  // What the digest of a credential is made over is its rail's to say, which only the sidecar has.
-  const claim = readClaim(body);
-  if ('fault' in claim) return Promise.resolve(fail(invalidBody([{ pointer: '', detail: claim.fault }])));
   const { owner, lease_ms: leaseMs, max_unsettled_per_payer: maxUnsettledPerPayer, change_id: changeId } = body;
   return withLedger(services, async (ledger) => {
-    const claimed = await ledger.claim(claim, { owner, leaseMs, maxUnsettledPerPayer, changeId });
-    return answer(services, 'charge' in claimed ? { ...claimed, charge: chargeToWire(claimed.charge) } : claimed);
+    try {
+      // What the digest of a credential is made over is its rail's to say, which only the sidecar has.
+      const claimed = await ledger.claim(claimFromWire(body), { owner, leaseMs, maxUnsettledPerPayer, changeId });
+      return answer(services, 'charge' in claimed ? { ...claimed, charge: chargeToWire(claimed.charge) } : claimed);
+    } catch (error) {
+      if (!(error instanceof ClaimFault)) throw error;
+      return fail(invalidBody([{ pointer: '', detail: `The claim cannot be written: ${error.message}.` }]));
+    }
   });
 }
 
@@ -56,12 +59,12 @@ export function findClaims(
   { query }: EndpointCall<unknown, z.output<typeof claimsQuery>>,
   services: Services,
 ): Promise<EndpointOutcome> {
-  const wanted = readWanted(query);
-  if (wanted === undefined) {
-    const detail = 'The query names one of: id; network, asset, payer and nonce; due=true.';
-    return Promise.resolve(fail(problem('malformed', detail)));
-  }
   return withLedger(services, async (ledger) => {
+    const wanted = readWanted(query, ledger.canonicalPayment);
+    if (wanted === undefined) {
+      const detail = 'The query names one of: id; network, asset, payer and nonce; due=true.';
+      return fail(problem('malformed', detail));
+    }
     const found =
       wanted.kind === 'due'
         ? await ledger.due(query.limit)
@@ -92,26 +95,20 @@ export async function withLedger(
   );
 }
 
-function readClaim(body: z.output<typeof claimBody>): Claim | { readonly fault: string } {
-  try {
-    return claimFromWire(body);
-  } catch (error) {
-    if (error instanceof TypeError) return { fault: `The claim cannot be written: ${error.message}.` };
-    throw error;
-  }
-}
-
 type Wanted =
   | { readonly kind: 'due' }
   | { readonly kind: 'id'; readonly id: string }
   | { readonly kind: 'payment'; readonly payment: PaymentKey };
 
-function readWanted({ id, network, asset, payer, nonce, due }: z.output<typeof claimsQuery>): Wanted | undefined {
+function readWanted(
+  { id, network, asset, payer, nonce, due }: z.output<typeof claimsQuery>,
+  canonicalPayment: CanonicalPayment,
+): Wanted | undefined {
   const parts = [network, asset, payer, nonce];
   const given = parts.filter((part) => part !== undefined);
   if (due !== undefined) return id === undefined && given.length === 0 ? { kind: 'due' } : undefined;
   if (id !== undefined) return given.length === 0 ? { kind: 'id', id } : undefined;
   if (network === undefined || asset === undefined || payer === undefined || nonce === undefined) return undefined;
-  const payment = canonicalPayment({ network, asset, payer, nonce });
+  const payment = canonicalPayment({ network, asset, payer, unique: nonce });
   return payment && { kind: 'payment', payment };
 }

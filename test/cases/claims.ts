@@ -23,7 +23,7 @@ export function claimOf(n: number, rest: Partial<Claim> & { payer?: number } = {
   const credential = claim.credential ?? Buffer.from(`credential ${n}`).toString('base64');
   return {
     id: `chg_test-${n}`,
-    payment: { network: NETWORK, asset: ASSET.toLowerCase(), payer: address(payer), nonce: hash32(n) },
+    payment: { network: NETWORK, asset: ASSET.toLowerCase(), payer: address(payer), unique: hash32(n) },
     credential,
     credentialSha256: sha256(credential),
     x402Version: 2,
@@ -53,7 +53,7 @@ export function claimOf(n: number, rest: Partial<Claim> & { payer?: number } = {
 /** What settles `claim`: a transfer of its own. */
 export function proofOf(claim: Pick<Claim, 'payment' | 'terms'>, rest: Partial<Proof> = {}): Proof {
   return {
-    transaction: claim.payment.nonce,
+    transaction: claim.payment.unique,
     logIndex: null,
     amount: claim.terms.amount,
     payer: claim.payment.payer,

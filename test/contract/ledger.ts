@@ -263,7 +263,7 @@ export function describeLedger(
         const what = fresh();
         const { payment, terms } = what;
         const faulty: Partial<Claim>[] = [
-          { payment: { ...payment, nonce: payment.nonce.toUpperCase() } },
+          { payment: { ...payment, unique: payment.unique.toUpperCase() } },
           { payment: { ...payment, payer: `0x${'A'.repeat(40)}` } },
           { payment: { ...payment, network: 'base-sepolia' } },
           { terms: { ...terms, network: 'eip155:1' } },

@@ -48,7 +48,7 @@ export function createModelChain(scheduler: Scheduler, start: number): ModelChai
     pending: (key) => pool.some((other) => samePayment(other, key)),
     send: async (key, validBefore, delayMs, paid = true) => {
       pool.push(key);
-      await scheduler.point(actor, `takes ${key.nonce.slice(-4)} up`, delayMs);
+      await scheduler.point(actor, `takes ${key.unique.slice(-4)} up`, delayMs);
       pool.splice(pool.indexOf(key), 1);
       const block = head() + 1;
       if (used(key) !== undefined || timeOf(block) >= validBefore) return undefined;
@@ -56,7 +56,7 @@ export function createModelChain(scheduler: Scheduler, start: number): ModelChai
       const transfer = { key, transaction, block, paid };
       transfers.push(transfer);
       scheduler.say(
-        paid ? `chain: moved the money of ${key.nonce.slice(-4)}` : `chain: ${key.nonce.slice(-4)} is void`,
+        paid ? `chain: moved the money of ${key.unique.slice(-4)}` : `chain: ${key.unique.slice(-4)} is void`,
       );
       return transfer;
     },

@@ -44,7 +44,10 @@ export function runClient(world: World, n: number, someProcess: () => Process | 
       payTo: '0x1111111111111111111111111111111111111111',
       validBefore,
     };
-    const credential = { key: { network: NETWORK, asset: ASSET, payer, nonce }, value: JSON.stringify(content) };
+    const credential = {
+      key: { network: NETWORK, asset: ASSET, payer, unique: nonce },
+      value: JSON.stringify(content),
+    };
     signed.push(credential);
     watch.signed(credential.key, validBefore);
     return credential;
@@ -53,7 +56,7 @@ export function runClient(world: World, n: number, someProcess: () => Process | 
   const send = async (credential: Credential | undefined): Promise<Reply> => {
     await scheduler.point(
       actor,
-      credential === undefined ? `asks ${method}` : `pays with ${credential.key.nonce.slice(-4)}`,
+      credential === undefined ? `asks ${method}` : `pays with ${credential.key.unique.slice(-4)}`,
       draw.below(draw.pick([50, 50, 3_000])),
     );
     const process = someProcess();

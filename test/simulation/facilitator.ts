@@ -37,13 +37,13 @@ export function createModelFacilitator(scheduler: Scheduler, chain: ModelChain, 
   const busy: string[] = [];
 
   const work = async ({ key, deadline = 0n }: Presented): Promise<FacilitatorSays> => {
-    await scheduler.point(actor, `gets ${key.nonce.slice(-4)} to settle`, weather.delay());
+    await scheduler.point(actor, `gets ${key.unique.slice(-4)} to settle`, weather.delay());
     // Somebody who watches the pool may be first with the very same transfer, or the payer voids the nonce.
     // (Not both that and a final refusal: who has sent the transfer himself and then lacks the money pays nobody twice.)
     const overtaken = chain.used(key) === undefined && weather.happens('overtaken');
     if (overtaken) {
       void chain.send(key, deadline, draw.below(2_000), !draw.chance(0.2));
-      await scheduler.point(actor, `looks at ${key.nonce.slice(-4)}`, draw.below(4_000));
+      await scheduler.point(actor, `looks at ${key.unique.slice(-4)}`, draw.below(4_000));
     }
     const before = chain.used(key);
     if (before !== undefined) {
@@ -63,18 +63,18 @@ export function createModelFacilitator(scheduler: Scheduler, chain: ModelChain, 
   };
 
   return {
-    busyWith: ({ nonce }) => busy.includes(nonce),
+    busyWith: ({ unique: nonce }) => busy.includes(nonce),
     verify: ({ key, deadline = 0n }) => {
       if (chain.used(key) !== undefined) return 'nonce_already_used';
       if (chain.timeOf(chain.head()) + 6n > deadline) return 'expired';
       return weather.happens('refused_verification') ? 'insufficient_funds' : 'valid';
     },
     settle: async (presented) => {
-      busy.push(presented.key.nonce);
+      busy.push(presented.key.unique);
       try {
         return await work(presented);
       } finally {
-        busy.splice(busy.indexOf(presented.key.nonce), 1);
+        busy.splice(busy.indexOf(presented.key.unique), 1);
       }
     },
   };
@@ -109,7 +109,7 @@ export function createModelRail(
       const { payer, nonce, ref, amount, validBefore } = signed;
       return {
         version,
-        key: { network: NETWORK, asset: ASSET, payer, nonce },
+        key: { network: NETWORK, asset: ASSET, payer, unique: nonce },
         sha256: createHash('sha256').update(value).digest('hex'),
         chargeId: ref,
         resource: undefined,
@@ -130,7 +130,7 @@ export function createModelRail(
     },
     settle: async (presented, offer, { afterUnknown }, sending) => {
       if (!(await sending(VIA))) return { kind: 'not_carried_out', reason: 'stopped', retryAfterMs: undefined };
-      await scheduler.point(asker, `sends ${presented.key.nonce.slice(-4)} to settle`);
+      await scheduler.point(asker, `sends ${presented.key.unique.slice(-4)} to settle`);
       if (weather.happens('settle_lost')) return unknown('facilitator_no_answer');
       const working = facilitator.settle(presented, offer);
       if (weather.happens('settle_timeout')) {

@@ -2,6 +2,7 @@
 // everything outside. A crash ends it in the middle of whatever it does; another one starts in its place.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PaymentKey } from '../../src/domain/charge.ts';
+import { canonicalPayment } from '../../src/gateway/rails/networks.ts';
 import { createLedger, type Ledger, type LedgerRules } from '../../src/domain/payment/ledger.ts';
 import type { Offer } from '../../src/domain/offer.ts';
 import { createQuotes } from '../../src/domain/quote.ts';
@@ -78,7 +79,7 @@ export function startProcess(world: World, name: string): Process {
   const log = silent((level, what) => scheduler.say(`${name}: ${level}: ${what}`));
   const where = draw.below(2) === 0 ? 'own' : 'registry';
   const store = reachStore(scheduler, durable, weather, watch, actor, touched, where);
-  const plainLedger = createLedger(store, bug?.rules);
+  const plainLedger = createLedger(store, canonicalPayment, bug?.rules);
   const plainRail = createModelRail(scheduler, chain, facilitator, weather, actor, touched);
   const ledger: Ledger = bug?.ledger?.(plainLedger, { world, actor }) ?? plainLedger;
   const rail: Rail = bug?.rail?.(plainRail) ?? plainRail;
@@ -153,7 +154,7 @@ export function startProcess(world: World, name: string): Process {
     const forbid402 = (status: number, reason: string | undefined): void => {
       if (status !== 402 || key === undefined || !context.mayMove) return;
       if (reason === 'payment_already_used' && hasEnded(key)) return;
-      watch.violated(`402 ${reason ?? ''} for ${key.nonce.slice(-4)}, whose money moved or may move`);
+      watch.violated(`402 ${reason ?? ''} for ${key.unique.slice(-4)}, whose money moved or may move`);
     };
     if (outcome.kind === 'answer') {
       forbid402(outcome.answer.status, outcome.reason);
@@ -194,7 +195,7 @@ export function startProcess(world: World, name: string): Process {
   };
 
   const hasEnded = (key: PaymentKey): boolean =>
-    durable.all().some(({ payment, state }) => payment.nonce === key.nonce && state === 'delivered');
+    durable.all().some(({ payment, state }) => payment.unique === key.unique && state === 'delivered');
 
   return {
     actor,

@@ -53,9 +53,9 @@ export function reachStore(
         return found;
       }),
     insert: (entry) =>
-      call(`claim ${entry.claim.payment.nonce.slice(-4)}`, async () => {
+      call(`claim ${entry.claim.payment.unique.slice(-4)}`, async () => {
         const inserted = await insert(entry);
-        const { nonce } = entry.claim.payment;
+        const { unique: nonce } = entry.claim.payment;
         scheduler.say(`ledger: claim of ${nonce.slice(-4)} for ${entry.options.owner.slice(0, 4)} is ${inserted.kind}`);
         touched(entry.claim.payment);
         return inserted;

@@ -73,13 +73,13 @@ export function createWatch(
     mayMove: (key) => {
       const transfer = chain.used(key);
       if (transfer !== undefined) return transfer.paid;
-      const expired = chain.timeOf(chain.head() + 1) >= (ends.get(key.nonce) ?? 0n);
+      const expired = chain.timeOf(chain.head() + 1) >= (ends.get(key.unique) ?? 0n);
       if (!expired && (chain.pending(key) || facilitator.busyWith(key))) return true;
       return ledger
         .all()
-        .some(({ payment, state }) => payment.nonce === key.nonce && (state === 'settling' || state === 'settled'));
+        .some(({ payment, state }) => payment.unique === key.unique && (state === 'settling' || state === 'settled'));
     },
-    signed: ({ nonce }, validBefore) => void ends.set(nonce, BigInt(validBefore)),
+    signed: ({ unique: nonce }, validBefore) => void ends.set(nonce, BigInt(validBefore)),
     asked: (id) => {
       add('asked', id);
       if (find(id) === undefined) violated(`the upstream was asked for ${id} without a claim`);

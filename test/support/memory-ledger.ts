@@ -12,6 +12,7 @@ import {
 import { isOfPart } from '../../src/domain/id-part.ts';
 import { owedBecauseOf, takesPlace } from '../../src/domain/payment/claim-policy.ts';
 import type { ChargeReports, ListedCharge, OwedSum, Sum } from '../../src/domain/payment/charge-reports.ts';
+import { canonicalPayment } from '../../src/gateway/rails/networks.ts';
 import {
   createLedger,
   type ChargeStore,
@@ -26,7 +27,7 @@ export type MemoryLedger = Ledger & ChargeReports & Pick<MemoryCharges, 'all'> &
 /** `rules` decide; the simulation plants faults there. */
 export function createMemoryLedger(now: () => number, rules?: LedgerRules): MemoryLedger {
   const store = createMemoryCharges(now);
-  return { ...store, ...createLedger(store, rules), store };
+  return { ...store, ...createLedger(store, canonicalPayment, rules), store };
 }
 
 export function createMemoryCharges(now: () => number): MemoryCharges {

@@ -1,4 +1,5 @@
 // The ledger over a SQLite file with all that its store can do, as tests want it in one piece.
+import { canonicalPayment } from '../../src/gateway/rails/networks.ts';
 import { createLedger, type ChargeKeeping } from '../../src/domain/payment/ledger.ts';
 import type { StoredLedger } from '../../src/registry/store/open.ts';
 import type { ChargesStore } from '../../src/registry/store/ports.ts';
@@ -8,5 +9,5 @@ export type SqliteLedger = StoredLedger & ChargeKeeping & { readonly store: Char
 
 export function openLedger(file: string, options: SqliteChargesOptions): SqliteLedger {
   const store = openCharges(file, options);
-  return { ...store, ...createLedger(store), store };
+  return { ...store, ...createLedger(store, canonicalPayment), store };
 }

@@ -3,7 +3,14 @@
 // decided on, and decides again on what came back if it is not. It never guesses: a ledger that cannot say for certain
 // rejects, and the caller must not serve, charge or ask to pay.
 import { LRUCache } from 'lru-cache';
-import { findClaimFault, type Charge, type Claim, type PaymentKey } from '../charge.ts';
+import {
+  findClaimFault,
+  samePayment,
+  type CanonicalPayment,
+  type Charge,
+  type Claim,
+  type PaymentKey,
+} from '../charge.ts';
 import { decideClaim, type Claimed, type ClaimOptions } from './claim-policy.ts';
 import { transition, type Actor, type ChargeEvent, type TransitionRefusal } from './transition.ts';
 
@@ -16,9 +23,11 @@ export type Ledger = {
   readonly answerLimitBytes: number;
   /** Names this run of the process: a request that works on a charge here is an owner of it (`ownerOf`). */
   readonly run: string;
+  readonly canonicalPayment: CanonicalPayment;
+  /** By the canonical key. */
   readonly find: (payment: PaymentKey) => Promise<Charge | undefined>;
   readonly findByChargeId: (id: string) => Promise<Charge | undefined>;
-  /** One atomic, durable insert: of any number of identical calls one is `claimed`. Rejects a claim with a fault. */
+  /** One atomic, durable insert: of any number of identical calls one is `claimed`. Rejects a claim with a fault: ClaimFault. */
   readonly claim: (claim: Claim, options: ClaimOptions) => Promise<Claimed>;
   /** One conditional, durable update. */
   readonly advance: (id: string, event: ChargeEvent, actor: Actor) => Promise<Advanced>;
@@ -121,7 +130,11 @@ const REMEMBERED = 4096;
 /** Decisions on one call at most, each on what came back from the one before. */
 const ROUNDS = 3;
 
-export function createLedger(store: ChargeStore, rules: LedgerRules = { decideClaim, transition }): Ledger {
+export function createLedger(
+  store: ChargeStore,
+  canonicalPayment: CanonicalPayment,
+  rules: LedgerRules = { decideClaim, transition },
+): Ledger {
   const remembered = new LRUCache<string, StoredCharge>({ max: REMEMBERED });
   const remember = (stored: StoredCharge): Charge => {
     if (stored.charge.owner === null) remembered.delete(stored.charge.id);
@@ -130,8 +143,13 @@ export function createLedger(store: ChargeStore, rules: LedgerRules = { decideCl
   };
 
   const claim = async (wanted: Claim, options: ClaimOptions): Promise<Claimed> => {
-    const fault = findClaimFault(wanted);
-    if (fault !== undefined) throw new TypeError(`a claim that cannot be written: ${fault}`);
+    const { payment } = wanted;
+    const canonical = canonicalPayment(payment);
+    const fault =
+      canonical === undefined || !samePayment(canonical, payment)
+        ? 'the payment is not in its canonical spelling'
+        : findClaimFault(wanted);
+    if (fault !== undefined) throw new ClaimFault(fault);
     const actor = { owner: options.owner, changeId: options.changeId };
     let known: StoredCharge | undefined;
     for (let round = 0; round <= ROUNDS; round++) {
@@ -203,6 +221,7 @@ export function createLedger(store: ChargeStore, rules: LedgerRules = { decideCl
   return {
     answerLimitBytes: store.keptBodyBytes,
     run: store.run,
+    canonicalPayment,
     find: async (payment) => (await store.find({ payment }))?.charge,
     findByChargeId: async (id) => (await store.find({ id }))?.charge,
     claim,
@@ -213,6 +232,11 @@ export function createLedger(store: ChargeStore, rules: LedgerRules = { decideCl
 }
 
 const KEEPS_CHANGING = 'The charge keeps changing while it is decided about.';
+
+/** Whoever made the claim has a defect; `message` says which. */
+export class ClaimFault extends TypeError {
+  override readonly name = 'ClaimFault';
+}
 
 /** The ledger cannot say. `message` is for operators, not for payers. */
 export class LedgerUnavailable extends Error {

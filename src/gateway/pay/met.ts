@@ -12,7 +12,8 @@ export type Met = {
 const CAPACITY = 1_000_000;
 /** With four bits set for each payment, two of a thousand others look the same when a generation is full. */
 const BITS_PER_PAYMENT = 16;
-const CANONICAL_NONCE = /^0x[0-9a-f]{64}$/;
+/** Random where payers are well advised: 128 bits at its end are looked at. */
+const HEX = /[0-9a-f]{32}$/;
 
 export function createMet(capacity = CAPACITY): Met {
   // A power of two; memory that no bit was set in is not taken yet.
@@ -22,12 +23,12 @@ export function createMet(capacity = CAPACITY): Met {
   let added = 0;
 
   return {
-    has: ({ nonce }) => {
-      if (!CANONICAL_NONCE.test(nonce)) return true;
-      return holds(young, nonce) || (old !== undefined && holds(old, nonce));
+    has: ({ unique }) => {
+      if (!HEX.test(unique)) return true;
+      return holds(young, unique) || (old !== undefined && holds(old, unique));
     },
-    add: ({ nonce }) => {
-      if (!CANONICAL_NONCE.test(nonce)) return;
+    add: ({ unique }) => {
+      if (!HEX.test(unique)) return;
       if (added === capacity) {
         old = young;
         young = new Uint32Array(words);
@@ -35,7 +36,7 @@ export function createMet(capacity = CAPACITY): Met {
       }
       added += 1;
       for (let part = 0; part < PARTS; part++) {
-        const at = partOf(nonce, part);
+        const at = partOf(unique, part);
         const word = wordOf(young, at);
         young[word] = (young[word] ?? 0) | bitOf(at);
       }
@@ -43,22 +44,21 @@ export function createMet(capacity = CAPACITY): Met {
   };
 }
 
-/** A nonce is random where its payer is well advised; who chooses like ones is looked up without need. */
 const PARTS = 4;
 const PART_DIGITS = 8;
 
-function holds(bits: Uint32Array, nonce: string): boolean {
+function holds(bits: Uint32Array, unique: string): boolean {
   for (let part = 0; part < PARTS; part++) {
-    const at = partOf(nonce, part);
+    const at = partOf(unique, part);
     if (((bits[wordOf(bits, at)] ?? 0) & bitOf(at)) === 0) return false;
   }
   return true;
 }
 
 /** 32 bits of it. */
-function partOf(nonce: string, part: number): number {
-  const from = '0x'.length + part * PART_DIGITS;
-  return Number.parseInt(nonce.slice(from, from + PART_DIGITS), 16);
+function partOf(unique: string, part: number): number {
+  const from = unique.length - (PARTS - part) * PART_DIGITS;
+  return Number.parseInt(unique.slice(from, from + PART_DIGITS), 16);
 }
 
 function wordOf(bits: Uint32Array, at: number): number {

@@ -58,8 +58,8 @@ type VerifyOnce = (presented: Presented, agreement: Agreement) => Promise<Verifi
 function createVerifier(rail: Rail): VerifyOnce {
   const verifying = new Map<string, { readonly sha256: string; readonly flight: Promise<Verification> }>();
   return (presented, { offer, terms }) => {
-    const { network, asset, payer, nonce } = presented.key;
-    const name = `${network} ${asset} ${payer} ${nonce} ${offer.receiver.id} ${offer.atomic}`;
+    const { network, asset, payer, unique } = presented.key;
+    const name = `${network} ${asset} ${payer} ${unique} ${offer.receiver.id} ${offer.atomic}`;
     const known = verifying.get(name);
     if (known !== undefined) return known.sha256 === presented.sha256 ? known.flight : undefined;
     const flight = rail.verify(presented, terms).finally(() => verifying.delete(name));

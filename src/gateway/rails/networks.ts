@@ -1,49 +1,53 @@
-// Every network that is known by name, whichever chain family it is of, and how a way to pay on one is read.
-import type { KnownNetwork, Networks, WayInput, WayIssue, WayReading } from '../../domain/network.ts';
+// Every network that is known by name, whichever chain family it is of, how a way to pay on one is read, and how a payment
+// is spelled. A chain family is a folder beside this file, an entry in the list here and one in rails.ts.
+import type { CanonicalPayment } from '../../domain/charge.ts';
+import type { Networks, WayInput, WayIssue, WayReading } from '../../domain/network.ts';
 import { suggest } from '../../domain/suggest.ts';
-import { EVM_NETWORKS } from './evm/networks.ts';
-import { readEvmWay } from './evm/read-way.ts';
-import { isSvmAddress } from './svm/addresses.ts';
-import { isSvmNetwork, SVM_NETWORKS } from './svm/networks.ts';
+import { EVM } from './evm/family.ts';
+import type { ChainFamily } from './family.ts';
+import { SVM } from './svm/family.ts';
 
-const KNOWN: readonly KnownNetwork[] = [...EVM_NETWORKS, ...SVM_NETWORKS];
-
-/** Spellings of other programs. */
-const ALIASES: Readonly<Record<string, string>> = { 'solana-mainnet': 'solana' };
+const FAMILIES: readonly ChainFamily[] = [EVM, SVM];
+const KNOWN = FAMILIES.flatMap(({ networks }) => networks);
 
 export const NETWORKS: Networks = {
   known: KNOWN,
-  find: (name) => {
-    const meant = ALIASES[name] ?? name;
-    return KNOWN.find((network) => network.name === meant || network.caip2 === meant);
-  },
+  find: (name) =>
+    KNOWN.find(
+      (network) => network.name === name || network.caip2 === name || network.aliases?.includes(name) === true,
+    ),
   suggest: (name) =>
     suggest(
       name,
       KNOWN.map((network) => network.name),
     ),
   readWay: (input) => {
-    if (isSvmNetwork(ALIASES[input.network] ?? input.network)) return SOLANA;
-    const reading = readEvmWay(input) ?? unknownNetwork(input.network);
-    return reading.kind === 'way'
-      ? reading
-      : { ...reading, issues: reading.issues.map((issue) => nameFamily(issue, input)) };
+    for (const family of FAMILIES) {
+      const reading = family.readWay(input);
+      if (reading === undefined) continue;
+      return reading.kind === 'way'
+        ? reading
+        : { ...reading, issues: reading.issues.map((issue) => nameFamily(issue, input, family)) };
+    }
+    return unknownNetwork(input.network);
   },
 };
 
-const SOLANA: WayReading = {
-  kind: 'issues',
-  issues: [
-    { field: 'network', message: 'is Solana, which is not taken in this version; write an EVM network such as base' },
-  ],
-  whole: true,
+/** Of any network that the code knows, whether or not this process takes payments on it. */
+export const canonicalPayment: CanonicalPayment = (raw) => {
+  for (const family of FAMILIES) {
+    const canonical = family.canonicalPayment(raw);
+    if (canonical !== undefined) return canonical;
+  }
+  return undefined;
 };
 
 function unknownNetwork(name: string): WayReading {
   const meant = NETWORKS.suggest(name);
+  const others = FAMILIES.flatMap(({ otherNetworks }) => otherNetworks ?? []);
   const advice =
     meant === undefined
-      ? '`tollgate networks` lists those that are, and any other EVM chain is eip155: and its chain id'
+      ? ['`tollgate networks` lists those that are', ...others].join(', and ')
       : `did you mean ${meant}?`;
   return {
     kind: 'issues',
@@ -53,10 +57,12 @@ function unknownNetwork(name: string): WayReading {
 }
 
 /** An address of another chain family is the likeliest mistake: it is named. */
-function nameFamily(issue: WayIssue, input: WayInput): WayIssue {
+function nameFamily(issue: WayIssue, input: WayInput, family: ChainFamily): WayIssue {
   const { field } = issue;
   const written = input[field];
-  if ((field !== 'pay_to_address' && field !== 'asset') || typeof written !== 'string' || !isSvmAddress(written))
-    return issue;
-  return { field, message: 'is an address of Solana; write one of this network: 0x and 40 hex digits, in quotes' };
+  if ((field !== 'pay_to_address' && field !== 'asset') || typeof written !== 'string') return issue;
+  const other = FAMILIES.find((each) => each !== family && each.nameAddress(written) !== undefined);
+  return other === undefined
+    ? issue
+    : { field, message: `is ${other.nameAddress(written)}; write one of this network: ${family.addressForm}` };
 }

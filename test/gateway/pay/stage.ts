@@ -113,7 +113,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
     },
     firstVia: () => 'one',
     receiptHeader: (_version, receipt) => ['PAYMENT-RESPONSE', receipt.transaction],
-    look: async (charge) => script.look?.(charge.payment.nonce) ?? { kind: 'unavailable', detail: 'nobody to ask' },
+    look: async (charge) => script.look?.(charge.payment.unique) ?? { kind: 'unavailable', detail: 'nobody to ask' },
   };
   const log = { debug: ignore, info: ignore, warn: ignore, error: ignore, enabled: () => false };
   const changes: string[] = [];
@@ -160,7 +160,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
       const unique = `0x${nonce.toString(16).padStart(64, '0')}`;
       const presented: Omit<Presented, 'payload'> = {
         version: 2,
-        key: { network: RECEIVER.caip2, asset: RECEIVER.asset.toLowerCase(), payer: PAYER, nonce: unique },
+        key: { network: RECEIVER.caip2, asset: RECEIVER.asset.toLowerCase(), payer: PAYER, unique: unique },
         sha256: nonce.toString(16).padStart(64, 'c'),
         chargeId: undefined,
         resource: undefined,

@@ -28,14 +28,14 @@ const hex = (number: bigint | number): string => `0x${number.toString(16)}`;
 
 const USED = {
   address: KEY.asset,
-  topics: [AUTHORIZATION_USED, pad(PAYER), KEY.nonce],
+  topics: [AUTHORIZATION_USED, pad(PAYER), KEY.unique],
   data: '0x',
   blockNumber: '0x5f',
   transactionHash: HASH,
   logIndex: '0x7',
   removed: false,
 };
-const CANCELLED = { ...USED, topics: [AUTHORIZATION_CANCELED, pad(PAYER), KEY.nonce] };
+const CANCELLED = { ...USED, topics: [AUTHORIZATION_CANCELED, pad(PAYER), KEY.unique] };
 const MOVED = {
   ...USED,
   topics: [TRANSFER, pad(PAYER), pad(PAY_TO)],
@@ -120,13 +120,13 @@ test('behaviour: the state of the nonce is asked first, logs only of a used one,
   const proving = ['eth_getBlockByNumber', 'eth_call', 'eth_getLogs', 'eth_getTransactionReceipt'];
   expect(methods()).toEqual(['eth_chainId', ...proving]);
   expect(asked[2]?.params).toEqual([
-    { to: KEY.asset, data: `${AUTHORIZATION_STATE}${pad(PAYER).slice(2)}${KEY.nonce.slice(2)}` },
+    { to: KEY.asset, data: `${AUTHORIZATION_STATE}${pad(PAYER).slice(2)}${KEY.unique.slice(2)}` },
     '0x64',
   ]);
   expect(asked[3]?.params).toEqual([
     {
       address: KEY.asset,
-      topics: [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], pad(PAYER), KEY.nonce],
+      topics: [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], pad(PAYER), KEY.unique],
       fromBlock: '0x0',
       toBlock: '0x64',
     },
@@ -361,9 +361,9 @@ describe('a node that is not to be believed', () => {
   test.each<[string, Results]>([
     ['logs that are no list', { ...GOOD, eth_getLogs: {} }],
     ['logs of another contract', logs({ address: PAY_TO })],
-    ['logs of another payer', logs({ topics: [AUTHORIZATION_USED, pad(PAY_TO), KEY.nonce] })],
+    ['logs of another payer', logs({ topics: [AUTHORIZATION_USED, pad(PAY_TO), KEY.unique] })],
     ['logs of another nonce', logs({ topics: [AUTHORIZATION_USED, pad(PAYER), HASH] })],
-    ['logs of another event', logs({ topics: [TRANSFER, pad(PAYER), KEY.nonce] })],
+    ['logs of another event', logs({ topics: [TRANSFER, pad(PAYER), KEY.unique] })],
     [
       'logs of blocks not asked for',
       {
@@ -377,7 +377,7 @@ describe('a node that is not to be believed', () => {
     ['one nonce used twice', { ...GOOD, eth_getLogs: [USED, { ...USED, logIndex: '0x9' }] }],
     ['used and cancelled', { ...GOOD, eth_getLogs: [USED, CANCELLED] }],
     ['no receipt for its own log', { ...GOOD, eth_getTransactionReceipt: null }],
-    ['the receipt of another transaction', receipt({ transactionHash: KEY.nonce })],
+    ['the receipt of another transaction', receipt({ transactionHash: KEY.unique })],
     ['a receipt of another block', receipt({ blockNumber: '0x5e' })],
     ['a receipt without its own log', receipt({ logs: [MOVED] })],
     ['a receipt without a status', receipt({ status: undefined })],

@@ -132,7 +132,7 @@ export function looked({
   const { id, scheme, caip2, asset, assetName, assetVersion, assetDecimals, maxTimeoutSeconds } = makeReceiver();
   const named = { assetName, assetVersion, assetDecimals, maxTimeoutSeconds };
   return {
-    payment: { network: caip2, asset: asset.toLowerCase(), payer, nonce },
+    payment: { network: caip2, asset: asset.toLowerCase(), payer, unique: nonce },
     terms: { scheme, network: caip2, asset, payTo, amount, ...named },
     deadline: validBefore,
     search: null,

@@ -67,7 +67,7 @@ const railFor = (receiver: Receiver): Rail =>
 const until = ({ deadline }: Presented): { validBefore?: bigint } =>
   deadline === undefined ? {} : { validBefore: deadline };
 const lookAt = (presented: Presented, by = rail, changes: Parameters<typeof looked>[0] = {}): Promise<Look> => {
-  const { payer: from, nonce } = presented.key;
+  const { payer: from, unique: nonce } = presented.key;
   return by.look(looked({ payer: from, nonce, ...until(presented), ...changes }), 'nobody');
 };
 const UNUSED = { kind: 'open', used: false };
@@ -319,7 +319,7 @@ describe('proof', () => {
 
   test('behaviour: cancelled by its payer: it never can be paid', async () => {
     const presented = await present(rail, payer, offer);
-    await payer.cancel(presented.key.nonce);
+    await payer.cancel(presented.key.unique);
     expect(await lookAt(presented)).toEqual({ kind: 'impossible', reason: 'authorization_cancelled' });
     expect(await rail.settle(presented, offer, FRESH, GO)).toMatchObject({ kind: 'unknown' });
   });
@@ -362,7 +362,7 @@ describe('proof', () => {
     let seen = await lookAt(presented, through, { createdAt });
     for (let looks = 1; seen.kind === 'open' && looks < 9; looks++) {
       expect(calls.splice(0).filter((method) => method !== 'eth_chainId').length).toBeLessThanOrEqual(8);
-      const { payer: from, nonce } = presented.key;
+      const { payer: from, unique: nonce } = presented.key;
       const charge = looked({ payer: from, nonce, createdAt, ...until(presented) });
       seen = await through.look({ ...charge, search: seen.search }, 'nobody');
     }

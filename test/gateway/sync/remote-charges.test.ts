@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chargeToWire } from '../../../src/domain/charge-wire.ts';
 import type { Charge } from '../../../src/domain/charge.ts';
+import { canonicalPayment } from '../../../src/gateway/rails/networks.ts';
 import { createLedger, LedgerUnavailable, type Ledger } from '../../../src/domain/payment/ledger.ts';
 import { presentedBy } from '../../../src/domain/payment/claim-policy.ts';
 import type { ChargeEvent } from '../../../src/domain/payment/transition.ts';
@@ -38,7 +39,7 @@ function ledgerAt(registryUrl: string, limits: Partial<RemoteChargesLimits> = {}
     limits: { ...LIMITS, ...limits },
   });
   closers.push(store.close);
-  return createLedger(store);
+  return createLedger(store, canonicalPayment);
 }
 
 const direct = (): Ledger => ledgerAt(`http://127.0.0.1:${kit.port}`);

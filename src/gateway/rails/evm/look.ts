@@ -264,7 +264,7 @@ async function readBlock({ node, turn }: View, block: bigint | 'latest'): Promis
 }
 
 async function readNonce({ node, turn, charge }: View, block: bigint): Promise<boolean | Away> {
-  const { asset, payer, nonce } = charge.payment;
+  const { asset, payer, unique: nonce } = charge.payment;
   const call = { to: asset, data: `${AUTHORIZATION_STATE}${padAddress(payer)}${nonce.slice(2)}` };
   const answer = await node.ask(turn, 'eth_call', [call, toHex(block)], word);
   if (answer.kind !== 'result') return failed(answer, 'eth_call');
@@ -279,7 +279,7 @@ async function findUse(
   to: bigint,
 ): Promise<Log | 'none' | 'refused' | Away> {
   const { payment: key } = charge;
-  const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], `0x${padAddress(key.payer)}`, key.nonce];
+  const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], `0x${padAddress(key.payer)}`, key.unique];
   const filter = { address: key.asset, topics, fromBlock: toHex(from), toBlock: toHex(to) };
   const answer = await node.ask(turn, 'eth_getLogs', [filter], logsSchema);
   if (answer.kind === 'error') return 'refused';
@@ -314,13 +314,13 @@ async function findTransfer({ node, turn, charge }: View, use: Log): Promise<num
   return next !== undefined && isTransfer(next, key, terms) ? used + 1 : undefined;
 }
 
-function isUse({ address: at, topics }: Log, { asset, payer, nonce }: PaymentKey, event: string): boolean {
+function isUse({ address: at, topics }: Log, { asset, payer, unique }: PaymentKey, event: string): boolean {
   return (
     at === asset &&
     topics.length === 3 &&
     topics[0] === event &&
     topics[1] === `0x${padAddress(payer)}` &&
-    topics[2] === nonce
+    topics[2] === unique
   );
 }
 

@@ -9,7 +9,7 @@ const NONCE = /^0x[0-9a-f]{64}$/;
 /** Undefined: the parts name no payment of an EVM network. */
 export function canonicalPayment(raw: PaymentKey): PaymentKey | undefined {
   const network = findEvmNetwork(raw.network)?.caip2;
-  const [asset, payer, nonce] = [raw.asset.toLowerCase(), raw.payer.toLowerCase(), raw.nonce.toLowerCase()];
+  const [asset, payer, nonce] = [raw.asset.toLowerCase(), raw.payer.toLowerCase(), raw.unique.toLowerCase()];
   if (network === undefined || !ADDRESS.test(asset) || !ADDRESS.test(payer) || !NONCE.test(nonce)) return undefined;
-  return { network, asset, payer, nonce };
+  return { network, asset, payer, unique: nonce };
 }

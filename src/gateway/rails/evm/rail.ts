@@ -61,7 +61,7 @@ const readPresented: NetworkRail['read'] = (envelope, offer) => {
   const { from, nonce, value, validBefore } = result.payload.authorization;
   // Version 1 does not say which token was signed for. Whoever verifies takes it to be ours, so here it is ours as well.
   const asset = accepted?.asset ?? offer?.receiver.asset ?? '';
-  const key = canonicalPayment({ network, asset, payer: from, nonce });
+  const key = canonicalPayment({ network, asset, payer: from, unique: nonce });
   if (key === undefined)
     return problem('payment_malformed', 'The payment names a network or an asset that is not of an EVM chain.');
   return {

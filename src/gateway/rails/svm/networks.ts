@@ -6,6 +6,7 @@ const token = (symbol: string, address: string): KnownToken => ({ symbol, addres
 
 const network = (name: string, genesis: string, tokens: readonly KnownToken[], cluster?: string): KnownNetwork => ({
   name,
+  ...(name === 'solana' ? { aliases: ['solana-mainnet'] } : {}),
   v1: name === 'solana-testnet' ? undefined : name,
   caip2: `solana:${genesis}`,
   testnet: cluster !== undefined,
@@ -30,5 +31,8 @@ export const SVM_NETWORKS: readonly KnownNetwork[] = [
 ];
 
 export function isSvmNetwork(name: string): boolean {
-  return name.startsWith('solana:') || SVM_NETWORKS.some((network) => network.name === name);
+  return (
+    name.startsWith('solana:') ||
+    SVM_NETWORKS.some((network) => network.name === name || network.aliases?.includes(name) === true)
+  );
 }

@@ -72,7 +72,7 @@ export const SELECT_BY_ID = `${select()} WHERE id = ?`;
 /** How indexes hold what is hexadecimal, word for word as the schema has it: a query without it does not find them. */
 const keyOf = (term: string): string =>
   `CASE WHEN ${term} GLOB '0x*' THEN coalesce(unhex(substr(${term}, 3)), ${term}) ELSE ${term} END`;
-/** Binds network, asset, payer and nonce. */
+/** Binds network, asset, payer and what makes the payment unique. */
 export const SELECT_BY_PAYMENT = `${select('INDEXED BY charges_payment')} WHERE network = ?1
   AND ${keyOf('asset')} = ${keyOf('?2')} AND ${keyOf('payer')} = ${keyOf('?3')} AND ${keyOf('nonce')} = ${keyOf('?4')}`;
 /** Binds the payer and a `seq`: the numbers of the payer's charges before it, newest first. */
@@ -89,7 +89,7 @@ export function allValues(charge: Charge): Value[] {
     payment.network,
     payment.asset,
     payment.payer,
-    payment.nonce,
+    payment.unique,
     charge.credentialSha256,
     charge.x402Version,
     terms.scheme,
@@ -211,7 +211,7 @@ function readOpen(row: Row): Omit<ListedCharge, 'owed'> {
   const deadline = nullableInteger(row, 'deadline');
   return {
     id: text(row, 'id'),
-    payment: { network, asset: text(row, 'asset'), payer, nonce: text(row, 'nonce') },
+    payment: { network, asset: text(row, 'asset'), payer, unique: text(row, 'nonce') },
     x402Version: integer(row, 'x402_version') === 1 ? 1 : 2,
     terms: {
       scheme: text(row, 'scheme'),

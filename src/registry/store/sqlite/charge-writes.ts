@@ -111,8 +111,8 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
 
   const find = (by: ChargeName): StoredCharge | undefined => {
     if ('id' in by) return readOrNot(sql.byId.get(by.id));
-    const { network, asset, payer, nonce } = by.payment;
-    return readOrNot(sql.byPayment.get(network, asset, payer, nonce));
+    const { network, asset, payer, unique } = by.payment;
+    return readOrNot(sql.byPayment.get(network, asset, payer, unique));
   };
   const isFull = ({ payer, maxUnsettled, now }: Room): boolean =>
     Number(sql.unsettled.get(payer, now)?.['unsettled']) >= maxUnsettled;

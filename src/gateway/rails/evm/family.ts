@@ -1,0 +1,16 @@
+// The EVM networks as a chain family: any chain by its number, many by name.
+import type { ChainFamily } from '../family.ts';
+import { EVM_NETWORKS } from './networks.ts';
+import { canonicalPayment } from './payment-key.ts';
+import { readEvmWay } from './read-way.ts';
+
+const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
+
+export const EVM: ChainFamily = {
+  networks: EVM_NETWORKS,
+  readWay: readEvmWay,
+  canonicalPayment,
+  nameAddress: (text) => (ADDRESS.test(text) ? 'an address of an EVM network' : undefined),
+  addressForm: '0x and 40 hex digits, in quotes',
+  otherNetworks: 'any other EVM chain is eip155: and its chain id',
+};
