@@ -18,6 +18,9 @@ describe('by status', () => {
   it.each([101, 200, 201, 204, 206, 299, 304])('behaviour: %i is charged', (status) => {
     expect(isCharged(status, [], own)).toBe(true);
   });
+  it('attack: 304 is charged, also where it says that it leads to this API', () => {
+    expect(isCharged(304, ['Location', '/login'], own)).toBe(true);
+  });
   it.each([400, 401, 404, 410, 412, 416, 422, 429, 500, 502, 503])('behaviour: %i is not', (status) => {
     expect(isCharged(status, ['Location', 'https://elsewhere.example/'], own)).toBe(false);
   });

@@ -389,6 +389,18 @@ describe('the reconciler', () => {
     expect(stage.charges()[0]?.reason).toBe('nonce_unused');
   });
 
+  it('attack: whose upstream ran for a payment that the chain says was cancelled settles first from then on', async () => {
+    const stage = createPayStage({
+      settle: unknown,
+      look: () => ({ kind: 'impossible', reason: 'authorization_cancelled' }),
+    });
+    await forwarded(await stage.pay({ nonce: 1 })).beforeResponse(OK);
+    await stage.pass(1_000);
+    await stage.reconcile();
+    expect(stage.charges()[0]?.state).toBe('failed');
+    expect(told(await stage.pay({ nonce: 2 })).slice(0, 2)).toEqual([503, 'settlement_unknown']);
+  });
+
   it('attack: its payer, who comes while it looks, is not in its way, nor it in theirs', async () => {
     const slow = gate<Look>();
     let looks = 0;
