@@ -177,6 +177,19 @@ export function describeLedger(
         expect((await claim(a, limit)).kind).toBe('claimed');
       });
 
+      test('behaviour: a settlement of unknown end takes a place until ten minutes past the end of its payment', async () => {
+        const payer = 900_000 + n;
+        const unknown: ChargeEvent = { kind: 'settle_unknown', reason: 'timeout', lookInMs: 3_600_000 };
+        const seconds = BigInt(Math.ceil(opened.now() / 1000));
+        // One that names no end counts as ending 150 s after its claim.
+        for (const deadline of [seconds + 150n, null]) await must(await settling(fresh({ payer, deadline })), unknown);
+        const limit = { maxUnsettledPerPayer: 1 };
+        opened.pass(749_000);
+        expect((await claim(fresh({ payer }), limit)).kind).toBe('too_many_unsettled');
+        opened.pass(3_000);
+        expect((await claim(fresh({ payer }), limit)).kind).toBe('claimed');
+      });
+
       test('attack: of many payments of one payer at once no more than the limit are claimed', async () => {
         const payer = 900_000 + n;
         const claims = Array.from({ length: 40 }, () => fresh({ payer }));
