@@ -2,7 +2,8 @@
 // runs. Listing only looks, and prints what the billing endpoints show and nothing that could be replayed.
 import { suggest } from '../domain/suggest.ts';
 import { oneOf } from '../config/fields.ts';
-import { CHARGE_ID, CHARGE_STATES } from '../domain/charge.ts';
+import { CHARGE_ID } from '../domain/charge.ts';
+import { CHARGE_STATES } from '../domain/payment/charge-fields.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import type { ChargeFilter } from '../domain/payment/charge-reports.ts';
 import type { ChargeView } from '../registry/charge-schemas.ts';

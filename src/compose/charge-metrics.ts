@@ -1,5 +1,5 @@
 // What a ledger's store says of itself in the metrics: charges by state, what is owed, and how late the oldest settlement is.
-import { CHARGE_STATES } from '../domain/charge.ts';
+import { CHARGE_STATES } from '../domain/payment/charge-fields.ts';
 import type { Alarms, ChargeReports } from '../domain/payment/charge-reports.ts';
 import { FAULTS } from '../domain/payment/claim-policy.ts';
 import { addDecimals, type Decimal, type Metrics } from '../host/metrics.ts';

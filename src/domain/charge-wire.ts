@@ -4,8 +4,6 @@
 import { z } from 'zod';
 import {
   CHARGE_ID,
-  CHARGE_STATES,
-  UNDELIVERED,
   type Charge,
   type Claim,
   type Asks,
@@ -13,6 +11,7 @@ import {
   type PaymentKey,
   type Proof,
 } from './charge.ts';
+import { chargeValuesFromWire, chargeValuesShape, chargeValuesToWire } from './payment/charge-fields.ts';
 
 /** Of a kept answer's body, and of its headers together, that may cross. */
 export const ANSWER_BYTES = 64 * 1024;
@@ -24,7 +23,6 @@ export const text = (max: number) => z.string().min(1).max(max);
 export const uint = z.string().regex(/^(0|[1-9]\d{0,77})$/, 'an unsigned integer, in decimal');
 export const sha256 = z.string().regex(/^[0-9a-f]{64}$/, '64 lower-case hex digits');
 const count = z.int().min(0);
-const time = z.int().min(0);
 
 export const chargeId = z.string().regex(CHARGE_ID, 'a charge id');
 
@@ -86,6 +84,8 @@ const claimFields = {
 
 export const claimWire = z.object({ ...claimFields, credential: text(CREDENTIAL_CHARACTERS) });
 export type ClaimWire = z.infer<typeof claimWire>;
+type ClaimFields = Omit<Claim, 'credential'>;
+type ClaimFieldsWire = Omit<ClaimWire, 'credential'>;
 
 /** What a rail looked through: bounded, and read by the rail alone. */
 export const searchWire = z
@@ -94,20 +94,10 @@ export const searchWire = z
 
 export const chargeWire = z.object({
   ...claimFields,
+  ...chargeValuesShape,
   credential: z.string().nullable(),
-  state: z.enum(CHARGE_STATES),
-  owner: z.string().nullable(),
-  lease_until: time,
-  claims: count,
-  claimed_at: time,
-  attempts: count,
-  via: z.string().nullable(),
-  looks: count,
-  look_at: time.nullable(),
   search: searchWire.nullable(),
   proof: proofWire.nullable(),
-  reason: z.string().nullable(),
-  failed_by: z.enum(['operator', 'chain', 'refusal']).nullable(),
   asks: z.object({
     all: count,
     after_lost_answer: count,
@@ -115,96 +105,46 @@ export const chargeWire = z.object({
     after_upload: count,
     after_death: count,
   }),
-  undelivered: z.enum(UNDELIVERED).nullable(),
-  head_sent: z.boolean(),
-  partial: z.boolean(),
   answer: answerWire.nullable(),
-  change_id: z.string().nullable(),
-  created_at: time,
-  updated_at: time,
-  settled_at: time.nullable(),
-  delivered_at: time.nullable(),
-  refunded_at: time.nullable(),
-  refund_note: z.string().nullable(),
 });
 export type ChargeWire = z.infer<typeof chargeWire>;
 
 /** It may have faults that its schema does not see; the ledger refuses them. */
 export function claimFromWire(wire: ClaimWire): Claim {
-  return { ...fieldsFromWire(wire), credential: wire.credential };
+  return fieldsFromWire(wire, { credential: wire.credential });
 }
 
 export function claimToWire(claim: Claim): ClaimWire {
-  return { ...fieldsToWire(claim), credential: claim.credential };
+  return fieldsToWire(claim, { credential: claim.credential });
 }
 
 export function chargeFromWire(wire: ChargeWire): Charge {
-  return {
-    ...fieldsFromWire(wire),
+  return fieldsFromWire(wire, {
+    ...chargeValuesFromWire(wire),
     credential: wire.credential,
-    state: wire.state,
-    owner: wire.owner,
-    leaseUntil: wire.lease_until,
-    claims: wire.claims,
-    attempts: wire.attempts,
-    claimedAt: wire.claimed_at,
-    via: wire.via,
-    looks: wire.looks,
-    lookAt: wire.look_at,
     search: wire.search,
     proof: wire.proof && proofFromWire(wire.proof),
-    reason: wire.reason,
-    failedBy: wire.failed_by,
     asks: asksFromWire(wire.asks),
-    undelivered: wire.undelivered,
-    headSent: wire.head_sent,
-    partial: wire.partial,
     answer: wire.answer && answerFromWire(wire.answer),
-    changeId: wire.change_id,
-    createdAt: wire.created_at,
-    updatedAt: wire.updated_at,
-    settledAt: wire.settled_at,
-    deliveredAt: wire.delivered_at,
-    refundedAt: wire.refunded_at,
-    refundNote: wire.refund_note,
-  };
+  });
 }
 
 export function chargeToWire(charge: Charge): ChargeWire {
-  return {
-    ...fieldsToWire(charge),
+  return fieldsToWire(charge, {
+    ...chargeValuesToWire(charge),
     credential: charge.credential,
-    state: charge.state,
-    owner: charge.owner,
-    lease_until: charge.leaseUntil,
-    claims: charge.claims,
-    attempts: charge.attempts,
-    claimed_at: charge.claimedAt,
-    via: charge.via,
-    looks: charge.looks,
-    look_at: charge.lookAt,
     search: charge.search,
     proof: charge.proof && proofToWire(charge.proof),
-    reason: charge.reason,
-    failed_by: charge.failedBy,
     asks: asksToWire(charge.asks),
-    undelivered: charge.undelivered,
-    head_sent: charge.headSent,
-    partial: charge.partial,
     answer: charge.answer && answerToWire(charge.answer),
-    change_id: charge.changeId,
-    created_at: charge.createdAt,
-    updated_at: charge.updatedAt,
-    settled_at: charge.settledAt,
-    delivered_at: charge.deliveredAt,
-    refunded_at: charge.refundedAt,
-    refund_note: charge.refundNote,
-  };
+  });
 }
 
-function fieldsFromWire(wire: Omit<ClaimWire, 'credential'>): Omit<Claim, 'credential'> {
+/** What a claim fixes, and `others`. */
+function fieldsFromWire<T extends object>(wire: ClaimFieldsWire, others: T): T & ClaimFields {
   const { terms } = wire;
   return {
+    ...others,
     id: wire.charge_id,
     payment: paymentFromWire(wire.payment),
     credentialSha256: wire.credential_sha256,
@@ -235,9 +175,10 @@ function fieldsFromWire(wire: Omit<ClaimWire, 'credential'>): Omit<Claim, 'crede
   };
 }
 
-function fieldsToWire(claim: Omit<Claim, 'credential'>): Omit<ClaimWire, 'credential'> {
+function fieldsToWire<T extends object>(claim: ClaimFields, others: T): T & ClaimFieldsWire {
   const { terms } = claim;
   return {
+    ...others,
     charge_id: claim.id,
     payment: paymentToWire(claim.payment),
     credential_sha256: claim.credentialSha256,

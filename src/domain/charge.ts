@@ -1,9 +1,9 @@
 // A charge: one price taken once. What a claim fixes, and what the ledger keeps beside it; how it changes is in
 // transition.ts. A payment is known by what can move money only once on its chain, in one canonical spelling, so that
 // fifty encodings of one payment are one payment. Amounts are integers of the asset's smallest unit, never rounded.
+import type { CHARGE_STATES, ChargeValues, UNDELIVERED } from './payment/charge-fields.ts';
 
 /** `claimed -> settling -> settled -> delivered`, or `released`, `failed`. */
-export const CHARGE_STATES = ['claimed', 'settling', 'settled', 'delivered', 'released', 'failed'] as const;
 export type ChargeState = (typeof CHARGE_STATES)[number];
 
 /** Whether somebody may still have to settle it: its credential is kept for as long. */
@@ -86,22 +86,6 @@ export type KeptAnswer = { readonly status: number; readonly headers: readonly s
 /** What a rail looked through for a proof, in its own words: the next look goes on from there. */
 export type Search = Readonly<Record<string, string>>;
 
-/**
- * Why a settled charge has to be delivered once more, and whose fault it is where it never can be. Each has its own limit
- * (claim-policy.ts).
- */
-export const UNDELIVERED = [
-  /** The upstream gave an answer; it did not arrive and was not kept. */
-  'answer_lost',
-  /** The same, because its settlement's end was not known: nobody left. */
-  'answer_dropped',
-  /** The upstream gave no usable answer. */
-  'upstream_failed',
-  /** The client left in the middle of its upload. */
-  'upload_broken_off',
-  /** A lease ran out without a word. */
-  'process_died',
-] as const;
 export type Undelivered = (typeof UNDELIVERED)[number];
 
 /** How often the upstream was asked for a charge. */
@@ -114,48 +98,16 @@ export type Asks = {
   readonly afterDeath: number;
 };
 
-export type Charge = Omit<Claim, 'credential'> & {
-  /** Null once nobody may need it again: a store holds no authorization that is good for nothing but theft. */
-  readonly credential: string | null;
-  readonly state: ChargeState;
-  /** Who works on it, or did so last without a word of the end (`ownerOf`); null where nobody does. */
-  readonly owner: string | null;
-  /** Milliseconds since the epoch, by the ledger's clock: the owner is believed to be alive until then. */
-  readonly leaseUntil: number;
-  /** How often it was claimed. */
-  readonly claims: number;
-  /** When it was claimed last. */
-  readonly claimedAt: number;
-  /** Settlements sent or perhaps sent whose end is not known. */
-  readonly attempts: number;
-  /** The facilitator that was asked first, opaque. Null before any was, and where nobody said so. */
-  readonly via: string | null;
-  /** Looks at the chain by the reconciler, and when it may look again, by the ledger's clock; null: at once. */
-  readonly looks: number;
-  readonly lookAt: number | null;
-  readonly search: Search | null;
-  readonly proof: Proof | null;
-  /** The last thing said about it: why it was released, is not known, or failed. */
-  readonly reason: string | null;
-  readonly failedBy: 'operator' | 'chain' | 'refusal' | null;
-  readonly asks: Asks;
-  /** Why it was not delivered when somebody tried last; null where nobody tried, and while somebody does. */
-  readonly undelivered: Undelivered | null;
-  /** A head with a status below 500 was handed to its client once. */
-  readonly headSent: boolean;
-  /** Delivered as far as it ever will be: its client had the head, and perhaps not the whole body. */
-  readonly partial: boolean;
-  readonly answer: KeptAnswer | null;
-  /** Of the last change that carried one: a call that is repeated after a lost answer is recognised by it. */
-  readonly changeId: string | null;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-  readonly settledAt: number | null;
-  readonly deliveredAt: number | null;
-  /** When its operator gave the money back outside Tollgate, and what was noted then. */
-  readonly refundedAt: number | null;
-  readonly refundNote: string | null;
-};
+/** A claim and what became of it since: one value each in CHARGE_FIELDS, and what has parts of its own. */
+export type Charge = Omit<Claim, 'credential'> &
+  ChargeValues & {
+    /** Null once nobody may need it again: a store holds no authorization that is good for nothing but theft. */
+    readonly credential: string | null;
+    readonly search: Search | null;
+    readonly proof: Proof | null;
+    readonly asks: Asks;
+    readonly answer: KeptAnswer | null;
+  };
 
 /** A payment that names no deadline counts as ending so long after its claim. */
 export const NO_DEADLINE_MS = 150_000;

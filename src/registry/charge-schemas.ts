@@ -1,7 +1,7 @@
 // What the endpoints about charges read and answer, as schemas. The billing ones show a charge without what could be
 // replayed or belongs to its payer alone; the ledger ones, for sidecars, speak the wire of domain/ledger-wire.
 import { z } from 'zod';
-import { CHARGE_STATES } from '../domain/charge.ts';
+import { CHARGE_STATES, shownChargeShape } from '../domain/payment/charge-fields.ts';
 import { chargeId, chargeWire, claimWire, paymentWire } from '../domain/charge-wire.ts';
 import { BUCKETS } from '../domain/payment/charge-reports.ts';
 import { FAULTS } from '../domain/payment/claim-policy.ts';
@@ -61,7 +61,7 @@ const time = z.iso.datetime();
 
 export const chargeView = z.object({
   id: z.string(),
-  status: z.enum(CHARGE_STATES),
+  ...shownChargeShape,
   route_id: z.string(),
   route_method: z.string(),
   route_pattern: z.string(),
@@ -84,20 +84,7 @@ export const chargeView = z.object({
   settle: z.enum(['before_response', 'before_forward']),
   transaction: z.string().nullable(),
   log_index: z.int().nullable(),
-  claims: z.int(),
-  settle_attempts: z.int(),
   asked: z.int(),
-  reason: z.string().nullable(),
-  failed_by: chargeWire.shape.failed_by,
-  created_at: time,
-  updated_at: time,
-  next_look_at: time.nullable(),
-  settled_at: time.nullable(),
-  delivered_at: time.nullable(),
-  partial: z.boolean(),
-  undelivered: chargeWire.shape.undelivered,
-  refunded_at: time.nullable(),
-  refund_note: z.string().nullable(),
   /** Whose fault it is that it was paid for and can be delivered no more. */
   owed: z.enum(FAULTS).nullable(),
 });

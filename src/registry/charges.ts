@@ -1,6 +1,7 @@
 // What people see of the money: charges, and sums of them. Reads only. Never answers a credential, a kept answer or a
 // request's query: a dashboard session that leaks must not be worth what its customers paid for.
 import type { z } from 'zod';
+import { showChargeValues } from '../domain/payment/charge-fields.ts';
 import type { ListedCharge, Sum } from '../domain/payment/charge-reports.ts';
 import { formatPrice } from '../domain/money.ts';
 import { problem } from '../domain/problem.ts';
@@ -74,9 +75,10 @@ export function summariseCharges(
 /** A charge as people see it: what the endpoints answer, and what `tollgate charges` prints. */
 export function viewCharge(charge: ListedCharge): ChargeView {
   const { route, request, price, payment, terms, proof } = charge;
+  const { status, ...shown } = showChargeValues(charge);
   return {
     id: charge.id,
-    status: charge.state,
+    status,
     route_id: route.id,
     route_method: route.method,
     route_pattern: route.pattern,
@@ -98,20 +100,8 @@ export function viewCharge(charge: ListedCharge): ChargeView {
     settle: charge.settle,
     transaction: proof?.transaction ?? null,
     log_index: proof?.logIndex ?? null,
-    claims: charge.claims,
-    settle_attempts: charge.attempts,
     asked: charge.asks.all,
-    reason: charge.reason,
-    failed_by: charge.failedBy,
-    created_at: iso(charge.createdAt),
-    updated_at: iso(charge.updatedAt),
-    next_look_at: charge.lookAt === null ? null : iso(charge.lookAt),
-    settled_at: charge.settledAt === null ? null : iso(charge.settledAt),
-    delivered_at: charge.deliveredAt === null ? null : iso(charge.deliveredAt),
-    partial: charge.partial,
-    undelivered: charge.undelivered,
-    refunded_at: charge.refundedAt === null ? null : iso(charge.refundedAt),
-    refund_note: charge.refundNote,
+    ...shown,
     owed: charge.owed,
   };
 }

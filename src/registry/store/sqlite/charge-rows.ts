@@ -1,14 +1,7 @@
 // Charges as rows of the store and back. Column names stand here once, in the order in which values are bound. A row that
 // does not say a charge throws: a charge half read must not decide about money.
-import {
-  CHARGE_STATES,
-  isUnsettled,
-  UNDELIVERED,
-  type Charge,
-  type KeptAnswer,
-  type Search,
-  type ChargeState,
-} from '../../../domain/charge.ts';
+import { isUnsettled, type Charge, type KeptAnswer, type Search, type ChargeState } from '../../../domain/charge.ts';
+import { CHARGE_ROWS, CHARGE_STATES, chargeValuesOf, type ChargeRow } from '../../../domain/payment/charge-fields.ts';
 import type { ListedCharge } from '../../../domain/payment/charge-reports.ts';
 import type { StoredCharge } from '../../../domain/payment/ledger.ts';
 import { owedBecauseOf } from '../../../domain/payment/claim-policy.ts';
@@ -25,22 +18,14 @@ const CLAIM_COLUMNS = [
   ...['route_id', 'route_method', 'route_pattern', 'request_method', 'request_path', 'target_sha256', 'request_id'],
   ...['price_amount', 'price_currency', 'receiver_id', 'customer_id', 'settle'],
 ];
-const CHANGING_COLUMNS: readonly string[] = [
-  ...['state', 'owner', 'lease_until', 'claims', 'claimed_at', 'attempts', 'via', 'looks', 'look_at', 'search'],
-  ...['settled_transaction', 'settled_log_index', 'reason', 'failed_by', 'asks', 'asks_after_lost_answer'],
-  ...[
-    'asks_after_failure',
-    'asks_after_upload',
-    'asks_after_death',
-    'undelivered',
-    'head_sent',
-    'partial',
-    'change_id',
-  ],
-  ...['created_at', 'updated_at', 'settled_at', 'delivered_at', 'refunded_at', 'refund_note'],
+/** What changes and is no single value of the charge. */
+const COMPOSED_COLUMNS = [
+  ...['search', 'settled_transaction', 'settled_log_index', 'asks', 'asks_after_lost_answer'],
+  ...['asks_after_failure', 'asks_after_upload', 'asks_after_death'],
 ];
-const ALL = ['id', ...CLAIM_COLUMNS, ...CHANGING_COLUMNS];
-const CHANGING_FROM = 1 + CLAIM_COLUMNS.length;
+const ALL = ['id', ...CLAIM_COLUMNS, ...COMPOSED_COLUMNS, ...CHARGE_ROWS.map(({ wire }) => wire)];
+const COMPOSED_FROM = 1 + CLAIM_COLUMNS.length;
+const ROWS_FROM = COMPOSED_FROM + COMPOSED_COLUMNS.length;
 /** Held as bytes, written and read as hexadecimal. */
 const DIGESTS: ReadonlySet<string> = new Set(['credential_sha256', 'target_sha256']);
 const bound = (column: string): string => (DIGESTS.has(column) ? 'unhex(?)' : '?');
@@ -113,7 +98,8 @@ export function allValues(charge: Charge): Value[] {
     charge.receiverId,
     charge.customerId,
     charge.settle,
-    ...changingValues(charge),
+    ...composedValues(charge),
+    ...CHARGE_ROWS.map(({ name }) => bindable(charge[name])),
   ];
 }
 
@@ -124,51 +110,38 @@ export function rewrittenOf(charge: Charge): Changed {
 
 /** What an event changed: nothing of what the claim fixed. */
 export function changedOf(before: Charge, after: Charge): Changed {
-  const [old, fresh] = [changingValues(before), changingValues(after)];
+  const [old, fresh] = [composedValues(before), composedValues(after)];
   const columns: number[] = [];
   const values: Value[] = [];
-  for (let index = 0; index < fresh.length; index++) {
-    const value = fresh[index] ?? null;
+  for (const [index, value] of fresh.entries()) {
     if (value === old[index]) continue;
-    columns.push(CHANGING_FROM + index);
+    columns.push(COMPOSED_FROM + index);
     values.push(value);
+  }
+  for (const [index, { name }] of CHARGE_ROWS.entries()) {
+    if (before[name] === after[name]) continue;
+    columns.push(ROWS_FROM + index);
+    values.push(bindable(after[name]));
   }
   return { columns, values };
 }
 
-function changingValues(charge: Charge): Value[] {
-  const { asks } = charge;
+/** Of COMPOSED_COLUMNS. */
+function composedValues({ search, proof, asks }: Charge): Value[] {
   return [
-    charge.state,
-    charge.owner,
-    charge.leaseUntil,
-    charge.claims,
-    charge.claimedAt,
-    charge.attempts,
-    charge.via,
-    charge.looks,
-    charge.lookAt,
-    charge.search === null ? null : JSON.stringify(charge.search),
-    charge.proof?.transaction ?? null,
-    charge.proof?.logIndex ?? null,
-    charge.reason,
-    charge.failedBy,
+    search === null ? null : JSON.stringify(search),
+    proof?.transaction ?? null,
+    proof?.logIndex ?? null,
     asks.all,
     asks.afterLostAnswer,
     asks.afterFailure,
     asks.afterUpload,
     asks.afterDeath,
-    charge.undelivered,
-    Number(charge.headSent),
-    Number(charge.partial),
-    charge.changeId,
-    charge.createdAt,
-    charge.updatedAt,
-    charge.settledAt,
-    charge.deliveredAt,
-    charge.refundedAt,
-    charge.refundNote,
   ];
+}
+
+function bindable(value: Value | boolean): Value {
+  return typeof value === 'boolean' ? Number(value) : value;
 }
 
 export function readStored(row: Row): StoredCharge {
@@ -186,17 +159,14 @@ function readCharge(row: Row): Charge {
     ...listed,
     credential,
     credentialSha256: text(row, 'credential_sha256'),
-    owner: nullableText(row, 'owner'),
     search: readSearch(row),
     answer: readAnswer(row),
-    changeId: nullableText(row, 'change_id'),
   };
 }
 
 export function readListed(row: Row, now: number): ListedCharge {
-  const charge = readOpen(row);
+  const { owner, changeId: _changeId, ...charge } = readOpen(row);
   const answer = integer(row, 'has_answer') === 1 ? NO_ANSWER : null;
-  const owner = nullableText(row, 'owner');
   return { ...charge, owed: owedBecauseOf({ ...charge, ...HIDDEN, answer, owner }, now) ?? null };
 }
 
@@ -204,12 +174,13 @@ export function readListed(row: Row, now: number): ListedCharge {
 const NO_ANSWER: KeptAnswer = { status: 0, headers: [], body: new Uint8Array() };
 const HIDDEN = { credential: null, credentialSha256: '', changeId: null, search: null };
 
-function readOpen(row: Row): Omit<ListedCharge, 'owed'> {
+function readOpen(row: Row): Omit<Charge, 'credential' | 'credentialSha256' | 'search' | 'answer'> {
   const amount = BigInt(text(row, 'amount'));
   const [network, payer] = [text(row, 'network'), text(row, 'payer')];
   const transaction = nullableText(row, 'settled_transaction');
   const deadline = nullableInteger(row, 'deadline');
   return {
+    ...chargeValuesOf((field) => readValue(row, field)),
     id: text(row, 'id'),
     payment: { network, asset: text(row, 'asset'), payer, unique: text(row, 'nonce') },
     x402Version: integer(row, 'x402_version') === 1 ? 1 : 2,
@@ -236,18 +207,8 @@ function readOpen(row: Row): Omit<ListedCharge, 'owed'> {
     receiverId: text(row, 'receiver_id'),
     customerId: nullableText(row, 'customer_id'),
     settle: oneOf(row, 'settle', ['before_response', 'before_forward']),
-    state: stateOf(row),
-    leaseUntil: integer(row, 'lease_until'),
-    claims: integer(row, 'claims'),
-    claimedAt: integer(row, 'claimed_at'),
-    attempts: integer(row, 'attempts'),
-    via: nullableText(row, 'via'),
-    looks: integer(row, 'looks'),
-    lookAt: nullableInteger(row, 'look_at'),
     proof:
       transaction === null ? null : { transaction, logIndex: nullableInteger(row, 'settled_log_index'), amount, payer },
-    reason: nullableText(row, 'reason'),
-    failedBy: nullableOneOf(row, 'failed_by', ['operator', 'chain', 'refusal']),
     asks: {
       all: integer(row, 'asks'),
       afterLostAnswer: integer(row, 'asks_after_lost_answer'),
@@ -255,15 +216,6 @@ function readOpen(row: Row): Omit<ListedCharge, 'owed'> {
       afterUpload: integer(row, 'asks_after_upload'),
       afterDeath: integer(row, 'asks_after_death'),
     },
-    undelivered: nullableOneOf(row, 'undelivered', UNDELIVERED),
-    headSent: integer(row, 'head_sent') === 1,
-    partial: integer(row, 'partial') === 1,
-    createdAt: integer(row, 'created_at'),
-    updatedAt: integer(row, 'updated_at'),
-    settledAt: nullableInteger(row, 'settled_at'),
-    deliveredAt: nullableInteger(row, 'delivered_at'),
-    refundedAt: nullableInteger(row, 'refunded_at'),
-    refundNote: nullableText(row, 'refund_note'),
   };
 }
 
@@ -303,6 +255,19 @@ function oneOf<T extends string>(row: Row, column: string, known: readonly T[]):
   return found;
 }
 
-function nullableOneOf<T extends string>(row: Row, column: string, known: readonly T[]): T | null {
-  return row[column] === null ? null : oneOf(row, column, known);
+function readValue(row: Row, { wire, column, words }: ChargeRow): unknown {
+  switch (column) {
+    case 'text':
+      return words === undefined ? text(row, wire) : oneOf(row, wire, words);
+    case 'nullable text':
+      return words === undefined || row[wire] === null ? nullableText(row, wire) : oneOf(row, wire, words);
+    case 'integer':
+      return integer(row, wire);
+    case 'nullable integer':
+      return nullableInteger(row, wire);
+    case 'flag':
+      return integer(row, wire) === 1;
+    default:
+      return column satisfies never;
+  }
 }
