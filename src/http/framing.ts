@@ -1,5 +1,9 @@
-// How a message says where its body ends, and the one place where the bytes of a body are counted against what was
-// announced, in both directions.
+// What both sides of a message share: which characters its lines may hold, how it says where its body ends, and the one
+// place where the bytes of a body are counted against what was announced.
+
+// The name of a header or a trailer (RFC 9110 section 5.6.2), and a value: no control character but a tab (section 5.5).
+export const NAME = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
+export const VALUE = '[\\t\\x20-\\x7e\\x80-\\xff]*';
 
 /** What `headers` announce: a length in bytes, `chunked`, or undefined for no body. */
 export function readFraming(headers: readonly string[]): number | 'chunked' | undefined {

@@ -18,10 +18,9 @@ export type ResponseEvent =
 /** What comes next; `end`: the response is over, whole or broken. */
 type Phase = 'head' | Framing | 'end';
 
+const CR = 0x0d;
 const HEAD_BYTES = 64 * 1024;
 const END_OF_HEAD = Buffer.of(0x0d, 0x0a, 0x0d, 0x0a);
-/** With its empty line, which does not count. */
-const LONGEST = HEAD_BYTES + 2;
 const INFORMATIONAL = 32;
 const NOTHING = Buffer.alloc(0);
 const TOO_LARGE = 'the head of the response is too large';
@@ -40,8 +39,8 @@ export class ResponseReader {
   private informational = 0;
   private readonly count = new ByteCount(0);
   private chunks: Chunks | undefined;
-  /** The beginning of a head. */
-  private partial = '';
+  /** Bytes of `unread` in which the end of a head was not found. */
+  private searched = 0;
 
   /** `headRequest`: the request was HEAD, so that the response has no body. */
   constructor(headRequest: boolean) {
@@ -57,7 +56,7 @@ export class ResponseReader {
   next(): ResponseEvent | undefined {
     switch (this.phase) {
       case 'head':
-        return this.unread.length === 0 ? undefined : this.readHead();
+        return this.unread.length > this.searched ? this.readHead() : undefined;
       case 'none':
         this.phase = 'end';
         return END;
@@ -94,7 +93,7 @@ export class ResponseReader {
   private readChunks(): ResponseEvent | undefined {
     const { unread } = this;
     const chunks = (this.chunks ??= new Chunks());
-    const chunk = chunks.read(unread, 0);
+    const chunk = chunks.read(unread);
     this.unread = chunks.at === unread.length ? NOTHING : unread.subarray(chunks.at);
     if (chunk !== undefined) {
       this.progress = 'body';
@@ -107,27 +106,14 @@ export class ResponseReader {
   }
 
   private readHead(): ResponseEvent | undefined {
-    const { unread, partial } = this;
-    const whole = partial === '' ? unread.indexOf(END_OF_HEAD) : -1;
-    if (whole >= 0) return this.readWholeHead(unread.toString('latin1', 0, whole + 2), whole + 4);
-    const text = partial + unread.toString('latin1', 0, LONGEST + 1 - partial.length);
-    const end = text.indexOf('\r\n\r\n', Math.max(0, partial.length - 3));
-    if (end >= 0) return this.readWholeHead(text.slice(0, end + 2), end + 4 - partial.length);
-    if (text.length > LONGEST) return this.broken(TOO_LARGE);
-    // Something else than HTTP is told at once, not after a time-out.
-    if (!'HTTP/1.'.startsWith(text.slice(0, 7))) return this.broken('the response is not HTTP/1.0 or 1.1');
-    for (let at = text.indexOf('\n', partial.length); at >= 0; at = text.indexOf('\n', at + 1))
-      if (text[at - 1] !== '\r') return this.broken('the head of the response holds a bare line feed');
-    this.partial = text;
-    this.unread = NOTHING;
-    return undefined;
-  }
-
-  /** `size`: bytes of `unread` that belong to the head. */
-  private readWholeHead(text: string, size: number): ResponseEvent {
-    this.partial = '';
-    this.unread = this.unread.subarray(size);
-    const head = text.length > HEAD_BYTES ? TOO_LARGE : readResponseHead(text, this.headRequest);
+    const { unread } = this;
+    const end = unread.indexOf(END_OF_HEAD, Math.max(0, this.searched - END_OF_HEAD.length + 1));
+    if (end < 0) return this.waitForHead();
+    this.searched = 0;
+    this.unread = unread.subarray(end + END_OF_HEAD.length);
+    // The empty line does not count.
+    if (end + 2 > HEAD_BYTES) return this.broken(TOO_LARGE);
+    const head = readResponseHead(unread.toString('latin1', 0, end + 2), this.headRequest);
     if (typeof head === 'string') return this.broken(head);
     if (head.status < 200) {
       const known = head.status >= 100 && ++this.informational <= INFORMATIONAL;
@@ -137,6 +123,18 @@ export class ResponseReader {
     this.count.left = head.length;
     this.keepAlive = head.keepAlive;
     return { kind: 'head', head };
+  }
+
+  /** The head's end is not there yet. Something else than HTTP is told at once, not after a time-out. */
+  private waitForHead(): ResponseEvent | undefined {
+    const { unread, searched } = this;
+    this.searched = unread.length;
+    if (unread.length > HEAD_BYTES + 2) return this.broken(TOO_LARGE);
+    if (!'HTTP/1.'.startsWith(unread.toString('latin1', 0, 7)))
+      return this.broken('the response is not HTTP/1.0 or 1.1');
+    for (let at = unread.indexOf('\n', searched); at >= 0; at = unread.indexOf('\n', at + 1))
+      if (unread[at - 1] !== CR) return this.broken('the head of the response holds a bare line feed');
+    return undefined;
   }
 
   private broken(detail: string): ResponseEvent {
