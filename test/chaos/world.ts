@@ -2,7 +2,8 @@
 import { createServer } from 'node:net';
 import type { Hex } from 'viem';
 import { startChain, USDC, type Chain } from '../support/chain/chain.ts';
-import { startFacilitator, type Fault, type TestFacilitator } from '../support/chain/facilitator.ts';
+import { startFacilitator } from '../support/chain/facilitator.ts';
+import type { Fault, TestFacilitator } from '../support/facilitator-server.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
 import type { Draw } from '../simulation/scheduler.ts';
 import { startGate, type Gate } from './gate.ts';

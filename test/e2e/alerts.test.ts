@@ -4,7 +4,8 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startChain, USDC, type Chain } from '../support/chain/chain.ts';
-import { startFacilitator, type TestFacilitator } from '../support/chain/facilitator.ts';
+import { startFacilitator } from '../support/chain/facilitator.ts';
+import type { TestFacilitator } from '../support/facilitator-server.ts';
 import { createPayer, type Payer } from '../support/chain/payer.ts';
 import { readTerms } from '../support/made-up-payment.ts';
 import { until } from '../support/paid-tollgate.ts';

@@ -7,7 +7,8 @@ import { createPaymentRequired } from '../../../src/domain/payment-required.ts';
 import { settledReceipt, type Presented } from '../../../src/gateway/rails/rail.ts';
 import { route } from '../../cases/routes.ts';
 import { startChain, type Chain } from '../../support/chain/chain.ts';
-import { startFacilitator, type TestFacilitator } from '../../support/chain/facilitator.ts';
+import { startFacilitator } from '../../support/chain/facilitator.ts';
+import type { TestFacilitator } from '../../support/facilitator-server.ts';
 import { createPayer, type Payer } from '../../support/chain/payer.ts';
 import { FRESH, GO, PAY_TO, PRICE, facilitatorAt, makeOffer, makeRail } from './kit.ts';
 

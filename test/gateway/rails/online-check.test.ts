@@ -10,7 +10,8 @@ import { checkReceivers } from '../../../src/gateway/rails/online-check.ts';
 import { createAuthorize } from '../../../src/gateway/rails/x402/auth.ts';
 import { createRandom, systemClock } from '../../../src/host/clock.ts';
 import { startChain, type Chain } from '../../support/chain/chain.ts';
-import { startFacilitator, type TestFacilitator } from '../../support/chain/facilitator.ts';
+import { startFacilitator } from '../../support/chain/facilitator.ts';
+import type { TestFacilitator } from '../../support/facilitator-server.ts';
 import { fakeIo } from '../../cli/support.ts';
 import { deadUrl, facilitatorAt, json, makeReceiver, startScripted, type Scripted } from './kit.ts';
 

@@ -21,7 +21,8 @@ import {
   USDC_ABI,
   type Chain,
 } from '../../support/chain/chain.ts';
-import { startFacilitator, type TestFacilitator } from '../../support/chain/facilitator.ts';
+import { startFacilitator } from '../../support/chain/facilitator.ts';
+import type { TestFacilitator } from '../../support/facilitator-server.ts';
 import { createPayer, type Payer, type Signed } from '../../support/chain/payer.ts';
 import {
   FRESH,
