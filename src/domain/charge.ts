@@ -6,7 +6,7 @@ import type { CHARGE_STATES, ChargeValues, UNDELIVERED } from './payment/charge-
 /** `claimed -> settling -> settled -> delivered`, or `released`, `failed`. */
 export type ChargeState = (typeof CHARGE_STATES)[number];
 
-/** Whether somebody may still have to settle it: its credential is kept for as long. */
+/** Whether it may still have to be settled: its credential is kept for as long. */
 export function isUnsettled(state: ChargeState): boolean {
   return state === 'claimed' || state === 'settling';
 }
@@ -24,7 +24,7 @@ export type PaymentKey = {
 /** The one spelling of a payment, as its rail writes it; undefined: it is of no network that a rail serves. */
 export type CanonicalPayment = (raw: PaymentKey) => PaymentKey | undefined;
 
-/** What the payer signed for, as it was verified: whoever takes the charge over settles exactly this. */
+/** What the payer signed for, as it was verified: a request that takes the charge over settles exactly this. */
 export type Terms = {
   readonly scheme: string;
   /** CAIP-2. */
@@ -38,7 +38,7 @@ export type Terms = {
   readonly assetDecimals: number;
 };
 
-/** What identifies a request to the ledger. The query is nobody's business there: a digest of the target stands for it. */
+/** What identifies a request to the ledger. The query stays out of it: a digest of the target stands for it. */
 export type ChargedRequest = {
   readonly method: string;
   /** Canonical. */
@@ -58,7 +58,7 @@ export type Claim = {
   readonly credentialSha256: string;
   readonly x402Version: 1 | 2;
   readonly terms: Terms;
-  /** Seconds since the epoch: from then on the payment can move no money. Null where it names no such time. */
+  /** Seconds since the epoch: from then on the payment can move no money. Null if it names no such time. */
   readonly deadline: bigint | null;
   readonly route: { readonly id: string; readonly method: string; readonly pattern: string };
   readonly request: ChargedRequest;
@@ -72,7 +72,7 @@ export type Claim = {
   readonly settle: 'before_response' | 'before_forward';
 };
 
-/** Where the money moved. `logIndex` is null where only a facilitator says so. */
+/** Where the money moved. `logIndex` is null if only a facilitator says so. */
 export type Proof = {
   readonly transaction: string;
   readonly logIndex: number | null;
@@ -101,7 +101,7 @@ export type Asks = {
 /** A claim and what became of it since: one value each in CHARGE_FIELDS, and what has parts of its own. */
 export type Charge = Omit<Claim, 'credential'> &
   ChargeValues & {
-    /** Null once nobody may need it again: a store holds no authorization that is good for nothing but theft. */
+    /** Null once no request can need it: a store keeps no authorization that only a thief could use. */
     readonly credential: string | null;
     readonly search: Search | null;
     readonly proof: Proof | null;
@@ -123,8 +123,8 @@ export function ownerOf(run: string, request: string): string {
 }
 
 /**
- * How the runs of a process begin that holds the store itself. When it starts, nobody is left who could hold a lease of an
- * earlier one. A ledger takes no such owner from elsewhere.
+ * How the runs of a process begin that holds the store itself. When it starts, no process is left with a lease of an
+ * earlier run. A ledger takes no such owner from elsewhere.
  */
 export const LOCAL_RUN = 'local-';
 
@@ -137,7 +137,7 @@ export const CHARGE_ID = /^chg_[A-Za-z0-9_-]{1,124}$/;
 /** In milliseconds still an integer of JavaScript and of a store. */
 const LATEST_DEADLINE = 2n ** 40n;
 
-/** Why `claim` cannot be written, or undefined. Whoever made it has a defect: a ledger refuses it, whatever it says. */
+/** Why `claim` cannot be written, or undefined. Its caller has a defect: the ledger refuses the claim. */
 export function findClaimFault(claim: Claim): string | undefined {
   const { payment, terms } = claim;
   if (terms.network !== payment.network || terms.asset.toLowerCase() !== payment.asset)

@@ -1,5 +1,5 @@
-// The decision about a request: pure and total. It is told everything and does nothing; whoever acts on a Verdict has to
-// handle each kind of it. An unknown kind of anything does not compile here, and there is no "otherwise let it through".
+// The decision about a request: pure and total. It is told everything and does nothing; the caller has to handle
+// each kind of Verdict. An unknown kind of anything does not compile here, and there is no "otherwise let it through".
 import type { UndeclaredMethods } from './explain.ts';
 import type { Offer } from './offer.ts';
 import { problem, type Problem } from './problem.ts';
@@ -21,7 +21,7 @@ export type Policy = {
 /** What holds for every request. `Request` is whatever a caller is read from. */
 export type Rules<Request> = {
   readonly policy: Policy;
-  /** Asked only where the request costs something. */
+  /** Asked only if the request costs something. */
   readonly caller: (request: Request) => Caller | Problem;
   readonly offer: (route: Route) => Offer | Problem;
 };
@@ -52,7 +52,7 @@ export type Verdict =
   | {
       readonly kind: 'verify';
       readonly route: Route;
-      /** Or why nobody can pay for the route now: what was paid for before is served all the same. */
+      /** Or why the route cannot be paid now: what was paid for before is served all the same. */
       readonly offer: Offer | Problem;
       readonly caller: Caller;
       readonly credential: Credential;

@@ -17,7 +17,7 @@ export type MatchAnswer = {
 
 export type Explanation = {
   readonly answer: MatchAnswer;
-  /** What would go upstream; undefined where the path is refused, and then `reason` says why. */
+  /** What would go upstream; undefined if the path is refused, and then `reason` says why. */
   readonly path: string | undefined;
   readonly reason: string;
   /** Every route whose pattern matches, the winner first, each with a sentence. */

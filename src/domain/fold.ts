@@ -26,7 +26,7 @@ const PLAIN = /^[A-Za-z0-9_-]+$/;
 const DELIMITER = /[;?#]/;
 /**
  * How much work one path may make, in steps: a letter of a reading is one, and a reading some more for its look-ups. What
- * takes longer is refused, so that nobody is answered who costs more than 100 microseconds. Ordinary paths take a few
+ * takes longer is refused, so no path costs more than 100 microseconds. Ordinary paths take a few
  * hundred steps.
  */
 export const MOST_STEPS = 8_500;
@@ -136,7 +136,7 @@ function addKeys(readings: Readings, reading: string, folding: Folding): void {
   }
 }
 
-/** Counted before it is made, and also where it is one that is there already. False: the steps are used up. */
+/** Counted before it is made, and also if it is one that is there already. False: the steps are used up. */
 function add(readings: Readings, reading: string, folding: Folding, tail = ''): boolean {
   const cut = folding.trim && hasToTrim(reading) ? STEPS_A_CUT : 0;
   const each = (ASCII.test(reading) ? 1 : STEPS_A_LETTER) + cut;

@@ -17,7 +17,7 @@ export type IdPart = { readonly start: string; readonly end: string };
 /** At least so many characters, so that nothing is meant by accident. */
 const LEAST = 6;
 
-/** A whole id, its beginning, its end, or both with dots in between; undefined where `text` is none of them. */
+/** A whole id, its beginning, its end, or both with dots in between; undefined if `text` is none of them. */
 export function readIdPart(text: string): IdPart | undefined {
   const [, prefix = '', start = '', gap = '', end = ''] =
     /^(chg_)?([A-Za-z0-9_-]{0,124})(?:(\.{2,3}|\u2026)([A-Za-z0-9_-]{0,124}))?$/.exec(text) ?? [];

@@ -21,12 +21,12 @@ export type Matcher = {
   readonly size: number;
   /** In no order that anyone may rely on. */
   readonly list: () => readonly Route[];
-  /** The start of the next version; undefined where there is one already, or so much was removed that it is time to begin anew. */
+  /** The start of the next version; undefined if there is one already, or if so much was removed that a new set is due. */
   readonly draft: () => MatcherDraft | undefined;
 };
 
 export type MatcherDraft = {
-  /** Undefined where it was added; else what is wrong with it, and the draft is spoilt. */
+  /** Undefined if it was added; else what is wrong with it, and the draft is spoilt. */
   readonly add: (route: Route, pattern: Pattern) => string | undefined;
   /** `route` in the place of the one with its id, whose pattern and method are its own too. */
   readonly replace: (route: Route) => void;
@@ -42,7 +42,7 @@ type Family = {
   newest: Slots;
 };
 
-/** Slots that nobody has, beyond as many as are taken, before a set is compiled anew. */
+/** A set is compiled anew if it has more free slots than taken ones and these. */
 const SPARE = 1024;
 
 /** The draft of a first version. */
@@ -85,7 +85,7 @@ function draftOf(family: Family, baseSize: number, baseDashed: number): MatcherD
       changed.set(route.id, slot);
       size++;
       if (trie.isDashed(slot)) dashed++;
-      // Told by the size where all are new: to ask for a string that is not there costs more than to put it in.
+      // Told by the size if all are new: to ask for a string that is not there costs more than to put it in.
       return changed === index && index.size < size ? 'the id stands twice' : undefined;
     },
     replace: (route) => {

@@ -1,5 +1,5 @@
 // Which request methods exist for this program: the seven common ones and what the operator adds. The proxy answers any
-// other with 501, so a route for another method protects nothing; whoever takes routes in asks `refuseMethod` first.
+// other with 501, so a route for another method protects nothing: writers of routes ask `refuseMethod` first.
 import { suggest } from './suggest.ts';
 
 const DEFAULT_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];

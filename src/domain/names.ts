@@ -1,5 +1,5 @@
 // Other names that some routers have for a path, beside its own: without a suffix, as a page's data, as a folder's index,
-// with dots for slashes, several in a list. They are looked up beside the path's keys and never in their place: where
+// with dots for slashes, several in a list. They are looked up beside the path's keys and never in their place: if
 // they lead to a dearer route than the path itself, that one is asked for.
 import type { Folding } from './profile.ts';
 

@@ -5,7 +5,7 @@ export type KnownToken = {
   readonly symbol: string;
   readonly address: string;
   readonly decimals: number;
-  /** EIP-712 domain, where payments are signed in one. */
+  /** EIP-712 domain, if payments are signed in one. */
   readonly domain: { readonly name: string; readonly version: string } | undefined;
 };
 
@@ -14,7 +14,7 @@ export type KnownNetwork = {
   readonly name: string;
   /** Names of other programs for it. */
   readonly aliases?: readonly string[];
-  /** Its name in the enum of x402 1.x, or undefined: clients of that version throw away everything where they read another. */
+  /** Its name in the enum of x402 1.x, or undefined: clients of that version throw away everything if they read another. */
   readonly v1: string | undefined;
   readonly caip2: string;
   readonly testnet: boolean;
@@ -22,11 +22,11 @@ export type KnownNetwork = {
   /** Nodes that answer anybody, in the order in which they are asked. */
   readonly rpcUrls: readonly string[];
   readonly explorer: string;
-  /** Those that can be paid with; the first is the one that is meant where none is named. */
+  /** Those that can be paid with; the first is the one that is meant if none is named. */
   readonly tokens: readonly KnownToken[];
 };
 
-/** What a configuration says of one way to pay, as it is written; undefined where it is left out. */
+/** What a configuration says of one way to pay, as it is written; undefined if it is left out. */
 export type WayInput = {
   readonly network: string;
   readonly asset: string | undefined;
@@ -40,7 +40,7 @@ export type WayInput = {
 export type Way = {
   readonly caip2: string;
   readonly v1Network: string | undefined;
-  /** Undefined: nobody here knows. */
+  /** Undefined: not known. */
   readonly testnet: boolean | undefined;
   readonly asset: string;
   readonly assetDecimals: number;

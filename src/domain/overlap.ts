@@ -6,20 +6,20 @@ import { FULL_FOLDING } from './profile.ts';
 
 /**
  * `paths`: of those that both cover one for each way in which a third pattern could cover them too. In `a`'s spelling, in
- * `b`'s, and where `b` alone has a literal also in others that some router takes for it.
+ * `b`'s, and if `b` alone has a literal also in others that some router takes for it.
  */
 export type Overlap =
   | { readonly kind: 'apart' }
   | { readonly kind: 'first' | 'second' | 'same'; readonly paths: readonly string[] };
 
-/** Fills a segment where neither pattern has a literal: no pattern that a person writes has it. */
+/** Fills a segment in which neither pattern has a literal: no pattern that a person writes has it. */
 const ANY = '0~';
 /**
  * How many segments stand for what a wildcard covers: patterns with as many parameters differ there. The last is more than
  * a pattern of 512 characters can have.
  */
 const DEPTHS: readonly number[] = [0, 1, 2, 3, 4, 6, 8, 172];
-/** What a router takes for a literal where it folds letter case, spaces around a segment, or parameters in it. */
+/** What a router takes for a literal if it folds letter case, spaces around a segment, or parameters in it. */
 const RESPELLED: readonly ((literal: string) => string)[] = [
   (literal) => encodeURIComponent(swapCase(literal)),
   (literal) => `%20${encodeURIComponent(literal)}`,

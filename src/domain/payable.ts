@@ -1,4 +1,4 @@
-// Whether a receiver that is configured in this process could take a route's price. Where the proxy that serves the route is
+// Whether a receiver that is configured in this process could take a route's price. If the proxy that serves the route is
 // in the same process, a receiver that is not known is an error too; a registry for other processes' proxies cannot judge
 // it and stores the route: a proxy that cannot price it answers 503, never free.
 import { parsePrice, toAtomic } from './money.ts';

@@ -153,7 +153,7 @@ function writeTemplate(offer: Offer, v1: boolean): Template {
   };
 }
 
-/** v1 clients know networks by name only: where the receiver's has none, the v1 members stay away. */
+/** v1 clients know networks by name only: if the receiver's has none, the v1 members stay away. */
 function writeV1(offer: Offer, v1: boolean, description: string): Pick<Template, 'v1Start' | 'v1End'> {
   const { receiver } = offer;
   if (!v1 || receiver.v1Network === undefined) return { v1Start: undefined, v1End: '' };

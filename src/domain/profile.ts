@@ -10,7 +10,7 @@ export type Folding = {
   readonly compatibility: boolean;
   /** `;parameters` of a segment are not part of it, or the path ends at the first `;`. */
   readonly matrix: boolean;
-  /** `/v1/export.json` may be `/v1/export`, where no route matches the whole. */
+  /** `/v1/export.json` may be `/v1/export`, if no route matches the whole. */
   readonly suffix: boolean;
   /** Dots and spaces at the end of a segment do not count, nor do spaces at its beginning. */
   readonly trim: boolean;

@@ -28,7 +28,7 @@ export type ChargeId = { readonly signed: string; readonly nonce: string };
 export type Quotes = {
   /** A new charge id for `offer` and `method`. */
   readonly issue: (offer: Offer, method: string, nowMs: number) => ChargeId;
-  /** The quote that `id` is, or undefined where it is none, is not signed by us or has expired. */
+  /** The quote that `id` is, or undefined if it is none, is not signed by us or has expired. */
   readonly read: (id: string, nowMs: number) => Quote | undefined;
   /** What `id`, or all of it but its nonce, was signed for, expired or not: to tell people, not to take a payment by. */
   readonly explain: (id: string) => Explained;

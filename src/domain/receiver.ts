@@ -1,5 +1,5 @@
 // Receivers: where money goes. They come only from the process's own configuration, never from the network, because
-// whoever can change a receiver can redirect every payment. Networks are known by their x402 v1 name and by their
+// who can change a receiver can redirect every payment. Networks are known by their x402 v1 name and by their
 // CAIP-2 name; either may be written, the other is derived.
 import type { KeyObject } from 'node:crypto';
 
@@ -28,9 +28,9 @@ export type Receiver = {
   readonly network: string;
   /** CAIP-2, such as `eip155:84532`. */
   readonly caip2: string;
-  /** The x402 v1 name, or undefined where v1 has none for this network. */
+  /** The x402 v1 name, or undefined if v1 has none for this network. */
   readonly v1Network: string | undefined;
-  /** Undefined: nobody here knows. */
+  /** Undefined: not known. */
   readonly testnet: boolean | undefined;
   readonly asset: string;
   readonly assetDecimals: number;
@@ -42,7 +42,7 @@ export type Receiver = {
   /** Route currencies this receiver takes, at par. */
   readonly currencies: readonly string[];
   readonly facilitators: readonly Facilitator[];
-  /** Nodes that are asked about settlements of unknown end, in this order; none: nobody is asked. */
+  /** Nodes that are asked about settlements of unknown end, in this order; none: no node is asked. */
   readonly rpcUrls: readonly string[];
   /** Whether all of these are public endpoints, whose word alone ends a payment later than that of a node of one's own. */
   readonly rpcPublic: boolean;

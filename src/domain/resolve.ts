@@ -12,7 +12,7 @@ import { canonicalPath, type CanonicalPath, type TargetOptions } from './target.
 export type Match =
   /** `route` applies; paused means that it costs nothing. */
   | { readonly kind: 'route'; readonly route: Route }
-  /** Only routes of other methods match; `dearest` is undefined where all of them are paused. */
+  /** Only routes of other methods match; `dearest` is undefined if all of them are paused. */
   | { readonly kind: 'undeclared'; readonly dearest: Route | undefined }
   | { readonly kind: 'none' };
 
@@ -45,7 +45,7 @@ export function createResolver(matcher: Matcher, paths: PathOptions): Resolver {
 }
 
 /**
- * The match over every reading of `path`. Where readings disagree the dearest price wins: whichever of them the upstream
+ * The match over every reading of `path`. If readings disagree the dearest price wins: whichever of them the upstream
  * takes, no less than its price was asked.
  */
 function findMatch(
@@ -103,7 +103,7 @@ function reachedBy(
 const NO_MATCH: Match = { kind: 'none' };
 const NO_ROUTES: readonly Route[] = [];
 
-/** What applies to each of `names`, where that is dearer than `whole`. */
+/** What applies to each of `names`, if that is dearer than `whole`. */
 function dearerOf(matcher: Matcher, names: readonly string[], method: string, whole: Route): readonly Route[] {
   let found: Route[] | undefined;
   for (const name of names) {

@@ -1,5 +1,5 @@
 // The next snapshot from the one in force and what differs: a price that changed among 100,000 routes is in force within
-// microseconds, and nothing else is read again. Gives up, and says so, where compiling the whole set anew is the better
+// microseconds, and nothing else is read again. Gives up, and says so, if compiling the whole set anew is the better
 // way. What is not valid throws as it does when it is compiled, and the snapshot in force is not touched by it.
 import type { Matcher, MatcherDraft } from './matcher.ts';
 import type { Route } from './route.ts';
@@ -24,7 +24,7 @@ const MAX_DIFFERENCES = 1000;
 /** How many neighbours are looked at to see what was added or removed between two routes that did not change. */
 const NEIGHBOURS = 64;
 
-/** `base` with one change; undefined where `base` cannot have it. */
+/** `base` with one change; undefined if `base` cannot have it. */
 export function changeSnapshot(base: Snapshot, { kind, revision, route }: SetChange): Snapshot | undefined {
   const known = base.matcher.get(route.id);
   if ((known === undefined) !== (kind === 'created')) return undefined;
@@ -37,7 +37,7 @@ export function changeSnapshot(base: Snapshot, { kind, revision, route }: SetCha
   return apply(base, { registryId, revision, routes: undefined }, differences);
 }
 
-/** `set` from `base`, whose routes are the very same objects where they did not change; undefined where too many did. */
+/** `set` from `base`, whose routes are the very same objects if they did not change; undefined if too many did. */
 export function reviseSnapshot(base: Snapshot, set: RouteSet): Snapshot | undefined {
   const differences = compareRoutes(base.routes, set.routes);
   return differences && apply(base, set, differences);
@@ -80,7 +80,7 @@ function take(draft: MatcherDraft, matcher: Matcher, { id }: Route, counts: Reco
   counts[old.status]--;
 }
 
-/** Both lists in one pass. Where the order changed as well, a route may be both removed and added. */
+/** Both lists in one pass. If the order changed as well, a route may be both removed and added. */
 function compareRoutes(before: readonly Route[], after: readonly Route[]): Differences | undefined {
   const removed: Route[] = [];
   const replaced: Route[] = [];

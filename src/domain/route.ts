@@ -79,7 +79,7 @@ export function fromWire(wire: RouteWire): Route {
   return routeOf((row) => from[row.wire]);
 }
 
-/** `wire` (anything that was parsed) where every row is plain, so that no schema would change it; else undefined. */
+/** `wire` (anything that was parsed) if every row is plain, so that no schema would change it; else undefined. */
 export function fromPlainWire(wire: unknown): Route | undefined {
   if (!isRecord(wire)) return undefined;
   for (const row of ROUTE_ROWS) if (!row.isPlain(wire[row.wire])) return undefined;

@@ -1,7 +1,7 @@
 // The literal steps of the matcher's trie in one hash table: (node, segment) -> node. A Map a node would hash, and first
 // copy, every segment of every path that was never seen before; here a segment is compared where it stands in the path.
 // Numbers in typed arrays throughout, so that 100,000 routes are no work for the garbage collector. Only ever added to;
-// what a client sends is never put in, so that nobody can crowd it.
+// what a client sends is never put in, so no client can crowd it.
 
 export type SegmentTable = {
   /** The number of the node that `segment` leads to from `node`, or 0. */

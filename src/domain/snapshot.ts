@@ -25,7 +25,7 @@ export type StatusCounts = Readonly<Record<Route['status'], number>>;
 /** Routes compiled before a sliced compilation lets others run: about a millisecond. */
 const SLICE = 256;
 
-/** Compiles `set`. Throws an Error that names the route where a pattern, an amount, an id or a key is not valid. */
+/** Compiles `set`. Throws an Error that names the route if a pattern, an amount, an id or a key is not valid. */
 export function compileSnapshot(set: RouteSet, paths: PathOptions): Snapshot {
   const draft = draftMatcher(paths.folding);
   const counts = { active: 0, paused: 0 };
@@ -52,7 +52,7 @@ export async function compileSnapshotInSlices(
   return snapshotOf(set, paths, draft.done(), counts);
 }
 
-/** Throws an Error that names the route where it is not valid. */
+/** Throws an Error that names the route if it is not valid. */
 export function addRoute(draft: MatcherDraft, route: Route): void {
   const parsed = parsePattern(route.pattern);
   if (!parsed.ok) throw new Error(`route ${route.id}: ${parsed.reason}`);

@@ -1,7 +1,7 @@
-// Finds the word that somebody probably meant: unknown keys, flags, commands and names are answered with it. Only words
+// Finds the word that was probably meant: unknown keys, flags, commands and names are answered with it. Only words
 // of ours are ever suggested.
 
-/** The one of `known` closest to `word`, or undefined where none is close enough to be what was meant. */
+/** The one of `known` closest to `word`, or undefined if none is close enough to be what was meant. */
 export function suggest(word: string, known: Iterable<string>): string | undefined {
   const wanted = plain(word);
   let best: string | undefined;
@@ -11,7 +11,7 @@ export function suggest(word: string, known: Iterable<string>): string | undefin
   for (const candidate of known) {
     const target = plain(candidate);
     const contained = wanted.length >= 4 && (target.startsWith(wanted) || wanted.startsWith(target));
-    // Half a word is as far away as a word may be: it counts where nothing is closer.
+    // Half a word is as far away as a word may be: it counts if nothing is closer.
     const distance = Math.min(editDistance(wanted, target), contained ? allowed : Number.POSITIVE_INFINITY);
     if (distance < bestDistance && distance <= allowed) {
       best = candidate;

@@ -1,6 +1,6 @@
 // The fields of a charge that hold one value each, one row each: name on the wire and in the store, schema, column, and what
 // people see. Types, the wire both ways, columns and shown charges are made from these rows. One more field touches its
-// row, `schema.sql`, the first value in `transition.ts`, the examples of the OpenAPI document, and its use. A copy by rows
+// row, `schema.sql`, its first value in `claim-policy.ts`, the examples of the OpenAPI document, and its use. A copy by rows
 // takes 0.4 us longer than one by hand; a paid request makes about five and takes 650 us.
 import { z } from 'zod';
 
@@ -38,7 +38,7 @@ const words = z.string().nullable();
 
 export const CHARGE_FIELDS = {
   state: { wire: 'state', schema: z.enum(CHARGE_STATES), column: 'text', shown: 'status' },
-  /** Who works on it, or did so last without a word of the end (`ownerOf`); null if it is free. */
+  /** The request that works on it, or did so last and said no end (`ownerOf`); null if there is none. */
   owner: { wire: 'owner', schema: words, column: 'nullable text' },
   /** Milliseconds since the epoch, by the ledger's clock: the owner is believed to be alive until then. */
   leaseUntil: { wire: 'lease_until', schema: time, column: 'integer' },

@@ -1,4 +1,4 @@
-// What people and dashboards ask of a store of charges: lists, sums and counts, and what somebody has to look after. A port
+// What people and dashboards ask of a store of charges: lists, sums and counts, and what an operator has to look after. A port
 // beside that of the ledger: nothing here decides about money.
 import type { Charge, ChargeState } from '../charge.ts';
 import type { IdPart } from '../id-part.ts';
@@ -9,7 +9,7 @@ export type ListedCharge = Omit<
   Charge,
   'credential' | 'credentialSha256' | 'answer' | 'owner' | 'changeId' | 'search'
 > & {
-  /** Whose fault it is that it was paid for and can be delivered no more; null where nothing is owed. */
+  /** Whose fault it is that it was paid for and can be delivered no more; null if nothing is owed. */
   readonly owed: Fault | null;
 };
 
@@ -32,10 +32,10 @@ export type ChargeSearch = {
   readonly transaction?: string | undefined;
 };
 
-/** What somebody has to look after. */
+/** What an operator has to look after. */
 export type Alarms = {
   readonly owed: readonly OwedSum[];
-  /** When the first of the payments ends whose settlement has no certain end; null where there is none. */
+  /** When the first of the payments ends whose settlement has no certain end; null if there is none. */
   readonly settlingEndsAt: number | null;
 };
 
@@ -76,7 +76,7 @@ export type SummaryQuery = {
   readonly bucket: Bucket;
   readonly routeId?: string | undefined;
   readonly currency?: string | undefined;
-  /** Sums at most; where there are more the summary is `too_long` rather than cut. */
+  /** Sums at most; if there are more the summary is `too_long` rather than cut. */
   readonly limit: number;
 };
 

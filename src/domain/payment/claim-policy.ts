@@ -1,4 +1,4 @@
-// How a payment stands when somebody presents it: whether it may be claimed, is in use, is spent, waits for its payer, or
+// The policy for a payment that is presented: whether it may be claimed, is in use, is spent, waits for its payer, or
 // was paid for an answer that can still be fetched. Pure: the ledger decides a claim with it, and the journey asks it
 // beforehand, so that a payment that cannot pay is not verified.
 import {
@@ -47,16 +47,16 @@ export const ASKS: Limit = { safe: 14, other: 5 };
 export type PaymentStatus =
   | 'claimable'
   | 'in_use'
-  /** Its settlement has no certain end and nobody works on it: its payer may take it over at once (`taken_over`). */
+  /** Its settlement has no certain end and no owner: its payer may take it over at once (`taken_over`). */
   | 'unfinished'
-  /** Also where it was just delivered: whether its answer is still in memory is for the process to know. */
+  /** Also if it was just delivered: whether its answer is still in memory is for the process to know. */
   | 'spent'
   /** Paid and not delivered: its payer may fetch the answer (`redeem_started`). */
   | 'redeemable'
   /** Paid, and there is no way to deliver it any more: its payer must not be asked to pay again. */
   | 'already_paid';
 
-/** `charge` is the one with this payment, or undefined where there is none. */
+/** `charge` is the one with this payment, or undefined if there is none. */
 export function paymentStatus(charge: Charge | undefined, presented: PresentedRequest, now: number): PaymentStatus {
   if (charge === undefined) return 'claimable';
   const identical = isIdentical(charge, presented);
@@ -91,7 +91,7 @@ export function isIdentical(charge: Charge, presented: PresentedRequest): boolea
   );
 }
 
-/** How a settled charge of which nobody delivers the answer can be delivered after all. */
+/** How a settled charge without an owner can be delivered after all. */
 export type Redemption =
   /** From its kept answer. */
   | { readonly kind: 'replay' }
@@ -104,11 +104,11 @@ export function redemption(charge: Charge, now: number): Redemption | undefined 
 }
 
 /**
- * Until when the answer of a settled charge can be fetched, 0 where it never can: by the limits of what became of it last,
- * or, while somebody delivers it, of what becomes of it should that process die.
+ * Until when the answer of a settled charge can be fetched, 0 if it never can: by the limits of what became of it last,
+ * or, while a request delivers it, of what becomes of it should that process die.
  */
 export function fetchableUntil(charge: Charge): number {
-  // A v1 credential does not hold our charge id: whoever reads the chain can rebuild it.
+  // A v1 credential does not hold our charge id: anyone who reads the chain can rebuild it.
   if (charge.settledAt === null || charge.x402Version === 1 || charge.refundedAt !== null) return 0;
   const until = charge.settledAt + REDEEM_MS;
   if (charge.answer !== null) return until;
@@ -120,14 +120,14 @@ export function fetchableUntil(charge: Charge): number {
   return charge.asks[counter] < limit ? until : 0;
 }
 
-/** Who owned it to the end said nothing; null where the upstream was never asked. */
+/** Who owned it to the end said nothing; null if the upstream was never asked. */
 export function lastUndelivered({ owner, asks, undelivered }: Charge): Undelivered | null {
   return owner !== null && asks.all > 0 ? 'process_died' : undelivered;
 }
 
 /**
- * Whose fault it is that a settled charge can be delivered no more, where its client got nothing usable of it and its money
- * was not given back; undefined where nothing is owed.
+ * Whose fault it is that a settled charge can be delivered no more, if its client got nothing usable of it and its money
+ * was not given back; undefined if nothing is owed.
  */
 export function owedBecauseOf(charge: Charge, now: number): Fault | undefined {
   if (charge.state !== 'settled' || charge.refundedAt !== null || charge.headSent) return undefined;
@@ -170,7 +170,7 @@ export function takesPlace(charge: Charge, now: number): boolean {
 /** What is to become of a claim as far as the charge with its payment decides it. */
 export type ClaimDecision = Extract<Claimed, { readonly charge: Charge }>;
 
-/** `claimed` is to be written, over `existing` where there is one; everything else writes nothing. */
+/** `claimed` is to be written, over `existing` if there is one; everything else writes nothing. */
 export function decideClaim(
   existing: Charge | undefined,
   claim: Claim,

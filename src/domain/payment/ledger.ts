@@ -38,7 +38,7 @@ export type Ledger = {
 
 /**
  * Keeps charges. An implementation MUST: resolve a write only once it is durable; reject with LedgerUnavailable if it cannot
- * say; hold payment, id, proof (where its log index is known) and the payer's limit in the transaction that writes; write
+ * say; hold payment, id, proof (if its log index is known) and the payer's limit in the transaction that writes; write
  * counts and sums in that transaction. How it groups commits, waits for locks and tries again is its own affair.
  */
 export type ChargeStore = {
@@ -63,7 +63,7 @@ export type ChargeStore = {
    */
   readonly renew: (run: string, ids: readonly string[], leaseMs: number) => Promise<readonly string[]>;
   /**
-   * Unsettled charges that nobody works on, at most `limit`, earliest first: `claimed` ones whose lease ran out, `settling`
+   * Unsettled charges without an owner, at most `limit`, earliest first: `claimed` ones whose lease ran out, `settling`
    * ones whose next look is due. Takes nothing.
    */
   readonly due: (limit: number) => Promise<readonly StoredCharge[]>;
@@ -84,7 +84,7 @@ export type Inserted =
   | { readonly kind: 'id_taken' | 'too_many_unsettled' };
 export type Change = {
   readonly before: StoredCharge;
-  /** The same charge as before where the change was made already: it is written all the same, so that it is durable. */
+  /** The same charge as before if the change was made already: it is written all the same, so that it is durable. */
   readonly after: Charge;
   readonly actor: Actor;
   readonly because: { readonly event: ChargeEvent } | { readonly claim: Claim; readonly options: ClaimOptions };
@@ -233,7 +233,7 @@ export function createLedger(
 
 const KEEPS_CHANGING = 'The charge keeps changing while it is decided about.';
 
-/** Whoever made the claim has a defect; `message` says which. */
+/** The claim's caller has a defect; `message` says which. */
 export class ClaimFault extends TypeError {
   override readonly name = 'ClaimFault';
 }

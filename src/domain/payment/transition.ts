@@ -1,5 +1,5 @@
 // How a charge changes: pure, total, and the same for every ledger and for the simulation. A change that a rule forbids
-// is refused with its reason and changes nothing. Back lead only `settling -> released`, where nothing was carried out and no
+// is refused with its reason and changes nothing. Back lead only `settling -> released`, if nothing was carried out and no
 // earlier attempt is unknown, `released -> claimed` (a claim) and `failed -> settled`, an operator's word.
 import {
   canonicalHex,
@@ -22,13 +22,13 @@ import {
 
 /** Durations, not times: whose clock counts is the ledger's. */
 export type ChargeEvent =
-  /** Before settle is sent to `via`; again before it is sent to the next one, where nothing was carried out. */
+  /** Before settle is sent to `via`; again before it is sent to the next one, if nothing was carried out. */
   | { readonly kind: 'settle_started'; readonly via: string; readonly leaseMs: number }
   /** Nothing that could move money was carried out: the payment is free again, unless an earlier attempt is unknown. */
   | { readonly kind: 'not_carried_out'; readonly reason: string }
   /**
-   * By the owner, or, where nobody owns the charge, by the reconciler. `leaseMs` 0: nobody is delivering, the payer may fetch
-   * at once; it is that as well for the reconciler, and where an earlier attempt asked the upstream. `by`: on a charge that
+   * By the owner, or, if the charge has none, by the reconciler. `leaseMs` 0: no request delivers it, the payer may fetch
+   * at once; it is that as well for the reconciler, and if an earlier attempt asked the upstream. `by`: on a charge that
    * is `settling` or `failed`.
    */
   | { readonly kind: 'settled'; readonly proof: Proof; readonly leaseMs: number; readonly by?: 'operator' | undefined }
@@ -37,8 +37,8 @@ export type ChargeEvent =
   /** Gives the charge up: the reconciler looks after `lookInMs`, the payer may come at once. */
   | { readonly kind: 'settle_unknown'; readonly reason: string; readonly lookInMs: number }
   /**
-   * Of the reconciler, on what nobody owns; takes no lease. `at` the start it moves the time of the next look, if that has
-   * come, so that one process looks; at the end it keeps what was found so far.
+   * Of the reconciler, on a charge without an owner; takes no lease. `at` the start it moves the time of the next look, if
+   * that has come, so that one process looks; at the end it keeps what was found so far.
    */
   | {
       readonly kind: 'looked';
@@ -47,10 +47,10 @@ export type ChargeEvent =
       readonly lookInMs: number;
       readonly reason: string;
     }
-  /** The money did not move and cannot: by the owner, or by the reconciler or an operator where nobody owns the charge. */
+  /** The money did not move and cannot: by the owner, or by the reconciler or an operator if the charge has none. */
   | { readonly kind: 'failed'; readonly by: 'chain' | 'operator'; readonly reason: string }
   | { readonly kind: 'released'; readonly reason: string }
-  /** What nobody works on: a `claimed` charge becomes `released`, a `settling` one belongs to its payer's request. */
+  /** Of a charge without an owner: a `claimed` one becomes `released`, a `settling` one gets its payer's request as owner. */
   | { readonly kind: 'taken_over'; readonly leaseMs: number }
   /** `partial`: as far as it ever will be; that it can be fetched no more is checked. */
   | { readonly kind: 'delivered'; readonly partial: boolean }
@@ -84,12 +84,12 @@ export type Transition =
   | { readonly ok: true; readonly charge: Charge }
   | { readonly ok: false; readonly because: TransitionRefusal };
 
-/** The first look at a settlement whose end is not known, where nobody says when. */
+/** The first look at a settlement whose end is not known, if the event does not say when. */
 export const FIRST_LOOK_MS = 1_000;
 export const LEASE_RAN_OUT = 'lease_ran_out';
 const REASON_LENGTH = 200;
 
-/** `now`: milliseconds since the epoch. The result is `charge` itself where this very change was made before. */
+/** `now`: milliseconds since the epoch. The result is `charge` itself if this very change was made before. */
 export function transition(charge: Charge, event: ChargeEvent, actor: Actor, now: number): Transition {
   if (actor.changeId !== undefined && actor.changeId === charge.changeId) return { ok: true, charge };
   const next = change(charge, event, actor.owner, now);
@@ -109,7 +109,7 @@ function isOfAnyone(event: ChargeEvent): event is OfAnyone {
   return OF_ANYONE.some((kind) => kind === event.kind);
 }
 
-/** What may be done to a charge that nobody works on; some of it by its owner as well. */
+/** What may be done to a charge without an owner; some of it by its owner as well. */
 function changeOfAnyone(
   charge: Charge,
   event: OfAnyone,
@@ -195,7 +195,7 @@ function looked(now: number, event: { reason: string; lookInMs: number }): Parti
   return { lookAt: now + event.lookInMs, reason: clipReason(event.reason) };
 }
 
-/** `leaseMs` undefined: by somebody else than its owner. */
+/** `leaseMs` undefined: not by its owner. */
 function settle(
   charge: Charge,
   proof: Proof,
@@ -215,7 +215,7 @@ function settle(
     failedBy: null,
     settledAt: now,
   };
-  // Settling before the response means that the upstream answered: somebody else's answer, where this is not the first try.
+  // Settling before the response means that the upstream answered: an earlier request, if this is not the first try.
   const answered = charge.settle === 'before_response';
   const asks = { ...charge.asks, all: 1 };
   if (leaseMs !== undefined && leaseMs > 0 && !(answered && charge.attempts > 0))
@@ -226,7 +226,7 @@ function settle(
   return { ...settled, ...giveUp(now), asks, undelivered };
 }
 
-/** Whether the money moved is not known. Nobody owns the charge, so that whoever comes first may look. */
+/** Whether the money moved is not known. The charge has no owner, so the first process that comes may look. */
 function doubt(
   charge: Charge,
   now: number,
@@ -276,13 +276,13 @@ function undeliver(
   { because, headSent }: Extract<ChargeEvent, { kind: 'undelivered' }>,
   now: number,
 ): Partial<Charge> {
-  // While somebody asks, `undelivered` is what they ask again because of.
+  // While a request asks again, `undelivered` is the reason why.
   if (because === 'not_asked')
     return { ...giveUp(now), asks: charge.answer === null ? count(charge.asks, charge.undelivered, -1) : charge.asks };
   return last(charge, { ...giveUp(now), undelivered: because, headSent: charge.headSent || headSent }, now);
 }
 
-/** Where the client had a head, and nothing more of it can be fetched, this was the end. */
+/** If the client had a head, and nothing more of it can be fetched, this was the end. */
 function last(charge: Charge, next: Partial<Charge>, now: number): Partial<Charge> {
   const given: Charge = { ...charge, ...next };
   if (!given.headSent || now < fetchableUntil(given)) return next;
@@ -313,7 +313,7 @@ function giveUp(now: number): Partial<Charge> {
   return { owner: null, leaseUntil: now };
 }
 
-/** Nobody works on it any more, and nothing is kept that could be misused. */
+/** The charge has no owner any more, and keeps nothing that could be misused. */
 function end(last: Partial<Charge>): Partial<Charge> {
   return { owner: null, leaseUntil: 0, lookAt: null, search: null, credential: null, answer: null, ...last };
 }

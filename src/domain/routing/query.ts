@@ -1,4 +1,4 @@
-// Reads queries: of the registry's endpoints, and of `match` where a sidecar answers in the registry's place. What cannot
+// Reads queries: of the registry's endpoints, and of `match` that a sidecar answers in the registry's place. What cannot
 // be read exactly is refused with what would be right.
 import type { z } from 'zod';
 import { problem, type Problem } from '../problem.ts';
@@ -27,7 +27,7 @@ export function readQuery(
 const MAX_NAMES = 5;
 const MAX_NAME = 64;
 
-/** 400 for a query that holds `unknown` names where `known` ones are taken. */
+/** 400 for a query that holds the names `unknown`; `known` are taken. */
 export function unknownParameters(unknown: readonly string[], known: readonly string[]): Problem {
   const named = unknown.slice(0, MAX_NAMES).map((name) => {
     const meant = suggest(name, known);

@@ -15,7 +15,7 @@ export type RouteField = {
   /** What `feed` takes without changing it. */
   readonly isPlain: (value: unknown) => boolean;
   readonly column: 'text' | 'nullable text' | 'flag';
-  /** `registry`: set by it alone; `once`: by whoever makes the route; `patch`: by a dashboard too. */
+  /** `registry`: set by it alone; `once`: by the writer that makes the route; `patch`: by a dashboard too. */
   readonly writer: 'registry' | 'once' | 'patch';
   /** In a body that leaves it out; without one it is required. */
   readonly initial?: string | boolean | null;
@@ -29,7 +29,7 @@ const IDENTIFIER = /^[A-Za-z0-9_.-]{1,64}$/;
 const LOWER_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** As we write it ourselves: taken as it stands, because reading dates is what a large feed would spend its time on. */
 const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-/** Where a registry does not say when a route was made. */
+/** If a registry does not say when a route was made. */
 const NO_TIME = '1970-01-01T00:00:00.000Z';
 const MAX_NAME = 200;
 const MAX_DESCRIPTION = 1000;
