@@ -10,7 +10,7 @@ export const LISTEN_ADVICE = 'an address and a port, such as 127.0.0.1:8402, 0.0
 const HOST_NAME =
   /^(?=.{1,253}$)[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*$/;
 
-/** `host:port` or `[IPv6]:port`; undefined where `text` is neither. */
+/** `host:port` or `[IPv6]:port`; undefined if `text` is neither. */
 export function parseListen(text: string): Listen | undefined {
   const [, bracketed, bare, digits] = /^(?:\[([^\]]+)\]|([^[\]:]+)):(\d{1,5})$/.exec(text) ?? [];
   const port = Number(digits ?? Number.NaN);
@@ -25,7 +25,7 @@ export type HostPort = { readonly host: string; readonly port: number | undefine
 
 export const HOST_ADVICE = 'a host name or address, maybe with a port, such as www.example.com or localhost:8402';
 
-/** `name`, `name:port`, `[IPv6]` or `[IPv6]:port`, the host as `URL.hostname` writes it; undefined where `text` is none. */
+/** `name`, `name:port`, `[IPv6]` or `[IPv6]:port`, the host as `URL.hostname` writes it; undefined if `text` is none. */
 export function parseHost(text: string): HostPort | undefined {
   const [, written, digits] = /^(\[[^\]]+\]|[^\s[\]:/?#@\\%]+)(?::([1-9]\d{0,4}))?$/.exec(text) ?? [];
   if (written === undefined || !URL.canParse(`http://${written}`)) return undefined;
@@ -61,7 +61,7 @@ export function isNearby(host: string): boolean {
   return isLoopback(host) || covers(PRIVATE, host);
 }
 
-/** `10.0.0.0/8`, `fd00::/8`, or one address; undefined where `text` is none of them. */
+/** `10.0.0.0/8`, `fd00::/8`, or one address; undefined if `text` is none of them. */
 export function parseCidr(text: string): { readonly address: string; readonly bits: number } | undefined {
   const [, address, digits] = /^([0-9A-Fa-f:.]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const width = { 0: undefined, 4: 32, 6: 128 }[address === undefined ? 0 : isIP(address)];

@@ -7,7 +7,7 @@ import { isMap, type Issue } from './problems.ts';
 
 export const ADMIN_LISTEN_VARIABLE = 'TOLLGATE_ADMIN_LISTEN';
 
-/** Writes what the variable says into `data` (changing it) where `admin.listen` is missing; complains where it is no address. */
+/** Writes what the variable says into `data` (changing it) if `admin.listen` is missing; complains if it is no address. */
 export function fillAdminListen(data: unknown, env: Env): Issue[] {
   const value = env[ADMIN_LISTEN_VARIABLE];
   if (value === undefined || value === '' || !isMap(data)) return [];

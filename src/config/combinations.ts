@@ -132,7 +132,7 @@ function listenIssues(raw: Raw): Issue[] {
     const own = { path, listen, written: value !== undefined };
     const other = bound.find((earlier) => listensClash(earlier.listen, listen));
     if (other) {
-      // Whoever reads the message can only change what was written.
+      // The reader of the message can only change what was written.
       const [blamed, kept] = own.written || !other.written ? [own, other] : [other, own];
       issues.push({
         path: blamed.path,

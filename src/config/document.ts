@@ -10,7 +10,7 @@ export type Position = { readonly line: number; readonly column: number };
 export type SourceDocument = {
   readonly data: unknown;
   readonly issues: readonly Issue[];
-  /** Problems of the text itself; where there are any, `data` is not to be used. */
+  /** Problems of the text itself; if there are any, `data` is not to be used. */
   readonly syntax: readonly (Position & { readonly message: string })[];
   /** Where `path` stands; a path that is not there is found at the nearest parent that is. */
   readonly locate: (path: Path, at?: 'key') => Position;

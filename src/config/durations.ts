@@ -1,5 +1,5 @@
-// Durations as people write them: a whole number and its unit. A number without a unit is refused, because nobody can
-// tell whether 30 meant seconds or milliseconds.
+// Durations as people write them: a whole number and its unit. A number without a unit is refused, because 30 could mean
+// seconds or milliseconds.
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -8,7 +8,7 @@ export const DURATION_ADVICE = 'a duration: a whole number with its unit, such a
 /** The longest delay that a timer of Node can hold; everything that becomes a timer stays under it. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** Milliseconds, or undefined where `text` is not a duration. */
+/** Milliseconds, or undefined if `text` is not a duration. */
 export function parseDuration(text: string): number | undefined {
   const [, digits, unit] = /^(\d{1,12})(ms|s|m|h|d)$/.exec(text) ?? [];
   const factor = unit === undefined ? undefined : UNITS[unit];

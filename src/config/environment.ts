@@ -7,14 +7,14 @@ export type Interpolation = {
   readonly text: string;
   /** Whether anything was filled in. */
   readonly changed: boolean;
-  /** Sentences; where there are any, `text` must not be used. */
+  /** Sentences; if there are any, `text` must not be used. */
   readonly problems: readonly string[];
 };
 
 const EXPRESSION = /\$\$\{|\$\{([^}]*)\}|\$\{/g;
 const NAME_AND_DEFAULT = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/;
 
-/** `$${` stands for the characters `${`; an empty variable counts as unset where a default is given, as in a shell. */
+/** `$${` stands for the characters `${`; an empty variable counts as unset if a default is given, as in a shell. */
 export function interpolate(text: string, env: Env): Interpolation {
   const problems: string[] = [];
   const filled = text.replace(EXPRESSION, (expression: string, inside: string | undefined) => {
@@ -41,7 +41,7 @@ export function interpolate(text: string, env: Env): Interpolation {
 const BRACKETS = '{}[],';
 const STAND_INS = '\uFDD0\uFDD1\uFDD2\uFDD3\uFDD4';
 
-/** Undefined where `source` already holds one of the stand-ins (Unicode noncharacters). */
+/** Undefined if `source` already holds one of the stand-ins (Unicode noncharacters). */
 export function shieldExpressions(source: string): string | undefined {
   if (/[\uFDD0-\uFDD4]/.test(source)) return undefined;
   return source.replace(/\$\{[A-Za-z_][A-Za-z0-9_]*(?::-[^}\r\n]*)?\}/g, (expression) =>
@@ -60,7 +60,7 @@ export function markOf(name: string): string {
   return `${MARK}${name}:${'-'.repeat(32)}`;
 }
 
-/** The variable that `secret` stands for, where it is a mark. */
+/** The variable that `secret` stands for, if it is a mark. */
 export function markedVariable(secret: string): string | undefined {
   return secret.startsWith(MARK) ? secret.slice(MARK.length).split(':', 1)[0] : undefined;
 }

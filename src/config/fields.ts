@@ -21,7 +21,7 @@ export function described<Schema extends z.ZodType>(schema: Schema, takes: strin
   return schema;
 }
 
-/** What `schema` takes, in words; empty where it was not said. */
+/** What `schema` takes, in words; empty if it was not said. */
 export function takesOf(schema: unknown): string {
   if (!(schema instanceof z.ZodType)) return '';
   const own = taken.get(schema)?.takes;
@@ -92,7 +92,7 @@ export function duration(minMs = 0, maxMs = LONGEST_TIMER_MS) {
   );
 }
 
-/** Milliseconds, or undefined where `off` or 0 stands. */
+/** Milliseconds, or undefined if `off` or 0 stands. */
 export function optionalDuration(minMs: number) {
   const right = `off, or a duration of at least ${formatDuration(minMs)}`;
   return z.preprocess(

@@ -1,4 +1,4 @@
-// Secrets that nobody configured: the first start makes them in the store's folder, later starts read them. The file is
+// Secrets that are not configured: the first start makes them in the store's folder, later starts read them. The file is
 // complete or not there, of two starts at once both end up with the same secrets, and no secret is ever logged.
 import {
   closeSync,
@@ -32,7 +32,7 @@ type Secrets = z.output<typeof secretsSchema>;
 export type SecretsDeps = {
   readonly random: Random;
   readonly log: Log;
-  /** How a dashboard token is had, for the log; `tollgate token` where left out. */
+  /** How a dashboard token is had, for the log; `tollgate token` if left out. */
   readonly tokenCommand?: string;
 };
 export type Resolved =
@@ -40,7 +40,7 @@ export type Resolved =
   | { readonly ok: false; readonly problem: string };
 
 /**
- * `loaded` with every secret in place. Where `registry` runs without `jwt`, `api_keys` or `charges.secrets` they come
+ * `loaded` with every secret in place. If `registry` runs without `jwt`, `api_keys` or `charges.secrets` they come
  * from `secrets.json` beside the store, which is made (mode 0600) if it is not there. `api_keys: []` stays empty.
  */
 export function resolveSecrets(
@@ -98,7 +98,7 @@ function readOrMake(file: string, uses: Uses, { random, log, tokenCommand }: Req
   return made;
 }
 
-/** Undefined where there is no such file; a sentence where it cannot be used. It is never overwritten. */
+/** Undefined if there is no such file; a sentence if it cannot be used. It is never overwritten. */
 function read(file: string, log: Log): Secrets | string | undefined {
   let text: string;
   try {

@@ -1,5 +1,4 @@
-// What a later version will take: known, so that nobody is told that it is unknown, and refused, so that nobody believes
-// it to be in force.
+// Keys of a later version: known by name, and refused, so that no operator believes that they are in force.
 import { isMap, valueAt, type Issue, type Path } from './problems.ts';
 
 const SECTIONS: Readonly<Record<string, string>> = {

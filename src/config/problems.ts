@@ -4,13 +4,13 @@
 export type Path = readonly (string | number)[];
 
 /**
- * Something wrong at `path`; `at` says whether the key itself is meant rather than what stands behind it. `covers`: where
+ * Something wrong at `path`; `at` says whether the key itself is meant rather than what stands behind it. `covers`: if
  * nothing else needs to be said then; what stands at `path`, unless only its key is meant.
  */
 export type Issue = { readonly path: Path; readonly message: string; readonly at?: 'key'; readonly covers?: Path };
 
 export type ConfigProblem = {
-  /** As it was named on the command line; undefined where the problem is in a flag, and then `path` is the flag. */
+  /** As it was named on the command line; undefined if the problem is in a flag, and then `path` is the flag. */
   readonly file: string | undefined;
   readonly line: number;
   readonly column: number;

@@ -131,7 +131,7 @@ export function readReceiverWay(receiver: Receiver, networks: Networks): WayRead
   });
 }
 
-/** The receiver that `input` describes. Throws where `receiverIssues` found something. */
+/** The receiver that `input` describes. Throws if `receiverIssues` found something. */
 export function toReceiver(input: ReceiverInput, networks: Networks): Receiver {
   const reading = networks.readWay(wayOf(input));
   if (reading.kind !== 'way') throw new Error(`receiver ${input.id} was not checked`);

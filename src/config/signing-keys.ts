@@ -70,7 +70,7 @@ function readKey(input: Parameters<typeof createPrivateKey>[0]): KeyObject | und
   }
 }
 
-/** The standard alphabet, padding optional; undefined where anything else stands. */
+/** The standard alphabet, padding optional; undefined if anything else stands. */
 function readBase64(text: string): Buffer | undefined {
   if (!BASE64.test(text)) return undefined;
   const bytes = Buffer.from(text, 'base64');

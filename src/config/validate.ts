@@ -52,7 +52,7 @@ export function validate({ data, issues: known, fromEnvironment, file, folder, n
     return short.written({ ...issue, path: files.written(issue.path) });
   }
   if (!parsed.success) {
-    // Where something is already said about a place, the schema has nothing to add about it or what lies below.
+    // If something is already said about a place, the schema has nothing to add about it or what lies below.
     const said = found.flatMap(({ at, path }) => (at === undefined && path.length > 0 ? [path] : []));
     const more = parsed.error.issues.flatMap((issue) => toIssues(issue, raw, schema)).map(relocate);
     found.push(...more.filter(({ path }) => !said.some((base) => isWithin(path, base))));

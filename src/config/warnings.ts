@@ -31,7 +31,7 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
       /^[\d.:a-f]+$/i.test(proxy.upstream.host) &&
       !isNearby(proxy.upstream.host)
     ) {
-      warnings.push('proxy.upstream is plain http to a public address: whoever reaches it directly pays nothing');
+      warnings.push('proxy.upstream is plain http to a public address: clients that reach it directly pay nothing');
     }
     if (receivers.length === 0) {
       warnings.push('receivers is empty: every request that has to be paid is answered 503 receiver_unknown');
