@@ -16,7 +16,7 @@ const MOST_BYTES = 103;
 const ASK_MS = 5_000;
 const MOST_ANSWER = 16 * 1024 * 1024;
 
-/** Rejects with a sentence where no socket can be made there, or another process answers on it. */
+/** Rejects with a sentence if no socket can be made there, or another process answers on it. */
 export async function openControl(file: string, answer: Answering): Promise<Control> {
   const name = nameOf(file);
   if (name === undefined) throw new Error('its path is too long for a socket');
@@ -50,7 +50,7 @@ export function askControl(
   const socketPath = nameOf(file);
   if (socketPath === undefined) return Promise.resolve(undefined);
   return new Promise((resolve) => {
-    const nobody = (): void => resolve(undefined);
+    const noAnswer = (): void => resolve(undefined);
     const request = http.get({ socketPath, path: target, timeout: ASK_MS }, (response) => {
       let text = '';
       response.setEncoding('utf8');
@@ -58,18 +58,18 @@ export function askControl(
         text += chunk;
         if (text.length > MOST_ANSWER) request.destroy();
       });
-      response.on('error', nobody);
-      response.on('close', nobody);
+      response.on('error', noAnswer);
+      response.on('close', noAnswer);
       response.on('end', () => {
         try {
           resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) as unknown });
         } catch {
-          nobody();
+          noAnswer();
         }
       });
     });
     request.on('timeout', () => request.destroy());
-    request.on('error', nobody);
+    request.on('error', noAnswer);
   });
 }
 
@@ -117,7 +117,7 @@ function isInUse(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
 }
 
-/** The shorter of its two names; undefined where both are too long. */
+/** The shorter of its two names; undefined if both are too long. */
 function nameOf(file: string): string | undefined {
   const names = [path.resolve(file), path.relative(process.cwd(), file)];
   return names.find((name) => name !== '' && Buffer.byteLength(name) <= MOST_BYTES);

@@ -26,7 +26,7 @@ const SECRET =
 const HIDDEN = '[redacted]';
 
 /**
- * `level` as a function where it may change while the program runs. `write` is told whether a line is to leave at once:
+ * `level` as a function if it may change while the program runs. `write` is told whether a line is to leave at once:
  * warnings and errors are. `render`, asked at each line, is for people; undefined: JSON.
  */
 export function createLog(

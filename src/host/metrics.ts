@@ -16,7 +16,7 @@ export type Metrics = {
   /** Seconds, in buckets from 50 microseconds to 60 seconds. */
   readonly duration: (name: string, help: string, labels: readonly string[]) => Bound;
   readonly gauge: (name: string, help: string, labels: readonly string[]) => Bound;
-  /** Values that somebody else keeps, read when they are scraped: series that `read` does not set are gone. */
+  /** Values that are kept elsewhere and read at a scrape: series that `read` does not set are gone. */
   readonly observed: (
     kind: 'counter' | 'gauge',
     name: string,
@@ -72,7 +72,7 @@ export function createMetrics(): Metrics {
   });
   return {
     counter: (name, help, labels) => {
-      // Counted here and handed over when somebody asks: a request only adds to a number.
+      // Counted here and handed over at a scrape: a request only adds to a number.
       const handOver: (() => void)[] = [];
       const collect = (): void => handOver.forEach((hand) => hand());
       const counter = new Counter<string>({ ...common(name, help, labels), collect });

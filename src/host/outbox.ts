@@ -8,15 +8,15 @@ import { createDate, sendWhole, wholeText } from './whole.ts';
 
 export type WriteBatch = {
   /**
-   * Head and body as one text, where `takesWhole` (whole.ts) says so. `lines`: of `linesOf`. Nothing else may be written
+   * Head and body as one text, if `takesWhole` (whole.ts) says so. `lines`: of `linesOf`. Nothing else may be written
    * to the response after this.
    */
   readonly whole: (res: ServerResponse, status: number, lines: string, body: string) => void;
   /** For the Date header. */
   readonly date: () => string;
-  /** `res.end(text, encoding)`, where the response is still there by then. Nothing else may be written to it after this. */
+  /** `res.end(text, encoding)`, if the response is still there by then. Nothing else may be written to it after this. */
   readonly end: (res: ServerResponse, text: string | Buffer, encoding: BufferEncoding) => void;
-  /** `socket.write(text, encoding)`, where the socket is still there by then; `left` is called just before. */
+  /** `socket.write(text, encoding)`, if the socket is still there by then; `left` is called just before. */
   readonly write: (socket: Socket, text: string, encoding: BufferEncoding, left?: () => void) => void;
 };
 

@@ -1,4 +1,4 @@
-// Writes an answer of our own (never the upstream's) to a client: as one text where it can leave so (whole.ts), else with
+// Writes an answer of our own (never the upstream's) to a client: as one text if it can leave so (whole.ts), else with
 // one writeHead and one end. Knows no domain word.
 import type { ServerResponse } from 'node:http';
 import type { WriteBatch } from './outbox.ts';
@@ -9,7 +9,7 @@ export type Answer = {
   /** Flat name, value pairs. `Content-Length` is added here. */
   readonly headers: readonly string[];
   readonly body: string | Buffer;
-  /** Length of `body` as UTF-8, where it is known; otherwise it is counted. */
+  /** Length of `body` as UTF-8, if it is known; otherwise it is counted. */
   readonly bodyBytes?: number;
   /** `headers` as they go over the wire, each line ended: of parts that cannot break a head, so they are not checked. */
   readonly lines?: string | undefined;

@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http';
 import { http } from './node-http.ts';
 
 /**
- * Whether `res` takes its answer as one text. Not where the connection ends with it, the client speaks HTTP/1.0 or
+ * Whether `res` takes its answer as one text. Not if the connection ends with it, the client speaks HTTP/1.0 or
  * something was sent already.
  */
 export function takesWhole(res: ServerResponse): boolean {
@@ -22,8 +22,8 @@ export function takesWhole(res: ServerResponse): boolean {
 }
 
 /**
- * Flat name, value pairs as they go over the wire, each line ended, with a Date where `date` is given and they have
- * none. Undefined where they say something about the connection. They are not checked: see `arePlain`.
+ * Flat name, value pairs as they go over the wire, each line ended, with a Date if `date` is given and they have
+ * none. Undefined if they say something about the connection. They are not checked: see `arePlain`.
  */
 export function linesOf(headers: readonly string[], date?: () => string): string | undefined {
   let lines = '';
