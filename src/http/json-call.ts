@@ -18,7 +18,7 @@ export type JsonResponse =
   | {
       readonly kind: 'response';
       readonly status: number;
-      /** When the service answered, by its own clock and in whole seconds; undefined where it does not say. */
+      /** When the service answered, by its own clock and in whole seconds; undefined if it does not say. */
       readonly dateMs: number | undefined;
       readonly json: unknown;
     }

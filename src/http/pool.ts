@@ -1,5 +1,5 @@
 // The transport: keep-alive connections to one upstream on node:net and node:tls, the one used last first. A request is
-// sent a second time only if nobody can tell the difference: an idempotent method without a body, on a pooled connection
+// sent a second time only if that changes nothing: an idempotent method without a body, on a pooled connection
 // that the upstream closed before it responded with a single byte. One sweep over all connections looks after time-outs.
 import { PoolCall, type CallPool } from './call.ts';
 import { Connection, POOL_IDLE_MS, type ConnectionContext } from './connection.ts';

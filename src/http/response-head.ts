@@ -11,7 +11,7 @@ export type ResponseHead = {
   /** Flat name, value pairs as they arrived; values without the space around them. */
   readonly headers: string[];
   readonly framing: Framing;
-  /** Bytes of the body where `framing` is `length`; else 0. */
+  /** Bytes of the body if `framing` is `length`; else 0. */
   readonly length: number;
   /** The connection may serve another request after this response. */
   readonly keepAlive: boolean;

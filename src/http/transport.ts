@@ -14,7 +14,7 @@ export type UpstreamRequest = {
   /** Flat name, value pairs; framing included. */
   readonly headers: readonly string[];
   /**
-   * Streamed with back-pressure; undefined where the request has none. A connection is taken when the first of it is there,
+   * Streamed with back-pressure; undefined if the request has none. A connection is taken when the first of it is there,
    * or after a second.
    */
   readonly body: RequestBody | undefined;
