@@ -13,7 +13,7 @@ export type Flag = {
 export type Flags = Readonly<Record<string, Flag>>;
 
 export type Args = {
-  /** The value of a flag, or undefined where it was not given. */
+  /** The value of a flag, or undefined if it was not given. */
   readonly text: (flag: string) => string | undefined;
   /** All values of a flag that may be given several times. */
   readonly all: (flag: string) => readonly string[];
@@ -65,7 +65,7 @@ export function readArgs(
         : `takes at most ${words.max} words; quote a word that holds spaces`,
     );
   }
-  // Somebody who asks for help gets it, whatever else is missing.
+  // `--help` is answered, whatever else is missing.
   if (positionals.length < words.min && !values.has('help'))
     problems.push('words are missing; see the usage in --help');
   if (problems.length > 0) return { ok: false, problems };

@@ -1,7 +1,7 @@
 // `tollgate charges reconcile`: takes every settling charge that no process works on a step further, now and from here, as the
 // running Tollgate does by itself in time; and the operator's last word on one whose end nothing else can tell (`--fail`,
 // `--settled`), or whose money was given back. Money that may have moved is never declared lost by accident: the last word needs
-// the id and a reason, is kept with both, and is refused where the chain says otherwise.
+// the id and a reason, is kept with both, and is refused if the chain says otherwise.
 import { canonicalHex, type Charge } from '../domain/charge.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
@@ -18,7 +18,7 @@ import { talk } from './configuration.ts';
 const BATCH = 200;
 const ALIVE_MS = 60_000;
 
-/** Exit code 1 where a charge is still without an end. */
+/** Exit code 1 if a charge is still without an end. */
 export async function reconcileCharges(
   ledger: Ledger & Pick<ChargeReports, 'list'>,
   receivers: ReadonlyMap<string, Receiver>,
@@ -50,7 +50,7 @@ export async function reconcileCharges(
     for (const { id, status, transaction, reason } of charges) {
       io.out([id, status, transaction ?? '-', reason ?? '-'].join('\t'));
     }
-    if (charges.length === 0) io.err('no charge is settling that nobody works on');
+    if (charges.length === 0) io.err('no charge is settling without an owner');
   }
   return charges.some(({ status }) => status === 'settling') ? EXIT.no : EXIT.fine;
 }
@@ -60,7 +60,7 @@ export type Word =
   | { readonly kind: 'fail'; readonly reason: string }
   | { readonly kind: 'settled'; readonly transaction: string };
 
-/** Refused where the chain can be read and says otherwise. */
+/** Refused if the chain can be read and says otherwise. */
 export async function endCharge(
   ledger: Ledger,
   id: string,
@@ -97,7 +97,7 @@ export async function endCharge(
 
 export const UNKNOWN_CHARGE = 'no charge has this id; `tollgate charges list` shows them';
 
-/** A sentence where the chain says otherwise. */
+/** A sentence if the chain says otherwise. */
 function eventOf(charge: Charge, word: Word, seen: Look): ChargeEvent | string {
   if (charge.state !== 'settling' && charge.state !== 'failed')
     return `only a charge that is settling${word.kind === 'fail' ? '' : ' or failed'} can be ended so; this one is ${charge.state}`;

@@ -20,7 +20,7 @@ export const check: Command = {
     'tollgate check [--config FILE] [--online] [--json]',
     '',
     'Prints each problem as file:line:column path: what is wrong, or ok and a summary.',
-    'With --online: exit code 1 where a receiver cannot be served or a key is refused, 69 where a service did not answer.',
+    'With --online: exit code 1 if a receiver cannot be served or a key is refused, 69 if a service did not answer.',
   ],
   flags: {
     ...CONFIG_FLAG,

@@ -21,9 +21,9 @@ export type Io = {
   readonly execArgv: readonly string[];
   /** Whether the HTTP parser takes what a strict one refuses. */
   readonly lenientParser: () => Promise<boolean>;
-  /** Whether somebody sits at a terminal, and whether standard output is shown there. */
+  /** Whether a person sits at a terminal, and whether standard output is shown there. */
   readonly terminal: { readonly attended: boolean; readonly shown: boolean };
-  /** Undefined where the system has no users. */
+  /** Undefined if the system has no users. */
   readonly uid: number | undefined;
   readonly version: string;
   /** What people type to run it: `tollgate`, or `npm start --` in a checkout. */

@@ -105,7 +105,7 @@ function loadBeside({ variables }: RunningServer, file: string, io: Io): ReturnT
   return loadConfig(file, { ...Object.fromEntries(told), ...io.env }, io.folder, NETWORKS);
 }
 
-/** Whether `secret` is known here; it was said which variable to set where the server alone has it. */
+/** Whether `secret` is known here; it was said which variable to set if the server alone has it. */
 export function isKnownHere(secret: string, io: Io): boolean {
   const variable = markedVariable(secret);
   if (variable !== undefined) io.err(`The server has this secret from its environment; set ${variable} here too.`);

@@ -1,4 +1,4 @@
-// The configuration of the demo: everything in one process on loopback, on its favourite ports where they are free.
+// The configuration of the demo: everything in one process on loopback, on its favourite ports if they are free.
 import { createServer } from 'node:net';
 import path from 'node:path';
 import type { Config } from '../config/config.ts';
@@ -26,7 +26,7 @@ export type DemoConfig =
 
 export type Ports = Readonly<Record<'proxy' | 'registry' | 'admin', number>>;
 
-/** 0 where one is taken. */
+/** 0 if one is taken. */
 export async function favouritePorts(): Promise<Ports> {
   const { proxy, registry, admin } = FAVOURITE_PORTS;
   const free = async (port: number): Promise<number> => ((await isFree(port)) ? port : 0);

@@ -12,7 +12,7 @@ export type Places = {
   readonly configFile: string;
   /** `npm run pay` has a purse for it. */
   readonly payable: boolean;
-  /** The first route, where the API is somebody's own. */
+  /** The first route, if the API is the user's own. */
   readonly own: Pick<ConfigRoute, 'route_pattern' | 'method'> | undefined;
 };
 

@@ -26,7 +26,7 @@ const ROUTES = [
   { route_pattern: '/users/:id/score', method: 'GET', amount: '0.02', description: 'A credit score' },
   { route_pattern: '/beta/*', method: '*', amount: '1.00', description: 'Not for sale yet', status: 'paused' },
 ];
-/** In front of somebody's own API, where no route is named. */
+/** In front of the user's own API, if no route is named. */
 const EVERYTHING = { route_pattern: '/*', method: '*', amount: '0.01' };
 /** What `npm run demo` takes too. */
 export const DEMO_FLAGS = {
@@ -34,7 +34,7 @@ export const DEMO_FLAGS = {
   route: {
     value: "'GET /reports/* 0.10 USD'",
     multiple: true,
-    help: 'with --upstream: what costs how much; may be repeated (everything costs 0.01 USD where left out)',
+    help: 'with --upstream: what costs how much; may be repeated (everything costs 0.01 USD if left out)',
   },
 } as const satisfies Flags;
 
@@ -48,7 +48,7 @@ export const demo: Command = {
   ],
   flags: {
     ...DEMO_FLAGS,
-    facilitator: { value: 'URL', help: 'who verifies and settles (the public one for tests where left out)' },
+    facilitator: { value: 'URL', help: 'who verifies and settles (the public one for tests if left out)' },
     'rpc-url': { value: 'URL', help: 'a node of the chain, so that unfinished payments are looked up there' },
   },
   words: { min: 0, max: 0 },
@@ -161,7 +161,7 @@ async function startAt(
   };
 }
 
-/** What somebody watches: requests, payments, and whatever goes wrong. */
+/** What a person watches: requests, payments and failures. */
 function isTraffic({ level, msg }: Parameters<RenderLog>[0]): boolean {
   return level !== 'info' || msg === 'request' || msg.startsWith('charge');
 }

@@ -18,10 +18,10 @@ export type RunningDemo = z.output<typeof demoWire>;
 
 const FOLDER = path.join(tmpdir(), `tollgate-demos-${process.getuid?.() ?? 0}`);
 
-/** Returns how to take it away again. Throws a sentence where somebody else holds the folder. */
+/** Returns how to take it away again. Throws a sentence if the folder is another user's. */
 export function registerDemo(demo: RunningDemo, folder = FOLDER): () => void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  if (!isOurs(folder)) throw new Error(`${folder} belongs to somebody else or is open to others; take it away`);
+  if (!isOurs(folder)) throw new Error(`${folder} belongs to another user or is open to others; take it away`);
   const file = path.join(folder, `${demo.pid}.json`);
   writeFileSync(file, JSON.stringify(demo), { mode: 0o600 });
   return () => rmSync(file, { force: true });

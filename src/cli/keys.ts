@@ -25,7 +25,7 @@ export const keys: Command = {
   flags: {
     ...CONFIG_FLAG,
     name: { value: 'NAME', help: 'create: what the key is for' },
-    scope: { value: 'sdk,ledger', help: 'create: what it may do (sdk where left out)' },
+    scope: { value: 'sdk,ledger', help: 'create: what it may do (sdk if left out)' },
     json: { help: 'list: print an array' },
   },
   words: { min: 1, max: 2 },
@@ -139,7 +139,7 @@ function revoke(store: Store, id: string, config: Config, io: Io): ExitCode {
       const configured = config.registry?.apiKeys.some(({ name }) => name === id);
       io.err(
         configured
-          ? 'this key comes from the configuration, or from secrets.json where it names none; take it out there'
+          ? 'this key comes from the configuration, or from secrets.json if it names none; take it out there'
           : 'no key has this id; `tollgate keys list` shows them',
       );
       return EXIT.no;

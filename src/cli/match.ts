@@ -13,8 +13,8 @@ export const match: Command = {
   usage: [
     'tollgate match METHOD PATH [--config FILE] [--json]',
     '',
-    'Looks at the routes as a start with this file would make them, and writes nothing. Exit code 1 where no route applies,',
-    'so that the request would be free, and where the path would be refused.',
+    'Looks at the routes as a start with this file would make them, and writes nothing. Exit code 1 if no route applies,',
+    'so that the request would be free, and if the path would be refused.',
   ],
   flags: { ...CONFIG_FLAG, json: { help: 'print the answer of /v1/protected-routes/match with the reasons' } },
   words: { min: 2, max: 2 },

@@ -12,7 +12,7 @@ export const networks: Command = {
     'tollgate networks [NAME] [--json]',
     '',
     'One row for each network and token. A receiver with one of these tokens needs network, asset and pay_to_address.',
-    'NAME is a name, or a CAIP-2 name such as eip155:8453. Exit code 1 where no such network is known.',
+    'NAME is a name, or a CAIP-2 name such as eip155:8453. Exit code 1 if no such network is known.',
   ],
   flags: { json: { help: 'print a list of objects' } },
   words: { min: 0, max: 1 },

@@ -1,4 +1,4 @@
-// What somebody who started Tollgate from flags does next: see a 402, pay for it, look at the routes. Every line works in
+// The next steps after a start from flags: see a 402, pay for it, look at the routes. Every line works in
 // another terminal as it stands.
 import { formatListen, isWildcard } from '../config/addresses.ts';
 import type { LoadedConfig } from '../config/config.ts';

@@ -26,15 +26,15 @@ export const probe: Command = {
     'tollgate probe --upstream URL --path PATH [--path PATH]... [--profile NAME] [--json]',
     '',
     'Sends PATH in some 100 other spellings straight to the upstream (not through Tollgate) and compares the answers with',
-    'that of PATH and with those of paths that cannot exist. A profile is safe where every spelling that the upstream',
+    'that of PATH and with those of paths that cannot exist. A profile is safe if every spelling that the upstream',
     'answers is refused or charged by Tollgate. What cannot be told from the real answer counts as answered.',
     '',
     'PATH must be one that your API answers to GET, with at least one segment and a letter in it: the root has no other',
-    'spelling, and without a letter nobody can tell whether case counts. Name protected ones if you can: one that stands',
+    'spelling, and without a letter it is not known whether case counts. Name protected ones if you can: one that stands',
     'literally in your router, one that ends in a parameter, such as the id of something that exists, and so for every',
     'router that you run. Only GET, HEAD and OPTIONS are sent.',
     '',
-    'Exit code 0: a profile is safe (with --profile: that one). 1: none is, or it cannot be told. 69: nobody answers.',
+    'Exit code 0: a profile is safe (with --profile: that one). 1: none is, or it cannot be told. 69: no answer came.',
   ],
   flags: {
     upstream: { value: 'URL', help: 'your API as Tollgate reaches it: scheme, host, port' },
@@ -43,7 +43,7 @@ export const probe: Command = {
       multiple: true,
       help: 'a path that it answers, with its query if it needs one; several times for several',
     },
-    profile: { value: 'NAME', help: 'ask about this profile: exit code 1 where it is not safe' },
+    profile: { value: 'NAME', help: 'ask about this profile: exit code 1 if it is not safe' },
     header: { value: "'NAME: VALUE'", multiple: true, help: 'send this too, such as an Authorization or another Host' },
     methods: {
       value: 'POST,...',
@@ -117,7 +117,7 @@ async function runProbe(args: Args, io: Io): Promise<ExitCode> {
   return safe ? EXIT.fine : EXIT.no;
 }
 
-/** Everything that is wrong goes to `problems`; undefined where there is no upstream to speak of. */
+/** Everything that is wrong goes to `problems`; undefined if there is no upstream to speak of. */
 function readSettings(args: Args, version: string, problems: string[]): Settings | undefined {
   const upstream = parseUrl(args.text('upstream') ?? '');
   if (upstream === undefined || upstream.pathname !== '/' || upstream.search !== '' || upstream.username !== '')

@@ -17,7 +17,7 @@ import type { Io } from './command.ts';
 import { messageOf } from './configuration.ts';
 
 export type Reloadable = {
-  /** Takes a new configuration on; undefined where this version cannot. */
+  /** Takes a new configuration on; undefined if this version cannot. */
   readonly reload?: (config: Config) => void | Promise<void>;
   /** A new configuration could not even be read: counted. */
   readonly reloadFailed?: () => void;
@@ -32,7 +32,7 @@ export type Reloads = {
 };
 
 export type ReloadSource = {
-  /** As it is named in messages; undefined where flags are the configuration. */
+  /** As it is named in messages; undefined if flags are the configuration. */
   readonly file: string | undefined;
   /** Absolute: the secret files that it named. */
   readonly secretFiles: readonly string[];
@@ -95,7 +95,7 @@ export function createReloads({ file, secretFiles, io, log, onTaken }: ReloadSou
     }
   }
 
-  /** Undefined where it cannot be used; then every problem is logged. */
+  /** Undefined if it cannot be used; then every problem is logged. */
   function readNext(): { config: Config; loaded: LoadedConfig } | undefined {
     if (file === undefined) return undefined;
     watch?.accept();
@@ -133,7 +133,7 @@ export function createReloads({ file, secretFiles, io, log, onTaken }: ReloadSou
 async function rested(file: string, signal: AbortSignal): Promise<void> {
   try {
     for (let before = await stat(file); ;) {
-      // The time of its last change, by the clock of its file system; where that is ahead of ours, watching has to do.
+      // The time of its last change, by the clock of its file system; if that is ahead of ours, watching has to do.
       const age = Date.now() - before.ctimeMs;
       if (age >= REST_MS) return;
       await setTimeout(Math.min(REST_MS, Math.ceil(REST_MS - age)), undefined, { signal });

@@ -44,7 +44,7 @@ export type Announced = {
   readonly answer: Answering;
 };
 
-/** Says to commands of this user that this process runs. Rejects with a sentence where the data folder takes no socket. */
+/** Says to commands of this user that this process runs. Rejects with a sentence if the data folder takes no socket. */
 export async function announce({ config, source, env, startedAt, answer }: Announced): Promise<Control> {
   const folder = dataFolderOf(config);
   const file = 'file' in source ? source.file : path.join(folder, RUNNING_FILE);

@@ -1,4 +1,4 @@
-// `tollgate serve`: from a configuration to a running Tollgate and back. Refuses to start where Node's parser was told to
+// `tollgate serve`: from a configuration to a running Tollgate and back. Refuses to start if Node's parser was told to
 // be lenient, because every rule about framing would be void then. SIGTERM and SIGINT stop it, a second one at once; a
 // terminal's Ctrl-C waits for requests in flight alone.
 import { existsSync } from 'node:fs';
@@ -44,7 +44,7 @@ const QUICK_FLAGS = {
     help: 'without a file: what costs how much; may be repeated',
   },
   'pay-to': { value: '0x...', help: 'without a file: the address that receives the payments' },
-  network: { value: 'NAME', help: 'without a file: one of `tollgate networks` (base-sepolia where left out)' },
+  network: { value: 'NAME', help: 'without a file: one of `tollgate networks` (base-sepolia if left out)' },
   facilitator: {
     value: 'URL',
     multiple: true,
@@ -53,7 +53,7 @@ const QUICK_FLAGS = {
   listen: { value: '127.0.0.1:8402', help: 'without a file: where clients connect' },
   'registry-listen': { value: '127.0.0.1:8403', help: 'without a file: where the registry answers' },
   'admin-listen': { value: '127.0.0.1:9402', help: 'without a file: where metrics and health are' },
-  data: { value: 'DIR', help: 'without a file: the folder of the store (./data where left out)' },
+  data: { value: 'DIR', help: 'without a file: the folder of the store (./data if left out)' },
 } as const satisfies Flags;
 
 export const serve: Command = {
@@ -183,7 +183,7 @@ async function supervise(config: Config, { io, start, log, reloads, onStarted }:
         return;
       }
       log.info('stopping', { signal });
-      // Behind somebody's Ctrl-C no load balancer looks at readiness.
+      // After Ctrl-C no load balancer looks at readiness.
       stopAsked.resolve({ waiting: !(signal === 'SIGINT' && io.terminal.attended) });
     });
   }

@@ -20,7 +20,7 @@ type Source = { readonly config: LoadedConfig; readonly data?: QuickData };
 
 export type Telling = { readonly loaded: Source; readonly configFlag: string; readonly io: Io };
 
-/** Rejects with a sentence where the data folder takes no socket. */
+/** Rejects with a sentence if the data folder takes no socket. */
 export function tellStarted(
   { addresses, answer }: { readonly addresses: Addresses; readonly answer?: Answering },
   { loaded: { config, data }, configFlag, io }: Telling,

@@ -14,7 +14,7 @@ export const token: Command = {
     '',
     'Signs with registry.jwt.secret, or with the secret that the first start made.',
   ],
-  flags: { ...CONFIG_FLAG, ttl: { value: '1h', help: 'how long it is valid (1h where left out)' } },
+  flags: { ...CONFIG_FLAG, ttl: { value: '1h', help: 'how long it is valid (1h if left out)' } },
   words: { min: 0, max: 0 },
   run: runToken,
 };
@@ -31,7 +31,7 @@ async function runToken(args: Args, io: Io): Promise<ExitCode> {
   if (!registry) return EXIT.usage;
   const { key, issuer, audience } = registry.jwt;
   if (key.kind !== 'secret') {
-    io.err('registry.jwt has no secret: its tokens are made by whoever holds the private key.');
+    io.err('registry.jwt has no secret: its tokens are made with the private key.');
     return EXIT.usage;
   }
   if (!isKnownHere(key.secret, io)) return EXIT.usage;

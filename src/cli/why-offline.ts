@@ -9,7 +9,7 @@ import type { Io } from './command.ts';
 import { readOfflineRoutes } from './offline-routes.ts';
 import { isKnownHere, talk } from './configuration.ts';
 
-/** A sentence where it cannot be said. */
+/** A sentence if it cannot be said. */
 export async function whyOffline(id: string, config: LoadedConfig, io: Io): Promise<WhyAnswer | string> {
   const named = config.registry?.store ?? config.charges.store;
   const store = named && (await storeAt(named));

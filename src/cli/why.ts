@@ -1,5 +1,5 @@
 // `tollgate why ID`: what became of a charge, a request or a transaction. The running process is asked, because it remembers
-// what it refused; where none runs the ledger and the id itself still say what they know.
+// what it refused; if none runs the ledger and the id itself still say what they know.
 import { join } from 'node:path';
 import { askControl } from '../host/control.ts';
 import type { WhyAnswer } from '../registry/charge-schemas.ts';
@@ -20,7 +20,7 @@ export const why: Command = {
     'tollgate why ID [--config FILE] [--json]',
     '',
     'ID is a charge id, its beginning or its end, a request id (X-Request-Id) or a transaction. Of an unpaid 402 it says what',
-    'the id says; of the last 10,000 refusals of the running process the reason. Exit code 1 where nothing is known of it.',
+    'the id says; of the last 10,000 refusals of the running process the reason. Exit code 1 if nothing is known of it.',
   ],
   flags: { ...CONFIG_FLAG, json: { help: 'print what GET /v1/billing/why/{id} answers' } },
   words: { min: 1, max: 1 },

@@ -71,7 +71,7 @@ export function judge(sample: Sample, { status, known, unknown }: Baseline): Dee
   const { location } = answer.headers;
   if (answer.status >= 300 && answer.status < 400 && location !== undefined) return { kind: 'redirected', location };
   if (known.some((likeness) => isLike(sample, likeness))) return { kind: 'reached' };
-  // Where bodies agree in nothing, a successful status alone does not say that it is something else.
+  // If bodies agree in nothing, a successful status alone does not say that it is something else.
   const tells = ({ level }: Likeness): boolean => level !== 'kind' || isRefusal(answer.status);
   if (unknown.some((likeness) => tells(likeness) && isLike(sample, likeness)))
     return { kind: 'not_found', status: answer.status };
@@ -92,7 +92,7 @@ function isRefusal(status: number): boolean {
   return (status >= 400 && status < 500 && status !== 408 && status !== 429) || status === 501 || status === 505;
 }
 
-/** The finest level at which all of `samples` agree; undefined where not even their status does. */
+/** The finest level at which all of `samples` agree; undefined if not even their status does. */
 function likenessOf(samples: readonly Sample[]): Likeness | undefined {
   for (const level of LEVELS) {
     const [print, ...others] = new Set(samples.map((sample) => fingerprint(sample, level)));

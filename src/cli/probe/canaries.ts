@@ -72,7 +72,7 @@ function spellingsByKind(
   const last = base.slice(cut + 1);
   const rest = base.slice(1);
   const [first = '', ...others] = rest.split('/');
-  /** After the first segment; the same as a tail where there is only one. */
+  /** After the first segment; the same as a tail if there is only one. */
   const below = others.length > 0 ? `/${others.join('/')}` : '';
   // What is in the place of a parameter is free to be anything; the letter that counts stands before it.
   const at = known.parameter && hasLetter(head) ? letterAt(head) : letterAt(base);
