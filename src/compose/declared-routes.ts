@@ -10,7 +10,7 @@ import { receiversById } from './part.ts';
 export const NO_ROUTES =
   'there are no routes, so every request passes free; write some into `routes`, or make them in the registry';
 
-/** Rejects where the store fails; at a reload also with a sentence, and then nothing changed. */
+/** Rejects if the store fails; at a reload also with a sentence, and then nothing changed. */
 export async function followConfiguration(
   config: Config,
   registry: Registry,

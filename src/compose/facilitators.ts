@@ -8,7 +8,7 @@ import type { Metrics } from '../host/metrics.ts';
 
 export type FacilitatorState = {
   readonly check: Check;
-  /** Whether some way to pay has a facilitator that may be called; true where there is no way at all. */
+  /** Whether some way to pay has a facilitator that may be called; true if there is no way at all. */
   readonly isCallable: () => boolean;
 };
 

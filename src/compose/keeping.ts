@@ -9,7 +9,7 @@ export type KeepingDeps = {
   readonly clock: Pick<Clock, 'now'>;
   readonly schedule: Schedule;
   readonly log: Log;
-  /** For how long closed charges are kept; for ever where it says undefined. */
+  /** For how long closed charges are kept; for ever if it says undefined. */
   readonly retentionMs: () => number | undefined;
 };
 

@@ -6,7 +6,7 @@ import type { Clock } from '../host/clock.ts';
 import { storeAt } from '../registry/store/open.ts';
 import type { StoreLock } from '../registry/store/ports.ts';
 
-/** Resolves with how to give them back. Rejects with a sentence where another process holds one. */
+/** Resolves with how to give them back. Rejects with a sentence if another process holds one. */
 export async function lockStores({ registry, charges }: Config, clock: Clock): Promise<() => void> {
   const holder = { pid: process.pid, host: hostname(), started: new Date(clock.now()).toISOString() };
   const locks: StoreLock[] = [];

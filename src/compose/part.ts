@@ -1,5 +1,5 @@
-// What the parts of a running Tollgate have in common: how compose starts and ends them, and how paths are read by
-// whoever compiles routes. No part knows another.
+// What the parts of a running Tollgate have in common: how compose starts and ends them, and how paths are read when
+// routes are compiled. No part knows another.
 import type { Config, ProxyConfig } from '../config/config.ts';
 import { LISTENER_REFUSALS } from '../domain/problem.ts';
 import { FULL_FOLDING, profileFolding } from '../domain/profile.ts';
@@ -8,7 +8,7 @@ import type { PathOptions } from '../domain/snapshot.ts';
 import type { Listener } from '../host/server.ts';
 
 export type Part = {
-  /** Undefined where the part listens nowhere. */
+  /** Undefined if the part listens nowhere. */
   readonly listener: Listener | undefined;
   readonly close: () => void | Promise<void>;
 };

@@ -1,5 +1,5 @@
 // The part that takes payments: the rail, what writes charges down, and the reconciler that takes on what did not end.
-// Starts whatever becomes of the facilitators: they are asked when somebody pays.
+// Starts even if no facilitator answers: they are asked when a payment comes.
 import type { Config } from '../config/config.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
@@ -45,7 +45,7 @@ export type Payments = {
 const RECONCILE_EVERY_MS = { here: 1_000, elsewhere: 5_000 };
 const COUNT_EVERY_MS = 5_000;
 
-/** `reports` where the ledger is in this process: then the charges are counted for the metrics. */
+/** `reports` if the ledger is in this process: then the charges are counted for the metrics. */
 export function startPayments(
   config: () => Config,
   givenLedger: Ledger,

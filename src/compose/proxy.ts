@@ -33,7 +33,7 @@ export type ProxyPart = Part & {
 export type ProxyDeps = {
   readonly current: Current;
   readonly telemetry: Telemetry;
-  /** How payments are taken under a configuration; undefined where nothing could write them down. */
+  /** How payments are taken under a configuration; undefined if nothing could write them down. */
   readonly payFor: ((config: Config) => (answers: Answers) => Pay) | undefined;
   readonly log: Log;
   readonly clock: Clock;

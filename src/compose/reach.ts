@@ -4,7 +4,7 @@ import { connect as connectSecure } from 'node:tls';
 import type { ProxyConfig } from '../config/config.ts';
 import type { Log } from '../host/log.ts';
 
-/** Resolves with a sentence where it does not, else with undefined. */
+/** Resolves with a sentence if it does not, else with undefined. */
 export function reachUpstream({
   upstream,
   timeouts,

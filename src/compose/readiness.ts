@@ -1,5 +1,5 @@
-// Whether a payment could be taken, as far as this process knows. Asked when /readyz is, never by itself: a process that
-// nobody uses writes nothing. What was found is good for a few seconds; while it is asked, everybody waits for one answer,
+// Whether a payment could be taken, as far as this process knows. Asked when /readyz is, never by itself: an idle process
+// writes nothing. What was found is good for a few seconds; while it is asked, everybody waits for one answer,
 // and not for longer than a probe does.
 import type { Check, CheckResult } from '../host/admin.ts';
 import { systemSchedule, type Clock } from '../host/clock.ts';
@@ -118,7 +118,7 @@ function createAsking(
   };
 }
 
-/** Resolves with true where `promise` did not settle in `ms`. */
+/** Resolves with true if `promise` did not settle in `ms`. */
 function within(promise: Promise<void>, ms: number): Promise<boolean> {
   return new Promise((resolve) => {
     const cancel = systemSchedule(ms, () => resolve(true));

@@ -1,4 +1,4 @@
-// Where a sidecar writes its charges: a store of its own where the configuration names one, else its registry's ledger
+// Where a sidecar writes its charges: a store of its own if the configuration names one, else its registry's ledger
 // over HTTP. A registry that has none answers so, and then no payment is taken.
 import type { Config } from '../config/config.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';
@@ -14,10 +14,10 @@ import { ledgerReadiness, storeReadiness, type Readiness } from './readiness.ts'
 
 export type SidecarLedger = {
   readonly ledger: Ledger;
-  /** Undefined where the ledger is elsewhere. */
+  /** Undefined if the ledger is elsewhere. */
   readonly reports: ChargeReports | undefined;
   readonly readiness: Readiness;
-  /** Of its own store; undefined where the ledger is elsewhere. */
+  /** Of its own store; undefined if the ledger is elsewhere. */
   readonly stats: StorePlace['stats'] | undefined;
   readonly close: () => Promise<void>;
 };

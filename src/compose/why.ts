@@ -12,10 +12,10 @@ import { viewCharge } from '../registry/charges.ts';
 import type { WhyAnswer } from '../registry/charge-schemas.ts';
 
 export type WhyParts = {
-  /** Undefined where the ledger is elsewhere and takes whole charge ids alone. */
+  /** Undefined if the ledger is elsewhere and takes whole charge ids alone. */
   readonly search: ((search: ChargeSearch, limit: number) => Promise<readonly ListedCharge[]>) | undefined;
   readonly findByChargeId: ((id: string) => Promise<ListedCharge | undefined>) | undefined;
-  /** Undefined where no proxy runs here. */
+  /** Undefined if no proxy runs here. */
   readonly refusals: RefusedRequests | undefined;
   readonly quotes: Pick<Quotes, 'explain'>;
   readonly quoteTtlMs: number;
@@ -39,7 +39,7 @@ export async function explainWhy(id: string, parts: WhyParts): Promise<WhyAnswer
       requestId === id || (chargeId !== undefined && part !== undefined && isOfPart(chargeId, part)),
     MOST,
   );
-  // What was offered stands in the refusal whole, where somebody gave its end alone.
+  // The refusal holds the whole offered id; the caller may have given its end alone.
   const offered = found?.find(({ chargeId }) => chargeId !== undefined)?.chargeId;
   return {
     id,
