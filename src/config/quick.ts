@@ -87,6 +87,7 @@ export function quickConfig(flags: QuickFlags, folder: string, env: Env, network
 export function readRoute(text: string): Record<string, string> | undefined {
   const [method, pattern, amount, currency = 'USD', ...rest] = text.trim().split(/\s+/);
   if (method === undefined || pattern === undefined || amount === undefined || rest.length > 0) return undefined;
+  if (method.startsWith('/')) return undefined;
   return { method, route_pattern: pattern, amount, currency };
 }
 

@@ -89,6 +89,11 @@ describe('refuses, naming the flag', () => {
       { ...GOOD, routes: ['/a 1'] },
       '--route (1.): names no method (* is any); write METHOD PATTERN',
     ],
+    [
+      'a route without method, with a currency',
+      { ...GOOD, routes: ['/a 1 USD'] },
+      '--route (1.): names no method (* is any); write METHOD PATTERN',
+    ],
     ['a price that is none', { ...GOOD, routes: ['GET /a 1', 'GET /b free'] }, '--route (2.) amount: is not usable'],
     [
       'a pattern that is none',
