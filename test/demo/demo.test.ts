@@ -76,7 +76,11 @@ describe('the demo in front of somebody’s own API', () => {
   let upstream: Upstream;
   let demos: Demo[] = [];
   beforeAll(async () => {
-    upstream = await startUpstream();
+    upstream = await startUpstream((req, res) => {
+      req.resume();
+      if (req.url === '/reports/moved') res.writeHead(302, { location: 'http://nowhere.invalid/file' });
+      res.end();
+    });
     const args = ['--upstream', upstream.url, '--route', '* /reports/:id 0.10 USD', '--route', 'GET /data/* 0.05'];
     demos = await Promise.all([startDemo(...args), startDemo(...args)]);
   }, 60_000);
@@ -130,6 +134,12 @@ describe('the demo in front of somebody’s own API', () => {
     expect(upstream.seen.slice(before)).toMatchObject([
       { method: 'PUT', url: '/reports/7', headers: { 'content-type': 'application/json', 'x-mine': '1' } },
     ]);
+  });
+
+  test('behaviour: a redirect that was paid for is shown with its receipt, and not followed', async () => {
+    const { code, stdout, stderr } = await run('pay.ts', demos[1]?.url('/reports/moved') ?? '');
+    expect([code, stderr]).toEqual([1, '']);
+    expect(stdout).toMatch(/^302 Found\nlocation: http:\/\/nowhere\.invalid\/file\n[^]*receipt: \{"success":true/);
   });
 
   test('behaviour: what it prints names what is there: the URL that costs, and commands of this checkout', async () => {

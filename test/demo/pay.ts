@@ -48,6 +48,8 @@ async function pay(): Promise<number> {
   const receipt = response.headers.get('payment-response');
   const refused = response.headers.get('tollgate-reason');
   console.log(`${response.status} ${response.statusText}${refused === null ? '' : ` (${refused})`}`);
+  const location = response.headers.get('location');
+  if (location !== null) console.log(`location: ${location}`);
   console.log((await response.text()).trim());
   console.log();
   console.log('receipt:', receipt === null ? 'none, nothing was charged' : Buffer.from(receipt, 'base64').toString());
@@ -72,7 +74,9 @@ function readRequest(args: Args): { url: URL; init: RequestInit } {
     if (name === undefined || value === undefined) throw new Ended(64, "--header: is no header; write 'Name: value'");
     headers.append(name, value);
   }
-  return { url, init: { method, headers, ...(data === undefined ? {} : { body: bodyOf(data) }) } };
+  // What was paid for is the redirect itself.
+  const redirect = 'manual';
+  return { url, init: { method, headers, redirect, ...(data === undefined ? {} : { body: bodyOf(data) }) } };
 }
 
 function bodyOf(data: string): string | Buffer<ArrayBuffer> {
