@@ -98,7 +98,7 @@ describe('who may import whom', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('behaviour: only collect mints permits, and only main ends the process', () => {
+  test('behaviour: only the paywall mints permits, and only main ends the process', () => {
     const minting = SOURCES.filter(({ text }) => /\bmintPermit\(/.test(text)).map(({ file }) => file);
     expect(minting.toSorted()).toEqual(MINTERS);
     const exiting = SOURCES.filter(({ text }) => /\bprocess\.exit\b/.test(text)).map(({ file }) => file);
@@ -106,7 +106,7 @@ describe('who may import whom', () => {
   });
 });
 
-const MINTERS = ['gateway/collect.ts', 'gateway/permit.ts'];
+const MINTERS = ['gateway/paywall.ts', 'gateway/permit.ts'];
 
 describe('how files are written', () => {
   test('refuses: switches that only tests throw', () => {

@@ -8,20 +8,18 @@ import { createQuotes } from '../domain/quote.ts';
 import { allowedMethods } from '../domain/method.ts';
 import { createAdmission } from '../gateway/admission.ts';
 import { createClientPlaces } from '../gateway/client-places.ts';
-import { createCollector } from '../gateway/collect.ts';
-import type { Answers } from '../gateway/outcome.ts';
-import { createExchanges } from '../gateway/exchange.ts';
-import { createForwarder } from '../gateway/forward.ts';
 import { createHandler, type Handler } from '../gateway/handler.ts';
+import type { Answers } from '../gateway/outcome.ts';
 import type { Pay } from '../gateway/pay/pay.ts';
+import { createPaywall } from '../gateway/paywall.ts';
 import { createTrust } from '../gateway/peer.ts';
 import type { Current } from '../gateway/sync/current.ts';
 import type { Telemetry } from '../gateway/telemetry.ts';
-import { createUpgrader } from '../gateway/upgrade.ts';
 import { createTokens, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { createOutbox } from '../host/outbox.ts';
 import { createListener } from '../host/server.ts';
+import { createPool } from '../http/pool.ts';
 import { pathOptions, receiversById, type Part } from './part.ts';
 import { compileSnapshot, type Snapshot } from '../domain/snapshot.ts';
 
@@ -39,6 +37,9 @@ export type ProxyDeps = {
   readonly clock: Clock;
   readonly random: Random;
 };
+
+/** Connections to the upstream at most; further requests wait for one. */
+const MAX_SOCKETS = 10_000;
 
 export function startProxy(config: Config, proxy: ProxyConfig, deps: ProxyDeps): ProxyPart {
   let assembled = assemble(config, proxy, deps);
@@ -78,7 +79,7 @@ function assemble(
   const { current, telemetry, payFor, log, clock, random } = deps;
   const upstream = new URL(proxy.upstream.origin);
   const methods = allowedMethods(proxy.methods);
-  const collector = createCollector({
+  const paywall = createPaywall({
     createPay: (answers) => payFor?.(config)(answers),
     quotes: createQuotes({
       secrets: config.charges.secrets,
@@ -90,31 +91,29 @@ function assemble(
     methods,
   });
   const outbox = createOutbox();
-  const forwarder = createForwarder({ upstream, timeouts: proxy.timeouts, clock, log, outbox });
-  const { transport } = forwarder;
-  const upgrader = createUpgrader({ transport, idleMs: proxy.timeouts.idleMs, clock, log, outbox });
+  const { timeouts } = proxy;
+  const transport = createPool({ upstream, timeouts, maxSockets: MAX_SOCKETS, outbox, now: clock.monotonic });
   const trusts = createTrust(proxy.trustedProxies);
   const handler = createHandler({
     options: {
       target: { limit: proxy.limits.targetBytes, methods, ...pathOptions(proxy) },
       policy: { undeclaredMethods: proxy.undeclaredMethods, preflight: proxy.preflight, v1: config.x402.v1 },
-      publicUrl: proxy.publicUrl,
-      upstream,
-      hostHeader: proxy.hostHeader,
       customerHeader: proxy.customerHeader.toLowerCase(),
-      customerHeaderTrusted: proxy.customerHeaderTrusted,
-      passPaymentHeaders: proxy.passPaymentHeaders,
       maxInFlight: proxy.limits.inFlight,
     },
     snapshot: servedSnapshot(config.sync, proxy, current),
     offer: createOffers(receiversById(config)),
     placeOf: createClientPlaces(proxy.limits.inFlightPerClient, trusts),
     admission: createAdmission(proxy.limits, trusts, clock.monotonic),
-    collector,
-    exchanges: createExchanges({ telemetry, clock, log, refuse: collector.refuse, outbox }),
-    forward: ({ req, client }, order) => {
-      if (client.kind === 'response') forwarder.forward(req, client.res, order);
-      else upgrader.forwardUpgrade(req, client.socket, client.head, order);
+    paywall,
+    context: {
+      ...{ transport, outbox, telemetry, clock, log, upstream, refuse: paywall.refuse },
+      // A URL works it out whenever it is asked.
+      host: proxy.hostHeader === 'preserve' ? undefined : upstream.host,
+      publicUrl: proxy.publicUrl,
+      passPaymentHeaders: proxy.passPaymentHeaders,
+      customerHeaderTrusted: proxy.customerHeaderTrusted,
+      idleMs: timeouts.idleMs,
     },
     trusts,
     telemetry,
@@ -122,7 +121,7 @@ function assemble(
     random,
     log,
   });
-  return { handler, close: forwarder.close };
+  return { handler, close: transport.close };
 }
 
 /**

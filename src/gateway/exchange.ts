@@ -1,180 +1,366 @@
-// One request and its answer: where the answer goes, the record that is counted and logged, and that both happen once.
-// A client that asked for a WebSocket is answered through a response made on its bare socket, so that there is one way
-// to answer. Knows nothing of routes or money.
+// One request in flight, from its arrival to its one end. Where it stands is its `phase`; what each event of the upstream, the
+// payment and the client does in which phase stands below, event by event. A response that broke off never looks whole
+// to the client, nothing of it is sent before the payment said so, and it is held only while a settlement is awaited.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { problem, type Problem } from '../domain/problem.ts';
-import type { Clock } from '../host/clock.ts';
-import type { Log } from '../host/log.ts';
-import type { WriteBatch } from '../host/outbox.ts';
 import { respond } from '../host/respond.ts';
-import { responseOn } from '../host/server.ts';
-import type { ReleasePlace } from './client-places.ts';
-import type { Collector } from './collect.ts';
-import type { ForwardOutcome } from './forward-order.ts';
-import { hasBody } from './headers.ts';
-import type { AnswerOutcome } from './outcome.ts';
-import type { RequestRecord, Telemetry } from './telemetry.ts';
-import { NO_TRACE, type Trace } from './trace.ts';
+import type { CallFault, UploadFault, UpstreamCall, UpstreamFault, UpstreamListener } from '../http/transport.ts';
+import { breakOff, ClientResponse, sendEarlyHints, sendOwn, type ClientResponseListener } from './client-response.ts';
+import { noteEnd, type ClientGone, type End } from './end.ts';
+import { hasBody, responseHeaders, upstreamHeaders } from './headers.ts';
+import { InFlight, type ExchangeContext } from './in-flight.ts';
+import type { KeptResponse } from './kept-responses.ts';
+import type { AnswerOutcome, Aside, PaidOutcome, ResponseVerdict } from './outcome.ts';
+import type { Permit } from './permit.ts';
+import { acceptsTunnel, openTunnel, TUNNEL_OFFER } from './tunnel.ts';
 
-export type Client =
-  | { readonly kind: 'response'; readonly res: ServerResponse }
-  | { readonly kind: 'socket'; readonly socket: Socket; readonly head: Buffer };
+type Held = { readonly at: 'held'; readonly since: number; ended: boolean; failure: CallFault | undefined };
+type Phase =
+  /** It is being decided on, or its payment taken. */
+  | { readonly at: 'deciding' }
+  /** Sent; no head of a response is there. */
+  | { readonly at: 'waiting' }
+  /** The head waits for a settlement. `ended`, `failure`: what became of the response meanwhile. */
+  | Held
+  | { readonly at: 'streaming'; readonly response: ClientResponse }
+  /** The last of the upstream's response, or ours in its place, is on its way to the client. */
+  | { readonly at: 'ending'; readonly as: 'delivered' | 'replaced'; readonly upstreamMs: number; handedOver: boolean }
+  /** The client left; what it paid for is read on. */
+  | { readonly at: 'keeping' }
+  /** The sockets of client and upstream speak to each other. */
+  | { readonly at: 'tunnel' }
+  /** `end`: of one that was decided to be forwarded. */
+  | { readonly at: 'done'; readonly end: End | undefined };
 
-export type Exchange = {
-  readonly req: IncomingMessage;
-  readonly client: Client;
-  readonly record: RequestRecord;
-  trace: Trace;
-  /** The peer may speak for others. */
-  trusted: boolean;
-  /** Some route protects its path; so until it is known. */
-  protectedPath: boolean;
-  /** Gives the client's place back, where it holds one. */
-  release: ReleasePlace | undefined;
-};
+const WAITING: Phase = { at: 'waiting' };
+const KEEPING: Phase = { at: 'keeping' };
+const RESPONDED: Phase = { at: 'done', end: undefined };
+/** Of what costs nothing. */
+const FREE: ResponseVerdict = { kind: 'stream', headers: [] };
 
-export type ExchangeDeps = {
-  readonly telemetry: Telemetry;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly refuse: Collector['refuse'];
-  readonly outbox: WriteBatch;
-};
+export class Exchange extends InFlight implements UpstreamListener, ClientResponseListener {
+  phase: Phase = { at: 'deciding' };
+  /** Of a WebSocket's handshake: what came behind it. */
+  private readonly tunnelHead: Buffer | undefined;
+  private call: UpstreamCall | undefined;
+  /** When it was sent, and later by as long as its response was held. */
+  private sentAt = 0;
+  /** Of the upstream's response, or of what replaced it. */
+  private status: number | undefined;
+  private kept: KeptResponse | undefined;
+  /** Where a response is read into that was replaced; on beyond the end of the exchange. */
+  private aside: Aside | undefined;
 
-export type Exchanges = {
-  readonly begin: (req: IncomingMessage, client: Client) => Exchange;
-  readonly answer: (exchange: Exchange, outcome: AnswerOutcome) => void;
-  /** What forwarding came to; answers with a Problem where nothing reached the client yet. */
-  readonly finish: (exchange: Exchange, forwarded: ForwardOutcome) => void;
-};
+  constructor(context: ExchangeContext, req: IncomingMessage, res: ServerResponse, tunnelHead?: Buffer) {
+    super(context, req, res);
+    this.tunnelHead = tunnelHead;
+    context.telemetry.begin();
+  }
 
-/** The client closed the request first: sent to nobody, it only names the case in logs and metrics. */
-const CLIENT_CLOSED_REQUEST = 499;
-/** An unread request body up to this size is read to its end and dropped; for a larger one the connection is closed. */
-const DRAINED_BODY_BYTES = 64 * 1024;
-const SHOWN_TARGET = 256;
+  // What is decided about it.
 
-const UPSTREAM_FAILED = {
-  upstream_unreachable: 'The upstream could not be reached, or its answer could not be read.',
-  upstream_timeout: 'The upstream did not answer in time.',
-};
+  /** A response of ours; `closes`: the connection ends with it. */
+  respond(outcome: AnswerOutcome, closes?: boolean): void {
+    const { req, res, record, context } = this;
+    this.noteAnswer(outcome);
+    if (this.phase.at === 'deciding') this.phase = RESPONDED;
+    sendOwn(req, res, outcome, record.requestId, context.outbox, closes);
+    this.close();
+  }
 
-export function createExchanges({ telemetry, clock, log, refuse, outbox }: ExchangeDeps): Exchanges {
-  const end = (exchange: Exchange): void => {
-    exchange.release?.();
-    exchange.release = undefined;
-    telemetry.end(exchange.record, clock.monotonic());
-  };
+  /** The client left before anything was charged. */
+  giveUp(routeId: string): void {
+    this.record.routeId = routeId;
+    this.record.outcome = 'released';
+    this.end({ kind: 'not_sent' });
+  }
 
-  const answer = (exchange: Exchange, outcome: AnswerOutcome, closes = leavesBodyUnread(exchange.req)): void => {
-    const { req, client, record } = exchange;
-    // Refused before it had a canonical path.
-    if (record.path === '') record.path = shownTarget(req.url ?? '');
-    record.outcome = outcome.outcome;
-    record.reason = outcome.reason;
-    record.chargeId = outcome.chargeId;
-    record.routeId ??= outcome.routeId;
-    record.status = outcome.answer.status;
-    const res = client.kind === 'response' ? client.res : responseOn(req, client.socket);
-    const { delivered } = outcome;
-    if (delivered !== undefined) tellDelivery(req, res, delivered);
-    const added = ['X-Request-Id', record.requestId];
-    if (closes) added.push('Connection', 'close');
-    // What is wrong with a body ends the connection: the answer has to be out before it is read.
-    respond(res, outcome.answer, req.method === 'HEAD', added, hasBody(req) ? undefined : outbox);
-    end(exchange);
-  };
+  forward(permit: Permit, charged?: PaidOutcome): void {
+    const { req, res, record, context, tunnelHead } = this;
+    record.routeId = permit.route?.id;
+    if (charged !== undefined) this.notePaid(charged);
+    this.keepIn(charged?.keep);
+    // Nothing is sent for a client that left while its payment was taken.
+    if (this.left()) return this.end({ kind: 'not_sent' });
+    this.phase = WAITING;
+    this.sentAt = context.clock.monotonic();
+    res.on('finish', () => this.onFinish());
+    res.on('close', () => this.onClose());
+    const upgrade = tunnelHead !== undefined;
+    // Who expects a 100 gets it when the request is on its way upstream, and a refusal never has one in front of it.
+    if (req.headers.expect !== undefined && req.httpVersionMinor === 1 && !upgrade) res.writeContinue();
+    const headers = upstreamHeaders(req, permit, this);
+    if (upgrade) headers.push(...TUNNEL_OFFER);
+    const body = hasBody(req) ? req : undefined;
+    this.call = context.transport.send({ method: record.method, target: record.target, headers, body, upgrade }, this);
+  }
 
-  return {
-    answer: (exchange, outcome) => answer(exchange, outcome),
-    begin: (req, client) => {
-      telemetry.begin();
-      const record: RequestRecord = {
-        startedAt: clock.monotonic(),
-        method: req.method ?? '',
-        requestId: '',
-        traceId: undefined,
-        path: '',
-        target: '',
-        routeId: undefined,
-        outcome: 'free',
-        status: 0,
-        reason: undefined,
-        chargeId: undefined,
-        customerId: undefined,
-        payer: undefined,
-        amount: undefined,
-        currency: undefined,
-        upstreamMs: undefined,
-        client: req.socket.remoteAddress,
-        ended: false,
-      };
-      return { req, client, record, trace: NO_TRACE, trusted: false, protectedPath: true, release: undefined };
-    },
-    finish: (exchange, forwarded) => {
-      const { record } = exchange;
-      switch (forwarded.kind) {
-        case 'delivered':
-        case 'replaced':
-          record.status = forwarded.status;
-          record.upstreamMs = forwarded.upstreamMs;
-          return end(exchange);
-        case 'client_gone':
-          if (forwarded.upload === 'stalled')
-            return answer(exchange, refuse(uploadStalled(), exchange.req.headers.origin), true);
-          record.status = forwarded.status ?? CLIENT_CLOSED_REQUEST;
-          record.reason = 'client_gone';
-          return end(exchange);
-        case 'not_sent':
-          record.status = CLIENT_CLOSED_REQUEST;
-          record.reason = 'client_gone';
-          return end(exchange);
-        case 'failed':
-          log.warn('upstream failed', { request_id: record.requestId, code: forwarded.code, detail: forwarded.detail });
-          if (!forwarded.headersSent) {
-            return answer(
-              exchange,
-              refuse(problem(forwarded.code, UPSTREAM_FAILED[forwarded.code]), exchange.req.headers.origin),
-            );
-          }
-          record.outcome = 'error';
-          record.reason = forwarded.code;
-          return end(exchange);
-        default:
-          return forwarded satisfies never;
-      }
-    },
-  };
+  // What the upstream says.
+
+  onInformation(status: number, raw: readonly string[]): void {
+    const { req, res, phase, charged, tunnelHead } = this;
+    if (status !== 103 || phase.at !== 'waiting' || charged !== undefined || tunnelHead !== undefined) return;
+    if (req.httpVersionMinor === 1) sendEarlyHints(res, raw);
+  }
+
+  onHead(status: number, raw: string[]): void {
+    this.status = status;
+    if (this.charged === undefined) this.begin(FREE, raw);
+    else this.judge(this.charged, status, raw, (verdict) => this.begin(verdict, raw));
+  }
+
+  onUpgrade(raw: string[], upstream: Socket, head: Buffer): void {
+    this.status = 101;
+    // It may die while its 101 is held; nothing may be thrown then.
+    upstream.on('error', () => upstream.destroy());
+    if (!acceptsTunnel(raw)) {
+      upstream.destroy();
+      this.onFailure(unreachable('a 101 for a protocol that was not asked for'));
+    } else if (this.charged === undefined) this.switch(FREE, raw, upstream, head);
+    else this.judge(this.charged, 101, raw, (verdict) => this.switch(verdict, raw, upstream, head));
+  }
+
+  onData(chunk: Buffer): void {
+    const { phase, kept, aside } = this;
+    if (phase.at === 'streaming') {
+      kept?.add(chunk);
+      if (!phase.response.write(chunk)) this.call?.pause();
+    } else if (phase.at === 'keeping') {
+      kept?.add(chunk);
+      if (!this.isKept) this.leave();
+    } else if (aside !== undefined) {
+      aside.response.add(chunk);
+      if (!aside.response.isKept) this.endAside(false);
+    }
+  }
+
+  onEnd(): void {
+    const { phase } = this;
+    if (phase.at === 'streaming') {
+      this.phase = this.ending('delivered');
+      phase.response.end();
+    } else if (phase.at === 'held') phase.ended = true;
+    else if (phase.at === 'keeping') this.leave({ whole: true });
+    else this.endAside(true);
+  }
+
+  onFailure(failure: CallFault): void {
+    const { phase } = this;
+    if (phase.at === 'held') phase.failure = failure;
+    else if (phase.at === 'waiting' || phase.at === 'streaming') {
+      const begun = phase.at === 'streaming';
+      if (begun) breakOff(this.req, this.res);
+      if (!isOfUpload(failure)) this.end({ kind: 'failed', headersSent: begun, status: this.status, ...failure });
+      // The upstream is not to blame, and has nothing to say any more.
+      else this.leave({ upload: failure.code === 'upload_stalled' ? 'stalled' : 'broken_off' });
+    } else if (phase.at === 'keeping') this.leave(isOfUpload(failure) ? { upload: 'broken_off' } : { failed: true });
+    else this.endAside(false);
+  }
+
+  // What the payment says of a response: before that nothing of it reaches the client.
+
+  private judge(
+    charged: PaidOutcome,
+    status: number,
+    headers: readonly string[],
+    proceed: (verdict: ResponseVerdict) => void,
+  ): void {
+    const verdict = charged.beforeResponse({ status, headers });
+    if (!(verdict instanceof Promise)) return proceed(verdict);
+    const { clock, log } = this.context;
+    const held: Held = { at: 'held', since: clock.monotonic(), ended: false, failure: undefined };
+    this.phase = held;
+    this.call?.pause();
+    verdict
+      .then((taken) => {
+        this.letGo(held);
+        if (taken.kind === 'stream' && held.failure !== undefined) return this.onFailure(held.failure);
+        this.call?.resume();
+        proceed(taken);
+        if (held.failure !== undefined) this.onFailure(held.failure);
+        else if (held.ended) this.onEnd();
+      })
+      .catch((error: unknown) => {
+        log.error('the decision about a response failed', { error });
+        if (this.phase === held) this.letGo(held);
+        this.call?.abort();
+        this.onFailure(unreachable('the decision about the response failed'));
+      });
+  }
+
+  private letGo(held: Held): void {
+    this.sentAt += this.context.clock.monotonic() - held.since;
+    this.phase = this.res.destroyed ? KEEPING : WAITING;
+  }
+
+  private begin(verdict: ResponseVerdict, raw: string[]): void {
+    const { req, res, context, status = 0 } = this;
+    const headers = responseHeaders(this, status, raw);
+    if (verdict.kind === 'replace') {
+      verdict.keep?.response.begin(status, headers);
+      return this.replace(verdict.answer, verdict.keep);
+    }
+    for (const part of verdict.headers) headers.push(part);
+    this.keepIn(verdict.keep);
+    this.kept?.begin(status, headers);
+    if (this.phase.at === 'keeping') {
+      if (!this.isKept) this.leave();
+      return;
+    }
+    const response = new ClientResponse(req, res, context.outbox, this, status, headers);
+    this.phase = { at: 'streaming', response };
+    // A body that is there leaves in one write with its head; one that is slow must not hold the head back.
+    process.nextTick(flushHead, response);
+  }
+
+  /** After a 101. */
+  private switch(verdict: ResponseVerdict, raw: string[], upstream: Socket, head: Buffer): void {
+    const { req, phase, tunnelHead, context } = this;
+    const gone = phase.at === 'keeping';
+    if (verdict.kind === 'replace' || gone || tunnelHead === undefined) upstream.destroy();
+    if (verdict.kind === 'replace') return this.replace(verdict.answer);
+    if (gone) return this.leave();
+    if (upstream.destroyed || tunnelHead === undefined)
+      return this.onFailure(unreachable('the upstream died after its 101'));
+    // The sockets themselves tell from here on.
+    this.phase = { at: 'tunnel' };
+    const headers = [...responseHeaders(this, 101, raw), ...verdict.headers];
+    const client = { socket: req.socket, head: tunnelHead };
+    openTunnel(client, { socket: upstream, head }, headers, context.idleMs, (delivered) => {
+      if (delivered) this.end({ kind: 'delivered', status: 101, upstreamMs: this.upstreamMs(), kept: undefined });
+      else this.leave();
+    });
+  }
+
+  /** Ours goes to the client. `aside`: where the upstream's is read into all the same. */
+  private replace(answer: AnswerOutcome['answer'], aside?: Aside): void {
+    const gone = this.phase.at === 'keeping';
+    this.phase = this.ending('replaced');
+    this.status = answer.status;
+    this.aside = aside;
+    if (aside === undefined) this.call?.abort();
+    if (gone) this.leave();
+    else respond(this.res, answer, this.req.method === 'HEAD');
+  }
+
+  private endAside(whole: boolean): void {
+    const { aside } = this;
+    if (aside === undefined) return;
+    this.aside = undefined;
+    this.call?.abort();
+    aside.ended(whole);
+  }
+
+  // What the client does.
+
+  onDrain(): void {
+    this.call?.resume();
+  }
+
+  onUnwritable(detail: string): void {
+    this.call?.abort();
+    this.end({ kind: 'failed', headersSent: false, status: this.status, ...unreachable(detail) });
+  }
+
+  private onFinish(): void {
+    // Older Nodes report a finish for a socket that was destroyed with bytes still in it.
+    if (this.phase.at === 'ending') this.phase.handedOver = !this.req.socket.destroyed;
+  }
+
+  private onClose(): void {
+    const { phase, status = 0 } = this;
+    if (phase.at === 'waiting' || phase.at === 'streaming') {
+      if (!this.isKept) return this.leave();
+      this.phase = KEEPING;
+      this.call?.resume();
+    } else if (phase.at === 'ending') {
+      const { as, upstreamMs, handedOver } = phase;
+      if (!handedOver) this.leave({ whole: as === 'delivered' });
+      else if (as === 'replaced') this.end({ kind: as, status, upstreamMs });
+      else this.end({ kind: as, status, upstreamMs, kept: this.takeKept() });
+    }
+  }
+
+  // How it ends.
+
+  private ending(as: 'delivered' | 'replaced'): Phase {
+    return { at: 'ending', as, upstreamMs: this.upstreamMs(), handedOver: false };
+  }
+
+  private upstreamMs(): number {
+    return this.context.clock.monotonic() - this.sentAt;
+  }
+
+  /** The client left, and nobody needs the upstream's response any more. */
+  private leave({ whole = false, failed = false, upload = this.uploaded() }: Partial<Leaving> = {}): void {
+    const { phase, res, status } = this;
+    const handedOver = phase.at === 'tunnel' || (phase.at === 'ending' && phase.as === 'delivered');
+    const headSent = handedOver || res.headersSent;
+    if (this.aside === undefined) this.call?.abort();
+    this.end({ kind: 'client_gone', status, headSent, failed, upload, kept: whole ? this.takeKept() : undefined });
+  }
+
+  private uploaded(): ClientGone['upload'] {
+    const { req } = this;
+    return !req.complete && req.destroyed && hasBody(req) ? 'broken_off' : 'whole';
+  }
+
+  private keepIn(kept: KeptResponse | undefined): void {
+    // A response to HEAD is nothing that could be kept.
+    if (kept !== undefined && this.req.method !== 'HEAD') this.kept = kept;
+  }
+
+  private get isKept(): boolean {
+    return this.kept?.isKept === true;
+  }
+
+  /** Whole, and not ours any more. */
+  private takeKept(): KeptResponse | undefined {
+    const { kept } = this;
+    if (!this.isKept || this.status === undefined) return undefined;
+    this.kept = undefined;
+    return kept;
+  }
+
+  private end(end: End): void {
+    if (this.phase.at === 'done') return;
+    this.phase = { at: 'done', end };
+    const { req, record, charged, context } = this;
+    this.kept?.drop();
+    // What is left of an upload that nobody reads any more; the listener bounds how long that may take.
+    if (!req.complete) req.resume();
+    try {
+      charged?.done(end);
+      const untold = noteEnd(record, end, charged?.tookMoney());
+      if (end.kind === 'failed')
+        context.log.warn('upstream failed', { request_id: record.requestId, code: end.code, detail: end.detail });
+      if (untold === undefined) this.close();
+      else this.respond(context.refuse(untold, this.origin), end.kind === 'client_gone' ? true : undefined);
+    } catch (error) {
+      context.log.error('the end of a request failed', { error });
+      req.socket.destroy();
+    }
+  }
+
+  /** Counted and logged, once. */
+  private close(): void {
+    const { context, release } = this;
+    this.release = undefined;
+    release?.();
+    context.telemetry.end(this.record, context.clock.monotonic());
+  }
 }
 
-/**
- * A raw target for the log: up to its query, visible ASCII, without a user's name and password, 256 characters at most.
- */
-function shownTarget(target: string): string {
-  const [path = ''] = target.split('?', 1);
-  const shown = path
-    .slice(0, 4 * SHOWN_TARGET)
-    .replace(/^([A-Za-z][A-Za-z0-9+.-]*:)?\/\/[^/]*@/, '$1//')
-    .replace(/[^\x21-\x7e]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
-  return shown.length <= SHOWN_TARGET ? shown : shown.slice(0, SHOWN_TARGET).replace(/%[0-9A-Fa-f]?$/, '');
+type Leaving = Pick<ClientGone, 'failed' | 'upload'> & { readonly whole: boolean };
+
+function flushHead(response: ClientResponse): void {
+  response.flushHead();
 }
 
-function uploadStalled(): Problem {
-  return problem('request_timeout', 'Nothing of the request body arrived for too long.');
+function isOfUpload(failure: CallFault): failure is UploadFault {
+  return failure.code === 'upload_broken_off' || failure.code === 'upload_stalled';
 }
 
-function tellDelivery(req: IncomingMessage, res: ServerResponse, delivered: (whole: boolean) => void): void {
-  let finished = false;
-  res.once('finish', () => (finished = true));
-  res.once('close', () => delivered(finished && !req.socket.destroyed));
-}
-
-/**
- * Whether answering now leaves a body on the connection that nobody will read: one that waits for `100 Continue`, one
- * of unknown length, or a large one.
- */
-function leavesBodyUnread({ headers, complete }: IncomingMessage): boolean {
-  if (headers['transfer-encoding'] !== undefined || headers.expect !== undefined) return !complete;
-  return Number(headers['content-length'] ?? 0) > DRAINED_BODY_BYTES && !complete;
+function unreachable(detail: string): UpstreamFault {
+  return { code: 'upstream_unreachable', detail };
 }

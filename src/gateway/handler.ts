@@ -1,6 +1,6 @@
 // The journey of a request, top to bottom: target, route, caller, verdict, outcome. Everything is parsed once and here;
 // what was matched is what is forwarded. A request that costs nothing meets no await before the upstream's socket.
-// Whatever goes wrong in here is answered with a Problem: there is no way past `collect` but a Permit.
+// Whatever goes wrong in here is answered with a Problem: there is no way past the paywall but a Permit.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { decide, type Policy, type Rules, type Verdict } from '../domain/decide.ts';
@@ -11,31 +11,23 @@ import type { Snapshot } from '../domain/snapshot.ts';
 import { refuseAmbiguous, splitTarget, type TargetOptions } from '../domain/target.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
+import { responseOn } from '../host/server.ts';
 import type { Admission } from './admission.ts';
 import { readCaller } from './caller.ts';
 import type { TakePlace } from './client-places.ts';
-import type { Collector } from './collect.ts';
-import type { Client, Exchange, Exchanges } from './exchange.ts';
-import type { ForwardOrder } from './forward-order.ts';
+import { Exchange } from './exchange.ts';
 import { inspectInbound } from './headers.ts';
-import { createOrder, type OrderContext } from './order.ts';
-import { publicOrigin } from './peer.ts';
-import type { Outcome, PaidOutcome, RequestFacts } from './outcome.ts';
-import type { Permit } from './permit.ts';
+import type { ExchangeContext } from './in-flight.ts';
+import type { Outcome } from './outcome.ts';
+import type { Paywall } from './paywall.ts';
 import type { RequestRecord, Telemetry } from './telemetry.ts';
 import { createTraceReader, type TraceReader } from './trace.ts';
 
 export type HandlerOptions = {
   readonly target: TargetOptions;
   readonly policy: Policy;
-  readonly publicUrl: string | undefined;
-  readonly upstream: URL;
-  readonly hostHeader: 'preserve' | 'upstream';
   /** Lower-cased name of the header that carries the customer id. */
   readonly customerHeader: string;
-  /** A proxy in front authenticates the customer header. */
-  readonly customerHeaderTrusted: boolean;
-  readonly passPaymentHeaders: boolean;
   readonly maxInFlight: number;
 };
 
@@ -47,10 +39,9 @@ export type HandlerDeps = {
   readonly admission: Admission;
   /** Set if the requests of one client are limited: a place for one, until it ends. */
   readonly placeOf: TakePlace | undefined;
-  readonly collector: Collector;
-  readonly exchanges: Exchanges;
-  /** Sends upstream: the request, or the handshake of a WebSocket. */
-  readonly forward: (exchange: Exchange, order: ForwardOrder) => void;
+  readonly paywall: Paywall;
+  /** For the exchanges that are made here. */
+  readonly context: ExchangeContext;
   readonly trusts: (address: string | undefined) => boolean;
   readonly telemetry: Telemetry;
   readonly clock: Clock;
@@ -70,15 +61,11 @@ const RETRY_SECONDS = 1;
 type Handling = {
   readonly deps: HandlerDeps;
   readonly rules: Rules<IncomingMessage>;
-  readonly orders: OrderContext;
   readonly readTrace: TraceReader;
 };
 
 export function createHandler(deps: HandlerDeps): Handler {
-  const { options, exchanges } = deps;
-  const { upstream, publicUrl, passPaymentHeaders } = options;
-  // A URL works it out whenever it is asked.
-  const host = options.hostHeader === 'preserve' ? undefined : upstream.host;
+  const { options, context } = deps;
   const handling: Handling = {
     deps,
     rules: {
@@ -86,11 +73,9 @@ export function createHandler(deps: HandlerDeps): Handler {
       caller: (req) => readCaller(req.rawHeaders, options.customerHeader),
       offer: deps.offer,
     },
-    orders: { exchanges, upstream, host, publicUrl, passPaymentHeaders },
     readTrace: createTraceReader(deps.random),
   };
-  const serve = (req: IncomingMessage, client: Client): void => {
-    const exchange = exchanges.begin(req, client);
+  const serve = (exchange: Exchange): void => {
     try {
       journey(handling, exchange);
     } catch (error) {
@@ -98,14 +83,14 @@ export function createHandler(deps: HandlerDeps): Handler {
     }
   };
   return {
-    request: (req, res) => serve(req, { kind: 'response', res }),
-    upgrade: (req, socket, head) => serve(req, { kind: 'socket', socket, head }),
+    request: (req, res) => serve(new Exchange(context, req, res)),
+    upgrade: (req, socket, head) => serve(new Exchange(context, req, responseOn(req, socket), head)),
   };
 }
 
 function journey(handling: Handling, exchange: Exchange): void {
   const { deps, rules, readTrace } = handling;
-  const { options, collector, exchanges } = deps;
+  const { options, paywall } = deps;
   const { req, record } = exchange;
   const { headers } = req;
   const trace = readTrace(headers['x-request-id'], headers.traceparent, headers.tracestate);
@@ -122,7 +107,7 @@ function journey(handling: Handling, exchange: Exchange): void {
   const malformed = inspectInbound(req);
   if (malformed !== undefined) return refuse(deps, exchange, malformed);
   const method = req.method ?? '';
-  if (method === 'OPTIONS' && req.url === '*') return exchanges.answer(exchange, collector.serverOptions());
+  if (method === 'OPTIONS' && req.url === '*') return exchange.respond(paywall.serverOptions());
   const target = splitTarget({ method, target: req.url ?? '', host: headers.host }, options.target);
   if ('code' in target) return refuse(deps, exchange, target);
 
@@ -141,54 +126,37 @@ function journey(handling: Handling, exchange: Exchange): void {
   const preflight =
     method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
   const verdict = decide(rules, { match, method, preflight, request: req });
-  if (verdict.kind === 'pass') return forward(handling, exchange, collector.pass(verdict), undefined);
+  if (verdict.kind === 'pass') return exchange.forward(paywall.pass(verdict));
   if (verdict.kind === 'demand' || verdict.kind === 'verify') notePrice(record, verdict);
   const admitted = deps.admission.admit(verdict, req);
   if (typeof admitted === 'object') return refuse(deps, exchange, admitted);
 
   // 4 outcome: an answer of ours, or the Permit without which nothing goes upstream. Waits only for a payment.
-  const outcome = collector.perform(verdict, requestFacts(deps, exchange));
+  exchange.nowMs = deps.clock.now();
+  const outcome = paywall.perform(verdict, exchange);
   if (outcome instanceof Promise) {
     outcome
       .then((taken) => {
         if (taken.kind === 'answer' && taken.refusedBy === 'facilitator') deps.admission.refused(req);
-        proceed(handling, exchange, taken);
+        proceed(exchange, taken);
       })
       .catch((error: unknown) => fail(deps, exchange, error))
       .finally(admitted);
   } else {
     admitted?.();
-    proceed(handling, exchange, outcome);
+    proceed(exchange, outcome);
   }
-}
-
-function proceed(handling: Handling, exchange: Exchange, outcome: Outcome): void {
-  const { exchanges } = handling.deps;
-  if (outcome.kind === 'answer') exchanges.answer(exchange, outcome);
-  else if (outcome.kind === 'gone') {
-    exchange.record.routeId = outcome.routeId;
-    exchange.record.outcome = 'released';
-    exchanges.finish(exchange, { kind: 'not_sent' });
-  } else forward(handling, exchange, outcome.permit, outcome.paid);
 }
 
 /** 5 forward. */
-function forward({ deps, orders }: Handling, exchange: Exchange, permit: Permit, paid: PaidOutcome | undefined): void {
-  const { req, record } = exchange;
-  record.routeId = permit.route?.id;
-  if (paid !== undefined) {
-    record.chargeId = paid.charge.id;
-    record.amount = paid.charge.price.amount;
-    record.currency = paid.charge.price.currency;
-  }
-  const order = createOrder(exchange, permit, paid, orders);
-  // Nothing is sent for a client that left while its payment was taken.
-  if (req.socket.destroyed) order.done({ kind: 'not_sent' });
-  else deps.forward(exchange, order);
+function proceed(exchange: Exchange, outcome: Outcome): void {
+  if (outcome.kind === 'answer') exchange.respond(outcome);
+  else if (outcome.kind === 'gone') exchange.giveUp(outcome.routeId);
+  else exchange.forward(outcome.permit, outcome.paid);
 }
 
-function refuse({ collector, exchanges }: HandlerDeps, exchange: Exchange, refusal: Problem): void {
-  exchanges.answer(exchange, collector.refuse(refusal, exchange.req.headers.origin));
+function refuse({ paywall }: HandlerDeps, exchange: Exchange, refusal: Problem): void {
+  exchange.respond(paywall.refuse(refusal, exchange.origin));
 }
 
 /** A defect of ours, not of the request. Whatever it was, it did not end in a Permit. */
@@ -197,35 +165,11 @@ function fail(deps: HandlerDeps, exchange: Exchange, error: unknown): void {
   refuse(deps, exchange, problem('internal', 'Something went wrong here; the request was not forwarded.'));
 }
 
-function requestFacts({ options, clock }: HandlerDeps, { req, record, trusted }: Exchange): RequestFacts {
-  const { method } = record;
-  return {
-    requestId: record.requestId,
-    method,
-    path: record.path,
-    target: record.target,
-    publicOrigin: publicOrigin(req, options.publicUrl, trusted),
-    origin: req.headers.origin,
-    nowMs: clock.now(),
-    conditionalWrite: isConditionalWrite(method, req.headers),
-    left: () => req.socket.destroyed,
-    customerTrusted: trusted || options.customerHeaderTrusted,
-    notePayer: (payer) => {
-      record.payer = payer;
-    },
-  };
-}
-
 function notePrice(record: RequestRecord, { offer, caller }: Extract<Verdict, { kind: 'demand' | 'verify' }>): void {
   record.customerId = caller.customerId;
   if ('code' in offer) return;
   record.amount = offer.route.amount;
   record.currency = offer.route.currency;
-}
-
-function isConditionalWrite(method: string, headers: IncomingMessage['headers']): boolean {
-  if (method === 'GET' || method === 'HEAD') return false;
-  return headers['if-match'] !== undefined || headers['if-unmodified-since'] !== undefined;
 }
 
 function tooMany(limit: number): Problem {

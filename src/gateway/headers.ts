@@ -75,7 +75,6 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 export type UpstreamFacts = {
-  readonly permit: Permit;
   readonly trace: Trace;
   /** The peer may speak for others: its X-Forwarded-* are believed and added to. */
   readonly trusted: boolean;
@@ -90,7 +89,7 @@ export type UpstreamFacts = {
 };
 
 /** The complete headers for the upstream. `req` went through `inspectInbound`. */
-export function upstreamHeaders(req: IncomingMessage, facts: UpstreamFacts): string[] {
+export function upstreamHeaders(req: IncomingMessage, permit: Permit, facts: UpstreamFacts): string[] {
   const { headers, rawHeaders: raw, socket } = req;
   const named = namedByConnection(headers.connection);
   const out = ['Host', facts.host ?? `${bracketed(socket.localAddress)}:${socket.localPort}`];
@@ -145,7 +144,7 @@ export function upstreamHeaders(req: IncomingMessage, facts: UpstreamFacts): str
   // Framing comes after everything of the client's: Node writes a Content-Disposition that follows a Content-Length anew.
   if (headers['transfer-encoding'] !== undefined) out.push('Transfer-Encoding', 'chunked');
   else if (headers['content-length'] !== undefined) out.push('Content-Length', headers['content-length']);
-  for (const part of facts.permit.headers) out.push(part);
+  for (const part of permit.headers) out.push(part);
   return out;
 }
 
@@ -156,7 +155,7 @@ export type ResponseFacts = {
   readonly passPaymentHeaders: boolean;
   readonly upstream: URL;
   /** Scheme and authority by which clients reach us. */
-  publicOrigin(): string;
+  readonly publicOrigin: string;
 };
 
 // Names of ours that a browser may read from an answer of another origin.
@@ -262,5 +261,5 @@ function publicLocation(value: string, facts: ResponseFacts): string {
   if (authority === undefined) return value;
   const absolute = authority.startsWith('//') ? `${upstream.protocol}${authority}` : authority;
   if (!URL.canParse(absolute) || new URL(absolute).origin !== upstream.origin) return value;
-  return `${facts.publicOrigin()}${value.slice(authority.length)}`;
+  return `${facts.publicOrigin}${value.slice(authority.length)}`;
 }

@@ -7,7 +7,8 @@ import type { Problem } from '../domain/problem.ts';
 import type { Quotes } from '../domain/quote.ts';
 import type { Route } from '../domain/route.ts';
 import type { Answer } from '../host/respond.ts';
-import type { ForwardOrder, ForwardOutcome } from './forward-order.ts';
+import type { End } from './end.ts';
+import type { KeptResponse } from './kept-responses.ts';
 import type { Permit } from './permit.ts';
 import type { RequestOutcome } from './telemetry.ts';
 
@@ -28,14 +29,37 @@ export type PaidOutcome = {
   readonly customerId: string | undefined;
   /** `before_response`: the upstream must not answer about a copy that the client has, which would cost nothing. */
   readonly settles: 'before_response' | 'before_forward';
-  /** As in ForwardOrder. */
-  readonly keep: ForwardOrder['keep'];
-  readonly beforeResponse: NonNullable<ForwardOrder['beforeResponse']>;
-  /** Exactly once, when all is over. */
-  readonly done: (outcome: ForwardOutcome) => void;
+  /**
+   * Of a charge that is settled: where the response is kept until it is delivered. If the client goes first, the upstream is
+   * not aborted until the response is whole or too large.
+   */
+  readonly keep: KeptResponse | undefined;
+  /**
+   * Told the upstream's final status (or 101) before anything of it reaches the client. A promise if a settlement is
+   * awaited: for so long the response is held.
+   */
+  readonly beforeResponse: (head: ResponseHeadSeen) => ResponseVerdict | Promise<ResponseVerdict>;
+  /** Exactly once, when all is over; for an upgrade when the 101 was handed over. */
+  readonly done: (end: End) => void;
   /** Asked after `done`: whether the charge took money. */
   readonly tookMoney: () => boolean;
 };
+
+export type ResponseHeadSeen = { readonly status: number; readonly headers: readonly string[] };
+
+export type ResponseVerdict =
+  | {
+      readonly kind: 'stream';
+      /** Added to the response's head: flat name, value pairs. */
+      readonly headers: readonly string[];
+      /** As in PaidOutcome, from here on. */
+      readonly keep?: KeptResponse;
+    }
+  /** The upstream's response is dropped for this one. */
+  | { readonly kind: 'replace'; readonly answer: Answer; readonly keep?: Aside };
+
+/** Where a response that the client does not get is read into all the same; `ended` is told once whether it is whole. */
+export type Aside = { readonly response: KeptResponse; readonly ended: (whole: boolean) => void };
 
 /** The client went away before anything was charged: there is nobody to answer. */
 export type GoneOutcome = { readonly kind: 'gone'; readonly routeId: string };
@@ -54,7 +78,7 @@ export type AnswerOutcome = {
   readonly delivered?: (whole: boolean) => void;
 };
 
-/** What a verdict needs to know of the request. */
+/** The exchange as those see it who perform its verdict. */
 export type RequestFacts = {
   readonly requestId: string;
   readonly method: string;
@@ -70,11 +94,11 @@ export type RequestFacts = {
   /** A write that the upstream may refuse for its If-Match or If-Unmodified-Since. */
   readonly conditionalWrite: boolean;
   /** Whether the client went away. */
-  readonly left: () => boolean;
+  left(): boolean;
   /** Somebody in front of us vouches for the customer id. */
   readonly customerTrusted: boolean;
   /** Told who pays, once that is read. */
-  readonly notePayer: (payer: string) => void;
+  notePayer(payer: string): void;
 };
 
 /** How a payment's ends are told to the client. */

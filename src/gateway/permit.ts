@@ -1,5 +1,5 @@
-// The proof that a request may pass. `forward` and `upgrade` take a Permit and nothing else opens the way to the
-// upstream, so a path through the journey that forgot to decide does not compile. Only `collect` mints them
+// The proof that a request may pass. `Exchange.forward` takes a Permit and nothing else opens the way to the
+// upstream, so a path through the journey that forgot to decide does not compile. Only the paywall mints them
 // (test/architecture.test.ts holds that): for a request that costs nothing, or for a charge that was claimed.
 import type { Route } from '../domain/route.ts';
 

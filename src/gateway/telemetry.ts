@@ -1,6 +1,7 @@
 // Counts and logs what happened to a request, from one record, when it is over. Labels never hold a path; a route's id
 // appears once the route was hit and only for the first `maxRoutes` of them, then `other`, so that 100,000 routes do
 // not make 100,000 series. Children are bound once per combination, not looked up per request.
+import type { IncomingMessage } from 'node:http';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import type { Snapshot } from '../domain/snapshot.ts';
@@ -36,6 +37,29 @@ export type RequestRecord = {
   /** Counted and logged: whatever comes after is not. */
   ended: boolean;
 };
+
+export function startRecord(req: IncomingMessage, startedAt: number): RequestRecord {
+  return {
+    startedAt,
+    method: req.method ?? '',
+    requestId: '',
+    traceId: undefined,
+    path: '',
+    target: '',
+    routeId: undefined,
+    outcome: 'free',
+    status: 0,
+    reason: undefined,
+    chargeId: undefined,
+    customerId: undefined,
+    payer: undefined,
+    amount: undefined,
+    currency: undefined,
+    upstreamMs: undefined,
+    client: req.socket.remoteAddress,
+    ended: false,
+  };
+}
 
 export type Telemetry = {
   readonly begin: () => void;

@@ -1,92 +1,38 @@
 // What a forwarder can get wrong, by number: nineteen findings about http-proxy-3 2.0.1, held against ours. Here the target
 // is handed over as it came in, without our canonical form in front, so that what the forwarder itself would do with it
 // shows.
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, expect, it, vi } from 'vitest';
-import { LISTENER_REFUSALS } from '../../src/domain/problem.ts';
-import { createForwarder } from '../../src/gateway/forward.ts';
-import type { ForwardOutcome } from '../../src/gateway/forward-order.ts';
-import { responseHeaders, upstreamHeaders } from '../../src/gateway/headers.ts';
+import type { End } from '../../src/gateway/end.ts';
 import { mintPermit } from '../../src/gateway/permit.ts';
-import { createLog } from '../../src/host/log.ts';
-import { respond } from '../../src/host/respond.ts';
-import { createListener } from '../../src/host/server.ts';
 import { headerOf, openRaw, type RawClient } from '../support/raw-client.ts';
 import { OK, startRawUpstream, type RawUpstream, type Script } from '../support/raw-upstream.ts';
+import { startSmallGateway } from '../support/small-gateway.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-type Stage = { upstream: RawUpstream; outcomes: ForwardOutcome[]; port: number; client: () => Promise<RawClient> };
+type Stage = { upstream: RawUpstream; outcomes: readonly End[]; port: number; client: () => Promise<RawClient> };
 
 /** Everything is forwarded, to exactly the target that was asked for. */
 async function stage(script?: Script): Promise<Stage> {
   const upstream = await startRawUpstream(script);
   closers.push(upstream.close);
-  const log = createLog(
-    'error',
-    () => undefined,
-    () => 0,
-  );
-  const outcomes: ForwardOutcome[] = [];
-  const forwarder = createForwarder({
+  const gateway = await startSmallGateway({
     upstream: upstream.url,
     timeouts: { connectMs: 1000, headersMs: 200, idleMs: 200 },
-    log,
+    permit: mintPermit('unprotected', undefined, ['Tollgate-Charge-Id', 'real']),
+    publicUrl: 'https://api.example.com',
+    asIs: true,
   });
-  const permit = mintPermit('unprotected', undefined, ['Tollgate-Charge-Id', 'real']);
-  const trace = { requestId: 'r', traceparent: undefined, tracestate: undefined, traceId: undefined };
-  const facts = {
-    requestId: 'r',
-    paid: false,
-    passPaymentHeaders: false,
-    upstream: upstream.url,
-    publicOrigin: () => 'https://api.example.com',
-  };
-  const request = (req: IncomingMessage, res: ServerResponse): void =>
-    forwarder.forward(req, res, {
-      permit,
-      target: req.url ?? '',
-      headers: upstreamHeaders(req, {
-        permit,
-        trace,
-        trusted: false,
-        protectedPath: true,
-        passPaymentHeaders: false,
-        host: req.headers.host,
-        unconditional: false,
-      }),
-      responseHeaders: (status, raw) => responseHeaders(facts, status, raw),
-      done: (outcome) => {
-        outcomes.push(outcome);
-        if (outcome.kind === 'failed' && !outcome.headersSent)
-          respond(res, { status: 502, headers: [], body: outcome.code });
-      },
-    });
-  const listener = createListener(
-    {
-      name: 'proxy',
-      listen: { host: '127.0.0.1', port: 0 },
-      limits: { headers: 16_384, connections: 100 },
-      timeouts: { headersMs: 5000, idleMs: 5000 },
-      refusals: LISTENER_REFUSALS,
-      log,
-    },
-    { request },
-  );
-  const { port } = await listener.start();
-  closers.push(async () => {
-    await listener.drain(0, 0);
-    await forwarder.close();
-  });
+  closers.push(gateway.close);
   const client = async (): Promise<RawClient> => {
-    const opened = await openRaw(port);
+    const opened = await openRaw(gateway.port);
     closers.push(opened.close);
     return opened;
   };
-  return { upstream, outcomes, port, client };
+  return { upstream, outcomes: gateway.outcomes, port: gateway.port, client };
 }
 
 const ask = (target: string, ...lines: string[]): string =>
@@ -220,7 +166,7 @@ it('attack: 9 an upstream that never answers is given up', async () => {
   const { client } = await stage(() => undefined);
   const one = await client();
   one.send(ask('/a'));
-  expect((await one.answer()).body.toString()).toBe('upstream_timeout');
+  expect(JSON.parse((await one.answer()).body.toString())).toMatchObject({ code: 'upstream_timeout' });
 });
 
 it('attack: 10 a 101 that nobody asked for is an error, a 103 crosses', async () => {

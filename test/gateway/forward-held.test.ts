@@ -1,7 +1,7 @@
 // Answers that wait for a settlement, and answers that are kept for a client that went away.
 import { once } from 'node:events';
 import { describe, expect, it, vi } from 'vitest';
-import type { ResponseVerdict } from '../../src/gateway/forward-order.ts';
+import type { ResponseVerdict } from '../../src/gateway/outcome.ts';
 import { createResponseMemory, KeptResponse } from '../../src/gateway/kept-responses.ts';
 import { headerOf } from '../support/raw-client.ts';
 import { OK, type Script } from '../support/raw-upstream.ts';

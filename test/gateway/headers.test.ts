@@ -359,7 +359,7 @@ describe('towards the client', () => {
     paid: false,
     passPaymentHeaders: false,
     upstream: new URL('http://127.0.0.1:3000'),
-    publicOrigin: () => 'https://api.example.com',
+    publicOrigin: 'https://api.example.com',
   };
   const PAID = { ...FACTS, paid: true };
 

@@ -1,7 +1,7 @@
 // WebSocket handshakes over raw sockets: nothing raw before the upstream's 101, and every other answer like any other.
 import { once } from 'node:events';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { ResponseVerdict } from '../../src/gateway/forward-order.ts';
+import type { ResponseVerdict } from '../../src/gateway/outcome.ts';
 import { headerOf, openRaw, type RawClient } from '../support/raw-client.ts';
 import { OK, startRawUpstream, type RawUpstream, type Script } from '../support/raw-upstream.ts';
 import { startSmallGateway, type SmallGateway, type SmallGatewayOptions } from '../support/small-gateway.ts';

@@ -6,8 +6,8 @@ import { canonicalPayment } from '../../src/gateway/rails/networks.ts';
 import { createLedger, type Ledger, type LedgerRules } from '../../src/domain/payment/ledger.ts';
 import type { Offer } from '../../src/domain/offer.ts';
 import { createQuotes } from '../../src/domain/quote.ts';
-import { createCollector, type Collector } from '../../src/gateway/collect.ts';
 import type { RequestFacts } from '../../src/gateway/outcome.ts';
+import { createPaywall, type Paywall } from '../../src/gateway/paywall.ts';
 import { createLeases } from '../../src/gateway/pay/lease.ts';
 import { createMet } from '../../src/gateway/pay/met.ts';
 import { createPay } from '../../src/gateway/pay/pay.ts';
@@ -105,7 +105,7 @@ export function startProcess(world: World, name: string): Process {
     leaseMs: LEASE_MS,
   });
   const pause = (ms: number): Promise<void> => scheduler.point(actor, 'paused', ms);
-  const collector: Collector = createCollector({
+  const paywall: Paywall = createPaywall({
     createPay: (answers) =>
       createPay({
         ...{ ...answers, rail, ledger, met: createMet(METS), quotes, chargeLog, modes, leases, responses },
@@ -144,7 +144,7 @@ export function startProcess(world: World, name: string): Process {
     const caller = { customerId: undefined, credential: undefined };
     const context = { mayMove: false };
     const outcome = await requests.run(context, async () =>
-      collector.perform(
+      paywall.perform(
         credential === undefined
           ? { kind: 'demand', offer, caller, because: 'payment_required' }
           : { kind: 'verify', route: offer.route, offer, caller, credential: { version: 2, value: credential } },

@@ -1,7 +1,7 @@
-// A model of what relay.ts does with a paid request: the upstream's answer is held until the payment has decided, flows
+// A model of what exchange.ts does with a paid request: the upstream's answer is held until the payment has decided, flows
 // in pieces, is kept where that was asked for, and ends in exactly one outcome. The upstream fails where it likes.
 import type { PaidOutcome } from '../../src/gateway/outcome.ts';
-import type { ForwardOutcome } from '../../src/gateway/forward-order.ts';
+import type { End } from '../../src/gateway/end.ts';
 import type { KeptResponse } from '../../src/gateway/kept-responses.ts';
 import type { Answer } from '../../src/host/respond.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
@@ -84,7 +84,7 @@ export async function relayPaid(
   if (status === 200) watch.servedWhole(id);
   connection.reply({ kind: 'answer', status, reason: undefined, chargeId: id, served: status === 200 });
   await scheduler.point(actor, `ends ${id.slice(-4)}`);
-  const outcome: ForwardOutcome = { kind: 'delivered', status, upstreamMs: 0, kept: whole };
+  const outcome: End = { kind: 'delivered', status, upstreamMs: 0, kept: whole };
   paid.done(outcome);
 }
 

@@ -7,21 +7,26 @@ import { LISTENER_REFUSALS, renderProblem, type Problem } from '../../src/domain
 import { profileFolding } from '../../src/domain/profile.ts';
 import { allowedMethods } from '../../src/domain/method.ts';
 import { canonicalPath, splitTarget, type TargetOptions } from '../../src/domain/target.ts';
-import { createForwarder } from '../../src/gateway/forward.ts';
-import type { ForwardOrder, ForwardOutcome } from '../../src/gateway/forward-order.ts';
-import type { UpstreamTimeouts } from '../../src/http/transport.ts';
-import { inspectInbound, responseHeaders, upstreamHeaders } from '../../src/gateway/headers.ts';
+import type { End } from '../../src/gateway/end.ts';
+import { Exchange } from '../../src/gateway/exchange.ts';
+import type { ExchangeContext } from '../../src/gateway/in-flight.ts';
+import { inspectInbound } from '../../src/gateway/headers.ts';
 import { createResponseMemory, KeptResponse, type ResponseMemory } from '../../src/gateway/kept-responses.ts';
+import type { PaidOutcome } from '../../src/gateway/outcome.ts';
 import { mintPermit, type Permit } from '../../src/gateway/permit.ts';
-import { createUpgrader } from '../../src/gateway/upgrade.ts';
+import type { RequestRecord } from '../../src/gateway/telemetry.ts';
+import { systemClock } from '../../src/host/clock.ts';
 import { createLog, type LogFields } from '../../src/host/log.ts';
+import { createOutbox } from '../../src/host/outbox.ts';
 import { respond, type Answer } from '../../src/host/respond.ts';
 import { createListener, responseOn, type Listener, type ListenerOptions } from '../../src/host/server.ts';
+import { createPool } from '../../src/http/pool.ts';
+import type { UpstreamTimeouts } from '../../src/http/transport.ts';
 
 export type SmallGateway = {
   readonly port: number;
   readonly listener: Listener;
-  readonly outcomes: readonly ForwardOutcome[];
+  readonly outcomes: readonly End[];
   /** How many requests were sent on their way upstream. */
   readonly forwards: () => number;
   readonly lines: readonly LogFields[];
@@ -41,7 +46,10 @@ export type SmallGatewayOptions = {
   readonly unconditional?: boolean;
   readonly keepBytes?: number;
   readonly memory?: ResponseMemory;
-  readonly beforeResponse?: ForwardOrder['beforeResponse'];
+  readonly beforeResponse?: PaidOutcome['beforeResponse'];
+  readonly publicUrl?: string;
+  /** Every request is forwarded to the target that it came with, an upgrade as a request like others. */
+  readonly asIs?: boolean;
   /** Called with each request before it is decided on. */
   readonly onRequest?: (req: IncomingMessage) => void;
 };
@@ -68,22 +76,63 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
     (line) => void lines.push(JSON.parse(line) as LogFields),
     () => 0,
   );
-  const outcomes: ForwardOutcome[] = [];
+  const outcomes: End[] = [];
   let forwards = 0;
   const timeouts = { connectMs: 2000, headersMs: 5000, idleMs: 5000, ...options.timeouts };
-  const maxSockets = options.maxSockets === undefined ? {} : { maxSockets: options.maxSockets };
-  const forwarder = createForwarder({ upstream: options.upstream, timeouts, log, ...maxSockets });
-  const { transport } = forwarder;
-  const upgrader = createUpgrader({ transport, idleMs: timeouts.idleMs, log });
+  const { upstream, maxSockets = 10_000, passPaymentHeaders = false } = options;
+  const outbox = createOutbox();
+  const transport = createPool({ upstream, timeouts, maxSockets, outbox, now: systemClock.monotonic });
   const memory = options.memory ?? createResponseMemory();
   const permit = options.permit ?? mintPermit('unprotected', undefined);
+  const exchanges = new Map<RequestRecord, Exchange>();
+  const context: ExchangeContext = {
+    ...{ transport, outbox, log, upstream, passPaymentHeaders, clock: systemClock, idleMs: timeouts.idleMs },
+    ...{ host: undefined, publicUrl: options.publicUrl, customerHeaderTrusted: false },
+    telemetry: {
+      begin: () => undefined,
+      end: (record) => {
+        const phase = exchanges.get(record)?.phase;
+        if (exchanges.delete(record) && phase?.at === 'done' && phase.end !== undefined) outcomes.push(phase.end);
+      },
+    },
+    refuse: (problem) => {
+      const told = { outcome: 'error', reason: problem.code, chargeId: undefined, routeId: undefined } as const;
+      return { kind: 'answer', answer: renderProblem(problem), ...told };
+    },
+  };
 
-  const decide = (
-    req: IncomingMessage,
-    answer: (answer: Answer) => void,
-    send: (order: ForwardOrder) => void,
-  ): void => {
+  /** What is known of the payment, for a request that costs something. */
+  const chargeOf = (): PaidOutcome | undefined => {
+    const { keepBytes, unconditional = false, beforeResponse } = options;
+    if (keepBytes === undefined && !unconditional && beforeResponse === undefined && permit.because !== 'paid')
+      return undefined;
+    return {
+      kind: 'paid',
+      charge: { id: 'chg_test', price: { amount: '1', currency: 'USD' } } as PaidOutcome['charge'],
+      route: permit.route as PaidOutcome['route'],
+      customerId: undefined,
+      settles: unconditional ? 'before_response' : 'before_forward',
+      keep: keepBytes === undefined ? undefined : new KeptResponse(memory, keepBytes),
+      beforeResponse: beforeResponse ?? (() => ({ kind: 'stream', headers: [] })),
+      done: () => undefined,
+      tookMoney: () => true,
+    };
+  };
+
+  const forward = (exchange: Exchange, target: string): void => {
+    forwards++;
+    const { record } = exchange;
+    exchanges.set(record, exchange);
+    exchange.trace = { requestId: REQUEST_ID, traceparent: undefined, tracestate: undefined, traceId: undefined };
+    exchange.trusted = options.trusted ?? false;
+    exchange.protectedPath = options.protectedPath ?? true;
+    record.target = target;
+    exchange.forward(permit, chargeOf());
+  };
+
+  const decide = (req: IncomingMessage, answer: (answer: Answer) => void, begin: () => Exchange): void => {
     options.onRequest?.(req);
+    if (options.asIs === true) return forward(begin(), req.url ?? '');
     const refuse = (problem: Problem): void => answer(renderProblem(problem));
     const malformed = inspectInbound(req);
     if (malformed !== undefined) return refuse(malformed);
@@ -93,38 +142,16 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
     const canonical = canonicalPath(target.rawPath, TARGET);
     if (!canonical.ok) return refuse({ code: 'target_ambiguous', detail: canonical.reason });
     if (!canonical.path.startsWith('/free/')) return answer(PAYMENT_REQUIRED);
-    forwards++;
-    const passPaymentHeaders = options.passPaymentHeaders ?? false;
-    const facts = {
-      requestId: REQUEST_ID,
-      paid: permit.because === 'paid',
-      passPaymentHeaders,
-      upstream: options.upstream,
-      publicOrigin: () => `http://${headers.host}`,
-    };
-    send({
-      permit,
-      target: canonical.path + target.query,
-      headers: upstreamHeaders(req, {
-        permit,
-        trace: { requestId: REQUEST_ID, traceparent: undefined, tracestate: undefined, traceId: undefined },
-        trusted: options.trusted ?? false,
-        protectedPath: options.protectedPath ?? true,
-        passPaymentHeaders,
-        host: headers.host,
-        unconditional: options.unconditional ?? false,
-      }),
-      responseHeaders: (status, raw) => responseHeaders(facts, status, raw),
-      keep: options.keepBytes === undefined ? undefined : new KeptResponse(memory, options.keepBytes),
-      beforeResponse: options.beforeResponse,
-      done: (outcome) => {
-        outcomes.push(outcome);
-        if (outcome.kind === 'failed' && !outcome.headersSent)
-          refuse({ code: outcome.code, detail: 'The upstream failed.' });
-        if (outcome.kind === 'client_gone' && outcome.upload === 'stalled')
-          refuse({ code: 'request_timeout', detail: 'The upload stopped.' });
-      },
-    });
+    forward(begin(), canonical.path + target.query);
+  };
+
+  const upgrade = (req: IncomingMessage, socket: Socket, head: Buffer): void => {
+    const res = responseOn(req, socket);
+    decide(
+      req,
+      (answer) => respond(res, answer),
+      () => new Exchange(context, req, res, head),
+    );
   };
 
   const listener = createListener(
@@ -141,14 +168,9 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
         decide(
           req,
           (answer) => respond(res, answer, req.method === 'HEAD'),
-          (order) => forwarder.forward(req, res, order),
+          () => new Exchange(context, req, res),
         ),
-      upgrade: (req: IncomingMessage, socket: Socket, head: Buffer) =>
-        decide(
-          req,
-          (answer) => respond(responseOn(req, socket), answer),
-          (order) => upgrader.forwardUpgrade(req, socket, head, order),
-        ),
+      ...(options.asIs === true ? {} : { upgrade }),
     },
   );
   const { port } = await listener.start();
@@ -160,7 +182,7 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
     forwards: () => forwards,
     close: async () => {
       await listener.drain(0, 0);
-      await forwarder.close();
+      await transport.close();
     },
   };
 }

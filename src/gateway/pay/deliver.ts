@@ -2,8 +2,8 @@
 // went first, or why it did not arrive, which decides how often the upstream may be asked again.
 import type { Charge, KeptAnswer } from '../../domain/charge.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
+import type { ClientGone, End } from '../end.ts';
 import type { PaidOutcome } from '../outcome.ts';
-import type { ClientGone, ForwardOutcome } from '../forward-order.ts';
 import { KeptResponse } from '../kept-responses.ts';
 import type { Lease } from './lease.ts';
 import { whatIsShown, type PayDeps, type Payment } from './payment.ts';
@@ -27,7 +27,7 @@ export function deliver(
     customerId: payment.customerId,
     settles: 'before_forward',
     keep: keptResponse(deps),
-    beforeResponse: async () => ({ kind: 'stream', headers: receipt }),
+    beforeResponse: () => ({ kind: 'stream', headers: receipt }),
     tookMoney: () => true,
     done: (outcome) => void recordDelivery(deps, payment, charge, outcome, upstream).finally(lease.stop),
   };
@@ -42,7 +42,7 @@ export async function recordDelivery(
   deps: PayDeps,
   payment: Payment,
   charge: Charge,
-  outcome: ForwardOutcome,
+  outcome: End,
   upstream: Upstream,
 ): Promise<void> {
   const event = deliveryEvent(outcome, upstream);
@@ -57,7 +57,7 @@ export async function recordDelivery(
   if (again === undefined) kept?.drop();
 }
 
-function deliveryEvent(outcome: ForwardOutcome, upstream: Upstream): ChargeEvent {
+function deliveryEvent(outcome: End, upstream: Upstream): ChargeEvent {
   switch (outcome.kind) {
     case 'delivered':
       return isUsable(outcome.status) ? { kind: 'delivered', partial: false } : undelivered('upstream_failed', false);

@@ -1,9 +1,7 @@
 // Serves a claimed charge: settles before the upstream is asked, or when its status line is there and nothing of it has
 // reached the client. Nothing is buffered while settling, the upstream's body waits in its socket.
 import type { Charge, KeptAnswer } from '../../domain/charge.ts';
-import type { AnswerOutcome, PaidOutcome } from '../outcome.ts';
-import type { ResponseVerdict } from '../forward-order.ts';
-import type { KeptResponse } from '../kept-responses.ts';
+import type { AnswerOutcome, Aside, PaidOutcome, ResponseVerdict } from '../outcome.ts';
 import type { RailOffer } from '../rails/rail.ts';
 import { isCharged } from './charged.ts';
 import { deliver, keptAnswer, keptResponse, recordDelivery } from './deliver.ts';
@@ -67,6 +65,24 @@ function forwardAndSettle(
     deps.chargeLog.counted(charge.route.id, 'released');
     void giveBack(deps, payment, charge, reason).finally(lease.stop);
   };
+  const settle = async (): Promise<ResponseVerdict> => {
+    phase = { at: 'settling' };
+    const collected = isSafe(charge) ? undefined : collector(deps);
+    const end = await settleCharge(deps, payment, charge, terms, collected?.answer);
+    if (end.kind === 'settled') {
+      phase = { at: 'settled', charge: end.charge };
+      const receipt = rail.receiptHeader(payment.presented.version, end.receipt);
+      return { kind: 'stream', headers: receipt, keep: keptResponse(deps) };
+    }
+    phase = { at: 'over' };
+    if (end.kind !== 'unknown' && end.kind !== 'lost') modes.ranUnpaid(payer);
+    const recorded = end.kind === 'unknown' ? end.recorded : undefined;
+    void Promise.resolve(recorded).finally(lease.stop);
+    const { answer } = unsettled(deps, payment, charge, end);
+    return recorded === undefined || collected === undefined
+      ? { kind: 'replace', answer }
+      : { kind: 'replace', answer, keep: collected.keep };
+  };
   return {
     kind: 'paid',
     charge,
@@ -75,28 +91,11 @@ function forwardAndSettle(
     settles: 'before_response',
     // Not paid yet: a client that leaves takes the request with it.
     keep: undefined,
-    beforeResponse: async ({ status, headers }): Promise<ResponseVerdict> => {
-      if (!isCharged(status, headers, options.ownAuthorities)) {
-        // The response costs nothing, so it does not wait for the ledger either.
-        release(`upstream_answered_${status}`);
-        return { kind: 'stream', headers: [] };
-      }
-      phase = { at: 'settling' };
-      const collected = isSafe(charge) ? undefined : collector(deps);
-      const end = await settleCharge(deps, payment, charge, terms, collected?.answer);
-      if (end.kind === 'settled') {
-        phase = { at: 'settled', charge: end.charge };
-        const receipt = rail.receiptHeader(payment.presented.version, end.receipt);
-        return { kind: 'stream', headers: receipt, keep: keptResponse(deps) };
-      }
-      phase = { at: 'over' };
-      if (end.kind !== 'unknown' && end.kind !== 'lost') modes.ranUnpaid(payer);
-      const recorded = end.kind === 'unknown' ? end.recorded : undefined;
-      void Promise.resolve(recorded).finally(lease.stop);
-      const { answer } = unsettled(deps, payment, charge, end);
-      return recorded === undefined || collected === undefined
-        ? { kind: 'replace', answer }
-        : { kind: 'replace', answer, keep: collected.keep };
+    beforeResponse: ({ status, headers }) => {
+      if (isCharged(status, headers, options.ownAuthorities)) return settle();
+      // The response costs nothing, so it does not wait for the ledger either.
+      release(`upstream_answered_${status}`);
+      return { kind: 'stream', headers: [] };
     },
     tookMoney: () => phase.at === 'settled',
     done: (outcome) => {
@@ -113,9 +112,9 @@ function isSafe({ request: { method } }: Charge): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** Where the relay reads the response of a replaced one into, and the promise of it. */
+/** Where the exchange reads the response of a replaced one into, and the promise of it. */
 function collector(deps: PayDeps): {
-  readonly keep: { readonly response: KeptResponse; readonly ended: (whole: boolean) => void };
+  readonly keep: Aside;
   readonly answer: () => Promise<KeptAnswer | undefined>;
 } {
   const response = keptResponse(deps);

@@ -3,7 +3,7 @@
 // response that breaks off never looks whole to the caller. http-proxy-3 is for a peer that is trusted and seldom asked.
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createProxyServer, type ProxyServer } from 'http-proxy-3';
-import { breakOff } from '../client-answer.ts';
+import { breakOff } from '../client-response.ts';
 import { HOP_BY_HOP } from '../header-rules.ts';
 import { hasBody, namedByConnection } from '../headers.ts';
 

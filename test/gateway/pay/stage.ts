@@ -5,8 +5,8 @@ import { LedgerUnavailable, type Ledger } from '../../../src/domain/payment/ledg
 import { makeOffer, type Offer } from '../../../src/domain/offer.ts';
 import type { Problem } from '../../../src/domain/problem.ts';
 import type { Receiver } from '../../../src/domain/receiver.ts';
-import { createCollector } from '../../../src/gateway/collect.ts';
 import type { Outcome, RequestFacts } from '../../../src/gateway/outcome.ts';
+import { createPaywall } from '../../../src/gateway/paywall.ts';
 import { createReplays, createResponseMemory } from '../../../src/gateway/kept-responses.ts';
 import { createLeases, LEASE_MS } from '../../../src/gateway/pay/lease.ts';
 import { createMet } from '../../../src/gateway/pay/met.ts';
@@ -120,7 +120,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
   const chargeLog = { changed: (_charge: unknown, by: string) => void changes.push(by), counted: ignore };
   const modes = createSettleModes(clock.monotonic);
   const quotes = createQuotes({ secrets: SECRETS, ttlMs: 300_000, nonce: () => newId().padStart(16, 'n') });
-  const collector = createCollector({
+  const paywall = createPaywall({
     createPay: (answers) =>
       createPay({
         ...{ ...answers, rail, ledger, met: createMet(100), chargeLog, modes, log, clock, newId },
@@ -174,7 +174,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
       };
       const credential = { version: 2, value: JSON.stringify(presented, write) } as const;
       const caller = { customerId: undefined, credential };
-      return collector.perform({ kind: 'verify', route: offer.route, offer: now_, caller, credential }, asked);
+      return paywall.perform({ kind: 'verify', route: offer.route, offer: now_, caller, credential }, asked);
     },
     pass: async (ms) => {
       const end = now + ms;

@@ -12,7 +12,7 @@ import type { AnswerOutcome, Answers, GoneOutcome, Outcome, PaidOutcome, Request
 import type { Pay } from './pay/pay.ts';
 import { mintPermit, type Permit } from './permit.ts';
 
-export type Collector = {
+export type Paywall = {
   /** For a request that costs nothing. */
   readonly pass: (verdict: Pass) => Permit;
   /** A promise only where a payment is presented. */
@@ -22,8 +22,8 @@ export type Collector = {
   readonly serverOptions: () => AnswerOutcome;
 };
 
-export type CollectorDeps = {
-  /** Takes payments, with the answers that this collector gives; undefined where there is no ledger to write them into. */
+export type PaywallDeps = {
+  /** Takes payments, with the answers that this paywall gives; undefined where there is no ledger to write them into. */
   readonly createPay: (answers: Answers) => Pay | undefined;
   readonly quotes: Quotes;
   readonly paymentRequired: (demand: Demand) => PaymentRequired;
@@ -36,13 +36,7 @@ const ALLOWED =
 /** When to come back after a passing fault on our side, in seconds. */
 const RETRY_SECONDS = 5;
 
-export function createCollector({
-  createPay,
-  quotes,
-  paymentRequired,
-  corsOrigins,
-  methods,
-}: CollectorDeps): Collector {
+export function createPaywall({ createPay, quotes, paymentRequired, corsOrigins, methods }: PaywallDeps): Paywall {
   const policy = { origins: corsOrigins, exposed: EXPOSED };
   const cors = (origin: string | undefined): readonly string[] =>
     origin === undefined ? [] : corsHeaders(origin, policy);
@@ -62,7 +56,7 @@ export function createCollector({
     return { kind: 'answer', answer, outcome: 'payment_required', reason, chargeId: id, routeId: offer.route.id };
   };
 
-  const refuse: Collector['refuse'] = (refusal, origin, routeId) => ({
+  const refuse: Paywall['refuse'] = (refusal, origin, routeId) => ({
     kind: 'answer',
     answer: renderProblem(refusal, cors(origin)),
     outcome: PROBLEMS[refusal.code].fault === 'client' ? 'refused' : 'error',

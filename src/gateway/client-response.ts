@@ -1,0 +1,179 @@
+// How a response reaches the client: one of ours, or the upstream's as it comes. The upstream's head waits for what is read
+// with it: most responses are whole by then and leave as one text with those of other requests; a slow or a large one is
+// streamed, and its head does not wait for it.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { WriteBatch } from '../host/outbox.ts';
+import { respond } from '../host/respond.ts';
+import { linesOf, takesWhole } from '../host/whole.ts';
+import { readFraming } from '../http/framing.ts';
+import { giveBack } from '../http/memory.ts';
+import { hasBody } from './headers.ts';
+import type { AnswerOutcome } from './outcome.ts';
+
+/** Up to this size a piece of a body is joined to what is written with it. */
+const JOINED_BYTES = 16 * 1024;
+/** An unread request body up to this size is read to its end and dropped; for a larger one the connection is closed. */
+const DRAINED_BODY_BYTES = 64 * 1024;
+
+export type ClientResponseListener = {
+  /** The head cannot be written: nothing of the response was sent. */
+  onUnwritable(detail: string): void;
+  /** The client takes more again, after `write` said that it does not. */
+  onDrain(): void;
+};
+
+/** An upstream's response. A class, because every request makes one. */
+export class ClientResponse {
+  private readonly req: IncomingMessage;
+  private readonly res: ServerResponse;
+  private readonly outbox: WriteBatch;
+  private readonly listener: ClientResponseListener;
+  private readonly status: number;
+  /** Until it was written. */
+  private head: string[] | undefined;
+  /** Of a body of known length; below 0: unknown. */
+  private bytesLeft: number;
+  /** The last of it was handed on. */
+  private ended = false;
+
+  /** `head`: from the upstream's strict reader and our own rules; nothing in it can break a head. */
+  constructor(
+    req: IncomingMessage,
+    res: ServerResponse,
+    outbox: WriteBatch,
+    listener: ClientResponseListener,
+    status: number,
+    head: string[],
+  ) {
+    this.req = req;
+    this.res = res;
+    this.outbox = outbox;
+    this.listener = listener;
+    this.status = status;
+    this.head = head;
+    const bodyless = req.method === 'HEAD' || status === 204 || status === 304;
+    const framing = bodyless ? 0 : readFraming(head);
+    this.bytesLeft = typeof framing === 'number' ? framing : -1;
+  }
+
+  /** Sends the head by itself, where nothing follows at once. */
+  flushHead(): void {
+    const { res, head } = this;
+    if (head === undefined || res.destroyed) return;
+    // As latin1, as they came; flushHeaders would write them as UTF-8.
+    if (this.writeHead()) res.write('', 'latin1');
+  }
+
+  /** `chunk` is not looked at by anybody else afterwards: its memory is given back when it was written. False: no more for now. */
+  write(chunk: Buffer): boolean {
+    const { res } = this;
+    const last = this.bytesLeft === chunk.length;
+    this.bytesLeft -= chunk.length;
+    // A small piece is copied as text, so that the whole response is one string and one write; a larger one as bytes.
+    const text = chunk.length <= JOINED_BYTES ? chunk.toString('latin1') : undefined;
+    if (text !== undefined && last) {
+      this.endWith(text);
+      return true;
+    }
+    if (!this.writeHead()) return true;
+    if (text !== undefined) return this.takesMore(res.write(text, 'latin1'));
+    if (!last) return this.takesMore(res.write(chunk, () => giveBack(chunk)));
+    this.ended = true;
+    res.end(chunk, () => giveBack(chunk));
+    return true;
+  }
+
+  /** Nothing more comes. */
+  end(): void {
+    if (!this.ended) this.endWith('');
+  }
+
+  /** False: it cannot be, and the listener was told. */
+  private writeHead(): boolean {
+    const { head } = this;
+    if (head === undefined) return true;
+    this.head = undefined;
+    try {
+      this.res.writeHead(this.status, head);
+      return true;
+    } catch (error) {
+      this.ended = true;
+      this.listener.onUnwritable(error instanceof Error ? error.message : 'an invalid head');
+      return false;
+    }
+  }
+
+  private endWith(text: string): void {
+    const { req, res, head, outbox } = this;
+    // Where more of the request comes, what is wrong with it must not end the connection before the response is out.
+    const later = req.complete;
+    // Nothing of the response was sent, and all of the body that was announced is here.
+    if (later && head !== undefined && this.bytesLeft === 0 && takesWhole(res)) {
+      const lines = linesOf(head, outbox.date);
+      if (lines !== undefined) {
+        this.head = undefined;
+        this.ended = true;
+        outbox.whole(res, this.status, lines, text);
+        return;
+      }
+    }
+    if (!this.writeHead()) return;
+    this.ended = true;
+    if (later) outbox.end(res, text, 'latin1');
+    else res.end(text, 'latin1');
+  }
+
+  private takesMore(more: boolean): boolean {
+    if (!more) this.res.once('drain', () => this.listener.onDrain());
+    return more;
+  }
+}
+
+/**
+ * Ends a response that was begun and will not become whole. Without a length an HTTP/1.0 client takes the end of the
+ * connection for the end of the body: it has to be a reset.
+ */
+export function breakOff(req: IncomingMessage, res: ServerResponse): void {
+  if (req.httpVersionMinor === 0) req.socket.resetAndDestroy();
+  else res.destroy();
+}
+
+/** Only links: the rest of a 103 is for the final response to say. */
+export function sendEarlyHints(res: ServerResponse, raw: readonly string[]): void {
+  let text = 'HTTP/1.1 103 Early Hints\r\n';
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    if (raw[i]?.toLowerCase() === 'link') text += `Link: ${raw[i + 1]}\r\n`;
+  }
+  res.socket?.write(`${text}\r\n`, 'latin1');
+}
+
+/** A response of ours; `closes`: the connection ends with it. */
+export function sendOwn(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { answer, delivered }: AnswerOutcome,
+  requestId: string,
+  outbox: WriteBatch,
+  closes = leavesBodyUnread(req),
+): void {
+  if (delivered !== undefined) tellDelivery(req, res, delivered);
+  const added = ['X-Request-Id', requestId];
+  if (closes) added.push('Connection', 'close');
+  // What is wrong with a body ends the connection: the response has to be out before it is read.
+  respond(res, answer, req.method === 'HEAD', added, hasBody(req) ? undefined : outbox);
+}
+
+function tellDelivery(req: IncomingMessage, res: ServerResponse, delivered: (whole: boolean) => void): void {
+  let finished = false;
+  res.once('finish', () => (finished = true));
+  res.once('close', () => delivered(finished && !req.socket.destroyed));
+}
+
+/**
+ * Whether responding now leaves a body on the connection that nobody will read: one that waits for `100 Continue`, one
+ * of unknown length, or a large one.
+ */
+function leavesBodyUnread({ headers, complete }: IncomingMessage): boolean {
+  if (headers['transfer-encoding'] !== undefined || headers.expect !== undefined) return !complete;
+  return Number(headers['content-length'] ?? 0) > DRAINED_BODY_BYTES && !complete;
+}

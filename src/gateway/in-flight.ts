@@ -1,0 +1,154 @@
+// What is known of one request in flight: the request and its response, the record that is logged and counted, and what
+// the paywall, the payment and both header borders read of it. What happens to it is exchange.ts'.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../host/clock.ts';
+import type { Log } from '../host/log.ts';
+import type { WriteBatch } from '../host/outbox.ts';
+import type { Transport } from '../http/transport.ts';
+import type { ReleasePlace } from './client-places.ts';
+import type { ResponseFacts, UpstreamFacts } from './headers.ts';
+import type { AnswerOutcome, PaidOutcome, RequestFacts } from './outcome.ts';
+import type { Paywall } from './paywall.ts';
+import { publicOrigin } from './peer.ts';
+import { startRecord, type RequestRecord, type Telemetry } from './telemetry.ts';
+import { NO_TRACE, type Trace } from './trace.ts';
+
+/** What is the same for every request of a configuration. */
+export type ExchangeContext = {
+  readonly transport: Transport;
+  readonly outbox: WriteBatch;
+  readonly telemetry: Pick<Telemetry, 'begin' | 'end'>;
+  readonly refuse: Paywall['refuse'];
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly log: Log;
+  readonly upstream: URL;
+  /** The Host that the upstream is told; undefined: the client's. */
+  readonly host: string | undefined;
+  readonly publicUrl: string | undefined;
+  readonly passPaymentHeaders: boolean;
+  /** A proxy in front authenticates the customer header. */
+  readonly customerHeaderTrusted: boolean;
+  /** A tunnel without a byte for so long is closed. */
+  readonly idleMs: number;
+};
+
+/** A class, because every request makes one. */
+export class InFlight implements RequestFacts, UpstreamFacts, ResponseFacts {
+  readonly context: ExchangeContext;
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly record: RequestRecord;
+  trace: Trace = NO_TRACE;
+  /** The peer may speak for others. */
+  trusted = false;
+  /** Some route protects its path; so until it is known. */
+  protectedPath = true;
+  /** The time that its payment is judged by. */
+  nowMs = 0;
+  /** The claimed charge of a request that costs something. */
+  charged: PaidOutcome | undefined;
+  /** Gives the client's place back, where it holds one. */
+  release: ReleasePlace | undefined;
+
+  constructor(context: ExchangeContext, req: IncomingMessage, res: ServerResponse) {
+    this.context = context;
+    this.req = req;
+    this.res = res;
+    this.record = startRecord(req, context.clock.monotonic());
+  }
+
+  get requestId(): string {
+    return this.trace.requestId;
+  }
+
+  get method(): string {
+    return this.record.method;
+  }
+
+  get path(): string {
+    return this.record.path;
+  }
+
+  get target(): string {
+    return this.record.target;
+  }
+
+  get origin(): string | undefined {
+    return this.req.headers.origin;
+  }
+
+  get publicOrigin(): string {
+    return publicOrigin(this.req, this.context.publicUrl, this.trusted);
+  }
+
+  get customerTrusted(): boolean {
+    return this.trusted || this.context.customerHeaderTrusted;
+  }
+
+  get conditionalWrite(): boolean {
+    const { method, headers } = this.req;
+    if (method === 'GET' || method === 'HEAD') return false;
+    return headers['if-match'] !== undefined || headers['if-unmodified-since'] !== undefined;
+  }
+
+  get upstream(): URL {
+    return this.context.upstream;
+  }
+
+  get host(): string | undefined {
+    return this.context.host ?? this.req.headers.host;
+  }
+
+  get paid(): boolean {
+    return this.charged !== undefined;
+  }
+
+  get unconditional(): boolean {
+    return this.charged?.settles === 'before_response';
+  }
+
+  get passPaymentHeaders(): boolean {
+    return this.context.passPaymentHeaders && this.charged === undefined;
+  }
+
+  left(): boolean {
+    return this.req.socket.destroyed;
+  }
+
+  notePayer(payer: string): void {
+    this.record.payer = payer;
+  }
+
+  noteAnswer({ outcome, reason, chargeId, routeId, answer }: AnswerOutcome): void {
+    const { req, record } = this;
+    // Refused before it had a canonical path.
+    if (record.path === '') record.path = shownTarget(req.url ?? '');
+    record.outcome = outcome;
+    record.reason = reason;
+    record.chargeId = chargeId;
+    record.routeId ??= routeId;
+    record.status = answer.status;
+  }
+
+  notePaid(paid: PaidOutcome): void {
+    const { record } = this;
+    this.charged = paid;
+    record.chargeId = paid.charge.id;
+    record.amount = paid.charge.price.amount;
+    record.currency = paid.charge.price.currency;
+  }
+}
+
+const SHOWN_TARGET = 256;
+
+/**
+ * A raw target for the log: up to its query, visible ASCII, without a user's name and password, 256 characters at most.
+ */
+function shownTarget(target: string): string {
+  const [path = ''] = target.split('?', 1);
+  const shown = path
+    .slice(0, 4 * SHOWN_TARGET)
+    .replace(/^([A-Za-z][A-Za-z0-9+.-]*:)?\/\/[^/]*@/, '$1//')
+    .replace(/[^\x21-\x7e]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
+  return shown.length <= SHOWN_TARGET ? shown : shown.slice(0, SHOWN_TARGET).replace(/%[0-9A-Fa-f]?$/, '');
+}
