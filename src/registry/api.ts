@@ -274,7 +274,7 @@ export const API: readonly Endpoint<Services>[] = [
     method: 'GET',
     path: '/v1/ledger/claims',
     id: 'findClaims',
-    summary: 'Look a payment up, or what nobody works on',
+    summary: 'Look a payment up, or charges without an owner',
     auth: LEDGER,
     params: nothing,
     query: claimsQuery,

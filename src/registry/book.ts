@@ -1,6 +1,6 @@
 // The routes of this registry in memory, over the store that keeps them. Every write goes through here: it is checked,
-// committed, applied to memory and told to the listeners, all before the caller goes on, so that nobody who hears of a
-// change can still meet the old state in this process. Nothing here waits, for the disk neither: whoever answers does. A
+// committed, applied to memory and told to the listeners, all before the caller goes on, so that no reader that hears of
+// a change can still see the old state in this process. Nothing here waits for the disk: who answers the request does. A
 // busy or broken store throws.
 import type { FieldError } from '../domain/problem.ts';
 import type { Receiver } from '../domain/receiver.ts';
@@ -46,9 +46,9 @@ export type RouteBook = {
   /** Several at once in one transaction; each may have an outcome of its own. */
   readonly createAll: (creations: readonly Creation[]) => readonly Created[];
   readonly patch: (route: StoredRoute, patch: RoutePatch, by: Writer) => Patched;
-  /** False where there is no such route any more. */
+  /** False if there is no such route any more. */
   readonly remove: (route: StoredRoute, by: Writer) => boolean;
-  /** Several writes of any kind in one transaction: all of them or, where `run` throws, none. */
+  /** Several writes of any kind in one transaction: all of them or, if `run` throws, none. */
   readonly writeTogether: <T>(by: Writer, run: (writes: Writes) => T) => T;
   readonly subscribe: (listener: (change: Change) => void) => () => void;
 };
@@ -163,7 +163,7 @@ export function createRouteBook(options: BookOptions): RouteBook {
     patch: (route, patch, by) => {
       const changed = patchRoute(route, patch);
       if (!differs(route, changed)) return { kind: 'unchanged', route };
-      // Pausing must work even where the receiver's configuration has moved on since: only what is asked anew is checked.
+      // Pausing must work even if the receiver's configuration has moved on since: only what is asked anew is checked.
       const activated = changed.status === 'active' && route.status === 'paused';
       const repriced = activated || changed.amount !== route.amount || changed.currency !== route.currency;
       const errors = [

@@ -65,7 +65,7 @@ export const chargeView = z.object({
   route_id: z.string(),
   route_method: z.string(),
   route_pattern: z.string(),
-  /** Of the request; its query is nobody's business here. */
+  /** Of the request, without its query. */
   method: z.string(),
   path: z.string(),
   request_id: z.string().nullable(),
@@ -124,7 +124,7 @@ export const advanceBody = z.object({ event: eventWire, owner, change_id: change
 
 export const renewalsBody = renewalsWire;
 
-/** One of: a charge id, a payment, or `due=true` for what nobody works on. */
+/** One of: a charge id, a payment, or `due=true` for charges without an owner. */
 export const claimsQuery = z.object({
   id: chargeId.optional(),
   network: paymentWire.shape.network.optional(),
@@ -160,7 +160,7 @@ documented.add(chargesWire, { id: 'LedgerClaims' });
 
 export const whyParams = z.object({ id: z.string().regex(/^[\x21-\x7e\u2026]{1,256}$/) });
 
-/** What the id of a 402 says; all null but the first where it was signed with none of the secrets that are known here. */
+/** What the id of a 402 says; all null but the first if it was signed with none of the secrets that are known here. */
 const quote = z.object({
   signed_here: z.boolean(),
   route_id: z.string().nullable(),

@@ -29,7 +29,7 @@ const KEY_SET_RETRY_SECONDS = 10;
 /** Characters of a token's subject that are kept. */
 const MAX_SUBJECT = 128;
 
-/** `verifyJwt` is undefined where the configuration has no key for tokens: then none is valid. */
+/** `verifyJwt` is undefined if the configuration has no key for tokens: then none is valid. */
 export function createAuthenticator(verifyJwt: JwtVerifier | undefined, keys: KeyCheck): Authenticator {
   return {
     authenticate: async (auth, req) => {
@@ -70,7 +70,7 @@ export function describePrincipal(principal: Principal): string {
   }
 }
 
-/** Who writes a route: kept with it, and shown to whoever asks who changed a price. */
+/** Who writes a route: kept with it, and shown in the history of a price. */
 export function writerOf(principal: Principal): Writer {
   switch (principal.kind) {
     case 'dashboard':
@@ -78,7 +78,7 @@ export function writerOf(principal: Principal): Writer {
     case 'api_key':
       return `api_key:${principal.name}`;
     case 'anonymous':
-      throw new Error('nobody without a credential may write a route');
+      throw new Error('a route cannot be written without a credential');
     default:
       return principal satisfies never;
   }

@@ -13,7 +13,7 @@ import {
 import type { DeclaredStore } from './store/ports.ts';
 
 export type DeclaredRoutes = {
-  /** Throws a sentence, and changes nothing, where a reload would delete all or most of them. */
+  /** Throws a sentence, and changes nothing, if a reload would delete all or most of them. */
   readonly apply: (file: readonly Declared[], at: 'start' | 'reload') => DeclaredPlan;
   /** What store and configuration differ in at this moment. */
   readonly differences: () => readonly Difference[];

@@ -23,7 +23,7 @@ export type DeclaredState = {
   readonly before?: readonly Declared[];
 };
 
-/** What becomes of a stored route; `fields` are named as in the file, and `source` where the route is taken over. */
+/** What becomes of a stored route; `fields` are named as in the file, and `source` if the route is taken over. */
 export type DeclaredChange = {
   readonly route: Route;
   readonly next: Route;
@@ -41,7 +41,7 @@ export type DeclaredPlan = {
   readonly creates: readonly Declared[];
   readonly changes: readonly DeclaredChange[];
   readonly deletes: readonly Route[];
-  /** What is to be remembered of the file for stored routes, by route id, where it is not already. */
+  /** What is to be remembered of the file for stored routes, by route id, if it is not already. */
   readonly said: ReadonlyMap<string, Declared>;
   /** Ids of routes that were given another method or pattern since: they are not declared any more. */
   readonly released: readonly string[];
@@ -91,7 +91,7 @@ export function planDeclared({ file, applied, find, before }: DeclaredState): De
 }
 
 /**
- * How many of how many declared routes `plan` deletes, where that is every one, or more than half of at least four: a file
+ * How many of how many declared routes `plan` deletes, if that is every one, or more than half of at least four: a file
  * that is half written, or made from a template without its values, looks like that too.
  */
 export function sweep({ deletes, held }: DeclaredPlan): string | undefined {
@@ -130,7 +130,7 @@ export function describeChange({ route, fields }: DeclaredChange): string {
   return `${route.method} ${route.pattern}: ${fields.map(({ field, from, to }) => `${field} ${show(from)} -> ${show(to)}`).join(', ')}`;
 }
 
-/** Where the store is not as `file` says, whoever changed it. */
+/** Where the store is not as `file` says. */
 export function differencesOf(file: readonly Declared[], find: DeclaredState['find']): readonly Difference[] {
   return file.flatMap((declared): Difference[] => {
     const route = find(declared);
@@ -139,7 +139,7 @@ export function differencesOf(file: readonly Declared[], find: DeclaredState['fi
   });
 }
 
-/** Per field: the file's value where it differs from what the file said last. */
+/** Per field: the file's value if it differs from what the file said last. */
 function changeOf(route: Route, declared: Declared, last: Declared | undefined): DeclaredChange {
   const wanted = DECLARED_FIELDS.filter((field) => last === undefined || last[field] !== declared[field]);
   const source = last === undefined ? 'config' : route.source;

@@ -49,13 +49,13 @@ type Description = {
   /** Beyond those that follow from the rest of the row. */
   readonly problems: readonly ProblemCode[];
   readonly requestHeaders?: readonly string[];
-  /** Query parameters that are not known are logged; elsewhere they are 400, because somebody mistyped them. */
+  /** Query parameters that are not known are logged; elsewhere they are 400, because they are mistyped. */
   readonly ignoresUnknownQuery?: true;
-  /** Bytes of a body, where it may be larger than elsewhere. */
+  /** Bytes of a body, if it may be larger than elsewhere. */
   readonly bodyLimit?: number;
 };
 
-/** Media types of a body; empty where the endpoint takes none. */
+/** Media types of a body; empty if the endpoint takes none. */
 type Input<P, Q, B> = {
   readonly params: P;
   readonly query: Q;

@@ -162,7 +162,7 @@ const DASHBOARD = {
   },
   patchRoute: {
     description:
-      'Members that are left out stay as they are; `null` empties those that may be null. Send the `ETag` that you read as `If-Match`, so that nobody else’s change is lost.',
+      'Members that are left out stay as they are; `null` empties those that may be null. Send the `ETag` that you read as `If-Match`, so that no other change is lost.',
     body: patch,
     answer: { ...route, amount: '0.25', name: null, updated_at: LATER },
   },
@@ -187,13 +187,13 @@ const SDK = {
   },
   registerRoute: {
     description:
-      'For an application’s every start. A route with this method and pattern stays as it is, with what the dashboard changed: 200. Refused with 409 `price_lowered` where it would make a path cheaper that the dashboard or the configuration prices.',
+      'For an application’s every start. A route with this method and pattern stays as it is, with what the dashboard changed: 200. Refused with 409 `price_lowered` if it would make a path cheaper that the dashboard or the configuration prices.',
     body: minimal,
     answer: { ...route, name: null, description: null, source: 'sdk' },
   },
   matchRoute: {
     description:
-      'Decided by the matcher of the proxy. Percent-encode `path` once more than the request does, as any value of a query. Where `ambiguous` is there, a proxy refuses the path.',
+      'Decided by the matcher of the proxy. Percent-encode `path` once more than the request does, as any value of a query. If `ambiguous` is there, a proxy refuses the path.',
     answer: {
       matched: true,
       payment_required: true,
@@ -257,7 +257,7 @@ const LEDGER = {
     answer: { kind: 'claimed', charge: held },
   },
   findClaims: {
-    description: 'One of: `id`; `network`, `asset`, `payer` and `nonce`; `due=true` for what nobody works on.',
+    description: 'One of: `id`; `network`, `asset`, `payer` and `nonce`; `due=true` for charges without an owner.',
     answer: { data: [held] },
   },
   advanceClaim: {

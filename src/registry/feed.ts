@@ -1,5 +1,5 @@
 // The whole set as one JSON array, made once for each state of the book and shared by all who poll: serialised in slices
-// so that 100,000 routes do not stall the traffic, compressed off the main thread and only if somebody asks.
+// so that 100,000 routes do not stall the traffic, compressed off the main thread and only if a client asks for it.
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
@@ -12,7 +12,7 @@ export type FeedBody = {
   readonly etag: string;
   /** Another coding of the body has a strong tag of its own (RFC 9110 section 8.8.3.3). */
   readonly zippedEtag: string;
-  /** Undefined where compressing is not worth it. */
+  /** Undefined if compressing is not worth it. */
   readonly zipped: () => Promise<Buffer | undefined>;
 };
 

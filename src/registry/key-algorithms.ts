@@ -1,5 +1,5 @@
 // Which signature algorithms a public key may be used with: its own kind's and size's, and no other. A token names an
-// algorithm too, and is believed only where the key agrees.
+// algorithm too, and is believed only if the key agrees.
 import type { KeyObject } from 'node:crypto';
 
 const RSA = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'];
@@ -13,7 +13,7 @@ const MIN_RSA_BITS = 2048;
 
 export const ASYMMETRIC: readonly string[] = [...RSA, ...[...CURVES.values()].flat(), ...EDWARDS];
 
-/** Throws a sentence that begins with what the key is, where it is good for none. */
+/** Throws a sentence that begins with what the key is, if it is good for none. */
 export function algorithmsOf(key: KeyObject): readonly string[] {
   const { modulusLength, namedCurve } = key.asymmetricKeyDetails ?? {};
   if (key.asymmetricKeyType === 'rsa') {

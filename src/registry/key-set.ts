@@ -1,4 +1,4 @@
-// The keys at the one URL that the configuration names, as they rotate there. Fetched by nobody but this file, at most
+// The keys at the one URL that the configuration names, as they rotate there. Fetched by this file alone, at most
 // once in the cool-down whatever tokens say, by one call for all who wait. A set that cannot be used never replaces a good
 // one, and a key is checked when it is fetched: what is private, weak, of another use or broken is no key at all.
 import { createPublicKey, type KeyObject } from 'node:crypto';
@@ -9,7 +9,7 @@ import { algorithmsOf } from './key-algorithms.ts';
 export type FetchKeys = (url: string, init: RequestInit) => Promise<Response>;
 
 export type KeySet = {
-  /** `unknown`: a set that was fetched does not hold the key. `unavailable`: nobody can say, because no set could be had. */
+  /** `unknown`: a set that was fetched does not hold the key. `unavailable`: not known, because no set could be had. */
   readonly find: (algorithm: string, id: string | undefined) => Promise<KeyObject | 'unknown' | 'unavailable'>;
 };
 
@@ -32,7 +32,7 @@ export const KEY_SET_TIMES: KeySetTimes = {
 /** Issuers publish a handful of keys in a few kilobytes. */
 const MAX_BYTES = 256 * 1024;
 const MAX_KEYS = 100;
-/** RFC 7518 section 6: whoever publishes one of these has published the key that signs. */
+/** RFC 7518 section 6: a set with one of these has published the key that signs. */
 const PRIVATE = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
 type Key = { readonly id: string | undefined; readonly key: KeyObject; readonly algorithms: readonly string[] };
@@ -99,9 +99,9 @@ function choose(keys: readonly Key[] = [], algorithm: string, id: string | undef
   return fitting.length === 1 ? fitting[0]?.key : undefined;
 }
 
-/** Rejects where there is no set with at least one key that can be used. */
+/** Rejects if there is no set with at least one key that can be used. */
 async function fetchKeys(url: string, fetch: FetchKeys, timeoutMs: number): Promise<readonly Key[]> {
-  // A redirect would let whoever answers choose where keys come from: it is an answer that is not 200.
+  // A redirect would let the server choose where keys come from: it is an answer that is not 200.
   const response = await fetch(url, {
     redirect: 'manual',
     headers: { Accept: 'application/jwk-set+json, application/json' },
@@ -133,7 +133,7 @@ async function readBounded(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Undefined where it is not a public key to verify signatures with. */
+/** Undefined if it is not a public key to verify signatures with. */
 function readKey(given: unknown): Key | undefined {
   const [key, used] = [material.safeParse(given), usage.safeParse(given)];
   if (!key.success || !used.success || PRIVATE.some((member) => Object.hasOwn(Object(given), member))) return undefined;

@@ -54,7 +54,7 @@ export function renewLeases(
   );
 }
 
-/** At most one charge by its id or its payment; or those that nobody works on. */
+/** At most one charge by its id or its payment; or those without an owner. */
 export function findClaims(
   { query }: EndpointCall<unknown, z.output<typeof claimsQuery>>,
   services: Services,
@@ -78,7 +78,7 @@ function answer({ clock }: Services, body: object): EndpointOutcome {
   return answerJson(200, body, ['Date', new Date(clock.now()).toUTCString()]);
 }
 
-/** Runs `use` with the ledger; 503 where there is none or it cannot say. */
+/** Runs `use` with the ledger; 503 if there is none or it cannot say. */
 export async function withLedger(
   { ledger }: Services,
   use: (ledger: Ledger & ChargeReports) => Promise<EndpointOutcome>,

@@ -1,4 +1,4 @@
-// Whether a route that an SDK registers would make a path cheaper that somebody else's route charges for: an API key adds
+// Whether a route that an SDK registers would make a path cheaper than a route with another writer does: an API key adds
 // routes, prices that the dashboard or the configuration set are changed there. Asks the matcher that the proxy uses about
 // one path for each way in which two patterns can meet, because for every other path of it the answer is the same: what
 // the path costs, and what it would cost beside the new route.
@@ -31,7 +31,7 @@ export function findLowered(input: RouteInput, deps: LoweredDeps): StoredRoute |
 }
 
 /**
- * Any of the pattern, and those that a guarded pattern covers too where one of the two leaves something open. Of what is
+ * Any of the pattern, and those that a guarded pattern covers too if one of the two leaves something open. Of what is
  * filled in there no further name is looked at: `/a.b/c` for `/:x/c`.
  */
 function* pathsOf(input: RouteInput, pattern: Pattern, deps: LoweredDeps): Generator<string> {
@@ -58,7 +58,7 @@ function* pathsOf(input: RouteInput, pattern: Pattern, deps: LoweredDeps): Gener
       yield path;
     }
   }
-  // Where one literal is spelled in two ways, a third route may stand between the two.
+  // If one literal is spelled in two ways, a third route may stand between the two.
   if (mixed) for (const route of candidates(pattern, deps)) if (!undercut(route)) yield* meetings(route);
 }
 
@@ -85,7 +85,7 @@ function candidates(pattern: Pattern, { book, snapshot }: LoweredDeps): Iterable
 type Form = {
   readonly pattern: Pattern;
   readonly fill: (path: string) => string;
-  /** It is looked up as another name, and counts where it is dearer than the path itself. */
+  /** It is looked up as another name, and counts if it is dearer than the path itself. */
   readonly named: boolean;
 };
 
@@ -156,7 +156,7 @@ function isGuarded({ status, writtenBy }: StoredRoute): boolean {
   return status === 'active' && !writtenBy.startsWith('api_key:');
 }
 
-/** A price in another currency counts as cheaper: nobody here knows the rate. */
+/** A price in another currency counts as cheaper: the rate is not known here. */
 function isCheaper({ status, amount, currency }: RouteInput, route: Route): boolean {
   if (status === 'paused' || currency !== route.currency) return true;
   const [asked, charged] = [parsePrice(amount), parsePrice(route.amount)];

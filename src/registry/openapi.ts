@@ -152,7 +152,7 @@ function contentOf(schema: z.ZodType, mediaTypes: readonly string[], example?: u
   return Object.fromEntries(mediaTypes.map((mediaType) => [mediaType, content]));
 }
 
-/** A reference where the schema is a component or a list of one, else the schema itself. */
+/** A reference if the schema is a component or a list of one, else the schema itself. */
 function referTo(schema: z.ZodType): Json {
   const id = documented.get(schema)?.id;
   if (id !== undefined) return { $ref: `${COMPONENTS}${id}` };

@@ -1,6 +1,6 @@
 // Routes that SDKs register. They take turns: those that wait are added together in one transaction, and between two of
-// them everybody else has at least as long as the last one took, because in one process free requests wait for it. Whoever
-// answers waits for the disk. One API key may add so many a minute; an SDK that registers at its start
+// them all other work has at least as long as the last one took, because in one process free requests wait for it. The
+// answer waits for the disk. One API key may add so many a minute; an SDK that registers at its start
 // what is stored already is never refused.
 import { problem, secondsToWait, type Problem } from '../domain/problem.ts';
 import type { RouteInput } from '../domain/route.ts';
@@ -11,7 +11,7 @@ import { nameKey, writerOf, type Principal } from './credentials.ts';
 import type { StoredRoute } from './store/ports.ts';
 
 export type Registrations = {
-  /** A problem where `principal` has added its share. Rejects where the store fails. */
+  /** A problem if `principal` has added its share. Rejects if the store fails. */
   readonly add: (input: RouteInput, principal: Principal) => Promise<Created | Problem>;
 };
 

@@ -1,6 +1,6 @@
 // The registry of one organization: what is charged for, kept in its store and served to dashboards, SDKs and sidecars.
 // The proxy in the same process reads it through `routeSet` and `subscribe`; it never touches SQL. Holds no socket of its
-// own: whoever listens hands requests to `handle`.
+// own: the listener hands requests to `handle`.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { UndeclaredMethods } from '../domain/explain.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';
@@ -35,7 +35,7 @@ export type RegistrySettings = {
   readonly jwt: JwtOptions | undefined;
   readonly apiKeys: readonly ConfiguredKey[];
   readonly receivers: ReadonlyMap<string, Receiver>;
-  /** `refuse` where the proxy of these routes is in this process, and its receivers are all there are. */
+  /** `refuse` if the proxy of these routes is in this process, and its receivers are all there are. */
   readonly unknownReceiver: 'refuse' | 'store';
   readonly corsOrigins: readonly string[];
   readonly undeclaredMethods: UndeclaredMethods;
@@ -63,7 +63,7 @@ export const REGISTRY_LIMITS: RegistryLimits = {
 
 export type RegistryDeps = {
   readonly store: Store;
-  /** Charges of this registry's proxies; without one the endpoints about charges are 503. Whoever opened it closes it. */
+  /** Charges of this registry's proxies; without one the endpoints about charges are 503. Its opener closes it. */
   readonly ledger?: Ledger & ChargeReports;
   /** Left out, nothing is known of any id. */
   readonly why?: Services['why'];
@@ -76,7 +76,7 @@ export type RegistryDeps = {
   readonly version: string;
   readonly limits?: Partial<RegistryLimits>;
   readonly observer?: RegistryObserver;
-  /** For key sets; global `fetch` where left out. */
+  /** For key sets; global `fetch` if left out. */
   readonly fetch?: FetchKeys;
 };
 
@@ -87,13 +87,14 @@ export type Registry = {
   /** Calls `listener` for every change, before the request that made it is answered. Returns how to stop. */
   readonly subscribe: (listener: (change: Change) => void) => () => void;
   readonly routeSet: () => RouteSet;
-  /** Makes the store follow what the configuration declares. Rejects where the store fails, and with a sentence where a reload may not. */
+  /** Makes the store follow what the configuration declares. Rejects if the store fails, and with a sentence if a reload
+   * may not. */
   readonly declare: (routes: readonly Declared[], at: 'start' | 'reload') => Promise<DeclaredPlan>;
   /** What store and configuration differ in at this moment. */
   readonly differences: () => readonly Difference[];
-  /** Takes new settings on from the next request. Throws a sentence, and changes nothing, where a key cannot be used. */
+  /** Takes new settings on from the next request. Throws a sentence, and changes nothing, if a key cannot be used. */
   readonly reconfigure: (settings: RegistrySettings) => void;
-  /** Ends the event streams. The store belongs to whoever opened it. */
+  /** Ends the event streams. The store is closed by its opener. */
   readonly close: () => void;
 };
 

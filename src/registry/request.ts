@@ -14,7 +14,7 @@ export function splitUrl(url: string): { readonly path: string; readonly query: 
   };
 }
 
-/** The parsed body, a problem, or undefined where the client went away. `mediaTypes` are the ones that are taken. */
+/** The parsed body, a problem, or undefined if the client went away. `mediaTypes` are the ones that are taken. */
 export async function readJsonBody(
   req: IncomingMessage,
   limit: number,
@@ -54,7 +54,7 @@ function checkMediaType(req: IncomingMessage, mediaTypes: readonly string[]): Pr
 /** Nothing over the limit is kept. A body whose declared length is over it is not looked at; Node discards it. */
 async function readBytes(req: IncomingMessage, limit: number): Promise<Buffer | 'too_large' | undefined> {
   if (Number(req.headers['content-length'] ?? 0) > limit) return 'too_large';
-  // Where there is no body its stream has ended before anybody listens, and where the client is gone it has closed.
+  // If there is no body its stream has ended before anybody listens, and if the client is gone it has closed.
   if (req.readableEnded) return Buffer.alloc(0);
   if (req.destroyed) return undefined;
   return new Promise((resolve) => {
@@ -67,7 +67,7 @@ async function readBytes(req: IncomingMessage, limit: number): Promise<Buffer | 
     const take = (chunk: Buffer): void => {
       size += chunk.length;
       if (size > limit) {
-        // The rest flows on to nobody, so that the connection can be used again.
+        // The rest is read and dropped, so that the connection can be used again.
         done('too_large');
       } else chunks.push(chunk);
     };

@@ -37,7 +37,7 @@ export function refusalOf(refusal: Conflict | Invalid | Full): Problem {
   }
 }
 
-/** Who changed what is charged, from what to what, for whoever has to explain a price later. */
+/** Logs who changed a price, from what to what. */
 export function logWrite(
   msg: string,
   { before, after }: { readonly before?: Route; readonly after?: Route },

@@ -40,7 +40,7 @@ export function createRouter<S>(
 ): (req: IncomingMessage, res: ServerResponse) => void {
   const find = indexPaths(api);
 
-  /** Undefined: the client went away, there is nobody to answer. */
+  /** Undefined: the client went away and gets no answer. */
   const decide = async (
     req: IncomingMessage,
     asks: (endpoint: string) => void,

@@ -12,7 +12,7 @@ export type RegisterBody = z.input<typeof registerBody>;
 /** Body of a dashboard's POST: members that are not known here are 422, because a person mistyped them. */
 export const createBody = z.strictObject({ ...routeBody, source: routeFields.source.default('dashboard') });
 
-/** A merge patch (RFC 7396): absent members stay, `null` only where the field is nullable. */
+/** A merge patch (RFC 7396): absent members stay, `null` only if the field is nullable. */
 export const patchBody = z.strictObject(routePatch);
 
 export const nothing = z.object({});
@@ -60,7 +60,7 @@ export const changeList = z.object({
 export const matchAnswer = z.object({
   matched: z.boolean(),
   payment_required: z.boolean(),
-  /** Only there, and true, where a proxy would refuse the path. */
+  /** Only there, and true, if a proxy would refuse the path. */
   ambiguous: z.literal(true).optional(),
   route: routeWire.nullable(),
   params: z.record(z.string(), z.string()),

@@ -24,11 +24,11 @@ export type Services = {
   readonly streams: Streams;
   readonly sidecars: Sidecars;
   readonly registrations: Registrations;
-  /** Undefined where this registry keeps none: what needs it is 503. */
+  /** Undefined if this registry keeps none: what needs it is 503. */
   readonly ledger: (Ledger & ChargeReports) | undefined;
-  /** What became of a charge, a request or a transaction; told by whoever runs this registry. */
+  /** What became of a charge, a request or a transaction; compose says it. */
   readonly why: (id: string) => Promise<WhyAnswer>;
-  /** The set that `match` is answered from: compiled by whoever runs this registry. */
+  /** The set that `match` is answered from: compose compiles it. */
   readonly snapshot: () => Snapshot;
   readonly undeclaredMethods: () => UndeclaredMethods;
   readonly log: Log;

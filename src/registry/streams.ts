@@ -10,7 +10,7 @@ import type { RouteStore, StoredChange } from './store/ports.ts';
 export type Streams = {
   /** Whether one more stream may be opened, by anyone and by this one. */
   readonly hasRoom: (principal: Principal) => boolean;
-  /** `lastSeen` is the revision that the client names, or undefined where it names none: then only news are sent. */
+  /** `lastSeen` is the revision that the client names, or undefined if it names none: then only news are sent. */
   readonly open: (res: ServerResponse, principal: Principal, lastSeen: number | undefined) => void;
   readonly count: () => number;
   readonly close: () => void;

@@ -53,7 +53,7 @@ function isCanonical(part: string): boolean {
   return Buffer.from(part, 'base64url').toString('base64url') === part;
 }
 
-/** The members of one JSON object in UTF-8; undefined for anything else, also where a name stands twice at any depth. */
+/** The members of one JSON object in UTF-8; undefined for anything else, also if a name stands twice at any depth. */
 function readObject(part: string): ReadonlyMap<string, unknown> | undefined {
   try {
     const text = utf8.decode(Buffer.from(part, 'base64url'));

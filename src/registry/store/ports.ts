@@ -1,4 +1,4 @@
-// What a store is, for whoever works with one: routes with the numbered log of their changes, API keys, and the ledger of
+// What a store is: routes with the numbered log of their changes, API keys, and the ledger of
 // charges. Each kind of store is a folder beside this file that implements it; open.ts chooses.
 import type { ChargeReports } from '../../domain/payment/charge-reports.ts';
 import type { Scope } from '../../domain/scope.ts';
@@ -14,15 +14,15 @@ export type StorePlace = {
   readonly exists: () => boolean;
   /** The one process that serves it. Throws a sentence that names who holds it. */
   readonly lock: (holder: Holder) => StoreLock;
-  /** Brings its schema up to date, and makes it where there is none; the versions that were applied. Throws a sentence. */
+  /** Brings its schema up to date, and makes it if there is none; the versions that were applied. Throws a sentence. */
   readonly migrate: (onUpgrade?: OnUpgrade) => readonly number[];
-  /** Its routes without making, migrating or writing it. Throws where it cannot be read, or an older version wrote it. */
+  /** Its routes without making, migrating or writing it. Throws if it cannot be read, or an older version wrote it. */
   readonly readRoutes: () => StoredRoutes;
   /** Routes and API keys, migrated. Throws a sentence. */
   readonly open: (options: OpenOptions) => Store;
   /** Its charges; opened with the first call. */
   readonly openCharges: (options: ChargesOptions) => ChargesStore;
-  /** Undefined where it cannot be asked. */
+  /** Undefined if it cannot be asked. */
   readonly stats: () => Promise<StoreStats | undefined>;
 };
 
@@ -30,7 +30,7 @@ export type OpenOptions = {
   readonly random: Random;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** A server, which stalls nobody for a write, or a command that has nothing else to do. */
+  /** A server, which stalls no request for a write, or a command that has nothing else to do. */
   readonly as: 'server' | 'command';
   readonly onUpgrade?: OnUpgrade;
 };
@@ -49,7 +49,7 @@ export type Store = {
   readonly routes: RouteStore;
   readonly declared: DeclaredStore;
   readonly apiKeys: ApiKeyStore;
-  /** Resolves once everything that was committed here is on the disk; rejects with StoreFailure where it may not be. */
+  /** Resolves once everything that was committed here is on the disk; rejects with StoreFailure if it may not be. */
   readonly onDisk: () => Promise<void>;
   readonly close: () => void;
 };
@@ -58,7 +58,7 @@ export type ChargesStore = ChargeStore & ChargeReports & ChargeKeeping;
 
 export type ChangeKind = 'created' | 'updated' | 'deleted';
 
-/** The state of the whole set. `stamp` is new with every write, also where a restored backup repeats a revision. */
+/** The state of the whole set. `stamp` is new with every write, also if a restored backup repeats a revision. */
 export type Head = { readonly revision: number; readonly stamp: string };
 
 /** Who wrote a route. A name may hold anything; what stands before it says whose it is. */
@@ -67,7 +67,7 @@ export type Writer = 'config' | `dashboard:${string}` | `api_key:${string}`;
 /** A route and who wrote it last. */
 export type StoredRoute = Route & { readonly writtenBy: Writer };
 
-/** One change of one route; `before` is null where it was made, `after` where it was deleted. */
+/** One change of one route; `before` is null if it was made, `after` if it was deleted. */
 export type RouteChange = {
   readonly revision: number;
   readonly at: string;
@@ -102,9 +102,9 @@ export type RouteStore = {
   readonly list: (filter: RouteFilter) => { readonly routes: Route[]; readonly nextBefore: number | undefined };
   readonly findByKey: (key: string, method: string) => StoredRoute | undefined;
   readonly insert: (route: StoredRoute, key: string) => Written;
-  /** Writes `route` over the stored one with its id; undefined where there is none. */
+  /** Writes `route` over the stored one with its id; undefined if there is none. */
   readonly update: (route: StoredRoute, key: string) => Written | undefined;
-  /** The new head, or undefined where there is no such route. */
+  /** The new head, or undefined if there is no such route. */
   readonly remove: (id: string, by: Writer, at: string) => Head | undefined;
   /** Changes of one route, newest first, also of one that was deleted; `before` is the revision that `nextBefore` gave. */
   readonly history: (
@@ -112,7 +112,7 @@ export type RouteStore = {
     before: number | undefined,
     limit: number,
   ) => { readonly changes: readonly RouteChange[]; readonly nextBefore: number | undefined };
-  /** Up to `limit` changes after `revision`, or undefined where the log does not reach back that far, or ahead. */
+  /** Up to `limit` changes after `revision`, or undefined if the log does not reach back that far, or ahead. */
   readonly changesAfter: (revision: number, limit: number) => readonly StoredChange[] | undefined;
   /** Several writes in one transaction: all of them or none. */
   readonly batch: <T>(run: () => T) => T;
@@ -142,10 +142,10 @@ export type StoredKey = {
 export type FoundKey = StoredKey & { readonly digest: Buffer };
 
 export type ApiKeyStore = {
-  /** The key alone is secret; it cannot be had again. Throws a sentence where name or scopes are not usable. */
+  /** The key alone is secret; it cannot be had again. Throws a sentence if name or scopes are not usable. */
   readonly create: (name: string, scopes: readonly Scope[]) => { readonly key: string; readonly stored: StoredKey };
   /**
-   * The key with this SHA-256; revoked ones too: whoever asks looks at `revokedAt`. By the digest and nothing else, so that
+   * The key with this SHA-256; revoked ones too: the caller looks at `revokedAt`. By the digest and nothing else, so that
    * every wrong key is the same miss: a look-up by the id in a key would take longer for ids that exist.
    */
   readonly find: (digest: Buffer) => FoundKey | undefined;

@@ -4,7 +4,7 @@ import type { Charge, KeptAnswer, PaymentKey } from '../../../domain/charge.ts';
 import type { Change, Entry } from '../../../domain/payment/ledger.ts';
 import { allValues, changedOf, rewrittenOf, type Value } from './charge-rows.ts';
 
-/** A charge that nobody has yet. */
+/** A charge that the store does not have. */
 export type RowInsert = {
   readonly payment: PaymentKey;
   readonly id: string;
@@ -17,7 +17,7 @@ export type RowInsert = {
 /** A payer's unsettled claims. */
 export type Room = { readonly payer: string; readonly maxUnsettled: number; readonly now: number };
 
-/** A change of the row that still has this version, and this lease where one is given. */
+/** A change of the row that still has this version, and this lease if one is given. */
 export type RowChange = {
   readonly id: string;
   readonly version: number;
@@ -29,7 +29,7 @@ export type RowChange = {
   /** Positions of the columns that change, and what they hold from now on. */
   readonly columns: readonly number[];
   readonly values: readonly Value[];
-  /** Null: nobody may need it any more. Undefined: as it is. */
+  /** Null: it is no longer needed. Undefined: as it is. */
   readonly credential?: string | null;
   readonly dropsAnswer: boolean;
   /** Money that moved with this change. */

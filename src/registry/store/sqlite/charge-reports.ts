@@ -128,7 +128,7 @@ function sumOwed(prepare: Prepare, now: number): readonly OwedSum[] {
   return [...sums.values()];
 }
 
-/** Newest first, one more than the page holds where there is one. */
+/** Newest first, one more than the page holds if there is one. */
 function readRows(prepare: Prepare, filter: ChargeFilter, payerWalk: number): Row[] {
   const { where, values } = conditions(filter);
   const limit = filter.limit + 1;
@@ -138,8 +138,8 @@ function readRows(prepare: Prepare, filter: ChargeFilter, payerWalk: number): Ro
     const hint = open ? 'INDEXED BY charges_unsettled' : '';
     return prepare(`${SELECT_LISTED} ${hint} ${where} ORDER BY seq DESC LIMIT ?`).all(...values, limit);
   }
-  // The index of payments has a payer's together and in no order, so that nothing is written for this list when somebody
-  // pays. Who pays often is met among the newest; of everybody else the index holds few enough to be sorted.
+  // The index of payments has a payer's together and in no order, so that a payment writes nothing for this
+  // list. A frequent payer is found among the newest; of any other the index holds few enough to be sorted.
   const newest =
     filter.before ?? integer(prepare('SELECT coalesce(max(seq), 0) + 1 AS next FROM charges').get() ?? {}, 'next');
   const floor = newest - payerWalk;
@@ -154,7 +154,7 @@ function readRows(prepare: Prepare, filter: ChargeFilter, payerWalk: number): Ro
   return rows;
 }
 
-/** By the index of ids first; where that holds nothing every charge is looked at. */
+/** By the index of ids first; if that holds nothing every charge is looked at. */
 function searchRows(prepare: Prepare, { idPart, requestId, transaction }: ChargeSearch, limit: number): Row[] {
   const { start, end } = idPart ?? { start: '', end: '' };
   const endsSo = "(?2 = '' OR substr(id, -length(?2)) = ?2)";

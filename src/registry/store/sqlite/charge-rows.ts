@@ -38,7 +38,7 @@ const assignment = (column: string): string => `${column} = ${bound(column)}`;
 export const INSERT = `INSERT INTO charges (${ALL.join(', ')}) VALUES (${ALL.map(bound).join(', ')})`;
 /**
  * Changes the columns at these positions, of one version of one row; binds their values in that order, then the id, the
- * version and, where it counts, the end of the lease.
+ * version and, if it counts, the end of the lease.
  */
 export function updateOf(columns: readonly number[], withLease: boolean): string {
   const changed = columns.flatMap((index) => ALL[index] ?? []);

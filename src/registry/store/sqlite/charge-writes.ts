@@ -23,9 +23,9 @@ export type ChargeWrites = {
   readonly updateKeeping: (change: RowChange, kept: KeptAnswer) => NotUpdated | undefined;
   readonly due: (limit: number, now: number) => StoredCharge[];
   readonly renew: (run: string, ids: readonly string[], leaseMs: number, now: number) => readonly string[];
-  /** Changes a row: throws where a write would. */
+  /** Changes a row: throws if a write would. */
   readonly check: () => void;
-  /** Takes away what nobody can ask for any more, a bounded part of it at a time; true where there may be more of it. */
+  /** Takes away what can be asked for no more, a bounded part of it at a time; true if there may be more of it. */
   readonly prune: (before: PruneBefore, limit: number, now: number) => boolean;
   /** Leases of earlier runs of processes that held this file alone are over. */
   readonly endRunsBut: (run: string, now: number) => void;

@@ -29,7 +29,7 @@ const BUSY_MS = 2_000;
 const ANSWER_BYTES = 16 * 1024 * 1024;
 const MAX_QUEUED = 20_000;
 
-/** Opens `file` with the first call; makes it where there is none. */
+/** Opens `file` with the first call; makes it if there is none. */
 export function openCharges(file: string, options: SqliteChargesOptions): ChargesStore {
   const { now, log, timeoutMs = TIMEOUT_MS, busyMs = BUSY_MS, maxQueued = MAX_QUEUED } = options;
   const spawn = options.spawn ?? spawnWorker;
@@ -59,7 +59,7 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
     const row = toRowChange(change, now());
     const kept = keptBy(change);
     if (kept !== undefined) return writer.call('updateKeeping', row, kept);
-    // That an answer arrived is owed to nobody at once: it shares the next commit.
+    // No caller waits for the word that an answer arrived: it shares the next commit.
     const waits = !('event' in change.because && change.because.event.kind === 'delivered');
     return waits ? writer.call('update', row) : writer.callLater('update', row);
   };

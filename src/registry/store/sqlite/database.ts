@@ -21,7 +21,7 @@ const BUSY = 5;
 const CONSTRAINT = 19;
 
 /**
- * Opens `file`, made with mode 0600 where there is none, and migrates it. `busyMs`: how long a write may block the
+ * Opens `file`, made with mode 0600 if there is none, and migrates it. `busyMs`: how long a write may block the
  * thread while another process writes; a server keeps it short and tries again later (`isBusy`). `onUpgrade` is told
  * before a file of an older version is migrated, which can take a while. Throws a sentence.
  */
@@ -37,7 +37,7 @@ export function openDatabase(file: string, busyMs: number, onUpgrade?: OnUpgrade
   }
 }
 
-/** Brings the schema of `file` up to date and closes it again; returns the versions applied, none where it was. */
+/** Brings the schema of `file` up to date and closes it again; returns the versions applied, none if it was. */
 export function migrateFile(file: string, onUpgrade?: OnUpgrade, schema = readSchema()): readonly number[] {
   const db = connect(file);
   try {
@@ -131,7 +131,7 @@ function connect(file: string): DatabaseSync {
 }
 
 /**
- * Made by us and not by SQLite, so that nobody else may read it; its journals inherit the mode. A file that is there is
+ * Made by us and not by SQLite, so that no other user may read it; its journals inherit the mode. A file that is there is
  * not opened: closing a descriptor drops every lock that this process holds on it (POSIX), and without its lock another
  * process that closes the file takes the write-ahead log of this one away.
  */

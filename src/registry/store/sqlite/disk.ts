@@ -1,6 +1,6 @@
 // Waits for the disk, but not in the thread that serves requests: commits go to the write-ahead log without waiting (SQLite's
 // synchronous NORMAL), and one fsync of that file, in a thread of libuv, is for all that were committed before it began. What
-// a disk takes now and then, hundreds of milliseconds, is waited for by whoever wrote and by nobody else. Where a sync
+// a disk takes now and then, hundreds of milliseconds, delays the writer alone. If a sync
 // failed, a later one may succeed without what the first one lost: then the log is written into the file first.
 import { open } from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
@@ -12,13 +12,13 @@ export type SyncFile = (file: string) => Promise<void>;
 
 /**
  * Pages in the log before this connection writes them into the file, for which it waits: so many that the ledger's thread,
- * where there is one, comes first.
+ * if there is one, comes first.
  */
 const LATE_CHECKPOINT_PAGES = 4 * CHECKPOINT_PAGES;
 
 /**
  * From here on commits of `db` do not wait; `file` is what it has open, `busyMs` its busy timeout. What is returned resolves
- * once everything that `db` committed is on the disk, and rejects with StoreFailure where it may not be.
+ * once everything that `db` committed is on the disk, and rejects with StoreFailure if it may not be.
  */
 export function writeApart(
   db: DatabaseSync,

@@ -1,4 +1,4 @@
-// SQLite as a kind of store: one file, made where there is none, and its journals and its lock beside it.
+// SQLite as a kind of store: one file, made if there is none, and its journals and its lock beside it.
 import { existsSync } from 'node:fs';
 import type { StorePlace } from '../ports.ts';
 import { migrateFile } from './database.ts';

@@ -5,7 +5,7 @@ import type { StoredRoutes } from '../ports.ts';
 import { createDeclaredStore } from './declared.ts';
 import { createRouteStore } from './routes.ts';
 
-/** Throws where the file cannot be read, or was written by an older version. */
+/** Throws if the file cannot be read, or was written by an older version. */
 export function readStoredRoutes(file: string): StoredRoutes {
   const db = new DatabaseSync(file, { readOnly: true });
   try {

@@ -72,7 +72,7 @@ export function createRouteStore(db: DatabaseSync, random: Random, changesKept =
     head,
     all: () => {
       // One read transaction, so that the head belongs to the rows. Each page of them is read once: kept, they would fill
-      // the cache with what nobody asks for again, and stay.
+      // the cache with what is not read again, and stay.
       db.exec(`PRAGMA cache_size = ${ONCE_CACHE_KIB}; BEGIN`);
       try {
         const pool = createTextPool();

@@ -155,7 +155,7 @@ CREATE UNIQUE INDEX charges_proof ON charges (
   network
 ) WHERE settled_log_index IS NOT NULL;
 
--- What nobody works on, earliest first.
+-- Charges without an owner, earliest first.
 CREATE INDEX charges_due ON charges (max(lease_until, coalesce(look_at, 0))) WHERE state IN ('claimed', 'settling');
 CREATE INDEX charges_unsettled ON charges (payer) WHERE state IN ('claimed', 'settling');
 CREATE INDEX charges_released ON charges (updated_at) WHERE state = 'released';
@@ -166,7 +166,7 @@ CREATE INDEX charges_ended ON charges (state)
 CREATE INDEX charges_by_route ON charges (route_id);
 CREATE INDEX charges_by_customer ON charges (customer_id) WHERE customer_id IS NOT NULL;
 
--- While a charge is claimed or settling; nobody may need it any longer.
+-- While a charge is claimed or settling, and no longer.
 CREATE TABLE charge_credentials (
   seq INTEGER PRIMARY KEY,
   credential TEXT NOT NULL

@@ -5,7 +5,7 @@ import type { StoreStats } from '../ports.ts';
 
 const SUFFIXES = ['', '-wal', '-shm'];
 
-/** Undefined where the volume cannot be asked. */
+/** Undefined if the volume cannot be asked. */
 export async function readStoreStats(file: string): Promise<StoreStats | undefined> {
   const sizes = await Promise.all(
     SUFFIXES.map(async (suffix): Promise<readonly [string, number] | undefined> => {

@@ -16,7 +16,7 @@ export type StoreOptions = {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /**
-   * How long a write may block while another process holds the lock. A server keeps the default, which stalls nobody,
+   * How long a write may block while another process holds the lock. A server keeps the default, which stalls no request,
    * and the router tries again; a command that has nothing else to do gives seconds.
    */
   readonly busyMs?: number;

@@ -74,6 +74,6 @@ export type WorkerOptions = {
   readonly busyMs: number;
   /** For tests: how long a commit takes longer, as on a slow disk. */
   readonly commitDelayMs: number;
-  /** The run of the process where it holds the file alone. */
+  /** The run of the process if it holds the file alone. */
   readonly alone: string | undefined;
 };

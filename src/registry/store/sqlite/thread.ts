@@ -18,7 +18,7 @@ import { UPGRADING } from '../ports.ts';
 
 export type Thread = {
   readonly call: <N extends CallName>(name: N, ...args: Arguments<N>) => Promise<Value<N>>;
-  /** The same for what nobody waits for: it goes along with the next call, or by itself after a moment. */
+  /** The same for a call without a waiting caller: it goes along with the next one, or by itself after a moment. */
   readonly callLater: Thread['call'];
   /** Finishes what was called, refuses what comes later, closes the file. */
   readonly close: () => Promise<void>;
@@ -42,7 +42,7 @@ type Waiting = Call & {
 };
 
 const MAX_BATCH = 512;
-/** How long a call waits for company that nobody waits for. */
+/** How long a call without a waiting caller waits for company. */
 const LATER_MS = 20;
 /** How long calls wait for company while the process is busy: a commit costs more than all else that a paid request does. */
 const COMPANY_MS = 8;
@@ -59,7 +59,7 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
   /** The batch that the thread works on; calls of it that were refused meanwhile are undefined. */
   let running: (Waiting | undefined)[] | undefined;
   let scheduled = false;
-  /** Somebody waits for a call in the queue. */
+  /** A call in the queue has a waiting caller. */
   let urgent = false;
   let sendingLater: NodeJS.Timeout | undefined;
   /** What went wrong last, until something goes right. */
@@ -156,7 +156,7 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
       failing = message;
       waiting?.reject(new LedgerUnavailable(message));
     }
-    // Whoever was just answered may have the next call ready: it goes along.
+    // A caller that was just answered may have its next call ready: it goes along.
     if (urgent || closing !== undefined) soon();
     else if (queue.length === 0) idle();
     else later();
