@@ -6,7 +6,7 @@ import type { Facilitator, Receiver } from '../../domain/receiver.ts';
 import type { Clock } from '../../host/clock.ts';
 import { ANSWER_LIMITS, MAX_ANSWER_BYTES } from './x402/facilitators.ts';
 import { createWriteRequest, readSupportedAnswer, speaksOfPayment } from './x402/facilitator-wire.ts';
-import { createRpc } from './evm/json-rpc.ts';
+import { createRpc } from './json-rpc.ts';
 import { callService, urlBelow, type Fetch, type JsonReply } from './service-call.ts';
 import { readToken, type Token } from './evm/token.ts';
 import type { Authorize } from './x402/auth.ts';

@@ -17,7 +17,7 @@ import { base58, PROGRAMS, unbase58 } from './wire.ts';
 export const SVM_NETWORK = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
 export const SVM_USDC = '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU';
 const GENESIS = 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG';
-/** Blocks that a transaction may be younger than. */
+/** Of so many blocks before its own a transaction may bear the hash. */
 export const BLOCKHASH_BLOCKS = 150;
 /** Blocks on top of one that is finalized. */
 export const FINAL_BLOCKS = 32;
@@ -76,8 +76,9 @@ class RpcError extends Error {
   }
 }
 
-export async function startSvm(): Promise<SvmChain> {
-  const node = createNode();
+/** `now`: its clock, in milliseconds. */
+export async function startSvm(now: () => number = Date.now): Promise<SvmChain> {
+  const node = createNode(now);
   const calls: Call[] = [];
   const answers = new Map<string, { readonly answer: Answer; times: number }[]>();
   const takeAnswer = (method: string): Answer | undefined => {
@@ -152,12 +153,13 @@ type Options = {
   readonly limit?: number;
   readonly before?: string;
   readonly until?: string;
+  readonly minContextSlot?: number;
   readonly sigVerify?: boolean;
   readonly replaceRecentBlockhash?: boolean;
   readonly skipPreflight?: boolean;
 };
 
-function createNode() {
+function createNode(now: () => number) {
   // Blockhashes are ours: litesvm knows only the latest one.
   const svm = new LiteSVM().withBlockhashCheck(false);
   type Address = Parameters<LiteSVM['getAccount']>[0];
@@ -173,9 +175,9 @@ function createNode() {
     commitment === 'finalized' ? Math.max(0, height() - FINAL_BLOCKS) : height();
   const context = () => ({ slot: height() + EMPTY_SLOTS });
   const isYoung = (blockhash: string): boolean =>
-    blocks.slice(Math.max(0, blocks.length - BLOCKHASH_BLOCKS)).some(({ hash }) => hash === blockhash);
+    blocks.slice(-BLOCKHASH_BLOCKS - 1).some(({ hash }) => hash === blockhash);
   const addBlock = (): void => {
-    blocks.push({ hash: base58(randomBytes(32)), time: Math.floor(Date.now() / 1000) });
+    blocks.push({ hash: base58(randomBytes(32)), time: Math.floor(now() / 1000) });
   };
 
   const execute = (sent: Sent): void => {
@@ -234,6 +236,19 @@ function createNode() {
     getHealth: () => 'ok',
     getGenesisHash: () => GENESIS,
     getSlot: ({ commitment }: Options = {}) => heightAt(commitment) + EMPTY_SLOTS,
+    getEpochInfo: ({ commitment }: Options = {}) => ({
+      absoluteSlot: heightAt(commitment) + EMPTY_SLOTS,
+      blockHeight: heightAt(commitment),
+      epoch: 0,
+      slotIndex: 0,
+      slotsInEpoch: 432_000,
+    }),
+    getFirstAvailableBlock: () => 0,
+    getBlockTime: (slot: number) => {
+      const block = blocks[slot - EMPTY_SLOTS];
+      if (block === undefined) throw new RpcError(-32_009, `Slot ${slot} was skipped, or missing in long-term storage`);
+      return block.time;
+    },
     getBlockHeight: ({ commitment }: Options = {}) => heightAt(commitment),
     getLatestBlockhash: ({ commitment }: Options = {}) => {
       const height = heightAt(commitment);
@@ -306,7 +321,14 @@ function createNode() {
         };
       }),
     }),
-    getSignaturesForAddress: (address: string, { limit = 1000, before, until, commitment }: Options = {}) => {
+    getSignaturesForAddress: (
+      address: string,
+      { limit = 1000, before, until, commitment, minContextSlot = 0 }: Options = {},
+    ) => {
+      if (heightAt(commitment) + EMPTY_SLOTS < minContextSlot)
+        throw new RpcError(-32_016, 'Minimum context slot has not been reached');
+      if (before !== undefined && found(before, commitment) === undefined) return [];
+
       const newest = landed
         .filter((one) => one.accounts.includes(address) && one.height <= heightAt(commitment))
         .toReversed();

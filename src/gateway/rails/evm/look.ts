@@ -5,9 +5,9 @@
 import { z } from 'zod';
 import type { PaymentKey, Search } from '../../../domain/charge.ts';
 import type { Receiver } from '../../../domain/receiver.ts';
-import { address, quantity, word } from './json-rpc.ts';
+import { address, quantity, word } from './node-words.ts';
 import { findEvmNetwork } from './networks.ts';
-import { CALLS_PER_LOOK, createNodes, type ChainNode, type NodeAnswer, type NodesDeps, type Turn } from './nodes.ts';
+import { createNodes, type ChainNode, type Identity, type NodeAnswer, type NodesDeps, type Turn } from '../nodes.ts';
 import { PAYER_LOOK_MS, type Look, type LookedAt, type Rail } from '../rail.ts';
 
 export type LookDeps = NodesDeps & {
@@ -26,6 +26,8 @@ export const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55
 /** authorizationState(address,bytes32) */
 export const AUTHORIZATION_STATE = '0xe94a0102';
 
+const IDENTITY: Identity = { method: 'eth_chainId', caip2: quantity.transform((id) => `eip155:${id}`) };
+const CALLS_PER_LOOK = 8;
 /** Blocks of one call for logs: public nodes refuse much more. Halved where even that is refused. */
 const LOG_RANGE = 1000n;
 /** Clocks of chains and of ours differ: proof is looked for from a little before the claim. */
@@ -80,7 +82,7 @@ const away = (why: string): Away => ({ away: why });
 const isAway = (value: object): value is Away => 'away' in value;
 
 export function createLook(deps: LookDeps): Rail['look'] {
-  const nodes = createNodes(deps);
+  const nodes = createNodes(deps, IDENTITY);
   let looks = 0;
 
   return async (charge, asker) => {

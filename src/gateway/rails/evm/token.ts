@@ -2,7 +2,7 @@
 // configured with another name or version refuses every honest payment, which is the classic mistake; this is how
 // `tollgate check --online` finds it. Asked by an operator, never on the way of a request.
 import { z } from 'zod';
-import type { Rpc } from './json-rpc.ts';
+import type { Rpc } from '../json-rpc.ts';
 import type { Unavailable } from '../rail.ts';
 
 export type Token = {

@@ -4,7 +4,7 @@
 // Source: x402, scheme `exact` on Solana; the reasons are its words where it has them.
 import type { Refusal } from '../rail.ts';
 import { TOKEN_PROGRAM } from './addresses.ts';
-import { isSigned, type Instruction, type Transaction } from './transaction.ts';
+import { isSignedBy, type Instruction, type Transaction } from './transaction.ts';
 
 /** What the one transfer has to be. */
 export type Wanted = {
@@ -46,7 +46,7 @@ export function checkTransaction(transaction: Transaction, wanted: Wanted): Refu
     checkSigners(transaction) ??
     checkInstructions(transaction) ??
     checkTransfer(transaction, wanted) ??
-    (isSigned(transaction, 1) ? undefined : refuse('payload_signature_invalid'))
+    (isSignedBy(transaction, 1, transaction.signatures[1]) ? undefined : refuse('payload_signature_invalid'))
   );
 }
 

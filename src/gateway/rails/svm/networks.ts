@@ -36,3 +36,8 @@ export function isSvmNetwork(name: string): boolean {
     SVM_NETWORKS.some((network) => network.name === name || network.aliases?.includes(name) === true)
   );
 }
+
+/** The network whose first block has this hash, which a CAIP-2 name holds the beginning of. */
+export function caip2OfGenesis(hash: string): string {
+  return `solana:${hash.slice(0, 32)}`;
+}

@@ -32,7 +32,7 @@ export type TransactionReading =
 
 /** The network's limit. */
 export const MAX_TRANSACTION_BYTES = 1232;
-const SIGNATURE_BYTES = 64;
+export const SIGNATURE_BYTES = 64;
 const KEY_BYTES = 32;
 const VERSIONED = 0x80;
 
@@ -51,9 +51,9 @@ export function readTransaction(base64: string): TransactionReading {
   }
 }
 
-/** Whether the signature of signer number `index` over the message holds (Ed25519, RFC 8032). */
-export function isSigned({ signers, signatures, message }: Transaction, index: number): boolean {
-  const [signer, signature] = [signers[index], signatures[index]];
+/** Whether `signature` is that of signer number `index` over the message (Ed25519, RFC 8032). */
+export function isSignedBy({ signers, message }: Transaction, index: number, signature: Buffer | undefined): boolean {
+  const signer = signers[index];
   const x = signer === undefined ? undefined : readBase58(signer, KEY_BYTES)?.toString('base64url');
   if (x === undefined || signature === undefined) return false;
   const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });

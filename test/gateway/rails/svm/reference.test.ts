@@ -106,7 +106,7 @@ test('refuses: a payment twice, and one that is too old', async () => {
   expect(await ask('settle', first)).toMatchObject({ success: false, errorReason: simulation });
 
   // The client took the hash of the latest block, and one block came since.
-  chain.mine(BLOCKHASH_BLOCKS - 2);
+  chain.mine(BLOCKHASH_BLOCKS - 1);
   expect(await ask('verify', late)).toMatchObject({ isValid: true });
   chain.mine();
   expect(await ask('verify', late)).toMatchObject({ isValid: false, invalidReason: simulation });

@@ -1,8 +1,8 @@
-// Calls to one Ethereum JSON-RPC node. A node is asked for facts about money, so an answer that is not exactly what the
+// Calls to one JSON-RPC node of a chain. A node is asked for facts about money, so an answer that is not exactly what the
 // caller's schema expects is no answer, and "the node says no" stays apart from "nobody knows". Nothing of a node's text
 // leaves this file, and its URL, which often holds a key, is never logged.
-import { z } from 'zod';
-import { callService, type Fetch } from '../service-call.ts';
+import type { z } from 'zod';
+import { callService, type Fetch } from './service-call.ts';
 
 export type RpcResult<T> =
   | { readonly kind: 'result'; readonly value: T }
@@ -19,20 +19,6 @@ export type Rpc = <T>(
 
 /** `signal` ends the call before its own time is over. `mayRepeat` is asked when its connection broke; by default it may. */
 export type RpcOptions = { readonly signal?: AbortSignal; readonly mayRepeat?: () => Promise<boolean> };
-
-/** How nodes write numbers, words of 32 bytes and addresses. */
-export const quantity = z
-  .string()
-  .regex(/^0x(?:0|[1-9a-f][0-9a-f]{0,15})$/i)
-  .transform(BigInt);
-export const word = z
-  .string()
-  .regex(/^0x[0-9a-f]{64}$/i)
-  .toLowerCase();
-export const address = z
-  .string()
-  .regex(/^0x[0-9a-f]{40}$/i)
-  .toLowerCase();
 
 const TIMEOUT_MS = 5000;
 const MAX_BYTES = 4 * 1024 * 1024;

@@ -1,11 +1,11 @@
 // The JSON-RPC nodes that this process asks. A node belongs to somebody else and is often public: it is asked at most
 // five times a second whoever wants to know, payers who wait before everybody else, and its chain id once, because a node
-// of another chain would prove and disprove everything. One look asks eight times at most, and no longer than it may take.
+// of another chain would prove and disprove everything. One look asks a few times at most, and no longer than it may take.
 import type { z } from 'zod';
-import type { Clock, Schedule } from '../../../host/clock.ts';
-import { createRpc, quantity, type RpcResult } from './json-rpc.ts';
-import { createSemaphore, type Semaphore } from '../semaphore.ts';
-import type { Fetch } from '../service-call.ts';
+import type { Clock, Schedule } from '../../host/clock.ts';
+import { createRpc, type RpcResult } from './json-rpc.ts';
+import { createSemaphore, type Semaphore } from './semaphore.ts';
+import type { Fetch } from './service-call.ts';
 
 export type NodesDeps = {
   readonly fetch: Fetch;
@@ -42,24 +42,26 @@ export type ChainNode = {
   readonly findFault: (turn: Turn, caip2: string) => Promise<string | undefined>;
 };
 
-export const CALLS_PER_LOOK = 8;
 const CALLS_PER_SECOND = 5;
 const SECOND_MS = 1000;
 const FIRST_AT_ONCE = 2;
 /** Calls, or looks, that wait for one node; beyond them it is as good as away. */
 const MAX_WAITING = 1000;
 
+/** How a node says of which chain it is: what it answers to `method`, and the CAIP-2 name in that. */
+export type Identity = { readonly method: string; readonly caip2: z.ZodType<string> };
+
 /** The nodes of a process, by URL. */
-export function createNodes(deps: NodesDeps): (url: string) => ChainNode {
+export function createNodes(deps: NodesDeps, identity: Identity): (url: string) => ChainNode {
   const nodes = new Map<string, ChainNode>();
   return (url) => {
     let node = nodes.get(url);
-    if (node === undefined) nodes.set(url, (node = createNode(url, deps)));
+    if (node === undefined) nodes.set(url, (node = createNode(url, deps, identity)));
     return node;
   };
 }
 
-function createNode(url: string, deps: NodesDeps): ChainNode {
+function createNode(url: string, deps: NodesDeps, { method, caip2: schema }: Identity): ChainNode {
   const rpc = createRpc(url, deps.fetch);
   const pace = createPace(deps);
   let chain: string | undefined;
@@ -81,10 +83,9 @@ function createNode(url: string, deps: NodesDeps): ChainNode {
     },
     findFault: async (turn, caip2) => {
       if (chain === undefined || chain !== caip2) {
-        const answer = await ask(turn, 'eth_chainId', [], quantity);
-        if (answer.kind !== 'result')
-          return answer.kind === 'error' ? `eth_chainId: error ${answer.code}` : 'eth_chainId';
-        chain = `eip155:${answer.value}`;
+        const answer = await ask(turn, method, [], schema);
+        if (answer.kind !== 'result') return answer.kind === 'error' ? `${method}: error ${answer.code}` : method;
+        chain = answer.value;
       }
       return chain === caip2 ? undefined : `the node is of ${chain}, not of ${caip2}`;
     },

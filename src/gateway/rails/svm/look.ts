@@ -1,0 +1,256 @@
+// What a Solana chain says about a payment. The proof: a confirmed transaction without an error whose message is the one
+// that was paid with. It is found among the transactions of the account that pays: each names itself by its fee payer's
+// signature, which is compared with the message here, so that only the right one is read. That it never will be there is
+// believed once its blockhash must be too old at a finalized height, and a search of what was finalized by then found
+// nothing. A node that is away, of another chain, behind or short of history is never taken for "not there".
+import { z } from 'zod';
+import type { Search } from '../../../domain/charge.ts';
+import { createNodes, type ChainNode, type Identity, type NodeAnswer, type NodesDeps, type Turn } from '../nodes.ts';
+import { PAYER_LOOK_MS, type Look, type LookedAt } from '../rail.ts';
+import { readBase58 } from './addresses.ts';
+import { caip2OfGenesis } from './networks.ts';
+import { isSignedBy, readTransaction, SIGNATURE_BYTES, type Transaction } from './transaction.ts';
+
+/** What is known of the payment of a charge. */
+export type Sought = {
+  readonly transaction: Transaction;
+  /** The token account that pays. */
+  readonly source: string;
+  readonly amount: bigint;
+};
+
+export type SvmLookDeps = NodesDeps & {
+  /** The nodes of a charge's way, and which of them answer anybody. */
+  readonly nodesOf: (charge: LookedAt) => {
+    readonly urls: readonly string[];
+    readonly isPublic: (url: string) => boolean;
+  };
+  /** Undefined: nobody here knows any more. */
+  readonly seek: (charge: LookedAt) => Sought | undefined;
+};
+
+const IDENTITY: Identity = { method: 'getGenesisHash', caip2: z.string().max(64).transform(caip2OfGenesis) };
+/** Blocks that a transaction can be younger than when it lands. */
+const BLOCKHASH_BLOCKS = 150;
+const PAGE = 100;
+const PAGES_PER_LOOK = 10;
+const CALLS_PER_LOOK = PAGES_PER_LOOK + 6;
+/** Clocks of chains and of ours differ: proof is looked for from a little before the claim. */
+const BEFORE_CLAIM_SECONDS = 120;
+/** How long after a claim its payment counts as ended, and how much longer one waits for nodes that answer anybody. */
+const END_SECONDS = 150;
+const AFTER_END_PUBLIC_SECONDS = 600;
+
+const whole = z.number().int().min(0);
+const signature = z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{64,88}$/);
+const epochSchema = z.object({ absoluteSlot: whole, blockHeight: whole });
+const pageSchema = z.array(z.object({ signature, blockTime: z.number().int().nullish() })).max(PAGE);
+const transactionSchema = z
+  .object({
+    transaction: z.tuple([z.string().max(2000), z.literal('base64')]),
+    meta: z.object({ err: z.unknown() }).nullable(),
+  })
+  .nullable();
+
+/** What looks know so far, as it is kept with the charge. */
+type Progress = {
+  /** From a finalized height above this on the payment cannot land. */
+  lastValid: number | undefined;
+  /** The search under way is the last one: it began above that height. */
+  final: boolean;
+  /** The search under way went back to this signature. */
+  before: string | undefined;
+};
+
+/** One node, asked for one charge. */
+type View = {
+  readonly node: ChainNode;
+  readonly turn: Turn;
+  readonly charge: LookedAt;
+  readonly sought: Sought;
+  readonly isPublic: boolean;
+  readonly progress: Progress;
+};
+
+type Away = { readonly away: string };
+const away = (why: string): Away => ({ away: why });
+
+export function createLook(deps: SvmLookDeps): (charge: LookedAt, asker: 'payer' | 'nobody') => Promise<Look> {
+  const nodes = createNodes(deps, IDENTITY);
+  let looks = 0;
+
+  return async (charge, asker) => {
+    const { urls, isPublic } = deps.nodesOf(charge);
+    if (urls.length === 0) return { kind: 'unavailable', detail: 'no node is configured for this network' };
+    const sought = deps.seek(charge);
+    if (sought === undefined)
+      return { kind: 'unavailable', detail: 'the transaction of this payment is not kept any more' };
+
+    const late = new AbortController();
+    const { signal } = late;
+    const first = asker === 'payer';
+    const cancel = first ? deps.schedule(PAYER_LOOK_MS, () => late.abort()) : () => undefined;
+    const turn: Turn = { first, number: looks++, signal, left: CALLS_PER_LOOK };
+    const before = readProgress(charge.search);
+    // A payer is told what is there: the search under way is the reconciler's.
+    const progress = first ? { ...before, before: undefined } : before;
+    const said: string[] = [];
+    for (const url of urls) {
+      const node = nodes(url);
+      const release = first ? await node.semaphore.wait(signal) : () => undefined;
+      if (release === undefined) {
+        said.push(`${new URL(url).host}: too many payers are waiting for it`);
+        break;
+      }
+      const view: View = { node, turn, charge, sought, isPublic: isPublic(url), progress };
+      const seen = await lookAt(view, asker).finally(release);
+      if (!('away' in seen)) {
+        cancel();
+        return seen;
+      }
+      said.push(`${new URL(url).host}: ${seen.away}`);
+      if (signal.aborted || turn.left <= 0) break;
+    }
+    cancel();
+    // What was learned is kept, whatever failed afterwards.
+    const isNew = !first && JSON.stringify(writeProgress(progress)) !== JSON.stringify(charge.search);
+    if (isNew) return open(progress);
+    return { kind: 'unavailable', detail: said.join('; ') };
+  };
+}
+
+async function lookAt(view: View, asker: 'payer' | 'nobody'): Promise<Look | Away> {
+  const { node, turn, charge, progress } = view;
+  const fault = await node.findFault(turn, charge.payment.network);
+  if (fault !== undefined) return away(fault);
+  // Until when it could still come is nothing to make a payer wait for.
+  const end = asker === 'payer' ? undefined : await readEnd(view);
+  if (end !== undefined && 'away' in end) return end;
+  const overAt = end?.overAt;
+  const searched = await search(view, overAt);
+  if ('away' in searched) return searched;
+  if (searched.signature !== undefined) {
+    const proof = await prove(view, searched.signature);
+    if (proof !== 'failed') return proof;
+    // It is used up. What a node alone says ends nothing while the payment could still be made.
+    return overAt === undefined ? open(progress) : { kind: 'impossible', reason: 'transaction_failed' };
+  }
+  if (overAt === undefined || !searched.whole) return open(progress);
+  const gap = await findGap(view, overAt);
+  if (gap === undefined) return { kind: 'impossible', reason: 'transaction_expired' };
+  return gap === 'too_soon' ? open(progress) : gap;
+}
+
+function open(progress: Progress): Look {
+  return { kind: 'open', used: false, search: writeProgress(progress) };
+}
+
+/** `overAt`: the finalized slot by which the payment can land no more; undefined: it still can. */
+type End = { readonly overAt: number | undefined };
+
+async function readEnd({ node, turn, progress }: View): Promise<End | Away> {
+  if (progress.lastValid === undefined) {
+    const height = await node.ask(turn, 'getBlockHeight', [{ commitment: 'processed' }], whole);
+    if (height.kind !== 'result') return failed(height, 'getBlockHeight');
+    progress.lastValid = height.value + BLOCKHASH_BLOCKS;
+  }
+  const epoch = await node.ask(turn, 'getEpochInfo', [{ commitment: 'finalized' }], epochSchema);
+  if (epoch.kind !== 'result') return failed(epoch, 'getEpochInfo');
+  if (epoch.value.blockHeight <= progress.lastValid) return { overAt: undefined };
+  // A search that began before the end may have missed what landed since: the last one begins anew.
+  if (!progress.final) Object.assign(progress, { final: true, before: undefined });
+  return { overAt: epoch.value.absoluteSlot };
+}
+
+/** `whole`: it went back to before the claim. */
+type Searched = { readonly signature: string | undefined; readonly whole: boolean };
+
+/** `overAt`: only what is finalized counts, as a node knows it that has come to this slot. */
+async function search(view: View, overAt: number | undefined): Promise<Searched | Away> {
+  const { node, turn, charge, sought, progress } = view;
+  const since = Math.floor(charge.createdAt / 1000) - BEFORE_CLAIM_SECONDS;
+  const asOf = overAt === undefined ? { commitment: 'confirmed' } : { commitment: 'finalized', minContextSlot: overAt };
+  for (let pages = 0; pages < PAGES_PER_LOOK; pages++) {
+    const { before } = progress;
+    const options = { ...asOf, limit: PAGE, ...(before === undefined ? {} : { before }) };
+    const answer = await node.ask(turn, 'getSignaturesForAddress', [sought.source, options], pageSchema);
+    if (answer.kind === 'spent') return { signature: undefined, whole: false };
+    if (answer.kind !== 'result') return failed(answer, 'getSignaturesForAddress');
+    for (const { signature, blockTime } of answer.value) {
+      if (typeof blockTime === 'number' && blockTime < since) return ended(progress);
+      if (isSignedBy(sought.transaction, 0, readBase58(signature, SIGNATURE_BYTES))) return { signature, whole: false };
+      progress.before = signature;
+    }
+    // A page may be short for reasons of the node's own: only an empty one is the last.
+    if (answer.value.length === 0) return ended(progress);
+  }
+  return { signature: undefined, whole: false };
+}
+
+/** The next search begins at the newest transaction again. */
+function ended(progress: Progress): Searched {
+  progress.before = undefined;
+  return { signature: undefined, whole: true };
+}
+
+async function prove({ node, turn, charge, sought }: View, signature: string): Promise<Look | Away | 'failed'> {
+  const options = { commitment: 'confirmed', encoding: 'base64', maxSupportedTransactionVersion: 0 };
+  const answer = await node.ask(turn, 'getTransaction', [signature, options], transactionSchema);
+  if (answer.kind !== 'result') return failed(answer, 'getTransaction');
+  if (answer.value === null || answer.value.meta === null) return away('getTransaction: it lists more than it has');
+  const { transaction, meta } = answer.value;
+  const reading = readTransaction(transaction[0]);
+  if (!reading.ok || reading.transaction.messageHash !== charge.payment.unique)
+    return away('getTransaction: another transaction than asked for');
+  if (meta.err !== null) return 'failed';
+  // There is one transfer in it, so its place is always the same.
+  const proof = { transaction: signature, logIndex: 0, amount: sought.amount, payer: charge.payment.payer };
+  return { kind: 'proven', proof };
+}
+
+/** What speaks against believing a node that a payment never came; undefined: nothing does. */
+async function findGap(view: View, overAt: number): Promise<Away | 'too_soon' | undefined> {
+  const { node, turn, charge, isPublic } = view;
+  const claimed = Math.floor(charge.createdAt / 1000);
+  if (isPublic) {
+    const now = await node.ask(turn, 'getBlockTime', [overAt], whole);
+    if (now.kind !== 'result') return failed(now, 'getBlockTime');
+    if (now.value < claimed + END_SECONDS + AFTER_END_PUBLIC_SECONDS) return 'too_soon';
+  }
+  const first = await node.ask(turn, 'getFirstAvailableBlock', [], whole);
+  if (first.kind !== 'result') return failed(first, 'getFirstAvailableBlock');
+  // The first block of all has no time that means anything.
+  if (first.value === 0) return undefined;
+  const oldest = await node.ask(turn, 'getBlockTime', [first.value], whole);
+  if (oldest.kind !== 'result') return failed(oldest, 'getBlockTime');
+  return oldest.value < claimed - BEFORE_CLAIM_SECONDS ? undefined : away('its history is too short');
+}
+
+const DIGITS = /^\d{1,15}$/;
+
+function readProgress(search: Search | null): Progress {
+  const { last_valid: lastValid = '', final, before } = search ?? {};
+  return { lastValid: DIGITS.test(lastValid) ? Number(lastValid) : undefined, final: final === 'yes', before };
+}
+
+function writeProgress({ lastValid, final, before }: Progress): Search | null {
+  if (lastValid === undefined) return null;
+  return {
+    last_valid: String(lastValid),
+    ...(final ? { final: 'yes' } : {}),
+    ...(before === undefined ? {} : { before }),
+  };
+}
+
+function failed(answer: Exclude<NodeAnswer<unknown>, { kind: 'result' }>, method: string): Away {
+  switch (answer.kind) {
+    case 'error':
+      return away(`${method}: error ${answer.code}`);
+    case 'unavailable':
+      return away(answer.detail);
+    case 'spent':
+      return away('enough was asked for one look');
+    default:
+      return answer satisfies never;
+  }
+}
