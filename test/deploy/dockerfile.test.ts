@@ -4,8 +4,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
+import { runCommandLine } from '../../src/cli/run.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { parseListen } from '../../src/config/addresses.ts';
+import { fakeIo } from '../cli/support.ts';
 import {
   BUNDLED,
   finalStage,
@@ -126,6 +128,30 @@ describe('what runs', () => {
     ]);
     expect(admin.listen).toEqual({ host: '0.0.0.0', port: 9402 });
     expect(parseListen(env['TOLLGATE_ADMIN_LISTEN'] ?? '')).toEqual(admin.listen);
+  });
+
+  test('behaviour: what the README runs protects something, reaches an API on its host, and can make keys', async () => {
+    const [run = ''] = /^docker run (?:[^\n\\]|\\\n)*/m.exec(readText('README.md')) ?? [];
+    const all = (option: RegExp): string[] => [...run.matchAll(option)].map(([, value = '']) => value);
+    const [name = '', ...others] = all(/--name (\S+)/g);
+    const [file = ''] = all(/-v \$PWD\/(\S+):\/etc\/tollgate\/tollgate\.yaml:ro/g);
+    expect([others, all(/-v (\S+):\/data /g).length]).toEqual([[], 1]);
+    const given = Object.fromEntries(all(/-e (\S+)/g).map((pair) => pair.split('=') as [string, string]));
+    const env: Record<string, string> = { ...imageEnvironment(), ...given, PAY_TO: VALUES.PAY_TO };
+    const loaded = loadConfig(path.join(ROOT, file), env, '/', NETWORKS);
+    if (!loaded.ok) throw new Error(`${file} does not load`);
+    const { proxy } = loaded.config;
+    expect(all(/-p (\S+)/g)).toEqual([`${proxy?.listen.port}:${proxy?.listen.port}`]);
+    expect(all(/--add-host (\S+)/g)).toEqual([`${proxy?.upstream.host}:host-gateway`]);
+
+    const after = readText('README.md').split(run)[1]?.split('```')[0] ?? '';
+    const [, port, target = ''] = /^curl -i http:\/\/localhost:(\d+)(\/\S+) +# 402/m.exec(after) ?? [];
+    const io = fakeIo({ folder: ROOT, env });
+    expect(await runCommandLine(['match', 'GET', target, '-c', file], COMMANDS, io)).toBe(0);
+    expect([Number(port), io.stdout()]).toEqual([proxy?.listen.port, expect.stringContaining('payment required')]);
+    const commands = [...after.matchAll(/^docker exec (\S+) tollgate (\S+)/gm)].map(([, ...words]) => words);
+    expect(commands).toEqual([[name, 'keys']]);
+    expect(names).toContain('keys');
   });
 });
 
