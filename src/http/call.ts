@@ -1,24 +1,22 @@
 // One request on its way, over as many connections as it takes: what was asked, who listens, and how far it got. It is on
 // one connection at a time, and its listener hears of one end.
+import type { Socket } from 'node:net';
 import { readFraming } from './framing.ts';
-import type { CallFault, UpstreamCall, UpstreamListener, UpstreamRequest } from './transport.ts';
-import { Upload, type GatheringListener } from './upload.ts';
-
-/** What a call tells its pool. */
-export type CallPool = {
-  /** The first byte of its body is there. */
-  onReady(call: PoolCall): void;
-  /** It waits for nothing any more. */
-  onLeft(call: PoolCall): void;
-};
+import type { CallFault, Outbox, UpstreamCall, UpstreamListener, UpstreamRequest } from './transport.ts';
+import { Upload, type UploadListener } from './upload.ts';
 
 /** What a call needs of the connection that it is on. */
-export type CallConnection = { wait(): void; resume(): void; destroy(): void };
+export type CallConnection = {
+  /** What has to happen next has its whole time from here on. */
+  moved(): void;
+  resume(): void;
+  destroy(): void;
+};
 
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 
 /** A class, because every request makes one. */
-export class PoolCall implements UpstreamCall, GatheringListener {
+export class PoolCall implements UpstreamCall, UploadListener {
   readonly request: UpstreamRequest;
   /** The request's head as it is written. */
   readonly head: string;
@@ -30,26 +28,48 @@ export class PoolCall implements UpstreamCall, GatheringListener {
   /** Until when it waits for the beginning of its body, or for a connection. */
   deadline = 0;
   paused = false;
-  /** A byte of it may have left. */
-  sent = false;
+  /** On this connection; `queued`: nothing of it left yet. */
+  sending: 'queued' | 'body' | 'sent' = 'queued';
+  /** A byte of it may have left, on this connection or the one before. */
+  private hasLeft = false;
   private retried = false;
   private place: 'waiting' | CallConnection | 'over' = 'waiting';
-  private readonly pool: CallPool;
+  private readonly whenReady: (call: PoolCall) => void;
 
-  constructor(request: UpstreamRequest, head: string, listener: UpstreamListener, endsAt: number, pool: CallPool) {
+  /** `whenReady`: the first byte of its body is there. */
+  constructor(
+    request: UpstreamRequest,
+    head: string,
+    listener: UpstreamListener,
+    endsAt: number,
+    whenReady: (call: PoolCall) => void,
+  ) {
     const { body, headers } = request;
     this.request = request;
     this.head = head;
     this.listener = listener;
     this.endsAt = endsAt;
-    this.pool = pool;
+    this.whenReady = whenReady;
     this.upload =
       body === undefined || head === '' ? undefined : new Upload(body, head, readFraming(headers) ?? 0, this);
   }
 
+  get isOver(): boolean {
+    return this.place === 'over';
+  }
+
+  moveTo(connection: CallConnection): void {
+    this.place = connection;
+  }
+
+  sendOn(socket: Socket, outbox: Outbox): void {
+    this.sending = 'queued';
+    if (this.upload === undefined) outbox.write(socket, this.head, 'latin1', () => this.onProgress('sent'));
+    else this.upload.sendOn(socket, outbox);
+  }
+
   pause(): void {
     this.paused = true;
-    if (typeof this.place === 'object') this.place.wait();
   }
 
   resume(): void {
@@ -60,21 +80,19 @@ export class PoolCall implements UpstreamCall, GatheringListener {
   abort(): void {
     const { place } = this;
     this.end();
-    if (place === 'waiting') this.pool.onLeft(this);
-    else if (place !== 'over') place.destroy();
+    if (typeof place === 'object') place.destroy();
   }
 
-  onReady(): void {
-    this.pool.onReady(this);
+  onProgress(progress: 'ready' | 'body' | 'sent'): void {
+    if (progress === 'ready') return this.whenReady(this);
+    this.sending = progress;
+    this.hasLeft = true;
+    if (typeof this.place === 'object') this.place.moved();
   }
 
   onBroken(fault: CallFault): void {
     this.abort();
-    this.listener.onFailure({ ...fault, sent: this.sent });
-  }
-
-  startOn(connection: CallConnection): void {
-    this.place = connection;
+    this.tell(fault);
   }
 
   /** True once, for a call that can be sent twice without a difference to anybody: idempotent and without a body. */
@@ -92,8 +110,12 @@ export class PoolCall implements UpstreamCall, GatheringListener {
   }
 
   fail(fault: CallFault): void {
-    if (this.place === 'over') return;
+    if (this.isOver) return;
     this.end();
-    this.listener.onFailure({ ...fault, sent: this.sent });
+    this.tell(fault);
+  }
+
+  private tell(fault: CallFault): void {
+    this.listener.onFailure({ ...fault, sent: this.hasLeft });
   }
 }

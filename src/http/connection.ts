@@ -1,24 +1,17 @@
-// One connection to the upstream, and on it one call at a time: writes the request, reads the response, tells the call's
+// One connection to the upstream, and on it one call at a time: sends the request, reads the response, tells the call's
 // listener. It serves another call only if its request was sent whole, its response was read whole and not a byte came
 // after it. Anything else that happens on the socket ends the connection, so that no caller gets another's bytes.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
-import type { PoolCall } from './call.ts';
-import type { ReadMemory } from './memory.ts';
+import type { CallConnection, PoolCall } from './call.ts';
+import { Inbox } from './memory.ts';
 import type { ResponseHead } from './response-head.ts';
-import { ResponseReader, type ResponseEvent } from './response-reader.ts';
-import type { CallFault, Outbox, UpstreamTimeouts } from './transport.ts';
+import { ResponseReader, SPEAKS_TLS, type ResponseEvent } from './response-reader.ts';
+import type { CallFault, PoolOptions } from './transport.ts';
 
-/** What the connections of a pool share. */
-export type ConnectionContext = {
-  /** For `servername`: from configuration, never from a request. */
-  readonly host: string;
-  readonly place: { readonly host: string; readonly port: number } | { readonly path: string };
-  readonly secure: boolean;
-  readonly timeouts: UpstreamTimeouts;
-  readonly outbox: Outbox;
-  now(): number;
-  readonly memory: ReadMemory;
+/** What a connection needs of its pool. */
+export type ConnectionPool = {
+  readonly options: PoolOptions;
   /** It may serve another call. */
   onIdle(connection: Connection): void;
   /** Its socket is closed. */
@@ -27,53 +20,48 @@ export type ConnectionContext = {
   onStale(call: PoolCall, fault: CallFault): void;
 };
 
-type Busy = {
-  readonly at: 'busy';
-  readonly call: PoolCall;
-  /** `queued`: nothing of the request left yet. */
-  sending: 'queued' | 'body' | 'sent';
-  readonly reading: ResponseReader;
-  /** The last read filled its buffer, or stopped: more may have come than was read. */
-  mayBeMore: boolean;
-};
+type Busy = { readonly at: 'busy'; readonly call: PoolCall; readonly reading: ResponseReader };
 type State =
   | { readonly at: 'connecting'; readonly call: PoolCall }
-  | { readonly at: 'idle'; readonly since: number }
+  | { readonly at: 'idle' }
   | Busy
   | { readonly at: 'closed' };
 
-/** Below the 5 s after which Node and uvicorn close an idle connection: one that we close first is never found dead. */
-export const POOL_IDLE_MS = 4000;
+/** With two sweeps below the 5 s after which Node and uvicorn close an idle connection: what we close is never found dead. */
+export const POOL_IDLE_MS = 3500;
 const UPLOAD_MS = 30_000;
-/** From this size on a read of a long body is handed over with its buffer. */
-const HANDED_OVER_BYTES = 16 * 1024;
 /** Of a response that is held so much is read on, so that an upstream that dies meanwhile is noticed. */
 const HELD_BYTES = 64 * 1024;
 
-export class Connection {
-  private readonly context: ConnectionContext;
+export class Connection implements CallConnection {
+  private readonly pool: ConnectionPool;
+  private readonly inbox = new Inbox();
   private readonly socket: Socket;
   private state: State;
   private calls = 0;
-  private deadline: number;
-  /** Of a long body: where the next read goes. */
-  private memory: Buffer | undefined;
+  /** More may have come than was read. */
+  private mayBeMore = false;
+  /** Since when nothing happens, as the sweep saw it. */
+  private quietSince: number | undefined;
 
   /** Connects, and sends `first`. */
-  constructor(context: ConnectionContext, first: PoolCall) {
-    this.context = context;
+  constructor(pool: ConnectionPool, first: PoolCall) {
+    this.pool = pool;
     this.state = { at: 'connecting', call: first };
-    this.deadline = first.deadline;
     this.socket = this.open(first.request.upgrade);
-    first.startOn(this);
+    first.moveTo(this);
   }
 
   private open(upgrade: boolean): Socket {
-    const { context } = this;
-    const { host, place, secure } = context;
+    const { upstream, socketPath } = this.pool.options;
+    const secure = upstream.protocol === 'https:';
+    const host = upstream.hostname.replace(/^\[|\]$/g, '');
+    const port = Number(upstream.port) || (secure ? 443 : 80);
+    const place = socketPath === undefined ? { host, port } : { path: socketPath };
     // A tunnel takes its socket over as a stream.
-    const onread = { buffer: () => this.memory ?? context.memory.shared, callback: this.onRead };
+    const onread = { buffer: () => this.inbox.next(), callback: this.onRead };
     const options = upgrade ? place : { ...place, onread };
+    // From configuration, never from a request.
     const name = isIP(host) === 0 ? { servername: host } : {};
     const socket = secure ? connectSecure({ ...options, ...name, ALPNProtocols: ['http/1.1'] }) : connect(options);
     socket.setNoDelay(true);
@@ -88,83 +76,67 @@ export class Connection {
     return socket;
   }
 
-  /** Sends `call`; only from `onIdle` on. */
-  start(call: PoolCall): void {
-    const { outbox } = this.context;
-    const reading = new ResponseReader(call.request.method === 'HEAD');
-    const state: Busy = { at: 'busy', call, sending: 'queued', reading, mayBeMore: false };
-    this.state = state;
-    this.calls++;
-    call.startOn(this);
-    this.wait();
-    const { upload } = call;
-    if (upload === undefined)
-      return outbox.write(this.socket, call.head, 'latin1', () => this.onSending(state, 'sent'));
-    upload.sendOn(this.socket, outbox, {
-      onLeaving: () => this.onSending(state, 'body'),
-      onSent: () => this.onSending(state, 'sent'),
-      onBroken: (fault) => this.fail(fault),
-    });
+  get isUsable(): boolean {
+    const { socket } = this;
+    return !socket.readableEnded && !socket.destroyed && socket.writable;
   }
 
-  private onSending(state: Busy, sending: 'body' | 'sent'): void {
-    state.sending = sending;
-    state.call.sent = true;
-    this.wait();
+  /** Sends `call`; only from `onIdle` on. */
+  start(call: PoolCall): void {
+    this.state = { at: 'busy', call, reading: new ResponseReader(call.request.method === 'HEAD') };
+    this.calls++;
+    this.moved();
+    call.moveTo(this);
+    call.sendOn(this.socket, this.pool.options.outbox);
   }
 
   private readonly onDrain = (): void => {
-    if (this.state.at !== 'busy') return;
-    this.state.call.upload?.onDrain();
-    this.wait();
+    if (this.state.at === 'busy') this.state.call.upload?.onDrain();
+    this.moved();
   };
 
-  /** Sets the time for the next thing that has to happen. */
-  wait(): void {
-    const { state, context } = this;
-    if (state.at !== 'busy') return;
-    const { headersMs, idleMs } = context.timeouts;
-    const waitsForHead = state.reading.phase === 'head';
-    if (state.call.paused && !waitsForHead) this.deadline = Infinity;
-    else this.deadline = context.now() + (waitsForHead && state.sending !== 'body' ? headersMs : idleMs);
+  moved(): void {
+    this.quietSince = undefined;
   }
 
-  /** Ends what has taken too long by `now`. */
+  /** Ends what has taken too long by `now`. What moved counts from the first sweep after it. */
   sweep(now: number): void {
-    const { state, context } = this;
-    if (state.at === 'idle' && now >= state.since + POOL_IDLE_MS) return this.destroy();
-    if (state.at === 'idle' || state.at === 'closed') return;
-    const { call } = state;
-    if (now >= call.endsAt) return this.fail(timeout('the whole took too long'));
-    if (state.at === 'connecting') {
-      if (now >= this.deadline) this.fail(timeout('no connection to the upstream in time'));
+    const { state } = this;
+    this.quietSince ??= now;
+    if (state.at === 'closed') return;
+    if (state.at === 'idle') {
+      if (now - this.quietSince >= POOL_IDLE_MS) this.destroy();
       return;
     }
-    const waitsForHead = state.reading.phase === 'head';
-    const uploading = state.sending !== 'sent' ? call.upload : undefined;
-    // A client that heard the upstream already may have nothing more to say.
-    if (waitsForHead && uploading !== undefined && uploading.quietMs(now) >= (context.timeouts.uploadMs ?? UPLOAD_MS))
-      return this.fail({ code: 'upload_stalled', detail: 'nothing came of the body in time' });
-    if (now < this.deadline) return;
-    if (!waitsForHead) return this.fail(timeout('the response stopped in the middle'));
-    // The upstream took everything that came: it is the client who stopped.
-    if (uploading !== undefined && this.socket.writableLength === 0) this.wait();
-    else this.fail(timeout('no response in time'));
+    const { call } = state;
+    if (now >= call.endsAt) this.fail(timeout('the whole took too long'));
+    else if (state.at === 'busy') this.sweepBusy(state, now, now - this.quietSince);
+    else if (now >= call.deadline) this.fail(timeout('no connection to the upstream in time'));
   }
 
-  private readonly onRead = (size: number, buffer: Uint8Array): boolean => {
-    const { memory } = this;
-    const owned = memory !== undefined && size >= HANDED_OVER_BYTES;
-    if (this.state.at === 'busy') this.state.mayBeMore = size === buffer.length;
-    this.take(owned ? this.context.memory.handOver(memory, size) : Buffer.copyBytesFrom(buffer, 0, size));
-    const { state } = this;
-    const long =
-      state.at === 'busy' && state.reading.phase !== 'head' && (memory !== undefined || size === buffer.length);
-    if (!long && memory !== undefined && !owned) this.context.memory.put(memory);
-    if (!long) this.memory = undefined;
-    else if (owned || memory === undefined) this.memory = this.context.memory.take();
+  private sweepBusy({ call, reading }: Busy, now: number, quietMs: number): void {
+    const { headersMs, idleMs, uploadMs = UPLOAD_MS } = this.pool.options.timeouts;
+    const upload = call.sending === 'sent' ? undefined : call.upload;
+    if (reading.phase !== 'head') {
+      // Of a paused call it is the caller who waits.
+      if (call.paused) this.moved();
+      else if (quietMs >= idleMs) this.fail(timeout('the response stopped in the middle'));
+    } else if (upload !== undefined && upload.quietMs(now) >= uploadMs) {
+      // After the head of the response a client may have nothing more to say.
+      this.fail({ code: 'upload_stalled', detail: 'nothing came of the body in time' });
+    } else if (quietMs >= (call.sending === 'body' ? idleMs : headersMs)) {
+      // If the upstream took everything that came, it is the client who stopped.
+      if (upload !== undefined && this.socket.writableLength === 0) this.moved();
+      else this.fail(timeout('no response in time'));
+    }
+  }
+
+  private readonly onRead = (size: number): boolean => {
+    const bytes = this.inbox.read(size);
+    this.mayBeMore = this.inbox.isFull;
+    this.take(bytes);
     if (!this.isFull()) return true;
-    if (state.at === 'busy') state.mayBeMore = true;
+    this.mayBeMore = true;
     return false;
   };
 
@@ -183,9 +155,9 @@ export class Connection {
     const { state } = this;
     // Bytes that were not asked for.
     if (state.at !== 'busy') return this.destroy();
-    if (state.sending === 'queued') return this.fail(unreachable('bytes came before the request was sent'));
+    if (state.call.sending === 'queued') return this.fail(unreachable('bytes came before the request was sent'));
     state.reading.push(bytes);
-    if (state.reading.phase !== 'head') this.wait();
+    if (state.reading.phase !== 'head') this.moved();
     this.read(state);
   }
 
@@ -206,7 +178,7 @@ export class Connection {
       case 'information':
         return this.onInformation(state, event.head);
       case 'head':
-        this.wait();
+        this.moved();
         return listener.onHead(event.head.status, event.head.headers);
       case 'data':
         return listener.onData(event.chunk);
@@ -223,7 +195,10 @@ export class Connection {
     if (status === 101 && !call.request.upgrade)
       return this.fail(unreachable('the upstream switched protocols unasked'));
     if (status === 101) {
-      this.letGo();
+      // From here on the socket is the listener's; it counts until it closes.
+      this.state = { at: 'closed' };
+      this.socket.pause();
+      this.socket.removeListener('data', this.onStream);
       call.end();
       call.listener.onUpgrade(headers, this.socket, reading.unread);
     } else if (status !== 100) {
@@ -231,18 +206,21 @@ export class Connection {
     }
   }
 
-  private onEnd({ call, sending, reading, mayBeMore }: Busy): void {
+  private onEnd({ call, reading }: Busy): void {
     call.end();
-    const isWhole = sending === 'sent' && reading.unread.length === 0;
+    this.inbox.rest();
+    const isWhole = call.sending === 'sent' && reading.unread.length === 0;
     if (isWhole && reading.keepAlive && this.isUsable && !call.request.upgrade) {
-      const idle: State = { at: 'idle', since: this.context.now() };
-      this.state = idle;
-      if (mayBeMore) {
+      this.state = { at: 'idle' };
+      this.moved();
+      if (this.mayBeMore) {
         this.socket.resume();
         // Only the next polls show what came behind the response.
-        setImmediate(setImmediate, () => this.offer(idle));
+        setImmediate(setImmediate, () => {
+          if (this.state.at === 'idle' && this.isUsable) this.pool.onIdle(this);
+        });
       } else {
-        this.context.onIdle(this);
+        this.pool.onIdle(this);
       }
     } else {
       this.destroy();
@@ -250,18 +228,9 @@ export class Connection {
     call.listener.onEnd();
   }
 
-  private offer(idle: State): void {
-    if (this.state === idle && this.isUsable) this.context.onIdle(this);
-  }
-
-  get isUsable(): boolean {
-    const { socket } = this;
-    return !socket.readableEnded && !socket.destroyed && socket.writable;
-  }
-
-  /** The call was paused before and is not any more. */
+  /** Its call was paused before and is not any more. */
   resume(): void {
-    this.wait();
+    this.moved();
     process.nextTick(() => this.readOn());
   }
 
@@ -280,10 +249,10 @@ export class Connection {
   };
 
   private readonly onClose = (): void => {
-    const { state, context } = this;
+    const { state } = this;
     if (state.at === 'busy') this.conclude(state);
     else if (state.at === 'connecting') this.fail(unreachable(this.describe('the connection closed')));
-    context.onClosed(this);
+    this.pool.onClosed(this);
   };
 
   /** No more comes; what was read before that still counts. */
@@ -296,25 +265,25 @@ export class Connection {
     this.fail(unreachable(this.describe(reading.phase === 'head' ? 'no response came' : 'the response broke off')));
   }
 
+  /** For the log: what happened, and the likely mistake. */
   private describe(otherwise: string): string {
-    const error: NodeJS.ErrnoException | null = this.socket.errored;
-    return error === null ? otherwise : `${error.code ?? 'error'}: ${error.message}`;
+    const { state, socket } = this;
+    const error: NodeJS.ErrnoException | null = socket.errored;
+    if (error !== null) {
+      const hint = error.code === 'ERR_SSL_WRONG_VERSION_NUMBER' ? '; does the upstream speak http, not https?' : '';
+      return `${error.code ?? 'error'}: ${error.message.trim()}${hint}`;
+    }
+    const isFirst = state.at === 'busy' && this.calls === 1 && state.reading.progress === 'nothing';
+    return isFirst && !('encrypted' in socket) ? `${otherwise}; ${SPEAKS_TLS}` : otherwise;
   }
 
   private fail(fault: CallFault): void {
-    const { state, context } = this;
+    const { state, pool } = this;
     if (state.at !== 'busy' && state.at !== 'connecting') return;
     this.destroy();
     const stale = state.at === 'busy' && this.calls > 1 && state.reading.progress === 'nothing';
-    if (stale && fault.code === 'upstream_unreachable') context.onStale(state.call, fault);
+    if (stale && fault.code === 'upstream_unreachable') pool.onStale(state.call, fault);
     else state.call.fail(fault);
-  }
-
-  /** From here on its socket is the listener's; it counts until it closes. */
-  private letGo(): void {
-    this.state = { at: 'closed' };
-    this.socket.pause();
-    this.socket.removeListener('data', this.onStream);
   }
 
   /** Ends the connection without a word to its call. */

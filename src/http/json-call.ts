@@ -86,13 +86,7 @@ function toUpstream({ method, target, headers, json }: JsonRequest): Parameters<
   if (json === undefined) return { method, target, headers: sent, body: undefined, upgrade: false };
   const bytes = Buffer.from(JSON.stringify(json));
   sent.push('Content-Type', 'application/json', 'Content-Length', String(bytes.length));
-  const body = new Readable({
-    read() {
-      this.push(bytes);
-      this.push(null);
-    },
-  });
-  return { method, target, headers: sent, body, upgrade: false };
+  return { method, target, headers: sent, body: Readable.from(bytes), upgrade: false };
 }
 
 function readJson(status: number, dateMs: number | undefined, chunks: readonly Buffer[]): JsonResponse {

@@ -1,13 +1,13 @@
 // Writes one request as bytes: the head exactly as it was decided, the body framed as the head announces it and never
 // otherwise. Pure: pieces of the body go in, what is to be written comes out. A head that could be read as two requests
 // (a line break, a space in the target, a name that is none) is not written.
-import { ByteCount } from './framing.ts';
+import { ByteCount, NAME, VALUE } from './framing.ts';
 import type { UpstreamRequest } from './transport.ts';
 
 const METHOD = /^[A-Z][A-Z0-9!#$%&'*+.^_`|~-]*$/;
 const TARGET = /^[\x21-\x7e]+$/;
-const NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
-const NOT_A_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
+const WHOLE_NAME = new RegExp(`^${NAME}$`);
+const WHOLE_VALUE = new RegExp(`^${VALUE}$`);
 /** Up to this size a piece is joined to what is written with it, which costs less than a write of its own. */
 export const JOINED_BYTES = 16 * 1024;
 
@@ -18,7 +18,7 @@ export function writeHead({ method, target, headers }: UpstreamRequest): string 
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i] ?? '';
     const value = headers[i + 1] ?? '';
-    if (!NAME.test(name) || NOT_A_VALUE.test(value)) return undefined;
+    if (!WHOLE_NAME.test(name) || !WHOLE_VALUE.test(value)) return undefined;
     head += `${name}: ${value}\r\n`;
   }
   return `${head}\r\n`;
@@ -28,9 +28,11 @@ export function writeHead({ method, target, headers }: UpstreamRequest): string 
 export class RequestWriter {
   /** Undefined: the body is chunked. */
   private readonly count: ByteCount | undefined;
+  private ended = false;
   private out: (string | Buffer)[] = [];
-  /** What follows `out`, one character a byte. */
+  /** What follows `out`, one character a byte; then small pieces of the body, which leave as one chunk. */
   private text: string;
+  private small = '';
 
   constructor(head: string, framing: number | 'chunked') {
     this.text = head;
@@ -41,41 +43,49 @@ export class RequestWriter {
   write(piece: Buffer): boolean {
     const { length } = piece;
     if (this.count !== undefined && this.count.take(length) < length) return false;
-    const chunked = this.count === undefined && length > 0;
-    if (chunked) this.text += `${length.toString(16)}\r\n`;
     if (length <= JOINED_BYTES) {
-      this.text += piece.toString('latin1');
-    } else {
-      if (this.text !== '') this.out.push(this.text);
-      this.out.push(piece);
-      this.text = '';
+      this.small += piece.toString('latin1');
+      return true;
     }
-    if (chunked) this.text += '\r\n';
+    this.frameSmall();
+    const chunked = this.count === undefined;
+    this.out.push(chunked ? `${this.text}${length.toString(16)}\r\n` : this.text, piece);
+    this.text = chunked ? '\r\n' : '';
     return true;
   }
 
   /** Nothing more comes; false: the body is shorter than announced. */
   end(): boolean {
+    this.ended = true;
+    this.frameSmall();
     if (this.count === undefined) this.text += '0\r\n\r\n';
-    return this.count === undefined || this.count.left === 0;
+    return this.isWhole;
   }
 
   /** All that was announced is here; of a chunked body only its end says so. */
   get isWhole(): boolean {
-    return this.count?.left === 0;
+    return this.count === undefined ? this.ended : this.count.left === 0;
   }
 
   /** Bytes that are ready to be written. */
   get readyBytes(): number {
-    return this.out.length > 0 ? Infinity : this.text.length;
+    return this.out.length > 0 ? Infinity : this.text.length + this.small.length;
   }
 
   /** What is to be written now, in this order. */
   take(): readonly (string | Buffer)[] {
+    this.frameSmall();
     const { out, text } = this;
     if (text !== '') out.push(text);
     this.out = [];
     this.text = '';
     return out;
+  }
+
+  private frameSmall(): void {
+    const { small, count } = this;
+    if (small === '') return;
+    this.text += count === undefined ? `${small.length.toString(16)}\r\n${small}\r\n` : small;
+    this.small = '';
   }
 }

@@ -18,6 +18,9 @@ export type ResponseEvent =
 /** What comes next; `end`: the response is over, whole or broken. */
 type Phase = 'head' | Framing | 'end';
 
+/** Said where it is likely, and https was not asked for. */
+export const SPEAKS_TLS = 'does the upstream speak https, not http?';
+const TLS_ALERT = 0x15;
 const CR = 0x0d;
 const HEAD_BYTES = 64 * 1024;
 const END_OF_HEAD = Buffer.of(0x0d, 0x0a, 0x0d, 0x0a);
@@ -130,6 +133,7 @@ export class ResponseReader {
     const { unread, searched } = this;
     this.searched = unread.length;
     if (unread.length > HEAD_BYTES + 2) return this.broken(TOO_LARGE);
+    if (unread[0] === TLS_ALERT) return this.broken(`the response is not HTTP; ${SPEAKS_TLS}`);
     if (!'HTTP/1.'.startsWith(unread.toString('latin1', 0, 7)))
       return this.broken('the response is not HTTP/1.0 or 1.1');
     for (let at = unread.indexOf('\n', searched); at >= 0; at = unread.indexOf('\n', at + 1))

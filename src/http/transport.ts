@@ -85,3 +85,16 @@ export type Transport = {
   /** Fails every call and destroys every connection; resolves when all are closed. */
   readonly close: () => Promise<void>;
 };
+
+export type PoolOptions = {
+  /** Its host is also the name that TLS asks for and verifies. */
+  readonly upstream: URL;
+  /** A Unix socket that is connected to in place of the host and port. */
+  readonly socketPath?: string;
+  readonly timeouts: UpstreamTimeouts;
+  /** Connections at most, idle ones and tunnels included; further requests wait for one up to `timeouts.connectMs`. */
+  readonly maxSockets: number;
+  readonly outbox: Outbox;
+  /** Milliseconds that only ever grow. */
+  readonly now?: () => number;
+};

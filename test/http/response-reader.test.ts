@@ -110,6 +110,13 @@ describe('what is not an answer', () => {
   });
 });
 
+it('behaviour: a TLS alert in place of a response is named', () => {
+  const reader = new ResponseReader(false);
+  reader.push(Buffer.of(0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x46));
+  const event = reader.next();
+  expect(event?.kind === 'broken' && event.detail).toContain('does the upstream speak https, not http?');
+});
+
 it('attack: ten thousand chunks of a byte are told as one piece a read, and larger ones as they come', () => {
   const pieces: string[] = [];
   const reader = new ResponseReader(false);

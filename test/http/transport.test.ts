@@ -13,8 +13,14 @@ import {
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createOutbox } from '../../src/host/outbox.ts';
 import { giveBack } from '../../src/http/memory.ts';
-import { createPool, type PoolOptions } from '../../src/http/pool.ts';
-import type { Transport, UpstreamCall, UpstreamListener, UpstreamRequest } from '../../src/http/transport.ts';
+import { createPool } from '../../src/http/pool.ts';
+import type {
+  PoolOptions,
+  Transport,
+  UpstreamCall,
+  UpstreamListener,
+  UpstreamRequest,
+} from '../../src/http/transport.ts';
 import { CERTIFICATE, KEY } from '../support/certificate.ts';
 import { OK, startRawUpstream, type RawUpstream, type Script } from '../support/raw-upstream.ts';
 
@@ -371,6 +377,28 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
       expect(names).toEqual([name]);
     }
   });
+
+  it.each([
+    ['https', 'http', createSecureServer({ key: KEY, cert: CERTIFICATE })],
+    ['http', 'https', createServer()],
+  ])(
+    'behaviour: an upstream that speaks %s is asked over %s: the failure names the mistake',
+    async (speaks, asked, server) => {
+      closers.push(() => server.close());
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const address = server.address();
+      if (address === null || typeof address === 'string') throw new Error('no port');
+      const transport = create({
+        ...{ upstream: new URL(`${asked}://127.0.0.1:${address.port}`), maxSockets: 10, outbox: createOutbox() },
+        timeouts: { connectMs: 1000, headersMs: 1000, idleMs: 1000 },
+      });
+      closers.push(transport.close);
+      const detail = await new Promise<string>((resolve) => {
+        transport.send(GET, { ...recorder(), onFailure: (failure) => resolve(failure.detail) });
+      });
+      expect(detail).toContain(`does the upstream speak ${speaks}, not ${asked}?`);
+    },
+  );
 
   it.each([
     ['as a stream of its own', (): Readable => Readable.from([Buffer.from('a'), Buffer.from('bc')])],
