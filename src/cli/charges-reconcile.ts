@@ -74,7 +74,7 @@ export async function endCharge(
     return EXIT.no;
   }
   const ending = await withChain(receivers, io, async ({ look }) =>
-    eventOf(charge, word, await look(charge, 'nobody')),
+    eventOf(charge, word, await look(charge, 'reconciler')),
   );
   if (typeof ending === 'string') {
     io.err(ending);

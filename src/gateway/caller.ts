@@ -1,4 +1,4 @@
-// Who calls and what they present: the customer id and the payment credential. Read only where a request costs
+// Who calls and what they present: the customer id and the payment credential. Read only if a request costs
 // something, and read from the raw headers, because Node joins or drops repeated ones and two credentials must never be
 // taken for one. The customer id is a claim unless something in front of Tollgate vouches for it.
 import type { Caller, Credential } from '../domain/decide.ts';
@@ -12,8 +12,8 @@ const CREDENTIAL_HEADERS: ReadonlyMap<string, Credential['version']> = new Map([
 ]);
 
 /**
- * `customerHeader`: its lower-cased name. Problems: `payment_malformed` for two credentials or one over 16 KiB; what is
- * in it is read by whoever it is meant for. `customer_required` for a customer id that is repeated or not 1..128 visible ASCII characters.
+ * `customerHeader`: its lower-cased name. Problems: `payment_malformed` for two credentials or one over 16 KiB; its rail
+ * reads what is in it. `customer_required` for a customer id that is repeated or not 1..128 visible ASCII characters.
  */
 export function readCaller(rawHeaders: readonly string[], customerHeader: string): Caller | Problem {
   let customerId: string | undefined;

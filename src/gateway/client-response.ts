@@ -56,7 +56,7 @@ export class ClientResponse {
     this.bytesLeft = typeof framing === 'number' ? framing : -1;
   }
 
-  /** Sends the head by itself, where nothing follows at once. */
+  /** Sends the head by itself, if nothing follows at once. */
   flushHead(): void {
     const { res, head } = this;
     if (head === undefined || res.destroyed) return;
@@ -105,7 +105,7 @@ export class ClientResponse {
 
   private endWith(text: string): void {
     const { req, res, head, outbox } = this;
-    // Where more of the request comes, what is wrong with it must not end the connection before the response is out.
+    // If more of the request comes, what is wrong with it must not end the connection before the response is out.
     const later = req.complete;
     // Nothing of the response was sent, and all of the body that was announced is here.
     if (later && head !== undefined && this.bytesLeft === 0 && takesWhole(res)) {
@@ -170,7 +170,7 @@ function tellDelivery(req: IncomingMessage, res: ServerResponse, delivered: (who
 }
 
 /**
- * Whether responding now leaves a body on the connection that nobody will read: one that waits for `100 Continue`, one
+ * Whether responding now leaves a body on the connection that is not read: one that waits for `100 Continue`, one
  * of unknown length, or a large one.
  */
 function leavesBodyUnread({ headers, complete }: IncomingMessage): boolean {

@@ -12,7 +12,7 @@ export type End =
       readonly status: number;
       /** Until the response was there whole; the time for which it was held does not count. */
       readonly upstreamMs: number;
-      /** The response, where it was kept: the receiver's to drop. */
+      /** The response, if it was kept: the receiver's to drop. */
       readonly kept: KeptResponse | undefined;
     }
   /** The client got a response of ours in place of the upstream's. */
@@ -22,7 +22,7 @@ export type End =
   | { readonly kind: 'not_sent' }
   /**
    * `headersSent` false: nothing was written, the client is told. True: its connection was destroyed. `status`: the
-   * upstream's, where its head was there.
+   * upstream's, if its head was there.
    */
   | ({ readonly kind: 'failed'; readonly headersSent: boolean; readonly status: number | undefined } & UpstreamFault);
 
@@ -44,7 +44,7 @@ export type ClientGone = {
   readonly kept: KeptResponse | undefined;
 };
 
-/** The client closed the request first: sent to nobody, it only names the case in logs and metrics. */
+/** The client closed the request first: never sent, it only names the case in logs and metrics. */
 const CLIENT_CLOSED_REQUEST = 499;
 
 const UPSTREAM_FAILED = {

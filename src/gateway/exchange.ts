@@ -291,7 +291,7 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     return this.context.clock.monotonic() - this.sentAt;
   }
 
-  /** The client left, and nobody needs the upstream's response any more. */
+  /** The client left, and the upstream's response is not needed any more. */
   private leave({ whole = false, failed = false, upload = this.uploaded() }: Partial<Leaving> = {}): void {
     const { phase, res, status } = this;
     const handedOver = phase.at === 'tunnel' || (phase.at === 'ending' && phase.as === 'delivered');
@@ -327,7 +327,7 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     this.phase = { at: 'done', end };
     const { req, record, charged, context } = this;
     this.kept?.drop();
-    // What is left of an upload that nobody reads any more; the listener bounds how long that may take.
+    // What is left of an upload that is not read any more; the listener bounds how long that may take.
     if (!req.complete) req.resume();
     try {
       charged?.done(end);

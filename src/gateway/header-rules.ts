@@ -6,11 +6,11 @@
 export type InboundRule =
   | 'pass'
   | 'drop'
-  /** Passes where the request costs nothing and the operator said so. */
+  /** Passes if the request costs nothing and the operator said so. */
   | 'payment'
   /** Dropped on paths that some route protects: it changes the method behind our back. */
   | 'method_override'
-  /** Dropped where the settlement waits for the response. */
+  /** Dropped if the settlement waits for the response. */
   | 'conditional'
   /** Dropped there together with If-Range. */
   | 'range'
@@ -88,7 +88,7 @@ const INBOUND: ReadonlyMap<string, InboundRule> = spelled([
   ...rules('trusted_only', ['x-real-ip']),
 ]);
 
-/** By what the name starts with, where the table above does not know it. */
+/** By what the name starts with, if the table above does not know it. */
 const INBOUND_PREFIXES: readonly (readonly [string, InboundRule])[] = [
   ['tollgate', 'drop'],
   ['payment-', 'payment'],

@@ -62,7 +62,7 @@ export function inspectInbound(req: IncomingMessage): Problem | undefined {
   return problem('coding_unsupported', 'The only transfer coding this server knows is chunked.');
 }
 
-/** A host, or host and port, that a URL can have: whoever builds one from it later must not fail, nor read another. */
+/** A host, or host and port, that a URL can have: a URL made from it later must not fail, nor name another. */
 function isHost(text: string): boolean {
   if (text.length > HOST_BYTES) return false;
   return PLAIN_HOST.test(text) || (HOST.test(text) && URL.canParse(`http://${text}`));
@@ -82,7 +82,7 @@ export type UpstreamFacts = {
   readonly protectedPath: boolean;
   /** The operator passes payment headers on, and this request costs nothing. */
   readonly passPaymentHeaders: boolean;
-  /** For the Host header; undefined where the client named none (HTTP/1.0). */
+  /** For the Host header; undefined if the client named none (HTTP/1.0). */
   readonly host: string | undefined;
   /** The upstream is not told which copy the client has: it would answer about that, for nothing. */
   readonly unconditional: boolean;
@@ -117,7 +117,7 @@ export function upstreamHeaders(req: IncomingMessage, permit: Permit, facts: Ups
       case 'range':
         if (facts.unconditional && headers['if-range'] !== undefined) continue;
         break;
-      // These three are set below whatever Connection names: nobody takes them away.
+      // These three are set below, whatever Connection names.
       case 'forwarded_for':
         if (facts.trusted) forwardedFor = join(forwardedFor, value);
         continue;
@@ -219,7 +219,7 @@ export function responseHeaders(facts: ResponseFacts, status: number, raw: strin
   return kept;
 }
 
-/** The lower-cased names that a Connection header lists; undefined where there is none but the usual two. */
+/** The lower-cased names that a Connection header lists; undefined if there is none but the usual two. */
 export function namedByConnection(value: string | undefined): ReadonlySet<string> | undefined {
   if (value === undefined) return undefined;
   const lower = value.toLowerCase();

@@ -47,7 +47,7 @@ export class InFlight implements RequestFacts, UpstreamFacts, ResponseFacts {
   nowMs = 0;
   /** The claimed charge of a request that costs something. */
   charged: PaidOutcome | undefined;
-  /** Gives the client's place back, where it holds one. */
+  /** Gives the client's place back, if it holds one. */
   release: ReleasePlace | undefined;
 
   constructor(context: ExchangeContext, req: IncomingMessage, res: ServerResponse) {

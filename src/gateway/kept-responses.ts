@@ -1,4 +1,4 @@
-// Responses that are paid for, held in memory until nobody can need them any more: for a client that goes before the last
+// Responses that are paid for, held in memory while they may be needed: for a client that goes before the last
 // byte, and for 60 s after it, because that byte may be in the buffer of a client that is gone. All of them together have
 // one limit a process; a response that does not fit is not kept.
 import type { PresentedRequest } from '../domain/payment/claim-policy.ts';
@@ -30,7 +30,7 @@ export function createResponseMemory(maxBytes = MEMORY_BYTES): ResponseMemory {
   };
 }
 
-/** One response while it is collected and afterwards. Whoever has it last calls `drop`. */
+/** One response while it is collected and afterwards. Its last holder calls `drop`. */
 export class KeptResponse {
   private readonly memory: ResponseMemory;
   private bodyLeft: number;

@@ -61,7 +61,7 @@ export type ResponseVerdict =
 /** Where a response that the client does not get is read into all the same; `ended` is told once whether it is whole. */
 export type Aside = { readonly response: KeptResponse; readonly ended: (whole: boolean) => void };
 
-/** The client went away before anything was charged: there is nobody to answer. */
+/** The client went away before anything was charged: no response is sent. */
 export type GoneOutcome = { readonly kind: 'gone'; readonly routeId: string };
 
 export type AnswerOutcome = {
@@ -95,7 +95,7 @@ export type RequestFacts = {
   readonly conditionalWrite: boolean;
   /** Whether the client went away. */
   left(): boolean;
-  /** Somebody in front of us vouches for the customer id. */
+  /** A trusted proxy vouches for the customer id. */
   readonly customerTrusted: boolean;
   /** Told who pays, once that is read. */
   notePayer(payer: string): void;

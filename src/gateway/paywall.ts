@@ -15,7 +15,7 @@ import { mintPermit, type Permit } from './permit.ts';
 export type Paywall = {
   /** For a request that costs nothing. */
   readonly pass: (verdict: Pass) => Permit;
-  /** A promise only where a payment is presented. */
+  /** A promise only if a payment is presented. */
   readonly perform: (verdict: Exclude<Verdict, Pass>, asked: RequestFacts) => Outcome | Promise<Outcome>;
   readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => AnswerOutcome;
   /** `OPTIONS *`: about the server, not about a path; never forwarded. */
@@ -23,7 +23,7 @@ export type Paywall = {
 };
 
 export type PaywallDeps = {
-  /** Takes payments, with the answers that this paywall gives; undefined where there is no ledger to write them into. */
+  /** Takes payments, with the answers that this paywall gives; undefined if there is no ledger to write them into. */
   readonly createPay: (answers: Answers) => Pay | undefined;
   readonly quotes: Quotes;
   readonly paymentRequired: (demand: Demand) => PaymentRequired;
@@ -156,7 +156,7 @@ class Demanded implements Answer {
   }
 }
 
-/** Who paid for what, for the upstream. The customer id only where it is more than the client's word. */
+/** Who paid for what, for the upstream. The customer id only if it is more than the client's word. */
 function paidHeaders({ charge, customerId }: PaidOutcome, { customerTrusted }: RequestFacts): string[] {
   const headers = [
     ...['Tollgate-Charge-Id', charge.id, 'Tollgate-Route-Id', charge.route.id, 'Tollgate-Payer', charge.payment.payer],

@@ -1,9 +1,9 @@
 // Who is on the other end of a connection, and what that peer may say about the request: X-Forwarded-* headers are
-// believed from peers in `trusted_proxies` only, by default from nobody.
+// believed from peers in `trusted_proxies` only, by default from none.
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIPv6 } from 'node:net';
 
-/** Whether a peer's address lies in one of `cidrs`. Asked per request: cheap where the list is empty. */
+/** Whether a peer's address lies in one of `cidrs`. Asked per request: cheap if the list is empty. */
 export function createTrust(cidrs: readonly string[]): (address: string | undefined) => boolean {
   if (cidrs.length === 0) return () => false;
   const list = new BlockList();

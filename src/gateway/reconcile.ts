@@ -1,4 +1,4 @@
-// Looks at unfinished charges that nobody works on, after a crash or a settlement whose end is not known, and writes what the
+// Looks at unfinished charges without an owner, after a crash or a settlement whose end is not known, and writes what the
 // chain says became of them. It only reads: a settlement is sent for a payer who waits for it, never from here. It goes by
 // the ledger alone and takes no lease, so that any process which has the ledger may do this for any other, and a payer may
 // take a charge over in between.
@@ -45,7 +45,7 @@ export function createReconcile(deps: ReconcileDeps): Reconcile {
   };
 }
 
-/** The same for one charge and at once, also before its next look is due; undefined where somebody works on it. */
+/** The same for one charge and at once, also before its next look is due; undefined if a request works on it. */
 export async function reconcileNow(deps: ReconcileDeps, charge: Charge): Promise<Charge | undefined> {
   return charge.leaseUntil > deps.clock.now() ? undefined : lookAndEnd(deps, charge, 'now');
 }
@@ -61,7 +61,7 @@ async function lookAndEnd(deps: ReconcileDeps, charge: Charge, when: 'when due' 
     // Undefined: another process looks, its payer came, or the ledger is away.
     if ((await write(deps, charge.id, { ...looked, at: 'start', reason })) === undefined) return charge;
   }
-  const seen = await rail.look(charge, 'nobody').catch((error: unknown): Look => {
+  const seen = await rail.look(charge, 'reconciler').catch((error: unknown): Look => {
     log.error('a charge could not be looked at', { charge_id: charge.id, error });
     return { kind: 'unavailable', detail: 'the look failed' };
   });
@@ -94,7 +94,7 @@ function eventOf(seen: Look, { reason }: Charge, lookInMs: number): ChargeEvent 
   }
 }
 
-/** Undefined where the charge is somebody's or has its end by now, and where the ledger is away: the next look comes. */
+/** Undefined if the charge has an owner or its end by now, and if the ledger is away: the next look comes. */
 async function write(deps: ReconcileDeps, id: string, event: ChargeEvent): Promise<Charge | undefined> {
   const { ledger, random, chargeLog, log } = deps;
   const actor = { owner: 'reconciler', changeId: random(12).toString('hex') };

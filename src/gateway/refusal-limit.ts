@@ -1,11 +1,11 @@
-// How many payments of one client a facilitator may refuse within a minute. Each of them costs a call that somebody else
-// counts, and anybody can make up payments that are refused: beyond the limit the client is told to wait for what is left
+// How many payments of one client a facilitator may refuse within a minute. Each of them costs a call that the facilitator
+// counts, and any client can make up payments that are refused: beyond the limit the client is told to wait for what is left
 // of its minute, before a facilitator is asked. Payments that are good count for nothing here.
 import { LRUCache } from 'lru-cache';
 import { problem, secondsToWait, type Problem } from '../domain/problem.ts';
 
 export type RefusalLimit = {
-  /** The Problem to answer instead, where `client` has had its share. */
+  /** The Problem to answer instead, if `client` has had its share. */
   readonly findExcess: (client: string) => Problem | undefined;
   readonly refused: (client: string) => void;
 };

@@ -1,10 +1,10 @@
-// The last requests that this process refused or asked to pay, so that somebody can be told why. In memory alone, in a ring:
+// The last requests that this process refused or asked to pay, with the reason why. In memory alone, in a ring:
 // 10,000 of them hold some 5 MB at most. What it keeps of a request is its log line, not its query.
 import type { Clock } from '../host/clock.ts';
 import type { RequestOutcome, RequestRecord, Telemetry } from './telemetry.ts';
 
 export type RefusedRequest = {
-  /** When the request came, in milliseconds since the epoch: always the same, whoever asks and when. */
+  /** When the request came, in milliseconds since the epoch: always the same for one request. */
   readonly at: number;
   readonly requestId: string;
   readonly method: string;

@@ -24,7 +24,7 @@ export type RequestRecord = {
   routeId: string | undefined;
   outcome: RequestOutcome;
   status: number;
-  /** The problem's code or the 402's reason, where there is one. */
+  /** The problem's code or the 402's reason, if there is one. */
   reason: string | undefined;
   chargeId: string | undefined;
   /** Where they are known: the customer's and the payer's word before a payment was verified. */

@@ -1,11 +1,11 @@
 // The two identities that follow a request through every log: its request id and its W3C trace context. Both are taken
 // from the client only if they have exactly the form they should have; anything else is replaced or dropped, so that
-// nobody can write into our logs or into the upstream's.
+// no client can write into our logs or into the upstream's.
 import { createTokens, type Random } from '../host/clock.ts';
 
 export type Trace = {
   readonly requestId: string;
-  /** `traceparent` for the upstream as the client sent it: a span of ours would be one that nobody exports. */
+  /** `traceparent` for the upstream as the client sent it: a span of ours would never be exported. */
   readonly traceparent: string | undefined;
   readonly tracestate: string | undefined;
   readonly traceId: string | undefined;

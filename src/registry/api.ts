@@ -47,8 +47,8 @@ const SDK: Auth = { kind: 'api_key', scope: 'sdk' };
 const LEDGER: Auth = { kind: 'api_key', scope: 'ledger' };
 const ANYONE: Auth = { kind: 'none' };
 
-const noBody = { body: nothing, mediaTypes: [] };
-const takesNothing = { params: nothing, query: nothing, ...noBody };
+const withoutBody = { body: nothing, mediaTypes: [] };
+const takesNothing = { params: nothing, query: nothing, ...withoutBody };
 
 export const API: readonly Endpoint<Services>[] = [
   endpoint({
@@ -59,7 +59,7 @@ export const API: readonly Endpoint<Services>[] = [
     auth: DASHBOARD,
     params: nothing,
     query: listQuery,
-    ...noBody,
+    ...withoutBody,
     answers: { 200: { description: 'A page of routes', schema: routeList } },
     problems: [],
     handler: listRoutes,
@@ -86,7 +86,7 @@ export const API: readonly Endpoint<Services>[] = [
     auth: DASHBOARD,
     params: routeParams,
     query: nothing,
-    ...noBody,
+    ...withoutBody,
     requestHeaders: ['If-None-Match'],
     answers: {
       200: { description: 'The route', schema: routeWire, headers: ['ETag'] },
@@ -118,7 +118,7 @@ export const API: readonly Endpoint<Services>[] = [
     auth: DASHBOARD,
     params: routeParams,
     query: nothing,
-    ...noBody,
+    ...withoutBody,
     requestHeaders: ['If-Match', 'If-None-Match'],
     answers: { 204: { description: 'Deleted' } },
     problems: ['precondition_failed'],
@@ -132,7 +132,7 @@ export const API: readonly Endpoint<Services>[] = [
     auth: DASHBOARD,
     params: routeParams,
     query: changesQuery,
-    ...noBody,
+    ...withoutBody,
     answers: { 200: { description: 'A page of changes', schema: changeList } },
     problems: [],
     handler: listChanges,
@@ -179,7 +179,7 @@ export const API: readonly Endpoint<Services>[] = [
     auth: SDK,
     params: nothing,
     query: matchQuery,
-    ...noBody,
+    ...withoutBody,
     answers: { 200: { description: 'The match, or that there is none', schema: matchAnswer } },
     problems: [],
     handler: answerMatch,
@@ -211,7 +211,7 @@ export const API: readonly Endpoint<Services>[] = [
     auth: DASHBOARD,
     params: nothing,
     query: chargesQuery,
-    ...noBody,
+    ...withoutBody,
     answers: { 200: { description: 'A page of charges', schema: chargeList } },
     problems: ['ledger_unavailable'],
     handler: listCharges,
@@ -224,7 +224,7 @@ export const API: readonly Endpoint<Services>[] = [
     auth: DASHBOARD,
     params: chargeParams,
     query: nothing,
-    ...noBody,
+    ...withoutBody,
     answers: { 200: { description: 'The charge', schema: chargeView } },
     problems: ['ledger_unavailable'],
     handler: getCharge,
@@ -237,7 +237,7 @@ export const API: readonly Endpoint<Services>[] = [
     auth: DASHBOARD,
     params: whyParams,
     query: nothing,
-    ...noBody,
+    ...withoutBody,
     answers: { 200: { description: 'What is known of it', schema: whyAnswer } },
     problems: ['ledger_unavailable'],
     handler: answerWhy,
@@ -250,7 +250,7 @@ export const API: readonly Endpoint<Services>[] = [
     auth: DASHBOARD,
     params: nothing,
     query: summaryQuery,
-    ...noBody,
+    ...withoutBody,
     answers: { 200: { description: 'Sums, oldest first', schema: summaryAnswer } },
     problems: ['ledger_unavailable'],
     handler: summariseCharges,
@@ -278,7 +278,7 @@ export const API: readonly Endpoint<Services>[] = [
     auth: LEDGER,
     params: nothing,
     query: claimsQuery,
-    ...noBody,
+    ...withoutBody,
     answers: { 200: { description: 'What was found', schema: chargesWire } },
     problems: ['ledger_unavailable'],
     handler: findClaims,

@@ -89,7 +89,7 @@ function undelivered(
   return { kind: 'undelivered', because, headSent };
 }
 
-/** A server error is no service, also where the upstream is asked once more: its payer may ask again without paying again. */
+/** A server error is no service, also if the upstream is asked once more: its payer may ask again without paying again. */
 function isUsable(status: number | undefined): boolean {
   return status !== undefined && status < 500;
 }

@@ -12,7 +12,7 @@ export type Met = {
 const CAPACITY = 1_000_000;
 /** With four bits set for each payment, two of a thousand others look the same when a generation is full. */
 const BITS_PER_PAYMENT = 16;
-/** Random where payers are well advised: 128 bits at its end are looked at. */
+/** Random if payers are well advised: 128 bits at its end are looked at. */
 const HEX = /[0-9a-f]{32}$/;
 
 export function createMet(capacity = CAPACITY): Met {

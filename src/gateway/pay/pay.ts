@@ -28,7 +28,7 @@ import { giveBackLater } from './record.ts';
 import { lookFirst } from './resume.ts';
 import { serve } from './serve.ts';
 
-/** `offer`: or why nobody can pay for the route now. */
+/** `offer`: or why the route cannot be paid now. */
 export type Payable = {
   readonly route: Route;
   readonly offer: Offer | Problem;

@@ -1,5 +1,5 @@
 // What the steps of a payment share: what they work with, the one payment they work on, and how its ends are told to the
-// client. A step that cannot say what happened to the money says just that (503 and the charge id), never 402: whoever is
+// client. A step that cannot say what happened to the money says just that (503 and the charge id), never 402: a payer who is
 // told to pay again may pay twice.
 import { hash } from 'node:crypto';
 import { endsAt, type Charge } from '../../domain/charge.ts';
@@ -53,7 +53,7 @@ export type PayOptions = {
 /** One payment on its way. */
 export type Payment = {
   readonly route: Route;
-  /** What the route costs now, or why nobody can pay for it now: what was paid for before is served all the same. */
+  /** What the route costs now, or why it cannot be paid now: what was paid for before is served all the same. */
   readonly offer: Offer | Problem;
   readonly presented: Presented;
   readonly asked: RequestFacts;
@@ -87,10 +87,10 @@ export function paymentProblem(code: ProblemCode, detail: string, told: Told = {
 const IN_USE_SECONDS = 2;
 const AWAY_SECONDS = 5;
 const LONGEST_UNKNOWN_SECONDS = 30;
-/** How long after its end a payment is held to be dead where nobody used it: by a node of one's own, and by public ones. */
+/** How long after its end a payment is held to be dead if it was not used: by a node of one's own, and by public ones. */
 const DEAD_AFTER_MS = { own: 60_000, public: 600_000 };
 
-/** `charge`: as the ledger has it, where somebody else works on it. */
+/** `charge`: as the ledger has it, if another request works on it. */
 export function paymentInUse({ clock, options }: PayDeps, charge: Charge | undefined): Problem {
   const restMs = (charge?.leaseUntil ?? 0) - clock.now();
   // Who is alive renews a third of the lease before it is over at the latest.
@@ -116,7 +116,7 @@ export function settlementUnknown({ options }: PayDeps, charge: Charge): Problem
   );
 }
 
-/** `retryAfterMs`: when somebody is asked again, where that is known. */
+/** `retryAfterMs`: when a facilitator is asked again, if that is known. */
 export function facilitatorUnavailable(
   what: 'verified' | 'settled',
   retryAfterMs: number | undefined,
@@ -166,7 +166,7 @@ export function receiptOf(charge: Charge): Receipt | undefined {
     : settledReceipt(charge.payment, charge.terms.amount, charge.proof.transaction);
 }
 
-/** What the ledger asks of whoever presents a payment again. */
+/** What the ledger asks of a request that presents a payment again. */
 export function whatIsShown({ presented, asked }: Pick<Payment, 'presented' | 'asked'>): PresentedRequest {
   return { credentialSha256: presented.sha256, method: asked.method, targetSha256: sha256Of(asked.target) };
 }

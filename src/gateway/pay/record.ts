@@ -1,5 +1,5 @@
-// Changes of the ledger that a request makes: tried twice where the request waits for the end, and for as long as it takes
-// where it does not, because a change that was lost would leave money or a service hanging.
+// Changes of the ledger that a request makes: tried twice if the request waits for the end, and for as long as it takes
+// if it does not, because a change that was lost would leave money or a service hanging.
 import { LedgerUnavailable, type Advanced } from '../../domain/payment/ledger.ts';
 import type { Charge } from '../../domain/charge.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
@@ -61,7 +61,7 @@ export async function retryUntilRecorded(
   return undefined;
 }
 
-/** Gives a charge back for which nothing was sent, however far it came: also where its last change has no certain end. */
+/** Gives a charge back for which nothing was sent, however far it came: also if its last change has no certain end. */
 export async function giveBack(deps: PayDeps, payment: Payment, charge: Charge, reason: string): Promise<void> {
   const { ledger, log, newId, chargeLog } = deps;
   const changeIds = { released: newId(), not_carried_out: newId() };

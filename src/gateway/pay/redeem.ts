@@ -1,5 +1,5 @@
 // Fetches what was paid for and did not arrive, without a second charge: the kept answer is replayed as it was, or the
-// upstream is asked once more. Only whoever holds the identical credential and asks for the very same thing gets here
+// upstream is asked once more. Only a request with the identical credential for the very same thing gets here
 // (domain/payment/claim-policy); the ledger lets one request at a time through.
 import type { Charge, KeptAnswer } from '../../domain/charge.ts';
 import { KeptResponse } from '../kept-responses.ts';

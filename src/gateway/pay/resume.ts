@@ -73,7 +73,7 @@ function unknown(deps: PayDeps, { asked, route }: Payment, charge: Charge): PayO
   return deps.refuse(settlementUnknown(deps, charge), asked.origin, route.id);
 }
 
-/** What was agreed to, whatever the route costs by now; undefined where nobody could settle it any more. */
+/** What was agreed to, whatever the route costs by now; undefined if it cannot be settled any more. */
 function termsOf({ options, clock }: PayDeps, charge: Charge): RailOffer | undefined {
   const receiver = options.receiver(charge.receiverId);
   if (receiver === undefined) return undefined;

@@ -133,7 +133,7 @@ function collector(deps: PayDeps): {
   };
 }
 
-/** What a client is told where the settlement did not end well. */
+/** What a client is told if the settlement did not end well. */
 function unsettled(
   deps: PayDeps,
   payment: Payment,

@@ -10,13 +10,13 @@ import { giveBack, retryUntilRecorded, step } from './record.ts';
 export type SettleEnd =
   | { readonly kind: 'settled'; readonly charge: Charge; readonly receipt: Receipt }
   | { readonly kind: 'refused'; readonly receipt: Receipt }
-  /** The money may have moved, or may yet. `recorded`: the charge is nobody's from then on. */
+  /** The money may have moved, or may yet. `recorded`: the charge has no owner from then on. */
   | { readonly kind: 'unknown'; readonly charge: Charge; readonly recorded?: Promise<unknown> }
   /** Nothing was sent that could move money, and nothing will be for this request. */
   | { readonly kind: 'not_carried_out'; readonly retryAfterMs: number | undefined }
-  /** The same, because nobody waits any more. */
+  /** The same, because the client left. */
   | { readonly kind: 'left' }
-  /** The charge is somebody else's by now, or the ledger is away: nothing was sent by us. */
+  /** Another request owns the charge by now, or the ledger is away: nothing was sent by us. */
   | { readonly kind: 'lost'; readonly because: 'taken_over' | 'ledger' };
 
 /** `collect`: the upstream's response, which cannot be had twice, to be kept with the charge should its end not be known. */
@@ -59,7 +59,7 @@ export async function settleCharge(
       const settled = await step(deps, payment, charge.id, event, changeId);
       if (settled !== 'unavailable' && settled.kind === 'ok')
         return { kind: 'settled', charge: settled.charge, receipt: settledReceipt(presented.key, amount, transaction) };
-      // Settled, and the ledger does not hold it: serving now and again after somebody found it would be twice.
+      // Settled, and the ledger does not hold it: serving now and again once it is found would be twice.
       log.error('a settlement could not be recorded', { charge_id: charge.id, transaction });
       if (settled === 'unavailable')
         void retryUntilRecorded(deps, payment, charge.id, { ...event, leaseMs: 0 }, changeId);

@@ -1,4 +1,4 @@
-// The port of a chain family, as far as nobody is asked: what configuration, the registry and commands need of it. Its rail
+// The port of a chain family, as far as it makes no call: what configuration, the registry and commands need of it. Its rail
 // (rail.ts) is made of what only a process that takes payments has.
 import type { PaymentKey } from '../../domain/charge.ts';
 import type { KnownNetwork, WayInput, WayReading } from '../../domain/network.ts';

@@ -1,6 +1,6 @@
-// The JSON-RPC nodes that this process asks. A node belongs to somebody else and is often public: it is asked at most
-// five times a second whoever wants to know, payers who wait before everybody else, and its chain id once, because a node
-// of another chain would prove and disprove everything. One look asks a few times at most, and no longer than it may take.
+// The JSON-RPC nodes that this process asks. A node is often public: it is asked at most five times a second,
+// for payers who wait before the reconciler, and for its chain id once, because a node of another chain would prove and
+// disprove everything. One look asks a few times at most, and no longer than it may take.
 import type { z } from 'zod';
 import type { Clock, Schedule } from '../../host/clock.ts';
 import { createRpc, type RpcResult } from './json-rpc.ts';
@@ -15,9 +15,9 @@ export type NodesDeps = {
 
 /** What one look may still do. */
 export type Turn = {
-  /** Somebody waits for it: it comes before those that nobody waits for. */
+  /** A payer waits for it: it comes before those of the reconciler. */
   readonly first: boolean;
-  /** Counts looks: one that began before another is let through before it, so that some end whoever else waits. */
+  /** Counts looks: one that began before another is let through before it, so that some end however many wait. */
   readonly number: number;
   readonly signal: AbortSignal;
   /** Calls. */
@@ -28,7 +28,7 @@ export type NodeAnswer<T> = RpcResult<T> | { readonly kind: 'spent' };
 
 export type ChainNode = {
   /**
-   * For looks that somebody waits for. A look takes four calls and two seconds at most: more of them at once would
+   * For looks that a payer waits for. A look takes four calls and two seconds at most: more of them at once would
    * share the calls of those seconds so that none came to its end.
    */
   readonly semaphore: Semaphore;
@@ -94,7 +94,7 @@ function createNode(url: string, deps: NodesDeps, { method, caip2: schema }: Ide
 
 type Waiting = { readonly number: number; readonly resolve: (admitted: boolean) => void };
 
-/** Resolves when one more call may be made; false where its turn is over first, or too many are waiting. */
+/** Resolves when one more call may be made; false if its turn is over first, or too many are waiting. */
 function createPace({ schedule, clock }: NodesDeps): (turn: Turn) => Promise<boolean> {
   const queues = { payers: new Queue(), others: new Queue() };
   /** When the last calls were made, oldest first. */

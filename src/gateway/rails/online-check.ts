@@ -1,5 +1,5 @@
 // Asks the services behind every receiver whether they can take payments for it: each facilitator for the scheme,
-// network and protocol versions, and the chain, where a node is configured, for the token's EIP-712 domain. Only
+// network and protocol versions, and the chain, if a node is configured, for the token's EIP-712 domain. Only
 // `tollgate check --online` does; a start never waits for any of them. Names services by host, never by URL.
 import { z } from 'zod';
 import type { Facilitator, Receiver } from '../../domain/receiver.ts';
@@ -10,15 +10,15 @@ import { createRpc } from './json-rpc.ts';
 import { callService, urlBelow, type Fetch, type JsonReply } from './service-call.ts';
 import { readToken, type Token } from './evm/token.ts';
 import type { Authorize } from './x402/auth.ts';
-import { NOBODYS_PAYMENT } from './evm/payload.ts';
+import { UNSIGNED_PAYMENT } from './evm/payload.ts';
 import { EVM_WORDS } from './evm/rail.ts';
 import { readNotTaken } from './x402/not-taken.ts';
 
-/** `cannot_serve`: payments would be refused. `away`: nobody could say. `warning`: worth knowing. */
+/** `cannot_serve`: payments would be refused. `away`: no answer came. `warning`: worth knowing. */
 export type Finding = {
   readonly receiver: string;
   readonly level: 'ok' | 'warning' | 'cannot_serve' | 'away';
-  /** A sentence for an operator: what was found and, where it is wrong, what to do. */
+  /** A sentence for an operator: what was found and, if it is wrong, what to do. */
   readonly detail: string;
 };
 
@@ -78,10 +78,10 @@ async function checkSupported(receiver: Receiver, facilitator: Facilitator, deps
   return { receiver: id, level: 'cannot_serve', detail };
 }
 
-/** Asks about a payment that nobody can have signed and that ended in 1970: any verdict is fine, and nothing can move. */
+/** Asks about a payment with no valid signature that ended in 1970: any verdict is fine, and nothing can move. */
 async function tryVerify(receiver: Receiver, facilitator: Facilitator, deps: OnlineDeps): Promise<Finding | undefined> {
   const offer = { receiver, atomic: 1n, description: 'a question of tollgate check --online' };
-  const body = createWriteRequest(EVM_WORDS)({ version: 2, payload: NOBODYS_PAYMENT }, offer);
+  const body = createWriteRequest(EVM_WORDS)({ version: 2, payload: UNSIGNED_PAYMENT }, offer);
   const reply = await ask(facilitator, 'verify', body, deps);
   return findRefused(receiver, facilitator, reply, deps);
 }

@@ -1,7 +1,7 @@
 // The port between the payment journey and whatever moves the money. The journey knows payments as a key that can be
 // used once, as something to check, verify and settle, and as a receipt; it never sees a signature, a chain or a
 // facilitator. A rail never writes to the ledger and never decides what a client is told: it says what is known, and
-// keeps "no" and "nobody knows" apart, because mistaking the second for the first makes a payer pay twice.
+// keeps "no" and "not known" apart, because mistaking the second for the first makes a payer pay twice.
 import type { Receiver } from '../../domain/receiver.ts';
 import type { Charge, PaymentKey, Proof, Search, Terms } from '../../domain/charge.ts';
 import type { Credential } from '../../domain/decide.ts';
@@ -22,9 +22,9 @@ export type Presented = {
   readonly key: PaymentKey;
   /** SHA-256 of the credential's decoded bytes, in hex: the same payment in another spelling has another one. */
   readonly sha256: string;
-  /** The charge id that the client gives back, where the protocol has a place for it. */
+  /** The charge id that the client gives back, if the protocol has a place for it. */
   readonly chargeId: string | undefined;
-  /** The URL that the client says it pays for, where the protocol echoes it. */
+  /** The URL that the client says it pays for, if the protocol echoes it. */
   readonly resource: string | undefined;
   /** What was signed: the smallest unit of the asset, and when it ends, seconds since the epoch. */
   readonly amount: bigint;
@@ -40,14 +40,14 @@ export type Verification =
   | { readonly kind: 'valid'; readonly payer: string }
   /** The payment is no good. `reason` is public: lower-case words joined by `_`. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** Nobody could say. `detail` is for the log; `retryAfterMs` where it is known when somebody is asked again. */
+  /** No verdict. `detail` is for the log; `retryAfterMs` if it is known when a facilitator is asked again. */
   | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfterMs: number | undefined };
 
 export type Settlement =
   | { readonly kind: 'settled'; readonly transaction: string; readonly via: string }
   /** The payment was not taken, and never will be by this attempt. `reason` is public. */
   | { readonly kind: 'refused'; readonly reason: string; readonly via: string }
-  /** It is certain that this attempt moved nothing and never will: nobody was asked, or whoever was did not take the call. */
+  /** It is certain that this attempt moved nothing and never will: no facilitator was asked, or none took the call. */
   | { readonly kind: 'not_carried_out'; readonly reason: string; readonly retryAfterMs: number | undefined }
   /** The money may have moved, or may yet. `detail` is for the log. */
   | { readonly kind: 'unknown'; readonly reason: string; readonly via: string; readonly detail: string };
@@ -56,7 +56,7 @@ export type Settlement =
 export type SettleHistory = {
   /** An earlier attempt ended unknown: any refusal from now on may hide its success, so none is believed. */
   readonly afterUnknown: boolean;
-  /** Who was asked first then, and is asked first now: nobody else may remember that attempt. */
+  /** Who was asked first then, and is asked first now: no other may remember that attempt. */
   readonly via: string | undefined;
 };
 
@@ -69,7 +69,7 @@ export type Receipt = {
   readonly network: string;
   readonly payer: string;
   readonly amount: string;
-  /** Empty where nothing was settled. */
+  /** Empty if nothing was settled. */
   readonly transaction: string;
   readonly reason: string | undefined;
 };
@@ -77,7 +77,7 @@ export type Receipt = {
 export type Rail = {
   /** Reads what a client presents. The offer's receiver says what the protocol leaves out. Problem: `payment_malformed`. */
   readonly read: (credential: Credential, offer: Pick<RailOffer, 'receiver'> | undefined) => Presented | Problem;
-  /** Everything that can be known without asking anybody; undefined where it is fine so far. */
+  /** Everything that can be known without asking anybody; undefined if it is fine so far. */
   readonly check: (presented: Presented, offer: RailOffer, nowMs: number) => Refusal | undefined;
   readonly verify: (presented: Presented, offer: RailOffer) => Promise<Verification>;
   readonly settle: (
@@ -86,14 +86,14 @@ export type Rail = {
     history: SettleHistory,
     sending: Sending,
   ) => Promise<Settlement>;
-  /** Who is asked to settle first where nobody was asked before. */
+  /** Who is asked to settle first if none was asked before. */
   readonly firstVia: (offer: RailOffer) => string | undefined;
   readonly receiptHeader: (version: Credential['version'], receipt: Receipt) => readonly [name: string, value: string];
   /**
    * What the chain says of a charge whose settlement has an unknown end. A payer who waits is told what is known within
-   * `PAYER_LOOK_MS`, and is served before those for whom nobody waits.
+   * `PAYER_LOOK_MS`, and is served before the reconciler.
    */
-  readonly look: (charge: LookedAt, asker: 'payer' | 'nobody') => Promise<Look>;
+  readonly look: (charge: LookedAt, asker: 'payer' | 'reconciler') => Promise<Look>;
 };
 
 /** The rail of some networks, which reads what was signed there out of an envelope. */
@@ -114,7 +114,7 @@ export type Look =
   | { readonly kind: 'impossible'; readonly reason: string }
   /** Nothing is certain. `used`: the payment was used up, and by what is not known yet. `search` goes back with the next look. */
   | { readonly kind: 'open'; readonly used: boolean; readonly search: Search | null }
-  /** Nobody could say. `detail` is for the log. */
+  /** No answer. `detail` is for the log. */
   | Unavailable;
 
 export type Unavailable = { readonly kind: 'unavailable'; readonly detail: string };

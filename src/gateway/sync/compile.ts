@@ -1,5 +1,5 @@
 // Turns route sets into the snapshot that serves. What differs little from the set in force is made from it at once, so
-// that whoever changed a price finds it in force when the call returns; a large new set is compiled in slices, so that it
+// that a changed price is in force when the call returns; a large new set is compiled in slices, so that it
 // does not stall the traffic. Of several sets waiting only the newest is compiled, and an older one never replaces a newer.
 // A set that is not valid is logged and replaces nothing.
 import { changeSnapshot, reviseSnapshot, type SetChange } from '../../domain/revise.ts';
@@ -14,11 +14,11 @@ import type { Log } from '../../host/log.ts';
 import type { Current } from './current.ts';
 
 export type Compiler = {
-  /** True where the set is in force when this returns; false where it is being compiled or was refused. */
+  /** True if the set is in force when this returns; false if it is being compiled or was refused. */
   readonly load: (set: RouteSet) => boolean;
-  /** One change of the set in force. `whole` is the set with it, asked for where the change alone is not enough. */
+  /** One change of the set in force. `whole` is the set with it, asked for if the change alone is not enough. */
   readonly change: (change: SetChange | Reset, whole: () => RouteSet) => boolean;
-  /** For a set from elsewhere: whoever gave it hears what is wrong with it. */
+  /** For a set from elsewhere: the caller is told what is wrong with it. */
   readonly take: (set: RouteSet) => Promise<Taken>;
   /** Compiles the newest set again, for paths that are read in another way now. */
   readonly recompile: () => void;
@@ -55,7 +55,7 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
   const refused = (set: RouteSet, error: unknown): void =>
     log.error('route set refused, the last good one stays', { revision: set.revision, error });
 
-  /** What is in force, where the next set of this registry can be made from it. */
+  /** What is in force, if the next set of this registry can be made from it. */
   const base = (registryId: string): Snapshot | undefined => {
     const snapshot = current.get();
     return snapshot?.registryId === registryId && readsAlike(snapshot.paths, paths()) ? snapshot : undefined;

@@ -1,5 +1,5 @@
-// The pointer to the snapshot that serves. Readers take it once per request and never wait; whoever has a newer one
-// swaps it in whole. There is no way to take a snapshot away: without a good one the last good one stays.
+// The pointer to the snapshot that serves. Readers take it once per request and never wait; a newer one is
+// swapped in whole. There is no way to take a snapshot away: without a good one the last good one stays.
 import type { Snapshot } from '../../domain/snapshot.ts';
 
 export type Current = {

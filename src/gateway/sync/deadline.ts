@@ -1,5 +1,5 @@
-// Ends a call to the registry that takes too long: an AbortSignal that fires when the caller's does, or when nobody
-// extended the deadline in time. A side that accepts connections and then says nothing must cost no more than this.
+// Ends a call to the registry that takes too long: an AbortSignal that fires when the caller's does, or when the
+// deadline was not extended in time. A side that accepts connections and then says nothing must cost no more than this.
 // Waiting is raced against the signal here and not left to `fetch`: it holds the signal weakly, so that after a garbage
 // collection an abort does not reach a body that is being read (test/gateway/sync/remote.test.ts).
 import type { Schedule } from '../../host/clock.ts';
@@ -58,7 +58,7 @@ export function createDeadline(outer: AbortSignal, ms: number, schedule: Schedul
         yield value;
       }
     } finally {
-      // Ends the connection where the body is not whole. Nobody waits for it: it may be as stuck as the body was.
+      // Ends the connection if the body is not whole. It is not waited for: it may be as stuck as the body was.
       reader.cancel().catch(() => undefined);
     }
   }

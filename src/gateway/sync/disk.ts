@@ -27,9 +27,9 @@ export type DiskOptions = {
 export type StoredSet = { readonly set: FoundSet; readonly savedAt: number };
 
 export type DiskSnapshot = {
-  /** Undefined where there is none to be used; the log says why. Never rejects. */
+  /** Undefined if there is none to be used; the log says why. Never rejects. */
   readonly read: () => Promise<StoredSet | undefined>;
-  /** Writes `set` soon where it is new, or where what stands there has lived a tenth of its life. */
+  /** Writes `set` soon if it is new, or if what stands there has lived a tenth of its life. */
   readonly keep: (set: FoundSet, confirmedAt: number) => void;
   /** Resolves once nothing is being written. */
   readonly settled: () => Promise<void>;
@@ -123,7 +123,7 @@ function ageProblem(savedAt: number, now: number, maxAgeMs: number): string | un
   return ageMs > maxAgeMs ? `it is ${Math.round(ageMs / 1000)} s old, older than sync.snapshot_max_age` : undefined;
 }
 
-/** A sentence where it cannot be used; undefined where there is no file. */
+/** A sentence if it cannot be used; undefined if there is no file. */
 async function read(
   file: string,
   keys: readonly Buffer[],
@@ -173,7 +173,7 @@ async function write({ set, savedAt }: StoredSet, key: Buffer, { file, registryU
     digest: set.digest,
   };
   await mkdir(dirname(file), { recursive: true });
-  // One name, so that what a crash left behind does not pile up; made anew, so that nobody else's file is written to.
+  // One name, so that what a crash left behind does not pile up; made anew, so that no other file is written to.
   const draft = `${file}.draft`;
   await rm(draft, { force: true });
   const handle = await open(draft, 'wx', 0o600);

@@ -1,6 +1,6 @@
 // The bell: a stream of Server-Sent Events that says that something changed. It rings, and the poll that follows reads
 // what; nothing that an event says is believed, so that a forged or a mixed-up one costs a request and no more. Comes back
-// after every break, further apart each time, and asks to resume where it was. Where no stream is offered, polling does.
+// after every break, further apart each time, and asks to resume where it was. If no stream is offered, polling does.
 import type { Clock, Random, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import { backOffMs } from './pace.ts';
@@ -8,7 +8,7 @@ import type { RouteSource } from './source.ts';
 
 export type BellOptions = {
   readonly openEvents: RouteSource['openEvents'];
-  /** Something changed, or may have while nobody listened. */
+  /** Something changed, or may have while the stream was closed. */
   readonly ring: () => void;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly schedule: Schedule;
@@ -97,7 +97,7 @@ type EventParser = {
   readonly lastEventId: () => string | undefined;
 };
 
-/** As the HTML standard reads a stream, but for the contents of `data`, which nobody here wants. */
+/** As the HTML standard reads a stream, but for the contents of `data`, which is not needed here. */
 export function createEventParser(): EventParser {
   const decoder = new TextDecoder();
   let line = '';
@@ -106,7 +106,7 @@ export function createEventParser(): EventParser {
   let id: string | undefined;
   let lastEventId: string | undefined;
 
-  /** True where the line ends an event. */
+  /** True if the line ends an event. */
   const read = (text: string): boolean => {
     if (text === '') {
       lastEventId = id;

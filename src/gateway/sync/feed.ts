@@ -21,7 +21,7 @@ const SLICE_BYTES = 32 * 1024;
 const NEIGHBOURS = 64;
 const MAX_REASON = 300;
 
-/** `known`: the routes of the feed before. Rejects only where `chunks` does. */
+/** `known`: the routes of the feed before. Rejects only if `chunks` does. */
 export async function readFeed(
   chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   limits: FeedLimits = FEED_LIMITS,
@@ -58,7 +58,7 @@ export async function readFeed(
   return end.ok ? { ok: true, routes } : end;
 }
 
-/** Where the route with `id` stands in `routes`, at `from` or a little later; -1 where it does not. */
+/** Where the route with `id` stands in `routes`, at `from` or a little later; -1 if it does not. */
 function findNear(routes: readonly Route[], from: number, id: string): number {
   for (let at = from; at < from + NEIGHBOURS && at < routes.length; at++) if (routes[at]?.id === id) return at;
   return -1;

@@ -15,7 +15,7 @@ export type Holding = {
   readonly sinceMs: number;
   /** How long the registry has said so without a poll in between that said otherwise or nothing. */
   readonly agreedMs: number;
-  /** When it said so last; undefined where the poll after that came to nothing. */
+  /** When it said so last; undefined if the poll after that came to nothing. */
   readonly lastMs: number | undefined;
 };
 

@@ -55,7 +55,7 @@ export function createArrayCutter(memberLimit: number): ArrayCutter {
     }
   };
 
-  /** Reads on to the end of the array or of `bytes`: `comma` is the last one between members, -1 where there is none. */
+  /** Reads on to the end of the array or of `bytes`: `comma` is the last one between members, -1 if there is none. */
   const scan = (bytes: Uint8Array, from: number): { comma: number; at: number } => {
     // In locals: what a closure shares is read from memory at every byte.
     let [level, quoted, skip, comma, at] = [depth, inString, escaped, -1, from];

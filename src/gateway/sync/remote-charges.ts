@@ -135,7 +135,7 @@ export function createRemoteCharges(options: RemoteChargesOptions): ChargeStore 
     if (!('charge' in answer)) return { kind: 'too_many_unsettled' };
     const charge = about(read(answer.charge), (each) => samePayment(each.payment, claim.payment));
     if (answer.kind !== 'claimed') return { kind: 'payment_known', charge: stored(charge) };
-    // Whoever else owns it would settle and deliver it too.
+    // Another owner would settle and deliver it too.
     about(charge, (each) => each.state === 'claimed' && each.owner === options.owner);
     return { kind: 'written', charge: stored(charge) };
   };
@@ -214,7 +214,7 @@ function unavailable(cause: unknown, attempts: number): LedgerUnavailable {
 }
 
 function refusalOf(status: number): Error {
-  // A gateway in front of the registry lost it; the registry itself says 503 where its store is away.
+  // A gateway in front of the registry lost it; the registry itself says 503 if its store is away.
   if (status === 502 || status === 504) return new Passing(`it answered ${status}`);
   if (status === 403) {
     return new LedgerUnavailable(

@@ -1,4 +1,4 @@
-// A registry over HTTP: asks for the whole set with the tag of the one we have, and opens the stream of changes where
+// A registry over HTTP: asks for the whole set with the tag of the one we have, and opens the stream of changes if
 // there is one. Expects nothing beyond the interface: a bare array is enough. Nothing that comes back is believed
 // before its size, its coding and its shape were checked, and a redirect is never followed with our key.
 import { createHash } from 'node:crypto';
@@ -116,7 +116,7 @@ async function readSet(
 }
 
 type Body = {
-  /** Ends early where there is more than there may be. To be read once. */
+  /** Ends early if there is more than there may be. To be read once. */
   readonly chunks: AsyncGenerator<Uint8Array, void, undefined>;
   readonly isTooLarge: () => boolean;
   /** Of the chunks that were read; asked for when they all were. */

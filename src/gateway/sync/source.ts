@@ -7,9 +7,9 @@ export type SetName = { readonly registryId: string | undefined; readonly revisi
 
 export type FoundSet = SetName & {
   readonly etag: string | undefined;
-  /** A hash of the bytes: recognises a set where the registry gives no tag. */
+  /** A hash of the bytes: recognises a set if the registry gives no tag. */
   readonly digest: string;
-  /** The very array of the set that was asked about where the bytes are the same. */
+  /** The very array of the set that was asked about if the bytes are the same. */
   readonly routes: readonly Route[];
 };
 
@@ -33,6 +33,6 @@ export type OpenedEvents =
 /** Neither rejects, whatever the other side does: what went wrong is a value. */
 export type RouteSource = {
   readonly fetchSet: (known: FoundSet | undefined, signal: AbortSignal) => Promise<FetchResult>;
-  /** Iterating `chunks` throws where the stream breaks off or goes quiet. */
+  /** Iterating `chunks` throws if the stream breaks off or goes quiet. */
   readonly openEvents: (lastEventId: string | undefined, signal: AbortSignal) => Promise<OpenedEvents>;
 };

@@ -23,7 +23,7 @@ export type StandInOptions = {
 };
 
 export type StandIn = {
-  /** The answer, or undefined where only the registry can give one. `path` is without a slash at its end. */
+  /** The answer, or undefined if only the registry can give one. `path` is without a slash at its end. */
   readonly answer: (req: IncomingMessage, path: string, query: string) => Promise<Answer> | undefined;
 };
 
@@ -59,7 +59,7 @@ export function createStandIn({ apiKey, lastGood, snapshot, undeclared, clock }:
     return { status: 200, headers: [...headers, 'Content-Type', 'application/json'], body: await made.body };
   };
 
-  // A promise like the other: whoever waits for an answer is told of a defect, it does not end the process.
+  // A promise like the other: a defect rejects it and does not end the process.
   const match = async (query: string, current: Snapshot): Promise<Answer> => {
     const question = readMatchQuery(query);
     if ('code' in question) return renderProblem(question);

@@ -4,7 +4,7 @@ import { describeHolding, type Holding, type SetFacts } from './hold.ts';
 export type SyncStatus = {
   /** Where the routes in force came from. */
   readonly source: 'registry' | 'disk' | 'none';
-  /** Milliseconds since the registry last confirmed the routes in force; undefined where there are none. */
+  /** Milliseconds since the registry last confirmed the routes in force; undefined if there are none. */
   readonly ageMs: number | undefined;
   /** When that was: milliseconds since the epoch. */
   readonly lastSuccess: number | undefined;
@@ -15,7 +15,7 @@ export type SyncStatus = {
   readonly registryId: string | undefined;
   readonly revision: number | undefined;
   readonly routes: number | undefined;
-  /** The last poll met nobody who could answer. */
+  /** The last poll got no answer. */
   readonly away: boolean;
 };
 

@@ -102,7 +102,7 @@ function lookOf(results: Results | ((call: Call) => unknown), options: Options =
   });
 }
 const look = (results: Results | ((call: Call) => unknown), charge = CHARGE, options: Options = {}): Promise<Look> =>
-  lookOf(results, options)(charge, 'nobody');
+  lookOf(results, options)(charge, 'reconciler');
 const methods = (of?: Scripted): string[] =>
   asked.filter((call) => of === undefined || call.of === of).map(({ method }) => method);
 /** The `block` of every call that names one. */
@@ -116,7 +116,7 @@ const ranges = (): [number, number][] =>
 
 test('behaviour: the state of the nonce is asked first, logs only of a used one, the chain id once', async () => {
   const twice = lookOf(GOOD);
-  expect(await twice(CHARGE, 'nobody')).toEqual(PROVEN);
+  expect(await twice(CHARGE, 'reconciler')).toEqual(PROVEN);
   const proving = ['eth_getBlockByNumber', 'eth_call', 'eth_getLogs', 'eth_getTransactionReceipt'];
   expect(methods()).toEqual(['eth_chainId', ...proving]);
   expect(asked[2]?.params).toEqual([
@@ -132,7 +132,7 @@ test('behaviour: the state of the nonce is asked first, logs only of a used one,
     },
   ]);
   asked.length = 0;
-  expect(await twice(CHARGE, 'nobody')).toEqual(PROVEN);
+  expect(await twice(CHARGE, 'reconciler')).toEqual(PROVEN);
   expect(methods()).toEqual(proving);
   asked.length = 0;
   expect(await look({ ...GOOD, eth_call: IS_UNUSED })).toEqual({ kind: 'open', used: false, search: null });
@@ -246,7 +246,7 @@ describe('what is looked through', () => {
     'behaviour: looked %d s after the claim, it starts at most 10 minutes before it and ends with the authorization',
     async (past) => {
       const one = lookOf(chainOf(past, () => []));
-      await one(CHARGE, 'nobody');
+      await one(CHARGE, 'reconciler');
       const [from = 0] = ranges()[0] ?? [];
       const to = ranges().at(-1)?.[1] ?? 0;
       expect(from).toBeLessThanOrEqual(blockAt(past, -600));
@@ -292,7 +292,7 @@ describe('what is looked through', () => {
     let search: LookedAt['search'] = null;
     for (let looks = 1; ; looks++) {
       asked.length = 0;
-      const seen = await one({ ...long, search }, 'nobody');
+      const seen = await one({ ...long, search }, 'reconciler');
       expect(methods().filter((method) => method !== 'eth_chainId').length).toBeLessThanOrEqual(8);
       for (const [from, to] of ranges()) expect(to - from).toBeLessThan(1000);
       if (looks > 1) expect(ranges()[0]?.[0]).toBe(Number(search?.['next']));
@@ -312,10 +312,10 @@ describe('what is looked through', () => {
       to - from >= 200 ? { error: { code: -32_005, message: 'range too large' } } : [],
     );
     const one = lookOf(refusing);
-    const seen = await one(CHARGE, 'nobody');
+    const seen = await one(CHARGE, 'reconciler');
     expect(seen).toMatchObject({ kind: 'open', used: true, search: { range: '125' } });
     asked.length = 0;
-    await one({ ...CHARGE, ...(seen.kind === 'open' ? { search: seen.search } : {}) }, 'nobody');
+    await one({ ...CHARGE, ...(seen.kind === 'open' ? { search: seen.search } : {}) }, 'reconciler');
     expect(ranges().map(([from, to]) => to - from + 1)).toEqual(expect.arrayContaining([125]));
     for (const [from, to] of ranges()) expect(to - from).toBeLessThan(125);
   });
@@ -404,19 +404,19 @@ describe('a node that is not to be believed', () => {
       const { id, method } = JSON.parse(body) as Call & { id: number };
       answer(res, id, GOOD[method]);
     };
-    expect(await one(CHARGE, 'nobody')).toMatchObject({ kind: 'unavailable' });
+    expect(await one(CHARGE, 'reconciler')).toMatchObject({ kind: 'unavailable' });
   });
 
   test('behaviour: the chain is checked until it is the right one, and then no more', async () => {
     const results = { ...GOOD, eth_chainId: '0x1' };
     const one = lookOf(results);
-    expect(await one(CHARGE, 'nobody')).toMatchObject({
+    expect(await one(CHARGE, 'reconciler')).toMatchObject({
       kind: 'unavailable',
       detail: expect.stringContaining('eip155:1,'),
     });
     results.eth_chainId = '0x14a34';
-    expect(await one(CHARGE, 'nobody')).toEqual(PROVEN);
-    await one(CHARGE, 'nobody');
+    expect(await one(CHARGE, 'reconciler')).toEqual(PROVEN);
+    await one(CHARGE, 'reconciler');
     expect(methods().filter((method) => method === 'eth_chainId').length).toBe(2);
   });
 });
@@ -440,9 +440,9 @@ describe('who is asked, how often and for how long', () => {
       return Promise.reject(new Error('away'));
     };
     const deps = { fetch: away, schedule: systemSchedule, clock: systemClock };
-    await createLook({ ...deps, receiver: () => undefined })(CHARGE, 'nobody');
+    await createLook({ ...deps, receiver: () => undefined })(CHARGE, 'reconciler');
     const elsewhere = makeReceiver({ caip2: 'eip155:8453', rpcUrls: [node.url] });
-    await createLook({ ...deps, receiver: () => elsewhere })(CHARGE, 'nobody');
+    await createLook({ ...deps, receiver: () => elsewhere })(CHARGE, 'reconciler');
     const hosts = ['sepolia.base.org', 'base-sepolia-rpc.publicnode.com'];
     expect(called.map((url) => new URL(url).host)).toEqual([...hosts, ...hosts]);
   });
@@ -451,7 +451,7 @@ describe('who is asked, how often and for how long', () => {
     const time = fakeTime();
     const one = lookOf(GOOD, { deps: { schedule: time.schedule, clock: time.clock }, urls: [node.url, second.url] });
     node.answer = () => time.advance(5000);
-    expect(await one(CHARGE, 'nobody')).toEqual(PROVEN);
+    expect(await one(CHARGE, 'reconciler')).toEqual(PROVEN);
   });
 
   test('behaviour: a payer waits no longer than 2 seconds for all of it, and hears what is known by then', async () => {
@@ -474,7 +474,7 @@ describe('who is asked, how often and for how long', () => {
     const { answer } = node;
     let broken = 0;
     node.answer = (req, res, body) => (broken++ === 0 ? res.destroy() : answer(req, res, body));
-    expect(await one(CHARGE, 'nobody')).toEqual(PROVEN);
+    expect(await one(CHARGE, 'reconciler')).toEqual(PROVEN);
     expect(node.requests.slice(-6).map(({ body }) => (JSON.parse(body) as Call).method)).toEqual([
       'eth_chainId',
       ...methods(),
@@ -486,7 +486,9 @@ describe('who is asked, how often and for how long', () => {
     const order: string[] = [];
     const unused = { ...GOOD, eth_call: IS_UNUSED };
     const one = lookOf(unused, { deps: { schedule: time.schedule, clock: time.clock } });
-    const others = Array.from({ length: 4 }, (_, at) => one(CHARGE, 'nobody').then(() => order.push(`other ${at}`)));
+    const others = Array.from({ length: 4 }, (_, at) =>
+      one(CHARGE, 'reconciler').then(() => order.push(`other ${at}`)),
+    );
     // All five calls of the first second are made; the rest waits.
     await expect.poll(() => asked.length).toBe(5);
     const payer = one(CHARGE, 'payer').then((seen) => order.push(`payer ${seen.kind}`));

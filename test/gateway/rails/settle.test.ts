@@ -69,7 +69,7 @@ const until = ({ deadline }: Presented): { validBefore?: bigint } =>
   deadline === undefined ? {} : { validBefore: deadline };
 const lookAt = (presented: Presented, by = rail, changes: Parameters<typeof looked>[0] = {}): Promise<Look> => {
   const { payer: from, unique: nonce } = presented.key;
-  return by.look(looked({ payer: from, nonce, ...until(presented), ...changes }), 'nobody');
+  return by.look(looked({ payer: from, nonce, ...until(presented), ...changes }), 'reconciler');
 };
 const UNUSED = { kind: 'open', used: false };
 
@@ -365,7 +365,7 @@ describe('proof', () => {
       expect(calls.splice(0).filter((method) => method !== 'eth_chainId').length).toBeLessThanOrEqual(8);
       const { payer: from, unique: nonce } = presented.key;
       const charge = looked({ payer: from, nonce, createdAt, ...until(presented) });
-      seen = await through.look({ ...charge, search: seen.search }, 'nobody');
+      seen = await through.look({ ...charge, search: seen.search }, 'reconciler');
     }
     expect(seen).toMatchObject({ kind: 'proven' });
     await narrow.close();

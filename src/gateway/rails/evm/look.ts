@@ -1,6 +1,6 @@
 // What a chain says about a payment. The proof: the token's AuthorizationUsed(payer, nonce), and in the very next log its
 // Transfer(payer -> pay_to, amount), deep enough not to be undone. A used nonce proves nothing by itself: it may have been
-// cancelled, or spent on somebody else. A node that is away, on another chain, behind or talking nonsense is
+// cancelled, or spent on another payee. A node that is away, on another chain, behind or talking nonsense is
 // `unavailable`, which is never taken for "not there". The nonce's state is asked first, logs only of a used one.
 import { z } from 'zod';
 import type { PaymentKey, Search } from '../../../domain/charge.ts';
@@ -28,13 +28,13 @@ export const AUTHORIZATION_STATE = '0xe94a0102';
 
 const IDENTITY: Identity = { method: 'eth_chainId', caip2: quantity.transform((id) => `eip155:${id}`) };
 const CALLS_PER_LOOK = 8;
-/** Blocks of one call for logs: public nodes refuse much more. Halved where even that is refused. */
+/** Blocks of one call for logs: public nodes refuse much more. Halved if even that is refused. */
 const LOG_RANGE = 1000n;
 /** Clocks of chains and of ours differ: proof is looked for from a little before the claim. */
 const BEFORE_CLAIM_SECONDS = 600n;
 /** How far the chain's time is past the end of an authorization before the chain is believed to have seen the last of it. */
 const AFTER_END_SECONDS = 60n;
-/** The same for a node that answers anybody, and whose word is nobody's. */
+/** The same for a public node, whose word is worth less. */
 const AFTER_END_PUBLIC_SECONDS = 600n;
 /** Blocks that are read to find where to start looking. */
 const START_READS = 3;
@@ -119,7 +119,7 @@ export function createLook(deps: LookDeps): Rail['look'] {
       if (signal.aborted || turn.left <= 0) break;
     }
     cancel();
-    // That it is used up is known, whoever failed afterwards.
+    // That it is used up is known, even if a later call failed.
     if (progress.used) return { kind: 'open', used: true, search: writeSearch(progress) };
     return { kind: 'unavailable', detail: said.join('; ') };
   };
@@ -229,7 +229,7 @@ async function findSpending(view: View, head: Block): Promise<Spending | Away> {
 
 /**
  * A block of `time` or a little before it, interpolated: blocks come at about the same pace, but a chain may have stood
- * still, so one is believed only where its own time was read. Chains are not searched from their first block.
+ * still, so one is believed only if its own time was read. Chains are not searched from their first block.
  */
 async function findStart(view: View, head: Block, time: bigint): Promise<bigint | Away> {
   let later = head;

@@ -17,8 +17,8 @@ export type Authorization = {
 /** What of a credential goes on to a facilitator. */
 export type SignedPayment = { readonly signature: string; readonly authorization: Authorization };
 
-/** What nobody can have signed, and what ended in 1970: a facilitator may be asked about it, and nothing can move. */
-export const NOBODYS_PAYMENT: SignedPayment = {
+/** A payment with no valid signature that ended in 1970: a facilitator may be asked about it, and nothing can move. */
+export const UNSIGNED_PAYMENT: SignedPayment = {
   signature: `0x${'00'.repeat(65)}`,
   authorization: {
     from: `0x${'0'.repeat(39)}1`,

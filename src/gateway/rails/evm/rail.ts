@@ -59,7 +59,7 @@ const readPresented: NetworkRail['read'] = (envelope, offer) => {
   if (!result.ok) return problem('payment_malformed', result.detail);
   const { version, sha256, network, accepted, resource } = envelope;
   const { from, nonce, value, validBefore } = result.payload.authorization;
-  // Version 1 does not say which token was signed for. Whoever verifies takes it to be ours, so here it is ours as well.
+  // Version 1 does not say which token was signed for. The facilitator takes it to be ours, so here it is ours as well.
   const asset = accepted?.asset ?? offer?.receiver.asset ?? '';
   const key = canonicalPayment({ network, asset, payer: from, unique: nonce });
   if (key === undefined)
@@ -76,7 +76,7 @@ const readPresented: NetworkRail['read'] = (envelope, offer) => {
   };
 };
 
-/** Reasons are x402's own words where it has them: clients may know them. */
+/** Reasons are x402's own words if it has them: clients may know them. */
 function checkPayment(presented: Presented, offer: RailOffer, nowMs: number): Refusal | undefined {
   const { receiver } = offer;
   const payload = payloadOf(presented.payload);

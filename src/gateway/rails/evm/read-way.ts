@@ -1,5 +1,5 @@
 // Reads what a configuration says of a way to pay on an EVM network. A wrong address loses money for good, so everything
-// that can be known to be wrong is refused: placeholders, wrong checksums, addresses that nobody has the key of, facts about
+// that can be known to be wrong is refused: placeholders, wrong checksums, addresses without a key, facts about
 // a known token that are not its own, tokens whose facts would have to be guessed.
 import type { KnownNetwork, KnownToken, WayInput, WayIssue, WayReading } from '../../../domain/network.ts';
 import { hasWrongChecksum } from './checksum.ts';
@@ -11,7 +11,7 @@ const ZERO = /^0x0{40}$/;
 const DEAD = /^0x0{36}dead$/i;
 const DEFAULT_SYMBOL = 'USDC';
 
-/** The right checksum of a mistyped address would help nobody, so it is not shown. */
+/** The right checksum of a mistyped address does not help, so it is not shown. */
 const WRONG_CHECKSUM = 'has a wrong checksum (EIP-55): a digit or the case of a letter is mistyped; compare it with';
 const RPC_MISSING =
   'is missing; no public node of this network is known here, so write the http or https URL of a JSON-RPC node, a list of them, or none: with none, a payment whose settlement has no clear end waits until its payer asks again';

@@ -26,7 +26,7 @@ const MAX_TEXT = 256;
 /** How nodes report a call that reverts: JSON-RPC's own code, or the one that Geth made customary. */
 const REVERTED = new Set([3, -32_000, -32_015]);
 
-/** Asks `asset`; `no_contract` where no code is at the address. */
+/** Asks `asset`; `no_contract` if no code is at the address. */
 export async function readToken(
   rpc: Rpc,
   asset: string,
@@ -61,7 +61,7 @@ export async function readToken(
 
 const NOTHING = Buffer.alloc(0);
 
-/** The ABI string whose offset stands in word `index`, or undefined where there is none. */
+/** The ABI string whose offset stands in word `index`, or undefined if there is none. */
 function readText(data: Buffer, index: number): string | undefined {
   const offset = readNumber(data, index * WORD);
   const length = offset === undefined ? undefined : readNumber(data, offset);
@@ -70,7 +70,7 @@ function readText(data: Buffer, index: number): string | undefined {
   return text.length === length ? text.toString('utf8') : undefined;
 }
 
-/** The 32-byte number at `at`, or undefined where there is none or it cannot be a place in this data. */
+/** The 32-byte number at `at`, or undefined if there is none or it cannot be a place in this data. */
 function readNumber(data: Buffer, at: number): number | undefined {
   if (at + WORD > data.length) return undefined;
   const value = BigInt(`0x${data.toString('hex', at, at + WORD)}`);

@@ -12,7 +12,7 @@ export function isSvmAddress(text: string): boolean {
   return readBase58(text, ADDRESS_BYTES) !== undefined;
 }
 
-/** The bytes that `text` writes; undefined where they are not exactly `length` many. */
+/** The bytes that `text` writes; undefined if they are not exactly `length` many. */
 export function readBase58(text: string, length: number): Buffer | undefined {
   // A byte takes at most 1.37 characters.
   if (text === '' || text.length > Math.ceil(length * 1.37)) return undefined;
@@ -69,7 +69,7 @@ function isOnCurve(bytes: Buffer): boolean {
   // Little endian; the highest bit is the sign of x.
   const y = BigInt(`0x${Buffer.from(bytes).reverse().toString('hex')}`) & (2n ** 255n - 1n);
   const square = (y * y) % P;
-  // A quotient is a square where the product is one, and the divisor is never 0.
+  // A quotient is a square if the product is one, and the divisor is never 0.
   const product = (((square + P - 1n) % P) * (D * square + 1n)) % P;
   return product === 0n || power(product, (P - 1n) / 2n) === 1n;
 }

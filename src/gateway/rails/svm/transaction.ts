@@ -19,7 +19,7 @@ export type Transaction = {
   readonly signatures: readonly Buffer[];
   /** What all of them sign. */
   readonly message: Buffer;
-  /** SHA-256 of the message in hex: unlike a signature nobody can vary it, so it names the payment. */
+  /** SHA-256 of the message in hex: unlike a signature it cannot be varied, so it names the payment. */
   readonly messageHash: string;
   readonly blockhash: string;
   readonly instructions: readonly Instruction[];
@@ -105,7 +105,7 @@ function read(bytes: Buffer): Transaction {
   };
 }
 
-/** Takes bytes one after the other; throws `Malformed` where there are none left. */
+/** Takes bytes one after the other; throws `Malformed` if there are none left. */
 class Reader {
   at = 0;
   private readonly all: Buffer;

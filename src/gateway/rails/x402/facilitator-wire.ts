@@ -1,5 +1,5 @@
 // What is said to a facilitator and what may come back, for x402 v1 and v2. A facilitator is told our own terms, never
-// those that a client echoes, and of the credential only what was signed. Its answer is believed where it has exactly
+// those that a client echoes, and of the credential only what was signed. Its answer is believed if it has exactly
 // the form of one, its booleans are booleans, and whatever it repeats of the payment is what it was asked about.
 // Source: x402 facilitator API, /verify, /settle and /supported.
 import { z } from 'zod';
@@ -73,7 +73,7 @@ const UNKNOWN_RESOURCE = 'https://resource.invalid/';
 export type VerifyAnswer =
   | { readonly kind: 'valid' }
   | { readonly kind: 'refused'; readonly reason: string }
-  /** It says no by a word that nobody here knows: another facilitator may judge. */
+  /** It says no by a word that is not known here: another facilitator may judge. */
   | { readonly kind: 'unlisted'; readonly reason: string }
   | { readonly kind: 'nonsense'; readonly why: string };
 
@@ -175,7 +175,7 @@ function readRefusal(word: string | null | undefined, transaction: string | null
 
 export type Kind = z.output<typeof supportedSchema>['kinds'][number];
 
-/** The kinds of payment that an answer of /supported lists, or undefined where it is not one. */
+/** The kinds of payment that an answer of /supported lists, or undefined if it is not one. */
 export function readSupportedAnswer(status: number, body: unknown): readonly Kind[] | undefined {
   const { success, data } = supportedSchema.safeParse(body);
   return success && isOk(status) ? data.kinds : undefined;

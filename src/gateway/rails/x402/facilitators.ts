@@ -1,5 +1,5 @@
 // Asks facilitators, in the order in which they are configured. Verifying may go on to the next one whenever one does not
-// know; settling only where the call was certainly not carried out, because a second facilitator asked to move money that
+// know; settling only if the call was certainly not carried out, because a second facilitator asked to move money that
 // the first may be moving turns one lost answer into two transactions. What does not have the form of an answer is none.
 // Never logs a URL, a header or a word of theirs but a checked reason.
 import { createHash } from 'node:crypto';
@@ -33,7 +33,7 @@ export type Facilitators = Pick<Rail, 'verify' | 'settle' | 'firstVia'> & {
 };
 
 export type Standing = {
-  /** The host and, where one URL is called with several keys, whose key. */
+  /** The host and, if one URL is called with several keys, whose key. */
   readonly name: string;
   /** Why it is left alone; undefined: it is not. */
   readonly open: OpenReason | undefined;
@@ -56,7 +56,7 @@ export const ANSWER_LIMITS = { depth: 16, nodes: 8192, string: 16_384 } as const
 
 type Skipped = { readonly kind: 'skipped'; readonly why: string };
 type Known = {
-  /** For the log: the host and, where there is one, whose key is used. */
+  /** For the log: the host and, if there is one, whose key is used. */
   readonly named: { readonly facilitator: string; readonly account?: string };
   readonly breaker: Breaker;
   readonly semaphores: Readonly<Record<Operation, Semaphore>>;
@@ -139,7 +139,7 @@ export function createFacilitators(deps: FacilitatorDeps, chain: ChainWords): Fa
     }
   };
 
-  /** How long until the first of them is asked again; undefined where nobody is left alone. */
+  /** How long until the first of them is asked again; undefined if none is left alone. */
   const shortestRest = (facilitators: readonly Facilitator[]): number | undefined => {
     const rests = facilitators.map((facilitator) => stateOf(facilitator).breaker.rest());
     const shortest = Math.min(...rests);
@@ -176,7 +176,7 @@ export function createFacilitators(deps: FacilitatorDeps, chain: ChainWords): Fa
       const { facilitators } = offer.receiver;
       const body = bodyOf(presented, offer);
       const said: string[] = [];
-      // What the last one said, by a word that nobody here knows.
+      // What the last one said, by a word that is not known here.
       let unlisted: string | undefined;
       for (const facilitator of facilitators) {
         const since = clock.monotonic();
@@ -242,7 +242,7 @@ export function createFacilitators(deps: FacilitatorDeps, chain: ChainWords): Fa
         }
         return settlement.kind === 'unknown' ? { ...settlement, detail } : settlement;
       }
-      log.warn('nobody settles', { why: said.join('; ') });
+      log.warn('no facilitator settles', { why: said.join('; ') });
       return {
         kind: 'not_carried_out',
         reason: 'facilitator_unavailable',
@@ -316,7 +316,7 @@ function conclude(
   }
 }
 
-/** Who was asked first before is asked first: nobody else may remember that attempt. */
+/** Who was asked first before is asked first: no other may remember that attempt. */
 function inOrder(facilitators: readonly Facilitator[], via: string | undefined): readonly Facilitator[] {
   if (via === undefined) return facilitators;
   const asked = facilitators.filter((facilitator) => nameOf(facilitator) === via);

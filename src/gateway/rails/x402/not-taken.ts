@@ -1,4 +1,4 @@
-// Reads the answers that are about the call and not about the payment: nobody looked at it, nothing moved, and nothing will.
+// Reads the answers that are about the call and not about the payment: it was not looked at, nothing moved, and nothing will.
 // Sources: RFC 9110 (statuses, Date, Retry-After), errors of the Coinbase CDP API.
 import type { NotTaken } from './breaker.ts';
 import type { JsonReply } from '../service-call.ts';
@@ -29,7 +29,7 @@ const CLOCK_OFF_MS = 5000;
 export type NotTakenReply = NotTaken & {
   /** For the log and for operators; of ours alone. */
   readonly why: string;
-  /** How far our clock is ahead of the facilitator's, where that is why. */
+  /** How far our clock is ahead of the facilitator's, if that is why. */
   readonly secondsAhead: number | undefined;
 };
 

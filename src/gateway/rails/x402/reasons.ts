@@ -1,6 +1,6 @@
 // What a facilitator's word for "no" means. Three classes, because they mean three things for money: the word is about the
-// payment (nobody else has to be asked), it says that this facilitator cannot judge (another one may), or nobody here
-// knows it. Every word stands with the source that says it. A word is compared without its case, punctuation and
+// payment (no other facilitator has to be asked), it says that this facilitator cannot judge (another one may), or it is
+// not known here. Every word stands with the source that says it. A word is compared without its case, punctuation and
 // prefixes, because facilitators leave those out or add them.
 
 export type WordClass = 'payment' | 'cannot_judge' | 'unlisted';
@@ -29,7 +29,7 @@ export function mayHideSuccess(word: string): boolean {
   return MAY_HIDE_SUCCESS.test(normaliseWord(word));
 }
 
-/** The facilitator failed while it worked: said before anything was sent, or after, nobody knows. */
+/** The facilitator failed while it worked: whether before or after anything was sent is not known. */
 export function isOwnFailure(word: string): boolean {
   return OWN_FAILURE.test(normaliseWord(word));
 }
