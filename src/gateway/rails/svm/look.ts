@@ -25,7 +25,7 @@ export type SvmLookDeps = NodesDeps & {
     readonly urls: readonly string[];
     readonly isPublic: (url: string) => boolean;
   };
-  /** Undefined: nobody here knows any more. */
+  /** Undefined: not known any more. */
   readonly seek: (charge: LookedAt) => Sought | undefined;
 };
 
@@ -75,7 +75,7 @@ type View = {
 type Away = { readonly away: string };
 const away = (why: string): Away => ({ away: why });
 
-export function createLook(deps: SvmLookDeps): (charge: LookedAt, asker: 'payer' | 'nobody') => Promise<Look> {
+export function createLook(deps: SvmLookDeps): (charge: LookedAt, asker: 'payer' | 'reconciler') => Promise<Look> {
   const nodes = createNodes(deps, IDENTITY);
   let looks = 0;
 
@@ -119,7 +119,7 @@ export function createLook(deps: SvmLookDeps): (charge: LookedAt, asker: 'payer'
   };
 }
 
-async function lookAt(view: View, asker: 'payer' | 'nobody'): Promise<Look | Away> {
+async function lookAt(view: View, asker: 'payer' | 'reconciler'): Promise<Look | Away> {
   const { node, turn, charge, progress } = view;
   const fault = await node.findFault(turn, charge.payment.network);
   if (fault !== undefined) return away(fault);

@@ -93,9 +93,9 @@ function lookerFor({ transaction }: Payment, { isPublic = false, network = SVM_N
     createdAt: CLAIMED_MS,
     search: null,
   } as unknown as { -readonly [Field in keyof LookedAt]: LookedAt[Field] };
-  return async (asker: 'payer' | 'nobody' = 'nobody'): Promise<Look> => {
+  return async (asker: 'payer' | 'reconciler' = 'reconciler'): Promise<Look> => {
     const seen = await look(charge, asker);
-    if (seen.kind === 'open' && asker === 'nobody') charge.search = seen.search;
+    if (seen.kind === 'open' && asker === 'reconciler') charge.search = seen.search;
     return seen;
   };
 }
@@ -109,7 +109,7 @@ const proven = (payment: Payment) => ({
 });
 const expired = { kind: 'impossible', reason: 'transaction_expired' };
 
-test.each(['payer', 'nobody'] as const)('behaviour: a payment that landed is proven (%s)', async (asker) => {
+test.each(['payer', 'reconciler'] as const)('behaviour: a payment that landed is proven (%s)', async (asker) => {
   const payment = makePayment('paid');
   const look = lookerFor(payment);
   expect(await look(asker)).toMatchObject({ kind: 'open', used: false });
