@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { problem } from '../../../src/domain/problem.ts';
 import type { AnswerOutcome, Outcome, PaidOutcome } from '../../../src/gateway/outcome.ts';
+import { createResponseMemory, KeptResponse } from '../../../src/gateway/kept-responses.ts';
 import type { Look, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
 import { createPayStage, settled, turn, unknown } from './stage.ts';
 
@@ -335,6 +336,23 @@ describe('a lease', () => {
     await stage.pass(59_000);
     expect(told(await stage.pay()).slice(0, 2)).toEqual([409, 'payment_in_use']);
     paid.done({ kind: 'delivered', status: 200, upstreamMs: 1, kept: undefined });
+    await stage.pass(0);
+    expect(stage.charges()[0]?.state).toBe('delivered');
+  });
+
+  it('behaviour: is renewed while a kept response goes to a client that reads slowly', async () => {
+    const stage = createPayStage();
+    const kept = new KeptResponse(createResponseMemory(), 100);
+    kept.begin(201, []);
+    kept.add(Buffer.from('made'));
+    const gone = { kind: 'client_gone', status: 201, headSent: false, failed: false, upload: 'whole' } as const;
+    forwarded(await stage.pay({ method: 'POST' })).done({ ...gone, kept });
+    await stage.pass(0);
+    const replay = answered(await stage.pay({ method: 'POST' }));
+    expect(replay.reason).toBe('replayed');
+    await stage.pass(59_000);
+    expect(told(await stage.pay({ method: 'POST' })).slice(0, 2)).toEqual([409, 'payment_in_use']);
+    replay.delivered?.(true);
     await stage.pass(0);
     expect(stage.charges()[0]?.state).toBe('delivered');
   });
