@@ -13,7 +13,7 @@ import { quickConfig } from '../config/quick.ts';
 import { configWarnings } from '../config/warnings.ts';
 import { NETWORKS } from '../gateway/rails/networks.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
-import { giveBackMemory } from '../host/give-back.ts';
+import { collectGarbage } from '../host/collect-garbage.ts';
 import type { Answering, Control } from '../host/control.ts';
 import { createLog, type Log } from '../host/log.ts';
 import type { Args, Flags } from './args.ts';
@@ -74,7 +74,7 @@ export const startUnderLock: Start = async (config, deps) => {
   try {
     // Loaded when it is needed: a wrong configuration is told without it, and other commands start faster.
     const { startTollgate } = await import('../compose.ts');
-    const running = await startTollgate(config, { ...deps, beforeListening: giveBackMemory });
+    const running = await startTollgate(config, { ...deps, beforeListening: collectGarbage });
     return { ...running, stop: (waiting) => running.stop(waiting).finally(unlock) };
   } catch (error) {
     unlock();

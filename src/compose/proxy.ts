@@ -17,7 +17,7 @@ import type { Current } from '../gateway/sync/current.ts';
 import type { Telemetry } from '../gateway/telemetry.ts';
 import { createTokens, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import { createOutbox } from '../host/outbox.ts';
+import { createWriteBatch } from '../host/write-batch.ts';
 import { createListener } from '../host/server.ts';
 import { createPool } from '../http/pool.ts';
 import { pathOptions, receiversById, type Part } from './part.ts';
@@ -90,9 +90,9 @@ function assemble(
     corsOrigins: proxy.corsOrigins,
     methods,
   });
-  const outbox = createOutbox();
+  const writeBatch = createWriteBatch();
   const { timeouts } = proxy;
-  const transport = createPool({ upstream, timeouts, maxSockets: MAX_SOCKETS, outbox, now: clock.monotonic });
+  const transport = createPool({ upstream, timeouts, maxSockets: MAX_SOCKETS, writeBatch, now: clock.monotonic });
   const trusts = createTrust(proxy.trustedProxies);
   const handler = createHandler({
     options: {
@@ -107,7 +107,7 @@ function assemble(
     admission: createAdmission(proxy.limits, trusts, clock.monotonic),
     paywall,
     context: {
-      ...{ transport, outbox, telemetry, clock, log, upstream, refuse: paywall.refuse },
+      ...{ transport, writeBatch, telemetry, clock, log, upstream, refuse: paywall.refuse },
       // A URL works it out whenever it is asked.
       host: proxy.hostHeader === 'preserve' ? undefined : upstream.host,
       publicUrl: proxy.publicUrl,

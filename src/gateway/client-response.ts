@@ -2,9 +2,9 @@
 // with it: most responses are whole by then and leave as one text with those of other requests; a slow or a large one is
 // streamed, and its head does not wait for it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { WriteBatch } from '../host/outbox.ts';
+import type { WriteBatch } from '../host/write-batch.ts';
 import { respond } from '../host/respond.ts';
-import { linesOf, takesWhole } from '../host/whole.ts';
+import { linesOf, takesOneWrite } from '../host/one-write.ts';
 import { readFraming } from '../http/framing.ts';
 import { giveBack } from '../http/memory.ts';
 import { hasBody } from './headers.ts';
@@ -26,7 +26,7 @@ export type ClientResponseListener = {
 export class ClientResponse {
   private readonly req: IncomingMessage;
   private readonly res: ServerResponse;
-  private readonly outbox: WriteBatch;
+  private readonly writeBatch: WriteBatch;
   private readonly listener: ClientResponseListener;
   private readonly status: number;
   /** Until it was written. */
@@ -40,14 +40,14 @@ export class ClientResponse {
   constructor(
     req: IncomingMessage,
     res: ServerResponse,
-    outbox: WriteBatch,
+    writeBatch: WriteBatch,
     listener: ClientResponseListener,
     status: number,
     head: string[],
   ) {
     this.req = req;
     this.res = res;
-    this.outbox = outbox;
+    this.writeBatch = writeBatch;
     this.listener = listener;
     this.status = status;
     this.head = head;
@@ -104,22 +104,22 @@ export class ClientResponse {
   }
 
   private endWith(text: string): void {
-    const { req, res, head, outbox } = this;
+    const { req, res, head, writeBatch } = this;
     // If more of the request comes, what is wrong with it must not end the connection before the response is out.
     const later = req.complete;
     // Nothing of the response was sent, and all of the body that was announced is here.
-    if (later && head !== undefined && this.bytesLeft === 0 && takesWhole(res)) {
-      const lines = linesOf(head, outbox.date);
+    if (later && head !== undefined && this.bytesLeft === 0 && takesOneWrite(res)) {
+      const lines = linesOf(head, writeBatch.date);
       if (lines !== undefined) {
         this.head = undefined;
         this.ended = true;
-        outbox.whole(res, this.status, lines, text);
+        writeBatch.oneWrite(res, this.status, lines, text);
         return;
       }
     }
     if (!this.writeHead()) return;
     this.ended = true;
-    if (later) outbox.end(res, text, 'latin1');
+    if (later) writeBatch.end(res, text, 'latin1');
     else res.end(text, 'latin1');
   }
 
@@ -153,14 +153,14 @@ export function sendOwn(
   res: ServerResponse,
   { answer, delivered }: AnswerOutcome,
   requestId: string,
-  outbox: WriteBatch,
+  writeBatch: WriteBatch,
   closes = leavesBodyUnread(req),
 ): void {
   if (delivered !== undefined) tellDelivery(req, res, delivered);
   const added = ['X-Request-Id', requestId];
   if (closes) added.push('Connection', 'close');
   // What is wrong with a body ends the connection: the response has to be out before it is read.
-  respond(res, answer, req.method === 'HEAD', added, hasBody(req) ? undefined : outbox);
+  respond(res, answer, req.method === 'HEAD', added, hasBody(req) ? undefined : writeBatch);
 }
 
 function tellDelivery(req: IncomingMessage, res: ServerResponse, delivered: (whole: boolean) => void): void {

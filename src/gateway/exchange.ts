@@ -64,7 +64,7 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     const { req, res, record, context } = this;
     this.noteAnswer(outcome);
     if (this.phase.at === 'deciding') this.phase = RESPONDED;
-    sendOwn(req, res, outcome, record.requestId, context.outbox, closes);
+    sendOwn(req, res, outcome, record.requestId, context.writeBatch, closes);
     this.close();
   }
 
@@ -207,7 +207,7 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
       if (!this.isKept) this.leave();
       return;
     }
-    const response = new ClientResponse(req, res, context.outbox, this, status, headers);
+    const response = new ClientResponse(req, res, context.writeBatch, this, status, headers);
     this.phase = { at: 'streaming', response };
     // A body that is there leaves in one write with its head; one that is slow must not hold the head back.
     process.nextTick(flushHead, response);

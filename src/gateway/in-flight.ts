@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import type { WriteBatch } from '../host/outbox.ts';
+import type { WriteBatch } from '../host/write-batch.ts';
 import type { Transport } from '../http/transport.ts';
 import type { ReleasePlace } from './client-places.ts';
 import type { ResponseFacts, UpstreamFacts } from './headers.ts';
@@ -16,7 +16,7 @@ import { NO_TRACE, type Trace } from './trace.ts';
 /** What is the same for every request of a configuration. */
 export type ExchangeContext = {
   readonly transport: Transport;
-  readonly outbox: WriteBatch;
+  readonly writeBatch: WriteBatch;
   readonly telemetry: Pick<Telemetry, 'begin' | 'end'>;
   readonly refuse: Paywall['refuse'];
   readonly clock: Pick<Clock, 'monotonic'>;

@@ -1,7 +1,7 @@
 // Prometheus metrics behind plain functions: a counter binds a child once and calls it, a scrape gets text.
 // Every name has the prefix `tollgate_`; the names themselves belong to those who count.
 import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client';
-import { createDurations } from './tallies.ts';
+import { createDurations } from './histogram.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 

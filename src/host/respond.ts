@@ -1,8 +1,8 @@
-// Writes an answer of our own (never the upstream's) to a client: as one text if it can leave so (whole.ts), else with
+// Writes an answer of our own (never the upstream's) to a client: as one text if it can leave so (one-write.ts), else with
 // one writeHead and one end. Knows no domain word.
 import type { ServerResponse } from 'node:http';
-import type { WriteBatch } from './outbox.ts';
-import { arePlain, linesOf, takesWhole } from './whole.ts';
+import type { WriteBatch } from './write-batch.ts';
+import { arePlain, linesOf, takesOneWrite } from './one-write.ts';
 
 export type Answer = {
   readonly status: number;
@@ -17,14 +17,14 @@ export type Answer = {
 
 /**
  * Sends `answer`; `head` leaves the body out (HEAD) but keeps the length it would have had. `added`: further headers, flat
- * name, value pairs of plain characters. With `outbox` it leaves at the end of the turn.
+ * name, value pairs of plain characters. With `writeBatch` it leaves at the end of the turn.
  */
 export function respond(
   res: ServerResponse,
   answer: Answer,
   head = false,
   added: readonly string[] = [],
-  outbox?: WriteBatch,
+  writeBatch?: WriteBatch,
 ): void {
   if (res.headersSent || res.destroyed) {
     res.destroy();
@@ -37,15 +37,15 @@ export function respond(
   // ASCII goes out as it is; anything else has to be encoded.
   const encoding = typeof body === 'string' && length !== body.length ? 'utf8' : 'latin1';
   const framing = bodyless ? [] : ['Content-Length', `${length}`];
-  if (outbox !== undefined && typeof sent === 'string' && encoding === 'latin1' && takesWhole(res)) {
+  if (writeBatch !== undefined && typeof sent === 'string' && encoding === 'latin1' && takesOneWrite(res)) {
     const own = answer.lines ?? (arePlain(answer.headers) ? linesOf(answer.headers) : undefined);
-    const rest = linesOf(added.concat(framing), outbox.date);
+    const rest = linesOf(added.concat(framing), writeBatch.date);
     if (own !== undefined && rest !== undefined) {
-      outbox.whole(res, status, own + rest, sent);
+      writeBatch.oneWrite(res, status, own + rest, sent);
       return;
     }
   }
   res.writeHead(status, answer.headers.concat(added, framing));
-  if (outbox === undefined) res.end(sent, encoding);
-  else outbox.end(res, sent, encoding);
+  if (writeBatch === undefined) res.end(sent, encoding);
+  else writeBatch.end(res, sent, encoding);
 }

@@ -2,7 +2,7 @@
 // one connection at a time, and its listener hears of one end.
 import type { Socket } from 'node:net';
 import { readFraming } from './framing.ts';
-import type { CallFault, Outbox, UpstreamCall, UpstreamListener, UpstreamRequest } from './transport.ts';
+import type { CallFault, BatchedWrites, UpstreamCall, UpstreamListener, UpstreamRequest } from './transport.ts';
 import { Upload, type UploadListener } from './upload.ts';
 
 /** What a call needs of the connection that it is on. */
@@ -62,10 +62,10 @@ export class PoolCall implements UpstreamCall, UploadListener {
     this.place = connection;
   }
 
-  sendOn(socket: Socket, outbox: Outbox): void {
+  sendOn(socket: Socket, writeBatch: BatchedWrites): void {
     this.sending = 'queued';
-    if (this.upload === undefined) outbox.write(socket, this.head, 'latin1', () => this.onProgress('sent'));
-    else this.upload.sendOn(socket, outbox);
+    if (this.upload === undefined) writeBatch.write(socket, this.head, 'latin1', () => this.onProgress('sent'));
+    else this.upload.sendOn(socket, writeBatch);
   }
 
   pause(): void {

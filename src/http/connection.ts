@@ -87,7 +87,7 @@ export class Connection implements CallConnection {
     this.calls++;
     this.moved();
     call.moveTo(this);
-    call.sendOn(this.socket, this.pool.options.outbox);
+    call.sendOn(this.socket, this.pool.options.writeBatch);
   }
 
   private readonly onDrain = (): void => {

@@ -36,7 +36,7 @@ export type UpstreamTimeouts = {
 };
 
 /** Writes `text` to `socket` at the end of the event loop's turn, unless it is destroyed by then; `left` is called just before. */
-export type Outbox = {
+export type BatchedWrites = {
   readonly write: (socket: Socket, text: string, encoding: BufferEncoding, left?: () => void) => void;
 };
 
@@ -94,7 +94,7 @@ export type PoolOptions = {
   readonly timeouts: UpstreamTimeouts;
   /** Connections at most, idle ones and tunnels included; further requests wait for one up to `timeouts.connectMs`. */
   readonly maxSockets: number;
-  readonly outbox: Outbox;
+  readonly writeBatch: BatchedWrites;
   /** Milliseconds that only ever grow. */
   readonly now?: () => number;
 };

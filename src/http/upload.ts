@@ -3,7 +3,7 @@
 // with the first of them. A body that breaks off ends the request; it is never made to look whole.
 import type { Socket } from 'node:net';
 import { JOINED_BYTES, RequestWriter } from './request-writer.ts';
-import type { CallFault, Outbox, RequestBody } from './transport.ts';
+import type { CallFault, BatchedWrites, RequestBody } from './transport.ts';
 
 export type UploadListener = {
   /**
@@ -14,7 +14,7 @@ export type UploadListener = {
   onBroken(fault: CallFault): void;
 };
 
-type Sink = { readonly socket: Socket; readonly outbox: Outbox };
+type Sink = { readonly socket: Socket; readonly writeBatch: BatchedWrites };
 
 /** A class, because every request with a body makes one. */
 export class Upload {
@@ -43,8 +43,8 @@ export class Upload {
   }
 
   /** Sends the request; once. */
-  sendOn(socket: Socket, outbox: Outbox): void {
-    this.sink = { socket, outbox };
+  sendOn(socket: Socket, writeBatch: BatchedWrites): void {
+    this.sink = { socket, writeBatch };
     if (this.writer.isWhole) this.finish(this.sink);
     else if (this.stream.destroyed) this.onClose();
     else this.onDrain();
@@ -164,7 +164,7 @@ export class Upload {
     const [text] = pieces;
     if (progress === 'nothing left' && pieces.length === 1 && typeof text === 'string') {
       // All of it leaves with other requests of this turn.
-      sink.outbox.write(sink.socket, text, 'latin1', () => listener.onProgress('sent'));
+      sink.writeBatch.write(sink.socket, text, 'latin1', () => listener.onProgress('sent'));
     } else {
       this.write(pieces, sink);
       listener.onProgress('sent');

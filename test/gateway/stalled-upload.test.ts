@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { describe, expect, it, vi } from 'vitest';
-import { createOutbox } from '../../src/host/outbox.ts';
+import { createWriteBatch } from '../../src/host/write-batch.ts';
 import { createPool } from '../../src/http/pool.ts';
 import type { Transport } from '../../src/http/transport.ts';
 import { OK, startRawUpstream, type RawUpstream } from '../support/raw-upstream.ts';
@@ -77,7 +77,7 @@ describe('an upload, by a clock of its own', () => {
       // Looked at every few milliseconds, as the shortest of them asks for.
       timeouts: { connectMs: 40, headersMs: 100 * SECOND, idleMs: 300 * SECOND, uploadMs: 30 * SECOND },
       maxSockets: 10,
-      outbox: createOutbox(),
+      writeBatch: createWriteBatch(),
       now: () => {
         looks++;
         return now;

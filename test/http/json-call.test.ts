@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemSchedule } from '../../src/host/clock.ts';
-import { createOutbox } from '../../src/host/outbox.ts';
+import { createWriteBatch } from '../../src/host/write-batch.ts';
 import { createJsonCall, type JsonCall, type JsonRequest } from '../../src/http/json-call.ts';
 import { createPool } from '../../src/http/pool.ts';
 
@@ -22,7 +22,7 @@ const GET: JsonRequest = { method: 'GET', target: '/a', headers: ['Host', 'h'], 
 
 function callerOf(port: number, socketPath?: string): JsonCall {
   const transport = createPool({
-    ...{ upstream: new URL(`http://127.0.0.1:${port}`), outbox: createOutbox(), maxSockets: 10 },
+    ...{ upstream: new URL(`http://127.0.0.1:${port}`), writeBatch: createWriteBatch(), maxSockets: 10 },
     timeouts: { connectMs: 5000, headersMs: 5000, idleMs: 5000 },
     ...(socketPath === undefined ? {} : { socketPath }),
   });

@@ -11,7 +11,7 @@ import {
   type TLSSocket,
 } from 'node:tls';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createOutbox } from '../../src/host/outbox.ts';
+import { createWriteBatch } from '../../src/host/write-batch.ts';
 import { giveBack } from '../../src/http/memory.ts';
 import { createPool } from '../../src/http/pool.ts';
 import type {
@@ -83,7 +83,7 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
       upstream: upstream.url,
       timeouts: { connectMs: 1000, headersMs: 1000, idleMs: 1000, ...timeouts },
       maxSockets,
-      outbox: createOutbox(),
+      writeBatch: createWriteBatch(),
     });
     closers.push(transport.close);
     return { upstream, transport };
@@ -362,7 +362,7 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
       ['127.0.0.1', false],
     ] as const) {
       const transport = create({
-        ...{ upstream: new URL(`https://${host}:${address.port}`), maxSockets: 10, outbox: createOutbox() },
+        ...{ upstream: new URL(`https://${host}:${address.port}`), maxSockets: 10, writeBatch: createWriteBatch() },
         timeouts: { connectMs: 1000, headersMs: 1000, idleMs: 1000 },
       });
       closers.push(transport.close);
@@ -389,7 +389,11 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
       const address = server.address();
       if (address === null || typeof address === 'string') throw new Error('no port');
       const transport = create({
-        ...{ upstream: new URL(`${asked}://127.0.0.1:${address.port}`), maxSockets: 10, outbox: createOutbox() },
+        ...{
+          upstream: new URL(`${asked}://127.0.0.1:${address.port}`),
+          maxSockets: 10,
+          writeBatch: createWriteBatch(),
+        },
         timeouts: { connectMs: 1000, headersMs: 1000, idleMs: 1000 },
       });
       closers.push(transport.close);

@@ -17,7 +17,7 @@ import { mintPermit, type Permit } from '../../src/gateway/permit.ts';
 import type { RequestRecord } from '../../src/gateway/telemetry.ts';
 import { systemClock } from '../../src/host/clock.ts';
 import { createLog, type LogFields } from '../../src/host/log.ts';
-import { createOutbox } from '../../src/host/outbox.ts';
+import { createWriteBatch } from '../../src/host/write-batch.ts';
 import { respond, type Answer } from '../../src/host/respond.ts';
 import { createListener, responseOn, type Listener, type ListenerOptions } from '../../src/host/server.ts';
 import { createPool } from '../../src/http/pool.ts';
@@ -80,13 +80,13 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
   let forwards = 0;
   const timeouts = { connectMs: 2000, headersMs: 5000, idleMs: 5000, ...options.timeouts };
   const { upstream, maxSockets = 10_000, passPaymentHeaders = false } = options;
-  const outbox = createOutbox();
-  const transport = createPool({ upstream, timeouts, maxSockets, outbox, now: systemClock.monotonic });
+  const writeBatch = createWriteBatch();
+  const transport = createPool({ upstream, timeouts, maxSockets, writeBatch, now: systemClock.monotonic });
   const memory = options.memory ?? createResponseMemory();
   const permit = options.permit ?? mintPermit('unprotected', undefined);
   const exchanges = new Map<RequestRecord, Exchange>();
   const context: ExchangeContext = {
-    ...{ transport, outbox, log, upstream, passPaymentHeaders, clock: systemClock, idleMs: timeouts.idleMs },
+    ...{ transport, writeBatch, log, upstream, passPaymentHeaders, clock: systemClock, idleMs: timeouts.idleMs },
     ...{ host: undefined, publicUrl: options.publicUrl, customerHeaderTrusted: false },
     telemetry: {
       begin: () => undefined,

@@ -17,7 +17,7 @@ import { advancedWire, chargesWire, claimedWire, eventToWire, renewedWire } from
 import type { ClaimOptions } from '../../domain/payment/claim-policy.ts';
 import type { Actor, ChargeEvent } from '../../domain/payment/transition.ts';
 import type { Clock, Random, Schedule } from '../../host/clock.ts';
-import { createOutbox } from '../../host/outbox.ts';
+import { createWriteBatch } from '../../host/write-batch.ts';
 import { createJsonCall } from '../../http/json-call.ts';
 import { createPool } from '../../http/pool.ts';
 import { createRemoteClock } from './remote-clock.ts';
@@ -68,7 +68,7 @@ export function createRemoteCharges(options: RemoteChargesOptions): ChargeStore 
   const registry = new URL(options.registryUrl);
   const base = registry.pathname.replace(/\/$/, '');
   const transport = createPool({
-    ...{ upstream: registry, outbox: createOutbox(), maxSockets: MAX_SOCKETS, now: clock.monotonic },
+    ...{ upstream: registry, writeBatch: createWriteBatch(), maxSockets: MAX_SOCKETS, now: clock.monotonic },
     timeouts: { connectMs: attemptMs, headersMs: attemptMs, idleMs: attemptMs },
   });
   const callJson = createJsonCall({ transport, maxBytes, schedule });

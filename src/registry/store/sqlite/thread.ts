@@ -4,7 +4,7 @@
 import type { Worker } from 'node:worker_threads';
 import { LedgerUnavailable } from '../../../domain/payment/ledger.ts';
 import type { Log } from '../../../host/log.ts';
-import { createWhenQuiet } from '../../../host/quiet.ts';
+import { createWhenIdle } from '../../../host/when-idle.ts';
 import {
   writeBatch,
   type Arguments,
@@ -50,7 +50,7 @@ const COMPANY_MS = 8;
 const RESTART_MS = 1000;
 
 export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOptions): Thread {
-  const whenQuiet = createWhenQuiet(COMPANY_MS);
+  const whenIdle = createWhenIdle(COMPANY_MS);
   let worker: Worker | undefined;
   let started = 0;
   let spawnedAt = -Infinity;
@@ -169,7 +169,7 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
   const soon = (): void => {
     if (scheduled) return;
     scheduled = true;
-    whenQuiet(pump);
+    whenIdle(pump);
   };
 
   /** Refuses what waited too long; what was not sent yet is never carried out. */

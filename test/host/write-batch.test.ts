@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
-import { createOutbox } from '../../src/host/outbox.ts';
+import { createWriteBatch } from '../../src/host/write-batch.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -19,30 +19,30 @@ function stage() {
     });
     return made;
   };
-  const outbox = createOutbox((run) => void turns.push(run));
-  return { outbox, turns, written, socket, endTurn: () => turns.splice(0).forEach((run) => run()) };
+  const writeBatch = createWriteBatch((run) => void turns.push(run));
+  return { writeBatch, turns, written, socket, endTurn: () => turns.splice(0).forEach((run) => run()) };
 }
 
 const ignore = (): void => undefined;
 
 test('behaviour: nothing leaves before the turn ends, then all of it in the order given, and the turn is asked for once', () => {
-  const { outbox, turns, written, socket, endTurn } = stage();
+  const { writeBatch, turns, written, socket, endTurn } = stage();
   const [a, b] = [socket('a'), socket('b')];
-  outbox.write(a, '1', 'latin1', () => written.push('a leaves'));
-  outbox.write(b, '2', 'latin1', ignore);
-  outbox.write(a, '3', 'latin1', ignore);
+  writeBatch.write(a, '1', 'latin1', () => written.push('a leaves'));
+  writeBatch.write(b, '2', 'latin1', ignore);
+  writeBatch.write(a, '3', 'latin1', ignore);
   expect([written, turns.length]).toEqual([[], 1]);
   endTurn();
   expect(written).toEqual(['a leaves', 'a 1', 'b 2', 'a 3']);
-  outbox.write(b, '4', 'latin1', ignore);
+  writeBatch.write(b, '4', 'latin1', ignore);
   endTurn();
   expect(written.at(-1)).toBe('b 4');
 });
 
 test('behaviour: what is given while the box is emptied leaves with the next turn', () => {
-  const { outbox, turns, written, socket, endTurn } = stage();
+  const { writeBatch, turns, written, socket, endTurn } = stage();
   const a = socket('a');
-  outbox.write(a, '1', 'latin1', () => outbox.write(a, '2', 'latin1', ignore));
+  writeBatch.write(a, '1', 'latin1', () => writeBatch.write(a, '2', 'latin1', ignore));
   endTurn();
   expect([written, turns.length]).toEqual([['a 1'], 1]);
   endTurn();
@@ -50,11 +50,11 @@ test('behaviour: what is given while the box is emptied leaves with the next tur
 });
 
 test('behaviour: nothing is written to a socket or a response that is gone by then, and nobody is told that it left', () => {
-  const { outbox, written, socket, endTurn } = stage();
+  const { writeBatch, written, socket, endTurn } = stage();
   const a = socket('a');
   const res = Object.assign(new EventEmitter(), { destroyed: false, end: vi.fn() });
-  outbox.write(a, '1', 'latin1', () => written.push('a leaves'));
-  outbox.end(res as unknown as ServerResponse, 'x', 'latin1');
+  writeBatch.write(a, '1', 'latin1', () => written.push('a leaves'));
+  writeBatch.end(res as unknown as ServerResponse, 'x', 'latin1');
   a.destroy();
   res.destroyed = true;
   endTurn();
@@ -63,10 +63,10 @@ test('behaviour: nothing is written to a socket or a response that is gone by th
 });
 
 test('behaviour: a write that throws keeps nobody else from leaving, and is not swallowed', () => {
-  const { outbox, written, socket, endTurn } = stage();
+  const { writeBatch, written, socket, endTurn } = stage();
   const nextTick = vi.spyOn(process, 'nextTick').mockImplementationOnce(ignore);
-  outbox.write(socket('a'), 'throw', 'latin1', ignore);
-  outbox.write(socket('b'), '2', 'latin1', ignore);
+  writeBatch.write(socket('a'), 'throw', 'latin1', ignore);
+  writeBatch.write(socket('b'), '2', 'latin1', ignore);
   endTurn();
   expect(written).toEqual(['b 2']);
   const [rethrow, error] = nextTick.mock.calls[0] ?? [];

@@ -3,9 +3,16 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createOutbox } from '../../src/host/outbox.ts';
+import { createWriteBatch } from '../../src/host/write-batch.ts';
 import { respond, type Answer } from '../../src/host/respond.ts';
-import { arePlain, createDate, linesOf, sendWhole, takesWhole, wholeText } from '../../src/host/whole.ts';
+import {
+  arePlain,
+  createDate,
+  linesOf,
+  sendInOneWrite,
+  takesOneWrite,
+  oneWriteText,
+} from '../../src/host/one-write.ts';
 
 const NOW = Date.UTC(2026, 10, 22, 1, 2, 3, 900);
 const opened: (Server | Socket)[] = [];
@@ -44,7 +51,7 @@ async function talk(port: number, texts: readonly string[], enough: (read: strin
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const DATE = 'Sun, 22 Nov 2026 01:02:03 GMT';
 const ends = (text: string) => (read: string) => read.endsWith(text);
-const outbox = createOutbox(setImmediate, () => NOW);
+const writeBatch = createWriteBatch(setImmediate, () => NOW);
 
 const ANSWERS: readonly (readonly [string, Answer])[] = [
   ['a body', { status: 402, headers: ['Content-Type', 'application/json'], body: '{"a":1}' }],
@@ -58,8 +65,8 @@ describe('over the wire', () => {
   for (const method of ['GET', 'HEAD']) {
     test.each(ANSWERS)(`behaviour: ${method}, %s: the same bytes as node:http writes`, async (_, answer) => {
       const own = await serve((req, res) => {
-        expect(takesWhole(res)).toBe(true);
-        respond(res, answer, req.method === 'HEAD', ['X-Request-Id', 'r'], outbox);
+        expect(takesOneWrite(res)).toBe(true);
+        respond(res, answer, req.method === 'HEAD', ['X-Request-Id', 'r'], writeBatch);
         // Nothing went to node:http.
         expect(res.headersSent).toBe(false);
       });
@@ -76,7 +83,7 @@ describe('over the wire', () => {
   test('behaviour: a connection serves request after request, also those that came in one packet', async () => {
     let handled = 0;
     const port = await serve((_, res) =>
-      respond(res, { status: 200, headers: [], body: `answer ${++handled};` }, false, [], outbox),
+      respond(res, { status: 200, headers: [], body: `answer ${++handled};` }, false, [], writeBatch),
     );
     const read = await talk(port, [GET.repeat(3)], ends('answer 3;'));
     expect(read.match(/answer \d;/g)).toEqual(['answer 1;', 'answer 2;', 'answer 3;']);
@@ -86,7 +93,7 @@ describe('over the wire', () => {
     const told: string[] = [];
     const port = await serve((_, res) => {
       res.on('finish', () => told.push('finish')).on('close', () => told.push('close'));
-      respond(res, { status: 200, headers: [], body: 'answer;' }, false, [], outbox);
+      respond(res, { status: 200, headers: [], body: 'answer;' }, false, [], writeBatch);
     });
     await talk(port, [GET, GET, GET], ends('answer;'));
     expect(told.slice(0, 5)).toEqual(['finish', 'close', 'finish', 'close', 'finish']);
@@ -103,7 +110,7 @@ describe('over the wire', () => {
   ];
   test.each(others)('behaviour: %s goes through node:http', async (_, request, answer) => {
     const port = await serve((_req, res) => {
-      respond(res, answer, false, [], outbox);
+      respond(res, answer, false, [], writeBatch);
       expect(res.headersSent).toBe(true);
     });
     const read = await talk(port, [request], () => false);
@@ -116,8 +123,8 @@ describe('over the wire', () => {
     ['a body of bytes', Buffer.from([0x78, 0xff])],
   ])('behaviour: %s goes through node:http, though the response would take a text', async (_, body) => {
     const port = await serve((_req, res) => {
-      expect(takesWhole(res)).toBe(true);
-      respond(res, { status: 200, headers: [], body }, false, [], outbox);
+      expect(takesOneWrite(res)).toBe(true);
+      respond(res, { status: 200, headers: [], body }, false, [], writeBatch);
       expect(res.headersSent).toBe(true);
     });
     const expected = Buffer.from(body);
@@ -139,7 +146,7 @@ describe('what must not happen', () => {
     let refused: unknown;
     const port = await serve((_req, res) => {
       try {
-        respond(res, { status: 200, headers, body: 'x' }, false, [], outbox);
+        respond(res, { status: 200, headers, body: 'x' }, false, [], writeBatch);
       } catch (error) {
         refused = error;
         res.destroy();
@@ -151,8 +158,8 @@ describe('what must not happen', () => {
 
   test('attack: of two answers to one request the first that leaves is the only one', async () => {
     const port = await serve((_, res) => {
-      respond(res, { status: 402, headers: [], body: 'first;' }, false, [], outbox);
-      respond(res, { status: 200, headers: [], body: 'second;' }, false, [], outbox);
+      respond(res, { status: 402, headers: [], body: 'first;' }, false, [], writeBatch);
+      respond(res, { status: 200, headers: [], body: 'second;' }, false, [], writeBatch);
     });
     const read = await talk(port, [GET, GET], ends('first;'));
     expect(read).not.toContain('second');
@@ -161,7 +168,7 @@ describe('what must not happen', () => {
 
   test('behaviour: an answer that node:http began meanwhile is not written into', async () => {
     const port = await serve((_, res) => {
-      respond(res, { status: 402, headers: [], body: 'whole' }, false, [], outbox);
+      respond(res, { status: 402, headers: [], body: 'whole' }, false, [], writeBatch);
       res.writeHead(200, ['Content-Length', '5', 'Connection', 'close']).end('other');
     });
     const read = await talk(port, [GET], () => false);
@@ -175,7 +182,7 @@ describe('what must not happen', () => {
     let finished = false;
     const port = await serve((_, res) => {
       res.on('finish', () => (finished = true)).on('close', () => closed?.());
-      respond(res, { status: 200, headers: [], body: 'x' }, false, [], outbox);
+      respond(res, { status: 200, headers: [], body: 'x' }, false, [], writeBatch);
       res.socket?.destroy();
     });
     await talk(port, [GET], () => false).catch(() => '');
@@ -193,7 +200,7 @@ describe('what must not happen', () => {
       const mine = ++handled;
       res.on('finish', () => events.push(`${mine} through`));
       const { socket } = res;
-      respond(res, { status: 200, headers: [], body }, false, [], outbox);
+      respond(res, { status: 200, headers: [], body }, false, [], writeBatch);
       setImmediate(() => {
         events.push(`${mine} ${socket !== null && socket.writableLength > 0 ? 'waits' : 'left'}`);
         began?.();
@@ -215,7 +222,7 @@ describe('what must not happen', () => {
 
   test('behaviour: nothing is sent on a response that was detached', () => {
     const res = { socket: null, headersSent: false } as unknown as ServerResponse;
-    expect(() => sendWhole(res, 'x')).not.toThrow();
+    expect(() => sendInOneWrite(res, 'x')).not.toThrow();
   });
 });
 
@@ -223,7 +230,7 @@ test('behaviour: a Date of the upstream is kept, and a second one never added', 
   expect(linesOf(['date', 'yesterday'], () => DATE)).toBe('date: yesterday\r\n');
   expect(linesOf(['etag', '1'], () => DATE)).toBe(`etag: 1\r\nDate: ${DATE}\r\n`);
   expect(linesOf(['CONNECTION', 'close'], () => DATE)).toBeUndefined();
-  expect(wholeText(200, 'A: b\r\n', 'x')).toBe('HTTP/1.1 200 OK\r\nA: b\r\nConnection: keep-alive\r\n\r\nx');
+  expect(oneWriteText(200, 'A: b\r\n', 'x')).toBe('HTTP/1.1 200 OK\r\nA: b\r\nConnection: keep-alive\r\n\r\nx');
 });
 
 test('behaviour: the date is the second that the clock shows', () => {

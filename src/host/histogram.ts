@@ -1,11 +1,11 @@
-// Durations counted in plain numbers: a request meets three of these, and the library's own observing costs more than all
-// the rest of counting. A scrape gets them in the library's shape, so that it goes on writing the text.
+// Histograms of durations in plain numbers: a request adds to three, and the library's own observing costs more than all
+// the rest of counting. A scrape reads them in the library's shape, and the library writes the text.
 import { Histogram, type MetricObjectWithValues, type MetricValueWithName, type Registry } from 'prom-client';
 
 type Labels = Record<string, string>;
 type Values = MetricValueWithName<string>[];
 
-type Tally = {
+type Series = {
   readonly labels: Labels;
   /** One per bucket, not cumulative, and one for what is longer than all of them. */
   readonly counts: Float64Array;
@@ -24,25 +24,25 @@ export type DurationSettings = {
 /** Registers the histogram; what is returned makes the child for label values: `(seconds) => void`. */
 export function createDurations(settings: DurationSettings): (labels: Labels) => (seconds: number) => void {
   const { buckets } = settings;
-  const tallies: Tally[] = [];
-  const read = (): Values => tallies.flatMap((tally) => valuesOf(settings, tally));
+  const children: Series[] = [];
+  const read = (): Values => children.flatMap((series) => valuesOf(settings, series));
   const { registers } = settings;
   for (const registry of registers)
-    registry.registerMetric(new Tallied({ ...settings, buckets: [...buckets], registers: [] }, read));
+    registry.registerMetric(new CountedHistogram({ ...settings, buckets: [...buckets], registers: [] }, read));
   return (labels) => {
-    const tally: Tally = { labels, counts: new Float64Array(buckets.length + 1), sum: 0 };
-    tallies.push(tally);
-    const { counts } = tally;
+    const series: Series = { labels, counts: new Float64Array(buckets.length + 1), sum: 0 };
+    children.push(series);
+    const { counts } = series;
     return (seconds) => {
       let at = 0;
       while (at < buckets.length && seconds > (buckets[at] ?? 0)) at++;
       counts[at] = (counts[at] ?? 0) + 1;
-      tally.sum += seconds;
+      series.sum += seconds;
     };
   };
 }
 
-class Tallied extends Histogram<string> {
+class CountedHistogram extends Histogram<string> {
   readonly #read: () => Values;
   readonly #about: { name: string; help: string };
 
@@ -63,7 +63,7 @@ class Tallied extends Histogram<string> {
   }
 }
 
-function valuesOf({ name, buckets }: DurationSettings, { labels, counts, sum }: Tally): Values {
+function valuesOf({ name, buckets }: DurationSettings, { labels, counts, sum }: Series): Values {
   const values: Values = [];
   let below = 0;
   for (const [at, bound] of [...buckets, Infinity].entries()) {

@@ -1,4 +1,4 @@
-// An answer that is there whole, as one text on the response's socket. node:http would check each header again, store the
+// Sends a complete response in one write to its socket. node:http would check each header again, store the
 // head, queue the body behind it and take the end of the write for the end of the answer a turn later: more work than
 // most answers of ours are. What it does between one answer and the next of a connection stays its own; it is told by the
 // event that it waits for. Only the usual case is taken; every other goes through `writeHead` and `end`.
@@ -9,7 +9,7 @@ import { http } from './node-http.ts';
  * Whether `res` takes its answer as one text. Not if the connection ends with it, the client speaks HTTP/1.0 or
  * something was sent already.
  */
-export function takesWhole(res: ServerResponse): boolean {
+export function takesOneWrite(res: ServerResponse): boolean {
   const { req } = res;
   return (
     res.shouldKeepAlive &&
@@ -50,7 +50,7 @@ export function arePlain(headers: readonly string[]): boolean {
 }
 
 /** `lines` and `body`: characters up to U+00FF, one byte each. */
-export function wholeText(status: number, lines: string, body: string): string {
+export function oneWriteText(status: number, lines: string, body: string): string {
   return `${statusLine(status)}${lines}Connection: keep-alive\r\n\r\n${body}`;
 }
 
@@ -59,10 +59,10 @@ function statusLine(status: number): string {
 }
 
 /**
- * Sends a text of `wholeText`, unless another answer or the end of the connection came before it. Afterwards the response
+ * Sends a text of `oneWriteText`, unless another answer or the end of the connection came before it. Afterwards the response
  * is through, as after `end`, and the connection's next request is taken up.
  */
-export function sendWhole(res: ServerResponse, text: string): void {
+export function sendInOneWrite(res: ServerResponse, text: string): void {
   const { socket } = res;
   if (socket === null || socket.destroyed || res.headersSent) return;
   socket.write(text, 'latin1');

@@ -1,17 +1,17 @@
-// What is ready to leave within one turn of the event loop leaves together at its end. A write to a socket wakes the process that
+// Batches the writes of one turn of the event loop and sends them at its end. A write to a socket wakes the process that
 // reads it, which on a virtual machine costs more than the write itself; written one behind the other, the first write
 // wakes the reader for all. Nothing waits longer than the turn, and each socket gets its bytes in the order given here.
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { systemClock } from './clock.ts';
-import { createDate, sendWhole, wholeText } from './whole.ts';
+import { createDate, sendInOneWrite, oneWriteText } from './one-write.ts';
 
 export type WriteBatch = {
   /**
-   * Head and body as one text, if `takesWhole` (whole.ts) says so. `lines`: of `linesOf`. Nothing else may be written
+   * Head and body as one text, if `takesOneWrite` (one-write.ts) says so. `lines`: of `linesOf`. Nothing else may be written
    * to the response after this.
    */
-  readonly whole: (res: ServerResponse, status: number, lines: string, body: string) => void;
+  readonly oneWrite: (res: ServerResponse, status: number, lines: string, body: string) => void;
   /** For the Date header. */
   readonly date: () => string;
   /** `res.end(text, encoding)`, if the response is still there by then. Nothing else may be written to it after this. */
@@ -31,7 +31,7 @@ type Leaving =
     };
 
 /** `atEnd` runs what it is given at the end of the turn; `now`: milliseconds since the epoch. */
-export function createOutbox(
+export function createWriteBatch(
   atEnd: (run: () => void) => void = setImmediate,
   now: () => number = systemClock.now,
 ): WriteBatch {
@@ -57,7 +57,7 @@ export function createOutbox(
   };
 
   return {
-    whole: (res, status, lines, body) => add({ whole: wholeText(status, lines, body), res }),
+    oneWrite: (res, status, lines, body) => add({ whole: oneWriteText(status, lines, body), res }),
     date,
     end: (res, text, encoding) => add({ res, text, encoding }),
     write: (socket, text, encoding, left) => add({ socket, text, encoding, left }),
@@ -66,7 +66,7 @@ export function createOutbox(
 
 function send(leaving: Leaving): void {
   if ('whole' in leaving) {
-    sendWhole(leaving.res, leaving.whole);
+    sendInOneWrite(leaving.res, leaving.whole);
   } else if ('socket' in leaving) {
     if (leaving.socket.destroyed) return;
     leaving.left?.();

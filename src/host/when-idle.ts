@@ -1,10 +1,10 @@
-// For work that is cheaper the more of it is done at once, and that can wait while there is other work: it is done when
-// the event loop has nothing else to do, and after a few milliseconds at the latest. A loop that is idle notices no
-// difference; a loop that is busy does its other work first, which would have waited for the processor either way.
+// Runs work when the event loop is idle, and after a few milliseconds at the latest: for work that is cheaper in larger
+// batches. An idle loop notices no difference; a busy loop does its other work first, which would have waited for the
+// processor either way.
 import { systemClock } from './clock.ts';
 
 /** Runs what it is given once. */
-export type WhenQuiet = (run: () => void) => void;
+export type WhenIdle = (run: () => void) => void;
 
 /** What is looked at of the event loop. */
 export type Loop = {
@@ -23,7 +23,7 @@ const eventLoop: Loop = {
 };
 
 /** `maxMs`: how long something waits while every turn of the loop brings events. */
-export function createWhenQuiet(maxMs: number, { afterTurn, events, now }: Loop = eventLoop): WhenQuiet {
+export function createWhenIdle(maxMs: number, { afterTurn, events, now }: Loop = eventLoop): WhenIdle {
   return (run) => {
     const latest = now() + maxMs;
     let seen: number | undefined;

@@ -1,7 +1,7 @@
 import { createConnection, createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { createWhenQuiet } from '../../src/host/quiet.ts';
+import { createWhenIdle } from '../../src/host/when-idle.ts';
 
 /** A loop whose turns are made by hand; each brings as many events as it is told. */
 function fakeLoop() {
@@ -24,7 +24,7 @@ describe('what waits for a quiet event loop', () => {
   it('runs once, after the first turn that brought nothing', () => {
     const { loop, turn, waiting } = fakeLoop();
     let ran = 0;
-    createWhenQuiet(8, loop)(() => ran++);
+    createWhenIdle(8, loop)(() => ran++);
     expect(ran).toBe(0);
     turn(3);
     turn(2);
@@ -39,7 +39,7 @@ describe('what waits for a quiet event loop', () => {
   it('takes the turn that it was given in for busy: what came with it may bring more', () => {
     const { loop, turn } = fakeLoop();
     let ran = 0;
-    createWhenQuiet(8, loop)(() => ran++);
+    createWhenIdle(8, loop)(() => ran++);
     turn(0);
     expect(ran).toBe(0);
     turn(0);
@@ -52,7 +52,7 @@ describe('what waits for a quiet event loop', () => {
   ])('after $ms of 8 ms of turns that all bring something: $ran', ({ ms, ran }) => {
     const { loop, turn } = fakeLoop();
     let did = false;
-    createWhenQuiet(8, loop)(() => (did = true));
+    createWhenIdle(8, loop)(() => (did = true));
     turn(1, ms / 2);
     turn(1, ms / 2);
     expect(did).toBe(ran);
@@ -61,10 +61,10 @@ describe('what waits for a quiet event loop', () => {
   it('each has a time of its own', () => {
     const { loop, turn } = fakeLoop();
     const ran: string[] = [];
-    const whenQuiet = createWhenQuiet(8, loop);
-    whenQuiet(() => ran.push('first'));
+    const whenIdle = createWhenIdle(8, loop);
+    whenIdle(() => ran.push('first'));
     turn(1, 5);
-    whenQuiet(() => ran.push('second'));
+    whenIdle(() => ran.push('second'));
     turn(1, 5);
     expect(ran).toEqual(['first']);
     turn(1, 5);
@@ -72,8 +72,8 @@ describe('what waits for a quiet event loop', () => {
   });
 
   it('on the real loop: at once where nothing happens, and in the end where a socket never rests', async () => {
-    const whenQuiet = createWhenQuiet(50);
-    await new Promise<void>((resolve) => whenQuiet(resolve));
+    const whenIdle = createWhenIdle(50);
+    await new Promise<void>((resolve) => whenIdle(resolve));
 
     const server = createServer((socket) => socket.on('error', () => undefined).pipe(socket)).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -85,7 +85,7 @@ describe('what waits for a quiet event loop', () => {
       for (let i = 0; i < 64; i++) client.write('x');
       await once(client, 'data');
       const before = performance.nodeTiming.uvMetricsInfo.events;
-      await new Promise<void>((resolve) => whenQuiet(resolve));
+      await new Promise<void>((resolve) => whenIdle(resolve));
       expect(performance.nodeTiming.uvMetricsInfo.events).toBeGreaterThan(before);
     } finally {
       client.destroy();

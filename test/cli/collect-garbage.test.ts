@@ -3,7 +3,7 @@
 import { getHeapSpaceStatistics } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { giveBackMemory } from '../../src/host/give-back.ts';
+import { collectGarbage } from '../../src/host/collect-garbage.ts';
 
 const MB = 1024 * 1024;
 
@@ -17,12 +17,12 @@ test('behaviour: the young generation is small again, however large a start made
   const grown = sizeOf('new_space');
   expect(grown).toBeGreaterThan(4 * MB);
   kept = [];
-  giveBackMemory();
+  collectGarbage();
   expect(sizeOf('new_space')).toBeLessThan(2 * MB);
   expect(kept).toEqual([]);
 });
 
 test('behaviour: nobody can collect by hand afterwards', () => {
-  giveBackMemory();
+  collectGarbage();
   expect(runInNewContext('typeof globalThis.gc')).toBe('undefined');
 });
