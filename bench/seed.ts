@@ -6,30 +6,42 @@ import { pathToFileURL } from 'node:url';
 import path from 'node:path';
 import type * as clockModule from '../src/host/clock.ts';
 import type * as patternModule from '../src/domain/pattern.ts';
+import type { NewRoute } from '../src/registry/store/ports.ts';
 import type * as storeModule from '../src/registry/store/sqlite/store.ts';
 import { makeRoutes } from './routes.ts';
 
 const [root = '', file = '', count = '0'] = process.argv.slice(2);
 const from = (name: string): string => pathToFileURL(path.join(root, 'src', name)).href;
-const { openStore }: typeof storeModule = await import(
-  from(
-    existsSync(path.join(root, 'src/registry/store/sqlite'))
-      ? 'registry/store/sqlite/store.ts'
-      : 'registry/store/store.ts',
-  )
-);
 const { parsePattern }: typeof patternModule = await import(from('domain/pattern.ts'));
 const { createRandom }: typeof clockModule = await import(from('host/clock.ts'));
 
-const store = openStore(file, { random: createRandom(), now: Date.now });
+/** The store of a revision in which a write did not wait. */
+type Waitless = {
+  readonly routes: {
+    readonly batch: (run: () => void) => void;
+    readonly insert: (route: NewRoute, key: string) => unknown;
+  };
+  readonly close: () => void;
+};
+
+const routes = makeRoutes(Number(count)).map((route): { route: NewRoute; key: string } => {
+  const parsed = parsePattern(route.pattern);
+  if (!parsed.ok) throw new Error(`${route.pattern}: ${parsed.reason}`);
+  return { route: { ...route, writtenBy: 'config', declared: null }, key: parsed.pattern.key };
+});
+const sqlite = existsSync(path.join(root, 'src/registry/store/sqlite'));
+const { openStore } = (await import(
+  from(sqlite ? 'registry/store/sqlite/store.ts' : 'registry/store/store.ts')
+)) as typeof storeModule;
+const store = openStore(file, { random: createRandom(), ...{ now: Date.now } });
 try {
-  store.routes.batch(() => {
-    for (const route of makeRoutes(Number(count))) {
-      const parsed = parsePattern(route.pattern);
-      if (!parsed.ok) throw new Error(`${route.pattern}: ${parsed.reason}`);
-      store.routes.insert({ ...route, writtenBy: 'config' }, parsed.pattern.key);
-    }
-  });
+  if ('batch' in store.routes) {
+    const waitless = store as unknown as Waitless;
+    waitless.routes.batch(() => routes.forEach(({ route, key }) => waitless.routes.insert(route, key)));
+  } else {
+    const writes = routes.map((each) => ({ kind: 'insert' as const, ...each }));
+    await store.routes.write(writes, { maxRoutes: Infinity });
+  }
 } finally {
   store.close();
 }

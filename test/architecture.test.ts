@@ -80,6 +80,22 @@ describe('who may import whom', () => {
     expect(wrong).toEqual([]);
   });
 
+  test('behaviour: a kind of store is imported by registry/store/open.ts and by itself alone', () => {
+    const kindOf = (file: string): string | undefined => /^registry\/store\/([^/]+)\//.exec(file)?.[1];
+    const wrong = SOURCES.filter(({ file }) => file !== 'registry/store/open.ts').flatMap(({ file, imports }) =>
+      imports
+        .filter((specifier) => kindOf(specifier) !== undefined && kindOf(specifier) !== kindOf(file))
+        .map((specifier) => `${file} imports ${specifier}`),
+    );
+    expect(wrong).toEqual([]);
+    const sql = SOURCES.filter(({ text }) =>
+      /\b(?:SELECT|UPDATE|DELETE FROM|INSERT INTO)\b [\s\S]{0,200}?\b(?:FROM|SET|WHERE|VALUES)\b/.test(text),
+    )
+      .map(({ file }) => file)
+      .filter((file) => kindOf(file) === undefined);
+    expect(sql).toEqual([]);
+  });
+
   test('refuses: an import of node:http for more than its types, which would load the whole of fetch', () => {
     const wrong = SOURCES.filter(({ text }) =>
       /^(?:import(?! type\b)[^;]*|export[^;]*from\s*)'(?:node:)?http'/m.test(text),

@@ -9,7 +9,7 @@ import { SCOPES, type Scope } from '../domain/scope.ts';
 import type { Store, StoredKey } from '../registry/store/ports.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
-import { CONFIG_FLAG, loadWithSecrets, messageOf, registryOf } from './configuration.ts';
+import { CONFIG_FLAG, loadWithSecrets, messageOf, registryOf, talk } from './configuration.ts';
 import { tableOf } from './table.ts';
 
 const ACTIONS = ['create', 'list', 'revoke'] as const;
@@ -46,19 +46,20 @@ async function runKeys(args: Args, io: Io): Promise<ExitCode> {
   const place = await storeAt(registry.store);
   let store: Store;
   try {
-    store = place.open({ random: createRandom(), now: Date.now, as: 'command' });
+    store = await place.open({ random: createRandom(), now: Date.now, log: talk(io), as: 'command' });
   } catch (error) {
     io.err(messageOf(error));
     return EXIT.away;
   }
   try {
-    if (action === 'create') return create(store, args, io);
-    return action === 'list' ? list(store, loaded.config, args, io) : revoke(store, id ?? '', loaded.config, io);
+    if (action === 'create') return await create(store, args, io);
+    if (action === 'list') return await list(store, loaded.config, args, io);
+    return await revoke(store, id ?? '', loaded.config, io);
   } catch (error) {
     io.err(messageOf(error));
     return EXIT.away;
   } finally {
-    store.close();
+    await store.close();
   }
 }
 
@@ -87,14 +88,17 @@ function readScopes(args: Args): readonly Scope[] | undefined {
   return scopes.length === new Set(names).size ? scopes : undefined;
 }
 
-function create(store: Store, args: Args, io: Io): ExitCode {
-  io.out(store.apiKeys.create(args.text('name') ?? '', readScopes(args) ?? []).key);
+async function create({ apiKeys }: Store, args: Args, io: Io): Promise<ExitCode> {
+  const { createApiKey } = await import('../registry/api-keys.ts');
+  const wanted = { name: args.text('name') ?? '', scopes: readScopes(args) ?? [] };
+  const { key } = await createApiKey(apiKeys, wanted, { random: createRandom(), now: Date.now });
+  io.out(key);
   return EXIT.fine;
 }
 
 /** Keys of the configuration are listed too: they work, but only the file can take them away. */
-function list(store: Store, config: Config, args: Args, io: Io): ExitCode {
-  const stored = store.apiKeys.list().map((key) => Object.assign(key, { where: 'store' }));
+async function list(store: Store, config: Config, args: Args, io: Io): Promise<ExitCode> {
+  const stored = (await store.apiKeys.list()).map((key) => Object.assign(key, { where: 'store' }));
   const configured = (config.registry?.apiKeys ?? []).map(({ name, scopes }) => ({
     id: null,
     name,
@@ -128,8 +132,8 @@ function stateOf({ revokedAt }: Pick<StoredKey, 'revokedAt'>): string {
   return revokedAt === null ? 'active' : 'revoked';
 }
 
-function revoke(store: Store, id: string, config: Config, io: Io): ExitCode {
-  const outcome = store.apiKeys.revoke(id);
+async function revoke(store: Store, id: string, config: Config, io: Io): Promise<ExitCode> {
+  const outcome = await store.apiKeys.revoke(id, new Date().toISOString());
   switch (outcome) {
     case 'revoked':
     case 'already_revoked':

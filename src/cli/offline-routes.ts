@@ -7,7 +7,7 @@ import { fromWire, type Route } from '../domain/route.ts';
 import { compileSnapshot, type Snapshot } from '../domain/snapshot.ts';
 import { afterPlan, nameOf, planDeclared, type Declared, type DeclaredPlan } from '../registry/declared.ts';
 import { storeAt } from '../registry/store/open.ts';
-import type { StoredRoutes } from '../registry/store/ports.ts';
+import type { StoredRoute } from '../registry/store/ports.ts';
 import { messageOf } from './configuration.ts';
 
 export type OfflineRoutes =
@@ -15,7 +15,6 @@ export type OfflineRoutes =
   | { readonly ok: false; readonly problem: string };
 
 const NO_TIME = '1970-01-01T00:00:00.000Z';
-const NOTHING: StoredRoutes = { routes: [], said: new Map() };
 
 /** `routes` as they are after a start. */
 export async function readOfflineRoutes(config: LoadedConfig): Promise<OfflineRoutes> {
@@ -26,10 +25,10 @@ export async function readOfflineRoutes(config: LoadedConfig): Promise<OfflineRo
     };
   }
   const { file } = config.registry.store;
-  let stored = NOTHING;
+  let stored: readonly StoredRoute[] = [];
   try {
     const store = await storeAt(config.registry.store);
-    if (store.exists()) stored = store.readRoutes();
+    if (store.exists()) stored = await store.readRoutes();
   } catch (error) {
     return {
       ok: false,
@@ -37,7 +36,7 @@ export async function readOfflineRoutes(config: LoadedConfig): Promise<OfflineRo
     };
   }
   const plan = planOf(config.routes.map(declaredOf), stored);
-  return { ok: true, routes: afterPlan(stored.routes, plan, toRoute), plan };
+  return { ok: true, routes: afterPlan(stored, plan, toRoute), plan };
 }
 
 export function compileOffline({ proxy }: LoadedConfig, routes: readonly Route[]): Snapshot {
@@ -51,14 +50,11 @@ export function compileOffline({ proxy }: LoadedConfig, routes: readonly Route[]
   );
 }
 
-function planOf(file: readonly Declared[], { routes, said }: StoredRoutes): DeclaredPlan {
+function planOf(file: readonly Declared[], routes: readonly StoredRoute[]): DeclaredPlan {
   const byName = new Map(routes.map((route) => [nameOf(route.method, route.pattern), route]));
   return planDeclared({
     file,
-    applied: routes.flatMap((route) => {
-      const last = said.get(route.id);
-      return last === undefined ? [] : [{ route, said: last }];
-    }),
+    applied: routes.flatMap((route) => (route.declared === null ? [] : [{ route, said: route.declared }])),
     find: ({ method, route_pattern: pattern }) => byName.get(nameOf(method, pattern)),
   });
 }

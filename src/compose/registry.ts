@@ -53,20 +53,17 @@ export async function startRegistry(
 ): Promise<RegistryPart> {
   const { limits } = section;
   const place = await storeAt(section.store);
-  const store = place.open({
-    random,
-    now: clock.now,
-    as: 'server',
+  const store = await place.open({
+    ...{ random, now: clock.now, log, alone: true, as: 'server' },
     onUpgrade: (upgrade) => log.info(UPGRADING, upgrade),
   });
-  const charges = place.openCharges({ now: clock.now, log, alone: true });
-  const ledger = ledgerOf(charges, canonicalPayment);
-  const stopKeeping = keepCharges(charges, {
+  const ledger = ledgerOf(store.charges, canonicalPayment);
+  const stopKeeping = keepCharges(store.charges, {
     ...{ clock, log, schedule: systemSchedule },
     retentionMs: () => config().charges.retentionMs,
   });
   const compiler = createCompiler(current, () => pathOptions(config().proxy), log);
-  const registry = createRegistry({
+  const registry = await createRegistry({
     store,
     ledger,
     why,
@@ -90,7 +87,7 @@ export async function startRegistry(
     observer: observeRegistry(metrics),
   });
   observeConnections(metrics, registry.connections);
-  observeStore(metrics, place.stats);
+  observeStore(metrics, store.stats);
   await followConfiguration(config(), registry, 'start', log);
   compiler.load(registry.routeSet());
   await compiler.settled();
@@ -132,8 +129,7 @@ export async function startRegistry(
     close: async () => {
       registry.close();
       stopKeeping();
-      await ledger.close();
-      store.close();
+      await store.close();
     },
   };
 }

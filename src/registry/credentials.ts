@@ -21,7 +21,7 @@ export type Principal =
 export type Authenticator = {
   readonly authenticate: (auth: Auth, req: IncomingMessage) => Promise<Principal | Problem>;
   /** For streams: whether the API key behind `principal` would still be let in. */
-  readonly stillAllowed: (principal: Principal) => boolean;
+  readonly stillAllowed: (principal: Principal) => Promise<boolean>;
 };
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,16384})$/i;
@@ -47,7 +47,7 @@ export function createAuthenticator(verifyJwt: JwtVerifier | undefined, keys: Ke
           throw new Error('an endpoint asks for a credential that does not exist');
       }
     },
-    stillAllowed: (principal) => principal.kind === 'api_key' && keys.stillValid(principal),
+    stillAllowed: async (principal) => principal.kind === 'api_key' && keys.stillValid(principal),
   };
 }
 
@@ -115,9 +115,9 @@ async function checkJwt(token: string, verify: JwtVerifier | undefined): Promise
   }
 }
 
-function checkKey(key: string, scope: Scope, keys: KeyCheck): Principal | Problem {
+async function checkKey(key: string, scope: Scope, keys: KeyCheck): Promise<Principal | Problem> {
   const auth: Auth = { kind: 'api_key', scope };
-  const holder = keys.find(key);
+  const holder = await keys.find(key);
   if (!holder) {
     const jwt = key.startsWith('eyJ') && key.split('.').length === 3;
     return invalid(

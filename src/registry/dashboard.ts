@@ -2,7 +2,7 @@
 // change them one at a time. A change is answered only after everything in this process works with it.
 import type { z } from 'zod';
 import { problem } from '../domain/problem.ts';
-import { toWire, type RouteInput, type RoutePatch } from '../domain/route.ts';
+import { toWire, type Route, type RouteInput, type RoutePatch } from '../domain/route.ts';
 import { writerOf } from './credentials.ts';
 import { answerEmpty, answerJson, fail, type EndpointCall, type EndpointOutcome } from './endpoint.ts';
 import { isUnmodified, mayChange, routeEtag } from './preconditions.ts';
@@ -14,43 +14,49 @@ type Params = z.output<typeof routeParams>;
 
 export function listRoutes(
   { query }: EndpointCall<unknown, z.output<typeof listQuery>>,
-  { list }: Services,
+  { routes: stored }: Services,
 ): EndpointOutcome {
   const { limit, cursor, status, method, source, q } = query;
-  const { routes, nextBefore } = list({ limit, before: cursor, status, method, source, q });
+  const { routes, nextBefore } = stored.list({ limit, before: cursor, status, method, source, q });
   return answerJson(200, {
     data: routes.map(toWire),
     next_cursor: nextBefore === undefined ? null : writeCursor(nextBefore),
   });
 }
 
-export function getRoute({ params, headers }: EndpointCall<Params>, { book }: Services): EndpointOutcome {
-  const route = book.get(params.id);
+export function getRoute({ params, headers }: EndpointCall<Params>, { routes }: Services): EndpointOutcome {
+  const route = routes.get(params.id);
   if (!route) return unknownRoute();
   const etag = routeEtag(route);
   return isUnmodified(headers, etag) ? answerEmpty(304, ['ETag', etag]) : answerRoute(200, route);
 }
 
-export function createRoute(call: EndpointCall<unknown, unknown, RouteInput>, services: Services): EndpointOutcome {
-  const created = services.book.create({ input: call.body, by: writerOf(call.principal) });
+export async function createRoute(
+  call: EndpointCall<unknown, unknown, RouteInput>,
+  services: Services,
+): Promise<EndpointOutcome> {
+  const created = await services.routes.create({ input: call.body, by: writerOf(call.principal) });
   if (created.kind !== 'created') return fail(refusalOf(created));
   logWrite('route created', { after: created.route }, call.principal, services);
   return answerRoute(201, created.route, true);
 }
 
-export function patchRoute(call: EndpointCall<Params, unknown, RoutePatch>, services: Services): EndpointOutcome {
-  const route = services.book.get(call.params.id);
-  if (!route) return unknownRoute();
-  if (!mayChange(call.headers, routeEtag(route))) return changedMeanwhile();
-  const patched = services.book.patch(route, call.body, writerOf(call.principal));
+export async function patchRoute(
+  call: EndpointCall<Params, unknown, RoutePatch>,
+  services: Services,
+): Promise<EndpointOutcome> {
+  const may = (route: Route): boolean => mayChange(call.headers, routeEtag(route));
+  const patched = await services.routes.patch(call.params.id, call.body, writerOf(call.principal), may);
   switch (patched.kind) {
     case 'updated':
-      logWrite('route updated', { before: route, after: patched.route }, call.principal, services);
+      logWrite('route updated', { before: patched.before, after: patched.route }, call.principal, services);
       return answerRoute(200, patched.route);
     case 'unchanged':
       return answerRoute(200, patched.route);
     case 'gone':
       return unknownRoute();
+    case 'refused':
+      return changedMeanwhile();
     case 'conflict':
     case 'invalid':
       return fail(refusalOf(patched));
@@ -59,25 +65,33 @@ export function patchRoute(call: EndpointCall<Params, unknown, RoutePatch>, serv
   }
 }
 
-export function deleteRoute(call: EndpointCall<Params>, services: Services): EndpointOutcome {
-  const route = services.book.get(call.params.id);
-  if (!route) return unknownRoute();
-  if (!mayChange(call.headers, routeEtag(route))) return changedMeanwhile();
-  if (!services.book.remove(route, writerOf(call.principal))) return unknownRoute();
-  const note = services.isDeclared(route)
-    ? 'the configuration declares it, so the next start makes it again; pausing switches it off'
-    : undefined;
-  logWrite('route deleted', { before: route }, call.principal, services, note);
-  return answerEmpty(204);
+export async function deleteRoute(call: EndpointCall<Params>, services: Services): Promise<EndpointOutcome> {
+  const may = (route: Route): boolean => mayChange(call.headers, routeEtag(route));
+  const removed = await services.routes.remove(call.params.id, writerOf(call.principal), may);
+  switch (removed.kind) {
+    case 'removed': {
+      const note = services.isDeclared(removed.route)
+        ? 'the configuration declares it, so the next start makes it again; pausing switches it off'
+        : undefined;
+      logWrite('route deleted', { before: removed.route }, call.principal, services, note);
+      return answerEmpty(204);
+    }
+    case 'gone':
+      return unknownRoute();
+    case 'refused':
+      return changedMeanwhile();
+    default:
+      return removed satisfies never;
+  }
 }
 
 /** Also of a route that was deleted, for as long as its changes are kept. */
-export function listChanges(
+export async function listChanges(
   { params, query }: EndpointCall<Params, z.output<typeof changesQuery>>,
-  { book, history }: Services,
-): EndpointOutcome {
-  const { changes, nextBefore } = history(params.id, query.cursor, query.limit);
-  if (changes.length === 0 && book.get(params.id) === undefined) return unknownRoute();
+  { routes }: Services,
+): Promise<EndpointOutcome> {
+  const { changes, nextBefore } = await routes.history(params.id, query.cursor, query.limit);
+  if (changes.length === 0 && routes.get(params.id) === undefined) return unknownRoute();
   return answerJson(200, {
     data: changes.map(({ at, by, before, after }) => ({ at, by: by.slice(by.indexOf(':') + 1), before, after })),
     next_cursor: nextBefore === undefined ? null : writeCursor(nextBefore),

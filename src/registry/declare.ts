@@ -1,6 +1,5 @@
 // Applies what the configuration declares, in one transaction, and knows what of it the store does not follow.
 import type { Route } from '../domain/route.ts';
-import type { RouteBook } from './book.ts';
 import {
   differencesOf,
   nameOf,
@@ -10,39 +9,42 @@ import {
   type DeclaredPlan,
   type Difference,
 } from './declared.ts';
-import type { DeclaredStore } from './store/ports.ts';
+import type { Routes } from './routes.ts';
+import type { StoredRoute } from './store/ports.ts';
 
 export type DeclaredRoutes = {
-  /** Throws a sentence, and changes nothing, if a reload would delete all or most of them. */
-  readonly apply: (file: readonly Declared[], at: 'start' | 'reload') => DeclaredPlan;
+  /** Rejects with a sentence, and changes nothing, if a reload would delete all or most of them. */
+  readonly apply: (file: readonly Declared[], at: 'start' | 'reload') => Promise<DeclaredPlan>;
   /** What store and configuration differ in at this moment. */
   readonly differences: () => readonly Difference[];
   /** Whether the configuration names this route: deleted, it is made again by the next start. */
   readonly names: (route: Route) => boolean;
 };
 
-export function createDeclaredRoutes(book: RouteBook, store: DeclaredStore): DeclaredRoutes {
+export function createDeclaredRoutes(
+  routes: Pick<Routes, 'all' | 'get' | 'find' | 'head' | 'writeTogether'>,
+): DeclaredRoutes {
   let current: readonly Declared[] = [];
   let known: { readonly revision: number; readonly differences: readonly Difference[] } | undefined;
   return {
-    apply: (file, at) => {
-      const plan = book.writeTogether('config', (writes) => {
-        const applied = [...store.all()].flatMap(([id, said]) => {
-          const route = book.get(id);
-          return route === undefined ? [] : [{ route, said }];
+    apply: async (file, at) => {
+      const plan = await routes.writeTogether('config', (writes) => {
+        const applied = [...routes.all()].flatMap((route) =>
+          route.declared === null ? [] : [{ route, said: route.declared }],
+        );
+        const made = planDeclared({
+          file,
+          applied,
+          find: routes.find,
+          ...(at === 'reload' ? { before: current } : {}),
         });
-        const made = planDeclared({ file, applied, find: book.find, ...(at === 'reload' ? { before: current } : {}) });
         const swept = at === 'reload' ? sweep(made) : undefined;
         if (swept !== undefined) {
           throw new Error(`the new file ${swept}; if that is meant, restart: a start applies it`);
         }
-        for (const route of made.deletes) writes.remove(route);
-        for (const { next } of made.changes) writes.update(next);
-        for (const declared of made.creates) {
-          store.set(writes.insert({ ...declared, source: 'config' }).id, declared);
-        }
-        for (const [id, said] of made.said) store.set(id, said);
-        for (const id of made.released) store.release(id);
+        for (const { id } of made.deletes) writes.remove(stored(routes, id));
+        for (const { was, next } of updatesOf(made, (id) => stored(routes, id))) writes.update(was, next);
+        for (const declared of made.creates) writes.insert({ ...declared, source: 'config' }, declared);
         return made;
       });
       current = file;
@@ -50,8 +52,8 @@ export function createDeclaredRoutes(book: RouteBook, store: DeclaredStore): Dec
       return plan;
     },
     differences: () => {
-      const { revision } = book.head();
-      if (known?.revision !== revision) known = { revision, differences: differencesOf(current, book.find) };
+      const { revision } = routes.head();
+      if (known?.revision !== revision) known = { revision, differences: differencesOf(current, routes.find) };
       return known.differences;
     },
     names: ({ method, pattern }) => {
@@ -59,4 +61,24 @@ export function createDeclaredRoutes(book: RouteBook, store: DeclaredStore): Dec
       return current.some((declared) => nameOf(declared.method, declared.route_pattern) === name);
     },
   };
+}
+
+/** Stored routes that change, or of which the file says something else than before. */
+function updatesOf(
+  { changes, said, released }: DeclaredPlan,
+  storedOf: (id: string) => StoredRoute,
+): readonly { readonly was: StoredRoute; readonly next: StoredRoute }[] {
+  const changed = new Map(changes.map(({ route, next }) => [route.id, next]));
+  const gone = new Set(released);
+  return [...new Set([...changed.keys(), ...said.keys(), ...gone])].map((id) => {
+    const was = storedOf(id);
+    const declared = said.get(id) ?? (gone.has(id) ? null : was.declared);
+    return { was, next: { ...was, ...changed.get(id), declared } };
+  });
+}
+
+function stored(routes: Pick<Routes, 'get'>, id: string): StoredRoute {
+  const route = routes.get(id);
+  if (route === undefined) throw new Error(`the route ${id} is gone`);
+  return route;
 }

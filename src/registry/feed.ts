@@ -1,10 +1,10 @@
-// The whole set as one JSON array, made once for each state of the book and shared by all who poll: serialised in slices
+// The whole set as one JSON array, made once for each state of the routes and shared by all who poll: serialised in slices
 // so that 100,000 routes do not stall the traffic, compressed off the main thread and only if a client asks for it.
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { toWire, type Route } from '../domain/route.ts';
-import type { RouteBook } from './book.ts';
+import type { Routes } from './routes.ts';
 
 export type FeedBody = {
   readonly revision: number;
@@ -27,14 +27,14 @@ const ROOM = 1.25;
 const MIN_ZIPPED_BYTES = 1024;
 const zip = promisify(gzip);
 
-export function createFeed(book: Pick<RouteBook, 'head' | 'routeSet'>): Feed {
+export function createFeed(routes: Pick<Routes, 'head' | 'routeSet'>): Feed {
   let made: FeedBody | undefined;
   let madeFor: string | undefined;
   let making: Promise<FeedBody> | undefined;
 
   const make = async (): Promise<FeedBody> => {
-    const { revision, stamp } = book.head();
-    const plain = await serialise(book.routeSet().routes);
+    const { revision, stamp } = routes.head();
+    const plain = await serialise(routes.routeSet().routes);
     let zipped: Promise<Buffer | undefined> | undefined;
     made = {
       revision,
@@ -46,7 +46,7 @@ export function createFeed(book: Pick<RouteBook, 'head' | 'routeSet'>): Feed {
     madeFor = stamp;
     return made;
   };
-  const isCurrent = (): boolean => madeFor === book.head().stamp;
+  const isCurrent = (): boolean => madeFor === routes.head().stamp;
 
   return {
     current: async () => {

@@ -11,7 +11,7 @@ import { compileSnapshot, type Snapshot } from '../domain/snapshot.ts';
 import type { StoredRoute } from './store/ports.ts';
 
 export type LoweredDeps = {
-  readonly book: { readonly get: (id: string) => StoredRoute | undefined; readonly all: () => Iterable<StoredRoute> };
+  readonly routes: { readonly get: (id: string) => StoredRoute | undefined; readonly all: () => Iterable<StoredRoute> };
   readonly snapshot: () => Snapshot;
   /** Those that a proxy lets in. */
   readonly methods: () => ReadonlySet<string>;
@@ -71,13 +71,13 @@ function isPlain(pattern: string): boolean {
 }
 
 /** Every route that may cover a path of `pattern`. */
-function candidates(pattern: Pattern, { book, snapshot }: LoweredDeps): Iterable<StoredRoute> {
-  if (pattern.segments.some(({ kind }) => kind !== 'literal')) return book.all();
+function candidates(pattern: Pattern, { routes, snapshot }: LoweredDeps): Iterable<StoredRoute> {
+  if (pattern.segments.some(({ kind }) => kind !== 'literal')) return routes.all();
   const { matcher, resolve } = snapshot();
   return pathsCovered(pattern).flatMap((path) => {
     const found = resolve('GET', path);
     const covering = found.ok ? found.keys.flatMap((key) => matcher.findAll(key)) : [];
-    return covering.flatMap(({ id }) => book.get(id) ?? []);
+    return covering.flatMap(({ id }) => routes.get(id) ?? []);
   });
 }
 
@@ -133,7 +133,7 @@ function chargedRoute(
   input: RouteInput,
   path: string,
   method: string,
-  { book, snapshot, undeclaredMethods }: LoweredDeps,
+  { routes, snapshot, undeclaredMethods }: LoweredDeps,
 ): StoredRoute | undefined {
   const today = snapshot();
   const found = today.resolve(method, path);
@@ -141,7 +141,7 @@ function chargedRoute(
   const { match } = found;
   if (match.kind === 'undeclared' && undeclaredMethods() !== 'pay') return undefined;
   const charged = match.kind === 'route' ? match.route : match.dearest;
-  const stored = charged && book.get(charged.id);
+  const stored = charged && routes.get(charged.id);
   if (stored === undefined || !isGuarded(stored) || !isCheaper(input, stored)) return undefined;
   const { route_pattern: pattern, amount, status } = input;
   const added = { ...stored, id: 'added', pattern, method: input.method, amount, status };

@@ -1,12 +1,11 @@
-// Routes that SDKs register. They take turns: those that wait are added together in one transaction, and between two of
-// them all other work has at least as long as the last one took, because in one process free requests wait for it. The
-// answer waits for the disk. One API key may add so many a minute; an SDK that registers at its start
-// what is stored already is never refused.
+// Routes that SDKs register. They take turns: those that wait are added together in one transaction, and the next turn begins
+// as long after the last one as that one took, because in one process free requests wait for its checks. One API key may add
+// so many a minute; an SDK that registers at its start what is stored already is never refused.
 import { problem, secondsToWait, type Problem } from '../domain/problem.ts';
 import type { RouteInput } from '../domain/route.ts';
 import type { Schedule } from '../host/clock.ts';
 import { createRateLimit, type RateLimit } from '../host/rate-limit.ts';
-import type { Created, Creation, RouteBook } from './book.ts';
+import type { Created, Creation, Routes } from './routes.ts';
 import { nameKey, writerOf, type Principal } from './credentials.ts';
 import type { StoredRoute } from './store/ports.ts';
 
@@ -16,7 +15,7 @@ export type Registrations = {
 };
 
 export type RegistrationsDeps = {
-  readonly book: Pick<RouteBook, 'createAll' | 'find'>;
+  readonly routes: Pick<Routes, 'createAll' | 'find'>;
   /** The route whose price a new one would undercut. */
   readonly findLowered: (input: RouteInput) => StoredRoute | undefined;
   /** 0: no limit. A minute's worth may come at once: SDKs register all they have when they start. */
@@ -37,7 +36,7 @@ const KEYS = 10_000;
 const GROUP = 8;
 
 export function createRegistrations({
-  book,
+  routes,
   findLowered,
   perMinute,
   monotonic,
@@ -58,23 +57,23 @@ export function createRegistrations({
     if (limit === undefined) return 'free';
     const waitMs = limit.takeMs(key);
     if (waitMs === 0) return 'counted';
-    if (book.find(input) !== undefined) return 'free';
+    if (routes.find(input) !== undefined) return 'free';
     resolve(refusal(waitMs));
     return 'refused';
   };
 
-  const addGroup = (group: readonly Waiting[]): void => {
+  const addGroup = async (group: readonly Waiting[]): Promise<void> => {
     const counted = new Set<Waiting>();
     try {
       const admitted = group.filter((each) => {
         const how = admit(each);
         if (how === 'counted') counted.add(each);
         if (how === 'refused') return false;
-        const lowered = book.find(each.input) === undefined ? findLowered(each.input) : undefined;
+        const lowered = routes.find(each.input) === undefined ? findLowered(each.input) : undefined;
         if (lowered !== undefined) each.resolve(refuseLowered(each.input, lowered));
         return lowered === undefined;
       });
-      const outcomes = book.createAll(admitted);
+      const outcomes = await routes.createAll(admitted);
       for (const [index, each] of admitted.entries()) {
         const outcome = outcomes[index];
         if (outcome === undefined) throw new Error('a registration had no outcome');
@@ -88,15 +87,15 @@ export function createRegistrations({
     for (const { key } of counted) limit?.giveBack(key);
   };
 
-  const turn = (): void => {
+  const turn = async (): Promise<void> => {
     const group = waiting.splice(0, GROUP);
     if (group.length === 0) {
       busy = false;
       return;
     }
     const since = monotonic();
-    addGroup(group);
-    schedule(monotonic() - since, turn);
+    await addGroup(group);
+    schedule(monotonic() - since, () => void turn());
   };
 
   return {
@@ -105,7 +104,7 @@ export function createRegistrations({
         waiting.push({ input, by: writerOf(principal), key: nameKey(principal), resolve, reject });
         if (busy) return;
         busy = true;
-        turn();
+        void turn();
       }),
   };
 }

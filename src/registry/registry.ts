@@ -12,7 +12,6 @@ import type { Log } from '../host/log.ts';
 import { API } from './api.ts';
 import { createKeyCheck, type ConfiguredKey } from './api-keys.ts';
 import { createJwtVerifier, type JwtOptions, type JwtVerifier } from './auth.ts';
-import { createRouteBook, type Change } from './book.ts';
 import { createDeclaredRoutes } from './declare.ts';
 import type { Declared, DeclaredPlan, Difference } from './declared.ts';
 import { createAuthenticator, type Authenticator } from './credentials.ts';
@@ -21,8 +20,9 @@ import type { FetchKeys } from './key-set.ts';
 import { findLowered } from './lowered.ts';
 import { describeApi } from './openapi.ts';
 import { createRegistrations } from './registrations.ts';
+import type { Change } from './route-memory.ts';
 import { createRouter } from './router.ts';
-import { retryWhileBusy } from './store/sqlite/database.ts';
+import { openRoutes } from './routes.ts';
 import type { Services } from './services.ts';
 import type { Store } from './store/ports.ts';
 import type { RegistryObserver } from './services.ts';
@@ -62,7 +62,7 @@ export const REGISTRY_LIMITS: RegistryLimits = {
 };
 
 export type RegistryDeps = {
-  readonly store: Store;
+  readonly store: Pick<Store, 'routes' | 'apiKeys'>;
   /** Charges of this registry's proxies; without one the endpoints about charges are 503. Its opener closes it. */
   readonly ledger?: Ledger & ChargeReports;
   /** Left out, nothing is known of any id. */
@@ -98,7 +98,8 @@ export type Registry = {
   readonly close: () => void;
 };
 
-export function createRegistry(deps: RegistryDeps): Registry {
+/** Loads the routes; rejects if the store cannot say them. */
+export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
   const { store, log, clock, random, version } = deps;
   const limits = { ...REGISTRY_LIMITS, ...deps.limits };
   let { settings } = deps;
@@ -107,8 +108,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
     createAuthenticator(jwt && verifierFor(jwt), createKeyCheck(apiKeys, store.apiKeys));
   let authenticator = authenticatorFor(settings);
 
-  const book = createRouteBook({
-    registryId: store.registryId,
+  const routes = await openRoutes({
     store: store.routes,
     receivers: () => settings.receivers,
     unknownReceiver: () => settings.unknownReceiver,
@@ -118,27 +118,24 @@ export function createRegistry(deps: RegistryDeps): Registry {
     random,
     log,
   });
-  const declared = createDeclaredRoutes(book, store.declared);
+  const declared = createDeclaredRoutes(routes);
   const streams = createStreams({
-    book,
-    changesAfter: store.routes.changesAfter,
+    routes,
     stillAllowed: (principal) => authenticator.stillAllowed(principal),
     limits,
   });
   const sidecars = createSidecars(clock.monotonic);
   const services = {
-    book,
-    list: store.routes.list,
-    history: store.routes.history,
+    routes,
     isDeclared: declared.names,
-    feed: createFeed(book),
+    feed: createFeed(routes),
     streams,
     sidecars,
     registrations: createRegistrations({
-      book,
+      routes,
       findLowered: (input) =>
         findLowered(input, {
-          book,
+          routes,
           snapshot: deps.snapshot,
           methods: () => settings.methods,
           undeclaredMethods: () => settings.undeclaredMethods,
@@ -160,26 +157,24 @@ export function createRegistry(deps: RegistryDeps): Registry {
   return {
     handle: createRouter(API, services, {
       authenticate: (auth, req) => authenticator.authenticate(auth, req),
-      onDisk: store.onDisk,
       corsOrigins: () => settings.corsOrigins,
       bodyLimit: limits.body,
       log,
       observer: deps.observer,
     }),
-    subscribe: book.subscribe,
-    routeSet: book.routeSet,
-    declare: async (routes, at) => {
-      const plan = await retryWhileBusy(() => declared.apply(routes, at));
-      await store.onDisk();
-      return plan;
-    },
+    subscribe: routes.subscribe,
+    routeSet: routes.routeSet,
+    declare: declared.apply,
     differences: declared.differences,
     reconfigure: (next) => {
       authenticator = authenticatorFor(next);
       settings = next;
     },
     connections: () => ({ streams: streams.count(), sidecars: sidecars.count() }),
-    close: streams.close,
+    close: () => {
+      streams.close();
+      routes.close();
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 // The answers about one route that dashboard and SDK endpoints share, and the log line that every write leaves.
 import { problem, type Problem } from '../domain/problem.ts';
 import { toWire, type Route } from '../domain/route.ts';
-import type { Full, Invalid } from './book.ts';
+import type { Full, Invalid } from './routes.ts';
 import { describePrincipal, type Principal } from './credentials.ts';
 import { answerJson, invalidBody, type EndpointOutcome } from './endpoint.ts';
 import { routeEtag } from './preconditions.ts';

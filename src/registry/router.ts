@@ -12,12 +12,10 @@ import { describePrincipal, type Auth, type Principal } from './credentials.ts';
 import { answerEmpty, fail, type Endpoint, type EndpointOutcome } from './endpoint.ts';
 import { readJsonBody, splitUrl } from './request.ts';
 import type { RegistryObserver } from './services.ts';
-import { isStoreFailure, retryWhileBusy } from './store/sqlite/database.ts';
+import { StoreUnavailable } from './store/ports.ts';
 
 export type RouterOptions = {
   readonly authenticate: (auth: Auth, req: IncomingMessage) => Promise<Principal | Problem>;
-  /** Resolves once whatever handlers wrote is on the disk: no write is answered before. */
-  readonly onDisk: () => Promise<void>;
   readonly corsOrigins: () => readonly string[];
   /** Bytes of a request body; one more is 413. */
   readonly bodyLimit: number;
@@ -36,7 +34,7 @@ const SAFE_HEADERS = ['X-Content-Type-Options', 'nosniff'];
 export function createRouter<S>(
   api: readonly Endpoint<S>[],
   services: S,
-  { authenticate, onDisk, corsOrigins, bodyLimit, log, observer }: RouterOptions,
+  { authenticate, corsOrigins, bodyLimit, log, observer }: RouterOptions,
 ): (req: IncomingMessage, res: ServerResponse) => void {
   const find = indexPaths(api);
 
@@ -59,7 +57,7 @@ export function createRouter<S>(
       );
     }
     asks(endpoint.id);
-    const principal = await retryWhileBusy(() => authenticate(endpoint.auth, req));
+    const principal = await authenticate(endpoint.auth, req);
     if ('code' in principal) {
       if (SIGN_IN.has(principal.code) && endpoint.auth.kind !== 'none') observer?.signInRefused(endpoint.auth.kind);
       return fail(principal);
@@ -80,9 +78,7 @@ export function createRouter<S>(
     if (body === undefined) return undefined;
     if ('code' in body) return fail(body);
     const call = { params: found.params, query: asked.values, body: body.value, headers: req.headers, principal };
-    const outcome = await retryWhileBusy(() => endpoint.run(call, services));
-    if (endpoint.method !== 'GET') await onDisk();
-    return outcome;
+    return endpoint.run(call, services);
   };
 
   const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
@@ -168,7 +164,7 @@ function withCaching(headers: readonly string[]): readonly string[] {
 
 function problemOf(error: unknown, req: IncomingMessage, log: Log): Problem {
   const fields = { method: req.method, path: splitUrl(req.url ?? '').path, error };
-  if (isStoreFailure(error)) {
+  if (error instanceof StoreUnavailable) {
     log.error('the store of the registry failed', fields);
     return problem('registry_unavailable', 'The store of this registry does not answer; try again later.', {
       retryAfter: STORE_RETRY_SECONDS,

@@ -21,14 +21,14 @@ const UNREADABLE_ID = -1;
 
 export async function serveRoutes(
   { headers }: EndpointCall,
-  { feed, book, sidecars }: Services,
+  { feed, routes, sidecars }: Services,
 ): Promise<EndpointOutcome> {
   sidecars.polled(headers);
   const body = await feed.current();
   const zipped = acceptsGzip(headers['accept-encoding']) ? await body.zipped() : undefined;
   const common = [
     ...['Cache-Control', 'private, no-cache', 'Vary', 'Accept-Encoding', 'ETag', zipped ? body.zippedEtag : body.etag],
-    ...['Tollgate-Registry', book.registryId, 'Tollgate-Revision', String(body.revision)],
+    ...['Tollgate-Registry', routes.registryId, 'Tollgate-Revision', String(body.revision)],
   ];
   if (isUnmodified(headers, body.etag, body.zippedEtag)) return answerEmpty(304, common);
   const coding = zipped ? ['Content-Encoding', 'gzip'] : [];
@@ -66,7 +66,7 @@ export function answerMatch({ query }: EndpointCall<unknown, MatchQuery>, servic
 
 export function streamEvents(
   { headers, principal }: EndpointCall,
-  { streams, sidecars, book }: Services,
+  { streams, sidecars, routes }: Services,
 ): EndpointOutcome {
   if (!streams.hasRoom(principal)) {
     return fail(
@@ -84,7 +84,7 @@ export function streamEvents(
     kind: 'stream',
     headers: [
       ...['Content-Type', 'text/event-stream', 'Cache-Control', 'no-store', 'X-Accel-Buffering', 'no'],
-      ...['Tollgate-Registry', book.registryId, 'Tollgate-Revision', String(book.head().revision)],
+      ...['Tollgate-Registry', routes.registryId, 'Tollgate-Revision', String(routes.head().revision)],
     ],
     open: (res) => {
       res.once('close', sidecars.connected(headers));

@@ -6,18 +6,15 @@ import type { Route } from '../domain/route.ts';
 import type { Snapshot } from '../domain/snapshot.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import type { RouteBook } from './book.ts';
+import type { Routes } from './routes.ts';
 import type { Feed } from './feed.ts';
 import type { Registrations } from './registrations.ts';
 import type { Sidecars } from './sidecars.ts';
-import type { RouteStore } from './store/ports.ts';
 import type { Streams } from './streams.ts';
 import type { WhyAnswer } from './charge-schemas.ts';
 
 export type Services = {
-  readonly book: RouteBook;
-  readonly list: RouteStore['list'];
-  readonly history: RouteStore['history'];
+  readonly routes: Routes;
   /** Whether the configuration names this route: deleted, it is made again by the next start. */
   readonly isDeclared: (route: Route) => boolean;
   readonly feed: Feed;

@@ -1,11 +1,11 @@
-// Open event streams (Server-Sent Events): every change of the book to every stream, resuming after what a client has
+// Open event streams (Server-Sent Events): every change of the routes to every stream, resuming after what a client has
 // seen. A reader that does not keep up is dropped and not buffered for; a stream whose key was revoked ends before the
 // next event. Sidecars that are refused or dropped poll instead.
 import type { ServerResponse } from 'node:http';
 import { toWire } from '../domain/route.ts';
-import type { RouteBook, Change } from './book.ts';
+import type { Change } from './route-memory.ts';
+import type { Routes } from './routes.ts';
 import { nameKey, type Principal } from './credentials.ts';
-import type { RouteStore, StoredChange } from './store/ports.ts';
 
 export type Streams = {
   /** Whether one more stream may be opened, by anyone and by this one. */
@@ -17,9 +17,8 @@ export type Streams = {
 };
 
 export type StreamOptions = {
-  readonly book: RouteBook;
-  readonly changesAfter: RouteStore['changesAfter'];
-  readonly stillAllowed: (principal: Principal) => boolean;
+  readonly routes: Pick<Routes, 'head' | 'subscribe' | 'changesAfter'>;
+  readonly stillAllowed: (principal: Principal) => Promise<boolean>;
   readonly limits: StreamLimits;
 };
 
@@ -32,12 +31,13 @@ export type StreamLimits = {
   readonly heartbeatMs: number;
 };
 
-/** `live` once it has all that was; until then `waits` counts heartbeats in which its reader took nothing. */
+/** `live` once it has all that was; until then `waits` counts heartbeats in which its reader took nothing. `seen`: its revision. */
 type Stream = {
   readonly res: ServerResponse;
   readonly principal: Principal;
   readonly key: string;
   live: boolean;
+  seen: number;
   waits: number;
 };
 
@@ -46,7 +46,7 @@ const MAX_WAITS = 4;
 /** Changes read from the store at once for a client that resumes. */
 const PAGE = 200;
 
-export function createStreams({ book, changesAfter, stillAllowed, limits }: StreamOptions): Streams {
+export function createStreams({ routes, stillAllowed, limits }: StreamOptions): Streams {
   const streams = new Set<Stream>();
 
   const drop = (stream: Stream): void => {
@@ -57,58 +57,74 @@ export function createStreams({ book, changesAfter, stillAllowed, limits }: Stre
     stream.res.write(text);
     if (stream.res.writableLength > limits.streamBuffer) drop(stream);
   };
-  const broadcast = (text: string): void => {
-    const allowed = new Map<string, boolean>();
-    for (const stream of streams) {
-      if (!isAllowed(stream, allowed)) drop(stream);
-      else if (stream.live) send(stream, text);
-    }
+  let broadcasting: Promise<void> = Promise.resolve();
+  /** One after the other, each after it was asked who still may listen. `change` undefined: a sign of life. */
+  const broadcast = (change: Change | undefined): void => {
+    const text = change === undefined ? ': still here\n\n' : writeChange(change);
+    broadcasting = broadcasting.then(async () => {
+      const allowed = await askWhoMay();
+      for (const stream of streams) {
+        const may = allowed.get(stream.key);
+        // One that came meanwhile was let in just now.
+        if (may === false) drop(stream);
+        else if (stream.live && isNews(stream, change)) send(stream, text);
+      }
+    });
+  };
+  const isNews = (stream: Stream, change: Change | undefined): boolean => {
+    if (change === undefined) return true;
+    if (change.kind !== 'reset' && change.revision <= stream.seen) return false;
+    stream.seen = change.revision;
+    return true;
   };
   /** Asks once for each key, however many streams it has; a store that cannot say so ends the stream. */
-  const isAllowed = ({ principal, key }: Stream, known: Map<string, boolean>): boolean => {
-    let allowed = known.get(key);
-    if (allowed === undefined) {
-      try {
-        allowed = stillAllowed(principal);
-      } catch {
-        allowed = false;
-      }
-      known.set(key, allowed);
-    }
-    return allowed;
+  const askWhoMay = async (): Promise<ReadonlyMap<string, boolean>> => {
+    const principals = new Map([...streams].map(({ key, principal }) => [key, principal]));
+    const asked = [...principals].map(async ([key, principal]): Promise<[string, boolean]> => [
+      key,
+      await stillAllowed(principal).catch(() => false),
+    ]);
+    return new Map(await Promise.all(asked));
   };
 
-  const unsubscribe = book.subscribe((change) => broadcast(writeChange(change)));
+  const unsubscribe = routes.subscribe(broadcast);
   const heartbeat = setInterval(() => {
-    broadcast(': still here\n\n');
+    broadcast(undefined);
     for (const stream of streams) if (!stream.live && ++stream.waits > MAX_WAITS) drop(stream);
   }, limits.heartbeatMs);
   heartbeat.unref();
 
   /** Sends what was missed, a page each time the reader has taken the one before; then the stream is live. */
-  const resume = (stream: Stream, after: number): void => {
-    let seen = after;
+  const resume = async (stream: Stream): Promise<void> => {
     for (;;) {
-      const changes = changesAfter(seen, PAGE);
-      if (changes === undefined) {
-        send(stream, writeReset(book.head().revision));
+      const changes = await routes.changesAfter(stream.seen, PAGE);
+      if (!streams.has(stream)) return;
+      const { revision } = routes.head();
+      if (changes === 'too_old') {
+        stream.seen = revision;
+        send(stream, writeReset(revision));
         break;
       }
-      const last = changes.at(-1);
-      if (!last) break;
-      seen = last.revision;
-      if (!stream.res.write(changes.map(writeStored).join(''))) {
+      // What is written and not in force here yet is told with the others.
+      const told = changes.filter((change) => change.revision <= revision);
+      const last = told.at(-1);
+      if (last === undefined) {
+        if (revision <= stream.seen) break;
+        continue;
+      }
+      stream.seen = last.revision;
+      if (!stream.res.write(told.map(writeChange).join(''))) {
         stream.waits = 0;
-        stream.res.once('drain', () => resumeSafely(stream, seen));
+        stream.res.once('drain', () => void resumeSafely(stream));
         return;
       }
     }
     stream.live = true;
   };
-  const resumeSafely = (stream: Stream, after: number): void => {
+  const resumeSafely = async (stream: Stream): Promise<void> => {
     if (!streams.has(stream)) return;
     try {
-      resume(stream, after);
+      await resume(stream);
     } catch {
       // The store is away: the client comes back and asks again.
       drop(stream);
@@ -124,14 +140,15 @@ export function createStreams({ book, changesAfter, stillAllowed, limits }: Stre
       return own < limits.streamsPerKey;
     },
     open: (res, principal, lastSeen) => {
-      const stream: Stream = { res, principal, key: nameKey(principal), live: lastSeen === undefined, waits: 0 };
+      const seen = lastSeen ?? routes.head().revision;
+      const stream: Stream = { res, principal, key: nameKey(principal), live: lastSeen === undefined, seen, waits: 0 };
       streams.add(stream);
       res.once('close', () => streams.delete(stream));
       res.once('error', () => streams.delete(stream));
       // An id without data moves a client's last event id and is no event: it can resume from here.
-      const start = lastSeen === undefined ? `id: ${book.head().revision}\n` : '';
+      const start = lastSeen === undefined ? `id: ${routes.head().revision}\n` : '';
       res.write(`retry: ${RETRY_MS}\n${start}\n`);
-      if (lastSeen !== undefined) resumeSafely(stream, lastSeen);
+      if (lastSeen !== undefined) void resumeSafely(stream);
     },
     count: () => streams.size,
     close: () => {
@@ -147,9 +164,9 @@ function writeChange(change: Change): string {
   switch (change.kind) {
     case 'created':
     case 'updated':
-      return writeStored({ ...change, data: JSON.stringify(toWire(change.route)) });
+      return writeEvent(change, toWire(change.route));
     case 'deleted':
-      return writeStored({ ...change, data: JSON.stringify({ id: change.route.id }) });
+      return writeEvent(change, { id: change.route.id });
     case 'reset':
       return writeReset(change.revision);
     default:
@@ -157,8 +174,8 @@ function writeChange(change: Change): string {
   }
 }
 
-function writeStored({ kind, revision, data }: StoredChange): string {
-  return `event: route.${kind}\nid: ${revision}\ndata: ${data}\n\n`;
+function writeEvent({ kind, revision }: Pick<Change, 'kind' | 'revision'>, data: object): string {
+  return `event: route.${kind}\nid: ${revision}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
 function writeReset(revision: number): string {

@@ -1,5 +1,6 @@
 // Routes made for tests: a Route from the few fields that matter to a case.
 import type { Route } from '../../src/domain/route.ts';
+import type { NewRoute } from '../../src/registry/store/ports.ts';
 
 let made = 0;
 
@@ -26,6 +27,6 @@ export function route(rule: string, rest: Partial<Route> = {}): Route {
 }
 
 /** The same as the registry's store holds it. */
-export function storedRoute(...args: Parameters<typeof route>): Route & { readonly writtenBy: 'config' } {
-  return { ...route(...args), writtenBy: 'config' };
+export function storedRoute(...args: Parameters<typeof route>): NewRoute {
+  return { ...route(...args), writtenBy: 'config', declared: null };
 }

@@ -2,10 +2,9 @@
 import { createHmac, createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { exportJWK, SignJWT, UnsecuredJWT } from 'jose';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createKeyCheck } from '../../src/registry/api-keys.ts';
+import { createKeyCheck, digestKey } from '../../src/registry/api-keys.ts';
 import { createJwtVerifier, mintToken, type JwtKey, type JwtResult } from '../../src/registry/auth.ts';
 import type { FetchKeys } from '../../src/registry/key-set.ts';
-import { digestKey } from '../../src/registry/store/sqlite/api-keys.ts';
 import { SECRET } from './kit.ts';
 
 let now = 0;
@@ -270,27 +269,27 @@ describe('API keys', () => {
   const stored = { id: '0123456789abcdef', name: 's', scopes: ['sdk'], createdAt: '', revokedAt: null } as const;
   const key = `tg_${stored.id}_${'A'.repeat(43)}`;
 
-  test('behaviour: found by the whole key only; the same look-up is made for what cannot be one', () => {
+  test('behaviour: found by the whole key only; the same look-up is made for what cannot be one', async () => {
     const asked: Buffer[] = [];
     const check = createKeyCheck([{ name: 'conf', key: 'configured-key-16', scopes: ['ledger'] }], {
-      find: (digest) => {
+      find: async (digest) => {
         asked.push(digest);
         return digest.equals(digestKey(key)) ? { ...stored, digest } : undefined;
       },
     });
-    expect(check.find(key)).toMatchObject({ id: stored.id, scopes: ['sdk'] });
-    expect(check.find('configured-key-16')).toMatchObject({ id: undefined, name: 'conf', scopes: ['ledger'] });
+    expect(await check.find(key)).toMatchObject({ id: stored.id, scopes: ['sdk'] });
+    expect(await check.find('configured-key-16')).toMatchObject({ id: undefined, name: 'conf', scopes: ['ledger'] });
     for (const wrong of ['', 'x', 'configured-key-1', key.replace(/A$/, 'B'), `tg_${stored.id}_`, stored.id])
-      expect(check.find(wrong)).toBeUndefined();
+      expect(await check.find(wrong)).toBeUndefined();
     expect(asked.length).toBe(8);
   });
 
-  test('attack: the digest of nothing is no way in', () => {
-    const check = createKeyCheck([], { find: () => ({ ...stored, digest: Buffer.alloc(32) }) });
-    expect(check.find(key)).toBeUndefined();
+  test('attack: the digest of nothing is no way in', async () => {
+    const check = createKeyCheck([], { find: async () => ({ ...stored, digest: Buffer.alloc(32) }) });
+    expect(await check.find(key)).toBeUndefined();
     const revoked = createKeyCheck([], {
-      find: () => ({ ...stored, digest: digestKey(key), revokedAt: '2026-01-01T00:00:00Z' }),
+      find: async () => ({ ...stored, digest: digestKey(key), revokedAt: '2026-01-01T00:00:00Z' }),
     });
-    expect(revoked.find(key)).toBeUndefined();
+    expect(await revoked.find(key)).toBeUndefined();
   });
 });

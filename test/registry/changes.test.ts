@@ -56,7 +56,7 @@ describe('changes of a route', () => {
     await kit.registry.declare(declared([{ route_pattern: '/declared', amount: '1' }]), 'start');
     const made = kit.registry.routeSet().routes.find(({ pattern }) => pattern === '/declared');
     expect((await read(made?.id ?? '')).data.map(({ by }) => by)).toEqual(['config']);
-    const { key } = kit.store.apiKeys.create('orders-api', ['sdk']);
+    const { key } = await kit.createKey('orders-api', ['sdk']);
     const body = { route_pattern: '/orders', method: 'POST', amount: '1' };
     const route = (await kit.ask('POST', REGISTER, { auth: key, body })).json;
     await kit.ask('POST', REGISTER, { auth: key, body });

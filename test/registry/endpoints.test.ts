@@ -30,9 +30,9 @@ describe.each(guarded)('$name', ({ method, url, auth }) => {
     ['a guess that is not even a key', () => 'x'],
     [
       'a revoked API key',
-      () => {
-        const { key, stored } = kit.store.apiKeys.create('revoked', ['sdk', 'ledger']);
-        kit.store.apiKeys.revoke(stored.id);
+      async () => {
+        const { key, stored } = await kit.createKey('revoked', ['sdk', 'ledger']);
+        await kit.revokeKey(stored.id);
         return key;
       },
     ],

@@ -46,7 +46,7 @@ describe('events', () => {
     expect(stream.status).toBe(200);
     expect(stream.headers).toMatchObject({
       ...{ 'content-type': 'text/event-stream', 'x-accel-buffering': 'no', 'cache-control': 'no-store' },
-      ...{ 'tollgate-registry': kit.store.registryId, 'tollgate-revision': '0' },
+      ...{ 'tollgate-registry': kit.store.routes.registryId, 'tollgate-revision': '0' },
     });
     await stream.until('retry: 5000\nid: 0\n\n');
     const route = await register('/a', { name: 'line\nbreak' });
@@ -145,7 +145,7 @@ describe('readers that should not stay', () => {
 
   test('refuses: one more stream of one API key than its limit, and its connection; other keys have room', async () => {
     await start({ limits: { streams: 4, streamsPerKey: 2 } });
-    const { key } = kit.store.apiKeys.create('sidecar', ['sdk']);
+    const { key } = await kit.createKey('sidecar', ['sdk']);
     await listen();
     await listen();
     const refused = await kit.sdk('GET', EVENTS);
@@ -161,11 +161,11 @@ describe('readers that should not stay', () => {
 
   test('behaviour: a revoked key hears nothing more, others go on', async () => {
     await start({ limits: { heartbeatMs: 60_000 } });
-    const { key, stored } = kit.store.apiKeys.create('sidecar', ['sdk']);
+    const { key, stored } = await kit.createKey('sidecar', ['sdk']);
     const [doomed, other] = [await listen({}, key), await listen()];
     await register('/a');
     expect((await doomed.next()).id).toBe('1');
-    kit.store.apiKeys.revoke(stored.id);
+    await kit.revokeKey(stored.id);
     await register('/b');
     await doomed.closed;
     expect(doomed.text()).not.toContain('/b');
@@ -174,9 +174,9 @@ describe('readers that should not stay', () => {
 
   test('behaviour: a revoked key loses an idle stream with the next heartbeat', async () => {
     await start({ limits: { heartbeatMs: 5 } });
-    const { key, stored } = kit.store.apiKeys.create('sidecar', ['sdk']);
+    const { key, stored } = await kit.createKey('sidecar', ['sdk']);
     const doomed = await listen({}, key);
-    kit.store.apiKeys.revoke(stored.id);
+    await kit.revokeKey(stored.id);
     await doomed.closed;
   });
 

@@ -122,11 +122,11 @@ describe('bodies', () => {
 describe('when something fails inside', () => {
   test('behaviour: a store that fails is 503 with Retry-After, and says nothing of the machine', async () => {
     kit.store.close();
-    for (const [method, body] of [
-      ['POST', good],
-      ['GET', undefined],
+    for (const [method, path, body] of [
+      ['POST', LIST, good],
+      ['GET', `${LIST}/00000000-0000-4000-8000-000000000000/changes`, undefined],
     ] as const) {
-      const reply = await kit.dashboard(method, LIST, { body });
+      const reply = await kit.dashboard(method, path, { body });
       expect([reply.status, reply.json.code, reply.headers['retry-after']]).toEqual([503, 'registry_unavailable', '5']);
       expect(reply.body.toString()).not.toMatch(/sqlite|database|node_modules|\/tmp/i);
     }

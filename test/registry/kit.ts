@@ -22,8 +22,9 @@ import type { Declared } from '../../src/registry/declared.ts';
 import { explainWhy } from '../../src/compose/why.ts';
 import { openLedger, type SqliteLedger } from '../support/sqlite-ledger.ts';
 import type { SyncFile } from '../../src/registry/store/sqlite/disk.ts';
-import { openStore } from '../../src/registry/store/sqlite/store.ts';
-import type { Store } from '../../src/registry/store/ports.ts';
+import { openStore, type RoutesAndKeys } from '../../src/registry/store/sqlite/store.ts';
+import { createApiKey } from '../../src/registry/api-keys.ts';
+import type { Scope } from '../../src/domain/scope.ts';
 import { RECEIVERS } from '../cases/receivers.ts';
 import { keepSecret } from '../support/canaries.ts';
 
@@ -84,7 +85,10 @@ export type Kit = {
   port: number;
   file: string;
   folder: string;
-  store: Store;
+  store: RoutesAndKeys;
+  /** A key in the store. */
+  createKey: (name: string, scopes: readonly Scope[]) => ReturnType<typeof createApiKey>;
+  revokeKey: (id: string) => Promise<unknown>;
   ledger: SqliteLedger;
   registry: Registry;
   clock: { now: () => number; monotonic: () => number; advance: (ms: number) => void };
@@ -128,7 +132,6 @@ export async function startRegistry(
   const { syncFile } = options;
   const store = openStore(file, {
     random,
-    now: clock.now,
     writesApart: true,
     ...kept,
     ...(syncFile ? { syncFile } : {}),
@@ -136,7 +139,7 @@ export async function startRegistry(
   let snapshot: Snapshot | undefined;
   // As in one process: beside the routes, in the same file.
   const ledger = openLedger(file, { now: clock.now, log });
-  const registry = createRegistry({
+  const registry: Registry = await createRegistry({
     store,
     ...(options.withoutLedger ? {} : { ledger }),
     why: (id) =>
@@ -171,6 +174,8 @@ export async function startRegistry(
     file,
     folder: temporary.folder,
     store,
+    createKey: (name, scopes) => createApiKey(store.apiKeys, { name, scopes }, { random, now: clock.now }),
+    revokeKey: (id) => store.apiKeys.revoke(id, new Date(clock.now()).toISOString()),
     ledger,
     registry,
     clock,

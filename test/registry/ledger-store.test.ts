@@ -121,7 +121,7 @@ describe('what was answered is durable', () => {
   // Linux tells who holds which lock. Without this one a process that closes the file takes our write-ahead log away.
   const locks = '/proc/locks';
   test.skipIf(!existsSync(locks))('attack: opening the file a second time drops no lock on it', async () => {
-    const store = openStore(file, { random: createRandom(), now: Date.now });
+    const store = openStore(file, { random: createRandom() });
     const held = (): boolean => readFileSync(locks, 'utf8').includes(`:${statSync(file).ino} 1073741826 `);
     expect(held()).toBe(true);
     const ledger = open();
@@ -144,8 +144,8 @@ describe('a slow disk', () => {
   const SLOW_MS = 400;
 
   test('behaviour: it stalls nothing but payments, and claims that come together share a commit', async () => {
-    const store = openStore(file, { random: createRandom(), now: Date.now });
-    store.routes.insert(route('GET /a'), '/a');
+    const store = openStore(file, { random: createRandom() });
+    await store.routes.write([{ kind: 'insert', route: route('GET /a'), key: '/a' }], { maxRoutes: 10 });
     const ledger = open({ commitDelayMs: SLOW_MS });
     await ledger.check();
     let turns = 0;
@@ -161,9 +161,10 @@ describe('a slow disk', () => {
     const begin = performance.now();
     tick();
     const claims = Array.from({ length: 50 }, (_, n) => claim(ledger, n));
-    setImmediate(() => expect(store.routes.all().routes.length).toBe(1));
+    const loaded = new Promise<void>((resolve) => setImmediate(resolve)).then(() => store.routes.load());
     expect((await Promise.all(claims)).every(({ kind }) => kind === 'claimed')).toBe(true);
     const took = performance.now() - begin;
+    expect((await loaded).routes.length).toBe(1);
     clearTimeout(timer);
     store.close();
     // The knob works; fifty claims took one commit or two; the event loop never waited for it.

@@ -165,14 +165,16 @@ type Rule = {
   readonly writtenBy: StoredRoute['writtenBy'];
 };
 
+const STORED = { seq: 1, declared: null } as const;
+
 /** What is said of registering `wanted` beside `rules`, and whether some path would cost less with it. */
 function judge(
   rules: readonly Rule[],
   wanted: Rule,
   undeclared: 'forward' | 'pay',
 ): { readonly found: StoredRoute | undefined; readonly falls: string | undefined } {
-  const routes = rules.map(({ writtenBy, ...rest }): StoredRoute => ({ ...route(''), ...rest, writtenBy }));
-  const added: StoredRoute = { ...route(''), ...wanted, writtenBy: 'api_key:k' };
+  const routes = rules.map(({ writtenBy, ...rest }): StoredRoute => ({ ...STORED, ...route(''), ...rest, writtenBy }));
+  const added: StoredRoute = { ...STORED, ...route(''), ...wanted, writtenBy: 'api_key:k' };
   const before = compileSnapshot({ registryId: 'r', revision: 1, routes }, PATH_OPTIONS);
   const after = compileSnapshot({ registryId: 'r', revision: 2, routes: [...routes, added] }, PATH_OPTIONS);
   const byId = new Map(routes.map((each) => [each.id, each]));
@@ -184,7 +186,7 @@ function judge(
   };
   const { pattern: route_pattern, method, amount, status } = wanted;
   const found = findLowered(registerBody.parse({ route_pattern, method, amount, status }), {
-    book: { get: (id) => byId.get(id), all: () => routes },
+    routes: { get: (id) => byId.get(id), all: () => routes },
     snapshot: () => before,
     methods: () => allowedMethods(),
     undeclaredMethods: () => undeclared,

@@ -1,7 +1,7 @@
 // Registrations take turns: what waits is added together, and the event loop has as long for everybody else.
 import { expect, test } from 'vitest';
 import { problem } from '../../src/domain/problem.ts';
-import type { Created, Creation, RouteBook } from '../../src/registry/book.ts';
+import type { Created, Creation, Routes } from '../../src/registry/routes.ts';
 import type { Principal } from '../../src/registry/credentials.ts';
 import { createRegistrations, type Registrations } from '../../src/registry/registrations.ts';
 import type { RouteInput } from '../../src/domain/route.ts';
@@ -16,7 +16,8 @@ type Kit = {
   readonly registrations: Registrations;
   readonly groups: string[][];
   readonly pauses: number[];
-  readonly turn: () => void;
+  /** Resolves when the turn before is over and another one has begun. */
+  readonly turn: () => Promise<void>;
 };
 
 function make(perMinute: number, fails = (): boolean => false): Kit {
@@ -25,8 +26,15 @@ function make(perMinute: number, fails = (): boolean => false): Kit {
   const pauses: number[] = [];
   const stored = new Set<string>();
   let next = (): void => undefined;
-  const book = {
-    createAll: (creations: readonly Creation[]) => {
+  let wake = (): void => undefined;
+  let begun = 0;
+  /** The turn that is on has ended. */
+  const scheduled = async (): Promise<void> => {
+    while (pauses.length <= begun) await new Promise<void>((resolve) => (wake = resolve));
+    begun += 1;
+  };
+  const routes = {
+    createAll: async (creations: readonly Creation[]) => {
       now += WRITE_MS;
       if (fails()) throw new Error('the disk is full');
       groups.push(creations.map((each) => each.input.route_pattern));
@@ -36,19 +44,22 @@ function make(perMinute: number, fails = (): boolean => false): Kit {
         return known ? { kind: 'full', limit: 0 } : { kind: 'created', route: { pattern: route_pattern } as never };
       });
     },
-    find: ({ route_pattern }) => (stored.has(route_pattern) ? ({} as never) : undefined),
-  } satisfies Pick<RouteBook, 'createAll' | 'find'>;
+    find: ({ route_pattern }: { readonly route_pattern: string }) =>
+      stored.has(route_pattern) ? ({} as never) : undefined,
+  } satisfies Pick<Routes, 'createAll' | 'find'>;
   const registrations = createRegistrations({
-    ...{ book, findLowered: () => undefined, perMinute, monotonic: () => now },
+    ...{ routes, findLowered: () => undefined, perMinute, monotonic: () => now },
     schedule: (ms, run) => {
       pauses.push(ms);
       next = run;
+      wake();
       return () => undefined;
     },
   });
   return {
     ...{ registrations, groups, pauses },
-    turn: () => {
+    turn: async () => {
+      await scheduled();
       now += pauses.at(-1) ?? 0;
       next();
     },
@@ -60,7 +71,7 @@ test('attack: a flood is added a few at a time, and after each time others have 
   const all = Array.from({ length: 20 }, (_, index) => registrations.add(input(`/${index}`), KEY));
   // The first found nobody waiting.
   expect(groups.map((group) => group.length)).toEqual([1]);
-  for (let turns = 0; turns < 4; turns++) turn();
+  for (let turns = 0; turns < 4; turns++) await turn();
   expect(groups.map((group) => group.length)).toEqual([1, 8, 8, 3]);
   expect(pauses).toEqual([WRITE_MS, WRITE_MS, WRITE_MS, WRITE_MS]);
   expect((await Promise.all(all)).map((each) => ('kind' in each ? each.kind : each.code))).toEqual(
@@ -81,8 +92,8 @@ test('refuses: of many that wait no more than the limit; what is known and what 
         () => 'failed',
       ),
     );
-    turn();
-    turn();
+    await turn();
+    await turn();
     return Promise.all(all);
   };
   failing = true;

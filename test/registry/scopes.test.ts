@@ -55,11 +55,11 @@ type Held = { readonly headers: () => Ask['headers'] | Promise<Ask['headers']>; 
 const bearer = (value: string): NonNullable<Ask['headers']> => ({ Authorization: `Bearer ${value}` });
 const keys = new Map<string, string>();
 /** A stored key, made once. */
-const made = (name: string, scopes: readonly ('sdk' | 'ledger')[], revoked = false): string => {
+const made = async (name: string, scopes: readonly ('sdk' | 'ledger')[], revoked = false): Promise<string> => {
   const known = keys.get(name);
   if (known !== undefined) return known;
-  const { key, stored } = kit.store.apiKeys.create(name, scopes);
-  if (revoked) kit.store.apiKeys.revoke(stored.id);
+  const { key, stored } = await kit.createKey(name, scopes);
+  if (revoked) await kit.revokeKey(stored.id);
   keys.set(name, key);
   return key;
 };
@@ -74,12 +74,15 @@ const CREDENTIALS: Readonly<Record<string, Held>> = {
   'a JWT for another audience': { headers: () => jwt({ audience: 'sdk' }), may: [] },
   'a configured sdk key': { headers: () => bearer(SDK_KEY), may: ['sdk'] },
   'a configured ledger key': { headers: () => bearer(LEDGER_KEY), may: ['ledger'] },
-  'a stored sdk key': { headers: () => bearer(made('s', ['sdk'])), may: ['sdk'] },
-  'a stored ledger key': { headers: () => bearer(made('l', ['ledger'])), may: ['ledger'] },
-  'a key with both scopes': { headers: () => bearer(made('b', ['sdk', 'ledger'])), may: ['sdk', 'ledger'] },
-  'a revoked key with both scopes': { headers: () => bearer(made('r', ['sdk', 'ledger'], true)), may: [] },
+  'a stored sdk key': { headers: async () => bearer(await made('s', ['sdk'])), may: ['sdk'] },
+  'a stored ledger key': { headers: async () => bearer(await made('l', ['ledger'])), may: ['ledger'] },
+  'a key with both scopes': { headers: async () => bearer(await made('b', ['sdk', 'ledger'])), may: ['sdk', 'ledger'] },
+  'a revoked key with both scopes': { headers: async () => bearer(await made('r', ['sdk', 'ledger'], true)), may: [] },
   'an unknown key': { headers: () => bearer(`tg_0123456789abcdef_${'A'.repeat(43)}`), may: [] },
-  'the id of a key without its secret': { headers: () => bearer(made('i', ['sdk']).slice(0, 20)), may: [] },
+  'the id of a key without its secret': {
+    headers: async () => bearer((await made('i', ['sdk'])).slice(0, 20)),
+    may: [],
+  },
   'junk of one letter': { headers: () => bearer('x'), may: [] },
   'junk of 8,000 letters': { headers: () => bearer('x'.repeat(8000)), may: [] },
   'two dots': { headers: () => bearer('..'), may: [] },
@@ -255,7 +258,10 @@ describe('an endpoint that nobody decided about', () => {
     const log = { debug: () => 0, info: () => 0, warn: () => 0, error: (msg: string) => void lines.push(msg) } as never;
     const clock = { now: () => Date.now(), monotonic: () => performance.now() };
     const verify = SETTINGS.jwt && createJwtVerifier(SETTINGS.jwt, clock);
-    const { authenticate } = createAuthenticator(verify, createKeyCheck(SETTINGS.apiKeys, { find: () => undefined }));
+    const { authenticate } = createAuthenticator(
+      verify,
+      createKeyCheck(SETTINGS.apiKeys, { find: async () => undefined }),
+    );
     const auths: unknown[] = [
       undefined,
       null,
@@ -265,13 +271,7 @@ describe('an endpoint that nobody decided about', () => {
       { kind: 'api_key', scope: 'all' },
     ];
     const rows = auths.map((auth, nth) => endpoint({ ...row, path: `/v1/new${nth}`, auth } as never));
-    const server = createServer(
-      createRouter(
-        rows,
-        {},
-        { authenticate, onDisk: async () => undefined, corsOrigins: () => [], bodyLimit: 10, log },
-      ),
-    );
+    const server = createServer(createRouter(rows, {}, { authenticate, corsOrigins: () => [], bodyLimit: 10, log }));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     try {
       const { port } = server.address() as { port: number };

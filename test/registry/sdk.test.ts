@@ -113,7 +113,7 @@ describe('register', () => {
 describe('registrations of one API key', () => {
   test('refuses: one route more than it may add in a minute; what is stored, other keys and later go on', async () => {
     const limited = await startRegistry({ limits: { registrationsPerMinute: 3 } });
-    const other = limited.store.apiKeys.create('other', ['sdk']).key;
+    const other = (await limited.createKey('other', ['sdk'])).key;
     const post = (text: string, auth = SDK_KEY): Promise<Reply> =>
       limited.sdk('POST', REGISTER, { body: rule(text), auth });
     const statuses: number[] = [];
@@ -145,7 +145,11 @@ describe('the whole set', () => {
     const reply = await kit.sdk('GET', FEED);
     expect(reply.json).toEqual([a, b]);
     expect(reply.headers).toMatchObject({
-      ...{ 'content-type': 'application/json', 'tollgate-registry': kit.store.registryId, 'tollgate-revision': '2' },
+      ...{
+        'content-type': 'application/json',
+        'tollgate-registry': kit.store.routes.registryId,
+        'tollgate-revision': '2',
+      },
       ...{ vary: expect.stringContaining('Accept-Encoding'), 'cache-control': 'private, no-cache' },
     });
   });

@@ -82,7 +82,7 @@ describe('settings that change while it runs', () => {
   });
 
   test('behaviour: a stored key works until it is revoked, in this process or by another connection', async () => {
-    const { key, stored } = kit.store.apiKeys.create('sidecar', ['sdk']);
+    const { key, stored } = await kit.createKey('sidecar', ['sdk']);
     expect((await kit.sdk('GET', FEED, { auth: key })).status).toBe(200);
     for (const wrong of [
       key.slice(0, -1),

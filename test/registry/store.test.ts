@@ -4,19 +4,20 @@ import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Scope } from '../../src/domain/scope.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { migrateFile, openDatabase, readSchema } from '../../src/registry/store/sqlite/database.ts';
-import { openStore, type StoreOptions } from '../../src/registry/store/sqlite/store.ts';
-import type { Store } from '../../src/registry/store/ports.ts';
-import { createRouteStore } from '../../src/registry/store/sqlite/routes.ts';
-import { digestKey } from '../../src/registry/store/sqlite/api-keys.ts';
+import { openStore, type RoutesAndKeys, type StoreOptions } from '../../src/registry/store/sqlite/store.ts';
+import { StoreUnavailable, type ApiKeyStore, type NewRoute, type RouteWrite } from '../../src/registry/store/ports.ts';
+import { createRouteRows } from '../../src/registry/store/sqlite/routes.ts';
+import { createApiKey, digestKey } from '../../src/registry/api-keys.ts';
 import { storedRoute as route } from '../cases/routes.ts';
 import { temporaryFolder } from './kit.ts';
 
 let folder: string;
 let remove: () => void;
 let file: string;
-const opened: Store[] = [];
+const opened: RoutesAndKeys[] = [];
 
 beforeEach(() => {
   ({ folder, remove } = temporaryFolder());
@@ -27,17 +28,20 @@ afterEach(() => {
   remove();
 });
 
-function open(rest: Partial<StoreOptions> = {}): Store {
-  const store = openStore(file, { random: createRandom(), now: () => Date.now(), ...rest });
+function open(rest: Partial<StoreOptions> = {}): RoutesAndKeys {
+  const store = openStore(file, { random: createRandom(), ...rest });
   opened.push(store);
   return store;
 }
 
+const create = (store: ApiKeyStore, name: string, scopes: readonly Scope[]): ReturnType<typeof createApiKey> =>
+  createApiKey(store, { name, scopes }, { random: createRandom(), now: Date.now });
+
 describe('the schema', () => {
-  test('behaviour: an empty file gets the schema once, and a later version brings it up to date', () => {
+  test('behaviour: an empty file gets the schema once, and a later version brings it up to date', async () => {
     expect(migrateFile(file)).toEqual([1]);
     expect(migrateFile(file)).toEqual([]);
-    expect(open().routes.head()).toEqual({ revision: 0, stamp: '' });
+    expect((await open().routes.load()).head).toEqual({ revision: 0, stamp: '' });
     for (const store of opened.splice(0)) store.close();
     const said: unknown[] = [];
     const later = [...readSchema(), 'ALTER TABLE charges ADD COLUMN later TEXT'];
@@ -70,9 +74,9 @@ describe('the schema', () => {
     expect(readFileSync(text, 'utf8')).toMatch(/^not a database/);
   });
 
-  test('behaviour: only the owner may read the file and its journals', () => {
-    const store = open();
-    store.routes.insert(route('GET /a'), '/a');
+  test('behaviour: only the owner may read the file and its journals', async () => {
+    const one: RouteWrite = { kind: 'insert', route: route('GET /a'), key: '/a' };
+    await open().routes.write([one], { maxRoutes: 10 });
     const modes = readdirSync(join(folder, 'sub')).map((name) => [
       name,
       statSync(join(folder, 'sub', name)).mode & 0o777,
@@ -91,18 +95,20 @@ describe('the schema', () => {
 });
 
 describe('routes', () => {
-  test('behaviour: what was written is there after a restart, in its order, with its revision and registry id', () => {
+  const insert = (one: NewRoute): RouteWrite => ({ kind: 'insert', route: one, key: one.pattern });
+
+  test('behaviour: what was written is there after a restart, in its order, with its revision and registry id', async () => {
     const first = open();
-    first.routes.insert(
-      route('GET /a', { name: 'A', description: null, allowAnonymous: false, status: 'paused' }),
-      '/a',
-    );
-    first.routes.insert(route('* /b', { receiverConfigId: 'other', source: 'sdk' }), '/b');
-    const before = first.routes.all();
+    const writes = [
+      insert(route('GET /a', { name: 'A', description: null, allowAnonymous: false, status: 'paused' })),
+      insert(route('* /b', { receiverConfigId: 'other', source: 'sdk' })),
+    ];
+    await first.routes.write(writes, { maxRoutes: 10 });
+    const before = await first.routes.load();
     first.close();
     const second = open();
-    expect(second.registryId).toBe(first.registryId);
-    expect(second.routes.all()).toEqual(before);
+    expect(second.routes.registryId).toBe(first.routes.registryId);
+    expect(await second.routes.load()).toEqual(before);
     expect(before.head.revision).toBe(2);
     expect(before.routes.map((each) => each.pattern)).toEqual(['/a', '/b']);
   });
@@ -112,109 +118,83 @@ describe('routes', () => {
     const db = openDatabase(file, 5);
     try {
       const cacheSize = db.prepare('PRAGMA cache_size');
-      const routes = createRouteStore(db, createRandom());
-      routes.batch(() => {
-        for (let number = 0; number < 100; number++) {
-          const one = route(`GET /v1/things/${number} 0.10`, { id: String(number) });
-          routes.insert(one, one.pattern);
-        }
-      });
+      const routes = createRouteRows(db, createRandom());
+      const many = Array.from({ length: 100 }, (_, n) => insert(route(`GET /v1/things/${n} 0.10`, { id: String(n) })));
+      routes.write(many, { maxRoutes: 1000 });
       const before = cacheSize.get();
-      expect(routes.all().routes).toHaveLength(100);
+      expect(routes.load().routes).toHaveLength(100);
       expect(cacheSize.get()).toEqual(before);
     } finally {
       db.close();
     }
   });
 
-  test('behaviour: a stamp is new with every write, so that a repeated revision is no repeated set', () => {
-    const { routes } = open();
-    const stamps = ['/a', '/b', '/c'].map((key) => {
-      const written = routes.insert(route(`GET ${key}`), key);
-      return written.kind === 'written' ? written.head.stamp : '';
-    });
-    expect(new Set(stamps).size).toBe(3);
-    expect(stamps.every((stamp) => stamp.length === 11)).toBe(true);
-  });
-
-  test('refuses: a second route with the same method and key, and a failed batch leaves nothing', () => {
-    const { routes } = open();
-    const one = route('GET /a');
-    routes.insert(one, '/a');
-    expect(routes.insert(route('GET /A'), '/a')).toEqual({ kind: 'conflict', existing: one });
-    const other = route('GET /b');
-    routes.insert(other, '/b');
-    expect(routes.update({ ...other, pattern: '/a' }, '/a')).toMatchObject({ kind: 'conflict' });
-    expect(() =>
-      routes.batch(() => {
-        routes.insert(route('GET /c'), '/c');
-        throw new Error('half way');
-      }),
-    ).toThrow('half way');
-    expect(routes.all().routes).toEqual([one, other]);
-    expect(routes.head().revision).toBe(2);
-  });
-
-  test('behaviour: a transaction holds the write lock from its start, so that what it read stays true', () => {
+  test('behaviour: a transaction holds the write lock from its start, so that what it read stays true', async () => {
     const { routes } = open();
     const other = new DatabaseSync(file);
-    routes.batch(() => expect(() => other.exec('BEGIN IMMEDIATE')).toThrow('locked'));
     other.exec('BEGIN IMMEDIATE');
-    expect(() => routes.insert(route('GET /a'), '/a')).toThrow('locked');
+    let written = false;
+    const writing = routes.write([insert(route('GET /a'))], { maxRoutes: 10 }).finally(() => (written = true));
+    expect((await routes.load()).routes).toEqual([]);
+    expect(written).toBe(false);
     other.exec('COMMIT');
     other.close();
-    expect(routes.insert(route('GET /a'), '/a').kind).toBe('written');
+    expect(await writing).toMatchObject({ outcomes: [{ kind: 'written', revision: 1 }] });
   });
 
-  test('behaviour: the change log keeps its last changes and says where it does not reach', () => {
-    const { routes } = open({ changesKept: 3 });
-    for (const key of ['/1', '/2', '/3', '/4', '/5']) routes.insert(route(`GET ${key}`), key);
-    expect(routes.changesAfter(5, 10)).toEqual([]);
-    expect(routes.changesAfter(2, 10)?.map((change) => change.revision)).toEqual([3, 4, 5]);
-    expect(routes.changesAfter(2, 2)?.map((change) => change.revision)).toEqual([3, 4]);
-    expect(routes.changesAfter(1, 10)).toBeUndefined();
-    expect(routes.changesAfter(6, 10)).toBeUndefined();
-    expect(routes.changesAfter(-1, 10)).toBeUndefined();
+  test('refuses: a batch that is all or nothing leaves nothing where one of it cannot be written', async () => {
+    const { routes } = open();
+    const twice = [insert(route('GET /c')), insert(route('GET /c'))];
+    await expect(routes.write(twice, { maxRoutes: 10, ifRevision: 0 })).rejects.toThrow('not written');
+    expect(await routes.load()).toEqual({ head: { revision: 0, stamp: '' }, routes: [] });
+  });
+
+  test('behaviour: a store that was closed is unavailable', async () => {
+    const { routes, apiKeys, close } = open();
+    close();
+    await expect(routes.load()).rejects.toThrow(StoreUnavailable);
+    await expect(apiKeys.list()).rejects.toThrow(StoreUnavailable);
   });
 });
 
 describe('API keys', () => {
-  test('behaviour: a key is 256 random bits behind its id, and only its digest is on disk', () => {
+  test('behaviour: a key is 256 random bits behind its id, and only its digest is on disk', async () => {
     const { apiKeys, close } = open();
-    const { key, stored } = apiKeys.create('sidecar', ['ledger', 'sdk']);
+    const { key, stored } = await create(apiKeys, 'sidecar', ['ledger', 'sdk']);
     expect(key).toMatch(/^tg_[0-9a-f]{16}_[A-Za-z0-9_-]{43}$/);
     expect(stored).toMatchObject({ name: 'sidecar', scopes: ['sdk', 'ledger'], revokedAt: null });
-    expect(apiKeys.list()).toEqual([stored]);
+    expect(await apiKeys.list()).toEqual([stored]);
     close();
     const onDisk = readdirSync(join(folder, 'sub')).map((name) => readFileSync(join(folder, 'sub', name), 'latin1'));
     expect(onDisk.join('')).toContain(stored.id);
     expect(onDisk.join('')).not.toContain(key.slice(20));
   });
 
-  test('refuses: no scope, no name, control characters in a name', () => {
+  test('refuses: no scope, no name, control characters in a name', async () => {
     const { apiKeys } = open();
-    expect(() => apiKeys.create('x', [])).toThrow('at least one scope');
-    expect(() => apiKeys.create('', ['sdk'])).toThrow('1 to 64');
-    expect(() => apiKeys.create('a\nb', ['sdk'])).toThrow('1 to 64');
-    expect(() => apiKeys.create('x'.repeat(65), ['sdk'])).toThrow('1 to 64');
-    expect(apiKeys.create('x'.repeat(64), ['sdk']).stored.name.length).toBe(64);
+    await expect(create(apiKeys, 'x', [])).rejects.toThrow('at least one scope');
+    await expect(create(apiKeys, '', ['sdk'])).rejects.toThrow('1 to 64');
+    await expect(create(apiKeys, 'a\nb', ['sdk'])).rejects.toThrow('1 to 64');
+    await expect(create(apiKeys, 'x'.repeat(65), ['sdk'])).rejects.toThrow('1 to 64');
+    expect((await create(apiKeys, 'x'.repeat(64), ['sdk'])).stored.name.length).toBe(64);
   });
 
-  test('behaviour: a revocation in another process is seen at once', () => {
+  test('behaviour: a revocation in another process is seen at once', async () => {
     const { apiKeys } = open();
-    const { key, stored } = apiKeys.create('sidecar', ['sdk']);
-    expect(apiKeys.find(digestKey(key))?.revokedAt).toBeNull();
+    const { key, stored } = await create(apiKeys, 'sidecar', ['sdk']);
+    expect((await apiKeys.find(digestKey(key)))?.revokedAt).toBeNull();
     const script = `
       import { openStore } from ${JSON.stringify(new URL('../../src/registry/store/sqlite/store.ts', import.meta.url).href)};
       import { randomBytes } from 'node:crypto';
-      const store = openStore(process.argv[1], { random: randomBytes, now: Date.now, busyMs: 5000 });
-      console.log(store.apiKeys.revoke(process.argv[2]), store.apiKeys.revoke(process.argv[2]), store.apiKeys.revoke('nobody'));
+      const store = openStore(process.argv[1], { random: randomBytes, busyMs: 5000 });
+      const revoke = (id) => store.apiKeys.revoke(id, new Date().toISOString());
+      console.log(await revoke(process.argv[2]), await revoke(process.argv[2]), await revoke('nobody'));
       store.close();`;
     const output = execFileSync(process.execPath, ['--input-type=module', '-e', script, file, stored.id], {
       encoding: 'utf8',
     });
     expect(output.trim()).toBe('revoked already_revoked unknown');
-    expect(apiKeys.find(digestKey(key))?.revokedAt).toMatch(/^\d{4}-/);
-    expect(apiKeys.list()[0]?.revokedAt).toMatch(/^\d{4}-/);
+    expect((await apiKeys.find(digestKey(key)))?.revokedAt).toMatch(/^\d{4}-/);
+    expect((await apiKeys.list())[0]?.revokedAt).toMatch(/^\d{4}-/);
   });
 });

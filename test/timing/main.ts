@@ -8,7 +8,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { createStandIn } from '../../src/gateway/sync/stand-in.ts';
 import { createRandom } from '../../src/host/clock.ts';
-import { createKeyCheck } from '../../src/registry/api-keys.ts';
+import { createApiKey, createKeyCheck } from '../../src/registry/api-keys.ts';
 import { openStore } from '../../src/registry/store/sqlite/store.ts';
 import { compareTimes, LIMIT_T } from './welch.ts';
 
@@ -24,11 +24,13 @@ const PREFIX = 'tg_0123456789abcdef_'.length;
 
 const random = createRandom();
 const folder = mkdtempSync(path.join(tmpdir(), 'tollgate-timing-'));
-const store = openStore(path.join(folder, 'tollgate.db'), { random, now: Date.now });
-const stored = Array.from({ length: 20 }, (_, nth) => store.apiKeys.create(`key ${nth}`, ['sdk']));
+const store = openStore(path.join(folder, 'tollgate.db'), { random });
+const create = (name: string): ReturnType<typeof createApiKey> =>
+  createApiKey(store.apiKeys, { name, scopes: ['sdk'] }, { random, now: Date.now });
+const stored = await Promise.all(Array.from({ length: 20 }, (_, nth) => create(`key ${nth}`)));
 const { key } = stored[7] ?? { key: '' };
-const revoked = store.apiKeys.create('revoked', ['sdk']);
-store.apiKeys.revoke(revoked.stored.id);
+const revoked = await create('revoked');
+await store.apiKeys.revoke(revoked.stored.id, new Date().toISOString());
 const configured = `configured-${random(24).toString('base64url')}`;
 const check = createKeyCheck([{ name: 'configured', key: configured, scopes: ['sdk'] }], store.apiKeys);
 const standIn = createStandIn({
@@ -54,6 +56,14 @@ const near = (whole: string, right: number, before = ''): (() => string) =>
 const ask = (header: () => string) => (): IncomingMessage =>
   ({ method: 'GET', headers: {}, headersDistinct: { authorization: [header()] } }) as never;
 
+type Result = {
+  readonly what: string;
+  readonly t: number;
+  readonly means: readonly number[];
+  readonly kept: number;
+  readonly expected: string;
+  readonly right: boolean;
+};
 type Row = { readonly what: string; readonly leaks: boolean; readonly measure: () => ReturnType<typeof compareTimes> };
 const row = <T>(
   what: string,
@@ -102,7 +112,7 @@ const rows: readonly Row[] = [
     'planted: looking a key up by its prefix, unknown | known',
     true,
     [unknown, near(key, PREFIX)],
-    (given) => store.apiKeys.list().find(({ id }) => given.startsWith(`tg_${id}_`))?.scopes,
+    async (given) => (await store.apiKeys.list()).find(({ id }) => given.startsWith(`tg_${id}_`))?.scopes,
   ),
 ];
 
@@ -114,19 +124,20 @@ function equalsByByte(given: string, wanted: string): boolean {
 }
 
 let wrong = 0;
-const results = rows.map(({ what, leaks, measure }) => {
-  const { t, means, kept } = measure();
+const results: Result[] = [];
+for (const { what, leaks, measure } of rows) {
+  const { t, means, kept } = await measure();
   const right = Math.abs(t) >= LIMIT_T === leaks;
   if (!right) wrong++;
-  return {
+  results.push({
     what,
     t: Number(t.toFixed(2)),
     means: means.map(Math.round),
     kept,
     expected: leaks ? 'leak' : 'none',
     right,
-  };
-});
+  });
+}
 store.close();
 rmSync(folder, { recursive: true, force: true });
 if (values.json) process.stdout.write(`${JSON.stringify({ samples, limit: LIMIT_T, results })}\n`);

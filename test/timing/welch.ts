@@ -19,12 +19,12 @@ const WARM_UP = 0.2;
  * `inputs` makes a fresh input of either kind, outside the time that counts. Kinds alternate at random, so that whatever
  * the machine does meanwhile happens to both.
  */
-export function compareTimes<T>(
+export async function compareTimes<T>(
   samples: number,
   inputs: readonly [() => T, () => T],
   run: (input: T) => unknown,
   random: () => number = Math.random,
-): Sampled {
+): Promise<Sampled> {
   const times = new Float64Array(samples);
   const kinds = new Uint8Array(samples);
   let sink = 0;
@@ -32,7 +32,8 @@ export function compareTimes<T>(
     const kind = random() < 0.5 ? 0 : 1;
     const input = inputs[kind]();
     const from = process.hrtime.bigint();
-    const result = run(input);
+    const given = run(input);
+    const result: unknown = given instanceof Promise ? await given : given;
     const to = process.hrtime.bigint();
     // Used, so that no compiler leaves the call out.
     if (result !== undefined) sink++;

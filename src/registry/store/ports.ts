@@ -1,7 +1,7 @@
 // What a store is: routes with the numbered log of their changes, API keys, and the ledger of
 // charges. Each kind of store is a folder beside this file that implements it; open.ts chooses.
-import type { ChargeReports } from '../../domain/payment/charge-reports.ts';
 import type { Scope } from '../../domain/scope.ts';
+import type { ChargeReports } from '../../domain/payment/charge-reports.ts';
 import type { ChargeKeeping, ChargeStore } from '../../domain/payment/ledger.ts';
 import type { Route, RouteWire } from '../../domain/route.ts';
 import type { Random } from '../../host/clock.ts';
@@ -16,20 +16,18 @@ export type StorePlace = {
   readonly lock: (holder: Holder) => StoreLock;
   /** Brings its schema up to date, and makes it if there is none; the versions that were applied. Throws a sentence. */
   readonly migrate: (onUpgrade?: OnUpgrade) => readonly number[];
-  /** Its routes without making, migrating or writing it. Throws if it cannot be read, or an older version wrote it. */
-  readonly readRoutes: () => StoredRoutes;
-  /** Routes and API keys, migrated. Throws a sentence. */
-  readonly open: (options: OpenOptions) => Store;
+  /** Its routes without making, migrating or writing it. Rejects if it cannot be read, or an older version wrote it. */
+  readonly readRoutes: () => Promise<readonly StoredRoute[]>;
+  /** Migrated. Rejects with a sentence. */
+  readonly open: (options: OpenOptions) => Promise<Store>;
   /** Its charges; opened with the first call. */
   readonly openCharges: (options: ChargesOptions) => ChargesStore;
   /** Undefined if it cannot be asked. */
   readonly stats: () => Promise<StoreStats | undefined>;
 };
 
-export type OpenOptions = {
+export type OpenOptions = ChargesOptions & {
   readonly random: Random;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
   /** A server, which stalls no request for a write, or a command that has nothing else to do. */
   readonly as: 'server' | 'command';
   readonly onUpgrade?: OnUpgrade;
@@ -44,15 +42,19 @@ export type ChargesOptions = {
 };
 
 export type Store = {
-  /** Drawn when the file was made: a sidecar tells one registry from another by it. */
-  readonly registryId: string;
   readonly routes: RouteStore;
-  readonly declared: DeclaredStore;
   readonly apiKeys: ApiKeyStore;
-  /** Resolves once everything that was committed here is on the disk; rejects with StoreFailure if it may not be. */
-  readonly onDisk: () => Promise<void>;
-  readonly close: () => void;
+  /** Opened with its first call. */
+  readonly charges: ChargesStore;
+  /** Undefined if it cannot be asked. */
+  readonly stats: () => Promise<StoreStats | undefined>;
+  readonly close: () => Promise<void>;
 };
+
+/** The store cannot do or say it: a write may have happened or not. For operators, not for clients. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable';
+}
 
 export type ChargesStore = ChargeStore & ChargeReports & ChargeKeeping;
 
@@ -64,8 +66,65 @@ export type Head = { readonly revision: number; readonly stamp: string };
 /** Who wrote a route. A name may hold anything; what stands before it says whose it is. */
 export type Writer = 'config' | `dashboard:${string}` | `api_key:${string}`;
 
-/** A route and who wrote it last. */
-export type StoredRoute = Route & { readonly writtenBy: Writer };
+/** `seq`: the revision that made it, so the order of creation, and what a list's cursor holds. */
+export type StoredRoute = Route & {
+  readonly seq: number;
+  readonly writtenBy: Writer;
+  /** What the configuration said about it when it was last applied; null if it never did. */
+  readonly declared: Declared | null;
+};
+/** The store gives it its number. */
+export type NewRoute = Omit<StoredRoute, 'seq'>;
+
+/**
+ * Routes with the numbered log of their changes. Every call rejects with StoreUnavailable if the store cannot do or say it;
+ * a write resolves only once it is durable.
+ */
+export type RouteStore = {
+  /** Drawn when the store was made: a sidecar tells one registry from another by it. */
+  readonly registryId: string;
+  /** Oldest first. */
+  readonly load: () => Promise<{ readonly head: Head; readonly routes: readonly StoredRoute[] }>;
+  /**
+   * One transaction, with an outcome for each write. With `ifRevision` it is `moved` if the set has another revision by
+   * then; and if one of the writes is not written, none is, and it rejects.
+   */
+  readonly write: (writes: readonly RouteWrite[], options: WriteOptions) => Promise<RoutesWritten | 'moved'>;
+  /** Oldest first; `too_old` if the log does not reach back that far, or ahead. */
+  readonly changesAfter: (revision: number, limit: number) => Promise<readonly StoredChange[] | 'too_old'>;
+  /** Changes of one route before `beforeRevision`, newest first, also of one that was deleted. */
+  readonly history: (
+    routeId: string,
+    beforeRevision: number | undefined,
+    limit: number,
+  ) => Promise<readonly RouteChange[]>;
+  /** Calls `hint` when others may have written; returns how to stop. A hint is never the truth itself. */
+  readonly watch: (hint: () => void) => () => void;
+};
+
+/** `key`: the pattern's, of which there is one for each method. `was`: the stored route as the caller knows it. */
+export type RouteWrite =
+  | { readonly kind: 'insert'; readonly route: NewRoute; readonly key: string }
+  | { readonly kind: 'update'; readonly route: StoredRoute; readonly key: string; readonly was: StoredRoute }
+  | { readonly kind: 'delete'; readonly was: StoredRoute; readonly by: Writer; readonly at: string };
+export type WriteOptions = {
+  /** Routes that there may be. */
+  readonly maxRoutes: number;
+  readonly ifRevision?: number;
+};
+export type RoutesWritten = { readonly head: Head; readonly outcomes: readonly WriteOutcome[] };
+/** An update that changes nothing but `declared` has no revision of its own: it is written at that of the set. */
+export type WriteOutcome =
+  | { readonly kind: 'written'; readonly revision: number }
+  /** Another route has this method and pattern key. */
+  | Conflict
+  /** The stored route is not as it was known. */
+  | { readonly kind: 'stale' }
+  | { readonly kind: 'full'; readonly limit: number };
+export type Conflict = { readonly kind: 'conflict'; readonly existing: StoredRoute };
+
+/** A change of the set; a deleted route is given as it was. */
+export type StoredChange = Head & { readonly kind: ChangeKind; readonly route: StoredRoute };
 
 /** One change of one route; `before` is null if it was made, `after` if it was deleted. */
 export type RouteChange = {
@@ -76,61 +135,6 @@ export type RouteChange = {
   readonly after: RouteWire | null;
 };
 
-/** A change as the feed sends it; `data` is JSON: the route, or `{"id"}` of one that was deleted. */
-export type StoredChange = { readonly revision: number; readonly kind: ChangeKind; readonly data: string };
-
-export type Written = { readonly kind: 'written'; readonly head: Head; readonly route: StoredRoute } | Conflict;
-/** Another route has this method and pattern key. */
-export type Conflict = { readonly kind: 'conflict'; readonly existing: StoredRoute };
-
-export type RouteFilter = {
-  readonly limit: number;
-  /** The sequence number that `nextBefore` gave. */
-  readonly before: number | undefined;
-  readonly status: string | undefined;
-  readonly method: string | undefined;
-  readonly source: string | undefined;
-  /** Part of the pattern or the name; ASCII letters match in either case. */
-  readonly q: string | undefined;
-};
-
-export type RouteStore = {
-  readonly head: () => Head;
-  /** Oldest first. */
-  readonly all: () => { readonly head: Head; readonly routes: StoredRoute[] };
-  /** Newest first. `nextBefore` is undefined on the last page. */
-  readonly list: (filter: RouteFilter) => { readonly routes: Route[]; readonly nextBefore: number | undefined };
-  readonly findByKey: (key: string, method: string) => StoredRoute | undefined;
-  readonly insert: (route: StoredRoute, key: string) => Written;
-  /** Writes `route` over the stored one with its id; undefined if there is none. */
-  readonly update: (route: StoredRoute, key: string) => Written | undefined;
-  /** The new head, or undefined if there is no such route. */
-  readonly remove: (id: string, by: Writer, at: string) => Head | undefined;
-  /** Changes of one route, newest first, also of one that was deleted; `before` is the revision that `nextBefore` gave. */
-  readonly history: (
-    id: string,
-    before: number | undefined,
-    limit: number,
-  ) => { readonly changes: readonly RouteChange[]; readonly nextBefore: number | undefined };
-  /** Up to `limit` changes after `revision`, or undefined if the log does not reach back that far, or ahead. */
-  readonly changesAfter: (revision: number, limit: number) => readonly StoredChange[] | undefined;
-  /** Several writes in one transaction: all of them or none. */
-  readonly batch: <T>(run: () => T) => T;
-};
-
-export type DeclaredStore = {
-  /** By route id. */
-  readonly all: () => ReadonlyMap<string, Declared>;
-  readonly set: (routeId: string, said: Declared) => void;
-  readonly release: (routeId: string) => void;
-};
-
-export type StoredRoutes = {
-  readonly routes: readonly Route[];
-  /** What the configuration said when it was last applied, by route id. */
-  readonly said: ReadonlyMap<string, Declared>;
-};
-
 export type StoredKey = {
   readonly id: string;
   readonly name: string;
@@ -139,19 +143,21 @@ export type StoredKey = {
   readonly createdAt: string;
   readonly revokedAt: string | null;
 };
+/** `digest`: the SHA-256 of the whole key; the key itself is never stored. */
+export type NewKey = Omit<StoredKey, 'revokedAt'> & { readonly digest: Buffer };
 export type FoundKey = StoredKey & { readonly digest: Buffer };
 
+/** Every call rejects with StoreUnavailable if the store cannot do or say it; a write resolves only once it is durable. */
 export type ApiKeyStore = {
-  /** The key alone is secret; it cannot be had again. Throws a sentence if name or scopes are not usable. */
-  readonly create: (name: string, scopes: readonly Scope[]) => { readonly key: string; readonly stored: StoredKey };
+  readonly insert: (key: NewKey) => Promise<void>;
   /**
-   * The key with this SHA-256; revoked ones too: the caller looks at `revokedAt`. By the digest and nothing else, so that
+   * The key with this SHA-256, revoked ones too: the caller looks at `revokedAt`. By the digest and nothing else, so that
    * every wrong key is the same miss: a look-up by the id in a key would take longer for ids that exist.
    */
-  readonly find: (digest: Buffer) => FoundKey | undefined;
+  readonly find: (digest: Buffer) => Promise<FoundKey | undefined>;
   /** Oldest first, revoked ones too. */
-  readonly list: () => StoredKey[];
-  readonly revoke: (id: string) => 'revoked' | 'already_revoked' | 'unknown';
+  readonly list: () => Promise<readonly StoredKey[]>;
+  readonly revoke: (id: string, at: string) => Promise<'revoked' | 'already_revoked' | 'unknown'>;
 };
 
 export type StoreStats = {

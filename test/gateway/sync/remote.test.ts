@@ -158,7 +158,7 @@ describe('the set', () => {
       const result = await remote.fetchSet(undefined, NEVER);
       if (result.kind !== 'set') throw new Error(result.kind);
       expect(result.set).toMatchObject({
-        registryId: kit.store.registryId,
+        registryId: kit.store.routes.registryId,
         revision: 40,
         etag: expect.stringContaining('gzip') as string,
       });

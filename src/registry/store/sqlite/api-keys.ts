@@ -1,19 +1,19 @@
-// API keys made here: `tg_` + id + `_` + 256 random bits. Only the SHA-256 of a key is kept, and `create` returns the key
-// itself once. Nothing is cached: a key that another process revoked is refused with the next request.
-import { hash } from 'node:crypto';
+// API keys in the store: their SHA-256 and what they may do. Nothing is cached: a key that another process revoked is
+// refused with the next request.
 import type { DatabaseSync } from 'node:sqlite';
-import type { Random } from '../../../host/clock.ts';
 import { SCOPES } from '../../../domain/scope.ts';
-import type { ApiKeyStore, StoredKey } from '../ports.ts';
+import type { FoundKey, NewKey, StoredKey } from '../ports.ts';
 import { bytes, nullableText, text, type Row } from './rows.ts';
 
-const NAME = /^[\x20-\x7e]{1,64}$/;
+/** The port, without what waits: a statement of SQLite does not. */
+export type ApiKeyRows = {
+  readonly insert: (key: NewKey) => void;
+  readonly find: (digest: Buffer) => FoundKey | undefined;
+  readonly list: () => readonly StoredKey[];
+  readonly revoke: (id: string, at: string) => 'revoked' | 'already_revoked' | 'unknown';
+};
 
-export function digestKey(key: string): Buffer {
-  return hash('sha256', key, 'buffer');
-}
-
-export function createApiKeyStore(db: DatabaseSync, random: Random, now: () => number): ApiKeyStore {
+export function createApiKeyRows(db: DatabaseSync): ApiKeyRows {
   const sql = {
     insert: db.prepare('INSERT INTO api_keys (id, name, digest, scopes, created_at) VALUES (?, ?, ?, ?, ?)'),
     find: db.prepare('SELECT id, name, digest, scopes, created_at, revoked_at FROM api_keys WHERE digest = ?'),
@@ -22,23 +22,15 @@ export function createApiKeyStore(db: DatabaseSync, random: Random, now: () => n
     revoke: db.prepare('UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL'),
   };
   return {
-    create: (name, scopes) => {
-      if (!NAME.test(name)) throw new Error('The name of an API key is 1 to 64 visible ASCII characters.');
-      const wanted = SCOPES.filter((scope) => scopes.includes(scope));
-      if (wanted.length === 0) throw new Error(`An API key needs at least one scope of: ${SCOPES.join(', ')}.`);
-      const id = random(8).toString('hex');
-      const key = `tg_${id}_${random(32).toString('base64url')}`;
-      const createdAt = new Date(now()).toISOString();
-      sql.insert.run(id, name, digestKey(key), wanted.join(' '), createdAt);
-      return { key, stored: { id, name, scopes: wanted, createdAt, revokedAt: null } };
-    },
-    find: (wanted) => {
-      const row = sql.find.get(wanted);
+    insert: ({ id, name, digest, scopes, createdAt }) =>
+      void sql.insert.run(id, name, digest, scopes.join(' '), createdAt),
+    find: (digest) => {
+      const row = sql.find.get(digest);
       return row && { ...readKey(row), digest: bytes(row, 'digest') };
     },
     list: () => sql.list.all().map(readKey),
-    revoke: (id) => {
-      if (sql.revoke.run(new Date(now()).toISOString(), id).changes > 0) return 'revoked';
+    revoke: (id, at) => {
+      if (sql.revoke.run(at, id).changes > 0) return 'revoked';
       return sql.exists.get(id) ? 'already_revoked' : 'unknown';
     },
   };

@@ -1,12 +1,10 @@
-// What the configuration said about its routes when it was last applied, beside the routes and gone with them.
-import type { DatabaseSync } from 'node:sqlite';
+// What the configuration said about a route when it was last applied: a column of the route, as JSON.
 import { z } from 'zod';
 import type { Declared } from '../../declared.ts';
-import type { DeclaredStore } from '../ports.ts';
-import { text } from './rows.ts';
+import { nullableText, type Row } from './rows.ts';
 
 const nullable = z.string().nullable();
-const saidSchema = z.object({
+const declaredSchema = z.object({
   method: z.string(),
   route_pattern: z.string(),
   amount: z.string(),
@@ -18,18 +16,11 @@ const saidSchema = z.object({
   receiver_config_id: nullable,
 }) satisfies z.ZodType<Declared>;
 
-export function createDeclaredStore(db: DatabaseSync): DeclaredStore {
-  const sql = {
-    all: db.prepare('SELECT route_id, said FROM declared_routes'),
-    set: db.prepare(
-      'INSERT INTO declared_routes (route_id, said) VALUES (?, ?) ON CONFLICT (route_id) DO UPDATE SET said = excluded.said',
-    ),
-    release: db.prepare('DELETE FROM declared_routes WHERE route_id = ?'),
-  };
-  return {
-    all: () =>
-      new Map(sql.all.all().map((row) => [text(row, 'route_id'), saidSchema.parse(JSON.parse(text(row, 'said')))])),
-    set: (routeId, said) => void sql.set.run(routeId, JSON.stringify(saidSchema.parse(said))),
-    release: (routeId) => void sql.release.run(routeId),
-  };
+export function readDeclared(row: Row): Declared | null {
+  const written = nullableText(row, 'declared');
+  return written === null ? null : declaredSchema.parse(JSON.parse(written));
+}
+
+export function writeDeclared(declared: Declared | null): string | null {
+  return declared === null ? null : JSON.stringify(declaredSchema.parse(declared));
 }

@@ -16,9 +16,21 @@ export function sqlitePlace(file: string): StorePlace {
     exists: () => existsSync(file),
     lock: (holder) => lockStore(file, holder),
     migrate: (onUpgrade) => migrateFile(file, onUpgrade),
-    readRoutes: () => readStoredRoutes(file),
-    open: ({ as, ...options }) =>
-      openStore(file, { ...options, ...(as === 'server' ? { writesApart: true } : { busyMs: COMMAND_BUSY_MS }) }),
+    readRoutes: async () => readStoredRoutes(file),
+    open: async ({ as, random, onUpgrade, ...rest }) => {
+      const upgrade = onUpgrade === undefined ? {} : { onUpgrade };
+      const how = as === 'server' ? { writesApart: true } : { busyMs: COMMAND_BUSY_MS };
+      const { routes, apiKeys, close } = openStore(file, { random, ...upgrade, ...how });
+      const charges = openCharges(file, rest);
+      return {
+        ...{ routes, apiKeys, charges },
+        stats: () => readStoreStats(file),
+        close: async () => {
+          await charges.close();
+          close();
+        },
+      };
+    },
     openCharges: (options) => openCharges(file, options),
     stats: () => readStoreStats(file),
   };

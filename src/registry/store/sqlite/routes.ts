@@ -1,13 +1,34 @@
 // Routes on disk. Every write raises the revision, draws a new stamp and appends to the change log in the transaction
 // that makes it: a revision without its change, or a change that was not made, cannot be read. Keeps no copy in memory.
 import type { DatabaseSync } from 'node:sqlite';
-import type { Random } from '../../../host/clock.ts';
-import { ROUTE_ROWS, routeOf, routeWire, toWire, type Route, type RouteWire } from '../../../domain/route.ts';
+import { fromWire, ROUTE_ROWS, routeOf, routeWire, toWire, type Route, type RouteWire } from '../../../domain/route.ts';
 import type { RouteField } from '../../../domain/routing/route-fields.ts';
 import { createTextPool } from '../../../domain/text-pool.ts';
-import type { ChangeKind, Head, RouteChange, RouteStore, StoredChange, StoredRoute, Writer } from '../ports.ts';
+import type { Random } from '../../../host/clock.ts';
+import type {
+  ChangeKind,
+  Head,
+  NewRoute,
+  RouteChange,
+  RouteStore,
+  RouteWrite,
+  StoredChange,
+  StoredRoute,
+  WriteOptions,
+  WriteOutcome,
+  Writer,
+} from '../ports.ts';
 import { inTransaction } from './database.ts';
+import { readDeclared, writeDeclared } from './declared.ts';
 import { integer, nullableText, text, type Row } from './rows.ts';
+
+/** The port, without what waits: a transaction of SQLite does not. */
+export type RouteRows = {
+  readonly load: () => Awaited<ReturnType<RouteStore['load']>>;
+  readonly write: (writes: readonly RouteWrite[], options: WriteOptions) => Awaited<ReturnType<RouteStore['write']>>;
+  readonly changesAfter: (revision: number, limit: number) => Awaited<ReturnType<RouteStore['changesAfter']>>;
+  readonly history: (id: string, before: number | undefined, limit: number) => readonly RouteChange[];
+};
 
 /** How many changes of the store are kept. */
 export const CHANGES_KEPT = 10_000;
@@ -16,35 +37,33 @@ export const CHANGES_KEPT = 10_000;
 const CACHE_KIB = -2000;
 const ONCE_CACHE_KIB = -128;
 
-const NAMES = [...ROUTE_ROWS.map(({ wire }) => wire), 'written_by'];
+const NAMES = [...ROUTE_ROWS.map(({ wire }) => wire), 'written_by', 'declared'];
 const COLUMNS = NAMES.join(', ');
 
-export function createRouteStore(db: DatabaseSync, random: Random, changesKept = CHANGES_KEPT): RouteStore {
+export function createRouteRows(db: DatabaseSync, random: Random, changesKept = CHANGES_KEPT): RouteRows {
   const sql = {
     head: db.prepare('SELECT revision, stamp FROM meta'),
     bump: db.prepare('UPDATE meta SET revision = revision + 1, stamp = ? RETURNING revision, stamp'),
-    all: db.prepare(`SELECT ${COLUMNS} FROM routes ORDER BY seq`),
-    list: db.prepare(
-      `SELECT seq, ${COLUMNS} FROM routes
-       WHERE (:before IS NULL OR seq < :before) AND (:status IS NULL OR status = :status)
-         AND (:method IS NULL OR method = :method) AND (:source IS NULL OR source = :source)
-         AND (:like IS NULL OR route_pattern LIKE :like ESCAPE '\\' OR name LIKE :like ESCAPE '\\')
-       ORDER BY seq DESC LIMIT :limit`,
+    count: db.prepare('SELECT count(*) AS routes FROM routes'),
+    all: db.prepare(`SELECT seq, ${COLUMNS} FROM routes ORDER BY seq`),
+    byId: db.prepare(`SELECT seq, ${COLUMNS} FROM routes WHERE id = ?`),
+    byKey: db.prepare(`SELECT seq, ${COLUMNS} FROM routes WHERE pattern_key = ? AND method = ?`),
+    insert: db.prepare(
+      `INSERT INTO routes (seq, pattern_key, ${COLUMNS}) VALUES (?, ?, ${NAMES.map(() => '?').join(', ')})`,
     ),
-    byId: db.prepare(`SELECT ${COLUMNS} FROM routes WHERE id = ?`),
-    byKey: db.prepare(`SELECT ${COLUMNS} FROM routes WHERE pattern_key = ? AND method = ?`),
-    insert: db.prepare(`INSERT INTO routes (pattern_key, ${COLUMNS}) VALUES (?, ${NAMES.map(() => '?').join(', ')})`),
     update: db.prepare(
       `UPDATE routes SET pattern_key = ?, ${NAMES.map((name) => `${name} = ?`).join(', ')} WHERE id = ?`,
     ),
     remove: db.prepare('DELETE FROM routes WHERE id = ?'),
     append: db.prepare(
-      'INSERT INTO changes (revision, kind, route_id, at, written_by, before, after) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      `INSERT INTO changes (revision, stamp, kind, route_id, seq, at, written_by, before, after, declared)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     trim: db.prepare('DELETE FROM changes WHERE revision <= ?'),
     oldest: db.prepare('SELECT min(revision) AS revision FROM changes'),
     after: db.prepare(
-      'SELECT revision, kind, route_id, after FROM changes WHERE revision > ? ORDER BY revision LIMIT ?',
+      `SELECT revision, stamp, kind, seq, written_by, before, after, declared FROM changes
+       WHERE revision > ? ORDER BY revision LIMIT ?`,
     ),
     history: db.prepare(
       `SELECT revision, at, written_by, before, after FROM changes
@@ -53,24 +72,55 @@ export function createRouteStore(db: DatabaseSync, random: Random, changesKept =
   };
 
   const head = (): Head => readHead(sql.head.get());
-  const byKey = (key: string, method: string): StoredRoute | undefined => {
-    const row = sql.byKey.get(key, method);
-    return row && readRoute(row, asItIs);
+  const byKey = (key: string, method: string): StoredRoute | undefined => readOrNot(sql.byKey.get(key, method));
+  const byId = (id: string): StoredRoute | undefined => readOrNot(sql.byId.get(id));
+  const bump = (): Head => readHead(sql.bump.get(random(8).toString('base64url')));
+  const record = ({ revision, stamp }: Head, { kind, route, at, by, before, after }: Recorded): WriteOutcome => {
+    const { id, seq, declared } = route;
+    const said = writeDeclared(declared);
+    sql.append.run(revision, stamp, kind, id, seq, at, by, jsonOf(before), jsonOf(after), said);
+    sql.trim.run(revision - changesKept);
+    return { kind: 'written', revision };
   };
-  const byId = (id: string): StoredRoute | undefined => {
-    const row = sql.byId.get(id);
-    return row && readRoute(row, asItIs);
-  };
-  const record = ({ kind, id, at, by, before, after }: Recorded): Head => {
-    const next = readHead(sql.bump.get(random(8).toString('base64url')));
-    sql.append.run(next.revision, kind, id, at, by, jsonOf(before), jsonOf(after));
-    sql.trim.run(next.revision - changesKept);
-    return next;
+
+  const writeOne = (write: RouteWrite, maxRoutes: number): WriteOutcome => {
+    switch (write.kind) {
+      case 'insert': {
+        const { route, key } = write;
+        const existing = byKey(key, route.method);
+        // A duplicate is told before a full set: an SDK registers what is there at every start.
+        if (existing) return { kind: 'conflict', existing };
+        if (integer(sql.count.get() ?? {}, 'routes') >= maxRoutes) return { kind: 'full', limit: maxRoutes };
+        const next = bump();
+        const stored = { ...route, seq: next.revision };
+        sql.insert.run(next.revision, key, ...values(route));
+        return record(next, { kind: 'created', route: stored, at: route.updatedAt, by: route.writtenBy, after: route });
+      }
+      case 'update': {
+        const { route, key, was } = write;
+        const before = byId(route.id);
+        if (before === undefined || differ(before, was)) return { kind: 'stale' };
+        const existing = byKey(key, route.method);
+        if (existing && existing.id !== route.id) return { kind: 'conflict', existing };
+        sql.update.run(key, ...values(route), route.id);
+        if (jsonOf(route) === jsonOf(before)) return { kind: 'written', revision: head().revision };
+        const { updatedAt: at, writtenBy: by } = route;
+        return record(bump(), { kind: 'updated', route: { ...route, seq: before.seq }, at, by, before, after: route });
+      }
+      case 'delete': {
+        const { was, by, at } = write;
+        const before = byId(was.id);
+        if (before === undefined || differ(before, was)) return { kind: 'stale' };
+        sql.remove.run(was.id);
+        return record(bump(), { kind: 'deleted', route: before, at, by, before });
+      }
+      default:
+        return write satisfies never;
+    }
   };
 
   return {
-    head,
-    all: () => {
+    load: () => {
       // One read transaction, so that the head belongs to the rows. Each page of them is read once: kept, they would fill
       // the cache with what is not read again, and stay.
       db.exec(`PRAGMA cache_size = ${ONCE_CACHE_KIB}; BEGIN`);
@@ -84,84 +134,52 @@ export function createRouteStore(db: DatabaseSync, random: Random, changesKept =
         db.exec(`COMMIT; PRAGMA cache_size = ${CACHE_KIB}`);
       }
     },
-    list: ({ limit, before, status, method, source, q }) => {
-      const rows = sql.list.all({
-        before: before ?? null,
-        status: status ?? null,
-        method: method ?? null,
-        source: source ?? null,
-        like: q === undefined ? null : `%${q.replace(/[\\%_]/g, '\\$&')}%`,
-        limit: limit + 1,
-      });
-      const page = rows.slice(0, limit);
-      const last = page.at(-1);
-      return {
-        routes: page.map((row) => readRoute(row, asItIs)),
-        nextBefore: rows.length > limit && last ? integer(last, 'seq') : undefined,
-      };
-    },
-    findByKey: byKey,
-    insert: (route, key) =>
+    write: (writes, { maxRoutes, ifRevision }) =>
       inTransaction(db, () => {
-        const existing = byKey(key, route.method);
-        if (existing) return { kind: 'conflict', existing };
-        sql.insert.run(key, ...values(route));
-        const { id, updatedAt: at, writtenBy: by } = route;
-        return { kind: 'written', head: record({ kind: 'created', id, at, by, after: route }), route };
+        if (ifRevision !== undefined && head().revision !== ifRevision) return 'moved';
+        const outcomes = writes.map((write) => writeOne(write, maxRoutes));
+        const failed = outcomes.find(({ kind }) => kind !== 'written');
+        if (ifRevision !== undefined && failed !== undefined)
+          throw new Error(`a route was not written with the others: ${failed.kind}`);
+        return { head: head(), outcomes };
       }),
-    update: (route, key) =>
-      inTransaction(db, () => {
-        const existing = byKey(key, route.method);
-        if (existing && existing.id !== route.id) return { kind: 'conflict', existing };
-        const before = byId(route.id);
-        if (before === undefined) return undefined;
-        sql.update.run(key, ...values(route), route.id);
-        const { id, updatedAt: at, writtenBy: by } = route;
-        return { kind: 'written', head: record({ kind: 'updated', id, at, by, before, after: route }), route };
-      }),
-    remove: (id, by, at) =>
-      inTransaction(db, () => {
-        const before = byId(id);
-        if (before === undefined) return undefined;
-        sql.remove.run(id);
-        return record({ kind: 'deleted', id, at, by, before });
-      }),
-    history: (id, before, limit) => {
-      const rows = sql.history.all(id, before ?? Number.MAX_SAFE_INTEGER, limit + 1);
-      const page = rows.slice(0, limit);
-      const last = page.at(-1);
-      return {
-        changes: page.map(readHistory),
-        nextBefore: rows.length > limit && last ? integer(last, 'revision') : undefined,
-      };
-    },
+    history: (id, before, limit) => sql.history.all(id, before ?? Number.MAX_SAFE_INTEGER, limit).map(readHistory),
     changesAfter: (revision, limit) => {
       const { revision: newest } = head();
       if (revision === newest) return [];
       const oldest = sql.oldest.get()?.['revision'];
-      if (revision > newest || typeof oldest !== 'number' || revision < oldest - 1) return undefined;
+      if (revision > newest || typeof oldest !== 'number' || revision < oldest - 1) return 'too_old';
       return sql.after.all(revision, limit).map(readChange);
     },
-    batch: (run) => inTransaction(db, run),
   };
 }
 
 type Recorded = {
   readonly kind: ChangeKind;
-  readonly id: string;
+  readonly route: StoredRoute;
   readonly at: string;
   readonly by: Writer;
   readonly before?: Route;
   readonly after?: Route;
 };
 
+function readOrNot(row: Row | undefined): StoredRoute | undefined {
+  return row && readRoute(row, asItIs);
+}
+
+function differ(stored: StoredRoute, known: StoredRoute): boolean {
+  return stored.writtenBy !== known.writtenBy || jsonOf(stored) !== jsonOf(known);
+}
+
 function jsonOf(route: Route | undefined): string | null {
   return route === undefined ? null : JSON.stringify(toWire(route));
 }
 
-function values(route: StoredRoute): (string | number | null)[] {
+function values(route: NewRoute): (string | number | null)[] {
   const columns = ROUTE_ROWS.map(({ name }) => route[name]);
-  return [...columns, route.writtenBy].map((value) => (typeof value === 'boolean' ? Number(value) : value));
+  return [...columns, route.writtenBy, writeDeclared(route.declared)].map((value) =>
+    typeof value === 'boolean' ? Number(value) : value,
+  );
 }
 
 function asItIs(value: string): string {
@@ -174,7 +192,8 @@ function readRoute(row: Row, pool: (text: string) => string): StoredRoute {
     const value = readColumn(row, field);
     return field.interned && typeof value === 'string' ? pool(value) : value;
   });
-  return { ...route, writtenBy: writerOf(pool(text(row, 'written_by'))) };
+  const writtenBy = writerOf(pool(text(row, 'written_by')));
+  return { ...route, seq: integer(row, 'seq'), writtenBy, declared: readDeclared(row) };
 }
 
 function readColumn(row: Row, { wire, column }: RouteField): string | boolean | null {
@@ -191,11 +210,11 @@ function readChange(row: Row): StoredChange {
   const kind = text(row, 'kind');
   if (kind !== 'created' && kind !== 'updated' && kind !== 'deleted')
     throw new Error(`the store holds a change of kind ${kind}`);
-  return { revision: integer(row, 'revision'), kind, data: nullableText(row, 'after') ?? deletedData(row) };
-}
-
-function deletedData(row: Row): string {
-  return JSON.stringify({ id: text(row, 'route_id') });
+  const wire = readWire(nullableText(row, kind === 'deleted' ? 'before' : 'after'));
+  if (wire === null) throw new Error('the store holds a change without its route');
+  const writtenBy = writerOf(text(row, 'written_by'));
+  const route = { ...fromWire(wire), seq: integer(row, 'seq'), writtenBy, declared: readDeclared(row) };
+  return { revision: integer(row, 'revision'), stamp: text(row, 'stamp'), kind, route };
 }
 
 function readHistory(row: Row): RouteChange {

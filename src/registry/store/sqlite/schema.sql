@@ -11,10 +11,11 @@ CREATE TABLE meta (
   stamp TEXT NOT NULL
 ) STRICT;
 
--- `seq` never hands out a number twice: the order of creation, and what a list's cursor holds. `written_by` is who wrote
--- the route last: `config`, `dashboard:SUBJECT` or `api_key:NAME`.
+-- `seq` is the revision that made the route: the order of creation, and what a list's cursor holds. `written_by` is who wrote
+-- the route last: `config`, `dashboard:SUBJECT` or `api_key:NAME`. `declared`: what the configuration said about it when it
+-- was last applied, as JSON.
 CREATE TABLE routes (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  seq INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
   pattern_key TEXT NOT NULL,
   route_pattern TEXT NOT NULL,
@@ -30,25 +31,23 @@ CREATE TABLE routes (
   created_at TEXT NOT NULL,
   updated_at TEXT NOT NULL,
   written_by TEXT NOT NULL,
+  declared TEXT,
   UNIQUE (pattern_key, method)
 ) STRICT;
 
--- Routes that the configuration declares: what it said about each when it was last applied, as JSON.
-CREATE TABLE declared_routes (
-  route_id TEXT PRIMARY KEY REFERENCES routes (id) ON DELETE CASCADE,
-  said TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-
 -- The last changes, one for each revision: what a feed resumes from, and who changed what from what. `before` and `after`
--- are the route as JSON, null where there was none.
+-- are the route as JSON, null if there was none; `seq` and `declared` are those of the route.
 CREATE TABLE changes (
   revision INTEGER PRIMARY KEY,
+  stamp TEXT NOT NULL,
   kind TEXT NOT NULL CHECK (kind IN ('created', 'updated', 'deleted')),
   route_id TEXT NOT NULL,
+  seq INTEGER NOT NULL,
   at TEXT NOT NULL,
   written_by TEXT NOT NULL,
   before TEXT,
-  after TEXT
+  after TEXT,
+  declared TEXT
 ) STRICT;
 
 CREATE INDEX changes_of_route ON changes (route_id, revision);

@@ -1,20 +1,18 @@
-// The registry's store: one SQLite file with routes, their change log and API keys. Nothing outside this folder writes
-// or reads SQL. One process owns the routes; others, such as `tollgate keys`, may have the file open beside it.
+// Routes and API keys on SQLite: one file, and a connection of this thread, because both are few and memory serves what is
+// asked often. One process owns the routes; others, such as `tollgate keys`, may have the file open beside it. Whatever SQLite
+// says goes out as StoreUnavailable, and a lock is waited for without blocking the thread.
 import type { DatabaseSync } from 'node:sqlite';
-import type { Random } from '../../../host/clock.ts';
 import { makeUuid } from '../../../host/uuid.ts';
-import type { OnUpgrade, Store } from '../ports.ts';
-import { createApiKeyStore } from './api-keys.ts';
-import { createDeclaredStore } from './declared.ts';
+import type { Random } from '../../../host/clock.ts';
+import { StoreUnavailable, type OnUpgrade, type Store } from '../ports.ts';
+import { createApiKeyRows } from './api-keys.ts';
+import { inTransaction, isStoreFailure, openDatabase, retryWhileBusy } from './database.ts';
 import { writeApart, type SyncFile } from './disk.ts';
+import { createRouteRows } from './routes.ts';
 import { text } from './rows.ts';
-import { createRouteStore } from './routes.ts';
-import { inTransaction, openDatabase } from './database.ts';
 
 export type StoreOptions = {
   readonly random: Random;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
   /**
    * How long a write may block while another process holds the lock. A server keeps the default, which stalls no request,
    * and the router tries again; a command that has nothing else to do gives seconds.
@@ -31,19 +29,48 @@ export type StoreOptions = {
 
 const DEFAULT_BUSY_MS = 5;
 
+export type RoutesAndKeys = Pick<Store, 'routes' | 'apiKeys'> & {
+  /** At once. */
+  readonly close: () => void;
+};
+
 /** Opens and migrates the store in `file`. Throws an Error whose message says what to do. */
-export function openStore(file: string, options: StoreOptions): Store {
+export function openStore(file: string, options: StoreOptions): RoutesAndKeys {
   const { busyMs = DEFAULT_BUSY_MS } = options;
   const db = openDatabase(file, busyMs, options.onUpgrade);
   try {
     const registryId = registryIdOf(db, options.random);
     const onDisk = options.writesApart ? writeApart(db, file, busyMs, options.syncFile) : async () => undefined;
+    const routes = createRouteRows(db, options.random, options.changesKept);
+    const apiKeys = createApiKeyRows(db);
+    const written = <T>(write: () => T): Promise<T> =>
+      available(async () => {
+        const result = write();
+        await onDisk();
+        return result;
+      });
+    /** A write whose sync failed stands in the file all the same: it is told once it is on the disk. */
+    const told = <T>(read: () => T): Promise<T> =>
+      available(async () => {
+        await onDisk();
+        return read();
+      });
     return {
-      registryId,
-      routes: createRouteStore(db, options.random, options.changesKept),
-      declared: createDeclaredStore(db),
-      apiKeys: createApiKeyStore(db, options.random, options.now),
-      onDisk,
+      routes: {
+        registryId,
+        load: () => told(routes.load),
+        write: (writes, rules) => written(() => routes.write(writes, rules)),
+        changesAfter: (revision, limit) => told(() => routes.changesAfter(revision, limit)),
+        history: (id, before, limit) => available(() => routes.history(id, before, limit)),
+        // One process serves a file, and knows its own writes.
+        watch: () => () => undefined,
+      },
+      apiKeys: {
+        insert: (key) => written(() => apiKeys.insert(key)),
+        find: (digest) => available(() => apiKeys.find(digest)),
+        list: () => available(apiKeys.list),
+        revoke: (id, at) => written(() => apiKeys.revoke(id, at)),
+      },
       close: () => {
         if (db.isOpen) db.close();
       },
@@ -51,6 +78,15 @@ export function openStore(file: string, options: StoreOptions): Store {
   } catch (error) {
     db.close();
     throw error;
+  }
+}
+
+async function available<T>(use: () => T | Promise<T>): Promise<T> {
+  try {
+    return await retryWhileBusy(use);
+  } catch (error) {
+    if (!isStoreFailure(error)) throw error;
+    throw new StoreUnavailable(error instanceof Error ? error.message : String(error), { cause: error });
   }
 }
 

@@ -1,0 +1,263 @@
+// The contract of stores of routes over everything that keeps them, and the registry's routes over one that others write
+// to as well.
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createRandom, systemClock } from '../../src/host/clock.ts';
+import { createLog } from '../../src/host/log.ts';
+import { openRoutes, type Routes } from '../../src/registry/routes.ts';
+import type { RouteInput } from '../../src/domain/route.ts';
+import { registerBody } from '../../src/registry/schemas.ts';
+import type { NewRoute, RouteStore, RoutesWritten, RouteWrite, StoredRoute } from '../../src/registry/store/ports.ts';
+import { openStore } from '../../src/registry/store/sqlite/store.ts';
+import { RECEIVERS } from '../cases/receivers.ts';
+import { storedRoute as route } from '../cases/routes.ts';
+import { temporaryFolder } from '../registry/kit.ts';
+import { createMemoryRoutes } from '../support/memory-routes.ts';
+
+type Opened = { readonly store: RouteStore; readonly close: () => void };
+const KEPT = 3;
+const MANY = { maxRoutes: 100 };
+
+const IMPLEMENTATIONS: readonly (readonly [string, (changesKept?: number) => Opened])[] = [
+  [
+    'SQLite',
+    (changesKept) => {
+      const { folder, remove } = temporaryFolder();
+      const kept = changesKept === undefined ? {} : { changesKept };
+      const { routes, close } = openStore(join(folder, 'tollgate.db'), { random: createRandom(), ...kept });
+      return {
+        store: routes,
+        close: () => {
+          close();
+          remove();
+        },
+      };
+    },
+  ],
+  ['in memory', (changesKept) => ({ store: createMemoryRoutes(changesKept), close: () => undefined })],
+];
+
+describe.each(IMPLEMENTATIONS)('routes: %s', (_name, open) => {
+  let opened: Opened[] = [];
+  let store: RouteStore;
+  const another = (changesKept?: number): RouteStore => {
+    const one = open(changesKept);
+    opened.push(one);
+    return one.store;
+  };
+  beforeEach(() => {
+    store = another();
+  });
+  afterEach(() => {
+    for (const { close } of opened.splice(0)) close();
+    opened = [];
+  });
+
+  const insert = (made: NewRoute, key = made.pattern): RouteWrite => ({ kind: 'insert', route: made, key });
+  const write = async (writes: readonly RouteWrite[], options = MANY, to = store): Promise<RoutesWritten> => {
+    const written = await to.write(writes, options);
+    if (written === 'moved') throw new Error(written);
+    return written;
+  };
+  const stored = async (id: string): Promise<StoredRoute> => {
+    const found = (await store.load()).routes.find((each) => each.id === id);
+    if (found === undefined) throw new Error(`no route ${id}`);
+    return found;
+  };
+
+  test('behaviour: what is written is loaded, oldest first, with the revision that made it and the head', async () => {
+    expect((await store.load()).head).toEqual({ revision: 0, stamp: '' });
+    const [a, b] = [route('GET /a', { name: 'A', status: 'paused' }), route('* /b', { source: 'sdk' })];
+    const { head, outcomes } = await write([insert(a), insert(b)]);
+    expect(outcomes).toEqual([
+      { kind: 'written', revision: 1 },
+      { kind: 'written', revision: 2 },
+    ]);
+    expect(await store.load()).toEqual({
+      head,
+      routes: [
+        { ...a, seq: 1 },
+        { ...b, seq: 2 },
+      ],
+    });
+  });
+
+  test('behaviour: a stamp is new with every write, so that a repeated revision is no repeated set', async () => {
+    const stamps: string[] = [];
+    for (const pattern of ['/a', '/b', '/c']) stamps.push((await write([insert(route(`GET ${pattern}`))])).head.stamp);
+    expect(new Set(stamps).size).toBe(3);
+  });
+
+  test('refuses: a second route with the same method and key, before one too many', async () => {
+    const one = route('GET /a');
+    const full = { maxRoutes: 1 };
+    await write([insert(one)], full);
+    const { outcomes } = await write([insert(route('GET /A'), '/a'), insert(route('GET /b'))], full);
+    expect(outcomes).toEqual([
+      { kind: 'conflict', existing: { ...one, seq: 1 } },
+      { kind: 'full', limit: 1 },
+    ]);
+    const other = route('GET /b');
+    await write([insert(other)]);
+    const was = await stored(other.id);
+    const update: RouteWrite = { kind: 'update', route: { ...was, pattern: '/a' }, key: '/a', was };
+    expect((await write([update])).outcomes).toMatchObject([{ kind: 'conflict' }]);
+    expect((await store.load()).head.revision).toBe(2);
+  });
+
+  test('attack: a change of what is not as it was known writes nothing', async () => {
+    const made = route('GET /a');
+    await write([insert(made)]);
+    const was = await stored(made.id);
+    const dearer = { ...was, amount: '5', updatedAt: '2027-01-01T00:00:00.000Z' };
+    const update: RouteWrite = { kind: 'update', route: dearer, key: '/a', was };
+    expect((await write([update])).outcomes).toEqual([{ kind: 'written', revision: 2 }]);
+    const remove: RouteWrite = { kind: 'delete', was, by: 'config', at: '2027-01-01T00:00:00.000Z' };
+    expect((await write([update, remove])).outcomes).toEqual([{ kind: 'stale' }, { kind: 'stale' }]);
+    expect(await stored(made.id)).toEqual(dearer);
+    expect((await write([{ ...remove, was: dearer }])).outcomes).toEqual([{ kind: 'written', revision: 3 }]);
+    expect((await store.load()).routes).toEqual([]);
+  });
+
+  test('behaviour: what the configuration said is kept with the route, and alone is no change of the set', async () => {
+    const made = route('GET /a');
+    await write([insert(made)]);
+    const was = await stored(made.id);
+    const declared = {
+      ...{ method: 'GET', route_pattern: '/a', amount: '0.10', currency: 'USD', name: null, description: null },
+      ...{ status: 'active' as const, allow_anonymous: true, receiver_config_id: null },
+    } as const;
+    const update: RouteWrite = { kind: 'update', route: { ...was, declared }, key: '/a', was };
+    expect((await write([update])).outcomes).toEqual([{ kind: 'written', revision: 1 }]);
+    expect((await stored(made.id)).declared).toEqual(declared);
+    expect(await store.changesAfter(1, 10)).toEqual([]);
+  });
+
+  test('behaviour: what is decided over the whole set is written where the set is still that one, all of it or none', async () => {
+    await write([insert(route('GET /a'))]);
+    expect(await store.write([insert(route('GET /b'))], { ...MANY, ifRevision: 0 })).toBe('moved');
+    const twice = [insert(route('GET /c')), insert(route('GET /c'))];
+    await expect(store.write(twice, { ...MANY, ifRevision: 1 })).rejects.toThrow('not written');
+    expect((await store.load()).routes.map(({ pattern }) => pattern)).toEqual(['/a']);
+    expect(await store.write([insert(route('GET /b'))], { ...MANY, ifRevision: 1 })).toMatchObject({
+      head: { revision: 2 },
+    });
+  });
+
+  test('behaviour: the change log keeps its last changes and says where it does not reach', async () => {
+    const short = another(KEPT);
+    for (const key of ['/1', '/2', '/3', '/4', '/5']) await write([insert(route(`GET ${key}`))], MANY, short);
+    const revisions = async (after: number, limit: number): Promise<unknown> => {
+      const changes = await short.changesAfter(after, limit);
+      return changes === 'too_old' ? changes : changes.map(({ revision }) => revision);
+    };
+    expect(await revisions(5, 10)).toEqual([]);
+    expect(await revisions(2, 10)).toEqual([3, 4, 5]);
+    expect(await revisions(2, 2)).toEqual([3, 4]);
+    for (const beyond of [1, 6, -1]) expect(await revisions(beyond, 10)).toBe('too_old');
+  });
+
+  test('behaviour: changes are told with the route as it became, a deleted one as it was; and its history, newest first', async () => {
+    const made = route('GET /a');
+    await write([insert(made)]);
+    const was = await stored(made.id);
+    const dearer = { ...was, amount: '5', updatedAt: '2027-01-01T00:00:00.000Z', writtenBy: 'dashboard:ann' } as const;
+    await write([{ kind: 'update', route: dearer, key: '/a', was }]);
+    await write([{ kind: 'delete', was: dearer, by: 'dashboard:bob', at: '2027-02-01T00:00:00.000Z' }]);
+    expect(await store.changesAfter(0, 10)).toMatchObject([
+      { revision: 1, kind: 'created', route: was },
+      { revision: 2, kind: 'updated', route: dearer },
+      { revision: 3, kind: 'deleted', route: { id: made.id } },
+    ]);
+    expect(await store.history(made.id, undefined, 10)).toMatchObject([
+      { revision: 3, by: 'dashboard:bob', before: { amount: '5' }, after: null },
+      { revision: 2, by: 'dashboard:ann', before: { amount: '0.10' }, after: { amount: '5' } },
+      { revision: 1, by: 'config', before: null, after: { amount: '0.10' } },
+    ]);
+    expect((await store.history(made.id, 3, 1)).map(({ revision }) => revision)).toEqual([2]);
+  });
+});
+
+describe('two registries on one store', () => {
+  const input = (pattern: string, amount = '1'): RouteInput =>
+    registerBody.parse({ route_pattern: pattern, method: 'GET', amount });
+  const BY = 'dashboard:ann';
+  const log = createLog('error', () => undefined, Date.now);
+  const over = (store: RouteStore): Promise<Routes> =>
+    openRoutes({
+      ...{ store, receivers: () => RECEIVERS, unknownReceiver: () => 'store', methods: () => new Set(['GET']) },
+      ...{ maxRoutes: 10, clock: systemClock, random: createRandom(), log },
+    });
+  const patterns = (routes: Routes): readonly string[] => routes.routeSet().routes.map(({ pattern }) => pattern);
+
+  test('behaviour: what one writes the other serves, after a hint alone', async () => {
+    const store = createMemoryRoutes();
+    const [here, there] = [await over(store), await over(store)];
+    const heard: string[] = [];
+    there.subscribe(({ kind, revision }) => void heard.push(`${kind} ${revision}`));
+    await here.createAll([
+      { input: input('/a'), by: BY },
+      { input: input('/b'), by: BY },
+    ]);
+    await vi.waitFor(() => expect(heard).toEqual(['created 1', 'created 2']));
+    expect(patterns(there)).toEqual(['/a', '/b']);
+    expect(there.head()).toEqual(here.head());
+  });
+
+  test('behaviour: without a hint it is met with the next write, which is decided on what is there by then', async () => {
+    const store: RouteStore = { ...createMemoryRoutes(), watch: () => () => undefined };
+    const [here, there] = [await over(store), await over(store)];
+    const created = await here.create({ input: input('/a'), by: BY });
+    expect(created.kind).toBe('created');
+    expect(await there.create({ input: input('/A'), by: BY })).toMatchObject({
+      kind: 'conflict',
+      existing: { pattern: '/a' },
+    });
+    expect(patterns(there)).toEqual(['/a']);
+    const { id = '' } = 'route' in created ? created.route : {};
+    expect(await here.patch(id, { amount: '2' }, BY, () => true)).toMatchObject({ kind: 'updated' });
+    // Asked for on a condition that held before.
+    const asked: string[] = [];
+    const patched = await there.patch(id, { amount: '3' }, BY, ({ amount }) => {
+      asked.push(amount);
+      return amount === '1';
+    });
+    expect([patched.kind, asked]).toEqual(['refused', ['1', '2']]);
+    expect(await there.remove(id, BY, () => true)).toMatchObject({ kind: 'removed', route: { amount: '2' } });
+    expect(await here.patch(id, { amount: '3' }, BY, () => true)).toEqual({ kind: 'gone' });
+    expect(patterns(here)).toEqual([]);
+  });
+
+  test('behaviour: what is decided over the whole set is decided again where it moved, and written once', async () => {
+    const store: RouteStore = { ...createMemoryRoutes(), watch: () => () => undefined };
+    const [here, there] = [await over(store), await over(store)];
+    await here.create({ input: input('/a'), by: BY });
+    const seen: number[] = [];
+    await there.writeTogether('config', (writes) => {
+      const known = patterns(there).length;
+      seen.push(known);
+      writes.insert(input(`/of-${known}`), null);
+    });
+    expect(seen).toEqual([0, 1]);
+    expect(patterns(there)).toEqual(['/a', '/of-1']);
+  });
+
+  test('behaviour: a store that says nothing fails the write, and what it wrote all the same is met later', async () => {
+    const kept = createMemoryRoutes();
+    let lost = true;
+    const store: RouteStore = {
+      ...kept,
+      watch: () => () => undefined,
+      write: async (...args) => {
+        const written = await kept.write(...args);
+        if (lost) throw new Error('no answer');
+        return written;
+      },
+    };
+    const routes = await over(store);
+    await expect(routes.create({ input: input('/a'), by: BY })).rejects.toThrow('no answer');
+    lost = false;
+    expect(await routes.create({ input: input('/a'), by: BY })).toMatchObject({ kind: 'conflict' });
+    expect(patterns(routes)).toEqual(['/a']);
+  });
+});
