@@ -11,8 +11,9 @@ import { PAY_TO, startWorld, type World } from './world.ts';
 const AT_ONCE = 16;
 /** Each word of one is a process of its own. */
 const OPERATORS = 3;
-/** For a payer to have an answer once all is well: a lease, the slowest call, and the end of a short authorization. */
-const CALM_MS = 90_000;
+/** For a payer to have an answer once all is well: a lease, the slowest call, and the chain's proof that a short authorization has ended. */
+const CALM_MS = 120_000;
+const BLOCK_MS = 250;
 /** Time for what can be known without a chain: every payer asks a few times more. */
 const UNKNOWN_MS = 12_000;
 
@@ -80,12 +81,13 @@ async function calmDown(
     await Promise.all(operators);
   }
   const until = performance.now() + CALM_MS;
-  await Promise.all(clients.map((client) => insist(world, journal, client, until)));
+  const insisting = Promise.all(clients.map((client) => insist(world, journal, client, until))).then(() => true);
+  // Blocks come also while no payer pays: the chain's time is that of its last block, and proofs wait for it.
+  while (!(await Promise.race([insisting, setTimeout(BLOCK_MS, false)]))) await world.chain.mine();
   while (performance.now() < until) {
-    // A block now and then: proof needs one, and the chain's time goes on.
     await world.chain.mine();
     const open = (await world.charges()).filter(({ status }) => status === 'claimed' || status === 'settling');
     if (open.length === 0) return;
-    await setTimeout(250);
+    await setTimeout(BLOCK_MS);
   }
 }
