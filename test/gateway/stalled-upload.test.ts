@@ -1,7 +1,7 @@
 // Uploads that come late, stop half-way or come in very many pieces: what the upstream sees of them, whose fault their end
 // is, and that one of them does not hold the others up. Time is an argument.
 import { createServer, type IncomingMessage } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { connect, createServer as createNetServer, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { describe, expect, it, vi } from 'vitest';
 import { createWriteBatch } from '../../src/host/write-batch.ts';
@@ -213,6 +213,58 @@ describe('an upload of very many pieces', () => {
     expect(chunks).toBeLessThan(PIECES / 100);
     expect(most).toBeLessThanOrEqual(64 * 1024);
   }, 90_000);
+});
+
+describe('an upload of a gigabyte from a fast client to a slow upstream', () => {
+  const GIGABYTE = 1024 ** 3;
+  const PIECE = Buffer.alloc(1024 * 1024, 'x');
+  /** The kernel's buffers are most of it; of the body itself next to nothing may be held. */
+  const HELD_AT_MOST = 64 * 1024 * 1024;
+
+  it.each([
+    ['of a known length', `Content-Length: ${GIGABYTE}`, '', ''],
+    ['chunked', 'Transfer-Encoding: chunked', `${PIECE.length.toString(16)}\r\n`, '\r\n'],
+  ])(
+    'attack: %s, is read no faster than the upstream takes it',
+    async (_name, framing, before, after) => {
+      let taken = 0;
+      // It takes some megabytes, then rests.
+      const upstream = createNetServer((socket) => {
+        let rested = 0;
+        socket.on('error', () => undefined);
+        socket.on('data', (bytes) => {
+          taken += bytes.length;
+          if (taken >= GIGABYTE) return void socket.end(OK);
+          if (taken - rested < 8 * 1024 * 1024) return;
+          rested = taken;
+          socket.pause();
+          setTimeout(() => socket.resume(), 2);
+        });
+      });
+      onEnd(() => upstream.close());
+      await once(upstream.listen(0, '127.0.0.1'), 'listening');
+      const address = upstream.address();
+      if (address === null || typeof address === 'string') throw new Error('no port');
+      let request: IncomingMessage | undefined;
+      const { client } = await stage(undefined, {
+        upstream: new URL(`http://127.0.0.1:${address.port}`),
+        onRequest: (req) => (request = req),
+      });
+      const { socket, answer } = await client();
+      let held = 0;
+      socket.write(head('POST', framing));
+      for (let sent = 0; sent < GIGABYTE; sent += PIECE.length) {
+        socket.write(before);
+        socket.write(PIECE);
+        if (!socket.write(after)) await once(socket, 'drain');
+        held = Math.max(held, (request?.socket.bytesRead ?? 0) - taken);
+      }
+      if (framing.includes('chunked')) socket.write('0\r\n\r\n');
+      expect((await answer()).status).toBe(200);
+    expect(held).toBeLessThan(HELD_AT_MOST);
+    },
+    90_000,
+  );
 });
 
 it('behaviour: 100 is said before the upstream is asked for anything', async () => {
