@@ -119,3 +119,11 @@ export class PoolCall implements UpstreamCall, UploadListener {
     this.listener.onFailure({ ...fault, sent: this.hasLeft });
   }
 }
+
+export function unreachable(detail: string): CallFault {
+  return { code: 'upstream_unreachable', detail };
+}
+
+export function timeout(detail: string): CallFault {
+  return { code: 'upstream_timeout', detail };
+}

@@ -3,7 +3,7 @@
 // after it. Anything else that happens on the socket ends the connection, so that no caller gets another's bytes.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
-import type { CallConnection, PoolCall } from './call.ts';
+import { timeout, unreachable, type CallConnection, type PoolCall } from './call.ts';
 import { Inbox } from './memory.ts';
 import type { ResponseHead } from './response-head.ts';
 import { ResponseReader, SPEAKS_TLS, type ResponseEvent } from './response-reader.ts';
@@ -302,12 +302,4 @@ export class Connection implements CallConnection {
 
 function ignore(): void {
   // `close` follows.
-}
-
-function unreachable(detail: string): CallFault {
-  return { code: 'upstream_unreachable', detail };
-}
-
-function timeout(detail: string): CallFault {
-  return { code: 'upstream_timeout', detail };
 }

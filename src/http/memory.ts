@@ -54,7 +54,8 @@ export class Inbox {
       return chunk;
     }
     if (own !== undefined) keep(own);
-    return Buffer.copyBytesFrom(buffer, 0, size);
+    // Not copyBytesFrom: it makes an ArrayBuffer a read, which the garbage collector pays for.
+    return Buffer.from(buffer.subarray(0, size));
   }
 
   /** The body ended. */

@@ -1,7 +1,7 @@
 // The transport: keep-alive connections to one upstream on node:net and node:tls, the one used last first. A request is
 // sent a second time only if that changes nothing: an idempotent method without a body, on a pooled connection
 // that the upstream closed before it responded with a single byte. One sweep over all connections looks after time-outs.
-import { PoolCall } from './call.ts';
+import { PoolCall, timeout, unreachable } from './call.ts';
 import { Connection, POOL_IDLE_MS, type ConnectionPool } from './connection.ts';
 import { writeHead } from './request-writer.ts';
 import type { CallFault, PoolOptions, Transport } from './transport.ts';
@@ -41,7 +41,8 @@ class Pool implements Transport, ConnectionPool {
     const endsAt = totalMs === undefined ? Infinity : this.now() + totalMs;
     const call = new PoolCall(request, head ?? '', listener, endsAt, this.onReady);
     if (head === undefined) {
-      process.nextTick(failCall, call, this.closed === undefined ? 'the request cannot be written' : CLOSED);
+      const detail = this.closed === undefined ? 'the request cannot be written' : CLOSED;
+      process.nextTick(() => call.fail(unreachable(detail)));
     } else if (call.upload === undefined) {
       this.dispatch(call);
     } else {
@@ -56,7 +57,7 @@ class Pool implements Transport, ConnectionPool {
     const { connections, gathering } = this;
     await new Promise<void>((resolve) => {
       this.closed = resolve;
-      for (const call of [...this.waiting.splice(0), ...gathering]) failCall(call, CLOSED);
+      for (const call of [...this.waiting.splice(0), ...gathering]) call.fail(unreachable(CLOSED));
       gathering.clear();
       for (const connection of connections) connection.close(CLOSED);
       if (connections.size === 0) resolve();
@@ -126,15 +127,10 @@ class Pool implements Transport, ConnectionPool {
     }
     for (const connection of connections) connection.sweep(now);
     for (const call of this.waiting)
-      if (call.deadline <= now)
-        call.fail({ code: 'upstream_timeout', detail: 'no free connection to the upstream in time' });
+      if (call.deadline <= now) call.fail(timeout('no free connection to the upstream in time'));
     this.waiting = this.waiting.filter((call) => !call.isOver);
     if (connections.size > 0 || this.waiting.length > 0 || gathering.size > 0) return;
     clearInterval(this.sweeper);
     this.sweeper = undefined;
   }
-}
-
-function failCall(call: PoolCall, detail: string): void {
-  call.fail({ code: 'upstream_unreachable', detail });
 }
