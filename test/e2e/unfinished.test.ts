@@ -24,8 +24,9 @@ beforeAll(async () => {
   paid = await startPaidTollgate({ routes, handle, settle: '20s' });
 }, 60_000);
 afterAll(() => paid?.stop());
-afterEach(() => {
+afterEach(async () => {
   paid.facilitator.clearFaults();
+  await paid.facilitator.comeBack();
   holds = false;
 });
 
@@ -52,17 +53,22 @@ describe.each(['GET', 'POST'])('a %s', (method) => {
   const pay = (credential: string): Promise<Response> => paid.pay(target, credential, { method });
 
   test.each([
-    ['a 401', { kind: 'answer', status: 401, body: { error: 'no key' } }],
-    ['a 429', { kind: 'answer', status: 429, body: 'slow down' }],
-  ] as const)('behaviour: %s to settle charges nothing, not then and not later', async (_what, fault) => {
+    ['a 401 to settle', 'settle', { kind: 'answer', status: 401, body: { error: 'no key' } }],
+    ['a 429 to settle', 'settle', { kind: 'answer', status: 429, body: 'slow down' }],
+    ['a facilitator that is gone after it verified', 'verify', { kind: 'leave_after' }],
+  ] as const)('behaviour: %s charges nothing, not then and not later', async (_what, operation, fault) => {
     const credential = await sign();
     const before = { earned: await paid.earned(), calls: settleCalls() };
-    paid.facilitator.fault('settle', fault, 1);
+    paid.facilitator.fault(operation, fault, 1);
     const [status, body] = await tell(await pay(credential));
     expect([status, body.code]).toEqual([503, 'facilitator_unavailable']);
     expect(body.detail).toContain('nothing was charged');
+    await paid.facilitator.comeBack();
     await lookedAt();
-    expect([await paid.earned(), settleCalls()]).toEqual([before.earned, before.calls + 1]);
+    expect([await paid.earned(), settleCalls()]).toEqual([
+      before.earned,
+      before.calls + (operation === 'settle' ? 1 : 0),
+    ]);
     expect((await stateOf(body.charge_id))?.status).toBe('released');
     const again = await pay(credential);
     expect([again.status, await again.text()]).toEqual([200, `thing of ${target}`]);

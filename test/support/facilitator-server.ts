@@ -1,5 +1,6 @@
 // A facilitator on loopback: the reference's, as it is, behind a small HTTP server that can be told to misbehave: to answer
 // late or never, to lose the connection before or after the money moved, to lie. For tests and the demo.
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { x402Facilitator } from '@x402/core/facilitator';
 
@@ -23,7 +24,9 @@ export type Fault =
       readonly headers?: Record<string, string>;
     }
   /** Writes these bytes to the socket and ends it. */
-  | { readonly kind: 'raw'; readonly bytes: string };
+  | { readonly kind: 'raw'; readonly bytes: string }
+  /** Answers, and then nobody listens there before `comeBack`. */
+  | { readonly kind: 'leave_after' };
 
 export type SeenCall = {
   readonly operation: FacilitatorOperation;
@@ -40,6 +43,8 @@ export type TestFacilitator = {
   /** Puts `fault` on the next `times` calls of `operation`. */
   readonly fault: (operation: FacilitatorOperation, fault: Fault, times?: number) => void;
   readonly clearFaults: () => void;
+  /** Listens again, where it left. */
+  readonly comeBack: () => Promise<void>;
   /** A new facilitator behind the same address: it has forgotten what it sent. */
   readonly forget: () => void;
   readonly close: () => Promise<void>;
@@ -57,6 +62,7 @@ export async function serveFacilitator(build: () => x402Facilitator, wantedPort 
       : facilitator.settle(paymentPayload, paymentRequirements);
   };
 
+  let left: Promise<unknown> | undefined;
   const calls: SeenCall[] = [];
   const faults = new Map<FacilitatorOperation, { readonly fault: Fault; times: number }[]>();
   const waiting = new Map<FacilitatorOperation, ((call: SeenCall) => void)[]>();
@@ -91,6 +97,12 @@ export async function serveFacilitator(build: () => x402Facilitator, wantedPort 
       case 'wait':
         await fault.until;
         break;
+      case 'leave_after': {
+        const said = await perform(operation, body);
+        left = once(server, 'close');
+        server.close();
+        return reply(res, 200, said, { connection: 'close' });
+      }
       case 'hold_after':
       case 'drop_after':
         await perform(operation, body);
@@ -105,10 +117,7 @@ export async function serveFacilitator(build: () => x402Facilitator, wantedPort 
   const server = createServer((req, res) => {
     handle(req, res).catch((error: unknown) => reply(res, 500, { error: String(error) }));
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(wantedPort, '127.0.0.1', resolve);
-  });
+  await once(server.listen(wantedPort, '127.0.0.1'), 'listening');
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
 
@@ -123,6 +132,12 @@ export async function serveFacilitator(build: () => x402Facilitator, wantedPort 
       faults.set(operation, [...(faults.get(operation) ?? []), { fault, times }]);
     },
     clearFaults: () => faults.clear(),
+    comeBack: async () => {
+      if (left === undefined) return;
+      await left;
+      left = undefined;
+      await once(server.listen(port, '127.0.0.1'), 'listening');
+    },
     forget: () => {
       facilitator = build();
     },
