@@ -4,10 +4,10 @@
 import type { Config, ProxyConfig, SyncConfig } from '../config/config.ts';
 import { createCompiler } from '../gateway/sync/compile.ts';
 import type { Current } from '../gateway/sync/current.ts';
-import { createDisk } from '../gateway/sync/disk.ts';
+import { createSnapshotFile } from '../gateway/sync/snapshot-file.ts';
 import { createRelayApi } from '../gateway/sync/relay-api.ts';
 import { createRemote } from '../gateway/sync/remote.ts';
-import { createStandIn } from '../gateway/sync/stand-in.ts';
+import { createOfflineResponses } from '../gateway/sync/offline-responses.ts';
 import { checkRoutes } from '../gateway/sync/status.ts';
 import { createSync } from '../gateway/sync/sync.ts';
 import type { Check } from '../host/admin.ts';
@@ -50,7 +50,7 @@ export async function startSync(
         instance: Buffer.from(random(12)).toString('base64url'),
         limits: { answerMs },
       }),
-      disk: createDisk({
+      snapshotFile: createSnapshotFile({
         ...{ file: section.snapshotFile, maxAgeMs: section.snapshotMaxAgeMs, registryUrl },
         ...{ secrets: charges.secrets, clock, log },
       }),
@@ -64,10 +64,10 @@ export async function startSync(
     return { listener: undefined, check, endStreams: () => undefined, recompile, close: sync.close };
 
   const { lastGood } = sync;
-  const standIn = createStandIn({
+  const offlineResponses = createOfflineResponses({
     ...{ apiKey, lastGood, snapshot: current.get, undeclared: () => proxy().undeclaredMethods, clock },
   });
-  const relay = createRelayApi({ registryUrl: new URL(registryUrl), standIn, sync });
+  const relay = createRelayApi({ registryUrl: new URL(registryUrl), offlineResponses, sync });
   const listener = createListener(
     { name: 'sync', listen: section.listen, ...INTERNAL, log },
     { request: relay.handle },

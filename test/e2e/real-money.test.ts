@@ -35,7 +35,7 @@ const ANSWERS = new Map<string, unknown>([
   ],
 ]);
 
-let standIn: Scripted;
+let offlineResponses: Scripted;
 let refused: string[];
 let upstream: Upstream;
 let files: ReturnType<typeof temporaryFolder>;
@@ -43,7 +43,7 @@ const running: TollgateProcess[] = [];
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  standIn = await startScripted((_, res) => res.end());
+  offlineResponses = await startScripted((_, res) => res.end());
 });
 beforeEach(() => {
   files = temporaryFolder();
@@ -55,13 +55,13 @@ beforeEach(() => {
      globalThis.fetch = (input, init) => {
        const url = String(input instanceof Request ? input.url : input);
        if (!url.startsWith('${CDP}/')) return Promise.reject(new TypeError('there is no network here'));
-       return real('${standIn.url}' + url.slice(${CDP.length}), init);
+       return real('${offlineResponses.url}' + url.slice(${CDP.length}), init);
      };`,
   );
   refused = [];
   const keep = createDoorkeeper(account.account, Date.now, new URL(CDP).host);
-  standIn.requests.length = 0;
-  standIn.answer = (req, res) => {
+  offlineResponses.requests.length = 0;
+  offlineResponses.answer = (req, res) => {
     const why = keep(req);
     if (why !== undefined) {
       refused.push(why);
@@ -76,7 +76,7 @@ afterEach(async () => {
   files.remove();
 });
 afterAll(async () => {
-  await standIn.close();
+  await offlineResponses.close();
   await upstream.close();
 });
 

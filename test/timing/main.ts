@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { createStandIn } from '../../src/gateway/sync/stand-in.ts';
+import { createOfflineResponses } from '../../src/gateway/sync/offline-responses.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { createApiKey, createKeyCheck } from '../../src/registry/api-keys.ts';
 import { openStore } from '../../src/registry/store/sqlite/store.ts';
@@ -33,7 +33,7 @@ const revoked = await create('revoked');
 await store.apiKeys.revoke(revoked.stored.id, new Date().toISOString());
 const configured = `configured-${random(24).toString('base64url')}`;
 const check = createKeyCheck([{ name: 'configured', key: configured, scopes: ['sdk'] }], store.apiKeys);
-const standIn = createStandIn({
+const offlineResponses = createOfflineResponses({
   apiKey: configured,
   lastGood: () => undefined,
   snapshot: () => undefined,
@@ -100,7 +100,7 @@ const rows: readonly Row[] = [
     'sidecar’s own key: all wrong | its last two characters',
     false,
     [ask(near(configured, 0, 'Bearer ')), ask(near(configured, configured.length - 2, 'Bearer '))],
-    (req) => standIn.answer(req, '/v1/protected-routes/routes', ''),
+    (req) => offlineResponses.answer(req, '/v1/protected-routes/routes', ''),
   ),
   row(
     'planted: comparing byte by byte, the whole secret wrong | its last two characters',

@@ -1,22 +1,22 @@
-// The bell: a stream of Server-Sent Events that says that something changed. It rings, and the poll that follows reads
-// what; nothing that an event says is believed, so that a forged or a mixed-up one costs a request and no more. Comes back
+// Change events: a stream of Server-Sent Events that says that routes changed. An event starts a poll, which reads
+// what; the event's text is not believed, so that a forged or a mixed-up one costs a request and no more. Comes back
 // after every break, further apart each time, and asks to resume where it was. If no stream is offered, polling does.
 import type { Clock, Random, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
-import { backOffMs } from './pace.ts';
+import { backOffMs } from './poll-schedule.ts';
 import type { RouteSource } from './source.ts';
 
-export type BellOptions = {
+export type ChangeEventsOptions = {
   readonly openEvents: RouteSource['openEvents'];
   /** Something changed, or may have while the stream was closed. */
-  readonly ring: () => void;
+  readonly onChange: () => void;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly schedule: Schedule;
   readonly random: Random;
   readonly log: Log;
 };
 
-export type Bell = {
+export type ChangeEvents = {
   readonly start: () => void;
   /** The registry is there again: does not wait any longer. */
   readonly reconnect: () => void;
@@ -32,7 +32,14 @@ const GOOD_STREAM_MS = 10_000;
 /** Of a line that is not complete yet; only names of fields and ids matter, and ids are shorter. */
 const KEPT_OF_LINE = 256;
 
-export function createBell({ openEvents, ring, clock, schedule, random, log }: BellOptions): Bell {
+export function createChangeEvents({
+  openEvents,
+  onChange,
+  clock,
+  schedule,
+  random,
+  log,
+}: ChangeEventsOptions): ChangeEvents {
   const controller = new AbortController();
   const { signal } = controller;
   let lastEventId: string | undefined;
@@ -49,18 +56,18 @@ export function createBell({ openEvents, ring, clock, schedule, random, log }: B
     }
     const openedAt = clock.monotonic();
     // Between the last poll and now anything may have happened.
-    ring();
+    onChange();
     const parser = createEventParser();
     try {
       for await (const chunk of events.chunks) {
-        const rings = parser.push(chunk);
+        const ended = parser.push(chunk);
         lastEventId = parser.lastEventId() ?? lastEventId;
-        if (rings) ring();
+        if (ended) onChange();
       }
     } catch {
       // It broke off or went quiet: the same as an end.
     }
-    ring();
+    onChange();
     if (clock.monotonic() - openedAt >= GOOD_STREAM_MS) failures = 0;
     return waitMs(++failures);
   };
@@ -132,9 +139,9 @@ export function createEventParser(): EventParser {
       afterReturn = decoded.endsWith('\r');
       const lines = (line + text).split(/\r\n|\n|\r/);
       line = (lines.pop() ?? '').slice(0, KEPT_OF_LINE);
-      let rings = false;
-      for (const whole of lines) if (read(whole)) rings = true;
-      return rings;
+      let ended = false;
+      for (const whole of lines) if (read(whole)) ended = true;
+      return ended;
     },
     lastEventId: () => lastEventId,
   };

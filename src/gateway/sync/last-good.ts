@@ -1,10 +1,10 @@
 // The last good set of routes, and what becomes of it as the registry answers: replaced, confirmed, or kept while another
-// set is held back or refused. Nothing here takes routes away. Judging a set is hold.ts' and compiling it compile.ts'.
+// set is held back or refused. Nothing here takes routes away. Judging a set is accept.ts' and compiling it compile.ts'.
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { Compiler } from './compile.ts';
-import type { DiskSnapshot } from './disk.ts';
-import { decideSet, describeHolding, type Holding, type Polled, type SetFacts } from './hold.ts';
+import type { SnapshotFile } from './snapshot-file.ts';
+import { decideSet, describeHolding, type Holding, type Polled, type SetFacts } from './accept.ts';
 import type { FetchResult, FoundSet } from './source.ts';
 import { statusOf, type SyncStatus } from './status.ts';
 
@@ -15,7 +15,7 @@ export type LastGood = { readonly set: FoundSet; readonly confirmedAt: number };
 export type PollResult = 'updated' | 'unchanged' | 'held' | 'invalid' | 'unauthorized' | 'unavailable';
 
 export type LastGoodDeps = {
-  readonly disk: DiskSnapshot;
+  readonly snapshotFile: SnapshotFile;
   readonly compiler: Compiler;
   readonly clock: Clock;
   readonly log: Log;
@@ -58,8 +58,8 @@ export class LastGoodSet {
 
   /** Takes the set of the snapshot file, if there is a good one. */
   async load(): Promise<void> {
-    const { disk, log } = this.deps;
-    const stored = await disk.read();
+    const { snapshotFile, log } = this.deps;
+    const stored = await snapshotFile.read();
     if (stored === undefined) return;
     const { set, savedAt } = stored;
     const taken = await this.compile(set);
@@ -82,7 +82,7 @@ export class LastGoodSet {
     const { holding } = this;
     const decision = decideSet({ good, holding, emptyAfterMs }, polledOf(found), clock.monotonic());
     switch (decision.kind) {
-      case 'take':
+      case 'accept':
         return found.kind === 'set' ? this.take(found.set, decision.waited) : 'unavailable';
       case 'keep':
         if (this.lastError !== undefined) log.info('the registry answers again');
@@ -130,7 +130,7 @@ export class LastGoodSet {
     this.set = set;
     this.holding = undefined;
     this.confirmedAt = this.deps.clock.now();
-    this.deps.disk.keep(set, this.confirmedAt);
+    this.deps.snapshotFile.keep(set, this.confirmedAt);
   }
 
   private refuse(found: FetchResult): PollResult {

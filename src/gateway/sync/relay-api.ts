@@ -7,12 +7,12 @@ import { problem, renderProblem, type Problem } from '../../domain/problem.ts';
 import { respond, type Answer } from '../../host/respond.ts';
 import { inspectInbound } from '../headers.ts';
 import { createRelay, type RelayTimeouts } from './registry-relay.ts';
-import type { StandIn } from './stand-in.ts';
+import type { OfflineResponses } from './offline-responses.ts';
 import type { Sync } from './sync.ts';
 
 export type RelayApiOptions = {
   readonly registryUrl: URL;
-  readonly standIn: StandIn;
+  readonly offlineResponses: OfflineResponses;
   readonly sync: Pick<Sync, 'status' | 'nudge'>;
   readonly limits?: Partial<RelayApiLimits>;
   readonly timeouts?: Partial<RelayTimeouts>;
@@ -43,7 +43,7 @@ const DOTS = /\/\.\.?(?:\/|$)/;
 const RETRY_SECONDS = 5;
 
 export function createRelayApi(options: RelayApiOptions): RelayApi {
-  const { registryUrl, standIn, sync } = options;
+  const { registryUrl, offlineResponses, sync } = options;
   const limits = { ...RELAY_API_LIMITS, ...options.limits };
   const timeouts = { ...TIMEOUTS, ...options.timeouts };
   const relay = createRelay({ registryUrl, timeouts, bodyLimit: limits.body });
@@ -57,7 +57,7 @@ export function createRelayApi(options: RelayApiOptions): RelayApi {
 
   /** Answers from the last good set; false if it cannot. */
   const standFor = (req: IncomingMessage, res: ServerResponse, path: string, query: string): boolean => {
-    const own = standIn.answer(req, path, query);
+    const own = offlineResponses.answer(req, path, query);
     own?.then(
       (given) => answer(req, res, given),
       () => refuse(req, res, registryAway()),

@@ -1,5 +1,5 @@
 // The port to where a sidecar's routes come from, and the words that the files of this folder share. A source only says
-// what it found; whether that is taken is for hold.ts and the compilation to decide. remote.ts implements it.
+// what it found; whether that is taken is for accept.ts and the compilation to decide. remote.ts implements it.
 import type { Route } from '../../domain/route.ts';
 
 /** Which set it is. A registry that serves no more than the interface names neither an id nor a revision. */

@@ -1,5 +1,5 @@
 // How the sync stands, in words for readiness and numbers for metrics. Says what is there; decides nothing.
-import { describeHolding, type Holding, type SetFacts } from './hold.ts';
+import { describeHolding, type Holding, type SetFacts } from './accept.ts';
 
 export type SyncStatus = {
   /** Where the routes in force came from. */

@@ -1,14 +1,14 @@
-// Keeps a sidecar's routes in step with its registry: the file at the start, then polls, one at a time, with a bell in
-// between. Whatever happens on the way the last good set stays in force (last-good.ts), and no failure of the registry, the
+// Keeps a sidecar's routes in step with its registry: the file at the start, then polls, one at a time, and sooner after a
+// change event. Whatever happens on the way the last good set stays in force (last-good.ts), and no failure of the registry, the
 // network or the disk reaches a request.
 import type { Clock, Random, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { Metrics } from '../../host/metrics.ts';
 import type { Compiler } from './compile.ts';
-import type { DiskSnapshot } from './disk.ts';
-import { createBell } from './events.ts';
+import type { SnapshotFile } from './snapshot-file.ts';
+import { createChangeEvents } from './events.ts';
 import { LastGoodSet, type LastGood } from './last-good.ts';
-import { bellWaitMs, pollWaitMs } from './pace.ts';
+import { eventWaitMs, pollWaitMs } from './poll-schedule.ts';
 import type { RouteSource } from './source.ts';
 import type { SyncStatus } from './status.ts';
 
@@ -16,7 +16,7 @@ export type SyncOptions = { readonly pollIntervalMs: number; readonly emptyAfter
 
 export type SyncDeps = {
   readonly source: RouteSource;
-  readonly disk: DiskSnapshot;
+  readonly snapshotFile: SnapshotFile;
   readonly compiler: Compiler;
   readonly metrics: Metrics;
   readonly clock: Clock;
@@ -37,9 +37,9 @@ export type Sync = {
 };
 
 export function createSync({ pollIntervalMs, emptyAfterMs }: SyncOptions, deps: SyncDeps): Sync {
-  const { source, disk, compiler, metrics, clock, schedule, random, log } = deps;
+  const { source, snapshotFile, compiler, metrics, clock, schedule, random, log } = deps;
   const controller = new AbortController();
-  const inForce = new LastGoodSet({ disk, compiler, clock, log, emptyAfterMs });
+  const inForce = new LastGoodSet({ snapshotFile, compiler, clock, log, emptyAfterMs });
   let failures = 0;
   let flight: Promise<void> | undefined;
   let lastFlight = { endedAt: -Infinity, ms: 0 };
@@ -65,7 +65,7 @@ export function createSync({ pollIntervalMs, emptyAfterMs }: SyncOptions, deps: 
     failures = answered ? 0 : failures + 1;
     const endedAt = clock.monotonic();
     lastFlight = { endedAt, ms: endedAt - startedAt };
-    if (wasAway && !inForce.isAway) bell.reconnect();
+    if (wasAway && !inForce.isAway) changeEvents.reconnect();
     return found.kind === 'unavailable' ? found.retryAfterMs : undefined;
   };
 
@@ -73,7 +73,7 @@ export function createSync({ pollIntervalMs, emptyAfterMs }: SyncOptions, deps: 
     cancel();
     const { ms, endedAt } = lastFlight;
     const waitMs = rung
-      ? bellWaitMs({ ms, endedMs: clock.monotonic() - endedAt })
+      ? eventWaitMs({ ms, endedMs: clock.monotonic() - endedAt })
       : pollWaitMs({ pollIntervalMs, failures, hasRoutes: inForce.known !== undefined }, random);
     cancel = schedule(Math.max(rung ? 0 : retryAfterMs, waitMs), fly);
   };
@@ -105,23 +105,30 @@ export function createSync({ pollIntervalMs, emptyAfterMs }: SyncOptions, deps: 
     if (flight === undefined) next();
   };
 
-  const bell = createBell({ openEvents: source.openEvents, ring: nudge, clock, schedule, random, log });
+  const changeEvents = createChangeEvents({
+    openEvents: source.openEvents,
+    onChange: nudge,
+    clock,
+    schedule,
+    random,
+    log,
+  });
 
   return {
     start: async () => {
       await inForce.load();
       fly();
-      bell.start();
+      changeEvents.start();
     },
     nudge,
     lastGood: () => inForce.lastGood,
     status: () => inForce.status(),
     close: async () => {
       controller.abort(new Error('closing'));
-      bell.close();
+      changeEvents.close();
       cancel();
       await flight;
-      await disk.settled();
+      await snapshotFile.settled();
     },
   };
 }

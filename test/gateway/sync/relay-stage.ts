@@ -5,7 +5,7 @@ import { FULL_FOLDING } from '../../../src/domain/profile.ts';
 import { compileSnapshot } from '../../../src/domain/snapshot.ts';
 import { createRelayApi, type RelayApi, type RelayApiLimits } from '../../../src/gateway/sync/relay-api.ts';
 import type { RelayTimeouts } from '../../../src/gateway/sync/registry-relay.ts';
-import { createStandIn } from '../../../src/gateway/sync/stand-in.ts';
+import { createOfflineResponses } from '../../../src/gateway/sync/offline-responses.ts';
 import type { LastGood } from '../../../src/gateway/sync/last-good.ts';
 import { systemClock } from '../../../src/host/clock.ts';
 import { createLog } from '../../../src/host/log.ts';
@@ -48,7 +48,7 @@ export async function startRelayStage(
     set: { registryId: 'reg-a', revision: 7, etag: '"seven"', digest: 'd', routes: ROUTES },
     confirmedAt: systemClock.now() - CONFIRMED,
   };
-  const standIn = createStandIn({
+  const offlineResponses = createOfflineResponses({
     apiKey: SDK_KEY,
     lastGood: () => (good ? lastGood : undefined),
     snapshot: () => (good ? snapshot : undefined),
@@ -60,7 +60,7 @@ export async function startRelayStage(
   const api = createRelayApi({
     registryUrl: new URL(registryUrl),
     timeouts: { connectMs: 500, headersMs: 500, idleMs: 5000, ...timeouts },
-    standIn,
+    offlineResponses,
     sync: { status, nudge: () => void nudges++ },
     limits,
   });

@@ -334,12 +334,12 @@ describe('events', () => {
 });
 
 describe('reading events', () => {
-  const rings = (text: string, size = text.length): { rings: number; id: string | undefined } => {
+  const events = (text: string, size = text.length): { events: number; id: string | undefined } => {
     const parser = createEventParser();
     const bytes = Buffer.from(text);
     let count = 0;
     for (let at = 0; at < bytes.length; at += size) if (parser.push(bytes.subarray(at, at + size))) count++;
-    return { rings: count, id: parser.lastEventId() };
+    return { events: count, id: parser.lastEventId() };
   };
 
   test.each<[string, string, number, string | undefined]>([
@@ -354,8 +354,8 @@ describe('reading events', () => {
     ['a field that only looks like data', 'database: x\n\n', 0, undefined],
     ['a line of a megabyte', `data: ${'x'.repeat(1_000_000)}\n\ndata: y\n\n`, 2, undefined],
   ])('behaviour: %s', (_what, text, count, id) => {
-    expect(rings(text, 1)).toEqual({ rings: count, id });
-    expect(rings(text, 3)).toEqual({ rings: count, id });
-    expect(rings(text).rings).toBe(Math.min(1, count));
+    expect(events(text, 1)).toEqual({ events: count, id });
+    expect(events(text, 3)).toEqual({ events: count, id });
+    expect(events(text).events).toBe(Math.min(1, count));
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { FULL_FOLDING } from '../../../src/domain/profile.ts';
 import { createCompiler } from '../../../src/gateway/sync/compile.ts';
 import { createCurrent } from '../../../src/gateway/sync/current.ts';
-import type { DiskSnapshot, StoredSet } from '../../../src/gateway/sync/disk.ts';
+import type { SnapshotFile, StoredSet } from '../../../src/gateway/sync/snapshot-file.ts';
 import type { FetchResult } from '../../../src/gateway/sync/source.ts';
 import { checkRoutes } from '../../../src/gateway/sync/status.ts';
 import { createSync, type SyncOptions } from '../../../src/gateway/sync/sync.ts';
@@ -22,7 +22,7 @@ function setUp(
   const metrics = createMetrics();
   const { log, lines } = collectLog();
   const kept: StoredSet[] = [];
-  const disk: DiskSnapshot = {
+  const snapshotFile: SnapshotFile = {
     read: () => Promise.resolve(stored),
     keep: (set, savedAt) => void kept.push({ set, savedAt }),
     settled: () => Promise.resolve(),
@@ -31,7 +31,7 @@ function setUp(
     { pollIntervalMs: 15_000, emptyAfterMs: 5 * MINUTE, ...rest },
     {
       source,
-      disk,
+      snapshotFile,
       compiler: createCompiler(
         current,
         () => ({ encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: FULL_FOLDING }),
@@ -85,7 +85,7 @@ describe('polling', () => {
     }
   });
 
-  test('behaviour: one poll at a time; bells during a poll make one more after it, however many they are', async () => {
+  test('behaviour: one poll at a time; change events during a poll make one more after it, however many they are', async () => {
     const flight = Promise.withResolvers<FetchResult>();
     const { sync, source, time, patterns } = setUp(AWAY);
     source.answer = flight.promise;
@@ -102,7 +102,7 @@ describe('polling', () => {
     await sync.close();
   });
 
-  test('behaviour: a bell is answered within a moment; one that never stops is not answered all the time', async () => {
+  test('behaviour: a change event is answered within a moment; one that never stops is not answered all the time', async () => {
     const { sync, source, time } = setUp(found('A', 1, []), { pollIntervalMs: 60 * MINUTE });
     await sync.start();
     await settle();
@@ -287,7 +287,7 @@ describe('the snapshot file', () => {
   });
 });
 
-describe('the bell', () => {
+describe('change events', () => {
   test('behaviour: an event makes a poll at once, a comment does not, and a break resumes from the last id', async () => {
     const [first, second] = [fakeStream(), fakeStream()];
     const { sync, source, time } = setUp(found('A', 1, []), { pollIntervalMs: 60 * MINUTE });

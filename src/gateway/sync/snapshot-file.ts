@@ -1,4 +1,4 @@
-// The last good set in a file, so that a sidecar that starts while its registry is away has routes. Signed with
+// The snapshot file holds the last good set, so that a sidecar that starts while its registry is away has routes. Signed with
 // `charges.secrets` over every byte: who can write the folder cannot make a price. The file is whole or not there, and
 // one that was changed, belongs to another registry, or is too old is not read. Writing it never delays a request.
 import { createHash, createHmac, timingSafeEqual, type Hash } from 'node:crypto';
@@ -12,7 +12,7 @@ import { feedPieces } from './feed-text.ts';
 import { readFeed } from './feed.ts';
 import type { FoundSet } from './source.ts';
 
-export type DiskOptions = {
+export type SnapshotFileOptions = {
   readonly file: string;
   readonly registryUrl: string;
   /** The first signs, all verify; at least one. */
@@ -26,7 +26,7 @@ export type DiskOptions = {
 /** `savedAt`: when the registry last confirmed it, milliseconds since the epoch. */
 export type StoredSet = { readonly set: FoundSet; readonly savedAt: number };
 
-export type DiskSnapshot = {
+export type SnapshotFile = {
   /** Undefined if there is none to be used; the log says why. Never rejects. */
   readonly read: () => Promise<StoredSet | undefined>;
   /** Writes `set` soon if it is new, or if what stands there has lived a tenth of its life. */
@@ -58,7 +58,7 @@ const headSchema = z.object({
 });
 type Head = z.infer<typeof headSchema>;
 
-export function createDisk(options: DiskOptions): DiskSnapshot {
+export function createSnapshotFile(options: SnapshotFileOptions): SnapshotFile {
   const { file, maxAgeMs, clock, log } = options;
   const keys = options.secrets.map((secret) => createHmac('sha256', secret).update(PURPOSE).digest());
   const [signer] = keys;
@@ -162,7 +162,11 @@ async function readBounded(file: string): Promise<Buffer | string | undefined> {
   }
 }
 
-async function write({ set, savedAt }: StoredSet, key: Buffer, { file, registryUrl }: DiskOptions): Promise<void> {
+async function write(
+  { set, savedAt }: StoredSet,
+  key: Buffer,
+  { file, registryUrl }: SnapshotFileOptions,
+): Promise<void> {
   const head: Head = {
     version: VERSION,
     registry_url: registryUrl,

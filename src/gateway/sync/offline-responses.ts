@@ -1,5 +1,5 @@
-// Answers `routes` and `match` in the registry's place while it is away, from the last good set: an SDK beside the
-// sidecar can start without its registry. Only for callers with the sidecar's own key, because whose other keys are good
+// Offline responses: answers `routes` and `match` from the last good set while the registry is away, so that an SDK beside
+// the sidecar can start. Only for callers with the sidecar's own key, because whose other keys are good
 // is known to the registry alone. The matcher is the proxy's own.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -14,7 +14,7 @@ import type { Answer } from '../../host/respond.ts';
 import { feedPieces } from './feed-text.ts';
 import type { LastGood } from './last-good.ts';
 
-export type StandInOptions = {
+export type OfflineOptions = {
   readonly apiKey: string;
   readonly lastGood: () => LastGood | undefined;
   readonly snapshot: () => Snapshot | undefined;
@@ -22,7 +22,7 @@ export type StandInOptions = {
   readonly clock: Pick<Clock, 'now'>;
 };
 
-export type StandIn = {
+export type OfflineResponses = {
   /** The answer, or undefined if only the registry can give one. `path` is without a slash at its end. */
   readonly answer: (req: IncomingMessage, path: string, query: string) => Promise<Answer> | undefined;
 };
@@ -31,7 +31,13 @@ const ROUTES = '/v1/protected-routes/routes';
 const MATCH = '/v1/protected-routes/match';
 const BEARER = /^Bearer +([\x21-\x7e]{1,16384})$/i;
 
-export function createStandIn({ apiKey, lastGood, snapshot, undeclared, clock }: StandInOptions): StandIn {
+export function createOfflineResponses({
+  apiKey,
+  lastGood,
+  snapshot,
+  undeclared,
+  clock,
+}: OfflineOptions): OfflineResponses {
   const own = digestOf(apiKey);
   let made: { readonly routes: readonly Route[]; readonly body: Promise<Buffer> } | undefined;
 

@@ -1,4 +1,4 @@
-// Decides whether what a registry answers replaces the last good set. A registry that lost its data, was restored from an
+// Decides whether to accept a registry's set in place of the last good one. A registry that lost its data, was restored from an
 // old backup or is another one altogether answers as politely as ever, and taking it at its word would make everything
 // free: such a set is held back until the registry has said the same for a while. Pure: no clock, no I/O.
 import type { SetName } from './source.ts';
@@ -29,7 +29,7 @@ export type Polled =
 
 export type Decision =
   /** `waited`: it was held back before. */
-  | { readonly kind: 'take'; readonly waited: boolean }
+  | { readonly kind: 'accept'; readonly waited: boolean }
   | { readonly kind: 'keep' }
   | { readonly kind: 'hold'; readonly holding: Holding }
   /** Nothing of it is used. A set that is held back waits on, but this poll does not count for it. */
@@ -51,9 +51,9 @@ export function decideSet({ good, holding, emptyAfterMs }: Situation, polled: Po
       return { kind: 'refuse', holding: holding && { ...holding, lastMs: undefined } };
     case 'set': {
       const suspicion = good && suspect(good, polled.facts);
-      if (suspicion === undefined) return { kind: 'take', waited: false };
+      if (suspicion === undefined) return { kind: 'accept', waited: false };
       const next = agree(holding, suspicion, polled.facts, nowMs);
-      return next.agreedMs >= emptyAfterMs ? { kind: 'take', waited: true } : { kind: 'hold', holding: next };
+      return next.agreedMs >= emptyAfterMs ? { kind: 'accept', waited: true } : { kind: 'hold', holding: next };
     }
     default:
       return polled satisfies never;

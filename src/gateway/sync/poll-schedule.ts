@@ -1,4 +1,4 @@
-// When to ask again. Jitter, so that sidecars which lost one registry together do not come back to it together; back-off,
+// The schedule of polls: jitter, so that sidecars which lost one registry together do not come back to it together; back-off,
 // so that a registry in trouble is left alone more and more. Pure but for the randomness that is handed in.
 import type { Random } from '../../host/clock.ts';
 
@@ -6,9 +6,9 @@ import type { Random } from '../../host/clock.ts';
 const LONGEST_WAIT_MS = 120_000;
 /** Before there is any set, tries begin at this distance. */
 const FIRST_WAIT_MS = 1_000;
-/** Bells of one moment are answered together; a registry that rings all the time keeps us busy a third of it. */
-const BELL_WAIT_MS = 20;
-const BELL_WAIT_SHARE = 2;
+/** Change events of one moment make one poll; a registry that sends them all the time keeps us busy a third of it. */
+const EVENT_WAIT_MS = 20;
+const EVENT_WAIT_SHARE = 2;
 
 /** Jitter only shortens: a change takes effect within one interval. */
 export function pollWaitMs(
@@ -21,8 +21,8 @@ export function pollWaitMs(
 }
 
 /** `ms`: what the last poll took; `endedMs`: how long ago it ended. */
-export function bellWaitMs({ ms, endedMs }: { readonly ms: number; readonly endedMs: number }): number {
-  return Math.max(BELL_WAIT_MS, ms * BELL_WAIT_SHARE - endedMs);
+export function eventWaitMs({ ms, endedMs }: { readonly ms: number; readonly endedMs: number }): number {
+  return Math.max(EVENT_WAIT_MS, ms * EVENT_WAIT_SHARE - endedMs);
 }
 
 /** Twice as far at each failure, from half of it to the whole. */

@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createDisk, type DiskOptions } from '../../../src/gateway/sync/disk.ts';
+import { createSnapshotFile, type SnapshotFileOptions } from '../../../src/gateway/sync/snapshot-file.ts';
 import type { FoundSet } from '../../../src/gateway/sync/source.ts';
 import { temporaryFolder } from '../../support/process.ts';
 import { route } from '../../cases/routes.ts';
@@ -21,10 +21,10 @@ beforeEach(() => {
 });
 afterEach(() => temporary.remove());
 
-function setUp(options: Partial<DiskOptions> = {}) {
+function setUp(options: Partial<SnapshotFileOptions> = {}) {
   const time = fakeTime();
   const { log, lines } = collectLog();
-  const disk = createDisk({
+  const snapshotFile = createSnapshotFile({
     file,
     registryUrl: REGISTRY,
     secrets: [SECRET],
@@ -34,11 +34,11 @@ function setUp(options: Partial<DiskOptions> = {}) {
     ...options,
   });
   const save = async (set: FoundSet = SET): Promise<void> => {
-    disk.keep(set, time.now());
-    await disk.settled();
+    snapshotFile.keep(set, time.now());
+    await snapshotFile.settled();
   };
   const why = (): unknown => lines.findLast(({ msg }) => msg === 'the snapshot file is not used')?.['reason'];
-  return { disk, save, time, lines, why };
+  return { snapshotFile, save, time, lines, why };
 }
 
 const SET: FoundSet = {
@@ -48,9 +48,9 @@ const SET: FoundSet = {
 
 describe('what is kept', () => {
   test('behaviour: a set is read back as it was, with the names the registry gave it', async () => {
-    const { disk, save, time } = setUp();
+    const { snapshotFile, save, time } = setUp();
     await save();
-    expect(await disk.read()).toEqual({ set: SET, savedAt: time.now() });
+    expect(await snapshotFile.read()).toEqual({ set: SET, savedAt: time.now() });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
       version: 1,
@@ -60,25 +60,25 @@ describe('what is kept', () => {
   });
 
   test('behaviour: a bare set, which has no names, and an empty one', async () => {
-    const { disk, save } = setUp();
+    const { snapshotFile, save } = setUp();
     const bare: FoundSet = { registryId: undefined, revision: undefined, etag: undefined, digest: 'd', routes: [] };
     await save(bare);
-    expect((await disk.read())?.set).toEqual(bare);
+    expect((await snapshotFile.read())?.set).toEqual(bare);
   });
 
   test('behaviour: 0600 and whole whatever stood there before; nothing is left beside it', async () => {
-    const { disk, save } = setUp();
+    const { snapshotFile, save } = setUp();
     mkdirSync(path.dirname(file));
     writeFileSync(file, 'older', { mode: 0o666 });
     writeFileSync(`${file}.draft`, 'what a crash left', { mode: 0o666 });
     await save();
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readdirSync(path.dirname(file))).toEqual(['routes.json']);
-    expect((await disk.read())?.set.revision).toBe(7);
+    expect((await snapshotFile.read())?.set.revision).toBe(7);
   });
 
   test('behaviour: the same set is written again when a tenth of its life is over, so that it does not age while confirmed', async () => {
-    const { disk, save, time } = setUp();
+    const { snapshotFile, save, time } = setUp();
     await save();
     const first = readFileSync(file, 'utf8');
     await time.advance(2 * HOUR);
@@ -86,13 +86,13 @@ describe('what is kept', () => {
     expect(readFileSync(file, 'utf8')).toBe(first);
     await time.advance(HOUR);
     await save();
-    expect(await disk.read()).toEqual({ set: SET, savedAt: time.now() });
+    expect(await snapshotFile.read()).toEqual({ set: SET, savedAt: time.now() });
   });
 
   test('behaviour: of many sets in a row the last one stands there', async () => {
-    const { disk } = setUp();
-    for (let revision = 1; revision <= 50; revision++) disk.keep({ ...SET, revision }, revision);
-    await disk.settled();
+    const { snapshotFile } = setUp();
+    for (let revision = 1; revision <= 50; revision++) snapshotFile.keep({ ...SET, revision }, revision);
+    await snapshotFile.settled();
     expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ revision: 50, saved_at: 50 });
   });
 
@@ -108,29 +108,29 @@ describe('what is kept', () => {
   });
 
   test('behaviour: snapshot_max_age 0 keeps nothing', async () => {
-    const { disk, save } = setUp({ maxAgeMs: 0 });
+    const { snapshotFile, save } = setUp({ maxAgeMs: 0 });
     await save();
     expect(readdirSync(temporary.folder)).toEqual([]);
-    expect(await disk.read()).toBeUndefined();
+    expect(await snapshotFile.read()).toBeUndefined();
   });
 });
 
 describe('what is not read', () => {
   test('behaviour: no file is no reason to say anything', async () => {
-    const { disk, lines } = setUp();
-    expect(await disk.read()).toBeUndefined();
+    const { snapshotFile, lines } = setUp();
+    expect(await snapshotFile.read()).toBeUndefined();
     expect(lines).toEqual([]);
   });
 
   test('attack: any byte that was changed, added or cut off', async () => {
-    const { disk, save, why } = setUp();
+    const { snapshotFile, save, why } = setUp();
     await save();
     const whole = readFileSync(file);
     for (let at = 0; at < whole.length; at += 7) {
       const changed = Buffer.from(whole);
       changed[at] = (changed[at] ?? 0) ^ 1;
       writeFileSync(file, changed);
-      expect(await disk.read(), `byte ${at}`).toBeUndefined();
+      expect(await snapshotFile.read(), `byte ${at}`).toBeUndefined();
     }
     for (const changed of [
       whole.subarray(0, -1),
@@ -140,11 +140,11 @@ describe('what is not read', () => {
       Buffer.concat([whole, Buffer.from('\n')]),
     ]) {
       writeFileSync(file, changed);
-      expect(await disk.read()).toBeUndefined();
+      expect(await snapshotFile.read()).toBeUndefined();
       expect(why()).toMatch(/not whole|does not verify/);
     }
     writeFileSync(file, whole);
-    expect(await disk.read()).toBeDefined();
+    expect(await snapshotFile.read()).toBeDefined();
   });
 
   test('attack: a cheaper price, signed with another secret', async () => {
@@ -152,46 +152,46 @@ describe('what is not read', () => {
       ...SET,
       routes: [route('GET /a/:id 0.000001')],
     });
-    const { disk, why } = setUp();
-    expect(await disk.read()).toBeUndefined();
+    const { snapshotFile, why } = setUp();
+    expect(await snapshotFile.read()).toBeUndefined();
     expect(why()).toMatch(/signature does not verify/);
   });
 
   test('behaviour: secrets rotate: the first signs, all verify', async () => {
     await setUp({ secrets: [OLD_SECRET] }).save();
-    expect(await setUp({ secrets: [SECRET, OLD_SECRET] }).disk.read()).toBeDefined();
+    expect(await setUp({ secrets: [SECRET, OLD_SECRET] }).snapshotFile.read()).toBeDefined();
     await setUp({ secrets: [SECRET, OLD_SECRET] }).save();
-    expect(await setUp({ secrets: [SECRET] }).disk.read()).toBeDefined();
-    expect(await setUp({ secrets: [OLD_SECRET] }).disk.read()).toBeUndefined();
+    expect(await setUp({ secrets: [SECRET] }).snapshotFile.read()).toBeDefined();
+    expect(await setUp({ secrets: [OLD_SECRET] }).snapshotFile.read()).toBeUndefined();
   });
 
   test('refuses: the set of another registry', async () => {
     await setUp({ registryUrl: 'https://other.example.com' }).save();
-    const { disk, why } = setUp();
-    expect(await disk.read()).toBeUndefined();
+    const { snapshotFile, why } = setUp();
+    expect(await snapshotFile.read()).toBeUndefined();
     expect(why()).toBe('it is of another registry, https://other.example.com');
   });
 
   test('refuses: one that is older than snapshot_max_age, or from the future', async () => {
-    const { disk, save, time, why } = setUp();
+    const { snapshotFile, save, time, why } = setUp();
     await save();
     await time.advance(24 * HOUR);
-    expect(await disk.read()).toBeDefined();
+    expect(await snapshotFile.read()).toBeDefined();
     await time.advance(1);
-    expect(await disk.read()).toBeUndefined();
+    expect(await snapshotFile.read()).toBeUndefined();
     expect(why()).toMatch(/older than sync.snapshot_max_age/);
     const early = setUp({ clock: fakeTime(1_800_000_000_000 - HOUR) });
-    expect(await early.disk.read()).toBeUndefined();
+    expect(await early.snapshotFile.read()).toBeUndefined();
     expect(early.why()).toMatch(/future/);
   });
 
   test('refuses: a file that cannot be read, without ending the start', async () => {
-    const { disk, save, why } = setUp();
+    const { snapshotFile, save, why } = setUp();
     await save();
     renameSync(file, `${file}.aside`);
     mkdirSync(file);
     chmodSync(file, 0o700);
-    expect(await disk.read()).toBeUndefined();
+    expect(await snapshotFile.read()).toBeUndefined();
     expect(why()).toMatch(/EISDIR/);
   });
 });

@@ -7,7 +7,7 @@ import {
   type Holding,
   type Polled,
   type SetFacts,
-} from '../../../src/gateway/sync/hold.ts';
+} from '../../../src/gateway/sync/accept.ts';
 
 const EMPTY_AFTER = 300_000;
 const set = (registryId: string | undefined, revision: number | undefined, size: number): SetFacts => ({
@@ -33,7 +33,7 @@ describe('one poll', () => {
     ['routes after an empty set', set(undefined, undefined, 0), set(undefined, undefined, 4)],
     ['a set whose revision is not told any more', GOOD, set('A', undefined, 3)],
   ])('behaviour: %s is taken', (_what, good, next) => {
-    expect(decide(good, polled(next))).toEqual({ kind: 'take', waited: false });
+    expect(decide(good, polled(next))).toEqual({ kind: 'accept', waited: false });
   });
 
   test.each<[string, SetFacts, SetFacts, Holding['suspicion']]>([
@@ -90,7 +90,7 @@ describe('polls over time, empty_after being 300 s', () => {
         [150, EMPTY],
         [300, EMPTY],
       ]),
-    ).toEqual({ kind: 'take', waited: true });
+    ).toEqual({ kind: 'accept', waited: true });
   });
 
   test('attack: an empty registry that is restarted empty is not taken for the time in which it was away', () => {
@@ -118,7 +118,7 @@ describe('polls over time, empty_after being 300 s', () => {
         [900, EMPTY],
         [1000, EMPTY],
       ]),
-    ).toEqual({ kind: 'take', waited: true });
+    ).toEqual({ kind: 'accept', waited: true });
   });
 
   test('attack: an answer that is no set does not count for the set that is held back either', () => {
@@ -153,7 +153,7 @@ describe('polls over time, empty_after being 300 s', () => {
         GOOD,
         steps.map(([at, revision]) => [at, polled(set('B', revision, revision))]),
       ),
-    ).toEqual({ kind: 'take', waited: true });
+    ).toEqual({ kind: 'accept', waited: true });
   });
 
   test('attack: a third registry does not inherit the waiting of a second', () => {
@@ -178,7 +178,7 @@ describe('polls over time, empty_after being 300 s', () => {
 
   test('behaviour: empty_after 0 holds nothing back', () => {
     expect(decideSet({ good: GOOD, holding: undefined, emptyAfterMs: 0 }, EMPTY, 0)).toEqual({
-      kind: 'take',
+      kind: 'accept',
       waited: true,
     });
   });
