@@ -56,21 +56,29 @@ export type Chain = {
   readonly stop: () => Promise<void>;
 };
 
-/** What sends with it waits for its turn: see `inTurn`. */
+/** One sender at a time: see `createSender`. */
 export function testAccount(index: number): Account {
   return mnemonicToAccount(MNEMONIC, { addressIndex: index });
 }
 
 /**
- * Runs one after the other. The node counts what an account sent, and of two transactions that ask at the same moment both
- * get the same number; the manager that viem has for that gives one number twice now and then too.
+ * Sends the transactions of one account one after the other, each under the number that it has counted itself. The node's
+ * own count falls back by one while it mines a block: then two transactions got one number, and the second was dropped
+ * without a word.
  */
-export function inTurn(): <T>(run: () => Promise<T>) => Promise<T> {
+export function createSender(count: () => Promise<number>): <T>(send: (nonce: number) => Promise<T>) => Promise<T> {
+  let next = 0;
   let last: Promise<unknown> = Promise.resolve();
-  return (run) => {
-    const next = last.then(run);
-    last = next.catch(() => undefined);
-    return next;
+  const sendNext = async <T>(send: (nonce: number) => Promise<T>): Promise<T> => {
+    const nonce = Math.max(next, await count());
+    const result = await send(nonce);
+    next = nonce + 1;
+    return result;
+  };
+  return (send) => {
+    const sent = last.then(() => sendNext(send));
+    last = sent.catch(() => undefined);
+    return sent;
   };
 }
 
@@ -94,9 +102,10 @@ async function prepareChain({ port, stop }: Anvil): Promise<Chain> {
   await tester.setCode({ address: USDC, bytecode: hex(artifacts.TestUsdc.runtime) });
   await tester.setCode({ address: MULTICALL, bytecode: hex(artifacts.MiniMulticall.runtime) });
 
-  const send = inTurn();
+  const minting = testAccount(1).address;
+  const send = createSender(() => reader.getTransactionCount({ address: minting, blockTag: 'pending' }));
   const write: Chain['write'] = async (functionName, args) => {
-    const hash = await send(() => minter.writeContract({ address: USDC, abi, functionName, args }));
+    const hash = await send((nonce) => minter.writeContract({ address: USDC, abi, functionName, args, nonce }));
     const receipt = await waitForReceipt(reader, hash, RECEIPT_MS);
     if (receipt.status !== 'success') throw new Error(`${functionName} reverted`);
     return hash;

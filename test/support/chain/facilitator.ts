@@ -7,7 +7,7 @@ import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
 import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/facilitator';
 import { createWalletClient, http, publicActions } from 'viem';
 import { serveFacilitator, type TestFacilitator } from '../facilitator-server.ts';
-import { CHAIN, NETWORK, inTurn, testAccount, waitForReceipt } from './chain.ts';
+import { CHAIN, NETWORK, createSender, testAccount, waitForReceipt } from './chain.ts';
 
 export type FacilitatorOptions = {
   readonly rpcUrl: string;
@@ -26,14 +26,15 @@ export async function startFacilitator(options: FacilitatorOptions): Promise<Tes
     transport: http(options.rpcUrl),
     pollingInterval: 20,
   }).extend(publicActions);
-  const send = inTurn();
+  const { address } = account;
+  const send = createSender(() => wallet.getTransactionCount({ address, blockTag: 'pending' }));
   const signer = toFacilitatorEvmSigner(
     {
-      address: account.address,
+      address,
       readContract: (args) => wallet.readContract({ ...args, args: args.args ?? [] }),
       verifyTypedData: (args) => wallet.verifyTypedData(args as Parameters<typeof wallet.verifyTypedData>[0]),
-      writeContract: (args) => send(() => wallet.writeContract({ ...args, args: args.args ?? [] })),
-      sendTransaction: (args) => send(() => wallet.sendTransaction(args)),
+      writeContract: (args) => send((nonce) => wallet.writeContract({ ...args, args: args.args ?? [], nonce })),
+      sendTransaction: (args) => send((nonce) => wallet.sendTransaction({ ...args, nonce })),
       waitForTransactionReceipt: ({ hash, timeout }) => waitForReceipt(wallet, hash, timeout ?? 15_000),
       getCode: (args) => wallet.getCode(args),
     },
