@@ -84,6 +84,6 @@ export async function answerWhy(assembly: Assembly, id: string): Promise<WhyAnsw
   const { config, current, ledgers, refusals, deps } = assembly;
   const { secrets, quoteTtlMs } = config.charges;
   const quotes = createQuotes({ secrets, ttlMs: quoteTtlMs, nonce: () => '' });
-  const routeOf = (routeId: string): Route | undefined => current.get()?.matcher.get(routeId);
+  const routeOf = (routeId: string): Route | undefined => current.snapshot?.matcher.get(routeId);
   return explainWhy(id, { ...ledgers, refusals, quotes, quoteTtlMs, routeOf, clock: deps.clock });
 }

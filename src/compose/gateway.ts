@@ -50,11 +50,8 @@ async function startOwnSync(
 
 function startTelemetry(assembly: Assembly): Telemetry {
   const { metrics, current, refusals, deps } = assembly;
-  const counting = createTelemetry(metrics, deps.log, current.get, current.cacheTotals, () => ({
-    maxRoutes: assembly.config.metrics.maxRoutes,
-    access: assembly.config.log.access,
-  }));
-  return refusals === undefined ? counting : rememberRefusals(counting, refusals, deps.clock);
+  const refused = refusals === undefined ? undefined : rememberRefusals(refusals, deps.clock);
+  return createTelemetry(metrics, deps.log, current, assembly, refused);
 }
 
 function addPayments(assembly: Assembly, { close, facilitators }: Payments): void {

@@ -21,7 +21,7 @@ import { createWriteBatch } from '../host/write-batch.ts';
 import { createListener } from '../host/server.ts';
 import { createPool } from '../http/pool.ts';
 import { pathOptions, receiversById, type Part } from './part.ts';
-import { compileSnapshot, type Snapshot } from '../domain/snapshot.ts';
+import { compileSnapshot } from '../domain/snapshot.ts';
 
 export type ProxyPart = Part & {
   /** Assembles for a new configuration; what is returned puts it in force and cannot fail. */
@@ -43,6 +43,8 @@ const MAX_SOCKETS = 10_000;
 
 export function startProxy(config: Config, proxy: ProxyConfig, deps: ProxyDeps): ProxyPart {
   let assembled = assemble(config, proxy, deps);
+  // The listener reads it for each request.
+  const handler = { ...assembled.handler };
   const { listen, limits, timeouts } = proxy;
   const listener = createListener(
     {
@@ -53,10 +55,7 @@ export function startProxy(config: Config, proxy: ProxyConfig, deps: ProxyDeps):
       refusals: LISTENER_REFUSALS,
       log: deps.log,
     },
-    {
-      request: (req, res) => assembled.handler.request(req, res),
-      upgrade: (req, socket, head) => assembled.handler.upgrade(req, socket, head),
-    },
+    handler,
   );
   return {
     listener,
@@ -65,6 +64,7 @@ export function startProxy(config: Config, proxy: ProxyConfig, deps: ProxyDeps):
       return () => {
         // The old connections to the upstream end by themselves once they are idle.
         assembled = prepared;
+        Object.assign(handler, prepared.handler);
       };
     },
     close: () => assembled.close(),
@@ -101,7 +101,7 @@ function assemble(
       customerHeader: proxy.customerHeader.toLowerCase(),
       maxInFlight: proxy.limits.inFlight,
     },
-    snapshot: servedSnapshot(config.sync, proxy, current),
+    routes: servedRoutes(config.sync, proxy, current),
     offer: createOffers(receiversById(config)),
     placeOf: createClientPlaces(proxy.limits.inFlightPerClient, trusts),
     admission: createAdmission(proxy.limits, trusts, clock.monotonic),
@@ -115,7 +115,7 @@ function assemble(
       customerHeaderTrusted: proxy.customerHeaderTrusted,
       idleMs: timeouts.idleMs,
     },
-    trusts,
+    trusts: proxy.trustedProxies.length === 0 ? undefined : trusts,
     telemetry,
     clock,
     random,
@@ -128,12 +128,12 @@ function assemble(
  * What requests are matched against: the routes in force. Before there are any, nothing (503 `routes_absent`), or a set
  * without routes if `sync.when_absent` says so: then every request is an unprotected one like any other.
  */
-function servedSnapshot(
-  sync: SyncConfig | undefined,
-  proxy: ProxyConfig,
-  current: Current,
-): () => Snapshot | undefined {
-  if (sync?.whenAbsent !== 'forward') return current.get;
+function servedRoutes(sync: SyncConfig | undefined, proxy: ProxyConfig, current: Current): Pick<Current, 'snapshot'> {
+  if (sync?.whenAbsent !== 'forward') return current;
   const none = compileSnapshot({ registryId: '', revision: 0, routes: [] }, pathOptions(proxy));
-  return () => current.get() ?? none;
+  return {
+    get snapshot() {
+      return current.snapshot ?? none;
+    },
+  };
 }

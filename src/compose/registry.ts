@@ -76,7 +76,7 @@ export async function startRegistry(
       streamsPerKey: limits.eventStreamsPerKey,
     },
     snapshot: () => {
-      const snapshot = current.get();
+      const snapshot = current.snapshot;
       if (snapshot === undefined) throw new Error('the routes are not compiled yet');
       return snapshot;
     },
@@ -107,7 +107,7 @@ export async function startRegistry(
     listener,
     ledger,
     checks: [
-      { name: 'routes', run: () => routesCheck(current.get()) },
+      { name: 'routes', run: () => routesCheck(current.snapshot) },
       readiness.check,
       differencesCheck(registry.differences),
     ],

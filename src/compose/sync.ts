@@ -65,7 +65,7 @@ export async function startSync(
 
   const { lastGood } = sync;
   const offlineResponses = createOfflineResponses({
-    ...{ apiKey, lastGood, snapshot: current.get, undeclared: () => proxy().undeclaredMethods, clock },
+    ...{ apiKey, lastGood, snapshot: () => current.snapshot, undeclared: () => proxy().undeclaredMethods, clock },
   });
   const relay = createRelayApi({ registryUrl: new URL(registryUrl), offlineResponses, sync });
   const listener = createListener(

@@ -103,10 +103,10 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     if (req.httpVersionMinor === 1) sendEarlyHints(res, raw);
   }
 
-  onHead(status: number, raw: string[]): void {
+  onHead(status: number, raw: string[], followed: boolean): void {
     this.status = status;
-    if (this.charged === undefined) this.begin(FREE, raw);
-    else this.judge(this.charged, status, raw, (verdict) => this.begin(verdict, raw));
+    if (this.charged === undefined) this.begin(FREE, raw, followed);
+    else this.judge(this.charged, status, raw, (verdict, atOnce) => this.begin(verdict, raw, followed && atOnce));
   }
 
   onUpgrade(raw: string[], upstream: Socket, head: Buffer): void {
@@ -163,10 +163,10 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     charged: PaidOutcome,
     status: number,
     headers: readonly string[],
-    proceed: (verdict: ResponseVerdict) => void,
+    proceed: (verdict: ResponseVerdict, atOnce: boolean) => void,
   ): void {
     const verdict = charged.beforeResponse({ status, headers });
-    if (!(verdict instanceof Promise)) return proceed(verdict);
+    if (!(verdict instanceof Promise)) return proceed(verdict, true);
     const { clock, log } = this.context;
     const held: Held = { at: 'held', since: clock.monotonic(), ended: false, failure: undefined };
     this.phase = held;
@@ -176,7 +176,7 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
         this.letGo(held);
         if (taken.kind === 'stream' && held.failure !== undefined) return this.onFailure(held.failure);
         this.call?.resume();
-        proceed(taken);
+        proceed(taken, false);
         if (held.failure !== undefined) this.onFailure(held.failure);
         else if (held.ended) this.onEnd();
       })
@@ -193,7 +193,8 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     this.phase = this.res.destroyed ? KEEPING : WAITING;
   }
 
-  private begin(verdict: ResponseVerdict, raw: string[]): void {
+  /** `followed`: more of the response comes right behind this. */
+  private begin(verdict: ResponseVerdict, raw: string[], followed: boolean): void {
     const { req, res, context, status = 0 } = this;
     const headers = responseHeaders(this, status, raw);
     if (verdict.kind === 'replace') {
@@ -210,7 +211,7 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     const response = new ClientResponse(req, res, context.writeBatch, this, status, headers);
     this.phase = { at: 'streaming', response };
     // A body that is there leaves in one write with its head; one that is slow must not hold the head back.
-    process.nextTick(flushHead, response);
+    if (!followed) process.nextTick(flushHead, response);
   }
 
   /** After a 101. */

@@ -20,6 +20,7 @@ import { inspectInbound } from './headers.ts';
 import type { ExchangeContext } from './in-flight.ts';
 import type { Outcome } from './outcome.ts';
 import type { Paywall } from './paywall.ts';
+import { passPermit } from './permit.ts';
 import type { RequestRecord, Telemetry } from './telemetry.ts';
 import { createTraceReader, type TraceReader } from './trace.ts';
 
@@ -33,7 +34,8 @@ export type HandlerOptions = {
 
 export type HandlerDeps = {
   readonly options: HandlerOptions;
-  readonly snapshot: () => Snapshot | undefined;
+  /** In force; undefined until the first ones were loaded. */
+  readonly routes: { readonly snapshot: Snapshot | undefined };
   readonly offer: (route: Route) => Offer | Problem;
   /** Asked if a request costs something, before anything is done about it. */
   readonly admission: Admission;
@@ -42,7 +44,8 @@ export type HandlerDeps = {
   readonly paywall: Paywall;
   /** For the exchanges that are made here. */
   readonly context: ExchangeContext;
-  readonly trusts: (address: string | undefined) => boolean;
+  /** Whether a peer may speak for others; undefined: nobody may. */
+  readonly trusts: ((address: string | undefined) => boolean) | undefined;
   readonly telemetry: Telemetry;
   readonly clock: Clock;
   readonly random: Random;
@@ -112,7 +115,7 @@ function journey(handling: Handling, exchange: Exchange): void {
   if ('code' in target) return refuse(deps, exchange, target);
 
   // 2 route: a pointer read and one look-up.
-  const snapshot = deps.snapshot();
+  const { snapshot } = deps.routes;
   if (snapshot === undefined) return refuse(deps, exchange, routesAbsent());
   const resolution = snapshot.resolve(method, target.rawPath);
   if (!resolution.ok) return refuse(deps, exchange, refuseAmbiguous(resolution.reason));
@@ -120,13 +123,13 @@ function journey(handling: Handling, exchange: Exchange): void {
   record.path = path;
   record.target = path + target.query;
   exchange.protectedPath = match.kind !== 'none';
-  exchange.trusted = deps.trusts(req.socket.remoteAddress);
+  exchange.trusted = deps.trusts?.(req.socket.remoteAddress) ?? false;
 
   // 3 verdict: pure; the caller's headers are read only if the request costs something.
   const preflight =
     method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
   const verdict = decide(rules, { match, method, preflight, request: req });
-  if (verdict.kind === 'pass') return exchange.forward(paywall.pass(verdict));
+  if (verdict.kind === 'pass') return exchange.forward(passPermit(verdict));
   if (verdict.kind === 'demand' || verdict.kind === 'verify') notePrice(record, verdict);
   const admitted = deps.admission.admit(verdict, req);
   if (typeof admitted === 'object') return refuse(deps, exchange, admitted);

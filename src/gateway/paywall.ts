@@ -1,5 +1,5 @@
-// Performs a verdict: the only one who talks to rails and ledger, and the only one who mints Permits. What it returns is
-// either the way upstream, with the proof that the way is open, or an answer of ours. Answers of ours carry CORS headers
+// Performs a verdict on a request that costs something: the only one who talks to rails and ledger, and who mints their
+// Permits. What it returns is either the way upstream, with the proof that the way is open, or an answer of ours. Answers of ours carry CORS headers
 // for the configured origins, so that a browser's payer can read a 402.
 import type { Pass, Verdict } from '../domain/decide.ts';
 import type { PaymentRequired, Demand } from '../domain/payment-required.ts';
@@ -10,11 +10,9 @@ import type { Answer } from '../host/respond.ts';
 import { EXPOSED } from './headers.ts';
 import type { AnswerOutcome, Answers, GoneOutcome, Outcome, PaidOutcome, RequestFacts } from './outcome.ts';
 import type { Pay } from './pay/pay.ts';
-import { mintPermit, type Permit } from './permit.ts';
+import { mintPermit } from './permit.ts';
 
 export type Paywall = {
-  /** For a request that costs nothing. */
-  readonly pass: (verdict: Pass) => Permit;
   /** A promise only if a payment is presented. */
   readonly perform: (verdict: Exclude<Verdict, Pass>, asked: RequestFacts) => Outcome | Promise<Outcome>;
   readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => AnswerOutcome;
@@ -105,7 +103,6 @@ export function createPaywall({ createPay, quotes, paymentRequired, corsOrigins,
   return {
     refuse,
     serverOptions: () => preflight(undefined),
-    pass: ({ because, route }) => mintPermit(because, route),
     perform: (verdict, asked) => {
       switch (verdict.kind) {
         case 'answer_preflight':

@@ -1,7 +1,7 @@
 // The last requests that this process refused or asked to pay, with the reason why. In memory alone, in a ring:
 // 10,000 of them hold some 5 MB at most. What it keeps of a request is its log line, not its query.
 import type { Clock } from '../host/clock.ts';
-import type { RequestOutcome, RequestRecord, Telemetry } from './telemetry.ts';
+import type { RequestOutcome, RequestRecord } from './telemetry.ts';
 
 export type RefusedRequest = {
   /** When the request came, in milliseconds since the epoch: always the same for one request. */
@@ -52,19 +52,10 @@ function pathOf({ path, target }: RequestRecord): string {
   return Buffer.from(path.slice(0, PATH_CHARACTERS), 'latin1').toString('latin1');
 }
 
-/** Everything but what was let through. */
+/** For telemetry, which tells it of each request that was refused; `now`: when it ended, of the monotonic clock. */
 export function rememberRefusals(
-  telemetry: Telemetry,
-  refusals: RefusedRequests,
+  refusals: Pick<RefusedRequests, 'add'>,
   clock: Pick<Clock, 'now'>,
-): Telemetry {
-  return {
-    ...telemetry,
-    end: (record, now) => {
-      const { outcome, ended, startedAt } = record;
-      if (!ended && (outcome === 'payment_required' || outcome === 'refused' || outcome === 'error'))
-        refusals.add(record, clock.now() - (now - startedAt));
-      telemetry.end(record, now);
-    },
-  };
+): (record: RequestRecord, now: number) => void {
+  return (record, now) => refusals.add(record, clock.now() - (now - record.startedAt));
 }

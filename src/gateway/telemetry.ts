@@ -69,14 +69,24 @@ export type Telemetry = {
   readonly label: (routeId: string | undefined) => string;
 };
 
-export type TelemetryOptions = { readonly maxRoutes: number; readonly access: boolean };
+/** The configuration in force: read whenever it is needed. */
+export type TelemetrySettings = {
+  readonly config: {
+    readonly metrics: { readonly maxRoutes: number };
+    readonly log: { readonly access: boolean };
+  };
+};
 
+/** `refused`: told of each request that was not let through. */
 export function createTelemetry(
   metrics: Metrics,
   log: Log,
-  snapshot: () => Snapshot | undefined,
-  cacheTotals: () => { readonly hits: number; readonly misses: number },
-  options: () => TelemetryOptions,
+  current: {
+    readonly snapshot: Snapshot | undefined;
+    readonly cacheTotals: () => { readonly hits: number; readonly misses: number };
+  },
+  settings: TelemetrySettings,
+  refused?: (record: RequestRecord, now: number) => void,
 ): Telemetry {
   const requests = metrics.counter('requests_total', 'Requests on the proxy port, by outcome.', [
     'outcome',
@@ -101,12 +111,12 @@ export function createTelemetry(
 
   metrics.observed('gauge', 'requests_in_flight', 'Requests being served.', [], (set) => set({}, inFlight));
   metrics.observed('counter', 'match_cache_requests_total', 'Look-ups in the route cache.', ['result'], (set) => {
-    const { hits, misses } = cacheTotals();
+    const { hits, misses } = current.cacheTotals();
     set({ result: 'hit' }, hits);
     set({ result: 'miss' }, misses);
   });
   metrics.observed('gauge', 'routes', 'Protected routes in force.', ['status'], (set) => {
-    const counts = snapshot()?.counts ?? { active: 0, paused: 0 };
+    const counts = current.snapshot?.counts ?? { active: 0, paused: 0 };
     for (const [status, count] of Object.entries(counts)) set({ status }, count);
   });
   metrics.observed(
@@ -116,7 +126,7 @@ export function createTelemetry(
     ['route_id', 'route_pattern', 'method', 'amount', 'currency'],
     (set) => {
       for (const id of hit) {
-        const route = snapshot()?.matcher.get(id);
+        const route = current.snapshot?.matcher.get(id);
         if (route === undefined) continue;
         const { pattern, method, amount, currency } = route;
         set({ route_id: id, route_pattern: pattern, method, amount, currency }, 1);
@@ -127,7 +137,7 @@ export function createTelemetry(
   const label = (routeId: string | undefined): string => {
     if (routeId === undefined) return '';
     if (hit.has(routeId)) return routeId;
-    if (hit.size >= options().maxRoutes) return 'other';
+    if (hit.size >= settings.config.metrics.maxRoutes) return 'other';
     hit.add(routeId);
     return routeId;
   };
@@ -146,9 +156,14 @@ export function createTelemetry(
       durations(record.outcome)(totalMs / 1000);
       overheads(record.outcome)(Math.max(0, totalMs - (record.upstreamMs ?? 0)) / 1000);
       if (record.upstreamMs !== undefined) upstreams(code)(record.upstreamMs / 1000);
-      if (options().access) logRequest(log, record, totalMs);
+      if (isRefused(record.outcome)) refused?.(record, now);
+      if (settings.config.log.access) logRequest(log, record, totalMs);
     },
   };
+}
+
+function isRefused(outcome: RequestOutcome): boolean {
+  return outcome === 'payment_required' || outcome === 'refused' || outcome === 'error';
 }
 
 function logRequest(log: Log, record: RequestRecord, totalMs: number): void {

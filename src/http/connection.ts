@@ -179,7 +179,7 @@ export class Connection implements CallConnection {
         return this.onInformation(state, event.head);
       case 'head':
         this.moved();
-        return listener.onHead(event.head.status, event.head.headers);
+        return listener.onHead(event.head.status, event.head.headers, state.reading.goesOn);
       case 'data':
         return listener.onData(event.chunk);
       case 'end':

@@ -85,6 +85,12 @@ export class ResponseReader {
     return phase === 'chunked' ? unread.subarray(-4).equals(END_OF_HEAD) : phase === 'close';
   }
 
+  /** Whether `next` has more to tell of what was pushed; false also where only reading it would show. */
+  get goesOn(): boolean {
+    const { phase, unread, count } = this;
+    return phase === 'none' || (unread.length > 0 ? phase !== 'chunked' : phase === 'length' && count.left === 0);
+  }
+
   private data(size: number): ResponseEvent | undefined {
     if (size === 0) return undefined;
     const { unread } = this;

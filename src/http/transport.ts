@@ -61,8 +61,8 @@ export type UpstreamFailure = CallFault & {
 export type UpstreamListener = {
   /** 1xx other than 100 and 101. */
   onInformation(status: number, headers: readonly string[]): void;
-  /** The final status, 200..999. */
-  onHead(status: number, headers: string[]): void;
+  /** The final status, 200..999. `followed`: onData or onEnd comes right behind it, unless the call is paused. */
+  onHead(status: number, headers: string[], followed: boolean): void;
   onData(chunk: Buffer): void;
   /** The response is whole. */
   onEnd(): void;

@@ -341,9 +341,8 @@ describe('100,000 routes and 100,000 paths', () => {
     const telemetry = createTelemetry(
       metrics,
       log,
-      () => snapshot,
-      () => snapshot.cache,
-      () => ({ maxRoutes, access: false }),
+      { snapshot, cacheTotals: () => snapshot.cache },
+      { config: { metrics: { maxRoutes }, log: { access: false } } },
     );
     const series = async (): Promise<number> =>
       [...read(await metrics.text()).entries()]

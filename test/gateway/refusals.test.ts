@@ -1,7 +1,9 @@
 // What a process remembers of the requests that it refused: the last so many, newest first, and nothing of their queries.
 import { describe, expect, test } from 'vitest';
 import { createRefusals, rememberRefusals } from '../../src/gateway/refusals.ts';
-import type { RequestOutcome, RequestRecord, Telemetry } from '../../src/gateway/telemetry.ts';
+import { createTelemetry, type RequestOutcome, type RequestRecord } from '../../src/gateway/telemetry.ts';
+import { createLog } from '../../src/host/log.ts';
+import { createMetrics } from '../../src/host/metrics.ts';
 
 function recordOf(requestId: string, wanted: Partial<RequestRecord> = {}): RequestRecord {
   return {
@@ -56,18 +58,16 @@ describe('refusals', () => {
     ['paid', false],
   ])('behaviour: %s is remembered: %j, once', (outcome, remembered) => {
     const refusals = createRefusals();
-    const ended: RequestRecord[] = [];
-    const telemetry = {
-      end: (record: RequestRecord) => {
-        record.ended = true;
-        ended.push(record);
-      },
-    } as unknown as Telemetry;
-    const both = rememberRefusals(telemetry, refusals, { now: () => 1000 });
+    const telemetry = createTelemetry(
+      createMetrics(),
+      createLog('error', () => undefined, Date.now),
+      { snapshot: undefined, cacheTotals: () => ({ hits: 0, misses: 0 }) },
+      { config: { metrics: { maxRoutes: 1 }, log: { access: false } } },
+      rememberRefusals(refusals, { now: () => 1000 }),
+    );
     const record = recordOf('1', { outcome });
-    both.end(record, 2);
-    both.end(record, 3);
-    expect(ended).toHaveLength(2);
+    telemetry.end(record, 2);
+    telemetry.end(record, 3);
     expect(refusals.find(any, 10).map(({ at }) => at)).toEqual(remembered ? [999] : []);
   });
 });

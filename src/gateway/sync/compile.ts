@@ -57,7 +57,7 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
 
   /** What is in force, if the next set of this registry can be made from it. */
   const base = (registryId: string): Snapshot | undefined => {
-    const snapshot = current.get();
+    const snapshot = current.snapshot;
     return snapshot?.registryId === registryId && readsAlike(snapshot.paths, paths()) ? snapshot : undefined;
   };
   const revise = (set: RouteSet): Snapshot | undefined => {
@@ -106,7 +106,7 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
   };
 
   const change = (next: SetChange | Reset, whole: () => RouteSet): boolean => {
-    const snapshot = current.get();
+    const snapshot = current.snapshot;
     if (next.kind === 'reset' || snapshot === undefined || snapshot.revision !== next.revision - 1)
       return load(whole());
     if (base(snapshot.registryId) === undefined) return load(whole());
@@ -125,7 +125,7 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
     load,
     change,
     recompile: () => {
-      const set = waiting?.set ?? compiling?.set ?? current.get();
+      const set = waiting?.set ?? compiling?.set ?? current.snapshot;
       if (set !== undefined) load(set);
     },
     take: async (set) => {

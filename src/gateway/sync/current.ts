@@ -4,23 +4,26 @@ import type { Snapshot } from '../../domain/snapshot.ts';
 
 export type Current = {
   /** Undefined until the first set was loaded. */
-  readonly get: () => Snapshot | undefined;
+  readonly snapshot: Snapshot | undefined;
   readonly swap: (next: Snapshot) => void;
   /** Look-ups in the caches of all snapshots so far. */
   readonly cacheTotals: () => { readonly hits: number; readonly misses: number };
 };
 
 export function createCurrent(): Current {
-  let current: Snapshot | undefined;
+  // A field and not a call, because every request reads it.
+  const now: { snapshot: Snapshot | undefined } = { snapshot: undefined };
   let hits = 0;
   let misses = 0;
-  return {
-    get: () => current,
-    swap: (next) => {
-      hits += current?.cache.hits ?? 0;
-      misses += current?.cache.misses ?? 0;
-      current = next;
+  return Object.assign(now, {
+    swap: (next: Snapshot) => {
+      hits += now.snapshot?.cache.hits ?? 0;
+      misses += now.snapshot?.cache.misses ?? 0;
+      now.snapshot = next;
     },
-    cacheTotals: () => ({ hits: hits + (current?.cache.hits ?? 0), misses: misses + (current?.cache.misses ?? 0) }),
-  };
+    cacheTotals: () => ({
+      hits: hits + (now.snapshot?.cache.hits ?? 0),
+      misses: misses + (now.snapshot?.cache.misses ?? 0),
+    }),
+  });
 }

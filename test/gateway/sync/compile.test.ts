@@ -9,7 +9,7 @@ import { collectLog } from './fakes.ts';
 
 const PATHS = { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: FULL_FOLDING } as const;
 const priceOf = (current: Current, path: string): string | undefined => {
-  const resolution = current.get()?.resolve('GET', path);
+  const resolution = current.snapshot?.resolve('GET', path);
   return resolution?.ok === true && resolution.match.kind === 'route' ? resolution.match.route.amount : undefined;
 };
 
@@ -33,7 +33,7 @@ describe('a set from elsewhere', () => {
       compiler.recompile();
       expect(await taking).toEqual({ ok: true });
       await compiler.settled();
-      expect(current.get()).toMatchObject({ revision: 2, paths: { doubleSlashes: 'keep' } });
+      expect(current.snapshot).toMatchObject({ revision: 2, paths: { doubleSlashes: 'keep' } });
     },
   );
 
@@ -50,7 +50,7 @@ describe('a set from elsewhere', () => {
       ok: false,
       reason: `route ${bad.id}: the amount is not a price`,
     });
-    expect(current.get()?.revision).toBe(1);
+    expect(current.snapshot?.revision).toBe(1);
   });
 });
 
@@ -77,7 +77,7 @@ describe('a change of a large set', () => {
     const added = route('GET /added 3');
     expect(compiler.change({ kind: 'created', revision: 3, route: added }, never)).toBe(true);
     expect(compiler.change({ kind: 'deleted', revision: 4, route: changed }, never)).toBe(true);
-    expect([priceOf(current, '/added'), priceOf(current, '/old/0'), current.get()?.revision]).toEqual([
+    expect([priceOf(current, '/added'), priceOf(current, '/old/0'), current.snapshot?.revision]).toEqual([
       '3',
       undefined,
       4,
@@ -92,7 +92,7 @@ describe('a change of a large set', () => {
     const changed = { ...first, amount: '7' };
     const whole = { registryId: 'A', revision: 5, routes: routes.with(0, changed) };
     expect(compiler.change(make(changed), () => whole)).toBe(true);
-    expect([priceOf(current, '/old/0'), current.get()?.revision]).toEqual(['7', 5]);
+    expect([priceOf(current, '/old/0'), current.snapshot?.revision]).toEqual(['7', 5]);
   });
 
   test('refuses: one that is not valid; what was in force stays', async () => {
@@ -101,7 +101,7 @@ describe('a change of a large set', () => {
     const whole = { registryId: 'A', revision: 2, routes: routes.with(0, bad) };
     expect(compiler.change({ kind: 'updated', revision: 2, route: bad }, () => whole)).toBe(false);
     await compiler.settled();
-    expect([priceOf(current, '/old/0'), current.get()?.revision]).toEqual(['0.10', 1]);
+    expect([priceOf(current, '/old/0'), current.snapshot?.revision]).toEqual(['0.10', 1]);
     expect(lines.map(({ msg }) => msg)).toContain('route set refused, the last good one stays');
   });
 
@@ -118,10 +118,10 @@ describe('a change of a large set', () => {
     for (let revision = 2; revision < 6; revision++) {
       compiler.load({ registryId: 'A', revision, routes: many(`set${revision}`) });
       for (let turn = 0; turn < 4; turn++) await new Promise((resolve) => setImmediate(resolve));
-      seen.push(current.get()?.revision);
+      seen.push(current.snapshot?.revision);
     }
     await compiler.settled();
-    expect(current.get()?.revision).toBe(5);
+    expect(current.snapshot?.revision).toBe(5);
     expect(new Set(seen).size).toBeGreaterThan(1);
     expect(priceOf(current, '/set5/7')).toBe('0.10');
   });
@@ -131,6 +131,6 @@ describe('a change of a large set', () => {
     compiler.load({ registryId: 'A', revision: 2, routes: many('slow') });
     expect(compiler.load({ registryId: 'A', revision: 3, routes: [route('GET /small 4')] })).toBe(true);
     await compiler.settled();
-    expect([current.get()?.revision, priceOf(current, '/small')]).toEqual([3, '4']);
+    expect([current.snapshot?.revision, priceOf(current, '/small')]).toEqual([3, '4']);
   });
 });

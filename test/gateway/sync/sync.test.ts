@@ -50,7 +50,7 @@ function setUp(
         ([, result, count]) => [result, Number(count)],
       ),
     );
-  const patterns = (): readonly string[] | undefined => current.get()?.routes.map(({ pattern }) => pattern);
+  const patterns = (): readonly string[] | undefined => current.snapshot?.routes.map(({ pattern }) => pattern);
   const said = (level: string): readonly string[] => lines.filter((line) => line.level === level).map(({ msg }) => msg);
   return { time, source, current, metrics, sync, kept, lines, counted, patterns, said };
 }
@@ -235,10 +235,10 @@ describe('what is taken', () => {
     const { sync, source, time, current } = setUp(first);
     await sync.start();
     await settle();
-    const snapshot = current.get();
+    const snapshot = current.snapshot;
     source.answer = { kind: 'set', set: { ...first.set, revision: 3, etag: '"3"' } };
     await time.advance(15_000);
-    expect(current.get()).toBe(snapshot);
+    expect(current.snapshot).toBe(snapshot);
     expect(sync.status().revision).toBe(3);
     await sync.close();
   });
