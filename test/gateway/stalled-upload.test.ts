@@ -263,7 +263,7 @@ describe('an upload of a gigabyte from a fast client to a slow upstream', () => 
       }
       if (framing.includes('chunked')) socket.write('0\r\n\r\n');
       expect((await answer()).status).toBe(200);
-    expect(held).toBeLessThan(HELD_AT_MOST);
+      expect(held).toBeLessThan(HELD_AT_MOST);
     },
     90_000,
   );
