@@ -6,7 +6,7 @@ import type { Ledger } from '../domain/payment/ledger.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import type { Answers } from '../gateway/outcome.ts';
 import { createChargeLog, type ChargeLog } from '../gateway/pay/charge-log.ts';
-import { createMet, type Met } from '../gateway/pay/met.ts';
+import { createSeenPayments, type SeenPayments } from '../gateway/pay/seen-payments.ts';
 import { createPay, type Pay } from '../gateway/pay/pay.ts';
 import { createLeases, LEASE_MS, type Leases } from '../gateway/pay/lease.ts';
 import { createReplays, createResponseMemory } from '../gateway/kept-responses.ts';
@@ -59,7 +59,7 @@ export function startPayments(
   const ports = { ledger: givenLedger, rail: x402 };
   const { ledger, rail } = deps.aroundPayments?.(ports) ?? ports;
   const chargeLog = createChargeLog(metrics, log, routeLabel);
-  const met = createMet();
+  const seenPayments = createSeenPayments();
   const modes = createSettleModes(clock.monotonic);
   const responses = { memory: createResponseMemory(), replays: createReplays(systemSchedule, clock.monotonic) };
   const leases = createLeases({ ledger, schedule: systemSchedule, newId, leaseMs: LEASE_MS });
@@ -73,7 +73,8 @@ export function startPayments(
   const stopCounting = reports === undefined ? undefined : countCharges(reports, metrics, log, clock.now);
   return {
     facilitators: watchFacilitators(config, x402.standing, metrics),
-    payFor: (next) => payWith(next, config, { rail, ledger, met, chargeLog, modes, leases, responses, newId, ...deps }),
+    payFor: (next) =>
+      payWith(next, config, { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, ...deps }),
     close: async () => {
       await stopReconciling();
       await stopCounting?.();
@@ -103,7 +104,7 @@ export function createRail(
 type PayParts = PaymentsDeps & {
   readonly rail: Rail;
   readonly ledger: Ledger;
-  readonly met: Met;
+  readonly seenPayments: SeenPayments;
   readonly chargeLog: ChargeLog;
   readonly modes: SettleModes;
   readonly leases: Leases;
@@ -115,7 +116,7 @@ type PayParts = PaymentsDeps & {
 function payWith(
   { charges, proxy }: Config,
   running: () => Config,
-  { rail, ledger, met, chargeLog, modes, leases, responses, newId, log, clock }: PayParts,
+  { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, log, clock }: PayParts,
 ): (answers: Answers) => Pay {
   if (proxy === undefined) throw new Error('only a proxy takes payments');
   const upstream = new URL(proxy.upstream.origin);
@@ -130,7 +131,7 @@ function payWith(
   return (answers) =>
     createPay({
       ...answers,
-      ...{ rail, ledger, met, chargeLog, modes, leases, responses },
+      ...{ rail, ledger, seenPayments, chargeLog, modes, leases, responses },
       ...{ log, clock, newId, options, pause },
     });
 }

@@ -71,13 +71,13 @@ export function decide<Request>(rules: Rules<Request>, question: Question<Reques
       return price(match.route, rules, question.request);
     case 'undeclared': {
       // Paused routes cost nothing, for other methods too.
-      if (match.dearest === undefined) return { kind: 'pass', because: 'undeclared', route: undefined };
+      if (match.highestPriced === undefined) return { kind: 'pass', because: 'undeclared', route: undefined };
       if (question.preflight) return preflight(policy);
       switch (policy.undeclaredMethods) {
         case 'forward':
           return { kind: 'pass', because: 'undeclared', route: undefined };
         case 'pay':
-          return price(match.dearest, rules, question.request);
+          return price(match.highestPriced, rules, question.request);
         case 'refuse':
           return {
             kind: 'refuse',

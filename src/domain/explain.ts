@@ -70,7 +70,7 @@ function winnerOf(match: Match, undeclared: UndeclaredMethods): Route | undefine
     case 'route':
       return match.route;
     case 'undeclared':
-      return undeclared === 'pay' ? match.dearest : undefined;
+      return undeclared === 'pay' ? match.highestPriced : undefined;
     case 'none':
       return undefined;
     default:

@@ -1,6 +1,14 @@
 // From a request's method and raw path to the route that applies, in one look-up: what was resolved before is remembered
 // by its exact bytes; everything else is canonicalised, folded and matched. The memory belongs to one snapshot.
-import { createPatterns, dearer, dearestOf, isBeyondDoubt, spells, untilExact, type Patterns } from './dearest.ts';
+import {
+  createPatterns,
+  higherPriced,
+  highestPricedOf,
+  isBeyondDoubt,
+  spells,
+  untilExact,
+  type Patterns,
+} from './highest-price.ts';
 import { TOO_MANY_READINGS } from './fold.ts';
 import { withDashes } from './names.ts';
 import type { Found, Matcher } from './matcher.ts';
@@ -12,8 +20,8 @@ import { canonicalPath, type CanonicalPath, type TargetOptions } from './target.
 export type Match =
   /** `route` applies; paused means that it costs nothing. */
   | { readonly kind: 'route'; readonly route: Route }
-  /** Only routes of other methods match; `dearest` is undefined if all of them are paused. */
-  | { readonly kind: 'undeclared'; readonly dearest: Route | undefined }
+  /** Only routes of other methods match; `highestPriced` is undefined if all of them are paused. */
+  | { readonly kind: 'undeclared'; readonly highestPriced: Route | undefined }
   | { readonly kind: 'none' };
 
 /** `keys`: the readings that were looked up; `names`: other names that were. */
@@ -45,7 +53,7 @@ export function createResolver(matcher: Matcher, paths: PathOptions): Resolver {
 }
 
 /**
- * The match over every reading of `path`. If readings disagree the dearest price wins: whichever of them the upstream
+ * The match over every reading of `path`. If readings disagree the highest price wins: whichever of them the upstream
  * takes, no less than its price was asked.
  */
 function findMatch(
@@ -61,16 +69,16 @@ function findMatch(
     const reached = reachedBy(matcher, path, method, patterns);
     // Of a path that would cost nothing every route counts that a router comes to by another name, else the one that
     // applies to it.
-    const named = active ? dearerOf(matcher, names, method, whole) : names.flatMap(reached);
+    const named = active ? higherPricedOf(matcher, names, method, whole) : names.flatMap(reached);
     if (active && named.length === 0 && isBeyondDoubt(path, keys, whole)) return { kind: 'route', route: whole };
     const read = covering(keys);
     // What covers the path too had its say: another is more specific.
     const others = active ? named.filter((other) => !read.includes(other)) : named;
-    const isDearer = (other: Route): boolean => dearer(whole, other) !== whole;
-    if (!read.some(isDearer) && !others.some(isDearer)) return { kind: 'route', route: whole };
+    const isHigherPriced = (other: Route): boolean => higherPriced(whole, other) !== whole;
+    if (!read.some(isHigherPriced) && !others.some(isHigherPriced)) return { kind: 'route', route: whole };
     const spelled = spells(path, whole, patterns);
     const could = [...(spelled.exactly ? NO_ROUTES : keys.flatMap(reached)), ...(spelled.last ? NO_ROUTES : others)];
-    return { kind: 'route', route: dearestOf([whole, ...could], method, patterns) ?? whole };
+    return { kind: 'route', route: highestPricedOf([whole, ...could], method, patterns) ?? whole };
   }
   const named = names.length > 0 ? bestOf(matcher, names, method) : undefined;
   if (typeof named === 'object') return { kind: 'route', route: named };
@@ -79,7 +87,7 @@ function findMatch(
   const priced = covering([...keys, ...names])
     .filter((route) => route.status === 'active')
     .sort((a, b) => (a.id < b.id ? -1 : 1));
-  return { kind: 'undeclared', dearest: priced.reduce<Route | undefined>(dearer, undefined) };
+  return { kind: 'undeclared', highestPriced: priced.reduce<Route | undefined>(higherPriced, undefined) };
 }
 
 /** The routes that a router could run for a reading of `path`: it passes over none that is spelled letter by letter. */
@@ -103,12 +111,12 @@ function reachedBy(
 const NO_MATCH: Match = { kind: 'none' };
 const NO_ROUTES: readonly Route[] = [];
 
-/** What applies to each of `names`, if that is dearer than `whole`. */
-function dearerOf(matcher: Matcher, names: readonly string[], method: string, whole: Route): readonly Route[] {
+/** What applies to each of `names`, if its price is higher than that of `whole`. */
+function higherPricedOf(matcher: Matcher, names: readonly string[], method: string, whole: Route): readonly Route[] {
   let found: Route[] | undefined;
   for (const name of names) {
     const route = matcher.find(name, method);
-    if (typeof route === 'object' && dearer(whole, route) !== whole) (found ??= []).push(route);
+    if (typeof route === 'object' && higherPriced(whole, route) !== whole) (found ??= []).push(route);
   }
   return found ?? NO_ROUTES;
 }
@@ -118,7 +126,7 @@ function bestOf(matcher: Matcher, keys: readonly string[], method: string): Foun
   for (const key of keys) {
     const found = matcher.find(key, method);
     if (typeof found !== 'object') best ??= found;
-    else best = dearer(typeof best === 'object' ? best : undefined, found);
+    else best = higherPriced(typeof best === 'object' ? best : undefined, found);
   }
   return best;
 }

@@ -85,7 +85,7 @@ function candidates(pattern: Pattern, { routes, snapshot }: LoweredDeps): Iterab
 type Form = {
   readonly pattern: Pattern;
   readonly fill: (path: string) => string;
-  /** It is looked up as another name, and counts if it is dearer than the path itself. */
+  /** It is looked up as another name, and counts if its price is higher than that of the path itself. */
   readonly named: boolean;
 };
 
@@ -140,7 +140,7 @@ function chargedRoute(
   if (!found.ok || found.match.kind === 'none') return undefined;
   const { match } = found;
   if (match.kind === 'undeclared' && undeclaredMethods() !== 'pay') return undefined;
-  const charged = match.kind === 'route' ? match.route : match.dearest;
+  const charged = match.kind === 'route' ? match.route : match.highestPriced;
   const stored = charged && routes.get(charged.id);
   if (stored === undefined || !isGuarded(stored) || !isCheaper(input, stored)) return undefined;
   const { route_pattern: pattern, amount, status } = input;

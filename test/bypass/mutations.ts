@@ -254,7 +254,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'where readings disagree the dearest price counts',
     file: 'domain/resolve.ts',
-    text: 'if (!read.some(isDearer) && !others.some(isDearer)) return',
+    text: 'if (!read.some(isHigherPriced) && !others.some(isHigherPriced)) return',
     by: 'return',
     needed: [
       ['fastify', get('/v1/reports/OPEN')],
@@ -265,7 +265,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'the dearer of a path and its other name counts',
     file: 'domain/resolve.ts',
-    text: 'const named = active ? dearerOf(matcher, names, method, whole) : names.flatMap(reached);',
+    text: 'const named = active ? higherPricedOf(matcher, names, method, whole) : names.flatMap(reached);',
     by: 'const named = active ? NO_ROUTES : names.flatMap(reached);',
     needed: [],
     dear: [
@@ -276,7 +276,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'undeclared methods pay',
     file: 'domain/decide.ts',
-    text: 'return price(match.dearest, rules, question.request);',
+    text: 'return price(match.highestPriced, rules, question.request);',
     by: "return { kind: 'pass', because: 'undeclared', route: undefined };",
     needed: [
       ['node:http, before the query', draftOf('POST', '/v1/export')],

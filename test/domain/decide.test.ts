@@ -33,7 +33,7 @@ describe('what costs nothing', () => {
     for (const match of [
       { kind: 'none' },
       { kind: 'route', route: PAUSED },
-      { kind: 'undeclared', dearest: undefined },
+      { kind: 'undeclared', highestPriced: undefined },
     ] as const) {
       const { verdict, callerRead } = ask(match, { caller: { credential: CREDENTIAL } });
       expect([verdict.kind, callerRead]).toEqual(['pass', false]);
@@ -41,7 +41,7 @@ describe('what costs nothing', () => {
   });
 
   test('behaviour: an undeclared method passes under forward, pays under pay, ends under refuse', () => {
-    const match = { kind: 'undeclared', dearest: ACTIVE } as const;
+    const match = { kind: 'undeclared', highestPriced: ACTIVE } as const;
     expect(on(match)).toMatchObject({ kind: 'pass', because: 'undeclared' });
     expect(on(match, { policy: { undeclaredMethods: 'pay' } })).toMatchObject({
       kind: 'demand',
@@ -55,7 +55,7 @@ describe('what costs nothing', () => {
 
   test('behaviour: paused routes cost nothing for other methods either', () => {
     for (const undeclaredMethods of ['forward', 'pay', 'refuse'] as const) {
-      expect(on({ kind: 'undeclared', dearest: undefined }, { policy: { undeclaredMethods } })).toMatchObject({
+      expect(on({ kind: 'undeclared', highestPriced: undefined }, { policy: { undeclaredMethods } })).toMatchObject({
         kind: 'pass',
       });
     }
@@ -63,7 +63,9 @@ describe('what costs nothing', () => {
 
   test('behaviour: a preflight on a protected path is answered here, on a paused one it goes on', () => {
     expect(on({ kind: 'route', route: ACTIVE }, { preflight: true })).toEqual({ kind: 'answer_preflight' });
-    expect(on({ kind: 'undeclared', dearest: ACTIVE }, { preflight: true })).toEqual({ kind: 'answer_preflight' });
+    expect(on({ kind: 'undeclared', highestPriced: ACTIVE }, { preflight: true })).toEqual({
+      kind: 'answer_preflight',
+    });
     expect(on({ kind: 'route', route: PAUSED }, { preflight: true })).toMatchObject({ kind: 'pass' });
     expect(on({ kind: 'route', route: ACTIVE }, { preflight: true, policy: { preflight: 'forward' } })).toMatchObject({
       because: 'preflight',

@@ -57,7 +57,8 @@ function answersOf(snapshot: Snapshot): unknown {
       const resolution = snapshot.resolve(method, path);
       if (!resolution.ok) return resolution.reason;
       const { match } = resolution;
-      const found = match.kind === 'route' ? match.route : match.kind === 'undeclared' ? match.dearest : undefined;
+      const found =
+        match.kind === 'route' ? match.route : match.kind === 'undeclared' ? match.highestPriced : undefined;
       const all = resolution.keys.flatMap((key) => snapshot.matcher.findAll(key).map(({ id }) => id));
       return [method, path, match.kind, found, all.toSorted(), resolution.names];
     }),

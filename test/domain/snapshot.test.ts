@@ -109,7 +109,7 @@ describe('which route applies', () => {
     const dear = route('PUT /a 9.90');
     const snapshot = compile([route('GET /a 0.10'), dear, route('PATCH /a 99', { status: 'paused' })]);
     const resolution = snapshot.resolve('POST', '/a');
-    expect(resolution).toMatchObject({ ok: true, match: { kind: 'undeclared', dearest: { id: dear.id } } });
+    expect(resolution).toMatchObject({ ok: true, match: { kind: 'undeclared', highestPriced: { id: dear.id } } });
   });
 });
 

@@ -148,7 +148,7 @@ function applied(snapshot: Snapshot, method: string, path: string, undeclared: s
   if (!resolution.ok) throw new Error(resolution.reason);
   const { match } = resolution;
   if (match.kind === 'none') return undefined;
-  return match.kind === 'route' ? match.route : undeclared === 'pay' ? match.dearest : undefined;
+  return match.kind === 'route' ? match.route : undeclared === 'pay' ? match.highestPriced : undefined;
 }
 
 function cheaper(after: Route, before: Route): boolean {

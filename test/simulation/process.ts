@@ -9,7 +9,7 @@ import { createQuotes } from '../../src/domain/quote.ts';
 import type { RequestFacts } from '../../src/gateway/outcome.ts';
 import { createPaywall, type Paywall } from '../../src/gateway/paywall.ts';
 import { createLeases } from '../../src/gateway/pay/lease.ts';
-import { createMet } from '../../src/gateway/pay/met.ts';
+import { createSeenPayments } from '../../src/gateway/pay/seen-payments.ts';
 import { createPay } from '../../src/gateway/pay/pay.ts';
 import { createReplays, createResponseMemory } from '../../src/gateway/kept-responses.ts';
 import { createSettleModes } from '../../src/gateway/pay/settle-mode.ts';
@@ -59,7 +59,7 @@ export type Process = {
 const SECRETS = ['a secret of the simulation, long enough'];
 const LEASE_MS = 10_000;
 /** Few, so that a process forgets some of what it met. */
-const METS = 2;
+const SEEN = 2;
 
 export function startProcess(world: World, name: string): Process {
   const { scheduler, weather, durable, chain, facilitator, watch, offer, bug } = world;
@@ -108,7 +108,17 @@ export function startProcess(world: World, name: string): Process {
   const paywall: Paywall = createPaywall({
     createPay: (answers) =>
       createPay({
-        ...{ ...answers, rail, ledger, met: createMet(METS), quotes, chargeLog, modes, leases, responses },
+        ...{
+          ...answers,
+          rail,
+          ledger,
+          seenPayments: createSeenPayments(SEEN),
+          quotes,
+          chargeLog,
+          modes,
+          leases,
+          responses,
+        },
         ...{ log, clock, newId, options, pause },
       }),
     quotes,

@@ -23,7 +23,7 @@ export async function answerKnown(deps: PayDeps, payment: Payment): Promise<PayO
   const { key } = payment.presented;
   const known = await deps.ledger.find(key);
   if (known === undefined) return undefined;
-  deps.met.add(key);
+  deps.seenPayments.add(key);
   const status = paymentStatus(known, whatIsShown(payment), deps.clock.now());
   return status === 'claimable' ? undefined : answerTaken(deps, payment, status, known);
 }

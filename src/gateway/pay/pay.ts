@@ -1,6 +1,6 @@
 // A presented payment, from its header to a charge of our own: read, looked up in the ledger, bound to a quote, verified,
 // claimed. What the ledger knows is answered by what the ledger says, whatever has become of price, quote, times or receiver
-// since. A payment that this process never met is looked up only before it is turned away: if it is known after all, the
+// since. A payment that this process has not seen is looked up only before it is turned away: if it is known after all, the
 // claim says so. Only the one request whose claim the ledger took goes on.
 import type { Caller, Credential } from '../../domain/decide.ts';
 import type { Claim } from '../../domain/charge.ts';
@@ -74,7 +74,7 @@ async function attempt(
   { route, offer: current, caller, credential }: Payable,
   asked: RequestFacts,
 ): Promise<PayOutcome> {
-  const { rail, met, clock } = deps;
+  const { rail, seenPayments, clock } = deps;
   const offer = 'code' in current ? undefined : current;
   const presented = rail.read(credential, offer);
   if ('code' in presented)
@@ -87,7 +87,7 @@ async function attempt(
   const lost = presented.version === 2 ? deps.responses.replays.find(whatIsShown(payment)) : undefined;
   if (lost !== undefined) return replayed(deps, lost);
 
-  if (met.has(presented.key)) {
+  if (seenPayments.has(presented.key)) {
     const taken = await answerKnown(deps, payment);
     if (taken !== undefined) return taken;
   }
@@ -139,14 +139,14 @@ async function claimAndServe(
   credential: Credential,
   mode: Claim['settle'] | 'look_first',
 ): Promise<PayOutcome> {
-  const { rail, ledger, met, quotes, options } = deps;
+  const { rail, ledger, seenPayments, quotes, options } = deps;
   const { presented, asked, route } = payment;
   const { offer, quote, terms } = agreement;
   const settle = mode === 'look_first' ? 'before_forward' : mode;
   const id = quote?.id ?? joinChargeId(quotes.issue(offer, asked.method, asked.nowMs));
   const claim = makeClaim(payment, agreement, credential, id, quote?.currency ?? route.currency, settle);
   const { leaseMs, maxUnsettledPerPayer } = options;
-  met.add(presented.key);
+  seenPayments.add(presented.key);
   const wanted: ClaimOptions = {
     owner: payment.owner,
     leaseMs,

@@ -17,13 +17,13 @@ import { settledReceipt, type Presented, type Rail, type RailOffer, type Receipt
 import type { OwnAuthorities } from './charged.ts';
 import type { ChargeLog } from './charge-log.ts';
 import type { Leases } from './lease.ts';
-import type { Met } from './met.ts';
+import type { SeenPayments } from './seen-payments.ts';
 import type { SettleModes } from './settle-mode.ts';
 
 export type PayDeps = Answers & {
   readonly rail: Rail;
   readonly ledger: Ledger;
-  readonly met: Met;
+  readonly seenPayments: SeenPayments;
   readonly chargeLog: ChargeLog;
   readonly modes: SettleModes;
   readonly leases: Leases;

@@ -9,7 +9,7 @@ import type { Outcome, RequestFacts } from '../../../src/gateway/outcome.ts';
 import { createPaywall } from '../../../src/gateway/paywall.ts';
 import { createReplays, createResponseMemory } from '../../../src/gateway/kept-responses.ts';
 import { createLeases, LEASE_MS } from '../../../src/gateway/pay/lease.ts';
-import { createMet } from '../../../src/gateway/pay/met.ts';
+import { createSeenPayments } from '../../../src/gateway/pay/seen-payments.ts';
 import { createPay } from '../../../src/gateway/pay/pay.ts';
 import { createSettleModes } from '../../../src/gateway/pay/settle-mode.ts';
 import { createReconcile } from '../../../src/gateway/reconcile.ts';
@@ -123,7 +123,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
   const paywall = createPaywall({
     createPay: (answers) =>
       createPay({
-        ...{ ...answers, rail, ledger, met: createMet(100), chargeLog, modes, log, clock, newId },
+        ...{ ...answers, rail, ledger, seenPayments: createSeenPayments(100), chargeLog, modes, log, clock, newId },
         leases: createLeases({ ledger, schedule, newId, leaseMs: LEASE_MS }),
         responses: { memory: createResponseMemory(), replays: createReplays(schedule, clock.monotonic) },
         options: {

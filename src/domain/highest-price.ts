@@ -1,6 +1,6 @@
 // Which route applies if routers could disagree. A pattern that matched only because spellings were folded is one that
 // another router may pass over: it then runs the next best. So if the winner is not spelled letter by letter in the
-// path, the dearest of all routes that could apply is asked for; a paused or cheap route never lends its price to a
+// path, the highest price of all routes that could apply counts; a paused or cheap route never lends its price to a
 // neighbour's handler. Nothing here is reached by a path that is plain and whose winner is.
 import { LRUCache } from 'lru-cache';
 import { comparePrices, parsePrice, type Price } from './money.ts';
@@ -25,7 +25,7 @@ const NOTHING: Price = { units: 0n, scale: 0 };
 /** A pattern that folding leaves as it is. */
 const FOLDED = /^[a-z0-9_/:*{}-]+$/;
 
-export function dearer(a: Route | undefined, b: Route): Route {
+export function higherPriced(a: Route | undefined, b: Route): Route {
   return a === undefined || comparePrices(priceOf(b), priceOf(a)) > 0 ? b : a;
 }
 
@@ -88,8 +88,8 @@ export function untilExact(
   return reached;
 }
 
-/** The dearest of `candidates` that cover `method`; of one pattern only the route whose method fits best. */
-export function dearestOf(candidates: readonly Route[], method: string, patterns: Patterns): Route | undefined {
+/** The highest priced of `candidates` that cover `method`; of one pattern only the route whose method fits best. */
+export function highestPricedOf(candidates: readonly Route[], method: string, patterns: Patterns): Route | undefined {
   const best = new Map<string, Route>();
   for (const route of candidates) {
     const rank = rankOf(route.method, method);
@@ -99,7 +99,7 @@ export function dearestOf(candidates: readonly Route[], method: string, patterns
     // Of one pattern and method the first stays: it is the one that won.
     if (other === undefined || rank > rankOf(other.method, method)) best.set(key, route);
   }
-  return best.values().reduce<Route | undefined>(dearer, undefined);
+  return best.values().reduce<Route | undefined>(higherPriced, undefined);
 }
 
 function keyOf(route: Route, patterns: Patterns): string {

@@ -1,8 +1,8 @@
-// Which payments this process has met. One that it never met is new to the ledger as well, but for what came before a
-// restart or through another process, and the ledger says so when it is claimed or refused: so it need not be asked first.
+// Remembers payments this process has seen, so that new ones skip a look-up. A payment that came before a restart or through
+// another process is not seen here, and the ledger says so when it is claimed or refused.
 import type { PaymentKey } from '../../domain/charge.ts';
 
-export type Met = {
+export type SeenPayments = {
   /** False: never added. True also now and then for one that was not: it says no more than that the ledger is worth asking. */
   readonly has: (payment: PaymentKey) => boolean;
   readonly add: (payment: PaymentKey) => void;
@@ -15,7 +15,7 @@ const BITS_PER_PAYMENT = 16;
 /** Random if payers are well advised: 128 bits at its end are looked at. */
 const HEX = /[0-9a-f]{32}$/;
 
-export function createMet(capacity = CAPACITY): Met {
+export function createSeenPayments(capacity = CAPACITY): SeenPayments {
   // A power of two; memory that no bit was set in is not taken yet.
   const words = 2 ** Math.ceil(Math.log2((capacity * BITS_PER_PAYMENT) / 32));
   let young = new Uint32Array(words);
