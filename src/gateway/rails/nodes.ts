@@ -1,6 +1,6 @@
 // The JSON-RPC nodes that this process asks. A node is often public: it is asked at most five times a second,
 // for payers who wait before the reconciler, and for its chain id once, because a node of another chain would prove and
-// disprove everything. One look asks a few times at most, and no longer than it may take.
+// disprove everything. One look asks a few times at most.
 import type { z } from 'zod';
 import type { Clock, Schedule } from '../../host/clock.ts';
 import { createRpc, type RpcResult } from './json-rpc.ts';
@@ -19,7 +19,6 @@ export type Turn = {
   readonly first: boolean;
   /** Counts looks: one that began before another is let through before it, so that some end however many wait. */
   readonly number: number;
-  readonly signal: AbortSignal;
   /** Calls. */
   left: number;
 };
@@ -28,8 +27,8 @@ export type NodeAnswer<T> = RpcResult<T> | { readonly kind: 'spent' };
 
 export type ChainNode = {
   /**
-   * For looks that a payer waits for. A look takes four calls and two seconds at most: more of them at once would
-   * share the calls of those seconds so that none came to its end.
+   * For looks that a payer waits for. A look takes four calls, and a payer waits two seconds: more of them at once would
+   * share the calls of those seconds so that none came to its end in time.
    */
   readonly semaphore: Semaphore;
   readonly ask: <T>(
@@ -71,7 +70,7 @@ function createNode(url: string, deps: NodesDeps, { method, caip2: schema }: Ide
       return { kind: 'unavailable', detail: `${method}: too many calls are waiting for the node` };
     // A second attempt is a call as well: it takes its turn, and counts.
     const mayRepeat = async (): Promise<boolean> => turn.left-- > 0 && pace(turn);
-    return rpc(method, params, schema, { signal: turn.signal, mayRepeat });
+    return rpc(method, params, schema, { mayRepeat });
   };
 
   return {
@@ -94,7 +93,7 @@ function createNode(url: string, deps: NodesDeps, { method, caip2: schema }: Ide
 
 type Waiting = { readonly number: number; readonly resolve: (admitted: boolean) => void };
 
-/** Resolves when one more call may be made; false if its turn is over first, or too many are waiting. */
+/** Resolves when one more call may be made; false if too many are waiting. */
 function createPace({ schedule, clock }: NodesDeps): (turn: Turn) => Promise<boolean> {
   const queues = { payers: new Queue(), others: new Queue() };
   /** When the last calls were made, oldest first. */
@@ -114,7 +113,7 @@ function createPace({ schedule, clock }: NodesDeps): (turn: Turn) => Promise<boo
     for (const queue of [queues.payers, queues.others]) {
       for (let next = queue.first(); next !== undefined; next = queue.first()) {
         if (freeInMs() > 0) return sleep();
-        queue.remove(next);
+        queue.shift();
         admit();
         next.resolve(true);
       }
@@ -126,8 +125,7 @@ function createPace({ schedule, clock }: NodesDeps): (turn: Turn) => Promise<boo
     schedule(Math.ceil(freeInMs()), wake);
   };
 
-  return ({ first, number, signal }) => {
-    if (signal.aborted) return Promise.resolve(false);
+  return ({ first, number }) => {
     if (queues.payers.size === 0 && (first || queues.others.size === 0) && freeInMs() === 0) {
       admit();
       return Promise.resolve(true);
@@ -135,11 +133,7 @@ function createPace({ schedule, clock }: NodesDeps): (turn: Turn) => Promise<boo
     const queue = first ? queues.payers : queues.others;
     if (queue.size >= MAX_WAITING) return Promise.resolve(false);
     return new Promise((resolve) => {
-      const waiting: Waiting = { number, resolve };
-      queue.add(waiting);
-      signal.addEventListener('abort', () => {
-        if (queue.remove(waiting)) resolve(false);
-      });
+      queue.add({ number, resolve });
       sleep();
     });
   };
@@ -162,9 +156,7 @@ class Queue {
     this.waiting.splice(at + 1, 0, call);
   }
 
-  remove(call: Waiting): boolean {
-    const at = this.waiting.indexOf(call);
-    if (at >= 0) this.waiting.splice(at, 1);
-    return at >= 0;
+  shift(): void {
+    this.waiting.shift();
   }
 }

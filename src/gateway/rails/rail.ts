@@ -91,7 +91,7 @@ export type Rail = {
   readonly receiptHeader: (version: Credential['version'], receipt: Receipt) => readonly [name: string, value: string];
   /**
    * What the chain says of a charge whose settlement has an unknown end. A payer who waits is told what is known within
-   * `PAYER_LOOK_MS`, and is served before the reconciler.
+   * two seconds, and is served before the reconciler.
    */
   readonly look: (charge: LookedAt, asker: 'payer' | 'reconciler') => Promise<Look>;
 };
@@ -103,8 +103,6 @@ export type NetworkRail = Omit<Rail, 'read'> & {
   /** As `Rail.read`. */
   readonly read: (envelope: Envelope, offer: Pick<RailOffer, 'receiver'> | undefined) => Presented | Problem;
 };
-
-export const PAYER_LOOK_MS = 2000;
 
 export type LookedAt = Pick<Charge, 'payment' | 'terms' | 'deadline' | 'createdAt' | 'receiverId' | 'search'>;
 

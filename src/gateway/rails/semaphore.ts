@@ -8,7 +8,7 @@ export type Semaphore = {
   /** A free place. */
   readonly take: () => Release | undefined;
   /** The next place that becomes free; undefined if the queue is full or `signal` fires first. */
-  readonly wait: (signal: AbortSignal) => Promise<Release | undefined>;
+  readonly wait: (signal?: AbortSignal) => Promise<Release | undefined>;
 };
 
 export function createSemaphore(places: number, queue: number): Semaphore {
@@ -39,7 +39,7 @@ export function createSemaphore(places: number, queue: number): Semaphore {
   return {
     take,
     wait: (signal) => {
-      if (signal.aborted) return Promise.resolve(undefined);
+      if (signal?.aborted === true) return Promise.resolve(undefined);
       const now = take();
       if (now !== undefined || waiting.size >= queue) return Promise.resolve(now);
       return new Promise((resolve) => {
@@ -48,11 +48,11 @@ export function createSemaphore(places: number, queue: number): Semaphore {
           resolve(undefined);
         };
         const enter = (release: Release): void => {
-          signal.removeEventListener('abort', leave);
+          signal?.removeEventListener('abort', leave);
           resolve(release);
         };
         waiting.add(enter);
-        signal.addEventListener('abort', leave, { once: true });
+        signal?.addEventListener('abort', leave, { once: true });
       });
     },
   };

@@ -8,7 +8,8 @@ import type { Receiver } from '../../../domain/receiver.ts';
 import { address, quantity, word } from './node-words.ts';
 import { findEvmNetwork } from './networks.ts';
 import { createNodes, type ChainNode, type Identity, type NodeAnswer, type NodesDeps, type Turn } from '../nodes.ts';
-import { PAYER_LOOK_MS, type Look, type LookedAt, type Rail } from '../rail.ts';
+import { createPayerLooks } from '../payer-looks.ts';
+import type { Look, LookedAt, Rail } from '../rail.ts';
 
 export type LookDeps = NodesDeps & {
   /** The receiver of a charge, as it is configured now. */
@@ -85,7 +86,7 @@ export function createLook(deps: LookDeps): Rail['look'] {
   const nodes = createNodes(deps, IDENTITY);
   let looks = 0;
 
-  return async (charge, asker) => {
+  const lookThrough = async (charge: LookedAt, first: boolean, progress: Progress): Promise<Look> => {
     const { network } = charge.payment;
     const known = findEvmNetwork(network)?.rpcUrls ?? [];
     const configured = deps.receiver(charge.receiverId);
@@ -93,36 +94,38 @@ export function createLook(deps: LookDeps): Rail['look'] {
     const urls = receiver?.rpcUrls ?? known;
     if (urls.length === 0) return { kind: 'unavailable', detail: 'no node is configured for this network' };
 
-    const late = new AbortController();
-    const { signal } = late;
-    const first = asker === 'payer';
-    const cancel = first ? deps.schedule(PAYER_LOOK_MS, () => late.abort()) : () => undefined;
-    const turn: Turn = { first, number: looks++, signal, left: CALLS_PER_LOOK };
-    const progress = readSearch(charge.search);
+    const turn: Turn = { first, number: looks++, left: CALLS_PER_LOOK };
     const depth = BigInt(receiver?.confirmations ?? 1) - 1n;
     const said: string[] = [];
     for (const url of urls) {
       const isPublic = known.includes(url);
       const afterEnd = isPublic ? AFTER_END_PUBLIC_SECONDS : AFTER_END_SECONDS;
       const node = nodes(url);
-      const release = first ? await node.semaphore.wait(signal) : () => undefined;
+      const release = first ? await node.semaphore.wait() : () => undefined;
       if (release === undefined) {
         said.push(`${new URL(url).host}: too many payers are waiting for it`);
         break;
       }
       const seen = await lookAt({ node, turn, charge, depth, afterEnd, isPublic, progress }).finally(release);
-      if (!isAway(seen)) {
-        cancel();
-        return seen;
-      }
+      if (!isAway(seen)) return seen;
       said.push(`${new URL(url).host}: ${seen.away}`);
-      if (signal.aborted || turn.left <= 0) break;
+      if (turn.left <= 0) break;
     }
-    cancel();
-    // That it is used up is known, even if a later call failed.
-    if (progress.used) return { kind: 'open', used: true, search: writeSearch(progress) };
-    return { kind: 'unavailable', detail: said.join('; ') };
+    return usedOr(progress, said.join('; '));
   };
+
+  return createPayerLooks((charge, asker) => {
+    const progress = readSearch(charge.search);
+    return {
+      end: lookThrough(charge, asker === 'payer', progress),
+      soFar: () => usedOr(progress, 'no end within the time that a payer waits'),
+    };
+  }, deps.schedule);
+}
+
+/** That it is used up is known, even if a later call failed. */
+function usedOr(progress: Progress, detail: string): Look {
+  return progress.used ? { kind: 'open', used: true, search: writeSearch(progress) } : { kind: 'unavailable', detail };
 }
 
 /** Later than any block. */

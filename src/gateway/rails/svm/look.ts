@@ -6,7 +6,8 @@
 import { z } from 'zod';
 import type { Search } from '../../../domain/charge.ts';
 import { createNodes, type ChainNode, type Identity, type NodeAnswer, type NodesDeps, type Turn } from '../nodes.ts';
-import { PAYER_LOOK_MS, type Look, type LookedAt } from '../rail.ts';
+import { createPayerLooks, type BeginLook } from '../payer-looks.ts';
+import type { Look, LookedAt, Rail } from '../rail.ts';
 import { readBase58 } from './addresses.ts';
 import { caip2OfGenesis } from './networks.ts';
 import { isSignedBy, readTransaction, SIGNATURE_BYTES, type Transaction } from './transaction.ts';
@@ -75,48 +76,49 @@ type View = {
 type Away = { readonly away: string };
 const away = (why: string): Away => ({ away: why });
 
-export function createLook(deps: SvmLookDeps): (charge: LookedAt, asker: 'payer' | 'reconciler') => Promise<Look> {
+export function createLook(deps: SvmLookDeps): Rail['look'] {
   const nodes = createNodes(deps, IDENTITY);
   let looks = 0;
 
-  return async (charge, asker) => {
+  const lookThrough = async (charge: LookedAt, asker: Parameters<BeginLook>[1]): Promise<Look> => {
     const { urls, isPublic } = deps.nodesOf(charge);
     if (urls.length === 0) return { kind: 'unavailable', detail: 'no node is configured for this network' };
     const sought = deps.seek(charge);
     if (sought === undefined)
       return { kind: 'unavailable', detail: 'the transaction of this payment is not kept any more' };
 
-    const late = new AbortController();
-    const { signal } = late;
     const first = asker === 'payer';
-    const cancel = first ? deps.schedule(PAYER_LOOK_MS, () => late.abort()) : () => undefined;
-    const turn: Turn = { first, number: looks++, signal, left: CALLS_PER_LOOK };
+    const turn: Turn = { first, number: looks++, left: CALLS_PER_LOOK };
     const before = readProgress(charge.search);
     // A payer is told what is there: the search under way is the reconciler's.
     const progress = first ? { ...before, before: undefined } : before;
     const said: string[] = [];
     for (const url of urls) {
       const node = nodes(url);
-      const release = first ? await node.semaphore.wait(signal) : () => undefined;
+      const release = first ? await node.semaphore.wait() : () => undefined;
       if (release === undefined) {
         said.push(`${new URL(url).host}: too many payers are waiting for it`);
         break;
       }
       const view: View = { node, turn, charge, sought, isPublic: isPublic(url), progress };
       const seen = await lookAt(view, asker).finally(release);
-      if (!('away' in seen)) {
-        cancel();
-        return seen;
-      }
+      if (!('away' in seen)) return seen;
       said.push(`${new URL(url).host}: ${seen.away}`);
-      if (signal.aborted || turn.left <= 0) break;
+      if (turn.left <= 0) break;
     }
-    cancel();
     // What was learned is kept, whatever failed afterwards.
     const isNew = !first && JSON.stringify(writeProgress(progress)) !== JSON.stringify(charge.search);
     if (isNew) return open(progress);
     return { kind: 'unavailable', detail: said.join('; ') };
   };
+
+  return createPayerLooks(
+    (charge, asker) => ({
+      end: lookThrough(charge, asker),
+      soFar: () => ({ kind: 'unavailable', detail: 'no end within the time that a payer waits' }),
+    }),
+    deps.schedule,
+  );
 }
 
 async function lookAt(view: View, asker: 'payer' | 'reconciler'): Promise<Look | Away> {

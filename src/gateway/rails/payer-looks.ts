@@ -1,0 +1,50 @@
+// Looks at a chain that payers wait for. A payer is told what is known after two seconds; the look goes on to its end, and
+// that is there when they ask again. If every request began a look of its own and gave it up, the few calls that a node
+// takes would be spent on beginnings, and of many payers who keep asking none would be told.
+import { LRUCache } from 'lru-cache';
+import type { Schedule } from '../../host/clock.ts';
+import type { Look, LookedAt, Rail } from './rail.ts';
+
+/** `soFar`: what can be said before its end. */
+export type BegunLook = { readonly end: Promise<Look>; readonly soFar: () => Look };
+export type BeginLook = (charge: LookedAt, asker: 'payer' | 'reconciler') => BegunLook;
+
+const PAYER_LOOK_MS = 2000;
+/** Looks that were over when nobody waited. */
+const REMEMBERED = 1000;
+
+export function createPayerLooks(begin: BeginLook, schedule: Schedule): Rail['look'] {
+  const begun = new Map<string, BegunLook>();
+  // Only what no later look could find otherwise.
+  const ended = new LRUCache<string, Look>({ max: REMEMBERED });
+
+  const beginShared = (name: string, charge: LookedAt): BegunLook => {
+    const look = begin(charge, 'payer');
+    begun.set(name, look);
+    look.end
+      .then((end) => {
+        if (end.kind === 'proven' || end.kind === 'impossible') ended.set(name, end);
+      })
+      .catch(() => undefined)
+      .finally(() => begun.delete(name));
+    return look;
+  };
+
+  return async (charge, asker) => {
+    const name = nameOf(charge);
+    const known = ended.get(name);
+    if (known !== undefined) return known;
+    if (asker === 'reconciler') return begin(charge, asker).end;
+    const { end, soFar } = begun.get(name) ?? beginShared(name, charge);
+    let cancel: () => void = () => undefined;
+    const inTime = new Promise<Look>((resolve) => {
+      cancel = schedule(PAYER_LOOK_MS, () => resolve(soFar()));
+    });
+    return Promise.race([end, inTime]).finally(cancel);
+  };
+}
+
+function nameOf({ payment, createdAt }: LookedAt): string {
+  const { network, asset, payer, unique } = payment;
+  return `${network} ${asset} ${payer} ${unique} ${createdAt}`;
+}
