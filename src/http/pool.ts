@@ -104,8 +104,10 @@ class Pool implements Transport, ConnectionPool {
   }
 
   private nextWaiting(): PoolCall | undefined {
-    const at = this.waiting.findIndex((call) => !call.isOver);
-    return this.waiting.splice(0, at + 1)[at];
+    for (let call = this.waiting.shift(); call !== undefined; call = this.waiting.shift()) {
+      if (!call.isOver) return call;
+    }
+    return undefined;
   }
 
   private open(call: PoolCall): void {

@@ -19,7 +19,7 @@ export type ResponseHead = {
 
 const STATUS_LINE = new RegExp(`^HTTP/1\\.([01]) (\\d{3})(?: ${VALUE})?\\r\\n`);
 // One quantifier each: nothing in a line can make the match try the same bytes twice.
-const HEADER_LINE = new RegExp(`(${NAME}):(${VALUE})\\r\\n`, 'y');
+const HEADER_LINE = new RegExp(`${NAME}:${VALUE}\\r\\n`, 'y');
 const CLOSE = /(?:^|,)\s*close\s*(?:,|$)/;
 const LENGTH = /^\d{1,15}$/;
 const SPACE = 0x20;
@@ -41,10 +41,11 @@ export function readResponseHead(text: string, headRequest: boolean): ResponseHe
   let connection = '';
   HEADER_LINE.lastIndex = start[0].length;
   while (HEADER_LINE.lastIndex < text.length) {
-    const line = HEADER_LINE.exec(text);
-    if (line === null) return 'a line of the head is not a name, a colon and a value';
-    const name = line[1] ?? '';
-    const value = trimBlanks(line[2] ?? '');
+    const at = HEADER_LINE.lastIndex;
+    if (!HEADER_LINE.test(text)) return 'a line of the head is not a name, a colon and a value';
+    const colon = text.indexOf(':', at);
+    const name = text.slice(at, colon);
+    const value = sliceTrimmed(text, colon + 1, HEADER_LINE.lastIndex - 2);
     headers.push(name, value);
     switch (name.toLowerCase()) {
       case 'connection':
@@ -75,12 +76,12 @@ export function readResponseHead(text: string, headRequest: boolean): ResponseHe
   return { status, headers, framing: size === 0 ? 'none' : 'length', length: size, keepAlive };
 }
 
-function trimBlanks(value: string): string {
-  let from = 0;
-  let to = value.length;
-  while (isBlank(value.charCodeAt(from))) from++;
-  while (to > from && isBlank(value.charCodeAt(to - 1))) to--;
-  return value.slice(from, to);
+function sliceTrimmed(text: string, start: number, end: number): string {
+  let from = start;
+  let to = end;
+  while (from < to && isBlank(text.charCodeAt(from))) from++;
+  while (to > from && isBlank(text.charCodeAt(to - 1))) to--;
+  return text.slice(from, to);
 }
 
 function isBlank(code: number): boolean {
