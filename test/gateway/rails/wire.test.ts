@@ -38,7 +38,7 @@ describe('one payment, many spellings', () => {
     network: 'eip155:84532',
     asset: '0x036cbd53842c5426634e7929541ec2318f3dcf7e',
     payer: SIGNED.authorization.from,
-    nonce: SIGNED.authorization.nonce,
+    unique: SIGNED.authorization.nonce,
   };
   const upper = (hex: string): string => `0x${hex.slice(2).toUpperCase()}`;
   const mixed = (hex: string): string =>
@@ -60,8 +60,8 @@ describe('one payment, many spellings', () => {
     reversed(base),
     change(base, 'payload.authorization.from', upper(payer)),
     change(base, 'payload.authorization.from', mixed(payer)),
-    change(base, 'payload.authorization.nonce', upper(KEY.nonce)),
-    change(base, 'payload.authorization.nonce', mixed(KEY.nonce)),
+    change(base, 'payload.authorization.nonce', upper(KEY.unique)),
+    change(base, 'payload.authorization.nonce', mixed(KEY.unique)),
     change(base, 'accepted.asset', KEY.asset),
     change(base, 'accepted.asset', upper(KEY.asset)),
     change(base, 'accepted.payTo', PAY_TO.toLowerCase()),
