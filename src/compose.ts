@@ -20,7 +20,7 @@ const WHY = '/why/';
 export type Tollgate = {
   /** Where each listener is bound: `proxy`, `registry`, `sync`, `admin`, those that the configuration has. */
   readonly addresses: Addresses;
-  /** Takes a new configuration on, whole or not at all; rejects with a sentence if it cannot. */
+  /** Applies a new configuration, whole or not at all; rejects with a sentence if it cannot. */
   readonly reload: (next: Config) => Promise<void>;
   /** A new configuration could not even be read: counted, and what runs goes on. */
   readonly reloadFailed: () => void;

@@ -17,7 +17,7 @@ import type { Io } from './command.ts';
 import { messageOf } from './configuration.ts';
 
 export type Reloadable = {
-  /** Takes a new configuration on; undefined if this version cannot. */
+  /** Applies a new configuration; undefined if this version cannot. */
   readonly reload?: (config: Config) => void | Promise<void>;
   /** A new configuration could not even be read: counted. */
   readonly reloadFailed?: () => void;
@@ -38,7 +38,7 @@ export type ReloadSource = {
   readonly secretFiles: readonly string[];
   readonly io: Io;
   readonly log: Log;
-  /** After each reload that was taken on. */
+  /** After each reload that was applied. */
   readonly onTaken: (config: LoadedConfig) => void;
 };
 

@@ -1,4 +1,4 @@
-// The part that takes payments: the rail, what writes charges down, and the reconciler that takes on what did not end.
+// The part that takes payments: the rail, what writes charges down, and the reconciler of charges without an end.
 // Starts even if no facilitator answers: they are asked when a payment comes.
 import type { Config } from '../config/config.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';

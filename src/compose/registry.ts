@@ -30,7 +30,7 @@ export type RegistryPart = Part & {
   readonly isPossible: () => boolean;
   /** What store and configuration differ in at this moment. */
   readonly differences: () => readonly Difference[];
-  /** Takes a new configuration on; rejects, and leaves the old one in force, if a key or the store cannot be used. */
+  /** Applies a new configuration; rejects, and leaves the old one in force, if a key or the store cannot be used. */
   readonly reconfigure: (next: Config) => Promise<void>;
   /** For paths that are read in another way now. */
   readonly recompile: () => void;

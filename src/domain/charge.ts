@@ -47,7 +47,7 @@ export type ChargedRequest = {
   readonly targetSha256: string;
 };
 
-/** Everything that a restart needs to take a payment on, or to tell its payer what became of it. */
+/** Everything that a restart needs to take a payment over, or to tell its payer what became of it. */
 export type Claim = {
   /** The charge id. */
   readonly id: string;

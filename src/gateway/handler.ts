@@ -44,7 +44,7 @@ export type HandlerDeps = {
   readonly paywall: Paywall;
   /** For the exchanges that are made here. */
   readonly context: ExchangeContext;
-  /** Whether a peer may speak for others; undefined: nobody may. */
+  /** Whether a peer may speak for others; undefined: none may. */
   readonly trusts: ((address: string | undefined) => boolean) | undefined;
   readonly telemetry: Telemetry;
   readonly clock: Clock;

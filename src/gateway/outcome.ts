@@ -105,13 +105,13 @@ export type RequestFacts = {
 export type Answers = {
   readonly quotes: Quotes;
   /** A 402 with a new quote; `headers` are added. */
-  readonly demand: (offer: Offer, reason: string, asked: RequestFacts, headers?: readonly string[]) => AnswerOutcome;
+  readonly demand: (offer: Offer, reason: string, facts: RequestFacts, headers?: readonly string[]) => AnswerOutcome;
   readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => AnswerOutcome;
   /** 400 to a payment that cannot be read, in the shape that clients of its version know. */
   readonly malformed: (
     problem: Problem,
     version: Credential['version'],
     offer: Offer,
-    asked: RequestFacts,
+    facts: RequestFacts,
   ) => AnswerOutcome;
 };

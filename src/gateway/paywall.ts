@@ -14,7 +14,7 @@ import { mintPermit } from './permit.ts';
 
 export type Paywall = {
   /** A promise only if a payment is presented. */
-  readonly perform: (verdict: Exclude<Verdict, Pass>, asked: RequestFacts) => Outcome | Promise<Outcome>;
+  readonly perform: (verdict: Exclude<Verdict, Pass>, facts: RequestFacts) => Outcome | Promise<Outcome>;
   readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => AnswerOutcome;
   /** `OPTIONS *`: about the server, not about a path; never forwarded. */
   readonly serverOptions: () => AnswerOutcome;
@@ -39,16 +39,16 @@ export function createPaywall({ createPay, quotes, paymentRequired, corsOrigins,
   const cors = (origin: string | undefined): readonly string[] =>
     origin === undefined ? [] : corsHeaders(origin, policy);
 
-  const demand: Answers['demand'] = (offer, reason, asked, added = []) => {
-    const chargeId = quotes.issue(offer, asked.method, asked.nowMs);
+  const demand: Answers['demand'] = (offer, reason, facts, added = []) => {
+    const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
     const { body, bodyBytes, header } = paymentRequired({
       offer,
       chargeId,
-      origin: asked.publicOrigin,
-      path: asked.path,
+      origin: facts.publicOrigin,
+      path: facts.path,
       reason,
     });
-    const headers = asked.origin === undefined ? added : [...added, ...cors(asked.origin)];
+    const headers = facts.origin === undefined ? added : [...added, ...cors(facts.origin)];
     const answer = new Demanded(body, bodyBytes, header, reason, headers);
     const id = joinChargeId(chargeId);
     return { kind: 'answer', answer, outcome: 'payment_required', reason, chargeId: id, routeId: offer.route.id };
@@ -63,13 +63,13 @@ export function createPaywall({ createPay, quotes, paymentRequired, corsOrigins,
     routeId,
   });
 
-  const malformed: Answers['malformed'] = (refusal, version, offer, asked) => {
-    const refused = refuse(refusal, asked.origin, offer.route.id);
+  const malformed: Answers['malformed'] = (refusal, version, offer, facts) => {
+    const refused = refuse(refusal, facts.origin, offer.route.id);
     if (version === 2) return refused;
-    const chargeId = quotes.issue(offer, asked.method, asked.nowMs);
-    const demanded = { offer, chargeId, origin: asked.publicOrigin, path: asked.path, reason: refusal.code };
+    const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
+    const demanded = { offer, chargeId, origin: facts.publicOrigin, path: facts.path, reason: refusal.code };
     const { accepts = [] } = JSON.parse(paymentRequired(demanded).body) as { accepts?: readonly unknown[] };
-    const headers = ['Content-Type', 'application/json', 'Cache-Control', 'no-store', ...cors(asked.origin)];
+    const headers = ['Content-Type', 'application/json', 'Cache-Control', 'no-store', ...cors(facts.origin)];
     const body = JSON.stringify({ x402Version: 1, error: refusal.detail, accepts });
     return { ...refused, answer: { status: PROBLEMS[refusal.code].status, headers, body } };
   };
@@ -84,18 +84,18 @@ export function createPaywall({ createPay, quotes, paymentRequired, corsOrigins,
     return { kind: 'answer', answer, outcome: 'free', reason: 'preflight', chargeId: undefined, routeId: undefined };
   };
 
-  const noLedger = (routeId: string, asked: RequestFacts): AnswerOutcome =>
+  const noLedger = (routeId: string, facts: RequestFacts): AnswerOutcome =>
     refuse(
       problem('ledger_unavailable', 'Payments cannot be recorded here, so none is taken; nothing was charged.', {
         retryAfter: RETRY_SECONDS,
       }),
-      asked.origin,
+      facts.origin,
       routeId,
     );
 
-  const permit = (end: AnswerOutcome | PaidOutcome | GoneOutcome, asked: RequestFacts): Outcome =>
+  const permit = (end: AnswerOutcome | PaidOutcome | GoneOutcome, facts: RequestFacts): Outcome =>
     end.kind === 'paid'
-      ? { kind: 'forward', permit: mintPermit('paid', end.route, paidHeaders(end, asked)), paid: end }
+      ? { kind: 'forward', permit: mintPermit('paid', end.route, paidHeaders(end, facts)), paid: end }
       : end;
 
   const pay = createPay({ quotes, demand, refuse, malformed });
@@ -103,18 +103,18 @@ export function createPaywall({ createPay, quotes, paymentRequired, corsOrigins,
   return {
     refuse,
     serverOptions: () => preflight(undefined),
-    perform: (verdict, asked) => {
+    perform: (verdict, facts) => {
       switch (verdict.kind) {
         case 'answer_preflight':
-          return preflight(asked.origin);
+          return preflight(facts.origin);
         case 'demand':
-          return demand(verdict.offer, verdict.because, asked);
+          return demand(verdict.offer, verdict.because, facts);
         case 'verify':
           return pay === undefined
-            ? noLedger(verdict.route.id, asked)
-            : pay(verdict, asked).then((end) => permit(end, asked));
+            ? noLedger(verdict.route.id, facts)
+            : pay(verdict, facts).then((end) => permit(end, facts));
         case 'refuse':
-          return refuse(verdict.problem, asked.origin);
+          return refuse(verdict.problem, facts.origin);
         default:
           return verdict satisfies never;
       }

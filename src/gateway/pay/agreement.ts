@@ -15,16 +15,16 @@ export function agreementOf(
   quotes: Quotes,
   current: Offer,
   { chargeId }: Presented,
-  asked: RequestFacts,
+  facts: RequestFacts,
 ): Agreement | 'mismatch' {
   const priced = (offer: Offer, quote: Quote | undefined): Agreement => ({
     offer,
     quote,
-    terms: railOfferOf(offer, asked),
+    terms: railOfferOf(offer, facts),
   });
-  const quote = chargeId === undefined ? undefined : quotes.read(chargeId, asked.nowMs);
+  const quote = chargeId === undefined ? undefined : quotes.read(chargeId, facts.nowMs);
   if (quote === undefined) return priced(current, quote);
-  if (quote.routeId !== current.route.id || !quote.isFor(asked.method)) return 'mismatch';
+  if (quote.routeId !== current.route.id || !quote.isFor(facts.method)) return 'mismatch';
   const atomic = toAtomic(quote.price, current.receiver.assetDecimals);
   // Terms that no longer exist make a quote void: the route is paid at what it costs now.
   if (!quote.hasTermsOf(current) || atomic === undefined || !current.receiver.currencies.includes(quote.currency))
@@ -33,7 +33,7 @@ export function agreementOf(
 }
 
 export function makeClaim(
-  { presented, asked, customerId, route }: Payment,
+  { presented, facts, customerId, route }: Payment,
   { offer }: Agreement,
   credential: Credential,
   id: string,
@@ -60,8 +60,8 @@ export function makeClaim(
     },
     deadline: presented.deadline ?? null,
     route: { id: route.id, method: route.method, pattern: route.pattern },
-    request: { method: asked.method, path: asked.path, targetSha256: sha256Of(asked.target) },
-    requestId: asked.requestId,
+    request: { method: facts.method, path: facts.path, targetSha256: sha256Of(facts.target) },
+    requestId: facts.requestId,
     price: { amount: writePrice(offer), currency },
     receiverId: receiver.id,
     customerId: customerId ?? null,

@@ -40,7 +40,7 @@ export function answerNotClaimed(
   payment: Payment,
   claimed: Exclude<Claimed, { kind: 'claimed' }>,
 ): Promise<PayOutcome> | AnswerOutcome {
-  const { route, asked } = payment;
+  const { route, facts } = payment;
   switch (claimed.kind) {
     case 'quote_already_used':
       deps.chargeLog.counted(route.id, 'already_used');
@@ -52,7 +52,7 @@ export function answerNotClaimed(
           'This payer has too many payments that are not settled yet; nothing was charged. Try again later.',
           { retryAfter: UNSETTLED_SECONDS },
         ),
-        asked.origin,
+        facts.origin,
         route.id,
       );
     case 'in_use':
@@ -73,10 +73,10 @@ export async function answerTaken(
   status: Exclude<PaymentStatus, 'claimable'>,
   charge: Charge | undefined,
 ): Promise<PayOutcome> {
-  const { route, asked } = payment;
+  const { route, facts } = payment;
   if (charge === undefined || status === 'in_use') {
     deps.chargeLog.counted(route.id, 'in_use');
-    return deps.refuse(paymentInUse(deps, charge), asked.origin, route.id);
+    return deps.refuse(paymentInUse(deps, charge), facts.origin, route.id);
   }
   switch (status) {
     case 'unfinished':

@@ -35,18 +35,18 @@ export type Payable = {
   readonly caller: Caller;
   readonly credential: Credential;
 };
-export type Pay = (payable: Payable, asked: RequestFacts) => Promise<PayOutcome>;
+export type Pay = (payable: Payable, facts: RequestFacts) => Promise<PayOutcome>;
 
 export function createPay(deps: PayDeps): Pay {
   const verifyOnce = createVerifier(deps.rail);
-  return async (payable, asked) => {
+  return async (payable, facts) => {
     try {
-      return await attempt(deps, verifyOnce, payable, asked);
+      return await attempt(deps, verifyOnce, payable, facts);
     } catch (error) {
       if (!(error instanceof LedgerUnavailable)) throw error;
       deps.log.error('the ledger is unavailable', { error });
       deps.chargeLog.counted(payable.route.id, 'unavailable');
-      return deps.refuse(ledgerUnavailable(), asked.origin, payable.route.id);
+      return deps.refuse(ledgerUnavailable(), facts.origin, payable.route.id);
     }
   };
 }
@@ -72,18 +72,18 @@ async function attempt(
   deps: PayDeps,
   verifyOnce: VerifyOnce,
   { route, offer: current, caller, credential }: Payable,
-  asked: RequestFacts,
+  facts: RequestFacts,
 ): Promise<PayOutcome> {
   const { rail, seenPayments, clock } = deps;
   const offer = 'code' in current ? undefined : current;
   const presented = rail.read(credential, offer);
   if ('code' in presented)
     return 'code' in current
-      ? deps.refuse(current, asked.origin, route.id)
-      : deps.malformed(presented, credential.version, current, asked);
-  asked.notePayer(presented.key.payer);
+      ? deps.refuse(current, facts.origin, route.id)
+      : deps.malformed(presented, credential.version, current, facts);
+  facts.notePayer(presented.key.payer);
   const { customerId } = caller;
-  const payment: Payment = { route, offer: current, presented, asked, customerId, owner: deps.leases.newOwner() };
+  const payment: Payment = { route, offer: current, presented, facts, customerId, owner: deps.leases.newOwner() };
   const lost = presented.version === 2 ? deps.responses.replays.find(whatIsShown(payment)) : undefined;
   if (lost !== undefined) return replayed(deps, lost);
 
@@ -96,8 +96,8 @@ async function attempt(
     (await answerKnown(deps, payment)) ?? refuse();
 
   if (offer === undefined) return unlessTaken(() => demandAnew(deps, payment, 'payment_required'));
-  const agreement = agreementOf(deps.quotes, offer, presented, asked);
-  if (agreement === 'mismatch') return unlessTaken(() => deps.demand(offer, 'quote_mismatch', asked));
+  const agreement = agreementOf(deps.quotes, offer, presented, facts);
+  if (agreement === 'mismatch') return unlessTaken(() => deps.demand(offer, 'quote_mismatch', facts));
   const refusal = rail.check(presented, agreement.terms, clock.now());
   if (refusal !== undefined) return unlessTaken(() => refused(deps, payment, agreement, refusal));
   const asking = verifyOnce(presented, agreement);
@@ -106,7 +106,7 @@ async function attempt(
   switch (verification.kind) {
     case 'valid':
       // Nothing is claimed for a client that is not there.
-      if (asked.left()) return { kind: 'gone', routeId: route.id };
+      if (facts.left()) return { kind: 'gone', routeId: route.id };
       return claimAndServe(deps, payment, agreement, credential, wantedMode(deps, payment, agreement));
     case 'refused':
       if (isUsedUp(verification) && (await isReleased(deps, payment)))
@@ -120,11 +120,11 @@ async function attempt(
 }
 
 function wantedMode({ modes, clock, options }: PayDeps, payment: Payment, { offer }: Agreement): Claim['settle'] {
-  const { presented, asked } = payment;
+  const { presented, facts } = payment;
   return modes.modeFor({
     wanted: offer.receiver.settle,
-    method: asked.method,
-    conditionalWrite: asked.conditionalWrite,
+    method: facts.method,
+    conditionalWrite: facts.conditionalWrite,
     payer: presented.key.payer,
     leftMs: presented.deadline === undefined ? Infinity : Number(presented.deadline) * 1000 - clock.now(),
     enoughMs: options.enoughToServeFirstMs,
@@ -140,10 +140,10 @@ async function claimAndServe(
   mode: Claim['settle'] | 'look_first',
 ): Promise<PayOutcome> {
   const { rail, ledger, seenPayments, quotes, options } = deps;
-  const { presented, asked, route } = payment;
+  const { presented, facts, route } = payment;
   const { offer, quote, terms } = agreement;
   const settle = mode === 'look_first' ? 'before_forward' : mode;
-  const id = quote?.id ?? joinChargeId(quotes.issue(offer, asked.method, asked.nowMs));
+  const id = quote?.id ?? joinChargeId(quotes.issue(offer, facts.method, facts.nowMs));
   const claim = makeClaim(payment, agreement, credential, id, quote?.currency ?? route.currency, settle);
   const { leaseMs, maxUnsettledPerPayer } = options;
   seenPayments.add(presented.key);
@@ -172,22 +172,22 @@ function replayed({ chargeLog }: PayDeps, { answer, chargeId, routeId }: Replay)
 }
 
 function refused(deps: PayDeps, payment: Payment, { offer }: Agreement, refusal: Refusal): AnswerOutcome {
-  const { presented, asked, route } = payment;
+  const { presented, facts, route } = payment;
   deps.chargeLog.counted(route.id, 'refused');
   const { reason, expected } = refusal;
   const header = deps.rail.receiptHeader(presented.version, refusedReceipt(presented.key, offer.atomic, reason));
   const why = expected === undefined ? reason : `${reason}, ${expected}`;
-  return deps.demand(offer, `payment_refused: ${why}`, asked, header);
+  return deps.demand(offer, `payment_refused: ${why}`, facts, header);
 }
 
 function notVerified(
   deps: PayDeps,
-  { route, asked }: Payment,
+  { route, facts }: Payment,
   { detail, retryAfterMs }: Extract<Verification, { kind: 'unavailable' }>,
 ): AnswerOutcome {
   deps.log.warn('payment not verified', { route_id: route.id, detail });
   deps.chargeLog.counted(route.id, 'unavailable');
-  return deps.refuse(facilitatorUnavailable('verified', retryAfterMs), asked.origin, route.id);
+  return deps.refuse(facilitatorUnavailable('verified', retryAfterMs), facts.origin, route.id);
 }
 
 function isUsedUp({ reason }: Refusal): boolean {

@@ -56,7 +56,7 @@ export type Payment = {
   /** What the route costs now, or why it cannot be paid now: what was paid for before is served all the same. */
   readonly offer: Offer | Problem;
   readonly presented: Presented;
-  readonly asked: RequestFacts;
+  readonly facts: RequestFacts;
   readonly customerId: string | undefined;
   /** Names this request to the ledger. */
   readonly owner: string;
@@ -64,8 +64,8 @@ export type Payment = {
 
 export type PayOutcome = AnswerOutcome | PaidOutcome | GoneOutcome;
 
-export function railOfferOf({ receiver, atomic, description }: Offer, asked: RequestFacts): RailOffer {
-  return { receiver, atomic, description, resource: asked.publicOrigin + asked.path };
+export function railOfferOf({ receiver, atomic, description }: Offer, facts: RequestFacts): RailOffer {
+  return { receiver, atomic, description, resource: facts.publicOrigin + facts.path };
 }
 
 export type Told = {
@@ -137,10 +137,10 @@ export function ledgerUnavailable(chargeId?: string): Problem {
   );
 }
 
-export function alreadyPaid(deps: PayDeps, { asked, route, presented }: Payment, charge: Charge): AnswerOutcome {
+export function alreadyPaid(deps: PayDeps, { facts, route, presented }: Payment, charge: Charge): AnswerOutcome {
   deps.chargeLog.counted(route.id, 'already_used');
   const detail = 'This payment was settled, and its answer cannot be delivered any more. Do not pay again for it.';
-  const answer = deps.refuse(paymentProblem('already_paid', detail, { chargeId: charge.id }), asked.origin, route.id);
+  const answer = deps.refuse(paymentProblem('already_paid', detail, { chargeId: charge.id }), facts.origin, route.id);
   const receipt = receiptOf(charge);
   return receipt === undefined ? answer : withHeaders(answer, deps.rail.receiptHeader(presented.version, receipt));
 }
@@ -148,11 +148,11 @@ export function alreadyPaid(deps: PayDeps, { asked, route, presented }: Payment,
 /** A 402, or why the route cannot be paid for now. */
 export function demandAnew(
   deps: PayDeps,
-  { offer, asked, route }: Payment,
+  { offer, facts, route }: Payment,
   reason: string,
   headers: readonly string[] = [],
 ): AnswerOutcome {
-  return 'code' in offer ? deps.refuse(offer, asked.origin, route.id) : deps.demand(offer, reason, asked, headers);
+  return 'code' in offer ? deps.refuse(offer, facts.origin, route.id) : deps.demand(offer, reason, facts, headers);
 }
 
 function withHeaders(outcome: AnswerOutcome, headers: readonly string[]): AnswerOutcome {
@@ -167,8 +167,8 @@ export function receiptOf(charge: Charge): Receipt | undefined {
 }
 
 /** What the ledger asks of a request that presents a payment again. */
-export function whatIsShown({ presented, asked }: Pick<Payment, 'presented' | 'asked'>): PresentedRequest {
-  return { credentialSha256: presented.sha256, method: asked.method, targetSha256: sha256Of(asked.target) };
+export function whatIsShown({ presented, facts }: Pick<Payment, 'presented' | 'facts'>): PresentedRequest {
+  return { credentialSha256: presented.sha256, method: facts.method, targetSha256: sha256Of(facts.target) };
 }
 
 export function sha256Of(text: string): string {

@@ -17,13 +17,13 @@ import { retryUntilRecorded } from './record.ts';
 
 export async function redeem(deps: PayDeps, payment: Payment, charge: Charge): Promise<PayOutcome> {
   const { ledger, rail, newId, options, chargeLog } = deps;
-  const { asked, owner, presented, route } = payment;
+  const { facts, owner, presented, route } = payment;
   const event = { kind: 'redeem_started', request: whatIsShown(payment), leaseMs: options.leaseMs } as const;
   const taken = await ledger.advance(charge.id, event, { owner, changeId: newId() });
   if (taken.kind !== 'ok') {
     if (taken.because !== 'lease_running') return alreadyPaid(deps, payment, taken.charge ?? charge);
     chargeLog.counted(route.id, 'in_use');
-    return deps.refuse(paymentInUse(deps, taken.charge), asked.origin, route.id);
+    return deps.refuse(paymentInUse(deps, taken.charge), facts.origin, route.id);
   }
   chargeLog.changed(taken.charge, event.kind);
   chargeLog.counted(route.id, 'replayed');

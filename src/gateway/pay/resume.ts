@@ -11,14 +11,14 @@ import { settleAndForward } from './serve.ts';
 
 export async function resume(deps: PayDeps, payment: Payment, { id }: Charge): Promise<PayOutcome> {
   const { ledger, options, chargeLog, newId } = deps;
-  const { asked, route, owner } = payment;
+  const { facts, route, owner } = payment;
   const event = { kind: 'taken_over', leaseMs: options.leaseMs } as const;
   const taken = await ledger.advance(id, event, { owner, changeId: newId() });
   if (taken.kind !== 'ok') {
     // The reconciler may have found its end in this moment.
     if (taken.charge?.state === 'settled') return redeem(deps, payment, taken.charge);
     chargeLog.counted(route.id, 'in_use');
-    return deps.refuse(paymentInUse(deps, taken.charge), asked.origin, route.id);
+    return deps.refuse(paymentInUse(deps, taken.charge), facts.origin, route.id);
   }
   chargeLog.changed(taken.charge, event.kind);
   return lookFirst(deps, payment, taken.charge);
@@ -68,9 +68,9 @@ async function goOn(deps: PayDeps, payment: Payment, charge: Charge, lease: Leas
   }
 }
 
-function unknown(deps: PayDeps, { asked, route }: Payment, charge: Charge): PayOutcome {
+function unknown(deps: PayDeps, { facts, route }: Payment, charge: Charge): PayOutcome {
   deps.chargeLog.counted(route.id, 'unknown');
-  return deps.refuse(settlementUnknown(deps, charge), asked.origin, route.id);
+  return deps.refuse(settlementUnknown(deps, charge), facts.origin, route.id);
 }
 
 /** What was agreed to, whatever the route costs by now; undefined if it cannot be settled any more. */

@@ -140,7 +140,7 @@ function unsettled(
   charge: Charge,
   end: Exclude<SettleEnd, { kind: 'settled' }>,
 ): AnswerOutcome {
-  const { asked, route, presented } = payment;
+  const { facts, route, presented } = payment;
   const { rail, chargeLog } = deps;
   switch (end.kind) {
     case 'refused': {
@@ -149,18 +149,18 @@ function unsettled(
     }
     case 'unknown':
       chargeLog.counted(route.id, 'unknown');
-      return deps.refuse(settlementUnknown(deps, end.charge), asked.origin, route.id);
+      return deps.refuse(settlementUnknown(deps, end.charge), facts.origin, route.id);
     case 'left':
       chargeLog.counted(route.id, 'released');
-      return deps.refuse(facilitatorUnavailable('settled', undefined, charge.id), asked.origin, route.id);
+      return deps.refuse(facilitatorUnavailable('settled', undefined, charge.id), facts.origin, route.id);
     case 'not_carried_out':
       chargeLog.counted(route.id, 'unavailable');
-      return deps.refuse(facilitatorUnavailable('settled', end.retryAfterMs, charge.id), asked.origin, route.id);
+      return deps.refuse(facilitatorUnavailable('settled', end.retryAfterMs, charge.id), facts.origin, route.id);
     case 'lost':
       chargeLog.counted(route.id, 'unavailable');
       return deps.refuse(
         end.because === 'ledger' ? ledgerUnavailable(charge.id) : paymentInUse(deps, charge),
-        asked.origin,
+        facts.origin,
         route.id,
       );
     default:

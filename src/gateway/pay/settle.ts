@@ -28,11 +28,11 @@ export async function settleCharge(
   collect?: () => Promise<KeptAnswer | undefined>,
 ): Promise<SettleEnd> {
   const { rail, log, options } = deps;
-  const { presented, asked } = payment;
+  const { presented, facts } = payment;
   let current = charge;
   let stopped: 'left' | 'taken_over' | 'ledger' | undefined;
   const sending = async (via: string): Promise<boolean> => {
-    if (asked.left()) stopped = 'left';
+    if (facts.left()) stopped = 'left';
     else if (current.state !== 'settling' || (current.attempts === 0 && current.via !== via)) {
       const { leaseMs } = options;
       const started = await step(deps, payment, charge.id, { kind: 'settle_started', via, leaseMs });
@@ -40,7 +40,7 @@ export async function settleCharge(
       else if (started.kind !== 'ok') stopped = 'taken_over';
       else {
         current = started.charge;
-        if (asked.left()) stopped = 'left';
+        if (facts.left()) stopped = 'left';
       }
     }
     return stopped === undefined;
