@@ -164,6 +164,8 @@ export function sendOwn(
 }
 
 function tellDelivery(req: IncomingMessage, res: ServerResponse, delivered: (whole: boolean) => void): void {
+  // It was closed before: nothing more is told of it.
+  if (res.destroyed) return delivered(false);
   let finished = false;
   res.once('finish', () => (finished = true));
   res.once('close', () => delivered(finished && !req.socket.destroyed));
