@@ -7,7 +7,7 @@ import { createPaymentRequired } from '../domain/payment-required.ts';
 import { createQuotes } from '../domain/quote.ts';
 import { allowedMethods } from '../domain/method.ts';
 import { createAdmission } from '../gateway/admission.ts';
-import { createClientPlaces } from '../gateway/client-places.ts';
+import { createClientSemaphores } from '../gateway/client-semaphores.ts';
 import { createHandler, type Handler } from '../gateway/handler.ts';
 import type { Answers } from '../gateway/outcome.ts';
 import type { Pay } from '../gateway/pay/pay.ts';
@@ -103,7 +103,7 @@ function assemble(
     },
     routes: servedRoutes(config.sync, proxy, current),
     offer: createOffers(receiversById(config)),
-    placeOf: createClientPlaces(proxy.limits.inFlightPerClient, trusts),
+    placeOf: createClientSemaphores(proxy.limits.inFlightPerClient, trusts),
     admission: createAdmission(proxy.limits, trusts, clock.monotonic),
     paywall,
     context: {

@@ -5,7 +5,7 @@
 import type { Verdict } from '../domain/decide.ts';
 import { problem, secondsToWait, type Problem } from '../domain/problem.ts';
 import { clientGroup, type Addressed } from './client-group.ts';
-import { createClientPlaces, type ReleasePlace } from './client-places.ts';
+import { createClientSemaphores, type ReleasePlace } from './client-semaphores.ts';
 import { createRefusalLimit } from './refusal-limit.ts';
 import { createRateLimit } from '../host/rate-limit.ts';
 
@@ -37,7 +37,7 @@ export function createAdmission(
 ): Admission {
   const refusalLimit = createRefusalLimit(refusedPaymentsPerClient, monotonic);
   const challengeLimit = createChallengeLimit(challengesPerClient, monotonic);
-  const placeOf = createClientPlaces(paymentsPerClient, trusts);
+  const placeOf = createClientSemaphores(paymentsPerClient, trusts);
   let taken = 0;
 
   const pay = (req: Addressed): Problem | ReleasePlace => {

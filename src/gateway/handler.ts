@@ -14,7 +14,7 @@ import type { Log } from '../host/log.ts';
 import { responseOn } from '../host/server.ts';
 import type { Admission } from './admission.ts';
 import { readCaller } from './caller.ts';
-import type { TakePlace } from './client-places.ts';
+import type { TakePlace } from './client-semaphores.ts';
 import { Exchange } from './exchange.ts';
 import { inspectInbound } from './headers.ts';
 import type { ExchangeContext } from './in-flight.ts';

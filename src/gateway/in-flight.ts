@@ -5,7 +5,7 @@ import type { Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { WriteBatch } from '../host/write-batch.ts';
 import type { Transport } from '../http/transport.ts';
-import type { ReleasePlace } from './client-places.ts';
+import type { ReleasePlace } from './client-semaphores.ts';
 import type { ResponseFacts, UpstreamFacts } from './headers.ts';
 import type { AnswerOutcome, PaidOutcome, RequestFacts } from './outcome.ts';
 import type { Paywall } from './paywall.ts';

@@ -61,8 +61,8 @@ export async function retryUntilRecorded(
   return undefined;
 }
 
-/** Gives a charge back for which nothing was sent, however far it came: also if its last change has no certain end. */
-export async function giveBack(deps: PayDeps, payment: Payment, charge: Charge, reason: string): Promise<void> {
+/** Releases a charge for which nothing was sent, however far it came: also if its last change has no certain end. */
+export async function releaseUnsent(deps: PayDeps, payment: Payment, charge: Charge, reason: string): Promise<void> {
   const { ledger, log, newId, chargeLog } = deps;
   const changeIds = { released: newId(), not_carried_out: newId() };
   for (const pauseMs of [...PAUSES_MS, undefined]) {
@@ -98,7 +98,7 @@ export async function giveBackLater(deps: PayDeps, payment: Payment): Promise<vo
     try {
       const known = await deps.ledger.find(payment.presented.key);
       answers += 1;
-      if (known?.owner === payment.owner) return await giveBack(deps, payment, known, 'ledger_unavailable');
+      if (known?.owner === payment.owner) return await releaseUnsent(deps, payment, known, 'ledger_unavailable');
     } catch (error) {
       if (!(error instanceof LedgerUnavailable)) throw error;
     }

@@ -16,7 +16,7 @@ import {
   type Payment,
   type PayOutcome,
 } from './payment.ts';
-import { giveBack } from './record.ts';
+import { releaseUnsent } from './record.ts';
 import { redeem } from './redeem.ts';
 import { settleCharge, type SettleEnd } from './settle.ts';
 
@@ -63,7 +63,7 @@ function forwardAndSettle(
   const release = (reason: string): void => {
     phase = { at: 'over' };
     deps.chargeLog.counted(charge.route.id, 'released');
-    void giveBack(deps, payment, charge, reason).finally(lease.stop);
+    void releaseUnsent(deps, payment, charge, reason).finally(lease.stop);
   };
   const settle = async (): Promise<ResponseVerdict> => {
     phase = { at: 'settling' };

@@ -5,7 +5,7 @@ import type { Charge, KeptAnswer } from '../../domain/charge.ts';
 import { FIRST_LOOK_MS } from '../../domain/payment/transition.ts';
 import { refusedReceipt, settledReceipt, type RailOffer, type Receipt } from '../rails/rail.ts';
 import type { PayDeps, Payment } from './payment.ts';
-import { giveBack, retryUntilRecorded, step } from './record.ts';
+import { releaseUnsent, retryUntilRecorded, step } from './record.ts';
 
 export type SettleEnd =
   | { readonly kind: 'settled'; readonly charge: Charge; readonly receipt: Receipt }
@@ -79,12 +79,12 @@ export async function settleCharge(
       if (stopped === 'taken_over') return { kind: 'lost', because: 'taken_over' };
       const reason = stopped === 'left' ? 'client_gone' : end.reason;
       if (stopped === 'ledger') {
-        void giveBack(deps, payment, charge, reason);
+        void releaseUnsent(deps, payment, charge, reason);
         return { kind: 'lost', because: 'ledger' };
       }
       const event = { kind: current.state === 'claimed' ? 'released' : 'not_carried_out', reason } as const;
       const released = await step(deps, payment, charge.id, event);
-      if (released === 'unavailable') void giveBack(deps, payment, charge, reason);
+      if (released === 'unavailable') void releaseUnsent(deps, payment, charge, reason);
       // An earlier attempt may have moved the money after all.
       if (released !== 'unavailable' && released.kind === 'ok' && released.charge.state === 'settling')
         return { kind: 'unknown', charge: released.charge };

@@ -1,6 +1,6 @@
 // `sync.listen`: the interface's endpoints on the sidecar, so that SDKs beside it need to know one address. Requests go to
 // the registry as they are, with the caller's own credentials and never with ours, and come back as a stream, events
-// included. While the registry is away stand-in.ts answers what it can; the rest is 503. Knows nothing of traffic that
+// included. While the registry is away offline-responses.ts answers what it can; the rest is 503. Knows nothing of traffic that
 // costs money: it has no way to the customer's API.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { problem, renderProblem, type Problem } from '../../domain/problem.ts';

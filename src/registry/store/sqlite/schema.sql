@@ -1,5 +1,5 @@
 -- Version 1 of the store: routes, the numbered log of their changes, API keys, and the ledger of charges. A later version is a
--- file of its own that brings this one up to date (sqlite.ts).
+-- file of its own that brings this one up to date (database.ts).
 PRAGMA application_id = 0x54474154;
 
 -- One row: which registry this is, and the state of its route set. `stamp` is random and new with every write, so that

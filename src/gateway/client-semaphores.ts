@@ -1,4 +1,4 @@
-// A number of places for each client, so that one of them cannot take all there are. Only clients that hold one are
+// A semaphore for each client, so that one client cannot take every place. Only clients that hold a place are
 // remembered.
 import { clientGroup, type Addressed } from './client-group.ts';
 
@@ -8,8 +8,8 @@ export type ReleasePlace = () => void;
 /** Undefined: this client has none left. */
 export type TakePlace = (req: Addressed) => ReleasePlace | undefined;
 
-/** `places`: of one client; 0: as many as there are, and undefined is returned. */
-export function createClientPlaces(
+/** `places`: of one client; 0: no limit, and undefined is returned. */
+export function createClientSemaphores(
   places: number,
   trusts: (address: string | undefined) => boolean,
 ): TakePlace | undefined {
