@@ -1,6 +1,7 @@
 // Looks for the target that costs most to answer: a hill climb over spellings, with a seed and a number of evaluations.
-// Cost is counted in letters that string functions were given, which is the same on every machine, knows nothing of how
-// paths are read, and works for any revision: `node test/domain/dearest-target.ts [ROOT]` prints what it finds as JSON.
+// Cost is counted in letters that string functions were given and places that expressions found in them, which is the same
+// on every machine, knows nothing of how paths are read, and works for any revision:
+// `node test/domain/dearest-target.ts [ROOT]` prints what it finds as JSON.
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type * as profileModule from '../../src/domain/profile.ts';
@@ -15,6 +16,8 @@ const LIMIT = 8192;
 const CLIMBS = 8;
 /** Weight of a letter that a table of Unicode is asked for. */
 const BY_TABLE = 10;
+/** Weight of a place that an expression finds, beside its letters. */
+const BY_MATCH = 50;
 const PIECES = [
   ...['/', '//', '.', ',', ';', '+', '&', '-', '_', '~', '@@', '%20', '%2B', '%26', '%3B', '%3F', '%23', '%2C', '%40'],
   ...['a', 'B', 'v1', 'export', '/index', '.php/', '.json', '.json/', '/_next/data/x/', '.segments/', '__data.json'],
@@ -92,6 +95,13 @@ const scanning: Cost = (text, [, from], result) =>
   Math.max(1, (typeof result === 'number' && result >= 0 ? result : text.length) - Number(from ?? 0));
 const byArgument: Cost = (_, [argument]) => lengthOf(argument);
 
+/** An expression that is global stops at every place. */
+const matching: Cost = (text, given, result) => {
+  const [pattern] = given;
+  const found = pattern instanceof RegExp && pattern.global ? (text.match(pattern)?.length ?? 0) : 0;
+  return throughout(text, given, result) + BY_MATCH * found;
+};
+
 const COSTS: Readonly<Record<string, Cost>> = {
   slice: () => 1,
   charCodeAt: () => 1,
@@ -102,8 +112,8 @@ const COSTS: Readonly<Record<string, Cost>> = {
   lastIndexOf: scanning,
   search: throughout,
   split: throughout,
-  replace: throughout,
-  replaceAll: throughout,
+  replace: matching,
+  replaceAll: matching,
   trim: throughout,
   toLowerCase: throughout,
   toUpperCase: throughout,
