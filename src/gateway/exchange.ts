@@ -10,7 +10,7 @@ import { noteEnd, type ClientGone, type End } from './end.ts';
 import { hasBody, responseHeaders, upstreamHeaders } from './headers.ts';
 import { InFlight, type ExchangeContext } from './in-flight.ts';
 import type { KeptResponse } from './kept-responses.ts';
-import type { AnswerOutcome, Aside, PaidOutcome, ResponseVerdict } from './outcome.ts';
+import type { AnswerOutcome, Aside, PaidOutcome, ResponseHeadSeen, ResponseVerdict } from './outcome.ts';
 import type { Permit } from './permit.ts';
 import { acceptsTunnel, openTunnel, TUNNEL_OFFER } from './tunnel.ts';
 
@@ -165,7 +165,7 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     headers: readonly string[],
     proceed: (verdict: ResponseVerdict, atOnce: boolean) => void,
   ): void {
-    const verdict = charged.beforeResponse({ status, headers });
+    const verdict = ask(charged, { status, headers });
     if (!(verdict instanceof Promise)) return proceed(verdict, true);
     const { clock, log } = this.context;
     const held: Held = { at: 'held', since: clock.monotonic(), ended: false, failure: undefined };
@@ -356,6 +356,15 @@ type Leaving = Pick<ClientGone, 'failed' | 'upload'> & { readonly whole: boolean
 
 function flushHead(response: ClientResponse): void {
   response.flushHead();
+}
+
+/** A defect is no verdict: it is told as one of a settlement is. */
+function ask(charged: PaidOutcome, head: ResponseHeadSeen): ResponseVerdict | Promise<ResponseVerdict> {
+  try {
+    return charged.beforeResponse(head);
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
 function isOfUpload(failure: CallFault): failure is UploadFault {

@@ -199,8 +199,16 @@ describe('an answer that is held', () => {
     if (socket !== undefined && !socket.destroyed) await once(socket, 'close');
   });
 
-  it('behaviour: a verdict that never comes because its maker failed: 502, nothing of the answer', async () => {
-    const { gateway, client } = await stage(undefined, { beforeResponse: () => Promise.reject(new Error('defect')) });
+  it.each([
+    ['rejects', () => Promise.reject(new Error('defect'))],
+    [
+      'throws',
+      () => {
+        throw new Error('defect');
+      },
+    ],
+  ])('behaviour: a verdict that never comes because its maker %s: 502, nothing of the answer', async (_what, hook) => {
+    const { gateway, client } = await stage(undefined, { beforeResponse: hook });
     const one = await client();
     one.send(GET);
     expect((await one.answer()).status).toBe(502);
