@@ -27,8 +27,8 @@ export type Tollgate = {
   /** For commands beside this process: what stands at a path of its socket. */
   readonly answer?: (path: string) => Promise<unknown>;
   /**
-   * Not ready at once; after `drain_delay`, unless no load balancer has to notice (`waiting` false), nothing new is taken and what is
-   * in flight is finished up to the configured time; then everything is closed.
+   * Not ready at once. After `drain_delay` (at once if `waiting` is false) nothing new is taken. What is in flight is
+   * finished up to the configured time; then everything is closed.
    */
   readonly stop: (waiting?: boolean) => Promise<void>;
 };

@@ -1,5 +1,5 @@
-// What a command is, and everything it may touch of the process. A command returns its exit code and never exits; what
-// was asked for goes to `out`, talk and complaints go to `err`.
+// The type of a command, and all that a command may touch of the process. A command returns its exit code and never
+// exits; what was asked for goes to `out`, talk and complaints go to `err`.
 import type { Env } from '../config/environment.ts';
 import type { Args, Flags } from './args.ts';
 

@@ -1,5 +1,5 @@
-// How every command comes to its configuration: the file that is meant, loaded, or everything that is wrong with it on
-// standard error and exit code 64.
+// Loads the configuration of a command: the file that is meant, loaded, or everything that is wrong with it on standard
+// error and exit code 64.
 import { existsSync } from 'node:fs';
 import path, { resolve } from 'node:path';
 import type { Config, LoadedConfig, RegistryConfig } from '../config/config.ts';

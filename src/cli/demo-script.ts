@@ -1,4 +1,4 @@
-// What the demo prints: commands to try in another terminal, each of which works as it stands.
+// The text that the demo prints: commands to try in another terminal, each of which works as it stands.
 import type { ConfigRoute } from '../config/config.ts';
 import { examplePath } from './next-steps.ts';
 

@@ -1,6 +1,6 @@
-// `tollgate demo`: Tollgate in front of a real HTTP API within a second, a small one of its own or the one that is named,
-// with routes in a store of its own, and the commands to try on it. It runs what `serve` runs, on loopback only, shows each
-// request and payment in a line, and forgets everything when it ends.
+// `tollgate demo`: starts Tollgate in front of an HTTP API, its own small one or the one that is named. It makes routes
+// in a store of its own and prints the commands to try. It runs what `serve` runs, on loopback only, shows each request
+// and payment in a line, and forgets everything when it ends.
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,6 @@
-// Takes a changed configuration on while Tollgate runs: on SIGHUP, and when the file or a secret file that it names has
-// changed. One reload at a time, the newest file last. A file is read when it has not changed for a second, because one that
-// is half written can be a whole configuration without its routes. A bad file is logged problem by problem and changes
-// nothing.
+// Applies a changed configuration while Tollgate runs: on SIGHUP, and when the file or a secret file that it names has
+// changed. One reload at a time, the newest file last. A file is read when it has not changed for a second: half written,
+// it can be a valid configuration without its routes. A bad file is logged problem by problem and changes nothing.
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';

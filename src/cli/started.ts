@@ -1,4 +1,4 @@
-// What a server that has just started leaves for the terminal next to it: what to type there, and where commands find it.
+// The hints that a started server leaves for the terminal next to it: what to type there, and where commands find it.
 import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { formatListen } from '../config/addresses.ts';

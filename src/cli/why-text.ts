@@ -1,4 +1,5 @@
-// What became of something, in sentences: charges first, then what the id of a 402 says, then refusals, newest first.
+// Writes the answer of `tollgate why` in sentences: charges first, then what the id of a 402 says, then refusals, newest
+// first.
 import { PROBLEMS } from '../domain/problem.ts';
 import type { WhyAnswer } from '../registry/charge-schemas.ts';
 

@@ -1,5 +1,5 @@
-// What the parts of one process share while they are started and joined: the configuration in force, metrics, checks,
-// listeners, and how everything ends. No part sees it whole; compose.ts and gateway.ts hand each its own.
+// The values that the parts of one process share while they are started and joined: the configuration in force, metrics,
+// checks, listeners, and how everything ends. No part sees it whole; compose.ts and gateway.ts hand each its own.
 import type { Config } from '../config/config.ts';
 import { createQuotes } from '../domain/quote.ts';
 import type { Route } from '../domain/route.ts';

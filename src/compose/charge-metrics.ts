@@ -1,4 +1,4 @@
-// What a ledger's store says of itself in the metrics: charges by state, what is owed, and how late the oldest settlement is.
+// Metrics of a ledger's store: charges by state, what is owed, and how late the oldest settlement is.
 import { CHARGE_STATES } from '../domain/payment/charge-fields.ts';
 import type { Alarms, ChargeReports } from '../domain/payment/charge-reports.ts';
 import { FAULTS } from '../domain/payment/claim-policy.ts';

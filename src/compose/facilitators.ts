@@ -1,5 +1,5 @@
-// What a process says of the facilitators of its receivers: to Prometheus, and to those who ask for /readyz?verbose. It is
-// ready whatever becomes of them, because they are third parties and free routes have to go on.
+// Metrics and readiness of the facilitators of all receivers: for Prometheus and /readyz?verbose. They are third parties
+// and never make the process unready, because free routes have to go on.
 import type { Config } from '../config/config.ts';
 import type { Standing } from '../gateway/rails/x402/facilitators.ts';
 import type { Facilitator } from '../domain/receiver.ts';

@@ -1,4 +1,4 @@
-// What the parts of a running Tollgate have in common: how compose starts and ends them, and how paths are read when
+// The type that all parts of a running Tollgate share: how compose starts and ends them, and how paths are read when
 // routes are compiled. No part knows another.
 import type { Config, ProxyConfig } from '../config/config.ts';
 import { LISTENER_REFUSALS } from '../domain/problem.ts';

@@ -1,4 +1,4 @@
-// Whether the upstream takes a connection. No request is sent: an API may do work for any.
+// Checks that the upstream accepts a connection. No request is sent: an API may do work for any.
 import { connect, isIP } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
 import type { ProxyConfig } from '../config/config.ts';

@@ -1,5 +1,5 @@
-// The registry part: its store, its ledger, its listener, and the routes it hands to the gateway of the same process by
-// a call, before the dashboard that changed them has its answer.
+// The registry part: its store, its ledger and its listener. It hands routes to the gateway of the same process by a
+// call, before the dashboard that changed them has its answer.
 import { http } from '../host/node-http.ts';
 import type { Config, RegistryConfig } from '../config/config.ts';
 import { allowedMethods } from '../domain/method.ts';

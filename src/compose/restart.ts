@@ -1,5 +1,5 @@
-// What a reload cannot change: what was bound, opened or begun at the start, as the description of the configuration says of
-// each key. Such a setting keeps the value of the start and is named, so that its user knows that the value is not in force.
+// The settings that a reload cannot change: what was bound, opened or begun at the start, as the description of the
+// configuration says of each key. Such a setting keeps the value of the start and is named in the log.
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../config/config.ts';
 import { describedKeys, type DescribedKey } from '../config/keys.ts';

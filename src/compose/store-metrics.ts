@@ -1,4 +1,4 @@
-// What a process with a store tells Prometheus about it, and a registry about itself.
+// Metrics of a store, and of a registry.
 import type { Metrics } from '../host/metrics.ts';
 import type { RegistryObserver } from '../registry/services.ts';
 import type { StorePlace } from '../registry/store/ports.ts';

@@ -1,5 +1,5 @@
-// What became of a request: its charges, as the ledger has them; what a 402's id says; and the last refusals of this process.
-// Asked by `tollgate why` over the process's socket and by GET /v1/billing/why/{id}.
+// Finds what became of a request: its charges, as the ledger has them; what a 402's id says; and the last refusals of
+// this process. Asked by `tollgate why` over the process's socket and by GET /v1/billing/why/{id}.
 import type { ChargeSearch, ListedCharge } from '../domain/payment/charge-reports.ts';
 import { canonicalHex } from '../domain/charge.ts';
 import { isOfPart, readIdPart } from '../domain/id-part.ts';

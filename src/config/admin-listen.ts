@@ -1,6 +1,6 @@
-// Where the admin listener is when a configuration does not say: TOLLGATE_ADMIN_LISTEN, which the container image sets to
-// every address, because probes and Prometheus reach a container from outside of it. It fills a gap in a configuration,
-// it never overrules one.
+// The address of the admin listener if the configuration has none: TOLLGATE_ADMIN_LISTEN, which the container image sets
+// to every address, because probes and Prometheus reach a container from outside of it. It fills a gap in a
+// configuration, it never overrules one.
 import { LISTEN_ADVICE, parseListen } from './addresses.ts';
 import type { Env } from './environment.ts';
 import { isMap, type Issue } from './problems.ts';

@@ -1,4 +1,4 @@
-// How a section of the configuration is described: each key once, with its name in the program, its schema, a sentence, and
+// Describes a section of the configuration: each key once, with its name in the program, its schema, a sentence, and
 // whether a changed value waits for a restart. The type of the configuration, its messages, the table in config/README.md
 // and the list of what a reload cannot change are made from these rows.
 import { z } from 'zod';

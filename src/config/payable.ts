@@ -1,5 +1,5 @@
-// Whether the routes of a configuration can be paid with its receivers: a route that cannot be paid would answer 503 for
-// ever, so it is refused before anything starts.
+// Checks that the routes of a configuration can be paid with its receivers: a route that cannot be paid would answer 503
+// for ever, so it is refused before anything starts.
 import { findUnpayable } from '../domain/payable.ts';
 import type { Networks } from '../domain/network.ts';
 import type { Receiver } from '../domain/receiver.ts';

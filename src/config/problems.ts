@@ -1,5 +1,5 @@
-// What is wrong with a configuration, and where. Every message is a sentence of ours: it never repeats a value, because
-// a value may be a secret and the position says which one is meant.
+// The problems of a configuration, each with its place. Every message is a sentence of ours: it never repeats a value,
+// because a value may be a secret and the position says which one is meant.
 
 export type Path = readonly (string | number)[];
 

@@ -1,4 +1,5 @@
-// What is allowed and probably not meant. `check` prints these and the start logs them; nothing is refused here.
+// Warns of settings that are allowed and probably not meant. `check` prints these and the start logs them; nothing is
+// refused here.
 import { hostOf, isSafeUrl, parseUrl } from './fields.ts';
 import { isNearby } from './addresses.ts';
 import type { Networks } from '../domain/network.ts';

@@ -1,6 +1,6 @@
 // A charge: one price taken once. What a claim fixes, and what the ledger keeps beside it; how it changes is in
-// transition.ts. A payment is known by what can move money only once on its chain, in one canonical spelling, so that
-// fifty encodings of one payment are one payment. Amounts are integers of the asset's smallest unit, never rounded.
+// transition.ts. A payment's key is what can move money only once on its chain, in one canonical spelling. So fifty
+// encodings of one payment are one payment. Amounts are integers of the asset's smallest unit, never rounded.
 import type { CHARGE_STATES, ChargeValues, UNDELIVERED } from './payment/charge-fields.ts';
 
 /** `claimed -> settling -> settled -> delivered`, or `released`, `failed`. */

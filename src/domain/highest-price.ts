@@ -1,6 +1,6 @@
-// Which route applies if routers could disagree. A pattern that matched only because spellings were folded is one that
-// another router may pass over: it then runs the next best. So if the winner is not spelled letter by letter in the
-// path, the highest price of all routes that could apply counts; a paused or cheap route never lends its price to a
+// Finds the route that applies if routers could disagree. A pattern that matched only because spellings were folded is
+// one that another router may pass over: it then runs the next best. So if the winner is not spelled letter by letter in
+// the path, the highest price of all routes that could apply counts; a paused or cheap route never lends its price to a
 // neighbour's handler. Nothing here is reached by a path that is plain and whose winner is.
 import { LRUCache } from 'lru-cache';
 import { comparePrices, parsePrice, type Price } from './money.ts';

@@ -1,4 +1,4 @@
-// Which request methods exist for this program: the seven common ones and what the operator adds. The proxy answers any
+// The request methods that this program knows: the seven common ones and what the operator adds. The proxy answers any
 // other with 501, so a route for another method protects nothing: writers of routes ask `refuseMethod` first.
 import { suggest } from './suggest.ts';
 

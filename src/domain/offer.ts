@@ -1,5 +1,6 @@
-// What a route asks for, in the terms of one receiver: the price in the asset's smallest unit, and a hash of everything
-// a payer agrees to. A route that cannot be priced has no offer but a problem, and its requests are refused: never free.
+// An offer is a route's price in the terms of one receiver: the price in the asset's smallest unit, and a hash of
+// everything a payer agrees to. A route that cannot be priced has no offer but a problem, and its requests are refused:
+// never free.
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { formatPrice, parsePrice, toAtomic, type Price } from './money.ts';

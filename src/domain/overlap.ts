@@ -1,5 +1,5 @@
-// How two patterns lie to each other: whether some path is covered by both, and to which of the two it goes. The order is
-// that of the matcher: segment by segment, literal over parameter over wildcard.
+// Compares two patterns: whether some path is covered by both, and to which of the two it goes. The order is that of the
+// matcher: segment by segment, literal over parameter over wildcard.
 import { foldSegment } from './fold.ts';
 import type { Pattern, Segment } from './pattern.ts';
 import { FULL_FOLDING } from './profile.ts';

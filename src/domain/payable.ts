@@ -1,6 +1,6 @@
-// Whether a receiver that is configured in this process could take a route's price. If the proxy that serves the route is
-// in the same process, a receiver that is not known is an error too; a registry for other processes' proxies cannot judge
-// it and stores the route: a proxy that cannot price it answers 503, never free.
+// Checks that a configured receiver of this process could take a route's price. If the proxy that serves the route is in
+// the same process, a receiver that is not known is an error too; a registry for other processes' proxies cannot judge it
+// and stores the route: a proxy that cannot price it answers 503, never free.
 import { parsePrice, toAtomic } from './money.ts';
 import { DEFAULT_RECEIVER } from './offer.ts';
 import type { FieldError } from './problem.ts';

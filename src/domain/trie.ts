@@ -1,8 +1,8 @@
-// Which patterns lead where: a trie over folded segments whose ends name numbered slots. It only ever grows, and knows
-// no route: which of the slots are taken, and by what, is said by the Slots that a walk is given. So every version of a
-// set of routes can share one trie, and a new price changes none of it.
-// Precedence is total and written as the order of the walk: literal over parameter over wildcard, segment by segment, and
-// only routes whose method matches too compete; then exact method over `*`.
+// A trie of patterns over folded segments whose ends name numbered slots. It only ever grows, and knows no route: which
+// of the slots are taken, and by what, is said by the Slots that a walk is given. So every version of a set of routes can
+// share one trie, and a new price changes none of it. Precedence is total and written as the order of the walk: literal
+// over parameter over wildcard, segment by segment, and only routes whose method matches too compete; then exact method
+// over `*`.
 import { foldSegment } from './fold.ts';
 import type { Segment } from './pattern.ts';
 import type { Folding } from './profile.ts';

@@ -1,5 +1,5 @@
-// The admin listener: /metrics for Prometheus, /livez and /readyz for the orchestrator. It is a listener of its
-// own, so that the customer's API may own every path on the proxy port and no client outside reads these.
+// The admin listener: /metrics for Prometheus, /livez and /readyz for the orchestrator. It is a listener of its own: the
+// customer's API owns every path on the proxy port, and no client outside reads these.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Metrics } from './metrics.ts';
 import { respond, type Answer } from './respond.ts';

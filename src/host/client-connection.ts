@@ -1,7 +1,7 @@
 // One client's connection to a listener, as node:http leaves it to us. Requests are handled one after the other, however
-// many a client sends at once, so that one packet cannot start a thousand of them and an upgrade never meets an answer
-// that is still being written. What the parser refuses is answered behind the requests that were read whole. No socket
-// error reaches the process.
+// many a client sends at once. So one packet cannot start a thousand of them, and an upgrade never meets an answer that
+// is still being written. What the parser refuses is answered behind the requests that were read whole. No socket error
+// reaches the process.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Log } from './log.ts';

@@ -1,6 +1,6 @@
-// Collects the garbage of a start, once: what was read, parsed and compiled on the way is garbage by then, and V8
-// keeps its pages, a third of all that is resident, until it has been idle for more than a minute. Stops the process for
-// as long as it takes, 40 to 110 ms with 10,000 routes, so it must never be called while requests are served.
+// Collects the garbage of a start, once: what was read, parsed and compiled on the way. V8 keeps its pages, a third of
+// all that is resident, until it has been idle for more than a minute. It stops the process for 40 to 110 ms with 10,000
+// routes, so it must never be called while requests are served.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 

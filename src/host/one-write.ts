@@ -1,7 +1,7 @@
-// Sends a complete response in one write to its socket. node:http would check each header again, store the
-// head, queue the body behind it and take the end of the write for the end of the answer a turn later: more work than
-// most answers of ours are. What it does between one answer and the next of a connection stays its own; it is told by the
-// event that it waits for. Only the usual case is taken; every other goes through `writeHead` and `end`.
+// Sends a complete response in one write to its socket. node:http would check each header again, store the head, queue
+// the body and end the response a turn later: more work than most responses of ours are. What it does between two
+// responses of a connection stays its own; the event that it waits for tells it. Only the usual case is taken; every
+// other goes through `writeHead` and `end`.
 import type { ServerResponse } from 'node:http';
 import { http } from './node-http.ts';
 

@@ -1,7 +1,7 @@
-// How often something may happen for each of many keys: a token bucket that holds one number a key, the time at which the
-// bucket is full again (GCRA). Memory is bounded whatever keys strangers make up: the key that was seen least recently is
-// forgotten and has a full bucket again, so to gain by that a client needs more keys than are remembered, and then has a
-// bucket for each of them anyway. Knows no domain word.
+// A rate limit for each of many keys: a token bucket that holds one number a key, the time at which the bucket is full
+// again (GCRA). Memory is bounded whatever keys strangers make up: the key that was seen least recently is forgotten and
+// has a full bucket again. To gain by that a client needs more keys than are remembered, and then has a bucket for each
+// of them anyway. Knows no domain word.
 import { LRUCache } from 'lru-cache';
 
 export type RateLimit = {

@@ -1,4 +1,4 @@
-// What a listener itself refuses, before any handler sees the request. Its owner says in what words; every refusal closes
+// Refusals of a listener itself, before any handler sees the request. Its owner says in what words; every refusal closes
 // the connection.
 import { http } from './node-http.ts';
 import type { Answer } from './respond.ts';

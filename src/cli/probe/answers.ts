@@ -1,6 +1,7 @@
-// Says whether an answer is that of the known path, of no path, or neither. Bodies change from one request to the next and
-// repeat the path that was asked, so answers are compared at the finest level at which the known path agrees with itself.
-// What cannot be told apart counts as reached: a probe that guessed "not found" would name a profile that lets it through.
+// Says whether an answer is that of the known path, of no path, or neither. Bodies change from one request to the next
+// and repeat the path that was asked. So answers are compared at the finest level at which the known path agrees with
+// itself. What cannot be told apart counts as reached: a probe that guessed "not found" would name a profile that lets it
+// through.
 import type { ProbeResponse } from './ask.ts';
 
 export type Sample = { readonly target: string; readonly answer: ProbeResponse };

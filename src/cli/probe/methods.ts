@@ -1,5 +1,5 @@
-// What to do about methods that no route declares, from what the upstream did with those that were tried. Without a
-// trial the advice is `pay`: an upstream that answers any method alike gives a GET route away to POST.
+// Advises on undeclared methods, by what the upstream did with those that were tried. Without a trial the advice is
+// `pay`: an upstream that answers any method alike gives a GET route away to POST.
 import type { PathReport } from './path.ts';
 
 export type MethodAdvice = { readonly undeclaredMethods: 'pay' | 'forward'; readonly why: string };

@@ -1,6 +1,6 @@
 // Probes one path: what it answers, what paths answer that cannot exist, then every spelling of it, then the first two
-// again. Only then is anything judged, so that an upstream which changed its mind meanwhile (a limit on requests, a
-// body with the time in it) is seen as unsteady and not as safe.
+// again. Only then is anything judged: an upstream that changed meanwhile (a limit on requests, a body with the time in
+// it) is unsteady, not safe.
 import { counts, excluding, judge, readBaseline, type Deed, type Doubt, type Sample } from './answers.ts';
 import type { ProbeResponse, Ask } from './ask.ts';
 import {

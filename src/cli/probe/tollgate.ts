@@ -1,5 +1,5 @@
-// What Tollgate itself would do with a spelling, under any settings: the proxy's own target, folding and matcher, with one
-// route for the known path. Nothing of that is written here a second time; a probe with rules of its own would prove
+// Says how Tollgate itself would treat a spelling, under any settings: the proxy's own target, folding and matcher, with
+// one route for the known path. Nothing of that is written here a second time; a probe with rules of its own would prove
 // something about itself.
 import { FULL_FOLDING, PROFILE_NAMES, profileFolding, type Folding, type ProfileName } from '../../domain/profile.ts';
 import type { Route } from '../../domain/route.ts';

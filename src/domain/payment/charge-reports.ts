@@ -1,5 +1,5 @@
-// What people and dashboards ask of a store of charges: lists, sums and counts, and what an operator has to look after. A port
-// beside that of the ledger: nothing here decides about money.
+// Reports on a store of charges, for people and dashboards: lists, sums and counts, and what an operator has to look
+// after. A port beside that of the ledger: nothing here decides about money.
 import type { Charge, ChargeState } from '../charge.ts';
 import type { IdPart } from '../id-part.ts';
 import type { Fault } from './claim-policy.ts';

@@ -1,7 +1,7 @@
 // The ledger: which payments were presented, and what became of each. claim-policy and transition decide, the ledger
-// performs what they decide over a store that only keeps: it writes a charge anew if the charge is still the version that was
-// decided on, and decides again on what came back if it is not. It never guesses: a ledger that cannot say for certain
-// rejects, and the caller must not serve, charge or ask to pay.
+// performs what they decide over a store that only keeps. It writes a charge if its version is still the one that was
+// decided on, and else decides again on what came back. It never guesses: a ledger that cannot say for certain rejects,
+// and the caller must not serve, charge or ask to pay.
 import { LRUCache } from 'lru-cache';
 import {
   findClaimFault,

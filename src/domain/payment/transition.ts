@@ -1,6 +1,6 @@
-// How a charge changes: pure, total, and the same for every ledger and for the simulation. A change that a rule forbids
-// is refused with its reason and changes nothing. Back lead only `settling -> released`, if nothing was carried out and no
-// earlier attempt is unknown, `released -> claimed` (a claim) and `failed -> settled`, an operator's word.
+// Changes a charge: pure, total, and the same for every ledger and for the simulation. A change that a rule forbids is
+// refused with its reason and changes nothing. Only three ways lead back: `settling -> released`, if nothing was carried
+// out and no earlier attempt is unknown; `released -> claimed`, by a claim; `failed -> settled`, by an operator.
 import {
   canonicalHex,
   isUnsettled,
