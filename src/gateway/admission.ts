@@ -1,7 +1,7 @@
-// Whether a request that costs something may go on now. Challenges may have a limit per client; payments being taken are
-// limited all together, so that a slow ledger or facilitator never holds the places of free requests, and may be limited
-// per client, so that one client cannot hold the places of all who pay; and payments that a facilitator refused may be. A
-// refusal here comes before anything is looked up or written: nothing was charged.
+// Admits requests that cost something, by limits. Challenges may have a limit per client. Payments under way are limited
+// all together, so that a slow ledger or facilitator never holds the places of free requests. They may be limited per
+// client, so that one client cannot hold all places; refused payments may be, too. A refusal here comes before anything
+// is looked up or written: nothing was charged.
 import type { Verdict } from '../domain/decide.ts';
 import { problem, secondsToWait, type Problem } from '../domain/problem.ts';
 import { clientGroup, type Addressed } from './client-group.ts';

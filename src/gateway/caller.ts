@@ -1,6 +1,6 @@
-// Who calls and what they present: the customer id and the payment credential. Read only if a request costs
-// something, and read from the raw headers, because Node joins or drops repeated ones and two credentials must never be
-// taken for one. The customer id is a claim unless something in front of Tollgate vouches for it.
+// Reads the caller: the customer id and the payment credential. Only if a request costs something, and from the raw
+// headers: Node joins or drops repeated ones, and two credentials must never be taken for one. The customer id is a claim
+// unless something in front of Tollgate vouches for it.
 import type { Caller, Credential } from '../domain/decide.ts';
 import { problem, type Problem } from '../domain/problem.ts';
 

@@ -1,6 +1,6 @@
-// Which client a request counts for, where something is limited per client: an IPv4 address, or an IPv6 network of 64 bits,
-// because that is what one subscriber has and could draw a new address from for every request. Behind trusted proxies it is
-// the last address of X-Forwarded-For that is not a trusted proxy itself: what stands before that one is the client's word.
+// The client that a request counts for in limits per client: an IPv4 address, or an IPv6 network of 64 bits, because that
+// is what one subscriber has and could draw a new address from for every request. Behind trusted proxies it is the last
+// address of X-Forwarded-For that is not a trusted proxy itself: what stands before that one is the client's word.
 import type { IncomingMessage } from 'node:http';
 import { isIPv4, isIPv6 } from 'node:net';
 

@@ -1,5 +1,5 @@
-// Which header may cross, by name. Names of ours and of payments are reserved in every spelling, because CGI, WSGI, Rack
-// and PHP read `X_A`, `X.A` and `X-A` as one; names with other characters than letters, digits and dashes never go
+// The headers that may cross, by name. Names of ours and of payments are reserved in every spelling, because CGI, WSGI,
+// Rack and PHP read `X_A`, `X.A` and `X-A` as one; names with other characters than letters, digits and dashes never go
 // upstream at all. The lists are data; headers.ts does what they say.
 
 /** What happens to a request header on its way to the upstream. */

@@ -1,5 +1,5 @@
-// What crosses each border. Towards the upstream: nothing that a client could use to speak in our name, to change path
-// or method after we decided on them, or to frame the request in a second way. Towards the client: nothing hop-by-hop,
+// The headers that cross each border. Towards the upstream: nothing with which a client could speak in our name, change
+// path or method after the decision, or frame the request in a second way. Towards the client: nothing hop-by-hop,
 // nothing that lets a cache keep what was paid for, nothing that leads around us. Raw headers in order, in one pass; a
 // header is dropped by name (header-rules.ts), never turned into another.
 // Sources: RFC 9110 section 7.6, RFC 9112 section 6.

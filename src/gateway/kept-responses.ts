@@ -1,6 +1,6 @@
-// Responses that are paid for, held in memory while they may be needed: for a client that goes before the last
-// byte, and for 60 s after it, because that byte may be in the buffer of a client that is gone. All of them together have
-// one limit a process; a response that does not fit is not kept.
+// Responses that are paid for, held in memory while they may be needed: for a client that goes before the last byte, and
+// for 60 s after it: that byte may be in the buffer of a client that is gone. All of them together have one limit a
+// process; a response that does not fit is not kept.
 import type { PresentedRequest } from '../domain/payment/claim-policy.ts';
 import type { Schedule } from '../host/clock.ts';
 import type { Answer } from '../host/respond.ts';

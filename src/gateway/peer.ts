@@ -1,5 +1,5 @@
-// Who is on the other end of a connection, and what that peer may say about the request: X-Forwarded-* headers are
-// believed from peers in `trusted_proxies` only, by default from none.
+// The peer of a connection, and what it may say about the request: X-Forwarded-* headers are believed from peers in
+// `trusted_proxies` only, by default from none.
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIPv6 } from 'node:net';
 

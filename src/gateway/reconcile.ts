@@ -1,7 +1,7 @@
 // Looks at unfinished charges without an owner, after a crash or a settlement whose end is not known, and writes what the
-// chain says became of them. It only reads: a settlement is sent for a payer who waits for it, never from here. It goes by
-// the ledger alone and takes no lease, so that any process which has the ledger may do this for any other, and a payer may
-// take a charge over in between.
+// chain says became of them. It only reads: a settlement is sent for a payer who waits for it, never from here. It goes
+// by the ledger alone and takes no lease. So any process with the ledger may do this for any other, and a payer may take
+// a charge over in between.
 import type { Charge } from '../domain/charge.ts';
 import { LedgerUnavailable, type Ledger } from '../domain/payment/ledger.ts';
 import type { ChargeEvent } from '../domain/payment/transition.ts';

@@ -1,6 +1,6 @@
-// How many payments of one client a facilitator may refuse within a minute. Each of them costs a call that the facilitator
-// counts, and any client can make up payments that are refused: beyond the limit the client is told to wait for what is left
-// of its minute, before a facilitator is asked. Payments that are good count for nothing here.
+// Limits the payments of one client that a facilitator refuses within a minute. Each of them costs a call that the
+// facilitator counts, and any client can make up payments that are refused: beyond the limit the client is told to wait
+// for what is left of its minute, before a facilitator is asked. Payments that are good count for nothing here.
 import { LRUCache } from 'lru-cache';
 import { problem, secondsToWait, type Problem } from '../domain/problem.ts';
 

@@ -1,6 +1,6 @@
-// Says whose API key a request carries: keys of the configuration and keys of the store. Digests are compared in constant
-// time and with the same work for a key that is not known, so that an answer's delay says nothing about how near a guess
-// was. Keys themselves are neither kept nor logged.
+// Finds the API key of a request: keys of the configuration and keys of the store. Digests are compared in constant time,
+// with the same work for an unknown key: an answer's delay says nothing about how near a guess was. Keys themselves are
+// neither kept nor logged.
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Random } from '../host/clock.ts';
 import { SCOPES, type Scope } from '../domain/scope.ts';

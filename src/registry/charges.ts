@@ -1,5 +1,5 @@
-// What people see of the money: charges, and sums of them. Reads only. Never answers a credential, a kept answer or a
-// request's query: a dashboard session that leaks must not be worth what its customers paid for.
+// Charges as people see them, and sums of them. Reads only. Never answers a credential, a kept answer or a request's
+// query: a dashboard session that leaks must not be worth what its customers paid for.
 import type { z } from 'zod';
 import { showChargeValues } from '../domain/payment/charge-fields.ts';
 import type { ListedCharge, Sum } from '../domain/payment/charge-reports.ts';

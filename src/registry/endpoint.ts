@@ -1,5 +1,5 @@
-// What one endpoint of the interface is: a row of the table in api.ts. The row's schemas check what comes in before its
-// handler sees it, and describe it in the OpenAPI document. Knows no socket: a handler turns a call into an outcome.
+// The type of an endpoint: a row of the table in api.ts. The row's schemas check what comes in before its handler sees
+// it, and describe it in the OpenAPI document. Knows no socket: a handler turns a call into an outcome.
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { z } from 'zod';
 import { problem, type FieldError, type Problem, type ProblemCode } from '../domain/problem.ts';

@@ -1,5 +1,6 @@
-// For people who read the OpenAPI document: what each operation is for beyond its summary, and an example of what is sent
-// and answered. By operation id; a test holds that none is missing and that the schemas accept every example.
+// Descriptions and examples for the OpenAPI document: what each operation is for beyond its summary, and an example of
+// what is sent and answered. By operation id; a test holds that none is missing and that the schemas accept every
+// example.
 import type { z } from 'zod';
 import type { chargesWire, renewedWire } from '../domain/ledger-wire.ts';
 import type { RouteWire } from '../domain/route.ts';

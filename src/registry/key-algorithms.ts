@@ -1,4 +1,4 @@
-// Which signature algorithms a public key may be used with: its own kind's and size's, and no other. A token names an
+// The signature algorithms that a public key may be used with: its own kind's and size's, and no other. A token names an
 // algorithm too, and is believed only if the key agrees.
 import type { KeyObject } from 'node:crypto';
 

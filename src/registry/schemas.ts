@@ -1,5 +1,5 @@
-// What the registry reads and answers, as schemas: they validate bodies and queries, and the OpenAPI document is made
-// from them. The fields of a route stand in domain/route; here they are composed into bodies and get their public names.
+// Schemas of the registry: they validate bodies and queries, and the OpenAPI document is made from them. The fields of a
+// route stand in domain/route; here they are composed into bodies and get their public names.
 import { z } from 'zod';
 import { AMOUNT_PATTERN } from '../domain/money.ts';
 import { PROBLEMS } from '../domain/problem.ts';

@@ -1,4 +1,4 @@
-// What SDKs and sidecars ask (interface section 4.2, and events, which Tollgate adds): the whole set of routes,
+// The endpoints of SDKs and sidecars (interface section 4.2, and events, which Tollgate adds): the whole set of routes,
 // its changes as they happen, registering a route at every boot of an application, and which route a request would meet.
 // The answer to the last comes from the proxy's own matcher.
 import { matchRoute } from '../domain/explain.ts';

@@ -1,4 +1,5 @@
-// What the handlers work with. Handlers are plain functions of a call and these; none of them holds state of its own.
+// The services that the handlers work with. Handlers are plain functions of a call and these; none of them holds state of
+// its own.
 import type { UndeclaredMethods } from '../domain/explain.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';

@@ -1,4 +1,4 @@
-// What a dashboard token must look like before any key is asked: three parts in the one canonical base64url, JSON that
+// Checks the form of a dashboard token before any key is asked: three parts in the one canonical base64url, JSON that
 // every reader reads alike, a header without extensions, and claims of the types they are defined with. Whatever two
 // programs could understand differently is refused here, so that the signature check only meets tokens with one meaning.
 

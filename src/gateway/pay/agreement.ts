@@ -1,4 +1,4 @@
-// What a payer agreed to: the quote that the payment names, or the route's price now; and the claim made of it.
+// Finds what a payer agreed to: the quote that the payment names, or the route's price now; and the claim made of it.
 import type { Claim } from '../../domain/charge.ts';
 import type { Credential } from '../../domain/decide.ts';
 import { comparePrices, formatPrice, parsePrice, toAtomic } from '../../domain/money.ts';

@@ -1,7 +1,7 @@
-// Who is told what became of a charge: one log line when the money moved and one for whatever did not go as it should, the
-// ordinary steps in between only at level debug; and the metrics of money, exact to the last unit. Never a credential,
-// never a kept answer. The ledger is the truth: a settlement is told by its writer, once, and a process that is
-// killed in between leaves it out.
+// Logs and counts what became of a charge: one log line when the money moved and one for whatever did not go as it
+// should, the ordinary steps in between only at level debug; and the metrics of money, exact to the last unit. Never a
+// credential, never a kept answer. The ledger is the truth: a settlement is told by its writer, once, and a process that
+// is killed in between leaves it out.
 import type { Charge } from '../../domain/charge.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
 import type { Log } from '../../host/log.ts';

@@ -1,5 +1,5 @@
-// Which responses of the upstream are charged if the settlement waits for the status line: those that give the payer what
-// was asked for. A redirect is one if it leads to another API, because the link may be what was sold; whatever cannot be
+// Decides which responses are charged if the settlement waits for the status line: those that give the payer what was
+// asked for. A redirect is one if it leads to another API, because the link may be what was sold; whatever cannot be
 // judged is charged. The request's own Host decides nothing: its sender chose it.
 
 /** `host:port` of everything that is this API; undefined if nothing says under which names clients reach it. */

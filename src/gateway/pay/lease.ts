@@ -1,6 +1,6 @@
-// Says to the ledger, every few seconds and in one call for the whole process, which charges are still being worked on. By
-// monotonic time: a clock that is set changes nothing. If a renewal fails nothing is done: the lease runs out, another
-// request takes the charge over, and every later step of ours is refused by the ledger.
+// Renews the leases of a process, every few seconds and in one call for all of its charges. By monotonic time: a clock
+// that is set changes nothing. If a renewal fails nothing is done: the lease runs out, another request takes the charge
+// over, and every later step of ours is refused by the ledger.
 import { ownerOf } from '../../domain/charge.ts';
 import { MAX_RENEWED, type Ledger } from '../../domain/payment/ledger.ts';
 import type { Schedule } from '../../host/clock.ts';

@@ -1,6 +1,6 @@
-// What the steps of a payment share: what they work with, the one payment they work on, and how its ends are told to the
-// client. A step that cannot say what happened to the money says just that (503 and the charge id), never 402: a payer who is
-// told to pay again may pay twice.
+// The types that the steps of a payment share: what they work with, the one payment they work on, and how its ends are
+// told to the client. A step that cannot say what happened to the money says just that (503 and the charge id), never
+// 402: a payer who is told to pay again may pay twice.
 import { hash } from 'node:crypto';
 import { endsAt, type Charge } from '../../domain/charge.ts';
 import type { Ledger } from '../../domain/payment/ledger.ts';

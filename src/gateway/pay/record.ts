@@ -1,5 +1,5 @@
 // Changes of the ledger that a request makes: tried twice if the request waits for the end, and for as long as it takes
-// if it does not, because a change that was lost would leave money or a service hanging.
+// if it does not: a lost change would leave money or a service hanging.
 import { LedgerUnavailable, type Advanced } from '../../domain/payment/ledger.ts';
 import type { Charge } from '../../domain/charge.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';

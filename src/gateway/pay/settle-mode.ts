@@ -1,5 +1,6 @@
-// When a payment is settled: before the request is forwarded, or when the upstream's status line is there. The second
-// serves without a wait, and for nothing if no settlement follows: a payment that may come to that is settled first.
+// Decides when a payment is settled: before the request is forwarded, or when the upstream's status line is there. The
+// second serves without a wait, and for nothing if no settlement follows: a payment that may come to that is settled
+// first.
 import { LRUCache } from 'lru-cache';
 import type { Claim } from '../../domain/charge.ts';
 import type { Receiver } from '../../domain/receiver.ts';

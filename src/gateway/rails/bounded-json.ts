@@ -1,6 +1,6 @@
-// Reads JSON of another party. What nests deeper, holds more or longer than its reader expects is refused as a
-// whole, and so are member names that JavaScript gives a meaning of its own (`__proto__`): nothing that comes out of here
-// may surprise code that copies, walks or logs it. Says nothing about meaning: schemas do.
+// Reads JSON of another party. What nests deeper, holds more or longer than its reader expects is refused as a whole. So
+// are member names that JavaScript gives a meaning of its own (`__proto__`): nothing that comes out of here may surprise
+// code that copies, walks or logs it. Says nothing about meaning: schemas do.
 import { isUtf8 } from 'node:buffer';
 
 export type JsonLimits = {

@@ -1,6 +1,6 @@
-// Calls to one JSON-RPC node of a chain. A node is asked for facts about money, so an answer that is not exactly what the
-// caller's schema expects is no answer, and "the node says no" stays apart from "not known". Nothing of a node's text
-// leaves this file, and its URL, which often holds a key, is never logged.
+// Calls to one JSON-RPC node of a chain. A node is asked for facts about money, so an answer counts only if it is exactly
+// what the caller's schema expects. "The node says no" stays apart from "not known". Nothing of a node's text leaves this
+// file, and its URL, which often holds a key, is never logged.
 import type { z } from 'zod';
 import { callService, type Fetch } from './service-call.ts';
 

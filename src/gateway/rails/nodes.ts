@@ -1,6 +1,6 @@
-// The JSON-RPC nodes that this process asks. A node is often public: it is asked at most five times a second,
-// for payers who wait before the reconciler, and for its chain id once, because a node of another chain would prove and
-// disprove everything. One look asks a few times at most.
+// The JSON-RPC nodes that this process asks. A node is often public: it is asked at most five times a second, payers who
+// wait come before the reconciler. Its chain id is asked once, because a node of another chain would prove and disprove
+// everything. One look asks a few times at most.
 import type { z } from 'zod';
 import type { Clock, Schedule } from '../../host/clock.ts';
 import { createRpc, type RpcResult } from './json-rpc.ts';

@@ -1,4 +1,4 @@
-// How a sidecar speaks to its registry: with its key, without redirects or caches. A read whose connection broke is tried
+// Calls of a sidecar to its registry: with its key, without redirects or caches. A read whose connection broke is tried
 // once more. When to ask again after that, and which status means what, is for those who ask to say.
 import ky, { type KyInstance } from 'ky';
 

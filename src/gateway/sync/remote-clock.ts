@@ -1,5 +1,5 @@
-// What the clock of another process says: ours, and its offset as its responses tell it. A Date header has whole seconds, so the
-// estimate is up to a second behind, and at most the time of a response ahead.
+// Estimates the clock of another process: ours, and its offset as its responses tell it. A Date header has whole seconds,
+// so the estimate is up to a second behind, and at most the time of a response ahead.
 import type { Clock } from '../../host/clock.ts';
 
 export type RemoteClock = {

@@ -1,4 +1,4 @@
-// How the sync stands, in words for readiness and numbers for metrics. Says what is there; decides nothing.
+// The status of the sync, in words for readiness and numbers for metrics. Says what is there; decides nothing.
 import { describeHolding, type Holding, type SetFacts } from './accept.ts';
 
 export type SyncStatus = {

@@ -1,7 +1,7 @@
-// What a chain says about a payment. The proof: the token's AuthorizationUsed(payer, nonce), and in the very next log its
-// Transfer(payer -> pay_to, amount), deep enough not to be undone. A used nonce proves nothing by itself: it may have been
-// cancelled, or spent on another payee. A node that is away, on another chain, behind or talking nonsense is
-// `unavailable`, which is never taken for "not there". The nonce's state is asked first, logs only of a used one.
+// Looks on the chain for the proof of a payment. The proof: the token's AuthorizationUsed(payer, nonce), and in the very
+// next log its Transfer(payer -> pay_to, amount), deep enough not to be undone. A used nonce proves nothing by itself: it
+// may have been cancelled, or spent on another payee. A node that is away, on another chain, behind or talking nonsense
+// is `unavailable`, which is never taken for "not there". The nonce's state is asked first, logs only of a used one.
 import { z } from 'zod';
 import type { PaymentKey, Search } from '../../../domain/charge.ts';
 import type { Receiver } from '../../../domain/receiver.ts';

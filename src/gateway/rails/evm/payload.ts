@@ -1,6 +1,7 @@
-// What was signed for a payment on an EVM network: an EIP-3009 authorization, canonical where two spellings mean the same,
-// with nothing in it that the schema does not name. Other ways to pay are refused by name, because guessing at one would
-// deliver for nothing. Sources: EIP-3009, EIP-712 (the token's name and version), ERC-1271 and ERC-6492 (signatures).
+// The signed payload of a payment on an EVM network: an EIP-3009 authorization, canonical where two spellings mean the
+// same, with nothing in it that the schema does not name. Other ways to pay are refused by name, because guessing at one
+// would deliver for nothing. Sources: EIP-3009, EIP-712 (the token's name and version), ERC-1271 and ERC-6492
+// (signatures).
 import { z } from 'zod';
 import { describeFault, type Envelope } from '../x402/envelope.ts';
 

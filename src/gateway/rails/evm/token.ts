@@ -1,6 +1,6 @@
-// What a token contract says of itself: the EIP-712 domain that payers have to sign for, and its decimals. A receiver
-// configured with another name or version refuses every honest payment, which is the classic mistake; this is how
-// `tollgate check --online` finds it. Asked by an operator, never on the way of a request.
+// Reads what a token contract says of itself: the EIP-712 domain that payers have to sign for, and its decimals. A
+// receiver configured with another name or version refuses every honest payment, which is the classic mistake; this is
+// how `tollgate check --online` finds it. Asked by an operator, never on the way of a request.
 import { z } from 'zod';
 import type { Rpc } from '../json-rpc.ts';
 import type { Unavailable } from '../rail.ts';

@@ -1,7 +1,7 @@
-// A circuit breaker for one facilitator: after some calls in a row that were slow, or that it did not take, it is left alone,
-// and one call at a time tries whether it is back. Verifying and settling are counted apart, because a facilitator that
-// answers one and hangs on the other would otherwise never be left alone. An answer about a payment never counts: a payload
-// that makes a facilitator stumble must not let its sender shut everybody else out.
+// A circuit breaker for one facilitator: after some calls in a row that were slow, or that it did not take, it is left
+// alone. Then one call at a time tries whether it is back. Verifying and settling are counted apart, because a
+// facilitator that answers one and hangs on the other would otherwise never be left alone. An answer about a payment
+// never counts: a payload that makes a facilitator stumble must not let its sender shut everybody else out.
 import type { Clock } from '../../../host/clock.ts';
 
 export type Operation = 'verify' | 'settle';

@@ -1,6 +1,6 @@
-// What is said to a facilitator and what may come back, for x402 v1 and v2. A facilitator is told our own terms, never
-// those that a client echoes, and of the credential only what was signed. Its answer is believed if it has exactly
-// the form of one, its booleans are booleans, and whatever it repeats of the payment is what it was asked about.
+// The messages to a facilitator and its answers, for x402 v1 and v2. A facilitator is told our own terms, never those
+// that a client echoes, and of the credential only what was signed. Its answer is believed if it has exactly the form of
+// one, its booleans are booleans, and whatever it repeats of the payment is what it was asked about.
 // Source: x402 facilitator API, /verify, /settle and /supported.
 import { z } from 'zod';
 import type { Receiver } from '../../../domain/receiver.ts';

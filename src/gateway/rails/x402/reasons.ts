@@ -1,6 +1,6 @@
-// What a facilitator's word for "no" means. Three classes, because they mean three things for money: the word is about the
-// payment (no other facilitator has to be asked), it says that this facilitator cannot judge (another one may), or it is
-// not known here. Every word stands with the source that says it. A word is compared without its case, punctuation and
+// Classifies a facilitator's word for "no". Three classes, because they mean three things for money: the word is about
+// the payment (no other facilitator has to be asked), it says that this facilitator cannot judge (another one may), or it
+// is not known here. Every word stands with the source that says it. A word is compared without its case, punctuation and
 // prefixes, because facilitators leave those out or add them.
 
 export type WordClass = 'payment' | 'cannot_judge' | 'unlisted';

@@ -1,5 +1,5 @@
-// What the ledger wants written, as the rows of SQLite: made on the side that decided, so that the ledger's thread has
-// nothing left to do but statements. Crosses to the thread as JSON.
+// Changes of the ledger as rows of SQLite: made on the side that decided, so that the ledger's thread has nothing left to
+// do but statements. Crosses to the thread as JSON.
 import type { Charge, KeptAnswer, PaymentKey } from '../../../domain/charge.ts';
 import type { Change, Entry } from '../../../domain/payment/ledger.ts';
 import { allValues, changedOf, rewrittenOf, type Value } from './charge-rows.ts';

@@ -1,5 +1,5 @@
-// What people ask of the ledger's store: lists, sums and counts. Reads only, on a connection of their own in a thread of
-// their own, so that a dashboard that looks through a million charges delays no claim.
+// Reports on the ledger's store: lists, sums and counts. Reads only, on a connection of their own in a thread of their
+// own, so that a dashboard that looks through a million charges delays no claim.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { canonicalHex, isUnsettled, NO_DEADLINE_MS, type ChargeState } from '../../../domain/charge.ts';
 import { CHARGE_STATES } from '../../../domain/payment/charge-fields.ts';

@@ -1,4 +1,4 @@
-// How large a store is and how much its volume still takes, for those who watch it. Reads the file system, not the store.
+// The size of a store and the free space of its volume. Reads the file system, not the store.
 import { stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import type { StoreStats } from '../ports.ts';
