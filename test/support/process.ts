@@ -12,7 +12,7 @@ const NODE = path.join(ROOT, 'node_modules/.bin/node');
 const MAIN = path.join(ROOT, 'src/main.ts');
 /** With a crash point: TOLLGATE_TEST_STOP_AT. */
 const CRASHING = path.join(ROOT, 'test/support/crash-program.ts');
-const START_MS = 15_000;
+const START_MS = 45_000;
 
 export type LogLine = { readonly level: string; readonly msg: string; readonly [field: string]: unknown };
 

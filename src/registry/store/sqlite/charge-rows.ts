@@ -44,7 +44,7 @@ export function updateOf(columns: readonly number[], withLease: boolean): string
   const changed = columns.flatMap((index) => ALL[index] ?? []);
   const lease = withLease ? ' AND lease_until = ?' : '';
   return `UPDATE charges SET ${['version = version + 1', ...changed.map(assignment)].join(', ')}
-    WHERE id = ? AND version = ?${lease} RETURNING seq`;
+    WHERE id = ? AND version = ?${lease}`;
 }
 /** `readStored` reads what it selects; the condition follows. */
 const select = (hint = ''): string => `SELECT charges.seq AS seq, version, ${selected(ALL)},

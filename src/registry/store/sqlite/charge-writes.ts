@@ -53,7 +53,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
   const sql = {
     byPayment: db.prepare(SELECT_BY_PAYMENT),
     byId: db.prepare(SELECT_BY_ID),
-    idTaken: db.prepare('SELECT 1 AS taken FROM charges WHERE id = ?'),
+    seqById: db.prepare('SELECT seq FROM charges WHERE id = ?'),
     // Not cut off by a LIMIT: as a parameter it makes SQLite prepare the statement anew for every call. There are no more
     // of them than may be, but for claims whose owner died, and those are taken over within seconds.
     unsettled: db.prepare(
@@ -135,20 +135,24 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
       const same = charge?.version === version && (leaseUntil === null || charge.charge.leaseUntil === leaseUntil);
       return same ? { kind: 'too_many_unsettled' } : { kind: 'stale', charge };
     }
-    let row: Row | undefined;
+    let written: boolean;
     try {
-      row = updating(columns, lease.length > 0).get(...values, id, version, ...lease);
+      written = updating(columns, lease.length > 0).run(...values, id, version, ...lease).changes === 1;
     } catch (error) {
       // The statement changed nothing, and its transaction goes on.
       if (isConstraint(error) && error.message.includes(PROOF_INDEX)) return { kind: 'proof_used' };
       throw error;
     }
-    if (row === undefined) return { kind: 'stale', charge: find({ id }) };
-    const seq = integer(row, 'seq');
-    if (credential === null) sql.dropCredential.run(seq);
-    else if (credential !== undefined) sql.keepCredential.run(seq, credential);
-    if (kept !== undefined) sql.keepAnswer.run(seq, kept.status, JSON.stringify(kept.headers), kept.body);
-    else if (change.dropsAnswer) sql.dropAnswer.run(seq);
+    if (!written) return { kind: 'stale', charge: find({ id }) };
+    const { dropsAnswer } = change;
+    // Looked up only when it is needed: RETURNING would cost every update half as much again.
+    if (credential !== undefined || kept !== undefined || dropsAnswer) {
+      const seq = integer(sql.seqById.get(id) ?? {}, 'seq');
+      if (credential === null) sql.dropCredential.run(seq);
+      else if (credential !== undefined) sql.keepCredential.run(seq, credential);
+      if (kept !== undefined) sql.keepAnswer.run(seq, kept.status, JSON.stringify(kept.headers), kept.body);
+      else if (dropsAnswer) sql.dropAnswer.run(seq);
+    }
     totals.moved(before, after);
     if (settled !== null) totals.settled(settled);
     return undefined;
@@ -202,7 +206,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
       }
       const charge = find({ payment });
       if (charge !== undefined) return { kind: 'payment_known', charge };
-      if (sql.idTaken.get(id) !== undefined) return { kind: 'id_taken' };
+      if (sql.seqById.get(id) !== undefined) return { kind: 'id_taken' };
       if (broken === undefined) return { kind: 'too_many_unsettled' };
       throw broken;
     },
