@@ -1,6 +1,7 @@
 // Looks at a chain that payers wait for. A payer is told what is known after two seconds; the look goes on to its end, and
 // that is there when they ask again. If every request began a look of its own and gave it up, the few calls that a node
-// takes would be spent on beginnings, and of many payers who keep asking none would be told.
+// takes would be spent on beginnings, and of many payers who keep asking none would be told. What a look of the reconciler
+// found is there for them as well.
 import { LRUCache } from 'lru-cache';
 import type { Schedule } from '../../host/clock.ts';
 import type { Look, LookedAt, Rail } from './rail.ts';
@@ -10,7 +11,7 @@ export type BegunLook = { readonly end: Promise<Look>; readonly soFar: () => Loo
 export type BeginLook = (charge: LookedAt, asker: 'payer' | 'reconciler') => BegunLook;
 
 const PAYER_LOOK_MS = 2000;
-/** Looks that were over when nobody waited. */
+/** Ends of looks. */
 const REMEMBERED = 1000;
 
 export function createPayerLooks(begin: BeginLook, schedule: Schedule): Rail['look'] {
@@ -18,15 +19,17 @@ export function createPayerLooks(begin: BeginLook, schedule: Schedule): Rail['lo
   // Only what no later look could find otherwise.
   const ended = new LRUCache<string, Look>({ max: REMEMBERED });
 
-  const beginShared = (name: string, charge: LookedAt): BegunLook => {
-    const look = begin(charge, 'payer');
+  const remember = async (name: string, end: Promise<Look>): Promise<Look> => {
+    const look = await end;
+    if (look.kind === 'proven' || look.kind === 'impossible') ended.set(name, look);
+    return look;
+  };
+  const beginForPayers = (name: string, charge: LookedAt): BegunLook => {
+    const { end, soFar } = begin(charge, 'payer');
+    const look = { end: remember(name, end).finally(() => begun.delete(name)), soFar };
+    // Its payer may be told of a failure, or be gone by then.
+    look.end.catch(() => undefined);
     begun.set(name, look);
-    look.end
-      .then((end) => {
-        if (end.kind === 'proven' || end.kind === 'impossible') ended.set(name, end);
-      })
-      .catch(() => undefined)
-      .finally(() => begun.delete(name));
     return look;
   };
 
@@ -34,8 +37,9 @@ export function createPayerLooks(begin: BeginLook, schedule: Schedule): Rail['lo
     const name = nameOf(charge);
     const known = ended.get(name);
     if (known !== undefined) return known;
-    if (asker === 'reconciler') return begin(charge, asker).end;
-    const { end, soFar } = begun.get(name) ?? beginShared(name, charge);
+    const shared = begun.get(name);
+    if (asker === 'reconciler') return shared?.end ?? remember(name, begin(charge, asker).end);
+    const { end, soFar } = shared ?? beginForPayers(name, charge);
     let cancel: () => void = () => undefined;
     const inTime = new Promise<Look>((resolve) => {
       cancel = schedule(PAYER_LOOK_MS, () => resolve(soFar()));

@@ -132,7 +132,8 @@ test('behaviour: the state of the nonce is asked first, logs only of a used one,
     },
   ]);
   asked.length = 0;
-  expect(await twice(CHARGE, 'reconciler')).toEqual(PROVEN);
+  const another = { ...CHARGE, createdAt: CHARGE.createdAt + 1 };
+  expect(await twice(another, 'reconciler')).toEqual(PROVEN);
   expect(methods()).toEqual(proving);
   asked.length = 0;
   expect(await look({ ...GOOD, eth_call: IS_UNUSED })).toEqual({ kind: 'open', used: false, search: null });
@@ -502,6 +503,19 @@ describe('who is asked, how often and for how long', () => {
     }
     await Promise.all([...others, payer]);
     expect(order.indexOf('payer open')).toBeLessThan(2);
+  });
+
+  test('behaviour: what a look found is not asked for again, whoever asks next, and the reconciler waits for a look of a payer', async () => {
+    const one = lookOf(GOOD);
+    expect(await one(CHARGE, 'reconciler')).toEqual(PROVEN);
+    expect([await one(CHARGE, 'payer'), methods().length]).toEqual([PROVEN, 5]);
+    const other = lookOf(GOOD);
+    expect(await Promise.all([other(CHARGE, 'payer'), other(CHARGE, 'payer'), other(CHARGE, 'reconciler')])).toEqual([
+      PROVEN,
+      PROVEN,
+      PROVEN,
+    ]);
+    expect(methods().length).toBe(10);
   });
 
   test('behaviour: of many payers at once those who came first are told, and the others when they ask again', async () => {
