@@ -180,7 +180,8 @@ export class Upload {
 
 /**
  * Gives the memory of a written piece back at once, if it has its buffer to itself. Left to the garbage collector, an
- * upload of 10 MB through a bare relay costs about 70 % more CPU.
+ * upload of 10 MB takes twice the CPU (1.20 ms a MB in place of 0.60, without the `transfer`, `npm run bench -- --only
+ * upload --rounds 5 --checkout ../without`).
  */
 function free({ buffer, length }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0);
