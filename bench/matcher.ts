@@ -13,6 +13,7 @@ import type * as requiredModule from '../src/domain/payment-required.ts';
 import type * as reviseModule from '../src/domain/revise.ts';
 import type * as snapshotModule from '../src/domain/snapshot.ts';
 import type { PathOptions, RouteSet } from '../src/domain/snapshot.ts';
+import type { Requirement } from '../src/domain/payment/way.ts';
 import type { Receiver } from '../src/domain/receiver.ts';
 import { freePaths, makeRoute, makeRoutes, paidPath, paidPaths } from './routes.ts';
 import { NETWORK, PAY_TO } from './tollgate.ts';
@@ -122,7 +123,11 @@ async function measureQuotes(): Promise<QuoteNumbers> {
   });
   const offer = createOffers(new Map([['default', RECEIVER]]))(makeRoute(0));
   if ('code' in offer) throw new Error(offer.detail);
-  const render = createPaymentRequired({ v1: false });
+  const requirement: Requirement = ({ way, amount }, { chargeId: reference }) => ({
+    ...{ scheme: way.scheme, network: way.network, amount: amount.toString(), asset: way.asset, payTo: way.payTo },
+    ...{ maxTimeoutSeconds: way.timeoutSeconds, extra: { ...way.terms, external_ref: reference } },
+  });
+  const render = createPaymentRequired({ v1: false, requirement });
   const chargeId = quotes.issue(offer, 'GET', 0);
   const origin = 'http://127.0.0.1:8402';
   const numbers = (): number[] => Array.from({ length: BATCH }, (_, n) => n);
@@ -137,26 +142,19 @@ async function measureQuotes(): Promise<QuoteNumbers> {
   };
 }
 
-const RECEIVER: Receiver = {
-  id: 'default',
-  scheme: 'exact',
-  network: NETWORK,
-  caip2: 'eip155:84532',
-  v1Network: NETWORK,
-  testnet: true,
-  asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
-  assetDecimals: 6,
-  assetName: 'USDC',
-  assetVersion: '2',
-  payTo: PAY_TO,
-  maxTimeoutSeconds: 300,
-  currencies: ['USD', 'USDC'],
-  facilitators: [],
-  rpcUrls: [],
-  rpcPublic: false,
-  confirmations: 1,
-  settle: 'auto',
+const ASSET = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
+const SERVICES = { facilitators: [], rpcUrls: [], rpcPublic: false, confirmations: 1 };
+const WAY: Receiver['ways'][number]['way'] = {
+  ...{ receiverId: 'default', network: 'eip155:84532', scheme: 'exact', asset: ASSET, decimals: 6, payTo: PAY_TO },
+  ...{ timeoutSeconds: 300, terms: { name: 'USDC', version: '2' } },
 };
+/** Also in the form of earlier revisions, which had one way written flat. */
+const RECEIVER = {
+  ...{ id: 'default', currencies: ['USD', 'USDC'], settle: 'auto' as const },
+  ways: [{ way: WAY, networkName: NETWORK, testnet: true, ...SERVICES }],
+  ...{ scheme: 'exact', network: NETWORK, caip2: 'eip155:84532', v1Network: NETWORK, testnet: true, asset: ASSET },
+  ...{ assetDecimals: 6, assetName: 'USDC', assetVersion: '2', payTo: PAY_TO, maxTimeoutSeconds: 300, ...SERVICES },
+} satisfies Receiver;
 
 /**
  * Mean CPU nanoseconds of a call, over batches; the first ones, in which V8 still learns, do not count. CPU and not time,

@@ -5,7 +5,7 @@
 import { canonicalHex, type Charge } from '../domain/charge.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
-import type { Receiver } from '../domain/receiver.ts';
+import { findServices, type Receiver } from '../domain/receiver.ts';
 import type { ChargeEvent } from '../domain/payment/transition.ts';
 import type { Look, Rail } from '../gateway/rails/rail.ts';
 import { createRails } from '../gateway/rails/rails.ts';
@@ -161,7 +161,7 @@ async function withChain<T>(
         schedule: systemSchedule,
         clock: systemClock,
         log: talk(io),
-        receiver: (id) => receivers.get(id),
+        services: (way) => findServices(receivers, way),
         authorize: createAuthorize(systemClock, createRandom()),
         observe: () => undefined,
       }),

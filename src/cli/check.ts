@@ -120,7 +120,9 @@ function summarize(config: LoadedConfig): Record<string, string> {
     ...(registry ? { registry: `${formatListen(registry.listen)}, store ${registry.store.file}` } : {}),
     ...(sync ? { sync: `${new URL(sync.registryUrl).origin}, snapshot ${sync.snapshotFile}` } : {}),
     admin: formatListen(admin.listen),
-    receivers: receivers.map(({ id, network }) => `${id} (${network})`).join(', ') || 'none',
+    receivers:
+      receivers.map(({ id, ways }) => `${id} (${ways.map(({ networkName }) => networkName).join(', ')})`).join(', ') ||
+      'none',
     routes: `${config.routes.length} in this file`,
     secrets:
       registry && (!registry.jwt || !registry.apiKeys || !config.charges.secrets)

@@ -59,7 +59,8 @@ function toPay(
   demos: readonly RunningDemo[],
 ): string[] {
   const target = `${url ?? 'URL'}${method === 'GET' ? '' : ` ${method}`}`;
-  const asked = new Set(receivers.flatMap(({ facilitators }) => facilitators.map((each) => new URL(each.url).origin)));
+  const ways = receivers.flatMap((receiver) => receiver.ways);
+  const asked = new Set(ways.flatMap(({ facilitators }) => facilitators.map((each) => new URL(each.url).origin)));
   const own = demos.find(({ facilitator }) => asked.has(new URL(facilitator).origin));
   if (own !== undefined)
     return [`To pay, with the money of the demo whose facilitator this is:`, `  npm run --silent pay -- ${target}`];
@@ -69,11 +70,11 @@ function toPay(
       `To pay: a demo runs on this machine; start this one again with --facilitator ${demo.facilitator}, then`,
       `  npm run --silent pay -- ${target}`,
     ];
-  const [receiver] = receivers;
-  const testnet = receiver?.testnet === true;
+  const [way] = ways;
+  const testnet = way?.testnet === true;
   const wallet = testnet
-    ? `a wallet with test USDC on ${receiver.network} (${FAUCET} gives some; it needs no ether)`
-    : `a wallet with USDC on ${receiver?.network ?? 'the network of the receiver'} (it needs no ether)`;
+    ? `a wallet with test USDC on ${way.networkName} (${FAUCET} gives some; it needs no ether)`
+    : `a wallet with USDC on ${way?.networkName ?? 'the network of the receiver'} (it needs no ether)`;
   const lines = [`To pay: an x402 client such as @x402/fetch, and ${wallet}.`];
   if (program.startsWith('npm start'))
     lines.push(

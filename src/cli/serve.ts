@@ -137,15 +137,16 @@ export function takesColors({ terminal, env }: Pick<Io, 'terminal' | 'env'>): bo
 /** Hosts alone: a URL may hold a key. */
 function tellNodes({ proxy, receivers }: LoadedConfig, log: Log): void {
   if (proxy === undefined) return;
-  for (const { id, rpcUrls, rpcPublic } of receivers) {
+  for (const { way, rpcUrls, rpcPublic } of receivers.flatMap(({ ways }) => ways)) {
+    const { receiverId } = way;
     if (rpcUrls.length === 0) {
-      log.info('no node is asked about settlements of unknown end', { receiver: id });
+      log.info('no node is asked about settlements of unknown end', { receiver: receiverId });
       continue;
     }
     const nodes = rpcUrls.map((url) => new URL(url).host);
     const asked = rpcPublic ? 'public nodes are asked' : 'nodes are asked';
     log.info(`${asked} about settlements of unknown end; they are shown token, payer and nonce`, {
-      receiver: id,
+      receiver: receiverId,
       nodes,
     });
   }
@@ -153,9 +154,11 @@ function tellNodes({ proxy, receivers }: LoadedConfig, log: Log): void {
 
 function warn(config: LoadedConfig, log: Log): void {
   for (const warning of configWarnings(config, NETWORKS)) log.warn(warning);
-  const testnets = config.receivers.filter(({ testnet }) => testnet === true);
+  const testnets = config.receivers.flatMap(({ ways }) => ways).filter(({ testnet }) => testnet === true);
   if (testnets.length === 0) return;
-  log.warn('TESTNET: payments are test money', { receivers: testnets.map(({ id, network }) => `${id} (${network})`) });
+  log.warn('TESTNET: payments are test money', {
+    receivers: testnets.map(({ way, networkName }) => `${way.receiverId} (${networkName})`),
+  });
 }
 
 type Supervised = {

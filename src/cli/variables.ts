@@ -31,7 +31,9 @@ export function sharedVariables(
 
 /** Its keys may come from variables that the text does not name. */
 function hasAccount({ receivers }: LoadedConfig): boolean {
-  return receivers.some(({ facilitators }) => facilitators.some(({ auth }) => auth !== undefined && 'key' in auth));
+  return receivers.some(({ ways }) =>
+    ways.some(({ facilitators }) => facilitators.some(({ auth }) => auth !== undefined && 'key' in auth)),
+  );
 }
 
 function collect(value: unknown, hidden: boolean, open: string[], secret: string[]): void {

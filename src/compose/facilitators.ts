@@ -2,7 +2,7 @@
 // and never make the process unready, because free routes have to go on.
 import type { Config } from '../config/config.ts';
 import type { Standing } from '../gateway/rails/x402/facilitators.ts';
-import type { Facilitator } from '../domain/receiver.ts';
+import type { Facilitator, ReceiverWay } from '../domain/receiver.ts';
 import type { Check } from '../host/admin.ts';
 import type { Metrics } from '../host/metrics.ts';
 
@@ -17,7 +17,7 @@ export function watchFacilitators(
   standing: (facilitators: readonly Facilitator[]) => readonly Standing[],
   metrics: Metrics,
 ): FacilitatorState {
-  const all = (): readonly Standing[] => standing(config().receivers.flatMap(({ facilitators }) => facilitators));
+  const all = (): readonly Standing[] => standing(waysOf(config()).flatMap(({ facilitators }) => facilitators));
   const left = (): readonly Standing[] => all().filter(({ open }) => open !== undefined);
   metrics.observed(
     'gauge',
@@ -37,11 +37,15 @@ export function watchFacilitators(
       },
     },
     isCallable: () => {
-      const { receivers } = config();
+      const ways = waysOf(config());
       return (
-        receivers.length === 0 ||
-        receivers.some(({ facilitators }) => standing(facilitators).some(({ open }) => open === undefined))
+        ways.length === 0 ||
+        ways.some(({ facilitators }) => standing(facilitators).some(({ open }) => open === undefined))
       );
     },
   };
+}
+
+function waysOf({ receivers }: Pick<Config, 'receivers'>): readonly ReceiverWay[] {
+  return receivers.flatMap(({ ways }) => ways);
 }

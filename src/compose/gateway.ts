@@ -5,7 +5,8 @@ import { owedBecauseOf } from '../domain/payment/claim-policy.ts';
 import { rememberRefusals } from '../gateway/refusals.ts';
 import { createTelemetry, type Telemetry } from '../gateway/telemetry.ts';
 import { addPart, type Assembly } from './assembly.ts';
-import { startPayments, type Payments } from './payments.ts';
+import type { Rails } from '../gateway/rails/rails.ts';
+import { startPayments, startRails, type Payments } from './payments.ts';
 import { startProxy, type ProxyPart } from './proxy.ts';
 import type { RegistryPart } from './registry.ts';
 import type { SidecarLedger } from './sidecar-ledger.ts';
@@ -28,9 +29,12 @@ export async function startGateway(
   const { log, clock, random } = deps;
   const sync = config.sync === undefined ? undefined : await startOwnSync(assembly, config.sync, section);
   const telemetry = startTelemetry(assembly);
-  const payments = await startOwnPayments(assembly, registry, telemetry);
+  const rails = startRails(() => assembly.config, { ...deps, metrics: assembly.metrics });
+  const payments = await startOwnPayments(assembly, registry, telemetry, rails);
   if (payments !== undefined) addPayments(assembly, payments);
-  const proxy = startProxy(config, section, { current, telemetry, payFor: payments?.payFor, log, clock, random });
+  const { requirement } = rails;
+  const own = { current, telemetry, payFor: payments?.payFor, requirement, log, clock, random };
+  const proxy = startProxy(config, section, own);
   return { proxy: addPart(assembly, 'proxy', proxy), sync };
 }
 
@@ -66,13 +70,14 @@ async function startOwnPayments(
   assembly: Assembly,
   registry: RegistryPart | undefined,
   telemetry: Telemetry,
+  rails: Rails,
 ): Promise<Payments | undefined> {
   const { metrics, deps } = assembly;
   const own = registry === undefined ? await openSidecarLedger(assembly) : undefined;
   const ledger = registry?.ledger ?? own?.ledger;
   if (ledger === undefined) return undefined;
   const reports = registry?.ledger ?? own?.reports;
-  return startPayments(() => assembly.config, ledger, reports, telemetry.label, { ...deps, metrics });
+  return startPayments(() => assembly.config, ledger, reports, telemetry.label, rails, { ...deps, metrics });
 }
 
 async function openSidecarLedger(assembly: Assembly): Promise<SidecarLedger | undefined> {

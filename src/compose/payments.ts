@@ -3,7 +3,8 @@
 import type { Config } from '../config/config.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
-import type { Receiver } from '../domain/receiver.ts';
+import { findServices, type WayServices } from '../domain/receiver.ts';
+import type { Way } from '../domain/payment/way.ts';
 import type { Answers } from '../gateway/outcome.ts';
 import { createChargeLog, type ChargeLog } from '../gateway/pay/charge-log.ts';
 import { createSeenPayments, type SeenPayments } from '../gateway/pay/seen-payments.ts';
@@ -51,12 +52,12 @@ export function startPayments(
   givenLedger: Ledger,
   reports: ChargeReports | undefined,
   routeLabel: (id: string) => string,
+  rails: Rails,
   deps: PaymentsDeps,
 ): Payments {
   const { log, clock, random, metrics } = deps;
   const newId = createTokens(random, 16, 'hex');
-  const x402 = createRail((id) => receiversById(config()).get(id), deps);
-  const ports = { ledger: givenLedger, rail: x402 };
+  const ports = { ledger: givenLedger, rail: rails };
   const { ledger, rail } = deps.aroundPayments?.(ports) ?? ports;
   const chargeLog = createChargeLog(metrics, log, routeLabel);
   const seenPayments = createSeenPayments();
@@ -72,7 +73,7 @@ export function startPayments(
   );
   const stopCounting = reports === undefined ? undefined : countCharges(reports, metrics, log, clock.now);
   return {
-    facilitators: watchFacilitators(config, x402.standing, metrics),
+    facilitators: watchFacilitators(config, rails.standing, metrics),
     payFor: (next) =>
       payWith(next, config, { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, ...deps }),
     close: async () => {
@@ -82,10 +83,7 @@ export function startPayments(
   };
 }
 
-export function createRail(
-  receiver: (id: string) => Receiver | undefined,
-  { log, clock, random, metrics }: PaymentsDeps,
-): Rails {
+export function startRails(config: () => Config, { log, clock, random, metrics }: PaymentsDeps): Rails {
   const calls = metrics.duration('facilitator_duration_seconds', 'Calls to facilitators, by their end.', [
     'operation',
     'result',
@@ -95,10 +93,20 @@ export function createRail(
     schedule: systemSchedule,
     clock,
     log,
-    receiver,
+    services: servicesOf(config),
     authorize: createAuthorize(clock, random),
     observe: (operation, result, durationMs) => calls(operation, result)(durationMs / 1000),
   });
+}
+
+/** By the configuration that is in force when it is asked, for what was claimed under another one. */
+function servicesOf(config: () => Config): (way: Way) => WayServices | undefined {
+  let known: { readonly config: Config; readonly receivers: ReturnType<typeof receiversById> } | undefined;
+  return (way) => {
+    const inForce = config();
+    if (known?.config !== inForce) known = { config: inForce, receivers: receiversById(inForce) };
+    return findServices(known.receivers, way);
+  };
 }
 
 type PayParts = PaymentsDeps & {
@@ -112,7 +120,6 @@ type PayParts = PaymentsDeps & {
   readonly responses: PayDeps['responses'];
 };
 
-/** `running`: the configuration that is in force when it is asked, for what was claimed under another one. */
 function payWith(
   { charges, proxy }: Config,
   running: () => Config,
@@ -126,7 +133,7 @@ function payWith(
     ownAuthorities: ownAuthorities({ publicUrl: proxy.publicUrl, hosts: proxy.hosts, upstream }),
     enoughToServeFirstMs: enoughToServeFirst(proxy.timeouts.headersMs),
     leaseMs: LEASE_MS,
-    receiver: (id) => receiversById(running()).get(id),
+    services: servicesOf(running),
   };
   return (answers) =>
     createPay({

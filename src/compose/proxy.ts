@@ -3,6 +3,7 @@
 import type { Config, ProxyConfig, SyncConfig } from '../config/config.ts';
 import { LISTENER_REFUSALS } from '../domain/problem.ts';
 import { createOffers } from '../domain/offer.ts';
+import type { Requirement } from '../domain/payment/way.ts';
 import { createPaymentRequired } from '../domain/payment-required.ts';
 import { createQuotes } from '../domain/quote.ts';
 import { allowedMethods } from '../domain/method.ts';
@@ -33,6 +34,8 @@ export type ProxyDeps = {
   readonly telemetry: Telemetry;
   /** How payments are taken under a configuration; undefined if nothing could write them down. */
   readonly payFor: ((config: Config) => (answers: Answers) => Pay) | undefined;
+  /** How a way to pay is written in a 402. */
+  readonly requirement: Requirement;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
@@ -76,7 +79,7 @@ function assemble(
   proxy: ProxyConfig,
   deps: ProxyDeps,
 ): { handler: Handler; close: () => Promise<void> } {
-  const { current, telemetry, payFor, log, clock, random } = deps;
+  const { current, telemetry, payFor, requirement, log, clock, random } = deps;
   const upstream = new URL(proxy.upstream.origin);
   const methods = allowedMethods(proxy.methods);
   const paywall = createPaywall({
@@ -86,7 +89,7 @@ function assemble(
       ttlMs: config.charges.quoteTtlMs,
       nonce: createTokens(random, 12, 'base64url'),
     }),
-    paymentRequired: createPaymentRequired({ v1: config.x402.v1 }),
+    paymentRequired: createPaymentRequired({ v1: config.x402.v1, requirement }),
     corsOrigins: proxy.corsOrigins,
     methods,
   });

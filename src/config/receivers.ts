@@ -2,7 +2,7 @@
 // are handed in; here stands the rest.
 import { z } from 'zod';
 import type { Networks, WayInput, WayReading } from '../domain/network.ts';
-import type { Receiver } from '../domain/receiver.ts';
+import type { Receiver, ReceiverWay } from '../domain/receiver.ts';
 import { facilitatorSchema, toFacilitator } from './facilitators.ts';
 import { choice, count, identifier, text, whatStands } from './fields.ts';
 import { isMap, type Issue } from './problems.ts';
@@ -81,10 +81,9 @@ function wayOf(raw: Readonly<Record<string, unknown>>): WayInput {
     network: word('network') ?? '',
     asset: word('asset'),
     asset_decimals: typeof decimals === 'number' ? decimals : undefined,
-    asset_name: word('asset_name'),
-    asset_version: word('asset_version'),
     pay_to_address: word('pay_to_address'),
     rpc_url: parsed.success ? parsed.data : [],
+    own: { asset_name: word('asset_name'), asset_version: word('asset_version') },
   };
 }
 
@@ -123,11 +122,11 @@ function testFacilitatorIssues({ facilitators }: Readonly<Record<string, unknown
 }
 
 /** A way that was checked, read again. */
-export function readReceiverWay(receiver: Receiver, networks: Networks): WayReading {
-  const { network, asset, assetDecimals, assetName, assetVersion, payTo, rpcUrls } = receiver;
+export function readAgain({ way, networkName, rpcUrls }: ReceiverWay, networks: Networks): WayReading {
+  const { asset, decimals, payTo, terms } = way;
   return networks.readWay({
-    ...{ network, asset, asset_decimals: assetDecimals, asset_name: assetName, asset_version: assetVersion },
-    ...{ pay_to_address: payTo, rpc_url: rpcUrls },
+    ...{ network: networkName, asset, asset_decimals: decimals, pay_to_address: payTo, rpc_url: rpcUrls },
+    own: { asset_name: terms['name'], asset_version: terms['version'] },
   });
 }
 
@@ -135,15 +134,21 @@ export function readReceiverWay(receiver: Receiver, networks: Networks): WayRead
 export function toReceiver(input: ReceiverInput, networks: Networks): Receiver {
   const reading = networks.readWay(wayOf(input));
   if (reading.kind !== 'way') throw new Error(`receiver ${input.id} was not checked`);
+  const { testnet, rpcUrls, rpcPublic, ...read } = reading.way;
   return {
     id: input.id,
-    scheme: input.scheme,
-    network: input.network,
-    ...reading.way,
-    maxTimeoutSeconds: input.max_timeout_seconds,
+    ways: [
+      {
+        way: { ...read, receiverId: input.id, scheme: input.scheme, timeoutSeconds: input.max_timeout_seconds },
+        networkName: input.network,
+        testnet,
+        facilitators: input.facilitators.map((facilitator) => toFacilitator(facilitator, input.id)),
+        rpcUrls,
+        rpcPublic,
+        confirmations: input.confirmations,
+      },
+    ],
     currencies: input.currencies,
-    facilitators: input.facilitators.map((facilitator) => toFacilitator(facilitator, input.id)),
-    confirmations: input.confirmations,
     settle: input.settle,
   };
 }

@@ -3,7 +3,7 @@
 import { hostOf, isSafeUrl, parseUrl } from './fields.ts';
 import { isNearby } from './addresses.ts';
 import type { Networks } from '../domain/network.ts';
-import { readReceiverWay } from './receivers.ts';
+import { readAgain } from './receivers.ts';
 import type { ConfigRoute, LoadedConfig, ProxyConfig } from './config.ts';
 
 const LARGE_AMOUNT = 10_000;
@@ -51,20 +51,22 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
       `the route ${method} ${pattern} costs ${amount} ${currency} a request; amounts are whole units of the currency, not cents or the token's smallest unit`,
     );
   }
-  for (const receiver of receivers) {
-    const reading = readReceiverWay(receiver, networks);
+  for (const receiver of receivers.flatMap(({ ways }) => ways)) {
+    const { way, networkName, facilitators } = receiver;
+    const reading = readAgain(receiver, networks);
+    const about = `receiver ${way.receiverId}`;
     for (const { field, message } of reading.kind === 'way' ? reading.warnings : []) {
-      warnings.push(`receiver ${receiver.id}: ${field} ${message}`);
+      warnings.push(`${about}: ${field} ${message}`);
     }
-    const short = shortTimes(receiver.maxTimeoutSeconds, proxy);
-    if (short !== undefined) warnings.push(`receiver ${receiver.id}: ${short}`);
-    if (receiver.facilitators.some(({ url }) => !isSafeUrl(url))) {
+    const short = shortTimes(way.timeoutSeconds, proxy);
+    if (short !== undefined) warnings.push(`${about}: ${short}`);
+    if (facilitators.some(({ url }) => !isSafeUrl(url))) {
       warnings.push(
-        `receiver ${receiver.id}: a facilitator is spoken to in plain http beyond this network; its word decides what is paid, so write https`,
+        `${about}: a facilitator is spoken to in plain http beyond this network; its word decides what is paid, so write https`,
       );
     }
-    if (config.x402.v1 && receiver.v1Network === undefined) {
-      warnings.push(`receiver ${receiver.id}: its network has no x402 v1 name, so v1 clients cannot pay it`);
+    if (config.x402.v1 && networks.find(networkName)?.v1 === undefined) {
+      warnings.push(`${about}: its network has no x402 v1 name, so v1 clients cannot pay it`);
     }
   }
   const { sync } = config;

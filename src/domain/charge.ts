@@ -2,6 +2,7 @@
 // transition.ts. A payment's key is what can move money only once on its chain, in one canonical spelling. So fifty
 // encodings of one payment are one payment. Amounts are integers of the asset's smallest unit, never rounded.
 import type { CHARGE_STATES, ChargeValues, UNDELIVERED } from './payment/charge-fields.ts';
+import type { Way } from './payment/way.ts';
 
 /** `claimed -> settling -> settled -> delivered`, or `released`, `failed`. */
 export type ChargeState = (typeof CHARGE_STATES)[number];
@@ -38,7 +39,16 @@ export type Terms = {
   readonly assetDecimals: number;
 };
 
-/** What identifies a request to the ledger. The query stays out of it: a digest of the target stands for it. */
+/** The way that a charge was paid in. */
+export function wayOf({ terms, receiverId }: Pick<Claim, 'terms' | 'receiverId'>): Way {
+  const { network, scheme, asset, payTo, assetDecimals, assetName, assetVersion, maxTimeoutSeconds } = terms;
+  return {
+    ...{ receiverId, network, scheme, asset, payTo, decimals: assetDecimals, timeoutSeconds: maxTimeoutSeconds },
+    terms: { name: assetName, version: assetVersion },
+  };
+}
+
+/** What identifies a request to the ledger. The query is nobody's business there: a digest of the target stands for it. */
 export type ChargedRequest = {
   readonly method: string;
   /** Canonical. */

@@ -1,12 +1,13 @@
 // The networks that Tollgate knows by name, and their tokens, as the folders of the chain families list them. Configuration
 // and commands are handed this list, so that nothing outside those folders knows a chain.
+import type { Way } from './payment/way.ts';
 
 export type KnownToken = {
   readonly symbol: string;
   readonly address: string;
   readonly decimals: number;
-  /** EIP-712 domain, if payments are signed in one. */
-  readonly domain: { readonly name: string; readonly version: string } | undefined;
+  /** What a way with it has in its terms. */
+  readonly terms: Way['terms'];
 };
 
 export type KnownNetwork = {
@@ -31,32 +32,29 @@ export type WayInput = {
   readonly network: string;
   readonly asset: string | undefined;
   readonly asset_decimals: number | undefined;
-  readonly asset_name: string | undefined;
-  readonly asset_version: string | undefined;
   readonly pay_to_address: string | undefined;
   readonly rpc_url: readonly string[] | undefined;
+  /** Keys that only some chain families have. */
+  readonly own: Readonly<Record<string, string | undefined>>;
 };
 
-export type Way = {
-  readonly caip2: string;
-  readonly v1Network: string | undefined;
-  /** Undefined: not known. */
+/** A way as its rail reads it; the rest of it is not the rail's. */
+export type ReadWay = Pick<Way, 'network' | 'asset' | 'decimals' | 'payTo' | 'terms'> & {
+  /** Undefined: nobody here knows. */
   readonly testnet: boolean | undefined;
-  readonly asset: string;
-  readonly assetDecimals: number;
-  readonly assetName: string;
-  readonly assetVersion: string;
-  readonly payTo: string;
   readonly rpcUrls: readonly string[];
   /** Whether all of these answer anybody. */
   readonly rpcPublic: boolean;
 };
 
-/** What is wrong with a way, or odd about it. `message` says what is there and what would be right, and begins with a verb. */
-export type WayIssue = { readonly field: keyof WayInput; readonly message: string };
+/**
+ * What is wrong with a way, or odd about it, at which key. `message` says what is there and what would be right, and begins
+ * with a verb.
+ */
+export type WayIssue = { readonly field: string; readonly message: string };
 
 export type WayReading =
-  | { readonly kind: 'way'; readonly way: Way; readonly warnings: readonly WayIssue[] }
+  | { readonly kind: 'way'; readonly way: ReadWay; readonly warnings: readonly WayIssue[] }
   /** `whole`: nothing else about this way needs to be said. */
   | { readonly kind: 'issues'; readonly issues: readonly WayIssue[]; readonly whole: boolean };
 

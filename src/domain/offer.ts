@@ -1,23 +1,26 @@
-// An offer is a route's price in the terms of one receiver: the price in the asset's smallest unit, and a hash of
-// everything a payer agrees to. A route that cannot be priced has no offer but a problem, and its requests are refused:
-// never free.
+// An offer is a route's price in the terms of one receiver: the ways to pay it, the price in the smallest unit of each way's
+// asset, and a hash of everything a payer agrees to. A route that cannot be priced has no offer but a problem, and its
+// requests are refused: never free.
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { formatPrice, parsePrice, toAtomic, type Price } from './money.ts';
 import { problem, type Problem } from './problem.ts';
-import type { Receiver } from './receiver.ts';
+import type { Receiver, ReceiverWay } from './receiver.ts';
 import { describeRoute, type Route } from './route.ts';
 
 export type Offer = {
   readonly route: Route;
   readonly receiver: Receiver;
   readonly price: Price;
-  /** `price` in the smallest unit of `receiver.asset`. */
-  readonly atomic: bigint;
+  /** In order of preference, at least one. */
+  readonly ways: readonly OfferedWay[];
   readonly description: string;
   /** 8 bytes over every term of the receiver: a quote is void once they change. */
   readonly termsHash: Buffer;
 };
+
+/** `amount`: the price in the smallest unit of the way's asset. */
+export type OfferedWay = Pick<ReceiverWay, 'way' | 'networkName'> & { readonly amount: bigint };
 
 export type Receivers = ReadonlyMap<string, Receiver>;
 
@@ -36,14 +39,26 @@ export function makeOffer(route: Route, receivers: Receivers): Offer | Problem {
   }
   const price = parsePrice(route.amount);
   if (price === undefined) return problem('price_unpayable', 'This route has an amount that is not a price.');
-  const atomic = toAtomic(price, receiver.assetDecimals);
-  if (atomic === undefined) {
+  const ways = offeredWays(receiver, price);
+  if (ways.length === 0) {
     return problem(
       'price_unpayable',
-      `This route costs ${formatPrice(price)} ${route.currency}, more decimals than the ${receiver.assetDecimals} of its asset.`,
+      `This route costs ${formatPrice(price)} ${route.currency}, more decimals than the ${mostDecimals(receiver)} of its asset.`,
     );
   }
-  return { route, receiver, price, atomic, description: describeRoute(route), termsHash: hashTerms(receiver) };
+  return { route, receiver, price, ways, description: describeRoute(route), termsHash: hashTerms(receiver) };
+}
+
+/** The ways whose asset has enough decimals for `price`. */
+export function offeredWays({ ways }: Receiver, price: Price): readonly OfferedWay[] {
+  return ways.flatMap(({ way, networkName }) => {
+    const amount = toAtomic(price, way.decimals);
+    return amount === undefined ? [] : [{ way, networkName, amount }];
+  });
+}
+
+export function mostDecimals({ ways }: Receiver): number {
+  return Math.max(...ways.map(({ way }) => way.decimals));
 }
 
 /** Offers that are not made again. */
@@ -58,16 +73,22 @@ export function createOffers(receivers: Receivers): (route: Route) => Offer | Pr
   return (route) => offers.memo(route);
 }
 
-function hashTerms(receiver: Receiver): Buffer {
-  const terms = [
-    receiver.id,
-    receiver.scheme,
-    receiver.caip2,
-    receiver.asset.toLowerCase(),
-    receiver.assetDecimals,
-    receiver.assetName,
-    receiver.assetVersion,
-    receiver.payTo.toLowerCase(),
-  ];
-  return createHash('sha256').update(JSON.stringify(terms)).digest().subarray(0, 8);
+/** Over what is paid where, in an order that the configuration's does not change. */
+function hashTerms({ id, ways }: Receiver): Buffer {
+  const terms = ways.map(({ way: { network, scheme, asset, decimals, payTo, terms: own } }) =>
+    JSON.stringify([
+      network,
+      scheme,
+      asset,
+      decimals,
+      payTo,
+      ...Object.keys(own)
+        .toSorted()
+        .map((name) => [name, own[name]]),
+    ]),
+  );
+  return createHash('sha256')
+    .update(JSON.stringify([id, ...terms.toSorted()]))
+    .digest()
+    .subarray(0, 8);
 }

@@ -1,8 +1,8 @@
 // Checks that a configured receiver of this process could take a route's price. If the proxy that serves the route is in
 // the same process, a receiver that is not known is an error too; a registry for other processes' proxies cannot judge it
 // and stores the route: a proxy that cannot price it answers 503, never free.
-import { parsePrice, toAtomic } from './money.ts';
-import { DEFAULT_RECEIVER } from './offer.ts';
+import { parsePrice } from './money.ts';
+import { DEFAULT_RECEIVER, mostDecimals, offeredWays } from './offer.ts';
 import type { FieldError } from './problem.ts';
 import type { Receiver } from './receiver.ts';
 import type { Route } from './route.ts';
@@ -28,10 +28,10 @@ export function findUnpayable(
     });
   }
   const price = parsePrice(route.amount);
-  if (price && toAtomic(price, receiver.assetDecimals) === undefined) {
+  if (price && offeredWays(receiver, price).length === 0) {
     errors.push({
       pointer: '/amount',
-      detail: `The asset of the receiver ${receiver.id} has ${receiver.assetDecimals} decimals; write at most that many digits after the point.`,
+      detail: `The asset of the receiver ${receiver.id} has ${mostDecimals(receiver)} decimals; write at most that many digits after the point.`,
     });
   }
   return errors;

@@ -2,7 +2,8 @@
 // read. Everything that a route fixes is serialised once per offer; an answer only puts charge id and URL in between.
 // Both are public: nothing here may depend on who asks. Sources: interface 7.1, x402 v1 and v2.
 import { LRUCache } from 'lru-cache';
-import type { Offer } from './offer.ts';
+import type { Offer, OfferedWay } from './offer.ts';
+import type { Requirement } from './payment/way.ts';
 import type { ChargeId } from './quote.ts';
 
 export type Demand = {
@@ -29,22 +30,30 @@ const MIME_TYPE = 'application/json';
 /** Offers whose text is kept. */
 const KEPT = 1024;
 
-/** Renders 402 answers; `v1` adds x402's v1 members to the body, after the interface's fields. */
-export function createPaymentRequired({ v1 }: { readonly v1: boolean }): (demand: Demand) => PaymentRequired {
+export type PaymentRequiredOptions = {
+  /** Adds x402's v1 members to the body, after the interface's fields. */
+  readonly v1: boolean;
+  readonly requirement: Requirement;
+};
+
+/** Renders 402 answers. */
+export function createPaymentRequired(options: PaymentRequiredOptions): (demand: Demand) => PaymentRequired {
   const kept = new LRUCache<Offer, Texts>({
     max: KEPT,
-    memoMethod: (offer) => ({ template: writeTemplate(offer, v1), fixed: undefined }),
+    memoMethod: (offer) => ({ template: writeTemplate(offer, options), fixed: undefined }),
   });
   return (demand) => {
     const texts = kept.memo(demand.offer);
     const { nonce } = demand.chargeId;
     let { fixed } = texts;
     if (fixed === undefined || !isFixedFor(fixed, demand)) texts.fixed = fixed = fix(texts.template, demand);
-    const { bodyStart, bodyMiddle, bodyEnd, bodyBytes, headerStart, headerRest } = fixed;
+    const { bodyStart, bodyMiddle, bodyEnd, bodyBytes, headerStart, headerRest, headerAfter } = fixed;
+    let rest = headerRest;
+    for (const text of headerAfter) rest += nonce + text;
     return {
       body: bodyStart + nonce + bodyMiddle + nonce + bodyEnd,
       bodyBytes: bodyBytes + 2 * nonce.length,
-      header: headerStart + btoa(headerRest + nonce + texts.template.headerEnd),
+      header: headerStart + btoa(rest),
     };
   };
 }
@@ -65,6 +74,8 @@ type Fixed = {
   /** base64 of the header up to a multiple of 3 bytes; the bytes after that, one character each. */
   readonly headerStart: string;
   readonly headerRest: string;
+  /** What follows the charge id, once for each way, one character a byte. */
+  readonly headerAfter: readonly string[];
 };
 
 function isFixedFor(fixed: Fixed, { chargeId, path, origin, reason }: Demand): boolean {
@@ -74,8 +85,9 @@ function isFixedFor(fixed: Fixed, { chargeId, path, origin, reason }: Demand): b
 function fix(template: Template, { chargeId: { signed }, path, origin, reason }: Demand): Fixed {
   const url = JSON.stringify(resourceUrl(origin, path));
   const error = JSON.stringify(reason);
-  const accepts = template.v1Start === undefined ? '' : `${template.v1Start}${url}${template.v1End}`;
-  const header = `{"x402Version":2,"error":${error},"resource":{"url":${url}${template.headerStart}${signed}`;
+  const accepts = template.v1?.join(url) ?? '';
+  const [first = '', ...others] = template.header;
+  const header = `{"x402Version":2,"error":${error},"resource":{"url":${url}${first}${others.length > 0 ? signed : ''}`;
   const bodyStart = template.bodyStart + signed;
   const bodyMiddle = template.bodyMiddle + signed;
   const bodyEnd = `${template.bodyEnd}${accepts}}`;
@@ -86,6 +98,9 @@ function fix(template: Template, { chargeId: { signed }, path, origin, reason }:
     bodyBytes: Buffer.byteLength(bodyStart) + Buffer.byteLength(bodyMiddle) + Buffer.byteLength(bodyEnd),
     headerStart: bytes.toString('base64', 0, whole),
     headerRest: bytes.toString('latin1', whole),
+    headerAfter: others.map((text, index) =>
+      Buffer.from(index < others.length - 1 ? text + signed : text).toString('latin1'),
+    ),
   };
 }
 
@@ -93,19 +108,21 @@ type Template = {
   readonly bodyStart: string;
   readonly bodyMiddle: string;
   readonly bodyEnd: string;
-  readonly v1Start: string | undefined;
-  readonly v1End: string;
-  readonly headerStart: string;
-  /** Behind the charge id stand brackets only. */
-  readonly headerEnd: string;
+  /** The text around the URLs of version 1. */
+  readonly v1: readonly string[] | undefined;
+  /** The text around the charge ids. */
+  readonly header: readonly string[];
 };
 
 // Stands where the charge id goes. A route's own text may hold it too, but never before the first or after the last of ours.
 const HOLE = '\u0000';
 const HOLE_JSON = JSON.stringify(HOLE).slice(1, -1);
 
-function writeTemplate(offer: Offer, v1: boolean): Template {
-  const { route, receiver } = offer;
+function writeTemplate(offer: Offer, options: PaymentRequiredOptions): Template {
+  const { route, ways } = offer;
+  const [preferred] = ways;
+  if (preferred === undefined) throw new TypeError('an offer without a way to pay');
+  const { way, networkName } = preferred;
   const body = JSON.stringify({
     error: 'Payment Required',
     charge_id: HOLE,
@@ -114,11 +131,11 @@ function writeTemplate(offer: Offer, v1: boolean): Template {
     description: offer.description,
     x402_requirements: {
       rail_config: {
-        scheme: receiver.scheme,
-        network: receiver.network,
-        asset: receiver.asset,
-        pay_to_address: receiver.payTo,
-        max_timeout_seconds: receiver.maxTimeoutSeconds,
+        scheme: way.scheme,
+        network: networkName,
+        asset: way.asset,
+        pay_to_address: way.payTo,
+        max_timeout_seconds: way.timeoutSeconds,
       },
       amount: route.amount,
       currency: route.currency,
@@ -128,47 +145,33 @@ function writeTemplate(offer: Offer, v1: boolean): Template {
   const first = body.indexOf(HOLE_JSON);
   const last = body.lastIndexOf(HOLE_JSON);
   const description = clip(offer.description.replace(/[\u0000-\u001f\u007f]+/g, ' '), MAX_DESCRIPTION_BYTES);
-  const header = JSON.stringify({
-    resource: { description, mimeType: MIME_TYPE },
-    accepts: [
-      {
-        scheme: receiver.scheme,
-        network: receiver.caip2,
-        amount: offer.atomic.toString(),
-        asset: receiver.asset,
-        payTo: receiver.payTo,
-        maxTimeoutSeconds: receiver.maxTimeoutSeconds,
-        extra: { name: receiver.assetName, version: receiver.assetVersion, external_ref: HOLE },
-      },
-    ],
-  }).slice('{"resource":{'.length);
-  const hole = header.lastIndexOf(HOLE_JSON);
+  const write = (offered: OfferedWay, version: 1 | 2): object | undefined =>
+    options.requirement({ ...offered, description, resource: HOLE }, { chargeId: HOLE }, version);
+  const shown = (version: 1 | 2): readonly object[] => ways.flatMap((offered) => write(offered, version) ?? []);
+  const resource = JSON.stringify({ description, mimeType: MIME_TYPE }).slice(1);
+  const v1 = options.v1 ? shown(1) : [];
   return {
     bodyStart: body.slice(0, first),
     bodyMiddle: body.slice(first + HOLE_JSON.length, last),
     bodyEnd: body.slice(last + HOLE_JSON.length, -1),
-    ...writeV1(offer, v1, description),
-    headerStart: `,${header.slice(0, hole)}`,
-    headerEnd: header.slice(hole + HOLE_JSON.length),
+    // Where version 1 can name no way, its members stay away.
+    v1: v1.length === 0 ? undefined : cut(',"x402Version":1,"accepts":[', v1, `"${HOLE_JSON}"`, ']'),
+    header: cut(`,${resource},"accepts":[`, shown(2), HOLE_JSON, ']}'),
   };
 }
 
-/** v1 clients know networks by name only: if the receiver's has none, the v1 members stay away. */
-function writeV1(offer: Offer, v1: boolean, description: string): Pick<Template, 'v1Start' | 'v1End'> {
-  const { receiver } = offer;
-  if (!v1 || receiver.v1Network === undefined) return { v1Start: undefined, v1End: '' };
-  const start = JSON.stringify({
-    scheme: receiver.scheme,
-    network: receiver.v1Network,
-    maxAmountRequired: offer.atomic.toString(),
-    description,
-    mimeType: MIME_TYPE,
-    payTo: receiver.payTo,
-    maxTimeoutSeconds: receiver.maxTimeoutSeconds,
-    asset: receiver.asset,
-    extra: { name: receiver.assetName, version: receiver.assetVersion },
-  }).slice(0, -1);
-  return { v1Start: `,"x402Version":1,"accepts":[${start},"resource":`, v1End: '}]' };
+/** The text before, between and after the holes of a list: each entry has one, and nothing of a route's behind it. */
+function cut(before: string, entries: readonly object[], hole: string, after: string): readonly string[] {
+  let text = before;
+  const pieces: string[] = [];
+  for (const entry of entries) {
+    const written = JSON.stringify(entry);
+    const at = written.lastIndexOf(hole);
+    if (at < 0) throw new TypeError('an entry of accepts without a place for what each answer has of its own');
+    pieces.push(text + written.slice(0, at));
+    text = `${written.slice(at + hole.length)},`;
+  }
+  return [...pieces, (entries.length === 0 ? text : text.slice(0, -1)) + after];
 }
 
 /** At most 1,024 bytes; a longer one is cut, never inside a percent-escape. */

@@ -1,7 +1,7 @@
 // Receivers: where money goes. They come only from the process's own configuration, never from the network, because
-// who can change a receiver can redirect every payment. Networks are known by their x402 v1 name and by their
-// CAIP-2 name; either may be written, the other is derived.
+// who can change a receiver can redirect every payment.
 import type { KeyObject } from 'node:crypto';
+import type { Way } from './payment/way.ts';
 
 export type ReceiverSettle = 'auto' | 'before_response' | 'before_forward';
 
@@ -21,31 +21,35 @@ export type Facilitator = {
   readonly account: string | undefined;
 };
 
-export type Receiver = {
-  readonly id: string;
-  readonly scheme: string;
-  /** As configured: what the interface's `rail_config.network` answers. */
-  readonly network: string;
-  /** CAIP-2, such as `eip155:84532`. */
-  readonly caip2: string;
-  /** The x402 v1 name, or undefined if v1 has none for this network. */
-  readonly v1Network: string | undefined;
-  /** Undefined: not known. */
-  readonly testnet: boolean | undefined;
-  readonly asset: string;
-  readonly assetDecimals: number;
-  /** EIP-712 domain of the token. */
-  readonly assetName: string;
-  readonly assetVersion: string;
-  readonly payTo: string;
-  readonly maxTimeoutSeconds: number;
-  /** Route currencies this receiver takes, at par. */
-  readonly currencies: readonly string[];
+/** Who is asked about payments that are made in a way. */
+export type WayServices = {
   readonly facilitators: readonly Facilitator[];
   /** Nodes that are asked about settlements of unknown end, in this order; none: no node is asked. */
   readonly rpcUrls: readonly string[];
   /** Whether all of these are public endpoints, whose word alone ends a payment later than that of a node of one's own. */
   readonly rpcPublic: boolean;
   readonly confirmations: number;
+};
+
+export type ReceiverWay = WayServices & {
+  readonly way: Way;
+  /** The network as configured: what the interface's `rail_config.network` answers. */
+  readonly networkName: string;
+  /** Undefined: nobody here knows. */
+  readonly testnet: boolean | undefined;
+};
+
+export type Receiver = {
+  readonly id: string;
+  /** In order of preference, at least one. */
+  readonly ways: readonly ReceiverWay[];
+  /** Route currencies this receiver takes, at par. */
+  readonly currencies: readonly string[];
   readonly settle: ReceiverSettle;
 };
+
+/** Of the same way, or of another one on its network if that is configured no more; undefined: nobody can be asked. */
+export function findServices(receivers: ReadonlyMap<string, Receiver>, way: Way): WayServices | undefined {
+  const ways = receivers.get(way.receiverId)?.ways.filter((each) => each.way.network === way.network);
+  return ways?.find((each) => each.way.asset === way.asset && each.way.payTo === way.payTo) ?? ways?.[0];
+}

@@ -1,5 +1,6 @@
 // What a configuration means that leaves everything out: every default, in the units of the code.
 import { describe, expect, test } from 'vitest';
+import type { ReceiverWay } from '../../src/domain/receiver.ts';
 import { ADDRESS, configOf, KEY, RECEIVER, SECRET } from './support.ts';
 
 const REST = {
@@ -121,29 +122,34 @@ describe('behaviour: what is left out has the default of the contract', () => {
     expect(configOf(`registry: {}\nreceivers:${RECEIVER}\n`).receivers).toEqual([
       {
         id: 'default',
-        scheme: 'exact',
-        network: 'base-sepolia',
-        caip2: 'eip155:84532',
-        v1Network: 'base-sepolia',
-        testnet: true,
-        asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
-        assetDecimals: 6,
-        assetName: 'USDC',
-        assetVersion: '2',
-        payTo: ADDRESS,
-        maxTimeoutSeconds: 300,
-        currencies: ['USD', 'USDC'],
-        facilitators: [
+        ways: [
           {
-            url: 'https://facilitator.example.com',
-            headers: {},
-            timeouts: { verifyMs: 5000, settleMs: 15_000 },
-            limits: { calls: 512, waiting: 512 },
+            way: {
+              receiverId: 'default',
+              scheme: 'exact',
+              network: 'eip155:84532',
+              asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+              decimals: 6,
+              payTo: ADDRESS,
+              timeoutSeconds: 300,
+              terms: { name: 'USDC', version: '2' },
+            },
+            networkName: 'base-sepolia',
+            testnet: true,
+            facilitators: [
+              {
+                url: 'https://facilitator.example.com',
+                headers: {},
+                timeouts: { verifyMs: 5000, settleMs: 15_000 },
+                limits: { calls: 512, waiting: 512 },
+              },
+            ],
+            rpcUrls: ['https://sepolia.base.org', 'https://base-sepolia-rpc.publicnode.com'],
+            rpcPublic: true,
+            confirmations: 1,
           },
         ],
-        rpcUrls: ['https://sepolia.base.org', 'https://base-sepolia-rpc.publicnode.com'],
-        rpcPublic: true,
-        confirmations: 1,
+        currencies: ['USD', 'USDC'],
         settle: 'auto',
       },
     ]);
@@ -321,11 +327,13 @@ describe('receivers', () => {
   const receiver = (lines: string): string =>
     `registry: {}\nreceivers:\n  - id: a\n    pay_to_address: "${ADDRESS}"\n    facilitators: ["http://127.0.0.1:1/x/"]\n    ${lines}\n`;
 
+  const wayOf = (lines: string): ReceiverWay | undefined => configOf(receiver(lines)).receivers[0]?.ways[0];
+
   test('behaviour: a network is known by either of its names, the other is derived', () => {
-    const [byV1] = configOf(receiver('network: base')).receivers;
-    const [byCaip] = configOf(receiver('network: eip155:8453')).receivers;
-    expect(byV1).toMatchObject({ network: 'base', caip2: 'eip155:8453', v1Network: 'base', assetName: 'USD Coin' });
-    expect(byCaip).toEqual({ ...byV1, network: 'eip155:8453' });
+    const byV1 = wayOf('network: base');
+    const byCaip = wayOf('network: eip155:8453');
+    expect(byV1).toMatchObject({ networkName: 'base', way: { network: 'eip155:8453', terms: { name: 'USD Coin' } } });
+    expect(byCaip).toEqual({ ...byV1, networkName: 'eip155:8453' });
   });
 
   test.each([
@@ -333,18 +341,14 @@ describe('receivers', () => {
     'asset: "0x833589FCD6EDB6E08F4C7C32D4F71B54BDA02913"',
     'asset: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"\n    asset_name: USD Coin\n    asset_version: "2"\n    asset_decimals: 6',
   ])('behaviour: a known token by its symbol, its address in any case of letters, or whole: %s', (lines) => {
-    const [named] = configOf(receiver(`network: base\n    ${lines}`)).receivers;
-    expect(named).toMatchObject({ assetDecimals: 6, assetName: 'USD Coin', assetVersion: '2', testnet: false });
-    expect(named?.asset.toLowerCase()).toBe('0x833589fcd6edb6e08f4c7c32d4f71b54bda02913');
+    const named = wayOf(`network: base\n    ${lines}`);
+    expect(named).toMatchObject({ way: { decimals: 6, terms: { name: 'USD Coin', version: '2' } }, testnet: false });
+    expect(named?.way.asset.toLowerCase()).toBe('0x833589fcd6edb6e08f4c7c32d4f71b54bda02913');
   });
 
   test('behaviour: any EVM chain and token, when the token is written whole', () => {
     const token = `network: eip155:31337\n    asset: "${ADDRESS}"\n    asset_decimals: 18\n    asset_name: T\n    asset_version: "1"\n    rpc_url: none`;
-    expect(configOf(receiver(token)).receivers[0]).toMatchObject({
-      caip2: 'eip155:31337',
-      v1Network: undefined,
-      assetDecimals: 18,
-    });
+    expect(wayOf(token)).toMatchObject({ way: { network: 'eip155:31337', decimals: 18 } });
   });
 
   const TOKEN = `asset: "${ADDRESS}"\n    asset_decimals: 6\n    asset_name: T\n    asset_version: "1"`;
@@ -359,7 +363,7 @@ describe('receivers', () => {
     ['sei', ['https://evm-rpc.sei-apis.com/']],
     ['arbitrum', ['https://arb1.arbitrum.io/rpc']],
   ])('behaviour: without rpc_url the public endpoints of %s are asked', (network, urls) => {
-    expect(configOf(receiver(`network: ${network}\n    ${TOKEN}`)).receivers[0]).toMatchObject({
+    expect(wayOf(`network: ${network}\n    ${TOKEN}`)).toMatchObject({
       rpcUrls: urls,
       rpcPublic: true,
     });
@@ -372,7 +376,7 @@ describe('receivers', () => {
     ['[https://a.example, https://mainnet.base.org]', ['https://a.example', 'https://mainnet.base.org'], false],
     ['https://mainnet.base.org', ['https://mainnet.base.org'], true],
   ])('behaviour: rpc_url: %s', (written, rpcUrls, rpcPublic) => {
-    expect(configOf(receiver(`network: base\n    rpc_url: ${written}`)).receivers[0]).toMatchObject({
+    expect(wayOf(`network: base\n    rpc_url: ${written}`)).toMatchObject({
       rpcUrls,
       rpcPublic,
     });
@@ -388,7 +392,7 @@ describe('receivers', () => {
     const { proxy, receivers } = configOf(
       `${receiver('network: base')}proxy: { listen: 127.0.0.1:8402, upstream: http://127.0.0.1:3000 }\n`,
     );
-    const { calls, waiting } = receivers[0]?.facilitators[0]?.limits ?? { calls: 0, waiting: 0 };
+    const { calls, waiting } = receivers[0]?.ways[0]?.facilitators[0]?.limits ?? { calls: 0, waiting: 0 };
     expect(calls + waiting).toBeGreaterThanOrEqual(proxy?.limits.payments ?? Infinity);
   });
 
@@ -397,7 +401,7 @@ describe('receivers', () => {
       '["http://127.0.0.1:1/x/"]',
       '["http://127.0.0.1:1/x/", { url: "https://f", headers: { Authorization: "Bearer x" }, timeouts: { verify: 1s }, limits: { calls: 2 } }]',
     );
-    expect(configOf(text).receivers[0]?.facilitators).toEqual([
+    expect(configOf(text).receivers[0]?.ways[0]?.facilitators).toEqual([
       {
         url: 'http://127.0.0.1:1/x',
         headers: {},

@@ -27,7 +27,7 @@ const PAYAI_URL = 'https://facilitator.payai.network';
 const receiver = (facilitators: string, network = 'base'): string =>
   `registry: {}\nreceivers:\n  - id: a\n    network: ${network}\n    pay_to_address: "${ADDRESS}"\n    facilitators: ${facilitators}\n`;
 const facilitatorOf = (written: string, env = {}, network = 'base') =>
-  configOf(receiver(`[${written}]`, network), env).receivers[0]?.facilitators[0];
+  configOf(receiver(`[${written}]`, network), env).receivers[0]?.ways[0]?.facilitators[0];
 
 /** Whether it signs with the account's key. */
 function signsFor(auth: FacilitatorAuth | undefined, { account }: typeof cdp): boolean {
@@ -126,7 +126,7 @@ describe('short forms', () => {
     const result = quickConfig(flags, '/srv', CDP_ENV, NETWORKS);
     if (!result.ok) throw new Error(JSON.stringify(result.problems));
     expect(result).toMatchObject({ testnet: false, network: 'base' });
-    expect(signsFor(result.config.receivers[0]?.facilitators[0]?.auth, cdp)).toBe(true);
+    expect(signsFor(result.config.receivers[0]?.ways[0]?.facilitators[0]?.auth, cdp)).toBe(true);
     expect(result.data['receivers']).toMatchObject([{ facilitators: ['cdp'] }]);
     expect(quickConfig(flags, '/srv', {}, NETWORKS)).toMatchObject({
       ok: false,
@@ -156,7 +156,8 @@ describe('auth', () => {
 
   test('behaviour: token and key from files of their own', () => {
     const written = `[{ url: https://f.example, auth: { kind: bearer, token_file: token } }, { auth: { kind: cdp, key_id: k, key_secret_file: key.pem } }]`;
-    const [first, second] = configOf(receiver(written), {}, join(folder, 't.yaml')).receivers[0]?.facilitators ?? [];
+    const [first, second] =
+      configOf(receiver(written), {}, join(folder, 't.yaml')).receivers[0]?.ways[0]?.facilitators ?? [];
     expect(first?.auth).toEqual({ kind: 'bearer', token: TOKEN });
     expect(second).toMatchObject({ url: CDP_URL, account: 'k' });
     expect(signsFor(second?.auth, pem)).toBe(true);

@@ -63,7 +63,13 @@ test('behaviour: every flag has its place', () => {
       proxy: { listen: { port: 0 } },
       registry: { listen: { port: 0 }, store: { file: '/var/lib/t/tollgate.db' } },
       admin: { listen: { host: '::1', port: 0 } },
-      receivers: [{ network: 'base', facilitators: [{ url: 'https://one.example' }, { url: 'https://two.example' }] }],
+      receivers: [
+        {
+          ways: [
+            { networkName: 'base', facilitators: [{ url: 'https://one.example' }, { url: 'https://two.example' }] },
+          ],
+        },
+      ],
       routes: [
         { method: 'GET', route_pattern: '/a', amount: '1', currency: 'USD' },
         { method: 'POST', route_pattern: '/b/:id', amount: '0.5', currency: 'USDC' },

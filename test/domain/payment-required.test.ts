@@ -3,12 +3,12 @@ import { makeOffer, type Offer } from '../../src/domain/offer.ts';
 import { createPaymentRequired } from '../../src/domain/payment-required.ts';
 import { joinChargeId } from '../../src/domain/quote.ts';
 import type { Route } from '../../src/domain/route.ts';
-import { RECEIVER, RECEIVERS } from '../cases/receivers.ts';
+import { receiverOf, RECEIVERS, requirement, WAY } from '../cases/receivers.ts';
 import { route } from '../cases/routes.ts';
 
 const CHARGE = `chg_${'x'.repeat(112)}`;
-const plain = createPaymentRequired({ v1: false });
-const withV1 = createPaymentRequired({ v1: true });
+const plain = createPaymentRequired({ v1: false, requirement });
+const withV1 = createPaymentRequired({ v1: true, requirement });
 
 function offer(rest: Partial<Route> = {}): Offer {
   const made = makeOffer(route('GET /reports/* 0.10', rest), RECEIVERS);
@@ -46,8 +46,8 @@ describe('the body', () => {
         rail_config: {
           scheme: 'exact',
           network: 'base-sepolia',
-          asset: RECEIVER.asset,
-          pay_to_address: RECEIVER.payTo,
+          asset: WAY.asset,
+          pay_to_address: WAY.payTo,
           max_timeout_seconds: 300,
         },
         amount: '0.10',
@@ -83,9 +83,9 @@ describe('the body', () => {
         maxAmountRequired: '100000',
         description: 'A report',
         mimeType: 'application/json',
-        payTo: RECEIVER.payTo,
+        payTo: WAY.payTo,
         maxTimeoutSeconds: 300,
-        asset: RECEIVER.asset,
+        asset: WAY.asset,
         extra: { name: 'USDC', version: '2' },
         resource: 'https://api.example.com/reports/q3',
       },
@@ -93,7 +93,10 @@ describe('the body', () => {
   });
 
   test('behaviour: a network without a v1 name leaves the v1 members out', () => {
-    const made = makeOffer(route('GET /a'), new Map([['default', { ...RECEIVER, v1Network: undefined }]]));
+    const made = makeOffer(
+      route('GET /a'),
+      new Map([['default', receiverOf({ network: 'eip155:42161', networkName: 'arbitrum' })]]),
+    );
     if ('code' in made) throw new Error(made.detail);
     expect(render(made, { v1: true }).body).not.toHaveProperty('accepts');
   });
@@ -110,8 +113,8 @@ describe('the header', () => {
           scheme: 'exact',
           network: 'eip155:84532',
           amount: '100000',
-          asset: RECEIVER.asset,
-          payTo: RECEIVER.payTo,
+          asset: WAY.asset,
+          payTo: WAY.payTo,
           maxTimeoutSeconds: 300,
           extra: { name: 'USDC', version: '2', external_ref: CHARGE },
         },
@@ -151,7 +154,7 @@ describe('what is remembered of an answer', () => {
       ),
     );
     for (const demand of [...demands, ...demands.toReversed(), ...demands]) {
-      const fresh = createPaymentRequired({ v1: true })(demand);
+      const fresh = createPaymentRequired({ v1: true, requirement })(demand);
       expect(withV1(demand)).toEqual(fresh);
       const body = JSON.parse(fresh.body);
       const header = JSON.parse(Buffer.from(fresh.header, 'base64').toString());

@@ -4,7 +4,7 @@ import { makeOffer, type Offer } from '../../src/domain/offer.ts';
 import { createQuotes, joinChargeId } from '../../src/domain/quote.ts';
 import type { Receiver } from '../../src/domain/receiver.ts';
 import type { Route } from '../../src/domain/route.ts';
-import { RECEIVER } from '../cases/receivers.ts';
+import { RECEIVER, receiverOf, type PlainReceiver } from '../cases/receivers.ts';
 import { route } from '../cases/routes.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
@@ -43,7 +43,7 @@ describe('a quote', () => {
   });
 
   test('behaviour: the largest price, scale and currency that a route can have survive', () => {
-    const receiver = { ...RECEIVER, assetDecimals: 18, currencies: ['ABCDEFGHIJ'] };
+    const receiver = receiverOf({ decimals: 18, currencies: ['ABCDEFGHIJ'] });
     const made = offer(route('GET /a 999999999999.999999999999999999', { currency: 'ABCDEFGHIJ' }), receiver);
     expect(quotes.read(joinChargeId(quotes.issue(made, 'GET', NOW)), NOW)).toMatchObject({
       price: made.price,
@@ -86,16 +86,16 @@ describe('a quote', () => {
   test('behaviour: terms that changed make it void', () => {
     const made = offer();
     const quote = quotes.read(joinChargeId(quotes.issue(made, 'GET', NOW)), NOW);
-    const changes: Partial<Receiver>[] = [
+    const changes: Partial<PlainReceiver>[] = [
       { payTo: '0x2222222222222222222222222222222222222222' },
       { asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' },
-      { caip2: 'eip155:8453' },
-      { assetDecimals: 18 },
+      { network: 'eip155:8453' },
+      { decimals: 18 },
       { assetName: 'USD Coin' },
     ];
-    for (const change of changes) expect(quote?.hasTermsOf(offer(made.route, { ...RECEIVER, ...change }))).toBe(false);
+    for (const change of changes) expect(quote?.hasTermsOf(offer(made.route, receiverOf(change)))).toBe(false);
     expect(
-      quote?.hasTermsOf(offer(made.route, { ...RECEIVER, confirmations: 9, rpcUrls: ['http://127.0.0.1:1'] })),
+      quote?.hasTermsOf(offer(made.route, receiverOf({ confirmations: 9, rpcUrls: ['http://127.0.0.1:1'] }))),
     ).toBe(true);
   });
 

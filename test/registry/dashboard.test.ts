@@ -1,7 +1,7 @@
 // The dashboard's endpoints over HTTP: every status, merge patches, conditions, pages.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { RouteWire } from '../../src/domain/route.ts';
-import { RECEIVER } from '../cases/receivers.ts';
+import { RECEIVER, receiverOf } from '../cases/receivers.ts';
 import { LIST, SETTINGS, startRegistry, type Kit } from './kit.ts';
 
 let kit: Kit;
@@ -11,7 +11,7 @@ beforeAll(async () => {
     settings: {
       receivers: new Map([
         ['default', RECEIVER],
-        ['eur', { ...RECEIVER, id: 'eur', currencies: ['EUR'], assetDecimals: 2 }],
+        ['eur', receiverOf({ id: 'eur', currencies: ['EUR'], decimals: 2 })],
       ]),
     },
   });

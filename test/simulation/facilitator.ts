@@ -3,7 +3,8 @@
 import { createHash } from 'node:crypto';
 import { problem } from '../../src/domain/problem.ts';
 import type { PaymentKey } from '../../src/domain/charge.ts';
-import type { Presented, Rail, RailOffer, Settlement } from '../../src/gateway/rails/rail.ts';
+import type { RailOffer } from '../../src/domain/payment/way.ts';
+import type { Presented, Rail, Settlement } from '../../src/gateway/rails/rail.ts';
 import { modelLook, type ModelChain } from './chain.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
 import type { Weather } from './weather.ts';
@@ -103,12 +104,14 @@ export function createModelRail(
     }
   };
   return {
-    read: ({ version, value }) => {
+    requirement: () => undefined,
+    read: ({ version, value }, [way]) => {
       const signed = readSigned(value);
       if (signed === undefined) return problem('payment_malformed', 'not a credential');
       const { payer, nonce, ref, amount, validBefore } = signed;
       return {
         version,
+        way,
         key: { network: NETWORK, asset: ASSET, payer, unique: nonce },
         sha256: createHash('sha256').update(value).digest('hex'),
         chargeId: ref,

@@ -2,6 +2,8 @@
 // everything outside. A crash ends it in the middle of whatever it does; another one starts in its place.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PaymentKey } from '../../src/domain/charge.ts';
+import type { Way } from '../../src/domain/payment/way.ts';
+import { findServices } from '../../src/domain/receiver.ts';
 import { canonicalPayment } from '../../src/gateway/rails/networks.ts';
 import { createLedger, type Ledger, type LedgerRules } from '../../src/domain/payment/ledger.ts';
 import type { Offer } from '../../src/domain/offer.ts';
@@ -96,7 +98,7 @@ export function startProcess(world: World, name: string): Process {
     leaseMs: LEASE_MS,
     ownAuthorities: undefined,
     enoughToServeFirstMs: 70_000,
-    receiver: (id: string) => (id === offer.receiver.id ? offer.receiver : undefined),
+    services: (way: Way) => findServices(new Map([[offer.receiver.id, offer.receiver]]), way),
   };
   const leases = createLeases({
     ledger,

@@ -1,8 +1,8 @@
 // One schedule: clients, processes, chain and facilitator under one seed, run until all clients have given up or have
 // what they want; then nothing goes wrong any more, time passes, and everything must come to rest as it should.
 import type { Offer } from '../../src/domain/offer.ts';
-import type { Receiver } from '../../src/domain/receiver.ts';
 import type { Route } from '../../src/domain/route.ts';
+import { receiverOf, wayOf } from '../cases/receivers.ts';
 import { route } from '../cases/routes.ts';
 import { createMemoryLedger } from '../support/memory-ledger.ts';
 import type { Bug } from './process.ts';
@@ -95,33 +95,20 @@ async function reconcileAgainAndAgain({ scheduler }: World, { actor, reconcile }
   }
 }
 
-const RECEIVER: Receiver = {
-  ...{
-    id: 'default',
-    scheme: 'exact',
-    network: NETWORK,
-    caip2: NETWORK,
-    v1Network: 'base-sepolia',
-    testnet: true,
-    asset: ASSET,
-  },
-  ...{ assetDecimals: 6, assetName: 'USDC', assetVersion: '2', payTo: '0x1111111111111111111111111111111111111111' },
-  ...{
-    maxTimeoutSeconds: 300,
-    currencies: ['USD'],
-    facilitators: [],
-    rpcUrls: ['model'],
-    rpcPublic: false,
-    confirmations: 2,
-    settle: 'auto',
-  },
-};
+const RECEIVER = receiverOf({
+  network: NETWORK,
+  asset: ASSET,
+  currencies: ['USD'],
+  rpcUrls: ['model'],
+  confirmations: 2,
+});
+const { way: WAY } = wayOf(RECEIVER);
 const ROUTE: Route = route('* /r 0.10', { id: '11111111-1111-4111-8111-111111111111' });
 const OFFER: Offer = {
   route: ROUTE,
   receiver: RECEIVER,
   price: { units: 10n, scale: 2 },
-  atomic: PRICE,
+  ways: [{ way: WAY, networkName: NETWORK, amount: PRICE }],
   description: 'model',
   termsHash: Buffer.alloc(8),
 };

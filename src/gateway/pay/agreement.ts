@@ -3,44 +3,51 @@ import type { Claim } from '../../domain/charge.ts';
 import type { Credential } from '../../domain/decide.ts';
 import { comparePrices, formatPrice, parsePrice, toAtomic } from '../../domain/money.ts';
 import type { Offer } from '../../domain/offer.ts';
+import type { RailOffer } from '../../domain/payment/way.ts';
 import type { Quote, Quotes } from '../../domain/quote.ts';
 import type { RequestFacts } from '../outcome.ts';
-import type { Presented, RailOffer } from '../rails/rail.ts';
-import { railOfferOf, sha256Of, type Payment } from './payment.ts';
+import type { Presented } from '../rails/rail.ts';
+import { sha256Of, type Payment } from './payment.ts';
 
 export type Agreement = { readonly offer: Offer; readonly terms: RailOffer; readonly quote: Quote | undefined };
 
-/** The quote that the payment names, if it is ours and still good; else the route's current price. */
+/** The quote that the payment names, if it is ours and still good; else the route's current price, if its way can be paid. */
 export function agreementOf(
   quotes: Quotes,
   current: Offer,
-  { chargeId }: Presented,
+  { chargeId, way }: Presented,
   facts: RequestFacts,
 ): Agreement | 'mismatch' {
-  const priced = (offer: Offer, quote: Quote | undefined): Agreement => ({
+  const offered = current.ways.find((each) => each.way === way);
+  if (offered === undefined) return 'mismatch';
+  const priced = (offer: Offer, amount: bigint, quote: Quote | undefined): Agreement => ({
     offer,
     quote,
-    terms: railOfferOf(offer, facts),
+    terms: {
+      way: offered.way,
+      amount,
+      description: offer.description,
+      resource: facts.publicOrigin + facts.path,
+    },
   });
   const quote = chargeId === undefined ? undefined : quotes.read(chargeId, facts.nowMs);
-  if (quote === undefined) return priced(current, quote);
+  if (quote === undefined) return priced(current, offered.amount, quote);
   if (quote.routeId !== current.route.id || !quote.isFor(facts.method)) return 'mismatch';
-  const atomic = toAtomic(quote.price, current.receiver.assetDecimals);
+  const amount = toAtomic(quote.price, offered.way.decimals);
   // Terms that no longer exist make a quote void: the route is paid at what it costs now.
-  if (!quote.hasTermsOf(current) || atomic === undefined || !current.receiver.currencies.includes(quote.currency))
-    return priced(current, undefined);
-  return priced({ ...current, price: quote.price, atomic }, quote);
+  if (!quote.hasTermsOf(current) || amount === undefined || !current.receiver.currencies.includes(quote.currency))
+    return priced(current, offered.amount, undefined);
+  return priced({ ...current, price: quote.price }, amount, quote);
 }
 
 export function makeClaim(
   { presented, facts, customerId, route }: Payment,
-  { offer }: Agreement,
+  { offer, terms: { way, amount } }: Agreement,
   credential: Credential,
   id: string,
   currency: string,
   settle: Claim['settle'],
 ): Claim {
-  const { receiver } = offer;
   return {
     id,
     payment: presented.key,
@@ -48,22 +55,22 @@ export function makeClaim(
     credentialSha256: presented.sha256,
     x402Version: presented.version,
     terms: {
-      scheme: receiver.scheme,
-      network: receiver.caip2,
-      asset: receiver.asset,
-      payTo: receiver.payTo,
-      amount: offer.atomic,
-      maxTimeoutSeconds: receiver.maxTimeoutSeconds,
-      assetName: receiver.assetName,
-      assetVersion: receiver.assetVersion,
-      assetDecimals: receiver.assetDecimals,
+      scheme: way.scheme,
+      network: way.network,
+      asset: way.asset,
+      payTo: way.payTo,
+      amount,
+      maxTimeoutSeconds: way.timeoutSeconds,
+      assetName: way.terms['name'] ?? '',
+      assetVersion: way.terms['version'] ?? '',
+      assetDecimals: way.decimals,
     },
     deadline: presented.deadline ?? null,
     route: { id: route.id, method: route.method, pattern: route.pattern },
     request: { method: facts.method, path: facts.path, targetSha256: sha256Of(facts.target) },
     requestId: facts.requestId,
     price: { amount: writePrice(offer), currency },
-    receiverId: receiver.id,
+    receiverId: way.receiverId,
     customerId: customerId ?? null,
     settle,
   };

@@ -57,9 +57,9 @@ type VerifyOnce = (presented: Presented, agreement: Agreement) => Promise<Verifi
 /** One call in flight per payment, for every request that presents it and however it is spelled. */
 function createVerifier(rail: Rail): VerifyOnce {
   const verifying = new Map<string, { readonly sha256: string; readonly flight: Promise<Verification> }>();
-  return (presented, { offer, terms }) => {
+  return (presented, { terms }) => {
     const { network, asset, payer, unique } = presented.key;
-    const name = `${network} ${asset} ${payer} ${unique} ${offer.receiver.id} ${offer.atomic}`;
+    const name = `${network} ${asset} ${payer} ${unique} ${terms.way.receiverId} ${terms.amount}`;
     const known = verifying.get(name);
     if (known !== undefined) return known.sha256 === presented.sha256 ? known.flight : undefined;
     const flight = rail.verify(presented, terms).finally(() => verifying.delete(name));
@@ -76,7 +76,7 @@ async function attempt(
 ): Promise<PayOutcome> {
   const { rail, seenPayments, clock } = deps;
   const offer = 'code' in current ? undefined : current;
-  const presented = rail.read(credential, offer);
+  const presented = rail.read(credential, offer?.ways.map(({ way }) => way) ?? []);
   if ('code' in presented)
     return 'code' in current
       ? deps.refuse(current, facts.origin, route.id)
@@ -152,7 +152,7 @@ async function claimAndServe(
     leaseMs,
     maxUnsettledPerPayer,
     changeId: deps.newId(),
-    settleVia: settle === 'before_forward' ? rail.firstVia(terms) : undefined,
+    settleVia: settle === 'before_forward' ? rail.firstVia(terms.way) : undefined,
   };
   const claimed = await ledger.claim(claim, wanted).catch((error: unknown) => {
     if (error instanceof LedgerUnavailable) void giveBackLater(deps, payment);
@@ -171,11 +171,11 @@ function replayed({ chargeLog }: PayDeps, { answer, chargeId, routeId }: Replay)
   return { kind: 'answer', answer, outcome: 'paid', reason: 'replayed', chargeId, routeId };
 }
 
-function refused(deps: PayDeps, payment: Payment, { offer }: Agreement, refusal: Refusal): AnswerOutcome {
+function refused(deps: PayDeps, payment: Payment, { offer, terms }: Agreement, refusal: Refusal): AnswerOutcome {
   const { presented, facts, route } = payment;
   deps.chargeLog.counted(route.id, 'refused');
   const { reason, expected } = refusal;
-  const header = deps.rail.receiptHeader(presented.version, refusedReceipt(presented.key, offer.atomic, reason));
+  const header = deps.rail.receiptHeader(presented.version, refusedReceipt(presented.key, terms.amount, reason));
   const why = expected === undefined ? reason : `${reason}, ${expected}`;
   return deps.demand(offer, `payment_refused: ${why}`, facts, header);
 }

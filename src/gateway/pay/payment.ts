@@ -2,18 +2,19 @@
 // told to the client. A step that cannot say what happened to the money says just that (503 and the charge id), never
 // 402: a payer who is told to pay again may pay twice.
 import { hash } from 'node:crypto';
-import { endsAt, type Charge } from '../../domain/charge.ts';
+import { endsAt, wayOf, type Charge } from '../../domain/charge.ts';
 import type { Ledger } from '../../domain/payment/ledger.ts';
 import type { Offer } from '../../domain/offer.ts';
 import { problem, secondsToWait, type Problem, type ProblemCode } from '../../domain/problem.ts';
-import type { Receiver } from '../../domain/receiver.ts';
+import type { Way } from '../../domain/payment/way.ts';
+import type { WayServices } from '../../domain/receiver.ts';
 import type { Route } from '../../domain/route.ts';
 import type { PresentedRequest } from '../../domain/payment/claim-policy.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { AnswerOutcome, Answers, GoneOutcome, PaidOutcome, RequestFacts } from '../outcome.ts';
 import type { Replays, ResponseMemory } from '../kept-responses.ts';
-import { settledReceipt, type Presented, type Rail, type RailOffer, type Receipt } from '../rails/rail.ts';
+import { settledReceipt, type Presented, type Rail, type Receipt } from '../rails/rail.ts';
 import type { OwnAuthorities } from './charged.ts';
 import type { ChargeLog } from './charge-log.ts';
 import type { Leases } from './lease.ts';
@@ -47,7 +48,7 @@ export type PayOptions = {
   /** For how long a charge is ours without a word from us. */
   readonly leaseMs: number;
   /** As configured now. */
-  readonly receiver: (id: string) => Receiver | undefined;
+  readonly services: (way: Way) => WayServices | undefined;
 };
 
 /** One payment on its way. */
@@ -63,10 +64,6 @@ export type Payment = {
 };
 
 export type PayOutcome = AnswerOutcome | PaidOutcome | GoneOutcome;
-
-export function railOfferOf({ receiver, atomic, description }: Offer, facts: RequestFacts): RailOffer {
-  return { receiver, atomic, description, resource: facts.publicOrigin + facts.path };
-}
 
 export type Told = {
   readonly chargeId?: string | undefined;
@@ -103,8 +100,8 @@ export function paymentInUse({ clock, options }: PayDeps, charge: Charge | undef
 }
 
 export function settlementUnknown({ options }: PayDeps, charge: Charge): Problem {
-  const receiver = options.receiver(charge.receiverId);
-  const deadAfterMs = receiver === undefined || receiver.rpcPublic ? DEAD_AFTER_MS.public : DEAD_AFTER_MS.own;
+  const services = options.services(wayOf(charge));
+  const deadAfterMs = services === undefined || services.rpcPublic ? DEAD_AFTER_MS.public : DEAD_AFTER_MS.own;
   return paymentProblem(
     'settlement_unknown',
     'Whether this payment was settled is not known yet. Do not pay again: send the same request with the same payment later.',

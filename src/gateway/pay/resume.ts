@@ -1,8 +1,8 @@
 // Takes a payment over whose settlement has no certain end, for the payer who asks again: what the chain proves is served;
 // what is used up and not proven yet stays unknown; else it is settled again, which moves the money once at most.
-import type { Charge } from '../../domain/charge.ts';
+import { wayOf, type Charge } from '../../domain/charge.ts';
 import { FIRST_LOOK_MS, type ChargeEvent } from '../../domain/payment/transition.ts';
-import { storedOffer, type RailOffer } from '../rails/rail.ts';
+import type { RailOffer } from '../../domain/payment/way.ts';
 import type { Lease } from './lease.ts';
 import { demandAnew, paymentInUse, settlementUnknown, type PayDeps, type Payment, type PayOutcome } from './payment.ts';
 import { retryUntilRecorded, step } from './record.ts';
@@ -75,8 +75,9 @@ function unknown(deps: PayDeps, { facts, route }: Payment, charge: Charge): PayO
 
 /** What was agreed to, whatever the route costs by now; undefined if it cannot be settled any more. */
 function termsOf({ options, clock }: PayDeps, charge: Charge): RailOffer | undefined {
-  const receiver = options.receiver(charge.receiverId);
-  if (receiver === undefined) return undefined;
+  const way = wayOf(charge);
+  if (options.services(way) === undefined) return undefined;
   if (charge.deadline !== null && Number(charge.deadline) * 1000 <= clock.now()) return undefined;
-  return storedOffer(charge.terms, receiver, `${charge.route.method} ${charge.route.pattern}`);
+  const description = `${charge.route.method} ${charge.route.pattern}`;
+  return { way, amount: charge.terms.amount, description, resource: undefined };
 }

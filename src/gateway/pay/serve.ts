@@ -2,7 +2,7 @@
 // reached the client. Nothing is buffered while settling, the upstream's body waits in its socket.
 import type { Charge, KeptAnswer } from '../../domain/charge.ts';
 import type { AnswerOutcome, Aside, PaidOutcome, ResponseVerdict } from '../outcome.ts';
-import type { RailOffer } from '../rails/rail.ts';
+import type { RailOffer } from '../../domain/payment/way.ts';
 import { isCharged } from './charged.ts';
 import { deliver, keptAnswer, keptResponse, recordDelivery } from './deliver.ts';
 import type { Lease } from './lease.ts';

@@ -3,7 +3,8 @@
 // chain or the payer's next request ends it. Nothing is sent for a client that left.
 import type { Charge, KeptAnswer } from '../../domain/charge.ts';
 import { FIRST_LOOK_MS } from '../../domain/payment/transition.ts';
-import { refusedReceipt, settledReceipt, type RailOffer, type Receipt } from '../rails/rail.ts';
+import type { RailOffer } from '../../domain/payment/way.ts';
+import { refusedReceipt, settledReceipt, type Receipt } from '../rails/rail.ts';
 import type { PayDeps, Payment } from './payment.ts';
 import { releaseUnsent, retryUntilRecorded, step } from './record.ts';
 

@@ -1,19 +1,43 @@
-// The port of a chain family, as far as it makes no call: what configuration, the registry and commands need of it. Its rail
-// (rail.ts) is made of what only a process that takes payments has.
-import type { PaymentKey } from '../../domain/charge.ts';
+// The port of a chain family: what all of its networks have in common. A family is a folder beside this file and an entry in
+// families.ts; nothing else of the program knows it.
+import type { CanonicalPayment } from '../../domain/charge.ts';
 import type { KnownNetwork, WayInput, WayReading } from '../../domain/network.ts';
+import type { Way } from '../../domain/payment/way.ts';
+import type { WayServices } from '../../domain/receiver.ts';
+import type { NetworkRail } from './rail.ts';
+import type { Fetch } from './service-call.ts';
+import type { ChainWords } from './x402/chain-words.ts';
+import type { FacilitatorDeps, Facilitators } from './x402/facilitators.ts';
 
 export type ChainFamily = {
   /** Those that are known by name. */
   readonly networks: readonly KnownNetwork[];
   /** Undefined: it names no network of this family. */
   readonly readWay: (input: WayInput) => WayReading | undefined;
-  /** The one spelling of a payment; undefined: it is none of this family. */
-  readonly canonicalPayment: (raw: PaymentKey) => PaymentKey | undefined;
+  /** Undefined: it is no payment of this family. */
+  readonly canonicalPayment: CanonicalPayment;
   /** What an address of this family is that was written where one of another belongs; undefined: it is none. */
   readonly nameAddress: (text: string) => string | undefined;
   /** How an address is written. */
   readonly addressForm: string;
   /** How a network is named that is not known by name; undefined: it cannot be. */
   readonly otherNetworks: string | undefined;
+  /** Undefined: no payments are taken yet. */
+  readonly payments: FamilyPayments | undefined;
 };
+
+export type FamilyPayments = {
+  readonly createRail: (deps: RailDeps) => NetworkRail;
+  readonly words: ChainWords;
+  /** What was signed for a payment that cannot be valid: a facilitator may be asked about it, and nothing can move. */
+  readonly unsignedPayment: unknown;
+  /** Asks a node whether `way` is what is configured. */
+  readonly checkNode: (way: Way, services: WayServices, url: string, fetch: Fetch) => Promise<readonly NodeFinding[]>;
+};
+
+export type RailDeps = FacilitatorDeps & { readonly facilitators: Facilitators };
+
+/** `cannot_serve`: payments would be refused. `away`: nobody could say. `warning`: worth knowing. */
+export type FindingLevel = 'ok' | 'warning' | 'cannot_serve' | 'away';
+/** `detail`: a sentence for an operator: what was found and, where it is wrong, what to do. */
+export type NodeFinding = { readonly level: FindingLevel; readonly detail: string };

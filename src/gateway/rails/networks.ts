@@ -1,13 +1,11 @@
 // Every network that is known by name, whichever chain family it is of, how a way to pay on one is read, and how a payment
-// is spelled. A chain family is a folder beside this file, an entry in the list here and one in rails.ts.
+// is spelled.
 import type { CanonicalPayment } from '../../domain/charge.ts';
 import type { Networks, WayInput, WayIssue, WayReading } from '../../domain/network.ts';
 import { suggest } from '../../domain/suggest.ts';
-import { EVM } from './evm/family.ts';
+import { FAMILIES } from './families.ts';
 import type { ChainFamily } from './family.ts';
-import { SVM } from './svm/family.ts';
 
-const FAMILIES: readonly ChainFamily[] = [EVM, SVM];
 const KNOWN = FAMILIES.flatMap(({ networks }) => networks);
 
 export const NETWORKS: Networks = {
@@ -59,8 +57,8 @@ function unknownNetwork(name: string): WayReading {
 /** An address of another chain family is the likeliest mistake: it is named. */
 function nameFamily(issue: WayIssue, input: WayInput, family: ChainFamily): WayIssue {
   const { field } = issue;
-  const written = input[field];
-  if ((field !== 'pay_to_address' && field !== 'asset') || typeof written !== 'string') return issue;
+  const written = field === 'pay_to_address' || field === 'asset' ? input[field] : undefined;
+  if (written === undefined) return issue;
   const other = FAMILIES.find((each) => each !== family && each.nameAddress(written) !== undefined);
   return other === undefined
     ? issue

@@ -2,24 +2,18 @@
 // used once, as something to check, verify and settle, and as a receipt; it never sees a signature, a chain or a
 // facilitator. A rail never writes to the ledger and never decides what a client is told: it says what is known, and
 // keeps "no" and "not known" apart, because mistaking the second for the first makes a payer pay twice.
-import type { Receiver } from '../../domain/receiver.ts';
-import type { Charge, PaymentKey, Proof, Search, Terms } from '../../domain/charge.ts';
+import type { Charge, PaymentKey, Proof, Search } from '../../domain/charge.ts';
 import type { Credential } from '../../domain/decide.ts';
-import type { Offer } from '../../domain/offer.ts';
+import type { RailOffer, Requirement, Way } from '../../domain/payment/way.ts';
 import type { Problem } from '../../domain/problem.ts';
-import { NETWORKS } from './networks.ts';
 import type { Envelope } from './x402/envelope.ts';
-
-/** What a payment has to meet: an Offer, or what a stored charge says that one was (`storedOffer`). */
-export type RailOffer = Pick<Offer, 'receiver' | 'atomic' | 'description'> & {
-  /** Public URL of what is paid for, as we know it; facilitators are told. */
-  readonly resource?: string | undefined;
-};
 
 /** A credential, read. Everything in it is the client's claim until it was checked and verified. */
 export type Presented = {
   readonly version: Credential['version'];
   readonly key: PaymentKey;
+  /** The one that it names among those that it was read for, or the first if it names none; undefined: there were none. */
+  readonly way: Way | undefined;
   /** SHA-256 of the credential's decoded bytes, in hex: the same payment in another spelling has another one. */
   readonly sha256: string;
   /** The charge id that the client gives back, if the protocol has a place for it. */
@@ -75,8 +69,10 @@ export type Receipt = {
 };
 
 export type Rail = {
-  /** Reads what a client presents. The offer's receiver says what the protocol leaves out. Problem: `payment_malformed`. */
-  readonly read: (credential: Credential, offer: Pick<RailOffer, 'receiver'> | undefined) => Presented | Problem;
+  /** An entry of `accepts`. */
+  readonly requirement: Requirement;
+  /** Reads what a client presents for one of `ways`, which say what the protocol leaves out. Problem: `payment_malformed`. */
+  readonly read: (credential: Credential, ways: readonly Way[]) => Presented | Problem;
   /** Everything that can be known without asking anybody; undefined if it is fine so far. */
   readonly check: (presented: Presented, offer: RailOffer, nowMs: number) => Refusal | undefined;
   readonly verify: (presented: Presented, offer: RailOffer) => Promise<Verification>;
@@ -87,7 +83,7 @@ export type Rail = {
     sending: Sending,
   ) => Promise<Settlement>;
   /** Who is asked to settle first if none was asked before. */
-  readonly firstVia: (offer: RailOffer) => string | undefined;
+  readonly firstVia: (way: Way) => string | undefined;
   readonly receiptHeader: (version: Credential['version'], receipt: Receipt) => readonly [name: string, value: string];
   /**
    * What the chain says of a charge whose settlement has an unknown end. A payer who waits is told what is known within
@@ -100,8 +96,8 @@ export type Rail = {
 export type NetworkRail = Omit<Rail, 'read'> & {
   /** `network`: CAIP-2, or a name of x402 v1. */
   readonly serves: (network: string) => boolean;
-  /** As `Rail.read`. */
-  readonly read: (envelope: Envelope, offer: Pick<RailOffer, 'receiver'> | undefined) => Presented | Problem;
+  /** As `Rail.read`; of these ways some may be of other rails. */
+  readonly read: (envelope: Envelope, ways: readonly Way[]) => Presented | Problem;
 };
 
 export type LookedAt = Pick<Charge, 'payment' | 'terms' | 'deadline' | 'createdAt' | 'receiverId' | 'search'>;
@@ -132,12 +128,4 @@ export function settledReceipt(key: PaymentKey, amount: bigint, transaction: str
 /** The receipt that says that nothing was taken. */
 export function refusedReceipt(key: PaymentKey, amount: bigint, reason: string): Receipt {
   return { success: false, network: key.network, payer: key.payer, amount: amount.toString(), transaction: '', reason };
-}
-
-/** The offer that a charge was claimed under, to be verified, settled or proven again, whatever is configured by now. */
-export function storedOffer(terms: Terms, receiver: Receiver, description: string): RailOffer {
-  const { network, amount, scheme, asset, payTo, maxTimeoutSeconds, assetName, assetVersion, assetDecimals } = terms;
-  const fixed = { scheme, asset, payTo, maxTimeoutSeconds, assetName, assetVersion, assetDecimals };
-  const v1Network = NETWORKS.find(network)?.v1;
-  return { receiver: { ...receiver, ...fixed, network, caip2: network, v1Network }, atomic: amount, description };
 }

@@ -1,39 +1,48 @@
-// The rails of all networks as one: each call goes to the rail of the payment's network. A chain family is a folder beside
-// this file and an entry in the list.
+// The rails of all networks as one: each call goes to the rail of the payment's network, and all of them ask the same
+// facilitators.
+import type { Way } from '../../domain/payment/way.ts';
 import { problem } from '../../domain/problem.ts';
-import { createEvmRail, type EvmRailDeps } from './evm/rail.ts';
+import { FAMILIES } from './families.ts';
 import type { NetworkRail, Rail } from './rail.ts';
 import { readEnvelope } from './x402/envelope.ts';
-import type { Facilitators } from './x402/facilitators.ts';
+import { createFacilitators, type FacilitatorDeps, type Facilitators } from './x402/facilitators.ts';
 
-export type RailsDeps = EvmRailDeps;
+export type RailsDeps = FacilitatorDeps;
 /** With what facilitators were like lately, whichever rail asked them. */
-export type Rails = Rail & Pick<Facilitators, 'standing'>;
+export type Rails = Rail &
+  Pick<Facilitators, 'standing'> & {
+    /** Undefined: no rail serves this network. */
+    readonly for: (network: string) => NetworkRail | undefined;
+  };
 
 export function createRails(deps: RailsDeps): Rails {
-  const evm = createEvmRail(deps);
-  const rails: readonly NetworkRail[] = [evm];
+  const facilitators = createFacilitators(deps);
+  const rails = FAMILIES.flatMap(({ payments }) => payments?.createRail({ ...deps, facilitators }) ?? []);
   const find = (network: string): NetworkRail | undefined => rails.find(({ serves }) => serves(network));
-  const railOf = (network: string): NetworkRail => {
+  const railOf = ({ network }: Pick<Way, 'network'>): NetworkRail => {
     const rail = find(network);
     if (rail === undefined) throw new TypeError('a payment of a network that no rail serves');
     return rail;
   };
 
   return {
-    read: (credential, offer) => {
+    for: find,
+    standing: facilitators.standing,
+    requirement: (offer, quote, version) => railOf(offer.way).requirement(offer, quote, version),
+    read: (credential, ways) => {
       const read = readEnvelope(credential);
       if (!read.ok) return problem('payment_malformed', read.detail);
-      // A network that none serves is refused by the first, which says what it takes.
-      return (find(read.envelope.network) ?? evm).read(read.envelope, offer);
+      // A network that none serves is refused by the rail of what is offered, which says what it takes.
+      const rail = find(read.envelope.network) ?? (ways[0] && find(ways[0].network)) ?? rails[0];
+      return rail === undefined
+        ? problem('payment_malformed', 'No payment is taken here.')
+        : rail.read(read.envelope, ways);
     },
-    check: (presented, offer, nowMs) => railOf(presented.key.network).check(presented, offer, nowMs),
-    verify: (presented, offer) => railOf(presented.key.network).verify(presented, offer),
-    settle: (presented, offer, history, sending) =>
-      railOf(presented.key.network).settle(presented, offer, history, sending),
-    firstVia: (offer) => railOf(offer.receiver.caip2).firstVia(offer),
-    receiptHeader: (version, receipt) => railOf(receipt.network).receiptHeader(version, receipt),
-    standing: evm.standing,
+    check: (presented, offer, nowMs) => railOf(presented.key).check(presented, offer, nowMs),
+    verify: (presented, offer) => railOf(presented.key).verify(presented, offer),
+    settle: (presented, offer, history, sending) => railOf(presented.key).settle(presented, offer, history, sending),
+    firstVia: (way) => railOf(way).firstVia(way),
+    receiptHeader: (version, receipt) => railOf(receipt).receiptHeader(version, receipt),
     look: async (charge, asker) =>
       find(charge.payment.network)?.look(charge, asker) ?? {
         kind: 'unavailable',

@@ -4,7 +4,7 @@ import type { Charge } from '../../../src/domain/charge.ts';
 import { LedgerUnavailable, type Ledger } from '../../../src/domain/payment/ledger.ts';
 import { makeOffer, type Offer } from '../../../src/domain/offer.ts';
 import type { Problem } from '../../../src/domain/problem.ts';
-import type { Receiver } from '../../../src/domain/receiver.ts';
+import { findServices, type Receiver } from '../../../src/domain/receiver.ts';
 import type { Outcome, RequestFacts } from '../../../src/gateway/outcome.ts';
 import { createPaywall } from '../../../src/gateway/paywall.ts';
 import { createReplays, createResponseMemory } from '../../../src/gateway/kept-responses.ts';
@@ -14,7 +14,7 @@ import { createPay } from '../../../src/gateway/pay/pay.ts';
 import { createSettleModes } from '../../../src/gateway/pay/settle-mode.ts';
 import { createReconcile } from '../../../src/gateway/reconcile.ts';
 import type { Look, Presented, Rail, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
-import { RECEIVER } from '../../cases/receivers.ts';
+import { RECEIVER, RECEIVERS, requirement, WAY } from '../../cases/receivers.ts';
 import { route } from '../../cases/routes.ts';
 import { createMemoryLedger, type MemoryLedger } from '../../support/memory-ledger.ts';
 
@@ -103,7 +103,8 @@ export function createPayStage(script: RailScript = {}): PayStage {
   if ('code' in offer) throw new Error(offer.detail);
 
   const rail: Rail = {
-    read: ({ version, value }) => JSON.parse(value, revive) as Presented & { version: typeof version },
+    requirement,
+    read: ({ version, value }, [way]) => ({ ...(JSON.parse(value, revive) as Presented), version, way }),
     check: () => undefined,
     verify: async () => script.verify?.() ?? { kind: 'valid', payer: PAYER },
     settle: async (_presented, _terms, _history, sending) => {
@@ -132,7 +133,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
           ownAuthorities: undefined,
           enoughToServeFirstMs: 70_000,
           leaseMs: LEASE_MS,
-          receiver: (id) => (id === RECEIVER.id ? RECEIVER : undefined),
+          services: (way) => findServices(RECEIVERS, way),
         },
         pause: (ms) => new Promise((resolve) => void schedule(ms, resolve)),
       }),
@@ -158,13 +159,13 @@ export function createPayStage(script: RailScript = {}): PayStage {
     away: (calls) => (away = calls),
     pay: async ({ method = 'GET', target = '/r?x=1', nonce = 1, offer: now_ = offer, validForSeconds = 300 } = {}) => {
       const unique = `0x${nonce.toString(16).padStart(64, '0')}`;
-      const presented: Omit<Presented, 'payload'> = {
+      const presented: Omit<Presented, 'payload' | 'way'> = {
         version: 2,
-        key: { network: RECEIVER.caip2, asset: RECEIVER.asset.toLowerCase(), payer: PAYER, unique: unique },
+        key: { network: WAY.network, asset: WAY.asset.toLowerCase(), payer: PAYER, unique: unique },
         sha256: nonce.toString(16).padStart(64, 'c'),
         chargeId: undefined,
         resource: undefined,
-        amount: offer.atomic,
+        amount: offer.ways[0]?.amount ?? 0n,
         deadline: BigInt(Math.floor(START_MS / 1000) + validForSeconds),
       };
       const asked: RequestFacts = {

@@ -25,6 +25,7 @@ import {
   makeOffer,
   makeRail,
   makeReceiver,
+  offerOf,
   read,
   SIGNED,
   startScripted,
@@ -290,7 +291,7 @@ test('behaviour: metrics and /readyz?verbose name one that is left alone, and th
     true,
     [],
   ]);
-  for (let call = 0; call < 5; call++) await rail.verify(PRESENTED, makeOffer(receivers[0]));
+  for (let call = 0; call < 5; call++) await rail.verify(PRESENTED, offerOf(receivers[0] ?? makeReceiver()));
   expect([await watched.check.run(), watched.isCallable(), await gauge()]).toEqual([
     {
       ok: false,

@@ -2,7 +2,7 @@
 // chain, behind or lying is unavailable: that is never the same as "not there". The proof itself is tested on a real
 // chain, in settle.test.ts.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Receiver } from '../../../src/domain/receiver.ts';
+import type { PlainReceiver } from '../../cases/receivers.ts';
 import {
   AUTHORIZATION_CANCELED,
   AUTHORIZATION_STATE,
@@ -12,6 +12,8 @@ import {
   type LookDeps,
 } from '../../../src/gateway/rails/evm/look.ts';
 import type { Look, LookedAt, Rail } from '../../../src/gateway/rails/rail.ts';
+import { findServices } from '../../../src/domain/receiver.ts';
+import { wayOf } from '../../cases/receivers.ts';
 import { systemClock, systemSchedule } from '../../../src/host/clock.ts';
 import { PAY_TO, deadUrl, fakeTime, json, looked, makeReceiver, startScripted, type Scripted } from './kit.ts';
 
@@ -89,15 +91,19 @@ function serve(of: Scripted, results: Results | ((call: Call) => unknown)): void
 
 // How often a node is asked is tested by itself: here a second passes whenever somebody looks at the clock.
 let now = 0;
-type Options = { readonly urls?: string[]; readonly receiver?: Partial<Receiver>; readonly deps?: Partial<LookDeps> };
+type Options = {
+  readonly urls?: string[];
+  readonly receiver?: Partial<PlainReceiver>;
+  readonly deps?: Partial<LookDeps>;
+};
 function lookOf(results: Results | ((call: Call) => unknown), options: Options = {}): Rail['look'] {
   serve(node, results);
-  const receiver = makeReceiver({ rpcUrls: options.urls ?? [node.url], ...options.receiver });
+  const services = wayOf(makeReceiver({ rpcUrls: options.urls ?? [node.url], ...options.receiver }));
   return createLook({
     fetch,
     schedule: systemSchedule,
     clock: { monotonic: () => (now += 1000) },
-    receiver: () => receiver,
+    services: () => services,
     ...options.deps,
   });
 }
@@ -441,9 +447,12 @@ describe('who is asked, how often and for how long', () => {
       return Promise.reject(new Error('away'));
     };
     const deps = { fetch: away, schedule: systemSchedule, clock: systemClock };
-    await createLook({ ...deps, receiver: () => undefined })(CHARGE, 'reconciler');
-    const elsewhere = makeReceiver({ caip2: 'eip155:8453', rpcUrls: [node.url] });
-    await createLook({ ...deps, receiver: () => elsewhere })(CHARGE, 'reconciler');
+    await createLook({ ...deps, services: () => undefined })(CHARGE, 'reconciler');
+    const elsewhere = makeReceiver({ network: 'eip155:8453', rpcUrls: [node.url] });
+    await createLook({ ...deps, services: (way) => findServices(new Map([['default', elsewhere]]), way) })(
+      CHARGE,
+      'reconciler',
+    );
     const hosts = ['sepolia.base.org', 'base-sepolia-rpc.publicnode.com'];
     expect(called.map((url) => new URL(url).host)).toEqual([...hosts, ...hosts]);
   });

@@ -1,7 +1,21 @@
 // What is compared before anybody is asked: every field of a payment with our own terms, and its time window.
 import { describe, expect, test } from 'vitest';
-import { storedOffer, type Presented, type RailOffer } from '../../../src/gateway/rails/rail.ts';
-import { PAY_TO, PRICE, SIGNED, acceptedOf, encode, makeOffer, makeRail, v2Json } from './kit.ts';
+import { wayOf } from '../../../src/domain/charge.ts';
+import type { RailOffer } from '../../../src/domain/payment/way.ts';
+import { findServices } from '../../../src/domain/receiver.ts';
+import type { Presented } from '../../../src/gateway/rails/rail.ts';
+import {
+  PAY_TO,
+  PRICE,
+  SIGNED,
+  acceptedOf,
+  changed,
+  encode,
+  makeOffer,
+  makeRail,
+  makeReceiver,
+  v2Json,
+} from './kit.ts';
 
 const { rail } = makeRail();
 const OFFER = makeOffer();
@@ -25,7 +39,7 @@ function readV1(changes: { scheme?: string; network?: string; authorization?: ob
 }
 
 function read(version: 1 | 2, json: unknown): Presented {
-  const presented = rail.read({ version, value: encode(json) }, OFFER);
+  const presented = rail.read({ version, value: encode(json) }, [OFFER.way]);
   if ('code' in presented) throw new Error(presented.detail);
   return presented;
 }
@@ -101,7 +115,7 @@ describe('attack: one field tampered with', () => {
   test('terms of another receiver', () => {
     expect(check(readV2(), makeOffer({ payTo: ELSEWHERE }))).toBe('invalid_exact_evm_recipient_mismatch');
     expect(check(readV2(), makeOffer({}, PRICE + 1n))).toBe('invalid_amount');
-    expect(check(readV1(), makeOffer({ v1Network: undefined }))).toBe('invalid_network');
+    expect(check(readV1(), changed(OFFER, { network: 'eip155:42161' }))).toBe('invalid_network');
   });
 });
 
@@ -142,8 +156,8 @@ describe('time', () => {
 test('behaviour: a stored charge is held to the terms it was claimed under, whatever is configured by now', () => {
   const terms = {
     scheme: 'exact',
-    network: OFFER.receiver.caip2,
-    asset: OFFER.receiver.asset,
+    network: OFFER.way.network,
+    asset: OFFER.way.asset,
     payTo: PAY_TO,
     amount: PRICE,
     maxTimeoutSeconds: 300,
@@ -151,11 +165,15 @@ test('behaviour: a stored charge is held to the terms it was claimed under, what
     assetVersion: '2',
     assetDecimals: 6,
   };
-  const moved = makeOffer({ payTo: ELSEWHERE, asset: ELSEWHERE, caip2: 'eip155:8453', v1Network: 'base' }).receiver;
-  const stored = storedOffer(terms, { ...moved, rpcUrls: ['http://node.test'], confirmations: 7 }, 'GET /report');
+  const way = wayOf({ terms, receiverId: 'default' });
+  const stored = { way, amount: PRICE, description: 'GET /report', resource: undefined };
   expect(check(readV2(), stored)).toBeUndefined();
   expect(check(readV1(), stored)).toBeUndefined();
-  expect(stored.receiver).toMatchObject({ rpcUrls: ['http://node.test'], confirmations: 7, v1Network: 'base-sepolia' });
+  const asked = { rpcUrls: ['http://node.test'], confirmations: 7 };
+  const moved = makeReceiver({ payTo: ELSEWHERE, asset: ELSEWHERE, ...asked });
+  expect(findServices(new Map([['default', moved]]), way)).toMatchObject(asked);
+  const abroad = makeReceiver({ ...asked, network: 'eip155:8453' });
+  expect(findServices(new Map([['default', abroad]]), way)).toBeUndefined();
 });
 
 describe('receipts', () => {

@@ -10,7 +10,7 @@ import { startChain, type Chain } from '../../support/chain/chain.ts';
 import { startFacilitator } from '../../support/chain/facilitator.ts';
 import type { TestFacilitator } from '../../support/facilitator-server.ts';
 import { createPayer, type Payer } from '../../support/chain/payer.ts';
-import { FRESH, GO, PAY_TO, PRICE, facilitatorAt, makeOffer, makeRail } from './kit.ts';
+import { FRESH, GO, PAY_TO, PRICE, facilitatorAt, makeOffer, makeRail, makeReceiver } from './kit.ts';
 
 const { rail } = makeRail();
 let chain: Chain;
@@ -26,12 +26,14 @@ beforeAll(async () => {
   payer = await createPayer(chain);
   const terms = makeOffer({ facilitators: [facilitatorAt(facilitator.url)] });
   const offer: Offer = {
-    ...terms,
+    receiver: makeReceiver(),
+    ways: [{ way: terms.way, networkName: 'base-sepolia', amount: terms.amount }],
+    description: terms.description,
     price: { units: 1n, scale: 1 },
     termsHash: Buffer.alloc(8),
     route: route('GET /report', { description: 'Bericht — café 日本', source: 'config' }),
   };
-  const render = createPaymentRequired({ v1: true });
+  const render = createPaymentRequired({ v1: true, requirement: rail.requirement });
   api = createServer((req, res) => {
     const answer = async (): Promise<void> => {
       const v2 = req.headers['payment-signature'];
@@ -48,7 +50,7 @@ beforeAll(async () => {
         res.writeHead(402, { 'content-type': 'application/json', 'payment-required': header }).end(body);
         return;
       }
-      const presented = rail.read({ version: v2 === undefined ? 1 : 2, value }, terms);
+      const presented = rail.read({ version: v2 === undefined ? 1 : 2, value }, [terms.way]);
       if ('code' in presented) throw new Error(presented.detail);
       const refusal = rail.check(presented, terms, Date.now());
       if (refusal !== undefined) throw new Error(refusal.reason);

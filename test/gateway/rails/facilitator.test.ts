@@ -10,6 +10,7 @@ import {
   facilitatorAt,
   fakeTime,
   json,
+  changed,
   makeOffer,
   makeRail,
   read,
@@ -59,15 +60,13 @@ function say(body: unknown, status = 200): void {
 describe('what is sent', () => {
   test('behaviour: our own terms, the signed part alone, and the configured headers', async () => {
     const offer = offerOf(`${first.url}/x402/`);
-    const { receiver } = offer;
-    const [facilitator] = receiver.facilitators;
-    if (facilitator === undefined) throw new Error('no facilitator');
-    const withHeaders = {
-      ...receiver,
-      facilitators: [{ ...facilitator, headers: { Authorization: 'Bearer s3cret' } }],
-    };
+    const { way } = offer;
+    const facilitator = { ...facilitatorAt(`${first.url}/x402/`), headers: { Authorization: 'Bearer s3cret' } };
     const { rail, lines } = makeRail();
-    expect(await rail.verify(PRESENTED, { ...offer, receiver: withHeaders })).toEqual({ kind: 'valid', payer: PAYER });
+    expect(await rail.verify(PRESENTED, changed(offer, { facilitators: [facilitator] }))).toEqual({
+      kind: 'valid',
+      payer: PAYER,
+    });
     const [request] = first.requests;
     expect(request).toMatchObject({ method: 'POST', url: '/x402/verify' });
     expect(request?.headers).toMatchObject({ authorization: 'Bearer s3cret', 'content-type': 'application/json' });
@@ -75,8 +74,8 @@ describe('what is sent', () => {
       scheme: 'exact',
       network: 'eip155:84532',
       amount: '100000',
-      asset: receiver.asset,
-      payTo: receiver.payTo,
+      asset: way.asset,
+      payTo: way.payTo,
       maxTimeoutSeconds: 300,
       extra: { name: 'USDC', version: '2' },
     };
@@ -86,7 +85,7 @@ describe('what is sent', () => {
         x402Version: 2,
         resource: { url: 'http://api.test/report' },
         accepted: requirements,
-        payload: { signature: SIGNED.signature, authorization: { ...SIGNED.authorization, to: receiver.payTo } },
+        payload: { signature: SIGNED.signature, authorization: { ...SIGNED.authorization, to: way.payTo } },
       },
       paymentRequirements: requirements,
     });
@@ -96,8 +95,8 @@ describe('what is sent', () => {
   test('attack: a payment of another price is asked about at that price, whatever was asked before', async () => {
     const offer = offerOf(first.url);
     const { rail } = makeRail();
-    const { receiver } = offer;
-    const asked = [offer, { ...offer, atomic: 7n }, { ...offer, receiver: { ...receiver, payTo: PAYER } }, offer];
+    const { way } = offer;
+    const asked = [offer, { ...offer, amount: 7n }, changed(offer, { payTo: PAYER }), offer];
     for (const each of asked) await rail.verify({ ...PRESENTED }, each);
     const requirements = first.requests.map(({ body }) => {
       const { paymentPayload, paymentRequirements } = JSON.parse(body);
@@ -105,10 +104,10 @@ describe('what is sent', () => {
       return [paymentRequirements.amount, paymentRequirements.payTo];
     });
     expect(requirements).toEqual([
-      ['100000', receiver.payTo],
-      ['7', receiver.payTo],
+      ['100000', way.payTo],
+      ['7', way.payTo],
       ['100000', PAYER],
-      ['100000', receiver.payTo],
+      ['100000', way.payTo],
     ]);
   });
 
@@ -118,7 +117,7 @@ describe('what is sent', () => {
       JSON.stringify({ x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload: SIGNED }),
     );
     const offer = offerOf(first.url);
-    const presented = rail.read({ version: 1, value: value.toString('base64') }, offer);
+    const presented = rail.read({ version: 1, value: value.toString('base64') }, [offer.way]);
     if ('code' in presented) throw new Error(presented.detail);
     say({ ...SETTLED, network: 'base-sepolia' });
     expect(await rail.settle(presented, offer, FRESH, GO)).toMatchObject({ kind: 'settled' });
@@ -476,7 +475,7 @@ describe('settle: three ends', () => {
       [0, 0],
       [1, 0],
     ]);
-    expect(named[0]).toBe(rail.firstVia(offer));
+    expect(named[0]).toBe(rail.firstVia(offer.way));
     expect(settled).toEqual({ kind: 'settled', transaction: HASH, via: named[1] });
     expect(named[1]).not.toBe(named[0]);
   });

@@ -2,24 +2,49 @@
 // socket with a script, so that they can say anything.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { onTestFinished, vi } from 'vitest';
-import type { Facilitator, Receiver } from '../../../src/domain/receiver.ts';
+import type { RailOffer, Way } from '../../../src/domain/payment/way.ts';
+import type { Facilitator, Receiver, WayServices } from '../../../src/domain/receiver.ts';
 import { createRandom, systemClock, systemSchedule } from '../../../src/host/clock.ts';
 import { createLog } from '../../../src/host/log.ts';
-import type { LookedAt, Presented, Rail, RailOffer, Sending, SettleHistory } from '../../../src/gateway/rails/rail.ts';
+import type { LookedAt, Presented, Rail, Sending, SettleHistory } from '../../../src/gateway/rails/rail.ts';
 import { createAuthorize } from '../../../src/gateway/rails/x402/auth.ts';
 import { createRails, type Rails, type RailsDeps } from '../../../src/gateway/rails/rails.ts';
-import { RECEIVER } from '../../cases/receivers.ts';
+import { receiverOf, wayOf, type PlainReceiver } from '../../cases/receivers.ts';
 import type { Payer, Signed, Wanted } from '../../support/chain/payer.ts';
 
 export const PAY_TO = '0x00000000000000000000000000000000000BeeF0';
 export const PRICE = 100_000n;
 
-export function makeReceiver(overrides: Partial<Receiver> = {}): Receiver {
-  return { ...RECEIVER, payTo: PAY_TO, ...overrides };
+export function makeReceiver(overrides: Partial<PlainReceiver> = {}): Receiver {
+  return receiverOf({ payTo: PAY_TO, ...overrides });
 }
 
-export function makeOffer(overrides: Partial<Receiver> = {}, atomic = PRICE): RailOffer {
-  return { receiver: makeReceiver(overrides), atomic, description: 'a report', resource: 'http://api.test/report' };
+/** Who is asked about the offers that were made here. */
+const SERVICES = new WeakMap<Way, WayServices>();
+export const servicesOf = (way: Way): WayServices | undefined => SERVICES.get(way);
+
+/** An offer of the one way of `receiver`. */
+export function offerOf(receiver: Receiver, amount = PRICE): RailOffer {
+  const { way, ...services } = wayOf(receiver);
+  SERVICES.set(way, services);
+  return { way, amount, description: 'a report', resource: 'http://api.test/report' };
+}
+
+export function makeOffer(overrides: Partial<PlainReceiver> = {}, amount = PRICE): RailOffer {
+  return offerOf(makeReceiver(overrides), amount);
+}
+
+/** `offer` in a way that differs in this. */
+export function changed(offer: RailOffer, changes: Partial<Way & WayServices>): RailOffer {
+  const { facilitators, rpcUrls, rpcPublic, confirmations } = {
+    ...wayOf(makeReceiver()),
+    ...servicesOf(offer.way),
+    ...changes,
+  };
+  const { receiverId, network, scheme, asset, decimals, payTo, timeoutSeconds, terms } = { ...offer.way, ...changes };
+  const way = { receiverId, network, scheme, asset, decimals, payTo, timeoutSeconds, terms };
+  SERVICES.set(way, { facilitators, rpcUrls, rpcPublic, confirmations });
+  return { ...offer, way };
 }
 
 export function facilitatorAt(
@@ -47,7 +72,7 @@ export function makeRail(overrides: Partial<RailsDeps> = {}): RailKit {
     fetch,
     schedule: systemSchedule,
     clock: systemClock,
-    receiver: () => makeReceiver(),
+    services: servicesOf,
     authorize: createAuthorize(systemClock, createRandom()),
     log: createLog('debug', (line) => lines.push(line), Date.now),
     observe: (operation, result) => calls.push(`${operation}:${result}`),
@@ -62,15 +87,15 @@ export function encode(json: unknown): string {
 
 /** The terms that a v2 client echoes. */
 export function acceptedOf(offer: RailOffer, externalRef = 'chg_test'): Record<string, unknown> {
-  const { receiver, atomic } = offer;
+  const { way, amount } = offer;
   return {
-    scheme: receiver.scheme,
-    network: receiver.caip2,
-    amount: atomic.toString(),
-    asset: receiver.asset,
-    payTo: receiver.payTo,
-    maxTimeoutSeconds: receiver.maxTimeoutSeconds,
-    extra: { name: receiver.assetName, version: receiver.assetVersion, external_ref: externalRef },
+    scheme: way.scheme,
+    network: way.network,
+    amount: amount.toString(),
+    asset: way.asset,
+    payTo: way.payTo,
+    maxTimeoutSeconds: way.timeoutSeconds,
+    extra: { ...way.terms, external_ref: externalRef },
   };
 }
 
@@ -86,12 +111,12 @@ export async function present(
   offer: RailOffer,
   wanted: Partial<Wanted> = {},
 ): Promise<Presented> {
-  const signed = await payer.authorize({ to: offer.receiver.payTo, value: offer.atomic, ...wanted });
+  const signed = await payer.authorize({ to: offer.way.payTo, value: offer.amount, ...wanted });
   return read(rail, offer, signed);
 }
 
 export function read(rail: Rail, offer: RailOffer, signed: Signed): Presented {
-  const presented = rail.read({ version: 2, value: encode(v2Json(offer, signed)) }, offer);
+  const presented = rail.read({ version: 2, value: encode(v2Json(offer, signed)) }, [offer.way]);
   if ('code' in presented) throw new Error(presented.detail);
   return presented;
 }
@@ -129,15 +154,15 @@ export function looked({
   payTo?: string;
   amount?: bigint;
 } = {}): LookedAt {
-  const { id, scheme, caip2, asset, assetName, assetVersion, assetDecimals, maxTimeoutSeconds } = makeReceiver();
-  const named = { assetName, assetVersion, assetDecimals, maxTimeoutSeconds };
+  const { receiverId, scheme, network, asset, decimals, timeoutSeconds, terms } = wayOf(makeReceiver()).way;
+  const named = { assetName: terms['name'] ?? '', assetVersion: terms['version'] ?? '', assetDecimals: decimals };
   return {
-    payment: { network: caip2, asset: asset.toLowerCase(), payer, unique: nonce },
-    terms: { scheme, network: caip2, asset, payTo, amount, ...named },
+    payment: { network, asset: asset.toLowerCase(), payer, unique: nonce },
+    terms: { scheme, network, asset, payTo, amount, maxTimeoutSeconds: timeoutSeconds, ...named },
     deadline: validBefore,
     search: null,
     createdAt,
-    receiverId: id,
+    receiverId,
   };
 }
 

@@ -26,7 +26,7 @@ describe.each(EVM_NETWORKS)('$name', ({ caip2, testnet, nativeCurrency, rpcUrls,
     const eip3009 = theirs.filter((asset) => asset.assetTransferMethod === undefined);
     if (eip3009.length === 0) return;
     expect(
-      tokens.map(({ symbol, address, decimals, domain }) => ({ symbol, asset: address, decimals, ...domain })),
+      tokens.map(({ symbol, address, decimals, terms }) => ({ symbol, asset: address, decimals, ...terms })),
     ).toEqual(
       eip3009.map(({ symbol, asset, decimals, name, version }) => ({ symbol, asset, decimals, name, version })),
     );

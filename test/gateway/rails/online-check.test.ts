@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { check } from '../../../src/cli/check.ts';
 import { readArgs } from '../../../src/cli/args.ts';
-import type { Receiver } from '../../../src/domain/receiver.ts';
+import type { PlainReceiver } from '../../cases/receivers.ts';
 import { checkReceivers } from '../../../src/gateway/rails/online-check.ts';
 import { createAuthorize } from '../../../src/gateway/rails/x402/auth.ts';
 import { createRandom, systemClock } from '../../../src/host/clock.ts';
@@ -32,7 +32,7 @@ afterAll(async () => {
   await chain?.stop();
 });
 
-const find = async (receiver: Partial<Receiver>, v1 = false): Promise<string[]> => {
+const find = async (receiver: Partial<PlainReceiver>, v1 = false): Promise<string[]> => {
   const findings = await checkReceivers([makeReceiver(receiver)], {
     fetch,
     clock: systemClock,
@@ -55,12 +55,12 @@ test('behaviour: a real facilitator and a real token are what is configured', as
 
 describe('tokens', () => {
   const OTHER = '0x2222222222222222222222222222222222222222';
-  test.each<[string, Partial<Receiver>, RegExp]>([
+  test.each<[string, Partial<PlainReceiver>, RegExp]>([
     ['a wrong name', { assetName: 'USD Coin' }, /^cannot_serve: asset_name is "USD Coin", the token says "USDC"/],
     ['a wrong version', { assetVersion: '1' }, /^cannot_serve: asset_version is "1", the token says "2"/],
-    ['wrong decimals', { assetDecimals: 18 }, /^cannot_serve: asset_decimals is "18", the token says "6"/],
+    ['wrong decimals', { decimals: 18 }, /^cannot_serve: asset_decimals is "18", the token says "6"/],
     ['no contract', { asset: OTHER }, /^cannot_serve: there is no contract at 0x2222/],
-    ['another chain', { caip2: 'eip155:8453' }, /^cannot_serve: the node .* is of eip155:84532/],
+    ['another chain', { network: 'eip155:8453' }, /^cannot_serve: the node .* is of eip155:84532/],
     [
       'a contract that says nothing',
       { asset: '0xcA11bde05977b3631167028862bE2a173976CA11' },

@@ -8,15 +8,20 @@ const WALLET = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
 const OTHER_TOKEN = '0xcA11bde05977b3631167028862bE2a173976CA11';
 const DEAD = `0x${'0'.repeat(36)}dEaD`;
 
-function input(overrides: Partial<WayInput> = {}): WayInput {
+/** Keys as a configuration writes them. */
+type Written = Omit<WayInput, 'own'> & {
+  readonly asset_name?: string | undefined;
+  readonly asset_version?: string | undefined;
+};
+
+function input({ asset_name, asset_version, ...overrides }: Partial<Written> = {}): WayInput {
   return {
     network: 'base',
     asset: undefined,
     asset_decimals: undefined,
-    asset_name: undefined,
-    asset_version: undefined,
     pay_to_address: WALLET,
     rpc_url: undefined,
+    own: { asset_name, asset_version },
     ...overrides,
   };
 }
@@ -29,13 +34,11 @@ describe('ways that can be paid', () => {
       .flatMap((network) => network.tokens.map((token) => ({ network, token }))),
   )('behaviour: $network.name, $token.symbol and an address are enough', ({ network, token }) => {
     const expected = {
-      caip2: network.caip2,
-      v1Network: network.v1,
+      network: network.caip2,
       testnet: network.testnet,
       asset: token.address,
-      assetDecimals: token.decimals,
-      assetName: token.domain?.name,
-      assetVersion: token.domain?.version,
+      decimals: token.decimals,
+      terms: token.terms,
       payTo: WALLET,
       rpcUrls: network.rpcUrls,
       rpcPublic: true,
@@ -49,7 +52,7 @@ describe('ways that can be paid', () => {
     }
   });
 
-  test.each<[string, Partial<WayInput>]>([
+  test.each<[string, Partial<Written>]>([
     ['USDC where no token is named', {}],
     ['an address in lower case', { pay_to_address: WALLET.toLowerCase() }],
     ['an address in upper case', { pay_to_address: `0x${WALLET.slice(2).toUpperCase()}` }],
@@ -69,7 +72,7 @@ describe('ways that can be paid', () => {
 });
 
 describe('ways that cannot', () => {
-  test.each<[string, Partial<WayInput>, keyof WayInput, RegExp]>([
+  test.each<[string, Partial<Written>, keyof Written, RegExp]>([
     ['a network that is misspelled', { network: 'bse' }, 'network', /did you mean base\?/],
     ['a network that is none', { network: 'mars-colony' }, 'network', /`tollgate networks` lists those that are/],
     ['a chain id that is no number', { network: 'eip155:0x1' }, 'network', /is not a network/],

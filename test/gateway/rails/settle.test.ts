@@ -8,8 +8,8 @@ import {
   AUTHORIZATION_USED,
   TRANSFER,
 } from '../../../src/gateway/rails/evm/look.ts';
-import type { Look, Presented, Rail, RailOffer } from '../../../src/gateway/rails/rail.ts';
-import type { Receiver } from '../../../src/domain/receiver.ts';
+import type { RailOffer } from '../../../src/domain/payment/way.ts';
+import type { Look, Presented, Rail } from '../../../src/gateway/rails/rail.ts';
 import { systemClock } from '../../../src/host/clock.ts';
 import { SELECTORS } from '../../../src/gateway/rails/evm/token.ts';
 import {
@@ -32,9 +32,11 @@ import {
   facilitatorAt,
   json,
   looked,
+  changed,
   makeOffer,
   makeRail,
   present,
+  servicesOf,
   startScripted,
 } from './kit.ts';
 
@@ -49,7 +51,7 @@ beforeAll(async () => {
   facilitator = await startFacilitator({ rpcUrl: chain.rpcUrl, confirmationTimeoutMs: 400 });
   payer = await createPayer(chain);
   offer = makeOffer({ facilitators: [facilitatorAt(facilitator.url)], rpcUrls: [chain.rpcUrl] });
-  rail = railFor(offer.receiver);
+  rail = railFor(offer);
 });
 afterEach(async () => {
   facilitator.clearFaults();
@@ -62,8 +64,8 @@ afterAll(async () => {
 
 // Nobody waits for the pace of a node here: a second passes whenever somebody looks at the clock.
 let now = 0;
-const railFor = (receiver: Receiver): Rail =>
-  makeRail({ receiver: () => receiver, clock: { ...systemClock, monotonic: () => (now += 1000) } }).rail;
+const railFor = ({ way }: RailOffer): Rail =>
+  makeRail({ services: () => servicesOf(way), clock: { ...systemClock, monotonic: () => (now += 1000) } }).rail;
 
 const until = ({ deadline }: Presented): { validBefore?: bigint } =>
   deadline === undefined ? {} : { validBefore: deadline };
@@ -202,7 +204,7 @@ describe('answers that get lost', () => {
   });
 
   test('behaviour: out of time after the money moved: unknown, and the chain proves it', async () => {
-    const patient = makeOffer({ ...offer.receiver, facilitators: [facilitatorAt(facilitator.url, { settleMs: 300 })] });
+    const patient = changed(offer, { facilitators: [facilitatorAt(facilitator.url, { settleMs: 300 })] });
     const presented = await present(rail, payer, patient);
     facilitator.fault('settle', { kind: 'hold_after' });
     expect(await rail.settle(presented, patient, FRESH, GO)).toMatchObject({
@@ -265,7 +267,7 @@ describe('proof', () => {
 
   test('attack: the same nonce, paid to somebody else or with another amount, is no proof', async () => {
     const elsewhere = '0x2222222222222222222222222222222222222222';
-    const other = makeOffer({ ...offer.receiver, payTo: elsewhere });
+    const other = changed(offer, { payTo: elsewhere });
     const presented = await present(rail, payer, other);
     expect((await rail.settle(presented, other, FRESH, GO)).kind).toBe('settled');
     expect(await lookAt(presented)).toEqual({ kind: 'impossible', reason: 'authorization_spent_elsewhere' });
@@ -306,8 +308,8 @@ describe('proof', () => {
   });
 
   test('behaviour: it counts once it is deep enough; until then it is used, and nobody settles again', async () => {
-    const deep = { ...offer, receiver: { ...offer.receiver, confirmations: 3 } };
-    const deepRail = railFor(deep.receiver);
+    const deep = changed(offer, { confirmations: 3 });
+    const deepRail = railFor(deep);
     const presented = await present(rail, payer, deep);
     expect(await lookAt(presented, deepRail)).toMatchObject(UNUSED);
     await rail.settle(presented, deep, FRESH, GO);
@@ -359,7 +361,7 @@ describe('proof', () => {
         () => res.destroy(),
       );
     });
-    const through = railFor({ ...offer.receiver, rpcUrls: [narrow.url] });
+    const through = railFor(changed(offer, { rpcUrls: [narrow.url] }));
     let seen = await lookAt(presented, through, { createdAt });
     for (let looks = 1; seen.kind === 'open' && looks < 9; looks++) {
       expect(calls.splice(0).filter((method) => method !== 'eth_chainId').length).toBeLessThanOrEqual(8);

@@ -13,11 +13,11 @@ const V1 = { x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload: 
 type Json = Record<string, unknown>;
 
 function readV2(value: unknown): ReturnType<typeof rail.read> {
-  return rail.read({ version: 2, value: encode(value) }, OFFER);
+  return rail.read({ version: 2, value: encode(value) }, [OFFER.way]);
 }
 
 function accept(credential: Credential): Presented {
-  const presented = rail.read(credential, OFFER);
+  const presented = rail.read(credential, [OFFER.way]);
   if ('code' in presented) throw new Error(presented.detail);
   return presented;
 }
@@ -206,7 +206,7 @@ describe('what is refused', () => {
     ['prototype', { ...V2, more: { prototype: 1 } }, /prototype/],
   ])('refuses: %s', (_, value, why) => {
     const refused = Buffer.isBuffer(value)
-      ? rail.read({ version: 2, value: value.toString('base64') }, OFFER)
+      ? rail.read({ version: 2, value: value.toString('base64') }, [OFFER.way])
       : readV2(value);
     expect(refused).toMatchObject({ code: 'payment_malformed', detail: expect.stringMatching(why) });
     expect(({} as Json)['x']).toBeUndefined();
@@ -238,7 +238,7 @@ describe('what is refused', () => {
     ['over 16 KiB', 'QUFB'.repeat(4097), /16 KiB/],
     ['a deep bomb', encode('['.repeat(6000) + ']'.repeat(6000)), /deeper than 8/],
   ])('refuses: %s', (_, value, why) => {
-    expect(rail.read({ version: 2, value }, OFFER)).toMatchObject({
+    expect(rail.read({ version: 2, value }, [OFFER.way])).toMatchObject({
       code: 'payment_malformed',
       detail: expect.stringMatching(why),
     });
@@ -248,12 +248,12 @@ describe('what is refused', () => {
     const room = 12 * 1024 - JSON.stringify({ ...V2, a: '', b: '' }).length;
     const fill = (size: number) => encode({ ...V2, a: 'x'.repeat(8000), b: 'x'.repeat(size - 8000) });
     expect(fill(room).length).toBe(16 * 1024);
-    expect(rail.read({ version: 2, value: fill(room) }, OFFER)).not.toHaveProperty('code');
-    expect(rail.read({ version: 2, value: fill(room + 1) }, OFFER)).toHaveProperty('code', 'payment_malformed');
+    expect(rail.read({ version: 2, value: fill(room) }, [OFFER.way])).not.toHaveProperty('code');
+    expect(rail.read({ version: 2, value: fill(room + 1) }, [OFFER.way])).toHaveProperty('code', 'payment_malformed');
   });
 
   test('refuses: v2 content in X-PAYMENT', () => {
-    expect(rail.read({ version: 1, value: encode(V2) }, OFFER)).toMatchObject({
+    expect(rail.read({ version: 1, value: encode(V2) }, [OFFER.way])).toMatchObject({
       detail: expect.stringMatching(/x402Version.*X-PAYMENT/),
     });
   });

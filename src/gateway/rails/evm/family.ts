@@ -1,7 +1,10 @@
 // The EVM networks as a chain family: any chain by its number, many by name.
 import type { ChainFamily } from '../family.ts';
+import { checkNode } from './check-node.ts';
 import { EVM_NETWORKS } from './networks.ts';
+import { UNSIGNED_PAYMENT } from './payload.ts';
 import { canonicalPayment } from './payment-key.ts';
+import { createEvmRail, EVM_WORDS } from './rail.ts';
 import { readEvmWay } from './read-way.ts';
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
@@ -13,4 +16,5 @@ export const EVM: ChainFamily = {
   nameAddress: (text) => (ADDRESS.test(text) ? 'an address of an EVM network' : undefined),
   addressForm: '0x and 40 hex digits, in quotes',
   otherNetworks: 'any other EVM chain is eip155: and its chain id',
+  payments: { createRail: createEvmRail, words: EVM_WORDS, unsignedPayment: UNSIGNED_PAYMENT, checkNode },
 };

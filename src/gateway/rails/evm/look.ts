@@ -4,7 +4,9 @@
 // is `unavailable`, which is never taken for "not there". The nonce's state is asked first, logs only of a used one.
 import { z } from 'zod';
 import type { PaymentKey, Search } from '../../../domain/charge.ts';
-import type { Receiver } from '../../../domain/receiver.ts';
+import { wayOf } from '../../../domain/charge.ts';
+import type { Way } from '../../../domain/payment/way.ts';
+import type { WayServices } from '../../../domain/receiver.ts';
 import { address, quantity, word } from './node-words.ts';
 import { findEvmNetwork } from './networks.ts';
 import { createNodes, type ChainNode, type Identity, type NodeAnswer, type NodesDeps, type Turn } from '../nodes.ts';
@@ -12,8 +14,8 @@ import { createPayerLooks } from '../payer-looks.ts';
 import type { Look, LookedAt, Rail } from '../rail.ts';
 
 export type LookDeps = NodesDeps & {
-  /** The receiver of a charge, as it is configured now. */
-  readonly receiver: (id: string) => Receiver | undefined;
+  /** As configured now. */
+  readonly services: (way: Way) => WayServices | undefined;
 };
 
 // Event topics and function selectors are Keccak-256 of the signatures beside them, as EIP-3009 and ERC-20 name them;
@@ -89,13 +91,12 @@ export function createLook(deps: LookDeps): Rail['look'] {
   const lookThrough = async (charge: LookedAt, first: boolean, progress: Progress): Promise<Look> => {
     const { network } = charge.payment;
     const known = findEvmNetwork(network)?.rpcUrls ?? [];
-    const configured = deps.receiver(charge.receiverId);
-    const receiver = configured?.caip2 === network ? configured : undefined;
-    const urls = receiver?.rpcUrls ?? known;
+    const services = deps.services(wayOf(charge));
+    const urls = services?.rpcUrls ?? known;
     if (urls.length === 0) return { kind: 'unavailable', detail: 'no node is configured for this network' };
 
     const turn: Turn = { first, number: looks++, left: CALLS_PER_LOOK };
-    const depth = BigInt(receiver?.confirmations ?? 1) - 1n;
+    const depth = BigInt(services?.confirmations ?? 1) - 1n;
     const said: string[] = [];
     for (const url of urls) {
       const isPublic = known.includes(url);

@@ -15,7 +15,7 @@ const token = (symbol: string, address: string, name: string, version: string): 
   symbol,
   address,
   decimals: 6,
-  domain: { name, version },
+  terms: { name, version },
 });
 /** EIP-712 names of USDC, which follow no rule. */
 const usdc = (address: string, name: string): KnownToken => token('USDC', address, name, '2');

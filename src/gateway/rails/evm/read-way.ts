@@ -1,7 +1,7 @@
 // Reads what a configuration says of a way to pay on an EVM network. A wrong address loses money for good, so everything
 // that can be known to be wrong is refused: placeholders, wrong checksums, addresses without a key, facts about
 // a known token that are not its own, tokens whose facts would have to be guessed.
-import type { KnownNetwork, KnownToken, WayInput, WayIssue, WayReading } from '../../../domain/network.ts';
+import type { KnownNetwork, KnownToken, ReadWay, WayInput, WayIssue, WayReading } from '../../../domain/network.ts';
 import { hasWrongChecksum } from './checksum.ts';
 import { CHAIN, EVM_NETWORKS, PERMIT2_TOKENS } from './networks.ts';
 
@@ -17,7 +17,7 @@ const RPC_MISSING =
   'is missing; no public node of this network is known here, so write the http or https URL of a JSON-RPC node, a list of them, or none: with none, a payment whose settlement has no clear end waits until its payer asks again';
 
 /** A network of this family: known by name, or any chain by its number. */
-type Chain = Pick<KnownNetwork, 'caip2' | 'v1' | 'tokens'> & {
+type Chain = Pick<KnownNetwork, 'caip2' | 'tokens'> & {
   readonly name: string;
   readonly testnet: boolean | undefined;
   readonly rpcUrls: readonly string[] | undefined;
@@ -28,7 +28,7 @@ export function readEvmWay(input: WayInput): WayReading | undefined {
   const chain = findChain(input.network);
   if (chain === undefined) return undefined;
   const issues: WayIssue[] = [];
-  const complain = (field: keyof WayInput, message: string): void => {
+  const complain = (field: string, message: string): void => {
     issues.push({ field, message });
   };
   const token = readToken(input, chain, complain);
@@ -43,10 +43,10 @@ export function readEvmWay(input: WayInput): WayReading | undefined {
   if (issues.length > 0 || token === undefined || rpcUrls === undefined)
     return { kind: 'issues', issues, whole: false };
   const rpcPublic = rpcUrls.length > 0 && rpcUrls.every((url) => chain.rpcUrls?.includes(url));
-  const { caip2, v1: v1Network, testnet } = chain;
+  const { caip2: network, testnet } = chain;
   return {
     kind: 'way',
-    way: { caip2, v1Network, testnet, ...token, payTo, rpcUrls, rpcPublic },
+    way: { network, testnet, ...token, payTo, rpcUrls, rpcPublic },
     warnings: DEAD.test(payTo)
       ? [{ field: 'pay_to_address', message: 'is an address that nobody has the key of; what is paid there is lost' }]
       : [],
@@ -56,18 +56,11 @@ export function readEvmWay(input: WayInput): WayReading | undefined {
 function findChain(name: string): Chain | undefined {
   const known = EVM_NETWORKS.find((network) => network.name === name || network.caip2 === name);
   if (known !== undefined) return known;
-  return CHAIN.test(name)
-    ? { caip2: name, v1: undefined, tokens: [], name, testnet: undefined, rpcUrls: undefined }
-    : undefined;
+  return CHAIN.test(name) ? { caip2: name, tokens: [], name, testnet: undefined, rpcUrls: undefined } : undefined;
 }
 
-type Complain = (field: keyof WayInput, message: string) => void;
-type Token = {
-  readonly asset: string;
-  readonly assetDecimals: number;
-  readonly assetName: string;
-  readonly assetVersion: string;
-};
+type Complain = (field: string, message: string) => void;
+type Token = Pick<ReadWay, 'asset' | 'decimals' | 'terms'>;
 
 function readToken(input: WayInput, chain: Chain, complain: Complain): Token | undefined {
   const { asset } = input;
@@ -109,14 +102,14 @@ function readToken(input: WayInput, chain: Chain, complain: Complain): Token | u
 function readKnown(
   input: WayInput,
   asset: string,
-  { symbol, decimals, domain }: KnownToken,
+  { symbol, decimals, terms }: KnownToken,
   { name }: Chain,
   complain: Complain,
 ): Token {
   const facts = [
     ['asset_decimals', input.asset_decimals, decimals],
-    ['asset_name', input.asset_name, domain?.name ?? ''],
-    ['asset_version', input.asset_version, domain?.version ?? ''],
+    ['asset_name', input.own['asset_name'], terms['name']],
+    ['asset_version', input.own['asset_version'], terms['version']],
   ] as const;
   for (const [field, written, right] of facts) {
     if (written === undefined || written === right) continue;
@@ -125,20 +118,22 @@ function readKnown(
       `is not that of ${symbol} on ${name}, which is ${JSON.stringify(right)}; write that, or leave it out`,
     );
   }
-  return { asset, assetDecimals: decimals, assetName: domain?.name ?? '', assetVersion: domain?.version ?? '' };
+  return { asset, decimals, terms };
 }
 
 function readOther(input: WayInput, asset: string, complain: Complain): Token | undefined {
-  const { asset_decimals: assetDecimals, asset_name: assetName, asset_version: assetVersion } = input;
-  for (const field of ['asset_decimals', 'asset_name', 'asset_version'] as const) {
-    if (input[field] !== undefined) continue;
+  const { asset_decimals: decimals, own } = input;
+  const { asset_name: name, asset_version: version } = own;
+  const facts = { asset_decimals: decimals, asset_name: name, asset_version: version };
+  for (const [field, written] of Object.entries(facts)) {
+    if (written !== undefined) continue;
     complain(
       field,
       'is missing; `tollgate networks` does not list this token, so every asset_ field of it must be written',
     );
   }
-  if (assetDecimals === undefined || assetName === undefined || assetVersion === undefined) return undefined;
-  return { asset, assetDecimals, assetName, assetVersion };
+  if (decimals === undefined || name === undefined || version === undefined) return undefined;
+  return { asset, decimals, terms: { name, version } };
 }
 
 /** What is wrong with the receiving address, or undefined. */

@@ -19,4 +19,5 @@ export const SVM: ChainFamily = {
   nameAddress: (text) => (isSvmAddress(text) ? 'an address of Solana' : undefined),
   addressForm: 'base58 of 32 bytes, in quotes',
   otherNetworks: undefined,
+  payments: undefined,
 };

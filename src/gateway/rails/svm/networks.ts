@@ -2,7 +2,7 @@
 // name one yet. Tokens of Token-2022 are left out, because their fees and hooks change what arrives.
 import type { KnownNetwork, KnownToken } from '../../../domain/network.ts';
 
-const token = (symbol: string, address: string): KnownToken => ({ symbol, address, decimals: 6, domain: undefined });
+const token = (symbol: string, address: string): KnownToken => ({ symbol, address, decimals: 6, terms: {} });
 
 const network = (name: string, genesis: string, tokens: readonly KnownToken[], cluster?: string): KnownNetwork => ({
   name,

@@ -3,72 +3,40 @@
 // one, its booleans are booleans, and whatever it repeats of the payment is what it was asked about.
 // Source: x402 facilitator API, /verify, /settle and /supported.
 import { z } from 'zod';
-import type { Receiver } from '../../../domain/receiver.ts';
-import type { Presented, RailOffer } from '../rail.ts';
+import type { RailOffer, Way } from '../../../domain/payment/way.ts';
+import type { Presented } from '../rail.ts';
+import type { ChainWords } from './chain-words.ts';
 import { isNotTaken } from './not-taken.ts';
 import { classifyWord, isOwnFailure, mayHideSuccess, publicReason } from './reasons.ts';
-
-/** What only the rail of a network knows of the words that a facilitator is told and says. */
-export type ChainWords = {
-  /** What was signed, and nothing else of a credential. */
-  readonly payload: (presented: Pick<Presented, 'payload'>, offer: RailOffer) => object;
-  /** What is said of the asset beside its address. */
-  readonly extra: (receiver: Receiver) => object;
-  /** The one spelling of a transaction; undefined: it is none. */
-  readonly readTransaction: (text: string) => string | undefined;
-  readonly findCaip2: (network: string) => string | undefined;
-  readonly isSameAddress: (a: string, b: string) => boolean;
-};
+import { requirementV1, requirementV2 } from './requirement.ts';
 
 /** Writes the body of /verify and of /settle: JSON. */
 export type WriteRequest = (presented: Pick<Presented, 'version' | 'payload'>, offer: RailOffer) => string;
 
 export function createWriteRequest(chain: ChainWords): WriteRequest {
-  // What payments of one price to one receiver are asked with is the same for all of them.
-  const written = new WeakMap<Receiver, { readonly atomic: bigint; readonly requirements: string }>();
-  const requirementsOf = ({ receiver, atomic }: RailOffer): string => {
-    const known = written.get(receiver);
-    if (known?.atomic === atomic) return known.requirements;
-    const { scheme, caip2: network, asset, payTo, maxTimeoutSeconds } = receiver;
-    const amount = atomic.toString();
-    const extra = chain.extra(receiver);
-    const requirements = JSON.stringify({ scheme, network, amount, asset, payTo, maxTimeoutSeconds, extra });
-    written.set(receiver, { atomic, requirements });
+  // What payments of one price in one way are asked with is the same for all of them.
+  const written = new WeakMap<Way, { readonly amount: bigint; readonly requirements: string }>();
+  const requirementsOf = (offer: RailOffer): string => {
+    const { way, amount } = offer;
+    const known = written.get(way);
+    if (known?.amount === amount) return known.requirements;
+    const requirements = JSON.stringify(requirementV2(offer, {}, chain));
+    written.set(way, { amount, requirements });
     return requirements;
   };
 
   return (presented, offer) => {
-    const { receiver, resource } = offer;
+    const { way, resource } = offer;
     const payload = chain.payload(presented, offer);
-    if (presented.version === 1) return JSON.stringify(requestV1(payload, chain.extra(receiver), offer));
+    if (presented.version === 1) {
+      const paymentPayload = { x402Version: 1, scheme: way.scheme, network: chain.v1NameOf(way.network), payload };
+      return JSON.stringify({ x402Version: 1, paymentPayload, paymentRequirements: requirementV1(offer, chain) });
+    }
     const requirements = requirementsOf(offer);
     const url = resource === undefined ? '' : `"resource":{"url":${JSON.stringify(resource)}},`;
     return `{"x402Version":2,"paymentPayload":{"x402Version":2,${url}"accepted":${requirements},"payload":${JSON.stringify(payload)}},"paymentRequirements":${requirements}}`;
   };
 }
-
-function requestV1(payload: object, extra: object, { receiver, atomic, description, resource }: RailOffer): object {
-  const { scheme, asset, payTo, maxTimeoutSeconds, v1Network: network } = receiver;
-  return {
-    x402Version: 1,
-    paymentPayload: { x402Version: 1, scheme, network, payload },
-    paymentRequirements: {
-      scheme,
-      network,
-      maxAmountRequired: atomic.toString(),
-      resource: resource ?? UNKNOWN_RESOURCE,
-      description,
-      mimeType: 'application/json',
-      payTo,
-      maxTimeoutSeconds,
-      asset,
-      extra,
-    },
-  };
-}
-
-/** v1 facilitators insist on a URL. */
-const UNKNOWN_RESOURCE = 'https://resource.invalid/';
 
 export type VerifyAnswer =
   | { readonly kind: 'valid' }
@@ -131,7 +99,7 @@ export function readSettleAnswer(
   status: number,
   body: unknown,
   presented: Presented,
-  { receiver, atomic }: RailOffer,
+  { way, amount }: RailOffer,
   chain: ChainWords,
 ): SettleAnswer {
   const { success, data } = settleSchema.safeParse(body);
@@ -144,12 +112,12 @@ export function readSettleAnswer(
   if (!isOk(status)) return nonsense(`status ${status} with a settled payment`);
   if (data.errorReason) return nonsense('settled, with a reason why not');
   if (transaction === undefined) return nonsense('settled, without a transaction');
-  if (data.network && chain.findCaip2(data.network) !== receiver.caip2) return nonsense('settled, on another network');
+  if (data.network && chain.findCaip2(data.network) !== way.network) return nonsense('settled, on another network');
   if (data.payer && !chain.isSameAddress(data.payer, presented.key.payer))
     return nonsense('settled, for another payer');
-  if (data.amount && data.amount !== atomic.toString()) return nonsense('settled, for another amount');
+  if (data.amount && data.amount !== amount.toString()) return nonsense('settled, for another amount');
   if (data.asset && !chain.isSameAddress(data.asset, presented.key.asset)) return nonsense('settled, in another asset');
-  if (data.payTo && !chain.isSameAddress(data.payTo, receiver.payTo)) return nonsense('settled, to another');
+  if (data.payTo && !chain.isSameAddress(data.payTo, way.payTo)) return nonsense('settled, to another');
   return { kind: 'settled', transaction };
 }
 

@@ -3,7 +3,8 @@
 // the first may be moving turns one lost answer into two transactions. What does not have the form of an answer is none.
 // Never logs a URL, a header or a word of theirs but a checked reason.
 import { createHash } from 'node:crypto';
-import type { Facilitator } from '../../../domain/receiver.ts';
+import type { RailOffer, Way } from '../../../domain/payment/way.ts';
+import type { Facilitator, WayServices } from '../../../domain/receiver.ts';
 import type { Clock, Schedule } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
 import {
@@ -14,20 +15,17 @@ import {
   type OpenReason,
   type Operation,
 } from './breaker.ts';
-import {
-  createWriteRequest,
-  readSettleAnswer,
-  readVerifyAnswer,
-  speaksOfPayment,
-  type ChainWords,
-} from './facilitator-wire.ts';
-import type { Presented, Rail, RailOffer, Settlement } from '../rail.ts';
+import { createWriteRequest, readSettleAnswer, readVerifyAnswer, speaksOfPayment } from './facilitator-wire.ts';
+import type { ChainWords } from './chain-words.ts';
+import type { Presented, Rail, Settlement } from '../rail.ts';
 import { createSemaphore, type Release, type Semaphore } from '../semaphore.ts';
 import { callService, urlBelow, type Fetch, type JsonReply } from '../service-call.ts';
 import type { Authorize } from './auth.ts';
 import { readNotTaken, type NotTakenReply } from './not-taken.ts';
 
-export type Facilitators = Pick<Rail, 'verify' | 'settle' | 'firstVia'> & {
+export type Facilitators = {
+  /** For payments that `chain` has words for. */
+  readonly askFor: (chain: ChainWords) => Pick<Rail, 'verify' | 'settle' | 'firstVia'>;
   /** How each of these stands, one entry a facilitator. */
   readonly standing: (facilitators: readonly Facilitator[]) => readonly Standing[];
 };
@@ -45,6 +43,8 @@ export type FacilitatorDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly authorize: Authorize;
+  /** As configured now. */
+  readonly services: (way: Way) => WayServices | undefined;
   /** One call that was made, or skipped because the facilitator is left alone or busy. */
   readonly observe: (operation: Operation, result: CallResult, durationMs: number) => void;
 };
@@ -63,7 +63,8 @@ type Known = {
   readonly urls: Readonly<Record<Operation, string>>;
 };
 
-export function createFacilitators(deps: FacilitatorDeps, chain: ChainWords): Facilitators {
+/** With what is known of each facilitator, whichever chain it was asked about. */
+export function createFacilitators(deps: FacilitatorDeps): Facilitators {
   const { fetch, schedule, clock, log, authorize, observe } = deps;
   // By URL, account and limits: several receivers may share a facilitator, and a reloaded configuration finds the state it left.
   const known = new Map<string, Known>();
@@ -160,6 +161,44 @@ export function createFacilitators(deps: FacilitatorDeps, chain: ChainWords): Fa
     return `${named.facilitator}: ${why}`;
   };
 
+  const calls: Calls = { stateOf, call, shortestRest, note };
+  return {
+    askFor: (chain) => createAsking(deps, calls, chain),
+    standing: (facilitators) => {
+      const byState = new Map(facilitators.map((facilitator) => [stateOf(facilitator), facilitator]));
+      const urls = [...byState.values()].map(({ url }) => url);
+      return [...byState].map(([{ named, breaker }, { url, account }]) => {
+        const several = account !== undefined && urls.filter((other) => other === url).length > 1;
+        return { name: several ? `${named.facilitator} ${account}` : named.facilitator, open: breaker.reason() };
+      });
+    },
+  };
+}
+
+type Calls = {
+  readonly stateOf: (facilitator: Facilitator) => Known;
+  readonly call: (
+    facilitator: Facilitator,
+    operation: Operation,
+    body: string,
+    end: (how: CallEnd) => void,
+  ) => Promise<Called>;
+  readonly shortestRest: (facilitators: readonly Facilitator[]) => number | undefined;
+  readonly note: (
+    operation: Operation,
+    facilitator: Facilitator,
+    since: number,
+    result: CallResult,
+    why?: string,
+  ) => string;
+};
+
+function createAsking(
+  { clock, log, services }: FacilitatorDeps,
+  { stateOf, call, shortestRest, note }: Calls,
+  chain: ChainWords,
+): Pick<Rail, 'verify' | 'settle' | 'firstVia'> {
+  const facilitatorsOf = (way: Way): readonly Facilitator[] => services(way)?.facilitators ?? [];
   const writeRequest = createWriteRequest(chain);
   // What is verified is what is settled: the same words for both.
   const written = new WeakMap<Presented, { readonly offer: RailOffer; readonly body: string }>();
@@ -173,7 +212,7 @@ export function createFacilitators(deps: FacilitatorDeps, chain: ChainWords): Fa
 
   return {
     verify: async (presented, offer) => {
-      const { facilitators } = offer.receiver;
+      const facilitators = facilitatorsOf(offer.way);
       const body = bodyOf(presented, offer);
       const said: string[] = [];
       // What the last one said, by a word that is not known here.
@@ -213,7 +252,7 @@ export function createFacilitators(deps: FacilitatorDeps, chain: ChainWords): Fa
     },
 
     settle: async (presented, offer, history, sending) => {
-      const { facilitators } = offer.receiver;
+      const facilitators = facilitatorsOf(offer.way);
       const body = bodyOf(presented, offer);
       const said: string[] = [];
       for (const facilitator of inOrder(facilitators, history.via)) {
@@ -250,17 +289,8 @@ export function createFacilitators(deps: FacilitatorDeps, chain: ChainWords): Fa
       };
     },
 
-    standing: (facilitators) => {
-      const byState = new Map(facilitators.map((facilitator) => [stateOf(facilitator), facilitator]));
-      const urls = [...byState.values()].map(({ url }) => url);
-      return [...byState].map(([{ named, breaker }, { url, account }]) => {
-        const several = account !== undefined && urls.filter((other) => other === url).length > 1;
-        return { name: several ? `${named.facilitator} ${account}` : named.facilitator, open: breaker.reason() };
-      });
-    },
-
-    firstVia: ({ receiver }) => {
-      const [first] = receiver.facilitators;
+    firstVia: (way) => {
+      const [first] = facilitatorsOf(way);
       return first && nameOf(first);
     },
   };

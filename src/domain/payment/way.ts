@@ -1,0 +1,31 @@
+// A way to pay: which asset goes where on which network, and by when. Whatever only the network's rail understands stands in
+// its terms; no one else reads them.
+
+export type Way = {
+  readonly receiverId: string;
+  /** CAIP-2. */
+  readonly network: string;
+  readonly scheme: string;
+  readonly asset: string;
+  readonly decimals: number;
+  readonly payTo: string;
+  readonly timeoutSeconds: number;
+  /** Read by the rail alone. */
+  readonly terms: Readonly<Record<string, string>>;
+};
+
+/** What a payment has to meet. */
+export type RailOffer = {
+  readonly way: Way;
+  /** The smallest unit of the way's asset. */
+  readonly amount: bigint;
+  /** Public URL of what is paid for, as we know it; undefined where it is not known any more. */
+  readonly resource: string | undefined;
+  readonly description: string;
+};
+
+/** What a 402 says of an offer beside its price. */
+export type QuoteFacts = { readonly chargeId: string };
+
+/** The entry of `accepts` for an offer in a version of x402; undefined: that version cannot name it. */
+export type Requirement = (offer: RailOffer, quote: QuoteFacts, version: 1 | 2) => object | undefined;

@@ -1,0 +1,18 @@
+// The port of a chain towards x402: what requirements, facilitators and their answers hold that only its rail understands.
+import type { RailOffer, Way } from '../../../domain/payment/way.ts';
+import type { Presented } from '../rail.ts';
+
+/** What only the rail of a network knows of the words that a facilitator is told and says. */
+export type ChainWords = {
+  /** What was signed, and nothing else of a credential. */
+  readonly payload: (presented: Pick<Presented, 'payload'>, offer: RailOffer) => object;
+  /** What is said of the asset beside its address. */
+  readonly extra: (way: Way) => object;
+  /** The one spelling of a transaction; undefined: it is none. */
+  readonly readTransaction: (text: string) => string | undefined;
+  /** Of a name in either version of x402. */
+  readonly findCaip2: (network: string) => string | undefined;
+  /** Of a CAIP-2 name. */
+  readonly v1NameOf: (network: string) => string | undefined;
+  readonly isSameAddress: (a: string, b: string) => boolean;
+};

@@ -1,0 +1,34 @@
+// The entry of `accepts` for one way to pay, as clients read it in a 402 and facilitators in a payment.
+// Sources: x402 v1 and v2, PaymentRequirements.
+import type { RailOffer, Requirement } from '../../../domain/payment/way.ts';
+import type { ChainWords } from './chain-words.ts';
+
+const MIME_TYPE = 'application/json';
+/** v1 facilitators insist on a URL. */
+const UNKNOWN_RESOURCE = 'https://resource.invalid/';
+
+export function createRequirement(chain: ChainWords): Requirement {
+  return (offer, { chargeId }, version) =>
+    version === 1 ? requirementV1(offer, chain) : requirementV2(offer, { external_ref: chargeId }, chain);
+}
+
+/** `added` stands behind what the chain says of the asset. */
+export function requirementV2({ way, amount }: RailOffer, added: object, chain: ChainWords): object {
+  const { scheme, network, asset, payTo, timeoutSeconds: maxTimeoutSeconds } = way;
+  const extra = { ...chain.extra(way), ...added };
+  return { scheme, network, amount: amount.toString(), asset, payTo, maxTimeoutSeconds, extra };
+}
+
+/** Undefined: version 1 has no name for this network. */
+export function requirementV1(
+  { way, amount, description, resource }: RailOffer,
+  chain: ChainWords,
+): object | undefined {
+  const { scheme, asset, payTo, timeoutSeconds: maxTimeoutSeconds } = way;
+  const network = chain.v1NameOf(way.network);
+  if (network === undefined) return undefined;
+  return {
+    ...{ scheme, network, maxAmountRequired: amount.toString(), description, mimeType: MIME_TYPE, payTo },
+    ...{ maxTimeoutSeconds, asset, extra: chain.extra(way), resource: resource ?? UNKNOWN_RESOURCE },
+  };
+}
