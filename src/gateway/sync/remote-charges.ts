@@ -20,7 +20,7 @@ import type { Clock, Random, Schedule } from '../../host/clock.ts';
 import { createWriteBatch } from '../../host/write-batch.ts';
 import { createJsonCall } from '../../http/json-call.ts';
 import { createPool } from '../../http/pool.ts';
-import { createRemoteClock } from './remote-clock.ts';
+import { createRemoteClock, type RemoteClock } from './remote-clock.ts';
 
 export type RemoteChargesOptions = {
   /** Without a slash at its end. */
@@ -62,46 +62,9 @@ const NO_CHARGE = 'chg_none';
 type Request = { readonly method: 'GET' | 'POST' | 'PATCH'; readonly path: string; readonly json?: unknown };
 
 export function createRemoteCharges(options: RemoteChargesOptions): ChargeStore {
-  const { apiKey, version, schedule, clock, random } = options;
-  const limits = { ...REMOTE_CHARGES_LIMITS, ...options.limits };
-  const { attemptMs, totalMs, pausesMs, bodyBytes: maxBytes } = limits;
-  const registry = new URL(options.registryUrl);
-  const base = registry.pathname.replace(/\/$/, '');
-  const transport = createPool({
-    ...{ upstream: registry, writeBatch: createWriteBatch(), maxSockets: MAX_SOCKETS, now: clock.monotonic },
-    timeouts: { connectMs: attemptMs, headersMs: attemptMs, idleMs: attemptMs },
-  });
-  const callJson = createJsonCall({ transport, maxBytes, schedule });
-  const headers = ['Host', registry.host, 'Authorization', `Bearer ${apiKey}`, 'User-Agent', `tollgate/${version}`];
-
+  const { clock, random } = options;
   const theirs = createRemoteClock(clock);
-
-  const attempt = async <S extends z.ZodType>(request: Request, schema: S, withinMs: number): Promise<z.output<S>> => {
-    const { method, path, json } = request;
-    const since = clock.monotonic();
-    const response = await callJson({ method, target: `${base}/${path}`, headers, json, withinMs });
-    if (response.kind === 'failed') throw new Passing(response.detail);
-    if (response.status !== 200) throw refusalOf(response.status);
-    if (response.kind === 'unusable') throw new LedgerUnavailable(`The registry answered ${response.detail}.`);
-    if (response.dateMs !== undefined) theirs.heard(response.dateMs, since);
-    const parsed = schema.safeParse(response.json);
-    if (!parsed.success) throw new LedgerUnavailable('The registry answered something else than a ledger does.');
-    return parsed.data;
-  };
-
-  const call = async <S extends z.ZodType>(request: Request, schema: S, pauses = pausesMs): Promise<z.output<S>> => {
-    const endsAt = clock.monotonic() + totalMs;
-    for (let attempts = 1; ; attempts++) {
-      try {
-        return await attempt(request, schema, Math.min(attemptMs, Math.ceil(endsAt - clock.monotonic())));
-      } catch (error) {
-        if (!(error instanceof Passing)) throw error;
-        const pauseMs = pauses[attempts - 1];
-        if (pauseMs === undefined || clock.monotonic() + pauseMs >= endsAt) throw unavailable(error, attempts);
-        await new Promise<void>((resolve) => void schedule(pauseMs, resolve));
-      }
-    }
-  };
+  const { call, close } = createCalls(options, theirs);
 
   const read = (wire: Parameters<typeof chargeFromWire>[0]): Charge => {
     const charge = chargeFromWire(wire);
@@ -196,8 +159,58 @@ export function createRemoteCharges(options: RemoteChargesOptions): ChargeStore 
     check: async () => {
       await findOne({ id: NO_CHARGE });
     },
-    close: async () => transport.close(),
+    close,
   };
+}
+
+type Calls = {
+  /** `pauses`: before each further attempt. */
+  readonly call: <S extends z.ZodType>(request: Request, schema: S, pauses?: readonly number[]) => Promise<z.output<S>>;
+  readonly close: () => Promise<void>;
+};
+
+/** Calls of the registry, tried again for as long as a call may take. */
+function createCalls(options: RemoteChargesOptions, theirs: RemoteClock): Calls {
+  const { apiKey, version, schedule, clock } = options;
+  const limits = { ...REMOTE_CHARGES_LIMITS, ...options.limits };
+  const { attemptMs, totalMs, pausesMs, bodyBytes: maxBytes } = limits;
+  const registry = new URL(options.registryUrl);
+  const base = registry.pathname.replace(/\/$/, '');
+  const transport = createPool({
+    ...{ upstream: registry, writeBatch: createWriteBatch(), maxSockets: MAX_SOCKETS, now: clock.monotonic },
+    timeouts: { connectMs: attemptMs, headersMs: attemptMs, idleMs: attemptMs },
+  });
+  const callJson = createJsonCall({ transport, maxBytes, schedule });
+  const headers = ['Host', registry.host, 'Authorization', `Bearer ${apiKey}`, 'User-Agent', `tollgate/${version}`];
+
+  const attempt = async <S extends z.ZodType>(request: Request, schema: S, withinMs: number): Promise<z.output<S>> => {
+    const { method, path, json } = request;
+    const since = clock.monotonic();
+    const response = await callJson({ method, target: `${base}/${path}`, headers, json, withinMs });
+    if (response.kind === 'failed') throw new Passing(response.detail);
+    if (response.status !== 200) throw refusalOf(response.status);
+    if (response.kind === 'unusable') throw new LedgerUnavailable(`The registry answered ${response.detail}.`);
+    if (response.dateMs !== undefined) theirs.heard(response.dateMs, since);
+    const parsed = schema.safeParse(response.json);
+    if (!parsed.success) throw new LedgerUnavailable('The registry answered something else than a ledger does.');
+    return parsed.data;
+  };
+
+  const call: Calls['call'] = async (request, schema, pauses = pausesMs) => {
+    const endsAt = clock.monotonic() + totalMs;
+    for (let attempts = 1; ; attempts++) {
+      try {
+        return await attempt(request, schema, Math.min(attemptMs, Math.ceil(endsAt - clock.monotonic())));
+      } catch (error) {
+        if (!(error instanceof Passing)) throw error;
+        const pauseMs = pauses[attempts - 1];
+        if (pauseMs === undefined || clock.monotonic() + pauseMs >= endsAt) throw unavailable(error, attempts);
+        await new Promise<void>((resolve) => void schedule(pauseMs, resolve));
+      }
+    }
+  };
+
+  return { call, close: transport.close };
 }
 
 /** The registry decides on the version that it has. */

@@ -3,10 +3,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { LOCAL_RUN, NO_DEADLINE_MS, type KeptAnswer } from '../../../domain/charge.ts';
 import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
-import type { ChargeName, Inserted, PruneBefore, StoredCharge, Updated } from '../../../domain/payment/ledger.ts';
-import { transition, type ChargeEvent } from '../../../domain/payment/transition.ts';
-import { toRowChange, type Room, type RowChange, type RowInsert } from './charge-changes.ts';
-import { INSERT, readStored, SELECT_BY_ID, SELECT_BY_PAYMENT, stateOf, updateOf } from './charge-rows.ts';
+import type { ChargeName, Inserted, StoredCharge, Updated } from '../../../domain/payment/ledger.ts';
+import type { Room, RowChange, RowInsert } from './charge-changes.ts';
+import { INSERT, readStored, SELECT_BY_ID, SELECT_BY_PAYMENT, updateOf } from './charge-rows.ts';
+import { createPrune, type Prune } from './charge-prune.ts';
 import { createTotals } from './charge-totals.ts';
 import { isConstraint } from './database.ts';
 import { integer, text, type Row } from './rows.ts';
@@ -25,8 +25,7 @@ export type ChargeWrites = {
   readonly renew: (run: string, ids: readonly string[], leaseMs: number, now: number) => readonly string[];
   /** Changes a row: throws if a write would. */
   readonly check: () => void;
-  /** Takes away what can be asked for no more, a bounded part of it at a time; true if there may be more of it. */
-  readonly prune: (before: PruneBefore, limit: number, now: number) => boolean;
+  readonly prune: Prune;
   /** Leases of earlier runs of processes that held this file alone are over. */
   readonly endRunsBut: (run: string, now: number) => void;
   /** The clock was set by `stepMs` since `then`: leases that ran then run as long as before. */
@@ -38,13 +37,7 @@ export type ChargeWrites = {
 };
 
 const PROOF_INDEX = 'charges_proof';
-/** Charges that are looked at for each that may be taken away. */
-const WALKED_FOR_EACH = 5;
-/** From so long after its claim on, a payment without a deadline is over. */
-const NO_DEADLINE_KEPT_MS = 24 * 3_600_000;
 const DUE_AT = 'max(lease_until, coalesce(look_at, 0))';
-const OF_EARLIER_RUN = `AND substr(owner, 1, ${LOCAL_RUN.length}) = '${LOCAL_RUN}'
-  AND substr(owner, 1, length(?2) + 1) <> ?2 || '/'`;
 /** Binds the time and a limit; earliest first. */
 const DUE = `INDEXED BY charges_due
   WHERE state IN ('claimed', 'settling') AND ${DUE_AT} <= ? ORDER BY ${DUE_AT} LIMIT ?`;
@@ -62,10 +55,6 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
          AND CASE state WHEN 'claimed' THEN lease_until > ?2
              ELSE coalesce(deadline * 1000, claimed_at + ${NO_DEADLINE_MS}) > ?2 - ${OVERDUE_MS} END`,
     ),
-    renew: db.prepare(
-      `UPDATE charges SET lease_until = ?1 WHERE id = ?2 AND substr(owner, 1, length(?3) + 1) = ?3 || '/'
-         AND state IN ('claimed', 'settling', 'settled')`,
-    ),
     due: db.prepare(`SELECT id FROM charges ${DUE}`),
     insert: db.prepare(INSERT),
     keepCredential: db.prepare('INSERT OR REPLACE INTO charge_credentials (seq, credential) VALUES (?, ?)'),
@@ -74,39 +63,6 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     dropAnswer: db.prepare('DELETE FROM charge_answers WHERE seq = ?'),
     // There and back: SQLite writes nothing for a row that is what it was.
     touch: db.prepare("UPDATE charge_counts SET charges = charges + ? WHERE state = 'claimed'"),
-    endRunsUnsettled: db.prepare(
-      `UPDATE charges SET lease_until = ?1 WHERE state IN ('claimed', 'settling') AND lease_until > ?1 ${OF_EARLIER_RUN}`,
-    ),
-    endRunsSettled: db.prepare(
-      `UPDATE charges SET lease_until = ?1 WHERE state = 'settled' AND lease_until > ?1 ${OF_EARLIER_RUN}`,
-    ),
-    moveUnsettled: db.prepare(
-      "UPDATE charges SET lease_until = lease_until + ?2 WHERE state IN ('claimed', 'settling') AND lease_until > ?1",
-    ),
-    moveSettled: db.prepare(
-      "UPDATE charges SET lease_until = lease_until + ?2 WHERE state = 'settled' AND lease_until > ?1",
-    ),
-    headSent: db.prepare(
-      "SELECT id FROM charges WHERE state = 'settled' AND head_sent = 1 AND lease_until <= ? AND settled_at <= ? LIMIT ?",
-    ),
-    walk: db.prepare(
-      `SELECT seq, state, created_at, updated_at <= ?2 AND
-           CASE WHEN deadline IS NULL THEN claimed_at + ${NO_DEADLINE_KEPT_MS} ELSE deadline * 1000 END <= ?3
-           AND (state IN ('delivered', 'failed', 'released') OR state = 'settled' AND refunded_at IS NOT NULL) AS over
-       FROM charges WHERE seq > ?1 ORDER BY seq LIMIT ?4`,
-    ),
-    remove: db.prepare('DELETE FROM charges WHERE seq = ?'),
-    pruneAnswers: db.prepare(
-      `DELETE FROM charge_answers WHERE seq IN (
-         SELECT charge_answers.seq FROM charge_answers JOIN charges ON charges.seq = charge_answers.seq
-         WHERE charges.state NOT IN ('settling', 'settled')
-           OR charges.state = 'settled' AND lease_until <= :now AND settled_at <= :before
-         LIMIT :limit)`,
-    ),
-    pruneReleased: db.prepare(
-      `DELETE FROM charges WHERE seq IN (
-         SELECT seq FROM charges INDEXED BY charges_released WHERE state = 'released' AND updated_at < ? LIMIT ?)`,
-    ),
   };
 
   const find = (by: ChargeName): StoredCharge | undefined => {
@@ -158,36 +114,6 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     return undefined;
   };
 
-  const deliverPartly = (id: string, now: number): void => {
-    const before = find({ id });
-    const event: ChargeEvent = { kind: 'delivered', partial: true };
-    const actor = { owner: 'store' };
-    const moved = before && transition(before.charge, event, actor, now);
-    if (before !== undefined && moved?.ok)
-      update(toRowChange({ before, after: moved.charge, actor, because: { event } }, now));
-  };
-
-  // Walks the table from its oldest charge on, again and again: an index for it would cost every payment something.
-  let walkedTo = 0;
-  const pruneClosed = (now: number, before: number, limit: number): boolean => {
-    const walked = limit * WALKED_FOR_EACH;
-    const rows = sql.walk.all(walkedTo, before, now, walked);
-    let removed = 0;
-    for (const row of rows) {
-      if (integer(row, 'created_at') > before || removed === limit) {
-        if (removed < limit) walkedTo = 0;
-        return removed === limit;
-      }
-      walkedTo = integer(row, 'seq');
-      if (integer(row, 'over') !== 1) continue;
-      sql.remove.run(walkedTo);
-      totals.moved(stateOf(row), undefined);
-      removed += 1;
-    }
-    if (rows.length < walked) walkedTo = 0;
-    return rows.length === walked;
-  };
-
   return {
     find,
     insert: ({ payment, id, room, state, values, credential }) => {
@@ -213,11 +139,43 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     update: (change) => update(change),
     updateKeeping: update,
     due: (limit, now) => sql.due.all(now, limit).flatMap((row) => find({ id: text(row, 'id') }) ?? []),
-    renew: (run, ids, leaseMs, now) => ids.filter((id) => sql.renew.run(now + leaseMs, id, run).changes === 1),
     check: () => {
       sql.touch.run(1);
       sql.touch.run(-1);
     },
+    ...createLeases(db),
+    prune: createPrune(db, totals, { find, update }),
+    finish: totals.write,
+    begin: totals.clear,
+  };
+}
+
+type Leases = Pick<ChargeWrites, 'renew' | 'endRunsBut' | 'moveLeases'>;
+
+const OF_EARLIER_RUN = `AND substr(owner, 1, ${LOCAL_RUN.length}) = '${LOCAL_RUN}'
+  AND substr(owner, 1, length(?2) + 1) <> ?2 || '/'`;
+
+function createLeases(db: DatabaseSync): Leases {
+  const sql = {
+    renew: db.prepare(
+      `UPDATE charges SET lease_until = ?1 WHERE id = ?2 AND substr(owner, 1, length(?3) + 1) = ?3 || '/'
+         AND state IN ('claimed', 'settling', 'settled')`,
+    ),
+    endRunsUnsettled: db.prepare(
+      `UPDATE charges SET lease_until = ?1 WHERE state IN ('claimed', 'settling') AND lease_until > ?1 ${OF_EARLIER_RUN}`,
+    ),
+    endRunsSettled: db.prepare(
+      `UPDATE charges SET lease_until = ?1 WHERE state = 'settled' AND lease_until > ?1 ${OF_EARLIER_RUN}`,
+    ),
+    moveUnsettled: db.prepare(
+      "UPDATE charges SET lease_until = lease_until + ?2 WHERE state IN ('claimed', 'settling') AND lease_until > ?1",
+    ),
+    moveSettled: db.prepare(
+      "UPDATE charges SET lease_until = lease_until + ?2 WHERE state = 'settled' AND lease_until > ?1",
+    ),
+  };
+  return {
+    renew: (run, ids, leaseMs, now) => ids.filter((id) => sql.renew.run(now + leaseMs, id, run).changes === 1),
     endRunsBut: (run, now) => {
       sql.endRunsUnsettled.run(now, run);
       sql.endRunsSettled.run(now, run);
@@ -226,17 +184,6 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
       sql.moveUnsettled.run(then, stepMs);
       sql.moveSettled.run(then, stepMs);
     },
-    prune: ({ closedMs, releasedMs, answersMs }, limit, now) => {
-      sql.pruneAnswers.run({ now, before: answersMs, limit });
-      const { changes } = sql.pruneReleased.run(releasedMs, limit);
-      totals.moved('released', undefined, Number(changes));
-      const partly = sql.headSent.all(now, answersMs, limit);
-      for (const row of partly) deliverPartly(text(row, 'id'), now);
-      const walked = closedMs !== undefined && pruneClosed(now, closedMs, limit);
-      return walked || changes === limit || partly.length === limit;
-    },
-    finish: totals.write,
-    begin: totals.clear,
   };
 }
 
