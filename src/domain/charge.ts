@@ -48,7 +48,7 @@ export function wayOf({ terms, receiverId }: Pick<Claim, 'terms' | 'receiverId'>
   };
 }
 
-/** What identifies a request to the ledger. The query is nobody's business there: a digest of the target stands for it. */
+/** What identifies a request to the ledger. The query stays out of it: a digest of the target stands for it. */
 export type ChargedRequest = {
   readonly method: string;
   /** Canonical. */

@@ -40,7 +40,7 @@ export type WayInput = {
 
 /** A way as its rail reads it; the rest of it is not the rail's. */
 export type ReadWay = Pick<Way, 'network' | 'asset' | 'decimals' | 'payTo' | 'terms'> & {
-  /** Undefined: nobody here knows. */
+  /** Undefined: not known. */
   readonly testnet: boolean | undefined;
   readonly rpcUrls: readonly string[];
   /** Whether all of these answer anybody. */

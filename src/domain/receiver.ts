@@ -35,7 +35,7 @@ export type ReceiverWay = WayServices & {
   readonly way: Way;
   /** The network as configured: what the interface's `rail_config.network` answers. */
   readonly networkName: string;
-  /** Undefined: nobody here knows. */
+  /** Undefined: not known. */
   readonly testnet: boolean | undefined;
 };
 
@@ -48,7 +48,7 @@ export type Receiver = {
   readonly settle: ReceiverSettle;
 };
 
-/** Of the same way, or of another one on its network if that is configured no more; undefined: nobody can be asked. */
+/** Of the same way, or of another one on its network if that is configured no more; undefined: none can be asked. */
 export function findServices(receivers: ReadonlyMap<string, Receiver>, way: Way): WayServices | undefined {
   const ways = receivers.get(way.receiverId)?.ways.filter((each) => each.way.network === way.network);
   return ways?.find((each) => each.way.asset === way.asset && each.way.payTo === way.payTo) ?? ways?.[0];

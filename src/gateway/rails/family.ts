@@ -37,7 +37,7 @@ export type FamilyPayments = {
 
 export type RailDeps = FacilitatorDeps & { readonly facilitators: Facilitators };
 
-/** `cannot_serve`: payments would be refused. `away`: nobody could say. `warning`: worth knowing. */
+/** `cannot_serve`: payments would be refused. `away`: no answer came. `warning`: worth knowing. */
 export type FindingLevel = 'ok' | 'warning' | 'cannot_serve' | 'away';
 /** `detail`: a sentence for an operator: what was found and, where it is wrong, what to do. */
 export type NodeFinding = { readonly level: FindingLevel; readonly detail: string };
