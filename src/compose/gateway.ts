@@ -32,10 +32,16 @@ export async function startGateway(
   const rails = startRails(() => assembly.config, { ...deps, metrics: assembly.metrics });
   const payments = await startOwnPayments(assembly, registry, telemetry, rails);
   if (payments !== undefined) addPayments(assembly, payments);
-  const { requirement } = rails;
-  const own = { current, telemetry, payFor: payments?.payFor, requirement, log, clock, random };
+  const { requirement, revision } = rails;
+  assembly.closers.unshift(watchWays(assembly, rails));
+  const own = { current, telemetry, payFor: payments?.payFor, requirement, revision, log, clock, random };
   const proxy = startProxy(config, section, own);
   return { proxy: addPart(assembly, 'proxy', proxy), sync };
+}
+
+function watchWays(assembly: Assembly, { watch }: Rails): () => Promise<void> {
+  const stop = watch(() => assembly.config.receivers.flatMap(({ ways }) => ways.map(({ way }) => way)));
+  return async () => stop();
 }
 
 async function startOwnSync(

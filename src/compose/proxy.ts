@@ -36,6 +36,7 @@ export type ProxyDeps = {
   readonly payFor: ((config: Config) => (answers: Answers) => Pay) | undefined;
   /** How a way to pay is written in a 402. */
   readonly requirement: Requirement;
+  readonly revision: () => number;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
@@ -79,7 +80,7 @@ function assemble(
   proxy: ProxyConfig,
   deps: ProxyDeps,
 ): { handler: Handler; close: () => Promise<void> } {
-  const { current, telemetry, payFor, requirement, log, clock, random } = deps;
+  const { current, telemetry, payFor, requirement, revision, log, clock, random } = deps;
   const upstream = new URL(proxy.upstream.origin);
   const methods = allowedMethods(proxy.methods);
   const paywall = createPaywall({
@@ -89,7 +90,7 @@ function assemble(
       ttlMs: config.charges.quoteTtlMs,
       nonce: createTokens(random, 12, 'base64url'),
     }),
-    paymentRequired: createPaymentRequired({ v1: config.x402.v1, requirement }),
+    paymentRequired: createPaymentRequired({ v1: config.x402.v1, requirement, revision }),
     corsOrigins: proxy.corsOrigins,
     methods,
   });

@@ -150,7 +150,7 @@ const LATEST_DEADLINE = 2n ** 40n;
 /** Why `claim` cannot be written, or undefined. Its caller has a defect: the ledger refuses the claim. */
 export function findClaimFault(claim: Claim): string | undefined {
   const { payment, terms } = claim;
-  if (terms.network !== payment.network || terms.asset.toLowerCase() !== payment.asset)
+  if (terms.network !== payment.network || canonicalHex(terms.asset) !== payment.asset)
     return 'the terms are of another network or asset than the payment';
   if (terms.amount <= 0n) return 'the amount is not greater than 0';
   if (claim.deadline !== null && (claim.deadline < 0n || claim.deadline > LATEST_DEADLINE))

@@ -34,19 +34,29 @@ export type PaymentRequiredOptions = {
   /** Adds x402's v1 members to the body, after the interface's fields. */
   readonly v1: boolean;
   readonly requirement: Requirement;
+  /** Raised whenever an entry of `accepts` has become another, or can or cannot be written. */
+  readonly revision?: () => number;
 };
 
-/** Renders 402 answers. */
-export function createPaymentRequired(options: PaymentRequiredOptions): (demand: Demand) => PaymentRequired {
-  const kept = new LRUCache<Offer, Texts>({
-    max: KEPT,
-    memoMethod: (offer) => ({ template: writeTemplate(offer, options), fixed: undefined }),
+/** Renders 402 answers; undefined: none of the offer's ways can be paid at the moment. */
+export function createPaymentRequired(
+  options: PaymentRequiredOptions,
+): (demand: Demand) => PaymentRequired | undefined {
+  const { revision = () => 0 } = options;
+  const write = (offer: Offer): Texts => ({
+    revision: revision(),
+    template: writeTemplate(offer, options),
+    fixed: undefined,
   });
+  const kept = new LRUCache<Offer, Texts>({ max: KEPT, memoMethod: write });
   return (demand) => {
-    const texts = kept.memo(demand.offer);
+    let texts = kept.memo(demand.offer);
+    if (texts.revision !== revision()) kept.set(demand.offer, (texts = write(demand.offer)));
+    const { template } = texts;
+    if (template === undefined) return undefined;
     const { nonce } = demand.chargeId;
     let { fixed } = texts;
-    if (fixed === undefined || !isFixedFor(fixed, demand)) texts.fixed = fixed = fix(texts.template, demand);
+    if (fixed === undefined || !isFixedFor(fixed, demand)) texts.fixed = fixed = fix(template, demand);
     const { bodyStart, bodyMiddle, bodyEnd, bodyBytes, headerStart, headerRest, headerAfter } = fixed;
     let rest = headerRest;
     for (const text of headerAfter) rest += nonce + text;
@@ -59,7 +69,7 @@ export function createPaymentRequired(options: PaymentRequiredOptions): (demand:
 }
 
 /** What is written once for an offer, and what was written last of all that one request shares with the next. */
-type Texts = { readonly template: Template; fixed: Fixed | undefined };
+type Texts = { readonly revision: number; readonly template: Template | undefined; fixed: Fixed | undefined };
 
 type Fixed = {
   readonly signed: string;
@@ -118,10 +128,15 @@ type Template = {
 const HOLE = '\u0000';
 const HOLE_JSON = JSON.stringify(HOLE).slice(1, -1);
 
-function writeTemplate(offer: Offer, options: PaymentRequiredOptions): Template {
-  const { route, ways } = offer;
+/** Undefined: no way can be named in version 2, which all ways are of. */
+function writeTemplate(offer: Offer, options: PaymentRequiredOptions): Template | undefined {
+  const { route } = offer;
+  const description = clip(offer.description.replace(/[\u0000-\u001f\u007f]+/g, ' '), MAX_DESCRIPTION_BYTES);
+  const write = (offered: OfferedWay, version: 1 | 2): object | undefined =>
+    options.requirement({ ...offered, description, resource: HOLE }, { chargeId: HOLE }, version);
+  const ways = offer.ways.filter((offered) => write(offered, 2) !== undefined);
   const [preferred] = ways;
-  if (preferred === undefined) throw new TypeError('an offer without a way to pay');
+  if (preferred === undefined) return undefined;
   const { way, networkName } = preferred;
   const body = JSON.stringify({
     error: 'Payment Required',
@@ -144,9 +159,6 @@ function writeTemplate(offer: Offer, options: PaymentRequiredOptions): Template 
   });
   const first = body.indexOf(HOLE_JSON);
   const last = body.lastIndexOf(HOLE_JSON);
-  const description = clip(offer.description.replace(/[\u0000-\u001f\u007f]+/g, ' '), MAX_DESCRIPTION_BYTES);
-  const write = (offered: OfferedWay, version: 1 | 2): object | undefined =>
-    options.requirement({ ...offered, description, resource: HOLE }, { chargeId: HOLE }, version);
   const shown = (version: 1 | 2): readonly object[] => ways.flatMap((offered) => write(offered, version) ?? []);
   const resource = JSON.stringify({ description, mimeType: MIME_TYPE }).slice(1);
   const v1 = options.v1 ? shown(1) : [];

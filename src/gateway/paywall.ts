@@ -24,7 +24,7 @@ export type PaywallDeps = {
   /** Takes payments, with the answers that this paywall gives; undefined if there is no ledger to write them into. */
   readonly createPay: (answers: Answers) => Pay | undefined;
   readonly quotes: Quotes;
-  readonly paymentRequired: (demand: Demand) => PaymentRequired;
+  readonly paymentRequired: (demand: Demand) => PaymentRequired | undefined;
   readonly corsOrigins: readonly string[];
   readonly methods: ReadonlySet<string>;
 };
@@ -39,21 +39,6 @@ export function createPaywall({ createPay, quotes, paymentRequired, corsOrigins,
   const cors = (origin: string | undefined): readonly string[] =>
     origin === undefined ? [] : corsHeaders(origin, policy);
 
-  const demand: Answers['demand'] = (offer, reason, facts, added = []) => {
-    const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
-    const { body, bodyBytes, header } = paymentRequired({
-      offer,
-      chargeId,
-      origin: facts.publicOrigin,
-      path: facts.path,
-      reason,
-    });
-    const headers = facts.origin === undefined ? added : [...added, ...cors(facts.origin)];
-    const answer = new Demanded(body, bodyBytes, header, reason, headers);
-    const id = joinChargeId(chargeId);
-    return { kind: 'answer', answer, outcome: 'payment_required', reason, chargeId: id, routeId: offer.route.id };
-  };
-
   const refuse: Paywall['refuse'] = (refusal, origin, routeId) => ({
     kind: 'answer',
     answer: renderProblem(refusal, cors(origin)),
@@ -63,12 +48,23 @@ export function createPaywall({ createPay, quotes, paymentRequired, corsOrigins,
     routeId,
   });
 
+  const demand: Answers['demand'] = (offer, reason, facts, added = []) => {
+    const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
+    const rendered = paymentRequired({ offer, chargeId, origin: facts.publicOrigin, path: facts.path, reason });
+    if (rendered === undefined) return refuse(nothingToOffer(), facts.origin, offer.route.id);
+    const { body, bodyBytes, header } = rendered;
+    const headers = facts.origin === undefined ? added : [...added, ...cors(facts.origin)];
+    const answer = new Demanded(body, bodyBytes, header, reason, headers);
+    const id = joinChargeId(chargeId);
+    return { kind: 'answer', answer, outcome: 'payment_required', reason, chargeId: id, routeId: offer.route.id };
+  };
+
   const malformed: Answers['malformed'] = (refusal, version, offer, facts) => {
     const refused = refuse(refusal, facts.origin, offer.route.id);
     if (version === 2) return refused;
     const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
     const demanded = { offer, chargeId, origin: facts.publicOrigin, path: facts.path, reason: refusal.code };
-    const { accepts = [] } = JSON.parse(paymentRequired(demanded).body) as { accepts?: readonly unknown[] };
+    const { accepts = [] } = JSON.parse(paymentRequired(demanded)?.body ?? '{}') as { accepts?: readonly unknown[] };
     const headers = ['Content-Type', 'application/json', 'Cache-Control', 'no-store', ...cors(facts.origin)];
     const body = JSON.stringify({ x402Version: 1, error: refusal.detail, accepts });
     return { ...refused, answer: { status: PROBLEMS[refusal.code].status, headers, body } };
@@ -120,6 +116,11 @@ export function createPaywall({ createPay, quotes, paymentRequired, corsOrigins,
       }
     },
   };
+}
+
+function nothingToOffer(): Problem {
+  const detail = 'Nothing that this costs can be paid right now. Send the same request again later.';
+  return problem('facilitator_unavailable', detail, { retryAfter: RETRY_SECONDS });
 }
 
 /** A 402. A class, because every unpaid request makes one, and hardly any needs its headers but as lines. */

@@ -640,10 +640,10 @@ const CASES: readonly Case[] = [
     'is not in this version',
   ],
   [
-    'Solana',
+    'an EVM wallet on Solana',
     receiver('base-sepolia', 'solana'),
-    '5:14 receivers[0].network:',
-    'is Solana, which is not taken in this version',
+    '6:21 receivers[0].pay_to_address:',
+    'is an address of an EVM network; write one of this network: base58 of 32 bytes, in quotes',
   ],
   [
     'a name of USDC that is not its own',

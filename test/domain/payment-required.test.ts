@@ -24,7 +24,9 @@ function render(made: Offer, options: { v1?: boolean; path?: string } = {}) {
     path: options.path ?? '/reports/q3',
     reason: 'payment_required',
   };
-  const { body, bodyBytes, header } = (options.v1 ? withV1 : plain)(demand);
+  const rendered = (options.v1 ? withV1 : plain)(demand);
+  if (rendered === undefined) throw new Error('nothing can be offered');
+  const { body, bodyBytes, header } = rendered;
   expect(bodyBytes).toBe(Buffer.byteLength(body));
   // Whatever is remembered from here on changes nothing.
   expect((options.v1 ? withV1 : plain)(demand)).toEqual({ body, bodyBytes, header });
@@ -156,8 +158,8 @@ describe('what is remembered of an answer', () => {
     for (const demand of [...demands, ...demands.toReversed(), ...demands]) {
       const fresh = createPaymentRequired({ v1: true, requirement })(demand);
       expect(withV1(demand)).toEqual(fresh);
-      const body = JSON.parse(fresh.body);
-      const header = JSON.parse(Buffer.from(fresh.header, 'base64').toString());
+      const body = JSON.parse(fresh?.body ?? '');
+      const header = JSON.parse(Buffer.from(fresh?.header ?? '', 'base64').toString());
       const url = demand.origin + demand.path;
       const id = joinChargeId(demand.chargeId);
       expect([body.charge_id, body.x402_requirements.external_ref]).toEqual([id, id]);
@@ -176,4 +178,29 @@ describe('an offer', () => {
   ] as const)('refuses: %s for %j, never free', (code, rest) => {
     expect(makeOffer(route('GET /a', rest), RECEIVERS)).toMatchObject({ code });
   });
+});
+
+test('behaviour: what can be offered changes the answers, and none can be given where nothing can', () => {
+  let revision = 0;
+  let feePayer: string | undefined;
+  const render = createPaymentRequired({
+    v1: true,
+    revision: () => revision,
+    requirement: (terms, quote, version) => {
+      const entry = requirement(terms, quote, version);
+      return feePayer === undefined || entry === undefined || version === 1 ? undefined : { ...entry, feePayer };
+    },
+  });
+  const chargeId = { signed: CHARGE.slice(0, -16), nonce: CHARGE.slice(-16) };
+  const demand = { offer: offer(), chargeId, origin: 'https://api.example.com', path: '/reports/q3', reason: 'x' };
+  expect(render(demand)).toBeUndefined();
+  for (feePayer of ['one', 'another']) {
+    revision++;
+    const { body = '', header = '' } = render(demand) ?? {};
+    expect(JSON.parse(Buffer.from(header, 'base64').toString()).accepts).toEqual([
+      expect.objectContaining({ feePayer }) as object,
+    ]);
+    // No way has a name in version 1.
+    expect(JSON.parse(body)).not.toHaveProperty('accepts');
+  }
 });

@@ -203,7 +203,7 @@ function settle(
   leaseMs: number | undefined,
 ): Partial<Charge> | TransitionRefusal {
   const { transaction, amount } = proof;
-  const payer = proof.payer.toLowerCase();
+  const payer = canonicalHex(proof.payer);
   if (transaction === '' || amount !== charge.terms.amount || payer !== charge.payment.payer) return 'proof_mismatch';
   const settled: Partial<Charge> = {
     state: 'settled',

@@ -152,7 +152,7 @@ async function claimAndServe(
     leaseMs,
     maxUnsettledPerPayer,
     changeId: deps.newId(),
-    settleVia: settle === 'before_forward' ? rail.firstVia(terms.way) : undefined,
+    settleVia: settle === 'before_forward' ? rail.firstVia(presented, terms) : undefined,
   };
   const claimed = await ledger.claim(claim, wanted).catch((error: unknown) => {
     if (error instanceof LedgerUnavailable) void giveBackLater(deps, payment);

@@ -83,7 +83,7 @@ export type Rail = {
     sending: Sending,
   ) => Promise<Settlement>;
   /** Who is asked to settle first if none was asked before. */
-  readonly firstVia: (way: Way) => string | undefined;
+  readonly firstVia: (presented: Presented, offer: RailOffer) => string | undefined;
   readonly receiptHeader: (version: Credential['version'], receipt: Receipt) => readonly [name: string, value: string];
   /**
    * What the chain says of a charge whose settlement has an unknown end. A payer who waits is told what is known within
@@ -94,13 +94,20 @@ export type Rail = {
 
 /** The rail of some networks, which reads what was signed there out of an envelope. */
 export type NetworkRail = Omit<Rail, 'read'> & {
+  /** Raised whenever an entry of `accepts` has become another, or can or cannot be written. */
+  readonly revision: () => number;
+  /** Begins to ask what has to be known before `ways`, which may change, are offered; what is returned ends it. */
+  readonly watch: (ways: () => readonly Way[]) => () => void;
   /** `network`: CAIP-2, or a name of x402 v1. */
   readonly serves: (network: string) => boolean;
   /** As `Rail.read`; of these ways some may be of other rails. */
   readonly read: (envelope: Envelope, ways: readonly Way[]) => Presented | Problem;
 };
 
-export type LookedAt = Pick<Charge, 'payment' | 'terms' | 'deadline' | 'createdAt' | 'receiverId' | 'search'>;
+export type LookedAt = Pick<
+  Charge,
+  'payment' | 'terms' | 'deadline' | 'createdAt' | 'receiverId' | 'search' | 'credential' | 'x402Version'
+>;
 
 export type Look =
   | { readonly kind: 'proven'; readonly proof: Proof }

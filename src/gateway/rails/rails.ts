@@ -10,7 +10,8 @@ import { createFacilitators, type FacilitatorDeps, type Facilitators } from './x
 export type RailsDeps = FacilitatorDeps;
 /** With what facilitators were like lately, whichever rail asked them. */
 export type Rails = Rail &
-  Pick<Facilitators, 'standing'> & {
+  Pick<Facilitators, 'standing'> &
+  Pick<NetworkRail, 'revision' | 'watch'> & {
     /** Undefined: no rail serves this network. */
     readonly for: (network: string) => NetworkRail | undefined;
   };
@@ -41,7 +42,12 @@ export function createRails(deps: RailsDeps): Rails {
     check: (presented, offer, nowMs) => railOf(presented.key).check(presented, offer, nowMs),
     verify: (presented, offer) => railOf(presented.key).verify(presented, offer),
     settle: (presented, offer, history, sending) => railOf(presented.key).settle(presented, offer, history, sending),
-    firstVia: (way) => railOf(way).firstVia(way),
+    firstVia: (presented, offer) => railOf(presented.key).firstVia(presented, offer),
+    revision: () => rails.reduce((sum, { revision }) => sum + revision(), 0),
+    watch: (ways) => {
+      const stops = rails.map(({ serves, watch }) => watch(() => ways().filter(({ network }) => serves(network))));
+      return () => stops.forEach((stop) => stop());
+    },
     receiptHeader: (version, receipt) => railOf(receipt).receiptHeader(version, receipt),
     look: async (charge, asker) =>
       find(charge.payment.network)?.look(charge, asker) ?? {

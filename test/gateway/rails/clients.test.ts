@@ -40,13 +40,15 @@ beforeAll(async () => {
       const value = v2 ?? req.headers['x-payment'];
       if (typeof value !== 'string') {
         const origin = `http://${req.headers.host}`;
-        const { body, header } = render({
+        const rendered = render({
           offer,
           chargeId: { signed: 'chg_', nonce: '77' },
           origin,
           path: '/report',
           reason: 'payment_required',
         });
+        if (rendered === undefined) throw new Error('nothing can be offered');
+        const { body, header } = rendered;
         res.writeHead(402, { 'content-type': 'application/json', 'payment-required': header }).end(body);
         return;
       }

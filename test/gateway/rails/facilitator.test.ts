@@ -475,7 +475,7 @@ describe('settle: three ends', () => {
       [0, 0],
       [1, 0],
     ]);
-    expect(named[0]).toBe(rail.firstVia(offer.way));
+    expect(named[0]).toBe(rail.firstVia(PRESENTED, offer));
     expect(settled).toEqual({ kind: 'settled', transaction: HASH, via: named[1] });
     expect(named[1]).not.toBe(named[0]);
   });

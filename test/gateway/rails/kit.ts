@@ -161,6 +161,8 @@ export function looked({
     terms: { scheme, network, asset, payTo, amount, maxTimeoutSeconds: timeoutSeconds, ...named },
     deadline: validBefore,
     search: null,
+    credential: null,
+    x402Version: 2,
     createdAt,
     receiverId,
   };

@@ -76,9 +76,6 @@ describe('ways that cannot', () => {
     ['a network that is misspelled', { network: 'bse' }, 'network', /did you mean base\?/],
     ['a network that is none', { network: 'mars-colony' }, 'network', /`tollgate networks` lists those that are/],
     ['a chain id that is no number', { network: 'eip155:0x1' }, 'network', /is not a network/],
-    ['Solana', { network: 'solana' }, 'network', /^is Solana, which is not taken in this version/],
-    ['Solana by another name', { network: 'solana-mainnet' }, 'network', /^is Solana/],
-    ['Solana by its CAIP-2 name', { network: 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1' }, 'network', /^is Solana/],
     [
       'no token, where USDC is not known',
       { network: 'stable' },

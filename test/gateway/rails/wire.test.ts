@@ -188,7 +188,11 @@ describe('what is refused', () => {
     ['ERC-7710 by its manager', foreign({ delegationManager: '0x1' }), /ERC-7710.*EIP-3009/],
     ['ERC-7710 by its context', foreign({ permissionContext: '0x1' }), /ERC-7710/],
     ['ERC-7710 by its delegator', foreign({ delegator: '0x1' }), /ERC-7710/],
-    ['a network that is not EVM', change(V2, 'accepted.network', 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp'), /EVM/],
+    [
+      'a network that is not EVM',
+      change(V2, 'accepted.network', 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp'),
+      /payload.transaction/,
+    ],
     ['a network in another case', change(V2, 'accepted.network', 'EIP155:84532'), /EVM/],
     ['an asset that is a symbol', change(V2, 'accepted.asset', 'USDC'), /EVM/],
     ['nesting one too deep', { ...V2, more: nest(8) }, /deeper than 8/],

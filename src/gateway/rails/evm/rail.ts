@@ -27,6 +27,8 @@ export function createEvmRail(deps: RailDeps): NetworkRail {
   return {
     serves: (network) => findEvmNetwork(network) !== undefined,
     requirement: createRequirement(EVM_WORDS),
+    revision: () => 0,
+    watch: () => () => undefined,
     read: readPresented,
     check: (presented, offer, nowMs) => {
       const { authorization } = payloadOf(presented.payload);

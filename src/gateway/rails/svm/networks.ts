@@ -1,5 +1,4 @@
-// The Solana networks, and those of their tokens that belong to the SPL Token program. They are listed; a receiver cannot
-// name one yet. Tokens of Token-2022 are left out, because their fees and hooks change what arrives.
+// The Solana networks, and those of their tokens that belong to the SPL Token program. Tokens of Token-2022 are left out, because their fees and hooks change what arrives.
 import type { KnownNetwork, KnownToken } from '../../../domain/network.ts';
 
 const token = (symbol: string, address: string): KnownToken => ({ symbol, address, decimals: 6, terms: {} });
@@ -30,10 +29,16 @@ export const SVM_NETWORKS: readonly KnownNetwork[] = [
   network('solana-testnet', '4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z', [], 'testnet'),
 ];
 
-export function isSvmNetwork(name: string): boolean {
-  return (
-    name.startsWith('solana:') ||
-    SVM_NETWORKS.some((network) => network.name === name || network.aliases?.includes(name) === true)
+/** By symbol and by mint. */
+export const TOKEN_2022_MINTS: ReadonlySet<string> = new Set([
+  ...['USDG', '2u1tszSeqZ3qBWF3uNGPFc8TzMk2tdiwknnRMWGWjGWH', '4F6PM96JJxngmHnZLBh9n58RH4aTVNWvDs2nuwrT5BP7'],
+  ...['PYUSD', '2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo', 'CXk2AMBfi3TwaEL2468s6zP8xq9NxTXjp9gjMgzeUynM'],
+  ...['CASH', 'CASHx9KJUStyftLFWGvEVf59SGeG9sh5FfcnZMVPCASH'],
+]);
+
+export function findSvmNetwork(name: string): KnownNetwork | undefined {
+  return SVM_NETWORKS.find(
+    (network) => network.name === name || network.caip2 === name || network.aliases?.includes(name) === true,
   );
 }
 

@@ -6,8 +6,8 @@ import type { Presented } from '../rail.ts';
 export type ChainWords = {
   /** What was signed, and nothing else of a credential. */
   readonly payload: (presented: Pick<Presented, 'payload'>, offer: RailOffer) => object;
-  /** What is said of the asset beside its address. */
-  readonly extra: (way: Way) => object;
+  /** What is said of the asset beside its address, and of the `payload` that pays; undefined: nothing is paid yet. */
+  readonly extra: (way: Way, payload: unknown) => object;
   /** The one spelling of a transaction; undefined: it is none. */
   readonly readTransaction: (text: string) => string | undefined;
   /** Of a name in either version of x402. */

@@ -7,7 +7,7 @@ import type { RailOffer, Way } from '../../../domain/payment/way.ts';
 import type { Presented } from '../rail.ts';
 import type { ChainWords } from './chain-words.ts';
 import { isNotTaken } from './not-taken.ts';
-import { classifyWord, isOwnFailure, mayHideSuccess, publicReason } from './reasons.ts';
+import { classifyWord, isDeclined, isOwnFailure, mayHideSuccess, publicReason } from './reasons.ts';
 import { requirementV1, requirementV2 } from './requirement.ts';
 
 /** Writes the body of /verify and of /settle: JSON. */
@@ -15,13 +15,17 @@ export type WriteRequest = (presented: Pick<Presented, 'version' | 'payload'>, o
 
 export function createWriteRequest(chain: ChainWords): WriteRequest {
   // What payments of one price in one way are asked with is the same for all of them.
-  const written = new WeakMap<Way, { readonly amount: bigint; readonly requirements: string }>();
-  const requirementsOf = (offer: RailOffer): string => {
+  const written = new WeakMap<
+    Way,
+    { readonly amount: bigint; readonly extra: object; readonly requirements: string }
+  >();
+  const requirementsOf = (offer: RailOffer, payload: unknown): string => {
     const { way, amount } = offer;
+    const extra = chain.extra(way, payload);
     const known = written.get(way);
-    if (known?.amount === amount) return known.requirements;
-    const requirements = JSON.stringify(requirementV2(offer, {}, chain));
-    written.set(way, { amount, requirements });
+    if (known?.amount === amount && known.extra === extra) return known.requirements;
+    const requirements = JSON.stringify(requirementV2(offer, extra));
+    written.set(way, { amount, extra, requirements });
     return requirements;
   };
 
@@ -32,7 +36,7 @@ export function createWriteRequest(chain: ChainWords): WriteRequest {
       const paymentPayload = { x402Version: 1, scheme: way.scheme, network: chain.v1NameOf(way.network), payload };
       return JSON.stringify({ x402Version: 1, paymentPayload, paymentRequirements: requirementV1(offer, chain) });
     }
-    const requirements = requirementsOf(offer);
+    const requirements = requirementsOf(offer, presented.payload);
     const url = resource === undefined ? '' : `"resource":{"url":${JSON.stringify(resource)}},`;
     return `{"x402Version":2,"paymentPayload":{"x402Version":2,${url}"accepted":${requirements},"payload":${JSON.stringify(payload)}},"paymentRequirements":${requirements}}`;
   };
@@ -41,6 +45,8 @@ export function createWriteRequest(chain: ChainWords): WriteRequest {
 export type VerifyAnswer =
   | { readonly kind: 'valid' }
   | { readonly kind: 'refused'; readonly reason: string }
+  /** It takes no such payment: another facilitator may; if none does, it cannot be paid so. */
+  | { readonly kind: 'declined'; readonly reason: string }
   /** It says no by a word that is not known here: another facilitator may judge. */
   | { readonly kind: 'unlisted'; readonly reason: string }
   | { readonly kind: 'nonsense'; readonly why: string };
@@ -66,7 +72,9 @@ const settleSchema = z.object({
   payTo: word,
 });
 const supportedSchema = z.object({
-  kinds: z.array(z.object({ x402Version: z.number(), scheme: z.string(), network: z.string() })).max(2000),
+  kinds: z
+    .array(z.object({ x402Version: z.number(), scheme: z.string(), network: z.string(), extra: z.unknown().optional() }))
+    .max(2000),
 });
 
 /** Whether `body` has the form of a verdict, or of a settlement, or half of it: then it may be one. */
@@ -82,6 +90,7 @@ export function readVerifyAnswer(status: number, body: unknown, { key }: Present
   if (!data.isValid) {
     const reason = publicReason(data.invalidReason, 'payment_invalid');
     const means = classifyWord(data.invalidReason ?? '');
+    if (isDeclined(data.invalidReason ?? '')) return { kind: 'declined', reason };
     if (means === 'cannot_judge') return nonsense(`it cannot judge: ${reason}`);
     return { kind: means === 'payment' ? 'refused' : 'unlisted', reason };
   }

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { RailOffer, Way } from '../../../domain/payment/way.ts';
 import type { Facilitator, WayServices } from '../../../domain/receiver.ts';
+import { LRUCache } from 'lru-cache';
 import type { Clock, Schedule } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
 import {
@@ -25,10 +26,13 @@ import { readNotTaken, type NotTakenReply } from './not-taken.ts';
 
 export type Facilitators = {
   /** For payments that `chain` has words for. */
-  readonly askFor: (chain: ChainWords) => Pick<Rail, 'verify' | 'settle' | 'firstVia'>;
+  readonly askFor: (chain: ChainWords, options?: SettleOrder) => Pick<Rail, 'verify' | 'settle' | 'firstVia'>;
   /** How each of these stands, one entry a facilitator. */
   readonly standing: (facilitators: readonly Facilitator[]) => readonly Standing[];
 };
+
+/** `who_verified`: only the facilitator that verified a payment may settle it, where it is known which one did. */
+export type SettleOrder = { readonly settles: 'in_order' | 'who_verified' };
 
 export type Standing = {
   /** The host and, if one URL is called with several keys, whose key. */
@@ -53,6 +57,9 @@ export type CallResult = 'ok' | 'refused' | NotTaken['reason'] | 'unknown' | 'no
 
 export const MAX_ANSWER_BYTES = 64 * 1024;
 export const ANSWER_LIMITS = { depth: 16, nodes: 8192, string: 16_384 } as const;
+
+/** Payments between their verification and their settlement, and some more. */
+const VERIFIERS = 10_000;
 
 type Skipped = { readonly kind: 'skipped'; readonly why: string };
 type Known = {
@@ -163,7 +170,7 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
 
   const calls: Calls = { stateOf, call, shortestRest, note };
   return {
-    askFor: (chain) => createAsking(deps, calls, chain),
+    askFor: (chain, options = { settles: 'in_order' }) => createAsking(deps, calls, chain, options),
     standing: (facilitators) => {
       const byState = new Map(facilitators.map((facilitator) => [stateOf(facilitator), facilitator]));
       const urls = [...byState.values()].map(({ url }) => url);
@@ -197,6 +204,7 @@ function createAsking(
   { clock, log, services }: FacilitatorDeps,
   { stateOf, call, shortestRest, note }: Calls,
   chain: ChainWords,
+  { settles }: SettleOrder,
 ): Pick<Rail, 'verify' | 'settle' | 'firstVia'> {
   const facilitatorsOf = (way: Way): readonly Facilitator[] => services(way)?.facilitators ?? [];
   const writeRequest = createWriteRequest(chain);
@@ -210,9 +218,21 @@ function createAsking(
     return body;
   };
 
+  /** Who verified a payment last, by its key. */
+  const verifiers = new LRUCache<string, string>({ max: VERIFIERS });
+  const nameKey = ({ key: { network, unique } }: Presented): string => `${network} ${unique}`;
+  /** Those that may be asked to settle, in order. */
+  const mayBeAsked = (presented: Presented, { way }: RailOffer, via: string | undefined): readonly Facilitator[] => {
+    const facilitators = facilitatorsOf(way);
+    if (settles === 'in_order') return inOrder(facilitators, via);
+    const only = via ?? verifiers.get(nameKey(presented));
+    return only === undefined ? facilitators : facilitators.filter((each) => nameOf(each) === only);
+  };
+
   return {
     verify: async (presented, offer) => {
       const facilitators = facilitatorsOf(offer.way);
+      const declined: string[] = [];
       const body = bodyOf(presented, offer);
       const said: string[] = [];
       // What the last one said, by a word that is not known here.
@@ -232,10 +252,15 @@ function createAsking(
         switch (answer.kind) {
           case 'valid':
             note('verify', facilitator, since, 'ok');
+            if (settles === 'who_verified') verifiers.set(nameKey(presented), nameOf(facilitator));
             return { kind: 'valid', payer: presented.key.payer };
           case 'refused':
             note('verify', facilitator, since, 'refused');
             return answer;
+          case 'declined':
+            declined.push(answer.reason);
+            said.push(note('verify', facilitator, since, 'refused', answer.reason));
+            break;
           case 'unlisted':
             unlisted = answer.reason;
             said.push(note('verify', facilitator, since, 'unknown', `a word that is on no list: ${answer.reason}`));
@@ -247,15 +272,17 @@ function createAsking(
             answer satisfies never;
         }
       }
+      const [reason] = declined;
+      if (reason !== undefined && declined.length === facilitators.length) return { kind: 'refused', reason };
       if (unlisted !== undefined) return { kind: 'refused', reason: unlisted };
       return { kind: 'unavailable', detail: said.join('; '), retryAfterMs: shortestRest(facilitators) };
     },
 
     settle: async (presented, offer, history, sending) => {
-      const facilitators = facilitatorsOf(offer.way);
+      const facilitators = mayBeAsked(presented, offer, history.via);
       const body = bodyOf(presented, offer);
       const said: string[] = [];
-      for (const facilitator of inOrder(facilitators, history.via)) {
+      for (const facilitator of facilitators) {
         const since = clock.monotonic();
         const via = nameOf(facilitator);
         const { breaker } = stateOf(facilitator);
@@ -289,8 +316,8 @@ function createAsking(
       };
     },
 
-    firstVia: (way) => {
-      const [first] = facilitatorsOf(way);
+    firstVia: (presented, offer) => {
+      const [first] = mayBeAsked(presented, offer, undefined);
       return first && nameOf(first);
     },
   };

@@ -12,7 +12,7 @@ export function normaliseWord(word: string): string {
     .replace(/[^a-z0-9]+/g, '_')
     .replace(/^_|_$/g, '');
   return text
-    .replace(/^(?:invalid_exact_evm_|exact_evm_|invalid_)/, '')
+    .replace(/^(?:invalid_exact_(?:evm|svm)_|exact_(?:evm|svm)_|invalid_)/, '')
     .replace(/^payload_(?=.)/, '')
     .replace(/^authorization_(?=.)/, '');
 }
@@ -34,6 +34,11 @@ export function isOwnFailure(word: string): boolean {
   return OWN_FAILURE.test(normaliseWord(word));
 }
 
+/** The facilitator takes no such payment, whatever is in it. */
+export function isDeclined(word: string): boolean {
+  return DECLINED.test(normaliseWord(word));
+}
+
 /** What a client may be shown of a word: one that could hold anything else is its listed form, or `fallback`. */
 export function publicReason(word: string | null | undefined, fallback: string): string {
   if (typeof word !== 'string') return fallback;
@@ -46,6 +51,8 @@ export function publicReason(word: string | null | undefined, fallback: string):
 const V1 = 'x402 1.2';
 /** The reference facilitator for EVM (@x402/evm 2.27, exact/facilitator). */
 const EVM = '@x402/evm 2.27';
+/** The reference facilitator for Solana (@x402/svm 2.27, exact/facilitator). */
+const SVM = '@x402/svm 2.27';
 const CDP = 'Coinbase CDP API';
 /** Facilitators in other languages: x402-rs, go, java, and gateways in front of them. */
 const OTHERS = 'other facilitators';
@@ -81,6 +88,13 @@ export const WORDS: ReadonlyMap<string, Word> = new Map([
   ),
   ...words('payment', EVM, 'insufficient_balance', 'value_mismatch', 'nonce_already_used', 'failed_to_parse_signature'),
   ...words('payment', EVM, 'transaction_simulation', 'transaction_simulation_failed'),
+  ...words('payment', SVM, 'mint_mismatch', 'amount_mismatch', 'signature_invalid', 'memo_mismatch', 'memo_count'),
+  ...words('payment', SVM, 'no_transfer_instruction', 'transaction_fee_payer_transferring_funds'),
+  ...words('payment', SVM, 'unknown_fourth_instruction', 'unknown_fifth_instruction', 'unknown_sixth_instruction'),
+  ...words('payment', SVM, 'unknown_seventh_instruction', 'unknown_optional_instruction'),
+  ...words('payment', SVM, 'transaction_instructions_length'),
+  ...words('payment', SVM, 'transaction_instructions_compute_limit_instruction'),
+  ...words('payment', SVM, 'transaction_instructions_compute_price_instruction'),
   ...words('payment', CDP, 'from_address_kyt', 'to_address_kyt'),
   ...words('payment', OTHERS, 'amount', 'payment_amount', 'payment_early'),
   ...words('cannot_judge', V1, 'scheme', 'network', 'x402_version', 'payment_requirements'),
@@ -94,6 +108,7 @@ export const WORDS: ReadonlyMap<string, Word> = new Map([
   ),
   ...words('cannot_judge', EVM, 'eip3009_not_supported', 'asset_not_deployed_contract', 'eip6492_factory_not_allowed'),
   ...words('cannot_judge', EVM, 'undeployed_smart_wallet', 'smart_wallet_deployment_failed'),
+  ...words('cannot_judge', SVM, 'fee_payer_not_managed_by_facilitator', 'missing_fee_payer', 'excessive_signers'),
   ...words('cannot_judge', OTHERS, 'chain_id_mismatch', 'asset_mismatch', 'accepted_requirements_mismatch', 'format'),
   ...words('cannot_judge', OTHERS, 'no_matching_payment_handler_found'),
 ]);
@@ -102,6 +117,8 @@ export const CANNOT_JUDGE_PATTERNS: readonly { readonly pattern: RegExp; readonl
   { pattern: /^unsupported_/, source: V1 },
   { pattern: /^unexpected_/, source: V1 },
   { pattern: /^unknown_/, source: OTHERS },
+  { pattern: /^smart_wallet_/, source: SVM },
+  { pattern: /_too_high$/, source: SVM },
   { pattern: /^internal_/, source: CDP },
   { pattern: /_error$/, source: OTHERS },
   { pattern: /^rate_limit/, source: CDP },
@@ -109,4 +126,5 @@ export const CANNOT_JUDGE_PATTERNS: readonly { readonly pattern: RegExp; readonl
 ];
 
 const MAY_HIDE_SUCCESS = /pending|nonce|^transaction_|duplicate_settlement|^already_|_already_|timeout|timed_out/;
+const DECLINED = /^fee_payer_not_managed/;
 const OWN_FAILURE = /^unexpected_|^unknown_|^internal_|_error$/;

@@ -9,13 +9,13 @@ const UNKNOWN_RESOURCE = 'https://resource.invalid/';
 
 export function createRequirement(chain: ChainWords): Requirement {
   return (offer, { chargeId }, version) =>
-    version === 1 ? requirementV1(offer, chain) : requirementV2(offer, { external_ref: chargeId }, chain);
+    version === 1
+      ? requirementV1(offer, chain)
+      : requirementV2(offer, { ...chain.extra(offer.way, undefined), external_ref: chargeId });
 }
 
-/** `added` stands behind what the chain says of the asset. */
-export function requirementV2({ way, amount }: RailOffer, added: object, chain: ChainWords): object {
+export function requirementV2({ way, amount }: RailOffer, extra: object): object {
   const { scheme, network, asset, payTo, timeoutSeconds: maxTimeoutSeconds } = way;
-  const extra = { ...chain.extra(way), ...added };
   return { scheme, network, amount: amount.toString(), asset, payTo, maxTimeoutSeconds, extra };
 }
 
@@ -29,6 +29,6 @@ export function requirementV1(
   if (network === undefined) return undefined;
   return {
     ...{ scheme, network, maxAmountRequired: amount.toString(), description, mimeType: MIME_TYPE, payTo },
-    ...{ maxTimeoutSeconds, asset, extra: chain.extra(way), resource: resource ?? UNKNOWN_RESOURCE },
+    ...{ maxTimeoutSeconds, asset, extra: chain.extra(way, undefined), resource: resource ?? UNKNOWN_RESOURCE },
   };
 }

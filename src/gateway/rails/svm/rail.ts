@@ -1,0 +1,117 @@
+// The rail of Solana networks: scheme `exact` of x402 version 2, paid by a transaction that its payer signed and that a
+// facilitator pays the fee of. What the transaction does is read and checked here before anybody is asked.
+// Source: x402 v2, scheme `exact` on Solana.
+import { wayOf } from '../../../domain/charge.ts';
+import type { RailOffer, Way } from '../../../domain/payment/way.ts';
+import { problem } from '../../../domain/problem.ts';
+import type { RailDeps } from '../family.ts';
+import type { LookedAt, NetworkRail, Presented, Refusal } from '../rail.ts';
+import { readEnvelope, type Envelope } from '../x402/envelope.ts';
+import type { ChainWords } from '../x402/chain-words.ts';
+import { writeReceipt } from '../x402/receipt.ts';
+import { requirementV2 } from '../x402/requirement.ts';
+import { findTokenAccount, readBase58 } from './addresses.ts';
+import { checkTransaction, readTransfer, type Wanted } from './check.ts';
+import { createLook, type Sought } from './look.ts';
+import { findSvmNetwork } from './networks.ts';
+import { readSvmPayload, svmPayloadOf } from './payload.ts';
+import { canonicalPayment } from './payment-key.ts';
+import { createReadiness } from './readiness.ts';
+import { SIGNATURE_BYTES } from './transaction.ts';
+
+export function createSvmRail(deps: RailDeps): NetworkRail {
+  const readiness = createReadiness(deps);
+  const accounts = createAccounts();
+  return {
+    serves: (network) => findSvmNetwork(network) !== undefined,
+    requirement: (offer, { chargeId }, version) => {
+      const feePayer = version === 2 ? readiness.feePayer(offer.way) : undefined;
+      if (feePayer === undefined) return undefined;
+      return requirementV2(offer, { feePayer, external_ref: chargeId });
+    },
+    watch: readiness.watch,
+    revision: readiness.revision,
+    read: readPresented,
+    check: (presented, offer) => checkPayment(presented, offer, accounts(offer.way)),
+    // Only the one that verified knows that it pays the fee.
+    ...deps.facilitators.askFor(SVM_WORDS, { settles: 'who_verified' }),
+    receiptHeader: (version, receipt) => writeReceipt(version, receipt, undefined),
+    look: createLook({
+      ...deps,
+      nodesOf: (charge) => {
+        const known = findSvmNetwork(charge.payment.network)?.rpcUrls ?? [];
+        const urls = deps.services(wayOf(charge))?.rpcUrls ?? known;
+        return { urls, isPublic: (url) => known.includes(url) };
+      },
+      seek,
+    }),
+  };
+}
+
+export const SVM_WORDS: ChainWords = {
+  payload: ({ payload }) => ({ transaction: svmPayloadOf(payload).base64 }),
+  extra: (_, payload) => (payload === undefined ? {} : { feePayer: svmPayloadOf(payload).transaction.signers[0] }),
+  readTransaction: (text) => (readBase58(text, SIGNATURE_BYTES) === undefined ? undefined : text),
+  findCaip2: (network) => findSvmNetwork(network)?.caip2,
+  v1NameOf: () => undefined,
+  isSameAddress: (a, b) => a === b,
+};
+
+const readPresented: NetworkRail['read'] = (envelope, ways) => {
+  const result = readSvmPayload(envelope);
+  if (!result.ok) return problem('payment_malformed', result.detail);
+  const { version, sha256, network, accepted, resource } = envelope;
+  const { transaction } = result.payload;
+  const [feePayer = '', payer = feePayer] = transaction.signers;
+  const key = canonicalPayment({ network, asset: accepted?.asset ?? '', payer, unique: transaction.messageHash });
+  if (key === undefined)
+    return problem('payment_malformed', 'The payment names a network or an asset that is not of Solana.');
+  return {
+    ...{ version, key, sha256, resource },
+    way: chooseWay(envelope, ways),
+    chargeId: accepted?.extra?.external_ref,
+    amount: readTransfer(transaction)?.amount ?? 0n,
+    deadline: undefined,
+    payload: result.payload,
+  };
+};
+
+function chooseWay({ network, accepted }: Envelope, ways: readonly Way[]): Way | undefined {
+  const isNamed = (way: Way): boolean =>
+    way.network === network && way.asset === accepted?.asset && way.payTo === accepted.payTo;
+  return ways.find(isNamed) ?? ways[0];
+}
+
+/** Reasons are x402's own words where it has them: clients may know them. */
+function checkPayment(presented: Presented, { way, amount }: RailOffer, destination: string): Refusal | undefined {
+  const { envelope, transaction } = svmPayloadOf(presented.payload);
+  const { scheme, network, accepted } = envelope;
+  if (scheme !== way.scheme) return { reason: 'invalid_scheme' };
+  if (network !== way.network) return { reason: 'invalid_network' };
+  if (accepted?.asset !== way.asset) return { reason: 'invalid_asset' };
+  if (accepted.payTo !== way.payTo) return { reason: 'invalid_exact_svm_payload_recipient_mismatch' };
+  if (accepted.amount !== amount.toString()) return { reason: 'invalid_amount' };
+  const wanted: Wanted = { mint: way.asset, decimals: way.decimals, destination, amount };
+  return checkTransaction(transaction, wanted);
+}
+
+/** The token accounts that are paid, each derived once. */
+function createAccounts(): (way: Way) => string {
+  const known = new WeakMap<Way, string>();
+  return (way) => {
+    let account = known.get(way);
+    if (account === undefined) known.set(way, (account = findTokenAccount(way.payTo, way.asset) ?? ''));
+    return account;
+  };
+}
+
+/** The credential is kept for as long as its payment may be under way. */
+function seek({ credential, x402Version: version, terms }: LookedAt): Sought | undefined {
+  if (credential === null) return undefined;
+  const read = readEnvelope({ version, value: credential });
+  const reading = read.ok ? readSvmPayload(read.envelope) : undefined;
+  if (reading?.ok !== true) return undefined;
+  const { transaction } = reading.payload;
+  const transfer = readTransfer(transaction);
+  return transfer && { transaction, source: transfer.source, amount: terms.amount };
+}

@@ -1,0 +1,82 @@
+// Reads what a configuration says of a way to pay on a Solana network. A wrong address loses money for good, so everything
+// that can be known to be wrong is refused. Tokens of Token-2022 are refused where they are known: their fees and hooks
+// change what arrives.
+import type { KnownNetwork, ReadWay, WayInput, WayIssue, WayReading } from '../../../domain/network.ts';
+import { isSvmAddress, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from './addresses.ts';
+import { findSvmNetwork, TOKEN_2022_MINTS } from './networks.ts';
+
+const DEFAULT_SYMBOL = 'USDC';
+const SYSTEM_PROGRAM = '1'.repeat(32);
+
+type Complain = (field: string, message: string) => void;
+
+/** Undefined: not the name of a Solana network. */
+export function readSvmWay(input: WayInput): WayReading | undefined {
+  const network = findSvmNetwork(input.network);
+  if (network === undefined) return undefined;
+  const issues: WayIssue[] = [];
+  const complain: Complain = (field, message) => {
+    issues.push({ field, message });
+  };
+  for (const [field, written] of Object.entries(input.own))
+    if (written !== undefined) complain(field, 'is nothing that a token of Solana has; leave it out');
+  const token = readToken(input, network, complain);
+  const payTo = input.pay_to_address ?? '';
+  const wrong = judgePayTo(payTo, network);
+  if (wrong !== undefined) complain('pay_to_address', wrong);
+  if (issues.length > 0 || token === undefined) return { kind: 'issues', issues, whole: false };
+  const rpcUrls = input.rpc_url ?? network.rpcUrls;
+  const rpcPublic = rpcUrls.length > 0 && rpcUrls.every((url) => network.rpcUrls.includes(url));
+  const { caip2, testnet } = network;
+  return {
+    kind: 'way',
+    way: { network: caip2, testnet, ...token, terms: {}, payTo, rpcUrls, rpcPublic },
+    warnings: [],
+  };
+}
+
+function readToken(
+  { asset, asset_decimals: decimals }: WayInput,
+  { name, tokens }: KnownNetwork,
+  complain: Complain,
+): Pick<ReadWay, 'asset' | 'decimals'> | undefined {
+  const known = tokens.find(({ symbol, address }) => address === asset || symbol === (asset ?? DEFAULT_SYMBOL));
+  if (known !== undefined) {
+    if (decimals !== undefined && decimals !== known.decimals)
+      complain(
+        'asset_decimals',
+        `is not that of ${known.symbol} on ${name}, which is ${known.decimals}; write that, or leave it out`,
+      );
+    return { asset: known.address, decimals: known.decimals };
+  }
+  const listed = tokens.map(({ symbol }) => symbol).join(' or ');
+  const advice = `write ${listed === '' ? '' : `${listed}, or `}the address of the mint, in quotes`;
+  if (asset === undefined) complain('asset', `is missing; ${DEFAULT_SYMBOL} is not known on ${name}, so ${advice}`);
+  else if (TOKEN_2022_MINTS.has(asset))
+    complain(
+      'asset',
+      'is a token of Token-2022, whose fees and hooks are not taken in this version; write another token',
+    );
+  else if (!isSvmAddress(asset)) complain('asset', `is not a token that is known on ${name}; ${advice}`);
+  else if (decimals === undefined)
+    complain(
+      'asset_decimals',
+      'is missing; `tollgate networks` does not list this token, so its decimals must be written',
+    );
+  else return { asset, decimals };
+  return undefined;
+}
+
+/** What is wrong with the receiving address, or undefined. */
+function judgePayTo(payTo: string, { tokens }: KnownNetwork): string | undefined {
+  if (payTo === '')
+    return 'is missing; write the address of the wallet that receives the payments: base58 of 32 bytes, in quotes';
+  if (!isSvmAddress(payTo))
+    return 'is not the address of the wallet that receives the payments: base58 of 32 bytes, in quotes';
+  if (payTo === SYSTEM_PROGRAM) return 'is the system program, which nobody can spend from; write your own';
+  if (payTo === TOKEN_PROGRAM || payTo === TOKEN_2022_PROGRAM)
+    return 'is a token program, so every payment would be lost; write the address of your own wallet';
+  if (TOKEN_2022_MINTS.has(payTo) || tokens.some(({ address }) => address === payTo))
+    return 'is the mint of a token, so every payment would be lost; write the address of your own wallet';
+  return undefined;
+}
