@@ -73,7 +73,9 @@ const settleSchema = z.object({
 });
 const supportedSchema = z.object({
   kinds: z
-    .array(z.object({ x402Version: z.number(), scheme: z.string(), network: z.string(), extra: z.unknown().optional() }))
+    .array(
+      z.object({ x402Version: z.number(), scheme: z.string(), network: z.string(), extra: z.unknown().optional() }),
+    )
     .max(2000),
 });
 
