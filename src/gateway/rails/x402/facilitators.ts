@@ -58,7 +58,7 @@ export type CallResult = 'ok' | 'refused' | NotTaken['reason'] | 'unknown' | 'no
 export const MAX_ANSWER_BYTES = 64 * 1024;
 export const ANSWER_LIMITS = { depth: 16, nodes: 8192, string: 16_384 } as const;
 
-/** Payments between their verification and their settlement, and some more. */
+/** Payments of which it is kept who verified them. */
 const VERIFIERS = 10_000;
 
 type Skipped = { readonly kind: 'skipped'; readonly why: string };
@@ -218,16 +218,7 @@ function createAsking(
     return body;
   };
 
-  /** Who verified a payment last, by its key. */
-  const verifiers = new LRUCache<string, string>({ max: VERIFIERS });
-  const nameKey = ({ key: { network, unique } }: Presented): string => `${network} ${unique}`;
-  /** Those that may be asked to settle, in order. */
-  const mayBeAsked = (presented: Presented, { way }: RailOffer, via: string | undefined): readonly Facilitator[] => {
-    const facilitators = facilitatorsOf(way);
-    if (settles === 'in_order') return inOrder(facilitators, via);
-    const only = via ?? verifiers.get(nameKey(presented));
-    return only === undefined ? facilitators : facilitators.filter((each) => nameOf(each) === only);
-  };
+  const { verified, mayBeAsked } = createSettlers(facilitatorsOf, settles);
 
   return {
     verify: async (presented, offer) => {
@@ -252,7 +243,7 @@ function createAsking(
         switch (answer.kind) {
           case 'valid':
             note('verify', facilitator, since, 'ok');
-            if (settles === 'who_verified') verifiers.set(nameKey(presented), nameOf(facilitator));
+            verified(presented, facilitator);
             return { kind: 'valid', payer: presented.key.payer };
           case 'refused':
             note('verify', facilitator, since, 'refused');
@@ -319,6 +310,27 @@ function createAsking(
     firstVia: (presented, offer) => {
       const [first] = mayBeAsked(presented, offer, undefined);
       return first && nameOf(first);
+    },
+  };
+}
+
+type Settlers = {
+  readonly verified: (presented: Presented, by: Facilitator) => void;
+  readonly mayBeAsked: (presented: Presented, offer: RailOffer, via: string | undefined) => readonly Facilitator[];
+};
+
+function createSettlers(
+  facilitatorsOf: (way: Way) => readonly Facilitator[],
+  settles: SettleOrder['settles'],
+): Settlers {
+  const verifiers = new LRUCache<string, string>({ max: VERIFIERS });
+  return {
+    verified: (presented, by) => void verifiers.set(presented.key.unique, nameOf(by)),
+    mayBeAsked: (presented, { way }, via) => {
+      const facilitators = facilitatorsOf(way);
+      if (settles === 'in_order') return inOrder(facilitators, via);
+      const only = via ?? verifiers.get(presented.key.unique);
+      return facilitators.filter((each) => only === undefined || nameOf(each) === only);
     },
   };
 }
