@@ -75,18 +75,19 @@ describe('charges that were paid for and cannot be delivered', () => {
       // Nobody fetches the answer of a v1 payment again: its credential can be made from what the chain shows.
       for (let i = 0; i < 3; i++)
         expect((await paid.payer.fetchV1(paid.url('/fails'), { method: 'POST' })).status).toBe(500);
-      const owed = await listed('owed=true');
-      expect(owed.map(({ status, owed: because, method }) => [status, because, method])).toEqual(
-        [1, 2, 3].map(() => ['settled', 'upstream', 'POST']),
-      );
-      expect((await listed('limit=10')).length).toBe(4);
       const rest = [
         'owed_charges{because="tollgate"} 0',
         'owed_charges{because="client"} 0',
         'settling_overdue_seconds 0',
       ];
       const three = ['owed{currency="USD",because="upstream"} 0.3', 'owed_charges{because="upstream"} 3'];
+      // The book is written after the response has left.
       await becomes(paid.tollgate(), [...three, ...rest]);
+      const owed = await listed('owed=true');
+      expect(owed.map(({ status, owed: because, method }) => [status, because, method])).toEqual(
+        [1, 2, 3].map(() => ['settled', 'upstream', 'POST']),
+      );
+      expect((await listed('limit=10')).length).toBe(4);
       expect(await paid.cli('charges', 'refunded', owed[0]?.id ?? '', '--note', 'by hand')).toMatch(/refunded$/);
       const two = ['owed{currency="USD",because="upstream"} 0.2', 'owed_charges{because="upstream"} 2'];
       await becomes(paid.tollgate(), [...two, ...rest]);
