@@ -234,7 +234,7 @@ describe('an upload of a gigabyte from a fast client to a slow upstream', () => 
         let headBytes = 0;
         let tail = '';
         socket.on('error', () => undefined);
-        socket.on('data', (bytes) => {
+        socket.on('data', (bytes: Buffer) => {
           if (taken === 0) headBytes = bytes.indexOf('\r\n\r\n') + 4;
           taken += bytes.length;
           tail = (tail + bytes.subarray(-5).toString('latin1')).slice(-5);
