@@ -32,6 +32,8 @@ export type SvmChain = {
   readonly calls: readonly Call[];
   /** Gives `owner` tokens, and the account that holds them. */
   readonly mint: (owner: string, amount: bigint, mint?: string) => void;
+  /** Another token of six decimals. */
+  readonly createMint: (mint: string, program: string) => void;
   /** What `owner` has of the test token; undefined where there is no account. */
   readonly balanceOf: (owner: string, mint?: string) => bigint | undefined;
   /** Lamports, for fees. */
@@ -112,6 +114,7 @@ export async function startSvm(now: () => number = Date.now): Promise<SvmChain> 
     rpcUrl: `http://127.0.0.1:${port}`,
     calls,
     mint: node.mint,
+    createMint: node.createMint,
     balanceOf: node.balanceOf,
     airdrop: node.airdrop,
     mine: node.mine,
@@ -220,13 +223,17 @@ function createNode(now: () => number) {
   };
   const balanceOf = (owner: string, mint = SVM_USDC): bigint | undefined => balanceAt(tokenAccount(owner, mint));
 
+  const createMint = (mint: string, program: string): void => {
+    // Supply at 36, decimals at 44, initialized at 45.
+    const data = Buffer.alloc(82);
+    data.writeBigUInt64LE(MAX_U64 / 2n, 36);
+    data.writeUInt8(6, 44);
+    data.writeUInt8(1, 45);
+    setAccount(mint, data, program);
+  };
+
   addBlock();
-  // A mint of six decimals: supply at 36, decimals at 44, initialized at 45.
-  const mintData = Buffer.alloc(82);
-  mintData.writeBigUInt64LE(MAX_U64 / 2n, 36);
-  mintData.writeUInt8(6, 44);
-  mintData.writeUInt8(1, 45);
-  setAccount(SVM_USDC, mintData, PROGRAMS.token);
+  createMint(SVM_USDC, PROGRAMS.token);
 
   const found = (signature: string, commitment?: string): Landed | undefined =>
     landed.find((one) => one.signature === signature && one.height <= heightAt(commitment));
@@ -370,6 +377,7 @@ function createNode(now: () => number) {
     height,
     mine,
     balanceOf,
+    createMint,
     automine: (on: boolean) => {
       mining = on;
     },

@@ -3,6 +3,7 @@
 // then now and again, never for a request.
 import { z } from 'zod';
 import type { Way } from '../../../domain/payment/way.ts';
+import type { WayServices } from '../../../domain/receiver.ts';
 import type { RailDeps } from '../family.ts';
 import { createRpc } from '../json-rpc.ts';
 import { askSupported } from '../x402/supported.ts';
@@ -23,9 +24,12 @@ const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 60_000;
 
 type State = {
+  /** Who was asked: after a change of configuration all is asked again, and what was known stays until then. */
+  services: WayServices | undefined;
   feePayer: string | undefined;
-  /** `unknown`: nobody said so yet, and then the way is offered. */
+  /** `unknown`: no node said so yet, and then the way is offered. */
   account: 'unknown' | 'there' | 'missing' | 'other_program';
+  isOffered: boolean;
   supportedAt: number;
   accountAt: number;
   failures: number;
@@ -38,24 +42,33 @@ export function createReadiness(deps: RailDeps): WayReadiness {
   const { schedule, clock, log, fetch, services } = deps;
   const states = new Map<string, State>();
   let revision = 0;
-  const stateOf = ({ network, asset, payTo }: Way): State => {
-    const name = `${network} ${asset} ${payTo}`;
+  const stateOf = ({ receiverId, network, asset, payTo }: Way): State => {
+    const name = `${network} ${asset} ${payTo} ${receiverId}`;
     let state = states.get(name);
     if (state === undefined) {
-      state = { feePayer: undefined, account: 'unknown', supportedAt: -Infinity, accountAt: -Infinity, failures: 0 };
+      const never = { supportedAt: -Infinity, accountAt: -Infinity, failures: 0 };
+      state = { services: undefined, feePayer: undefined, account: 'unknown', isOffered: false, ...never };
       states.set(name, state);
     }
     return state;
+  };
+
+  const change = (way: Way, state: State, to: Partial<State>): void => {
+    Object.assign(state, to);
+    revision++;
+    const { network, receiverId: receiver, asset } = way;
+    const isOffered = feePayerOf(state) !== undefined;
+    if (isOffered && !state.isOffered)
+      log.info('a way to pay is offered', { network, receiver, asset, fee_payer: state.feePayer });
+    state.isOffered = isOffered;
   };
 
   const askForFeePayer = async (way: Way, state: State): Promise<void> => {
     for (const { extra } of await askSupported(way, deps)) {
       const { success, data } = supportedExtra.safeParse(extra);
       if (!success) continue;
-      if (state.feePayer !== data.feePayer) revision++;
-      if (state.feePayer === undefined)
-        log.info('a way to pay is offered', { network: way.network, fee_payer: data.feePayer });
-      Object.assign(state, { feePayer: data.feePayer, failures: 0, supportedAt: clock.monotonic() });
+      Object.assign(state, { failures: 0, supportedAt: clock.monotonic() });
+      if (state.feePayer !== data.feePayer) change(way, state, { feePayer: data.feePayer });
       return;
     }
     state.failures++;
@@ -78,7 +91,7 @@ export function createReadiness(deps: RailDeps): WayReadiness {
       const owner = mint.value.value?.owner;
       const found = owner !== TOKEN_PROGRAM ? 'other_program' : receiving.value.value === null ? 'missing' : 'there';
       if (state.account !== found) {
-        revision++;
+        change(way, state, { account: found });
         const fields = { network: way.network, asset: way.asset, account };
         if (found === 'missing')
           log.error(
@@ -88,31 +101,30 @@ export function createReadiness(deps: RailDeps): WayReadiness {
         if (found === 'other_program')
           log.error('a way to pay is not offered: its mint is not of the SPL Token program', fields);
       }
-      state.account = found;
       return;
     }
   };
 
-  const turn = async (ways: readonly Way[]): Promise<void> => {
-    for (const way of ways) {
-      const state = stateOf(way);
-      const now = clock.monotonic();
-      if (now - state.supportedAt >= SUPPORTED_EVERY_MS) await askForFeePayer(way, state);
-      if (state.account !== 'there' && now - state.accountAt >= ACCOUNT_EVERY_MS) await askForAccount(way, state);
-    }
+  const look = async (way: Way): Promise<void> => {
+    const state = stateOf(way);
+    const inForce = services(way);
+    if (state.services !== inForce)
+      Object.assign(state, { services: inForce, supportedAt: -Infinity, accountAt: -Infinity });
+    const now = clock.monotonic();
+    await Promise.all([
+      now - state.supportedAt >= SUPPORTED_EVERY_MS ? askForFeePayer(way, state) : undefined,
+      state.account !== 'there' && now - state.accountAt >= ACCOUNT_EVERY_MS ? askForAccount(way, state) : undefined,
+    ]);
   };
 
   return {
-    feePayer: (way) => {
-      const { feePayer, account } = stateOf(way);
-      return account === 'missing' || account === 'other_program' ? undefined : feePayer;
-    },
+    feePayer: (way) => feePayerOf(stateOf(way)),
     revision: () => revision,
     watch: (ways) => {
       let stopped = false;
       let cancel = (): void => undefined;
       const again = (): void => {
-        void turn(ways())
+        void Promise.all(ways().map(look))
           .catch((error: unknown) => log.error('the ways to pay on Solana could not be looked at', { error }))
           .finally(() => {
             if (!stopped) cancel = schedule(FIRST_RETRY_MS, again);
@@ -125,4 +137,8 @@ export function createReadiness(deps: RailDeps): WayReadiness {
       };
     },
   };
+}
+
+function feePayerOf({ account, feePayer }: State): string | undefined {
+  return account === 'missing' || account === 'other_program' ? undefined : feePayer;
 }
