@@ -51,8 +51,8 @@ async function open(file: string, options: Parameters<typeof chargesModule.openC
   const { createLedger } = (await load('domain/payment/ledger.ts')) as typeof ledgerModule;
   const store = openCharges(file, options);
   // Undefined in an earlier revision, which spelled payments by itself and takes no second argument.
-  const { canonicalPayment } = (await load('gateway/rails/networks.ts')) as typeof networksModule;
-  return { ...createLedger(store, canonicalPayment), close: store.close };
+  const { SPELLING } = (await load('gateway/rails/networks.ts')) as typeof networksModule;
+  return { ...createLedger(store, SPELLING), close: store.close };
 }
 
 async function measure(): Promise<readonly LedgerNumbers[]> {
@@ -73,7 +73,7 @@ async function measure(): Promise<readonly LedgerNumbers[]> {
     const proof = {
       transaction: what.payment.unique,
       logIndex: null,
-      amount: what.terms.amount,
+      amount: what.amount,
       payer: what.payment.payer,
     };
     const advance = async (event: ChargeEvent): Promise<void> => {
@@ -161,23 +161,16 @@ function makeClaim(n: number): Claim {
     credential: 'A'.repeat(1200),
     credentialSha256: n.toString(16).padStart(64, '0'),
     x402Version: 2,
-    terms: {
-      scheme: 'exact',
-      network,
-      asset,
-      payTo: hex(2, 40),
-      amount: 10_000n,
-      maxTimeoutSeconds: 300,
-      assetName: 'USDC',
-      assetVersion: '2',
-      assetDecimals: 6,
+    way: {
+      ...{ receiverId: 'default', network, scheme: 'exact', asset, decimals: 6 },
+      ...{ payTo: hex(2, 40), timeoutSeconds: 300, terms: { name: 'USDC', version: '2' } },
     },
+    amount: 10_000n,
     deadline: 4_000_000_000n,
     route: { id: '11111111-1111-4111-8111-111111111111', method: 'GET', pattern: '/reports/*' },
     request: { method: 'GET', path: '/reports/q3', targetSha256: n.toString(16).padStart(64, '1') },
     requestId: `request-${n}`,
     price: { amount: '0.01', currency: 'USD' },
-    receiverId: 'default',
     customerId: null,
     settle: 'before_response',
   };

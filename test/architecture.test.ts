@@ -207,8 +207,6 @@ const EVM_WORDS: Readonly<Record<string, RegExp>> = {
 const OWN_ID = 'the part of a charge id that is drawn for each answer';
 const PUBLIC_NAME = 'the public name of what is unique about a payment';
 const PAY_TO_HELP = 'help shows how an address is written';
-/** To be moved into the terms of a charge's way; nothing is added here. */
-const NOT_YET = 'what a charge keeps of its way';
 /** File and word -> why it may stand there. */
 const MAY_NAME: Readonly<Record<string, string>> = {
   'cli/charges.ts address': PAY_TO_HELP,
@@ -227,18 +225,11 @@ const MAY_NAME: Readonly<Record<string, string>> = {
   'config/quick.ts token': 'the token that a start from flags takes',
   'config/receivers.ts standard': 'the sentence of a key of the configuration',
   'config/receivers.ts token': 'keys of the configuration, handed to the rail unread, and currencies',
-  'domain/charge-wire.ts nonce': PUBLIC_NAME,
-  'domain/charge-wire.ts token': NOT_YET,
-  'domain/charge.ts address': 'the one spelling of what is hexadecimal',
-  'domain/charge.ts token': NOT_YET,
   'domain/payment-required.ts nonce': OWN_ID,
   'domain/quote.ts address': 'reads a number of the quote',
   'domain/quote.ts nonce': OWN_ID,
   'domain/routing/route-fields.ts token': 'an example of a currency',
-  'gateway/pay/agreement.ts token': NOT_YET,
   'gateway/pay/pay.ts nonce': 'a word of facilitators',
-  'gateway/pay/resume.ts nonce': 'a reason that charges show',
-  'gateway/reconcile.ts nonce': 'a reason that charges show',
   'gateway/rails/families.ts family': 'the list of chain families',
   'gateway/rails/nodes.ts authorization': 'what a node is asked first',
   'gateway/rails/x402/auth.ts nonce': 'a header of CDP tokens',
@@ -252,10 +243,7 @@ const MAY_NAME: Readonly<Record<string, string>> = {
   'registry/examples.ts nonce': 'examples of the OpenAPI document',
   'registry/examples.ts standard': 'examples of the OpenAPI document',
   'registry/examples.ts token': 'examples of the OpenAPI document',
-  'registry/ledger-api.ts nonce': PUBLIC_NAME,
   'registry/store/sqlite/charge-rows.ts address': 'what is hexadecimal is indexed by its bytes',
-  'registry/store/sqlite/charge-rows.ts nonce': 'the name of a column',
-  'registry/store/sqlite/charge-rows.ts token': NOT_YET,
 };
 
 test('refuses: a word of EVM outside rails/evm, comments included', () => {

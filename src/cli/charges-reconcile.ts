@@ -2,7 +2,7 @@
 // running Tollgate does by itself in time; and the operator's last word on one whose end nothing else can tell (`--fail`,
 // `--settled`), or whose money was given back. Money that may have moved is never declared lost by accident: the last word needs
 // the id and a reason, is kept with both, and is refused if the chain says otherwise.
-import { canonicalHex, type Charge } from '../domain/charge.ts';
+import type { Charge } from '../domain/charge.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
 import { findServices, type Receiver } from '../domain/receiver.ts';
@@ -74,7 +74,7 @@ export async function endCharge(
     return EXIT.no;
   }
   const ending = await withChain(receivers, io, async ({ look }) =>
-    eventOf(charge, word, await look(charge, 'reconciler')),
+    eventOf(charge, spell(word, ledger), await look(charge, 'reconciler')),
   );
   if (typeof ending === 'string') {
     io.err(ending);
@@ -97,6 +97,10 @@ export async function endCharge(
 
 export const UNKNOWN_CHARGE = 'no charge has this id; `tollgate charges list` shows them';
 
+function spell(word: Word, { spelling }: Ledger): Word {
+  return word.kind === 'fail' ? word : { ...word, transaction: spelling.identifier(word.transaction) };
+}
+
 /** A sentence if the chain says otherwise. */
 function eventOf(charge: Charge, word: Word, seen: Look): ChargeEvent | string {
   if (charge.state !== 'settling' && charge.state !== 'failed')
@@ -108,8 +112,7 @@ function eventOf(charge: Charge, word: Word, seen: Look): ChargeEvent | string {
       return 'the chain says that this payment was used; by what is not certain yet';
     return { kind: 'failed', by: 'operator', reason: word.reason };
   }
-  const transaction = canonicalHex(word.transaction);
-  const { terms, payment } = charge;
+  const { transaction } = word;
   switch (seen.kind) {
     case 'proven':
       return seen.proof.transaction === transaction
@@ -125,7 +128,7 @@ function eventOf(charge: Charge, word: Word, seen: Look): ChargeEvent | string {
     default:
       return seen satisfies never;
   }
-  const proof = { transaction, logIndex: null, amount: terms.amount, payer: payment.payer };
+  const proof = { transaction, logIndex: null, amount: charge.amount, payer: charge.payment.payer };
   return { kind: 'settled', proof, leaseMs: 0, by: 'operator' };
 }
 

@@ -7,7 +7,7 @@ import { CHARGE_STATES } from '../domain/payment/charge-fields.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import type { ChargeFilter } from '../domain/payment/charge-reports.ts';
 import type { ChargeView } from '../registry/charge-schemas.ts';
-import { canonicalPayment } from '../gateway/rails/networks.ts';
+import { SPELLING } from '../gateway/rails/networks.ts';
 import { ledgerOf, storeAt, type StoredLedger } from '../registry/store/open.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
@@ -124,7 +124,7 @@ export async function openConfiguredLedger(args: Args, io: Io): Promise<Loaded<S
     io.err(`There is no store at ${named.file} yet; the first start makes it.`);
     return { ok: false, code: EXIT.away };
   }
-  return { ok: true, config: ledgerOf(store.openCharges({ now: Date.now, log: talk(io) }), canonicalPayment) };
+  return { ok: true, config: ledgerOf(store.openCharges({ now: Date.now, log: talk(io) }), SPELLING) };
 }
 
 function findMistakes(action: string, id: string | undefined, rest: readonly string[], args: Args): string[] {

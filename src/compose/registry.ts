@@ -4,7 +4,7 @@ import { http } from '../host/node-http.ts';
 import type { Config, RegistryConfig } from '../config/config.ts';
 import { allowedMethods } from '../domain/method.ts';
 import type { Snapshot } from '../domain/snapshot.ts';
-import { canonicalPayment } from '../gateway/rails/networks.ts';
+import { SPELLING } from '../gateway/rails/networks.ts';
 import { createCompiler } from '../gateway/sync/compile.ts';
 import type { Current } from '../gateway/sync/current.ts';
 import type { Check } from '../host/admin.ts';
@@ -57,7 +57,7 @@ export async function startRegistry(
     ...{ random, now: clock.now, log, alone: true, as: 'server' },
     onUpgrade: (upgrade) => log.info(UPGRADING, upgrade),
   });
-  const ledger = ledgerOf(store.charges, canonicalPayment);
+  const ledger = ledgerOf(store.charges, SPELLING);
   const stopKeeping = keepCharges(store.charges, {
     ...{ clock, log, schedule: systemSchedule },
     retentionMs: () => config().charges.retentionMs,

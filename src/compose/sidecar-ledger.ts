@@ -3,7 +3,7 @@
 import type { Config } from '../config/config.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';
 import { createLedger, type Ledger } from '../domain/payment/ledger.ts';
-import { canonicalPayment } from '../gateway/rails/networks.ts';
+import { SPELLING } from '../gateway/rails/networks.ts';
 import { createRemoteCharges } from '../gateway/sync/remote-charges.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
@@ -36,7 +36,7 @@ export async function ledgerOfSidecar(
   if (charges.store !== undefined) {
     const place = await storeAt(charges.store);
     const store = place.openCharges({ now: clock.now, log, alone: true });
-    const ledger = ledgerOf(store, canonicalPayment);
+    const ledger = ledgerOf(store, SPELLING);
     const readiness = storeReadiness(ledger.check, { clock, log });
     const stopKeeping = keepCharges(store, {
       ...{ clock, log, schedule: systemSchedule },
@@ -53,7 +53,7 @@ export async function ledgerOfSidecar(
   const store = createRemoteCharges({ registryUrl, apiKey, version, schedule: systemSchedule, clock, random });
   const readiness = ledgerReadiness(store.check, { clock, log });
   return {
-    ledger: createLedger(store, canonicalPayment),
+    ledger: createLedger(store, SPELLING),
     reports: undefined,
     readiness,
     stats: undefined,

@@ -1,7 +1,6 @@
 // Finds what became of a request: its charges, as the ledger has them; what a 402's id says; and the last refusals of
 // this process. Asked by `tollgate why` over the process's socket and by GET /v1/billing/why/{id}.
 import type { ChargeSearch, ListedCharge } from '../domain/payment/charge-reports.ts';
-import { canonicalHex } from '../domain/charge.ts';
 import { isOfPart, readIdPart } from '../domain/id-part.ts';
 import { formatPrice } from '../domain/money.ts';
 import type { Quotes } from '../domain/quote.ts';
@@ -52,8 +51,7 @@ export async function explainWhy(id: string, parts: WhyParts): Promise<WhyAnswer
 }
 
 async function findCharges(id: string, { search, findByChargeId }: WhyParts): Promise<readonly ListedCharge[]> {
-  if (search !== undefined)
-    return search({ idPart: readIdPart(id), requestId: id, transaction: canonicalHex(id) }, MOST);
+  if (search !== undefined) return search({ idPart: readIdPart(id), requestId: id, transaction: id }, MOST);
   const charge = id.startsWith('chg_') ? await findByChargeId?.(id) : undefined;
   return charge === undefined ? [] : [charge];
 }

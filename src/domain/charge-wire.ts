@@ -2,16 +2,9 @@
 // place where wire names become the code's and go back. Integers of money and of the chain's time are decimal strings.
 // Holds credentials and kept answers: for the scope `ledger` alone, never for a dashboard.
 import { z } from 'zod';
-import {
-  CHARGE_ID,
-  type Charge,
-  type Claim,
-  type Asks,
-  type KeptAnswer,
-  type PaymentKey,
-  type Proof,
-} from './charge.ts';
+import { CHARGE_ID, type Charge, type Claim, type Asks, type KeptAnswer, type Proof } from './charge.ts';
 import { chargeValuesFromWire, chargeValuesShape, chargeValuesToWire } from './payment/charge-fields.ts';
+import type { Way } from './payment/way.ts';
 
 /** Of a kept answer's body, and of its headers together, that may cross. */
 export const ANSWER_BYTES = 64 * 1024;
@@ -26,16 +19,23 @@ const count = z.int().min(0);
 
 export const chargeId = z.string().regex(CHARGE_ID, 'a charge id');
 
-export const paymentWire = z.object({ network: text(64), asset: text(64), payer: text(64), nonce: text(80) });
-type PaymentWire = z.infer<typeof paymentWire>;
+export const paymentWire = z.object({ network: text(64), asset: text(64), payer: text(64), unique: text(80) });
 
-function paymentFromWire({ network, asset, payer, nonce }: PaymentWire): PaymentKey {
-  return { network, asset, payer, unique: nonce };
-}
+/** Written and read by a rail alone: bounded. */
+export const railWire = z
+  .record(z.string().max(64), z.string().max(256))
+  .refine((all) => Object.keys(all).length <= 32, 'too many members');
 
-export function paymentToWire({ network, asset, payer, unique }: PaymentKey): PaymentWire {
-  return { network, asset, payer, nonce: unique };
-}
+const wayWire = z.object({
+  receiver_id: text(64),
+  network: text(64),
+  scheme: text(32),
+  asset: text(64),
+  asset_decimals: z.int().min(0).max(255),
+  pay_to_address: text(64),
+  max_timeout_seconds: count,
+  terms: railWire,
+});
 
 export const proofWire = z.object({
   transaction: text(128),
@@ -60,24 +60,14 @@ const claimFields = {
   payment: paymentWire,
   credential_sha256: sha256,
   x402_version: z.literal([1, 2]),
-  terms: z.object({
-    scheme: text(32),
-    network: text(64),
-    asset: text(64),
-    pay_to: text(64),
-    amount: uint,
-    max_timeout_seconds: count,
-    asset_name: z.string().max(128),
-    asset_version: z.string().max(32),
-    asset_decimals: z.int().min(0).max(255),
-  }),
+  way: wayWire,
+  amount: uint,
   /** Seconds since the epoch. */
   deadline: uint.nullable(),
   route: z.object({ id: text(64), method: text(32), pattern: text(512) }),
   request: z.object({ method: text(32), path: text(PATH_CHARACTERS), target_sha256: sha256 }),
   request_id: text(256).nullable(),
   price: z.object({ amount: text(40), currency: text(10) }),
-  receiver_id: text(64),
   customer_id: text(128).nullable(),
   settle: z.enum(['before_response', 'before_forward']),
 };
@@ -87,16 +77,11 @@ export type ClaimWire = z.infer<typeof claimWire>;
 type ClaimFields = Omit<Claim, 'credential'>;
 type ClaimFieldsWire = Omit<ClaimWire, 'credential'>;
 
-/** What a rail looked through: bounded, and read by the rail alone. */
-export const searchWire = z
-  .record(z.string().max(64), z.string().max(256))
-  .refine((all) => Object.keys(all).length <= 32, 'too many members');
-
 export const chargeWire = z.object({
   ...claimFields,
   ...chargeValuesShape,
   credential: z.string().nullable(),
-  search: searchWire.nullable(),
+  search: railWire.nullable(),
   proof: proofWire.nullable(),
   asks: z.object({
     all: count,
@@ -142,24 +127,14 @@ export function chargeToWire(charge: Charge): ChargeWire {
 
 /** What a claim fixes, and `others`. */
 function fieldsFromWire<T extends object>(wire: ClaimFieldsWire, others: T): T & ClaimFields {
-  const { terms } = wire;
   return {
     ...others,
     id: wire.charge_id,
-    payment: paymentFromWire(wire.payment),
+    payment: wire.payment,
     credentialSha256: wire.credential_sha256,
     x402Version: wire.x402_version,
-    terms: {
-      scheme: terms.scheme,
-      network: terms.network,
-      asset: terms.asset,
-      payTo: terms.pay_to,
-      amount: BigInt(terms.amount),
-      maxTimeoutSeconds: terms.max_timeout_seconds,
-      assetName: terms.asset_name,
-      assetVersion: terms.asset_version,
-      assetDecimals: terms.asset_decimals,
-    },
+    way: wayFromWire(wire.way),
+    amount: BigInt(wire.amount),
     deadline: wire.deadline === null ? null : BigInt(wire.deadline),
     route: wire.route,
     request: {
@@ -169,31 +144,20 @@ function fieldsFromWire<T extends object>(wire: ClaimFieldsWire, others: T): T &
     },
     requestId: wire.request_id,
     price: wire.price,
-    receiverId: wire.receiver_id,
     customerId: wire.customer_id,
     settle: wire.settle,
   };
 }
 
 function fieldsToWire<T extends object>(claim: ClaimFields, others: T): T & ClaimFieldsWire {
-  const { terms } = claim;
   return {
     ...others,
     charge_id: claim.id,
-    payment: paymentToWire(claim.payment),
+    payment: claim.payment,
     credential_sha256: claim.credentialSha256,
     x402_version: claim.x402Version,
-    terms: {
-      scheme: terms.scheme,
-      network: terms.network,
-      asset: terms.asset,
-      pay_to: terms.payTo,
-      amount: terms.amount.toString(),
-      max_timeout_seconds: terms.maxTimeoutSeconds,
-      asset_name: terms.assetName,
-      asset_version: terms.assetVersion,
-      asset_decimals: terms.assetDecimals,
-    },
+    way: wayToWire(claim.way),
+    amount: claim.amount.toString(),
     deadline: claim.deadline?.toString() ?? null,
     route: claim.route,
     request: {
@@ -203,9 +167,26 @@ function fieldsToWire<T extends object>(claim: ClaimFields, others: T): T & Clai
     },
     request_id: claim.requestId,
     price: claim.price,
-    receiver_id: claim.receiverId,
     customer_id: claim.customerId,
     settle: claim.settle,
+  };
+}
+
+function wayFromWire(wire: z.infer<typeof wayWire>): Way {
+  const { receiver_id: receiverId, network, scheme, asset, asset_decimals: decimals, terms } = wire;
+  return {
+    ...{ receiverId, network, scheme, asset, decimals, terms },
+    payTo: wire.pay_to_address,
+    timeoutSeconds: wire.max_timeout_seconds,
+  };
+}
+
+function wayToWire(way: Way): z.infer<typeof wayWire> {
+  const { receiverId: receiver_id, network, scheme, asset, decimals: asset_decimals, terms } = way;
+  return {
+    ...{ receiver_id, network, scheme, asset, asset_decimals, terms },
+    pay_to_address: way.payTo,
+    max_timeout_seconds: way.timeoutSeconds,
   };
 }
 

@@ -22,31 +22,13 @@ export type PaymentKey = {
   readonly unique: string;
 };
 
-/** The one spelling of a payment, as its rail writes it; undefined: it is of no network that a rail serves. */
-export type CanonicalPayment = (raw: PaymentKey) => PaymentKey | undefined;
-
-/** What the payer signed for, as it was verified: a request that takes the charge over settles exactly this. */
-export type Terms = {
-  readonly scheme: string;
-  /** CAIP-2. */
-  readonly network: string;
-  readonly asset: string;
-  readonly payTo: string;
-  readonly amount: bigint;
-  readonly maxTimeoutSeconds: number;
-  readonly assetName: string;
-  readonly assetVersion: string;
-  readonly assetDecimals: number;
+/** The one spelling of what has several, as rails write it: two spellings of one payment must not pay for two charges. */
+export type Spelling = {
+  /** Undefined: it is of no network that a rail serves. */
+  readonly payment: (raw: PaymentKey) => PaymentKey | undefined;
+  /** Of an account or a transaction, whatever network it is of; as it stands if no rail has another spelling for it. */
+  readonly identifier: (text: string) => string;
 };
-
-/** The way that a charge was paid in. */
-export function wayOf({ terms, receiverId }: Pick<Claim, 'terms' | 'receiverId'>): Way {
-  const { network, scheme, asset, payTo, assetDecimals, assetName, assetVersion, maxTimeoutSeconds } = terms;
-  return {
-    ...{ receiverId, network, scheme, asset, payTo, decimals: assetDecimals, timeoutSeconds: maxTimeoutSeconds },
-    terms: { name: assetName, version: assetVersion },
-  };
-}
 
 /** What identifies a request to the ledger. The query stays out of it: a digest of the target stands for it. */
 export type ChargedRequest = {
@@ -67,7 +49,10 @@ export type Claim = {
   /** Of `credential`: 64 lower-case hex digits. */
   readonly credentialSha256: string;
   readonly x402Version: 1 | 2;
-  readonly terms: Terms;
+  /** The way that it was verified for: a request that takes the charge over settles exactly this. */
+  readonly way: Way;
+  /** The smallest unit of the way's asset. */
+  readonly amount: bigint;
   /** Seconds since the epoch: from then on the payment can move no money. Null if it names no such time. */
   readonly deadline: bigint | null;
   readonly route: { readonly id: string; readonly method: string; readonly pattern: string };
@@ -76,7 +61,6 @@ export type Claim = {
   readonly requestId: string | null;
   /** As quoted: a decimal and its currency. */
   readonly price: { readonly amount: string; readonly currency: string };
-  readonly receiverId: string;
   readonly customerId: string | null;
   /** The settle mode that this request is served in; `auto` is resolved before the claim. */
   readonly settle: 'before_response' | 'before_forward';
@@ -149,10 +133,7 @@ const LATEST_DEADLINE = 2n ** 40n;
 
 /** Why `claim` cannot be written, or undefined. Its caller has a defect: the ledger refuses the claim. */
 export function findClaimFault(claim: Claim): string | undefined {
-  const { payment, terms } = claim;
-  if (terms.network !== payment.network || canonicalHex(terms.asset) !== payment.asset)
-    return 'the terms are of another network or asset than the payment';
-  if (terms.amount <= 0n) return 'the amount is not greater than 0';
+  if (claim.amount <= 0n) return 'the amount is not greater than 0';
   if (claim.deadline !== null && (claim.deadline < 0n || claim.deadline > LATEST_DEADLINE))
     return 'the deadline is further than any clock goes';
   if (!CHARGE_ID.test(claim.id)) return 'the charge id is malformed';
@@ -162,12 +143,4 @@ export function findClaimFault(claim: Claim): string | undefined {
 
 export function samePayment(a: PaymentKey, b: PaymentKey): boolean {
   return a.network === b.network && a.asset === b.asset && a.payer === b.payer && a.unique === b.unique;
-}
-
-/**
- * The one spelling of a transaction or an address: two spellings of one transaction must not prove two charges. What is not
- * hex means something else in another letter case.
- */
-export function canonicalHex(text: string): string {
-  return /^0x[0-9a-f]+$/i.test(text) ? text.toLowerCase() : text;
 }

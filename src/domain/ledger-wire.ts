@@ -11,7 +11,7 @@ import {
   proofFromWire,
   proofToWire,
   proofWire,
-  searchWire,
+  railWire,
   sha256,
   text,
 } from './charge-wire.ts';
@@ -41,7 +41,7 @@ export const eventWire = z.union([
   event('settled', { proof: proofWire, lease_ms: leaseMs }),
   event('settle_refused', { reason }),
   event('settle_unknown', { reason, look_in_ms: lookInMs }),
-  event('looked', { at: z.enum(['start', 'end']), search: searchWire.nullable(), look_in_ms: lookInMs, reason }),
+  event('looked', { at: z.enum(['start', 'end']), search: railWire.nullable(), look_in_ms: lookInMs, reason }),
   event('failed', { by: z.literal('chain'), reason }),
   event('released', { reason }),
   event('taken_over', { lease_ms: leaseMs }),

@@ -80,7 +80,7 @@ function eventOf(seen: Look, { reason }: Charge, lookInMs: number): ChargeEvent 
     case 'impossible':
       return { kind: 'failed', by: 'chain', reason: seen.reason };
     case 'open': {
-      const said = seen.used ? 'nonce_used' : 'nonce_unused';
+      const said = seen.used ? 'payment_used' : 'payment_unused';
       return seen.search === null && said === reason
         ? undefined
         : { kind: 'looked', at: 'end', search: seen.search, lookInMs, reason: said };

@@ -130,7 +130,7 @@ export const claimsQuery = z.object({
   network: paymentWire.shape.network.optional(),
   asset: paymentWire.shape.asset.optional(),
   payer: paymentWire.shape.payer.optional(),
-  nonce: paymentWire.shape.nonce.optional(),
+  unique: paymentWire.shape.unique.optional(),
   due: z.literal('true', 'true, or left out').optional(),
   limit: z
     .string()

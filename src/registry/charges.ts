@@ -74,7 +74,7 @@ export function summariseCharges(
 
 /** A charge as people see it: what the endpoints answer, and what `tollgate charges` prints. */
 export function viewCharge(charge: ListedCharge): ChargeView {
-  const { route, request, price, payment, terms, proof } = charge;
+  const { route, request, price, payment, way, proof } = charge;
   const { status, ...shown } = showChargeValues(charge);
   return {
     id: charge.id,
@@ -89,12 +89,12 @@ export function viewCharge(charge: ListedCharge): ChargeView {
     currency: price.currency,
     customer_id: charge.customerId,
     payer: payment.payer,
-    receiver_id: charge.receiverId,
-    pay_to: terms.payTo,
+    receiver_id: way.receiverId,
+    pay_to: way.payTo,
     network: payment.network,
-    asset: terms.asset,
-    asset_decimals: terms.assetDecimals,
-    amount_atomic: terms.amount.toString(),
+    asset: way.asset,
+    asset_decimals: way.decimals,
+    amount_atomic: charge.amount.toString(),
     nonce: payment.unique,
     x402_version: charge.x402Version,
     settle: charge.settle,

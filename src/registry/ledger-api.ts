@@ -2,7 +2,7 @@
 // sidecar cannot take an error of something in between for one; a store that does not answer is 503, and then a sidecar
 // knows nothing. A call that is repeated with its `change_id` is the same call.
 import type { z } from 'zod';
-import type { CanonicalPayment, PaymentKey } from '../domain/charge.ts';
+import type { PaymentKey, Spelling } from '../domain/charge.ts';
 import { chargeToWire, claimFromWire } from '../domain/charge-wire.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';
 import { ClaimFault, LedgerUnavailable, type Ledger } from '../domain/payment/ledger.ts';
@@ -60,9 +60,9 @@ export function findClaims(
   services: Services,
 ): Promise<EndpointOutcome> {
   return withLedger(services, async (ledger) => {
-    const wanted = readWanted(query, ledger.canonicalPayment);
+    const wanted = readWanted(query, ledger.spelling);
     if (wanted === undefined) {
-      const detail = 'The query names one of: id; network, asset, payer and nonce; due=true.';
+      const detail = 'The query names one of: id; network, asset, payer and unique; due=true.';
       return fail(problem('malformed', detail));
     }
     const found =
@@ -101,14 +101,14 @@ type Wanted =
   | { readonly kind: 'payment'; readonly payment: PaymentKey };
 
 function readWanted(
-  { id, network, asset, payer, nonce, due }: z.output<typeof claimsQuery>,
-  canonicalPayment: CanonicalPayment,
+  { id, network, asset, payer, unique, due }: z.output<typeof claimsQuery>,
+  spelling: Spelling,
 ): Wanted | undefined {
-  const parts = [network, asset, payer, nonce];
+  const parts = [network, asset, payer, unique];
   const given = parts.filter((part) => part !== undefined);
   if (due !== undefined) return id === undefined && given.length === 0 ? { kind: 'due' } : undefined;
   if (id !== undefined) return given.length === 0 ? { kind: 'id', id } : undefined;
-  if (network === undefined || asset === undefined || payer === undefined || nonce === undefined) return undefined;
-  const payment = canonicalPayment({ network, asset, payer, unique: nonce });
+  if (network === undefined || asset === undefined || payer === undefined || unique === undefined) return undefined;
+  const payment = spelling.payment({ network, asset, payer, unique });
   return payment && { kind: 'payment', payment };
 }

@@ -27,23 +27,22 @@ export function claimOf(n: number, rest: Partial<Claim> & { payer?: number } = {
     credential,
     credentialSha256: sha256(credential),
     x402Version: 2,
-    terms: {
-      scheme: 'exact',
+    way: {
+      receiverId: 'default',
       network: NETWORK,
+      scheme: 'exact',
       asset: ASSET,
+      decimals: 6,
       payTo: address(0xbeef),
-      amount: 100_000n,
-      maxTimeoutSeconds: 300,
-      assetName: 'USDC',
-      assetVersion: '2',
-      assetDecimals: 6,
+      timeoutSeconds: 300,
+      terms: { name: 'USDC', version: '2' },
     },
+    amount: 100_000n,
     deadline: 4_000_000_000n,
     route: { id: ROUTE_ID, method: 'GET', pattern: '/reports/*' },
     request: requestOf('GET', `/reports/${n}?key=value`),
     requestId: `request-${n}`,
     price: { amount: '0.10', currency: 'USD' },
-    receiverId: 'default',
     customerId: null,
     settle: 'before_forward',
     ...claim,
@@ -51,11 +50,11 @@ export function claimOf(n: number, rest: Partial<Claim> & { payer?: number } = {
 }
 
 /** What settles `claim`: a transfer of its own. */
-export function proofOf(claim: Pick<Claim, 'payment' | 'terms'>, rest: Partial<Proof> = {}): Proof {
+export function proofOf(claim: Pick<Claim, 'payment' | 'amount'>, rest: Partial<Proof> = {}): Proof {
   return {
     transaction: claim.payment.unique,
     logIndex: null,
-    amount: claim.terms.amount,
+    amount: claim.amount,
     payer: claim.payment.payer,
     ...rest,
   };

@@ -115,7 +115,11 @@ describe('the word of an operator', () => {
     openLedger(join(folder, 'tollgate.db'), { now: Date.now, log: createLog('error', () => undefined, Date.now) });
   const take = async (n: number, ...events: ChargeEvent[]): Promise<string> => {
     const ledger = ledgerOf();
-    const claim = claimOf(n, { x402Version: 1, customerId: 'operated', receiverId: 'gone' });
+    const claim = claimOf(n, {
+      x402Version: 1,
+      customerId: 'operated',
+      way: { ...claimOf(n).way, receiverId: 'gone' },
+    });
     await ledger.claim(claim, { owner: 'o', leaseMs: 60_000, maxUnsettledPerPayer: 8 });
     for (const event of events)
       expect((await ledger.advance(claim.id, event, { owner: 'o' })).kind, event.kind).toBe('ok');

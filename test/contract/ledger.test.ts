@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createRandom, systemSchedule } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { createRemoteCharges } from '../../src/gateway/sync/remote-charges.ts';
-import { canonicalPayment } from '../../src/gateway/rails/networks.ts';
+import { SPELLING } from '../../src/gateway/rails/networks.ts';
 import { createLedger, type ChargeStore } from '../../src/domain/payment/ledger.ts';
 import { openCharges } from '../../src/registry/store/sqlite/charges.ts';
 import { LEDGER_KEY, startRegistry, temporaryFolder } from '../registry/kit.ts';
@@ -80,7 +80,7 @@ const IMPLEMENTATIONS: readonly Implementation[] = [
 for (const { name, open, runs, decides = false } of IMPLEMENTATIONS) {
   const ledgers = async (): Promise<OpenedLedger> => {
     const { stores, ...rest } = await open();
-    return { clients: [createLedger(stores[0], canonicalPayment), createLedger(stores[1], canonicalPayment)], ...rest };
+    return { clients: [createLedger(stores[0], SPELLING), createLedger(stores[1], SPELLING)], ...rest };
   };
   describeChargeStore(name, open, { decides });
   describeLedger(name, ledgers, { operators: !decides, ...(runs === undefined ? {} : { runs }) });
@@ -93,7 +93,7 @@ describeLedger('SQLite, every change named', async () => {
   if (sqlite === undefined) throw new Error('SQLite is none of them');
   const { stores, ...rest } = await sqlite.open();
   const named = (store: ChargeStore): OpenedLedger['clients'][0] => {
-    const ledger = createLedger(store, canonicalPayment);
+    const ledger = createLedger(store, SPELLING);
     return {
       ...ledger,
       claim: (claim, options) => ledger.claim(claim, { changeId: `change ${++changes}`, ...options }),

@@ -13,7 +13,7 @@ import {
   type ClaimOptions,
 } from '../../src/domain/payment/claim-policy.ts';
 import type { ChargeEvent } from '../../src/domain/payment/transition.ts';
-import { claimOf, proofOf, requestOf, sha256 } from '../cases/claims.ts';
+import { address, claimOf, proofOf, requestOf, sha256 } from '../cases/claims.ts';
 import { createMemoryLedger } from '../support/memory-ledger.ts';
 
 export type OpenedLedger = {
@@ -94,7 +94,7 @@ export function describeLedger(
           requestId: null,
           deadline: null,
           credential: 'A'.repeat(16 * 1024),
-          terms: { ...claimOf(0).terms, amount: 10n ** 77n + 1n },
+          amount: 10n ** 77n + 1n,
         });
         const claimed = await claim(what);
         const charge = {
@@ -212,15 +212,15 @@ export function describeLedger(
         expect(await claim(what)).toMatchObject({ kind: 'spent', charge: { state: 'released' } });
       });
 
-      test('refuses: another encoding of a released payment; the first one may claim with other terms', async () => {
+      test('refuses: another encoding of a released payment; the first one may claim with another amount and way', async () => {
         const what = fresh();
         await claim(what);
         await must(what, { kind: 'released', reason: 'upstream_500' });
         const recoded = `${what.credential}A`;
         expect((await claim({ ...what, credential: recoded, credentialSha256: sha256(recoded) })).kind).toBe('spent');
         expect((await claim({ ...what, request: requestOf('GET', '/else') })).kind).toBe('spent');
-        const terms = { ...what.terms, amount: 7n };
-        const again = { ...what, id: 'chg_other', terms, price: { amount: '0.000007', currency: 'USD' } };
+        const way = { ...what.way, payTo: address(0xcafe), terms: {} };
+        const again = { ...what, id: 'chg_other', way, amount: 7n, price: { amount: '0.000007', currency: 'USD' } };
         const claimed = await claim(again);
         expect(claimed).toMatchObject({ kind: 'claimed', charge: { ...again, id: what.id, claims: 2 } });
         expect(await ledger.find(what.payment)).toEqual('charge' in claimed ? claimed.charge : undefined);
@@ -274,15 +274,16 @@ export function describeLedger(
 
       test('refuses: a claim with a fault, and writes nothing', async () => {
         const what = fresh();
-        const { payment, terms } = what;
+        const { payment, way } = what;
         const faulty: Partial<Claim>[] = [
           { payment: { ...payment, unique: payment.unique.toUpperCase() } },
           { payment: { ...payment, payer: `0x${'A'.repeat(40)}` } },
           { payment: { ...payment, network: 'base-sepolia' } },
-          { terms: { ...terms, network: 'eip155:1' } },
-          { terms: { ...terms, asset: `0x${'1'.repeat(40)}` } },
-          { terms: { ...terms, amount: 0n } },
-          { terms: { ...terms, amount: -1n } },
+          { way: { ...way, network: 'eip155:1' } },
+          { way: { ...way, network: 'base-sepolia' } },
+          { way: { ...way, asset: `0x${'1'.repeat(40)}` } },
+          { amount: 0n },
+          { amount: -1n },
           { id: 'no charge id' },
           { credential: '' },
         ];
@@ -511,8 +512,12 @@ export function describeLedger(
         expect(all.filter((each) => each.kind === 'conflict' && each.because === 'not_due').length).toBe(9);
         expect(await ledger.due(10)).toEqual([]);
         const search = { fromBlock: '12', toBlock: '900' };
-        await must(what, { kind: 'looked', at: 'end', search, lookInMs: 60_000, reason: 'nonce_unused' }, 'reconciler');
-        expect(await other.find(what.payment)).toMatchObject({ search, looks: 1, reason: 'nonce_unused' });
+        await must(
+          what,
+          { kind: 'looked', at: 'end', search, lookInMs: 60_000, reason: 'payment_unused' },
+          'reconciler',
+        );
+        expect(await other.find(what.payment)).toMatchObject({ search, looks: 1, reason: 'payment_unused' });
         await must(what, { kind: 'taken_over', leaseMs: LEASE }, 'two');
         for (const event of [
           { kind: 'settled', proof: proofOf(what), leaseMs: 0 },

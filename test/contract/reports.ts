@@ -37,7 +37,6 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
     beforeAll(async () => {
       opened = await open();
       ({ ledger } = opened);
-      const { terms } = claimOf(0);
       // The first half of an hour, so that what follows at once is in the same.
       opened.pass(HOUR - (opened.now() % HOUR));
       begin = opened.now();
@@ -46,16 +45,10 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
         take(claimOf(1, { customerId: 'c1' }), 'delivered'),
         take(claimOf(2, { payer: 1 }), 'settled'),
       ]);
-      await take(
-        claimOf(3, { route: { id: OTHER_ROUTE, method: '*', pattern: '/x' }, terms: { ...terms, amount: BIG } }),
-        'delivered',
-      );
+      await take(claimOf(3, { route: { id: OTHER_ROUTE, method: '*', pattern: '/x' }, amount: BIG }), 'delivered');
       opened.pass(2 * HOUR);
       middle = opened.now();
-      await take(
-        claimOf(4, { route: { id: OTHER_ROUTE, method: '*', pattern: '/x' }, terms: { ...terms, amount: BIG + 1n } }),
-        'settled',
-      );
+      await take(claimOf(4, { route: { id: OTHER_ROUTE, method: '*', pattern: '/x' }, amount: BIG + 1n }), 'settled');
       await take(claimOf(5, { customerId: 'c1', price: { amount: '1', currency: 'USDC' } }), 'delivered');
       await take(claimOf(6), 'settling');
       await take(claimOf(7), 'claimed');

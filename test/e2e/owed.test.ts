@@ -136,7 +136,7 @@ describe('a settlement that nobody can end', () => {
       await paid.tollgate().kill();
       const ledger = ledgerOf(store());
       const deadline = BigInt(Math.floor(Date.now() / 1000) - HOURS_2);
-      const claim = claimOf(1, { deadline, receiverId: 'gone' });
+      const claim = claimOf(1, { deadline, way: { ...claimOf(1).way, receiverId: 'gone' } });
       await ledger.claim(claim, { owner: 'o', leaseMs: 60_000, maxUnsettledPerPayer: 8 });
       await ledger.advance(claim.id, { kind: 'settle_started', via: 'f', leaseMs: 60_000 }, { owner: 'o' });
       await ledger.advance(

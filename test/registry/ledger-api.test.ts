@@ -35,13 +35,14 @@ describe('what a sidecar may write', () => {
   test.each<[string, object, string]>([
     ['no credential', { credential: '' }, '/credential'],
     ['a credential over 16 KiB', { credential: 'A'.repeat(16 * 1024 + 1) }, '/credential'],
-    ['a payment in another spelling', { payment: { ...wire.payment, nonce: wire.payment.nonce.toUpperCase() } }, ''],
+    ['a payment in another spelling', { payment: { ...wire.payment, unique: wire.payment.unique.toUpperCase() } }, ''],
     ['a network by its v1 name', { payment: { ...wire.payment, network: 'base-sepolia' } }, ''],
-    ['terms of another asset', { terms: { ...wire.terms, asset: address(5) } }, ''],
-    ['an amount of nothing', { terms: { ...wire.terms, amount: '0' } }, ''],
-    ['an amount that is a number', { terms: { ...wire.terms, amount: 100_000 } }, '/terms/amount'],
-    ['an amount with a sign', { terms: { ...wire.terms, amount: '-1' } }, '/terms/amount'],
-    ['an amount of 79 digits', { terms: { ...wire.terms, amount: '1'.repeat(79) } }, '/terms/amount'],
+    ['a way of another asset', { way: { ...wire.way, asset: address(5) } }, ''],
+    ['an amount of nothing', { amount: '0' }, ''],
+    ['an amount that is a number', { amount: 100_000 }, '/amount'],
+    ['an amount with a sign', { amount: '-1' }, '/amount'],
+    ['an amount of 79 digits', { amount: '1'.repeat(79) }, '/amount'],
+    ['terms that are no texts', { way: { ...wire.way, terms: { version: 2 } } }, '/way/terms/version'],
     ['a charge id that is none', { charge_id: 'chg_ ' }, '/charge_id'],
     ['a lease of more than an hour', { lease_ms: 3_600_001 }, '/lease_ms'],
     ['no lease', { lease_ms: 0 }, '/lease_ms'],
@@ -84,7 +85,7 @@ describe('what a sidecar may write', () => {
       network: 'base-sepolia',
       asset: ASSET,
       payer: claim.payment.payer.toUpperCase().replace('0X', '0x'),
-      nonce: hash32(0xabcdef).replaceAll('a', 'A'),
+      unique: hash32(0xabcdef).replaceAll('a', 'A'),
     };
     const found = parsed(await ledger('GET', `${CLAIMS}?${new URLSearchParams(spelled).toString()}`));
     expect(found.data).toMatchObject([{ charge_id: claim.id, credential: claim.credential, owner: 'one' }]);
@@ -98,7 +99,7 @@ describe('what a sidecar may write', () => {
     '?due=false',
     '?due=true&id=chg_x',
     '?id=x',
-    `?network=${NETWORK}&asset=x&payer=x&nonce=x`,
+    `?network=${NETWORK}&asset=x&payer=x&unique=x`,
     '?due=true&limit=21',
   ])('refuses: GET %s', async (query) => {
     const reply = await ledger('GET', `${CLAIMS}${query}`);

@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ChargeFilter } from '../../src/domain/payment/charge-reports.ts';
 import { createLog } from '../../src/host/log.ts';
+import { SPELLING } from '../../src/gateway/rails/networks.ts';
 import { openLedger } from '../support/sqlite-ledger.ts';
 import { createChargeReads } from '../../src/registry/store/sqlite/charge-reports.ts';
 import { address, claimOf, OTHER_ROUTE, ROUTE_ID } from '../cases/claims.ts';
@@ -99,7 +100,8 @@ test('behaviour: hex finds its payer in any letter case, an address that is not 
   const hex = `0x${'ab'.repeat(20)}`;
   db.prepare('UPDATE charges SET payer = ? WHERE payer = ?').run(hex, address(1));
   for (const walk of [1, COUNT]) {
-    const found = (payer: string): number => pagesOf({ payer, limit: COUNT }, walk).flat().length;
+    const found = (payer: string): number =>
+      pagesOf({ payer: SPELLING.identifier(payer), limit: COUNT }, walk).flat().length;
     expect([hex, hex.toUpperCase(), hex.replace('ab', 'aB')].map(found)).toEqual([1, 1, 1]);
     expect([base58, base58.toLowerCase(), base58.toUpperCase()].map(found)).toEqual([COUNT / 10, 0, 0]);
   }

@@ -150,7 +150,7 @@ describe('rules of the store', () => {
     const hour = 3_600_000;
     const query = { fromMs: Date.now() - hour, toMs: Date.now() + hour, bucket: 'total', limit: 10 } as const;
     const summary = await here.summary(query);
-    const amount = all.reduce((sum, { terms }) => sum + terms.amount, 0n);
+    const amount = all.reduce((sum, { amount: each }) => sum + each, 0n);
     expect(summary).toMatchObject({ kind: 'sums', sums: [{ charges: 4, amount }] });
   });
 

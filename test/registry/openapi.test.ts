@@ -287,7 +287,7 @@ describe('live answers are what the document says', () => {
       body,
       other,
       { ...other, charge_id: claim.id },
-      { ...body, payment: { ...body.payment, nonce: '0x1' } },
+      { ...body, payment: { ...body.payment, unique: '0x1' } },
       '{',
       'x'.repeat(300_000),
     ])
@@ -302,7 +302,7 @@ describe('live answers are what the document says', () => {
     const proof = {
       transaction: '0xAB',
       log_index: 3,
-      amount: claim.terms.amount.toString(),
+      amount: claim.amount.toString(),
       payer: claim.payment.payer,
     };
     for (const event of [

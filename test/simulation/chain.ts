@@ -72,7 +72,7 @@ export function modelLook(scheduler: Scheduler, chain: ModelChain, asker: Actor,
     await scheduler.point(asker, `hears of the chain: ${label}`, scheduler.draw.below(30));
     return seen;
   };
-  return async ({ payment, terms, deadline }): Promise<Look> => {
+  return async ({ payment, amount, deadline }): Promise<Look> => {
     const seen = await asked('nonce', () => {
       const deep = chain.head() - CONFIRMATIONS;
       const transfer = chain.used(payment);
@@ -88,7 +88,7 @@ export function modelLook(scheduler: Scheduler, chain: ModelChain, asker: Actor,
     const found = await asked('proof', () => true);
     if (found === undefined) return { kind: 'unavailable', detail: 'no answer' };
     return paid
-      ? { kind: 'proven', proof: { transaction, logIndex: 0, amount: terms.amount, payer: payment.payer } }
+      ? { kind: 'proven', proof: { transaction, logIndex: 0, amount, payer: payment.payer } }
       : { kind: 'impossible', reason: 'authorization_spent_elsewhere' };
   };
 }

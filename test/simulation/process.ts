@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PaymentKey } from '../../src/domain/charge.ts';
 import type { Way } from '../../src/domain/payment/way.ts';
 import { findServices } from '../../src/domain/receiver.ts';
-import { canonicalPayment } from '../../src/gateway/rails/networks.ts';
+import { SPELLING } from '../../src/gateway/rails/networks.ts';
 import { createLedger, type Ledger, type LedgerRules } from '../../src/domain/payment/ledger.ts';
 import type { Offer } from '../../src/domain/offer.ts';
 import { createQuotes } from '../../src/domain/quote.ts';
@@ -81,7 +81,7 @@ export function startProcess(world: World, name: string): Process {
   const log = silent((level, what) => scheduler.say(`${name}: ${level}: ${what}`));
   const where = draw.below(2) === 0 ? 'own' : 'registry';
   const store = reachStore(scheduler, durable, weather, watch, actor, touched, where);
-  const plainLedger = createLedger(store, canonicalPayment, bug?.rules);
+  const plainLedger = createLedger(store, SPELLING, bug?.rules);
   const plainRail = createModelRail(scheduler, chain, facilitator, weather, actor, touched);
   const ledger: Ledger = bug?.ledger?.(plainLedger, { world, actor }) ?? plainLedger;
   const rail: Rail = bug?.rail?.(plainRail) ?? plainRail;

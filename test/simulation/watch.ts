@@ -96,7 +96,7 @@ export function createWatch(
       for (const row of rows) charge(row, calm);
       const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((total, amount) => total + amount, 0n);
       const earned = sum(chain.transfers.filter(({ paid }) => paid).map(() => PRICE));
-      const booked = sum(rows.filter(isPaid).map(({ terms }) => terms.amount));
+      const booked = sum(rows.filter(isPaid).map(({ amount }) => amount));
       if (earned !== booked) violated(`the chain has ${earned}, the ledger ${booked}`);
       const proofs = rows.flatMap(({ proof }) => (proof === null ? [] : [proof.transaction]));
       if (new Set(proofs).size !== proofs.length) violated('one transfer proves two charges');

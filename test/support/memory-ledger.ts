@@ -1,11 +1,12 @@
 // Charges in memory: the store that the contract suite compares others with, and the one of the simulation. It is as exact
 // as a real one and forgets everything with its process. Every call takes effect in one go and answers later.
-import { canonicalHex, endsAt, isOfRun, samePayment, type Charge, type ChargeState } from '../../src/domain/charge.ts';
+import { endsAt, isOfRun, samePayment, type Charge, type ChargeState } from '../../src/domain/charge.ts';
 import { isOfPart } from '../../src/domain/id-part.ts';
 import { CHARGE_STATES } from '../../src/domain/payment/charge-fields.ts';
 import { owedBecauseOf, takesPlace } from '../../src/domain/payment/claim-policy.ts';
 import type { ChargeReports, ListedCharge, OwedSum, Sum } from '../../src/domain/payment/charge-reports.ts';
-import { canonicalPayment } from '../../src/gateway/rails/networks.ts';
+import { SPELLING } from '../../src/gateway/rails/networks.ts';
+import { ledgerOf } from '../../src/registry/store/open.ts';
 import {
   createLedger,
   type ChargeStore,
@@ -20,7 +21,7 @@ export type MemoryLedger = Ledger & ChargeReports & Pick<MemoryCharges, 'all'> &
 /** `rules` decide; the simulation plants faults there. */
 export function createMemoryLedger(now: () => number, rules?: LedgerRules): MemoryLedger {
   const store = createMemoryCharges(now);
-  return { ...store, ...createLedger(store, canonicalPayment, rules), store };
+  return { ...store, ...ledgerOf(store, SPELLING), ...createLedger(store, SPELLING, rules), store };
 }
 
 export function createMemoryCharges(now: () => number): MemoryCharges {
@@ -102,7 +103,7 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
           (state === undefined || charge.state === state) &&
           (owed !== true || owedBecauseOf(charge, now()) !== undefined) &&
           (routeId === undefined || charge.route.id === routeId) &&
-          (payer === undefined || charge.payment.payer === canonicalHex(payer)) &&
+          (payer === undefined || charge.payment.payer === payer) &&
           (customerId === undefined || charge.customerId === customerId) &&
           (fromMs === undefined || charge.createdAt >= fromMs) &&
           (toMs === undefined || charge.createdAt < toMs),
@@ -123,7 +124,8 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
         const because = owedBecauseOf(charge, now());
         if (because === undefined) continue;
         const { currency } = charge.price;
-        const { assetDecimals, amount } = charge.terms;
+        const { amount } = charge;
+        const assetDecimals = charge.way.decimals;
         const name = `${currency} ${because} ${assetDecimals}`;
         const known = sums.get(name) ?? { currency, because, assetDecimals, charges: 0, amount: 0n };
         sums.set(name, { ...known, charges: known.charges + 1, amount: known.amount + amount });
@@ -172,13 +174,13 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
           currency: charge.price.currency,
           network,
           asset,
-          assetDecimals: charge.terms.assetDecimals,
+          assetDecimals: charge.way.decimals,
         };
         const known = sums.get(JSON.stringify(key));
         sums.set(JSON.stringify(key), {
           ...key,
           charges: (known?.charges ?? 0) + 1,
-          amount: (known?.amount ?? 0n) + charge.terms.amount,
+          amount: (known?.amount ?? 0n) + charge.amount,
         });
       }
       return sums.size > query.limit ? { kind: 'too_long' } : { kind: 'sums', sums: [...sums.values()] };

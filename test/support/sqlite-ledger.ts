@@ -1,7 +1,7 @@
 // The ledger over a SQLite file with all that its store can do, as tests want it in one piece.
-import { canonicalPayment } from '../../src/gateway/rails/networks.ts';
-import { createLedger, type ChargeKeeping } from '../../src/domain/payment/ledger.ts';
-import type { StoredLedger } from '../../src/registry/store/open.ts';
+import { SPELLING } from '../../src/gateway/rails/networks.ts';
+import type { ChargeKeeping } from '../../src/domain/payment/ledger.ts';
+import { ledgerOf, type StoredLedger } from '../../src/registry/store/open.ts';
 import type { ChargesStore } from '../../src/registry/store/ports.ts';
 import { openCharges, type SqliteChargesOptions } from '../../src/registry/store/sqlite/charges.ts';
 
@@ -9,5 +9,5 @@ export type SqliteLedger = StoredLedger & ChargeKeeping & { readonly store: Char
 
 export function openLedger(file: string, options: SqliteChargesOptions): SqliteLedger {
   const store = openCharges(file, options);
-  return { ...store, ...createLedger(store, canonicalPayment), store };
+  return { ...store, ...ledgerOf(store, SPELLING), store };
 }

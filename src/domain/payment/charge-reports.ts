@@ -28,7 +28,7 @@ export type ChargeReports = {
 export type ChargeSearch = {
   readonly idPart: IdPart | undefined;
   readonly requestId?: string | undefined;
-  /** Canonical. */
+  /** In its one spelling (`Spelling`). */
   readonly transaction?: string | undefined;
 };
 
@@ -55,7 +55,7 @@ export type ChargeFilter = {
   readonly state?: ChargeState | undefined;
   readonly owed?: boolean | undefined;
   readonly routeId?: string | undefined;
-  /** Hex in any letter case; anything else to the letter. */
+  /** In its one spelling (`Spelling`). */
   readonly payer?: string | undefined;
   readonly customerId?: string | undefined;
   /** Created at or after, and before: milliseconds since the epoch. */

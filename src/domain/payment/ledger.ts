@@ -6,10 +6,11 @@ import { LRUCache } from 'lru-cache';
 import {
   findClaimFault,
   samePayment,
-  type CanonicalPayment,
   type Charge,
   type Claim,
   type PaymentKey,
+  type Proof,
+  type Spelling,
 } from '../charge.ts';
 import { decideClaim, type Claimed, type ClaimOptions } from './claim-policy.ts';
 import { transition, type Actor, type ChargeEvent, type TransitionRefusal } from './transition.ts';
@@ -23,7 +24,7 @@ export type Ledger = {
   readonly answerLimitBytes: number;
   /** Names this run of the process: a request that works on a charge here is an owner of it (`ownerOf`). */
   readonly run: string;
-  readonly canonicalPayment: CanonicalPayment;
+  readonly spelling: Spelling;
   /** By the canonical key. */
   readonly find: (payment: PaymentKey) => Promise<Charge | undefined>;
   readonly findByChargeId: (id: string) => Promise<Charge | undefined>;
@@ -132,7 +133,7 @@ const ROUNDS = 3;
 
 export function createLedger(
   store: ChargeStore,
-  canonicalPayment: CanonicalPayment,
+  spelling: Spelling,
   rules: LedgerRules = { decideClaim, transition },
 ): Ledger {
   const remembered = new LRUCache<string, StoredCharge>({ max: REMEMBERED });
@@ -143,12 +144,7 @@ export function createLedger(
   };
 
   const claim = async (wanted: Claim, options: ClaimOptions): Promise<Claimed> => {
-    const { payment } = wanted;
-    const canonical = canonicalPayment(payment);
-    const fault =
-      canonical === undefined || !samePayment(canonical, payment)
-        ? 'the payment is not in its canonical spelling'
-        : findClaimFault(wanted);
+    const fault = findSpellingFault(wanted, spelling) ?? findClaimFault(wanted);
     if (fault !== undefined) throw new ClaimFault(fault);
     const actor = { owner: options.owner, changeId: options.changeId };
     let known: StoredCharge | undefined;
@@ -179,7 +175,8 @@ export function createLedger(
     throw new LedgerUnavailable(KEEPS_CHANGING);
   };
 
-  const advance = async (id: string, event: ChargeEvent, actor: Actor): Promise<Advanced> => {
+  const advance = async (id: string, given: ChargeEvent, actor: Actor): Promise<Advanced> => {
+    const event = given.kind === 'settled' ? { ...given, proof: spell(given.proof, spelling) } : given;
     // What is remembered of a lease is its first end: whether it was renewed the store says, to everybody but its owner.
     const last = remembered.get(id);
     remembered.delete(id);
@@ -221,7 +218,7 @@ export function createLedger(
   return {
     answerLimitBytes: store.keptBodyBytes,
     run: store.run,
-    canonicalPayment,
+    spelling,
     find: async (payment) => (await store.find({ payment }))?.charge,
     findByChargeId: async (id) => (await store.find({ id }))?.charge,
     claim,
@@ -229,6 +226,19 @@ export function createLedger(
     due: async (limit) => (await store.due(limit)).map(({ charge }) => charge),
     renew: store.renew,
   };
+}
+
+/** The payment is canonical, and of the way that it was verified for. */
+function findSpellingFault({ payment, way }: Claim, spelling: Spelling): string | undefined {
+  const canonical = spelling.payment({ ...payment, asset: way.asset });
+  return way.network === payment.network && canonical !== undefined && samePayment(canonical, payment)
+    ? undefined
+    : 'the payment is not in its canonical spelling, or is of another network or asset than its way';
+}
+
+/** Two spellings of one transaction must not prove two charges. */
+function spell(proof: Proof, { identifier }: Spelling): Proof {
+  return { ...proof, transaction: identifier(proof.transaction), payer: identifier(proof.payer) };
 }
 
 const KEEPS_CHANGING = 'The charge keeps changing while it is decided about.';

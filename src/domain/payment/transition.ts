@@ -2,7 +2,6 @@
 // refused with its reason and changes nothing. Only three ways lead back: `settling -> released`, if nothing was carried
 // out and no earlier attempt is unknown; `released -> claimed`, by a claim; `failed -> settled`, by an operator.
 import {
-  canonicalHex,
   isUnsettled,
   type Asks,
   type Charge,
@@ -202,12 +201,11 @@ function settle(
   now: number,
   leaseMs: number | undefined,
 ): Partial<Charge> | TransitionRefusal {
-  const { transaction, amount } = proof;
-  const payer = canonicalHex(proof.payer);
-  if (transaction === '' || amount !== charge.terms.amount || payer !== charge.payment.payer) return 'proof_mismatch';
+  const { transaction, amount, payer } = proof;
+  if (transaction === '' || amount !== charge.amount || payer !== charge.payment.payer) return 'proof_mismatch';
   const settled: Partial<Charge> = {
     state: 'settled',
-    proof: { ...proof, payer, transaction: canonicalHex(transaction) },
+    proof,
     credential: null,
     lookAt: null,
     search: null,

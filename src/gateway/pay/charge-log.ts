@@ -41,11 +41,11 @@ export function createChargeLog(metrics: Metrics, log: Log, routeLabel: (id: str
     },
   );
   const counted: ChargeLog['counted'] = (routeId, result) => payments(routeLabel(routeId), result)(1);
-  const earned = ({ route, price: { currency }, terms: { amount, assetDecimals } }: Charge): void => {
+  const earned = ({ route, price: { currency }, way, amount }: Charge): void => {
     const routeId = routeLabel(route.id);
     const name = `${routeId} ${currency}`;
     const known = revenues.get(name);
-    const sum = { units: amount, scale: assetDecimals };
+    const sum = { units: amount, scale: way.decimals };
     if (known === undefined) revenues.set(name, { routeId, currency, sum });
     else known.sum = addDecimals(known.sum, sum);
   };
@@ -82,7 +82,7 @@ function isOrdinary({ state, attempts, asks }: Charge, by: ChargeEvent['kind'] |
 }
 
 function describe(charge: Charge, by: ChargeEvent['kind'] | 'claimed'): Readonly<Record<string, unknown>> {
-  const { id, state, route, requestId, payment, price, terms, proof, reason, attempts, customerId } = charge;
+  const { id, state, route, requestId, payment, price, proof, reason, attempts, customerId } = charge;
   return {
     charge_id: id,
     state,
@@ -94,7 +94,7 @@ function describe(charge: Charge, by: ChargeEvent['kind'] | 'claimed'): Readonly
     network: payment.network,
     amount: price.amount,
     currency: price.currency,
-    amount_atomic: terms.amount,
+    amount_atomic: charge.amount,
     transaction: proof?.transaction,
     reason: reason ?? undefined,
     attempts: attempts > 0 ? attempts : undefined,

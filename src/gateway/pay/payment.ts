@@ -2,7 +2,7 @@
 // told to the client. A step that cannot say what happened to the money says just that (503 and the charge id), never
 // 402: a payer who is told to pay again may pay twice.
 import { hash } from 'node:crypto';
-import { endsAt, wayOf, type Charge } from '../../domain/charge.ts';
+import { endsAt, type Charge } from '../../domain/charge.ts';
 import type { Ledger } from '../../domain/payment/ledger.ts';
 import type { Offer } from '../../domain/offer.ts';
 import { problem, secondsToWait, type Problem, type ProblemCode } from '../../domain/problem.ts';
@@ -100,7 +100,7 @@ export function paymentInUse({ clock, options }: PayDeps, charge: Charge | undef
 }
 
 export function settlementUnknown({ options }: PayDeps, charge: Charge): Problem {
-  const services = options.services(wayOf(charge));
+  const services = options.services(charge.way);
   const deadAfterMs = services === undefined || services.rpcPublic ? DEAD_AFTER_MS.public : DEAD_AFTER_MS.own;
   return paymentProblem(
     'settlement_unknown',
@@ -158,9 +158,7 @@ function withHeaders(outcome: AnswerOutcome, headers: readonly string[]): Answer
 
 /** The receipt of a charge that was settled before. */
 export function receiptOf(charge: Charge): Receipt | undefined {
-  return charge.proof === null
-    ? undefined
-    : settledReceipt(charge.payment, charge.terms.amount, charge.proof.transaction);
+  return charge.proof === null ? undefined : settledReceipt(charge.payment, charge.amount, charge.proof.transaction);
 }
 
 /** What the ledger asks of a request that presents a payment again. */

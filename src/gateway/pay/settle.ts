@@ -53,7 +53,7 @@ export async function settleCharge(
   switch (end.kind) {
     case 'settled': {
       const { transaction } = end;
-      const { amount } = charge.terms;
+      const { amount } = charge;
       const proof = { transaction, logIndex: null, amount, payer: presented.key.payer };
       const event = { kind: 'settled', proof, leaseMs: options.leaseMs } as const;
       const changeId = deps.newId();
@@ -73,7 +73,7 @@ export async function settleCharge(
       if (refused === 'unavailable') void retryUntilRecorded(deps, payment, charge.id, event);
       if (refused === 'unavailable' || refused.kind !== 'ok') return { kind: 'unknown', charge: current };
       return refused.charge.state === 'failed'
-        ? { kind: 'refused', receipt: refusedReceipt(presented.key, charge.terms.amount, reason) }
+        ? { kind: 'refused', receipt: refusedReceipt(presented.key, charge.amount, reason) }
         : { kind: 'unknown', charge: refused.charge };
     }
     case 'not_carried_out': {

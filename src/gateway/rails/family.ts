@@ -1,6 +1,6 @@
 // The port of a chain family: what all of its networks have in common. A family is a folder beside this file and an entry in
 // families.ts; nothing else of the program knows it.
-import type { CanonicalPayment } from '../../domain/charge.ts';
+import type { Spelling } from '../../domain/charge.ts';
 import type { KnownNetwork, WayInput, WayReading } from '../../domain/network.ts';
 import type { Way } from '../../domain/payment/way.ts';
 import type { WayServices } from '../../domain/receiver.ts';
@@ -15,7 +15,9 @@ export type ChainFamily = {
   /** Undefined: it names no network of this family. */
   readonly readWay: (input: WayInput) => WayReading | undefined;
   /** Undefined: it is no payment of this family. */
-  readonly canonicalPayment: CanonicalPayment;
+  readonly canonicalPayment: Spelling['payment'];
+  /** Undefined: it is not written like an account or a transaction of this family, or each has one spelling only. */
+  readonly canonicalIdentifier: (text: string) => string | undefined;
   /** What an address of this family is that was written where one of another belongs; undefined: it is none. */
   readonly nameAddress: (text: string) => string | undefined;
   /** How an address is written. */

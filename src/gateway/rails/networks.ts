@@ -1,6 +1,6 @@
 // Every network that is known by name, whichever chain family it is of, how a way to pay on one is read, and how a payment
 // is spelled.
-import type { CanonicalPayment } from '../../domain/charge.ts';
+import type { Spelling } from '../../domain/charge.ts';
 import type { Networks, WayInput, WayIssue, WayReading } from '../../domain/network.ts';
 import { suggest } from '../../domain/suggest.ts';
 import { FAMILIES } from './families.ts';
@@ -32,13 +32,18 @@ export const NETWORKS: Networks = {
 };
 
 /** Of any network that the code knows, whether or not this process takes payments on it. */
-export const canonicalPayment: CanonicalPayment = (raw) => {
+export const SPELLING: Spelling = {
+  payment: (raw) => firstOf(({ canonicalPayment }) => canonicalPayment(raw)),
+  identifier: (text) => firstOf(({ canonicalIdentifier }) => canonicalIdentifier(text)) ?? text,
+};
+
+function firstOf<T>(ask: (family: ChainFamily) => T | undefined): T | undefined {
   for (const family of FAMILIES) {
-    const canonical = family.canonicalPayment(raw);
-    if (canonical !== undefined) return canonical;
+    const answer = ask(family);
+    if (answer !== undefined) return answer;
   }
   return undefined;
-};
+}
 
 function unknownNetwork(name: string): WayReading {
   const meant = NETWORKS.suggest(name);

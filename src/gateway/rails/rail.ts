@@ -106,7 +106,7 @@ export type NetworkRail = Omit<Rail, 'read'> & {
 
 export type LookedAt = Pick<
   Charge,
-  'payment' | 'terms' | 'deadline' | 'createdAt' | 'receiverId' | 'search' | 'credential' | 'x402Version'
+  'payment' | 'way' | 'amount' | 'deadline' | 'createdAt' | 'search' | 'credential' | 'x402Version'
 >;
 
 export type Look =

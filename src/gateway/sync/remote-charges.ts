@@ -4,7 +4,7 @@
 // wrong is LedgerUnavailable. An answer is believed only if it is about the charge that was asked about.
 import type { z } from 'zod';
 import { CHARGE_ID, samePayment, type Charge, type Claim } from '../../domain/charge.ts';
-import { ANSWER_BYTES, chargeFromWire, claimToWire, paymentToWire } from '../../domain/charge-wire.ts';
+import { ANSWER_BYTES, chargeFromWire, claimToWire } from '../../domain/charge-wire.ts';
 import {
   LedgerUnavailable,
   type Change,
@@ -138,7 +138,7 @@ export function createRemoteCharges(options: RemoteChargesOptions): ChargeStore 
     now: theirs.now,
     find: async (by) => {
       if ('id' in by && !CHARGE_ID.test(by.id)) return undefined;
-      const charge = await findOne('id' in by ? by : paymentToWire(by.payment));
+      const charge = await findOne('id' in by ? by : by.payment);
       if (charge === undefined) return undefined;
       return stored(about(charge, (each) => ('id' in by ? each.id === by.id : samePayment(each.payment, by.payment))));
     },

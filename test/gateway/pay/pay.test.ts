@@ -404,7 +404,7 @@ describe('the reconciler', () => {
     expect(stage.charges().map(({ state }) => state)).toEqual(['settling', 'settled']);
     slow.open({ kind: 'open', used: false, search: null });
     await stage.pass(0);
-    expect(stage.charges()[0]?.reason).toBe('nonce_unused');
+    expect(stage.charges()[0]?.reason).toBe('payment_unused');
   });
 
   it('attack: whose upstream ran for a payment that the chain says was cancelled settles first from then on', async () => {

@@ -23,7 +23,7 @@ const PAYER = '0x1111111111111111111111111111111111111111';
 const HASH = `0x${'9a'.repeat(32)}`;
 const CLAIMED_AT = 1_700_000_000n;
 const CHARGE = looked({ payer: PAYER, createdAt: Number(CLAIMED_AT) * 1000, validBefore: CLAIMED_AT + 300n });
-const { payment: KEY, terms: TERMS } = CHARGE;
+const { payment: KEY, amount: AMOUNT } = CHARGE;
 const DEADLINE = CHARGE.deadline ?? 0n;
 const pad = (address: string): string => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`;
 const hex = (number: bigint | number): string => `0x${number.toString(16)}`;
@@ -41,7 +41,7 @@ const CANCELLED = { ...USED, topics: [AUTHORIZATION_CANCELED, pad(PAYER), KEY.un
 const MOVED = {
   ...USED,
   topics: [TRANSFER, pad(PAYER), pad(PAY_TO)],
-  data: `0x${TERMS.amount.toString(16).padStart(64, '0')}`,
+  data: `0x${AMOUNT.toString(16).padStart(64, '0')}`,
   logIndex: '0x8',
 };
 const RECEIPT = { transactionHash: HASH, blockNumber: '0x5f', status: '0x1', logs: [USED, MOVED] };
@@ -60,7 +60,7 @@ const GOOD: Results = {
 };
 const PROVEN: Look = {
   kind: 'proven',
-  proof: { transaction: HASH, logIndex: 1, amount: TERMS.amount, payer: PAYER },
+  proof: { transaction: HASH, logIndex: 1, amount: AMOUNT, payer: PAYER },
 };
 
 let node: Scripted;
@@ -205,8 +205,8 @@ describe('what ends a charge', () => {
     ['of another token', moved({ address: '0x3333333333333333333333333333333333333333' })],
     ['from another payer', moved({ topics: [TRANSFER, pad(PAY_TO), pad(PAY_TO)] })],
     ['to another', moved({ topics: [TRANSFER, pad(PAYER), pad(PAYER)] })],
-    ['of less', moved({ data: `0x${(TERMS.amount - 1n).toString(16).padStart(64, '0')}` })],
-    ['of more', moved({ data: `0x${(TERMS.amount + 1n).toString(16).padStart(64, '0')}` })],
+    ['of less', moved({ data: `0x${(AMOUNT - 1n).toString(16).padStart(64, '0')}` })],
+    ['of more', moved({ data: `0x${(AMOUNT + 1n).toString(16).padStart(64, '0')}` })],
     ['an amount with more after it', moved({ data: `${MOVED.data}${'0'.repeat(64)}` })],
     ['an event that only looks like one', moved({ topics: [AUTHORIZATION_USED, pad(PAYER), pad(PAY_TO)] })],
   ])('attack: used without the transfer: %s', async (_, results) => {

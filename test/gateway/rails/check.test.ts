@@ -1,6 +1,5 @@
 // What is compared before anybody is asked: every field of a payment with our own terms, and its time window.
 import { describe, expect, test } from 'vitest';
-import { wayOf } from '../../../src/domain/charge.ts';
 import type { RailOffer } from '../../../src/domain/payment/way.ts';
 import { findServices } from '../../../src/domain/receiver.ts';
 import type { Presented } from '../../../src/gateway/rails/rail.ts';
@@ -153,19 +152,11 @@ describe('time', () => {
   });
 });
 
-test('behaviour: a stored charge is held to the terms it was claimed under, whatever is configured by now', () => {
-  const terms = {
-    scheme: 'exact',
-    network: OFFER.way.network,
-    asset: OFFER.way.asset,
-    payTo: PAY_TO,
-    amount: PRICE,
-    maxTimeoutSeconds: 300,
-    assetName: 'USDC',
-    assetVersion: '2',
-    assetDecimals: 6,
+test('behaviour: a stored charge is held to the way it was claimed for, whatever is configured by now', () => {
+  const way = {
+    ...{ receiverId: 'default', network: OFFER.way.network, scheme: 'exact', asset: OFFER.way.asset, decimals: 6 },
+    ...{ payTo: PAY_TO, timeoutSeconds: 300, terms: { name: 'USDC', version: '2' } },
   };
-  const way = wayOf({ terms, receiverId: 'default' });
   const stored = { way, amount: PRICE, description: 'GET /report', resource: undefined };
   expect(check(readV2(), stored)).toBeUndefined();
   expect(check(readV1(), stored)).toBeUndefined();

@@ -154,17 +154,17 @@ export function looked({
   payTo?: string;
   amount?: bigint;
 } = {}): LookedAt {
-  const { receiverId, scheme, network, asset, decimals, timeoutSeconds, terms } = wayOf(makeReceiver()).way;
-  const named = { assetName: terms['name'] ?? '', assetVersion: terms['version'] ?? '', assetDecimals: decimals };
+  const { way } = wayOf(makeReceiver());
+  const { network, asset } = way;
   return {
     payment: { network, asset: asset.toLowerCase(), payer, unique: nonce },
-    terms: { scheme, network, asset, payTo, amount, maxTimeoutSeconds: timeoutSeconds, ...named },
+    way: { ...way, payTo },
+    amount,
     deadline: validBefore,
     search: null,
     credential: null,
     x402Version: 2,
     createdAt,
-    receiverId,
   };
 }
 

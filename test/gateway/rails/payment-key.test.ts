@@ -1,6 +1,6 @@
 // The one spelling of a payment: however a client writes it, it is one payment.
 import { describe, expect, test } from 'vitest';
-import { canonicalPayment } from '../../../src/gateway/rails/networks.ts';
+import { SPELLING } from '../../../src/gateway/rails/networks.ts';
 import { ASSET, hash32 } from '../../cases/claims.ts';
 
 describe('a payment', () => {
@@ -17,7 +17,7 @@ describe('a payment', () => {
         (n >> (at % 5)) & 1 ? letter.toUpperCase() : letter.toLowerCase(),
       );
     const keys = Array.from({ length: 50 }, (_, n) =>
-      canonicalPayment({
+      SPELLING.payment({
         network: n % 2 === 0 ? 'base-sepolia' : 'eip155:84532',
         asset: spell(key.asset, n),
         payer: spell(key.payer, n),
@@ -45,6 +45,12 @@ describe('a payment', () => {
     { unique: '10' },
     { unique: `${key.unique}\n` },
   ])('refuses: %j', (part) => {
-    expect(canonicalPayment({ ...key, ...part })).toBeUndefined();
+    expect(SPELLING.payment({ ...key, ...part })).toBeUndefined();
   });
+});
+
+test('attack: a transaction has one spelling', () => {
+  expect(SPELLING.identifier('0XAbC')).toBe('0xabc');
+  const base58 = '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnb';
+  expect(SPELLING.identifier(base58)).toBe(base58);
 });

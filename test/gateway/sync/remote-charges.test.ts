@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chargeToWire } from '../../../src/domain/charge-wire.ts';
 import type { Charge } from '../../../src/domain/charge.ts';
-import { canonicalPayment } from '../../../src/gateway/rails/networks.ts';
+import { SPELLING } from '../../../src/gateway/rails/networks.ts';
 import { createLedger, LedgerUnavailable, type Ledger } from '../../../src/domain/payment/ledger.ts';
 import { presentedBy } from '../../../src/domain/payment/claim-policy.ts';
 import type { ChargeEvent } from '../../../src/domain/payment/transition.ts';
@@ -39,7 +39,7 @@ function ledgerAt(registryUrl: string, limits: Partial<RemoteChargesLimits> = {}
     limits: { ...LIMITS, ...limits },
   });
   closers.push(store.close);
-  return createLedger(store, canonicalPayment);
+  return createLedger(store, SPELLING);
 }
 
 const direct = (): Ledger => ledgerAt(`http://127.0.0.1:${kit.port}`);
@@ -224,7 +224,7 @@ describe('an answer that is not to be believed', () => {
       () => json({ kind: 'claimed', charge: wire({ payment: { ...what.payment, payer: address(9) } }) }),
     ],
     ['a state that is not known', () => json({ kind: 'claimed', charge: { ...wire(), state: 'free' } })],
-    ['an amount that is a number', () => json({ kind: 'claimed', charge: { ...wire(), terms: { amount: 1 } } })],
+    ['an amount that is a number', () => json({ kind: 'claimed', charge: { ...wire(), amount: 1 } })],
     ['too much', () => new Response(JSON.stringify({ kind: 'claimed', charge: wire() }) + ' '.repeat(2 * 1024 * 1024))],
     ['a redirect', () => new Response(null, { status: 307, headers: { Location: URL_OF_NOBODY } })],
     ...[400, 401, 403, 404, 409, 422, 429, 500, 503].map((status): [string, () => Response] => [

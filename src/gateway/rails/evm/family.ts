@@ -3,7 +3,7 @@ import type { ChainFamily } from '../family.ts';
 import { checkNode } from './check-node.ts';
 import { EVM_NETWORKS } from './networks.ts';
 import { UNSIGNED_PAYMENT } from './payload.ts';
-import { canonicalPayment } from './payment-key.ts';
+import { canonicalIdentifier, canonicalPayment } from './payment-key.ts';
 import { createEvmRail, EVM_WORDS } from './rail.ts';
 import { readEvmWay } from './read-way.ts';
 
@@ -13,6 +13,7 @@ export const EVM: ChainFamily = {
   networks: EVM_NETWORKS,
   readWay: readEvmWay,
   canonicalPayment,
+  canonicalIdentifier,
   nameAddress: (text) => (ADDRESS.test(text) ? 'an address of an EVM network' : undefined),
   addressForm: '0x and 40 hex digits, in quotes',
   otherNetworks: 'any other EVM chain is eip155: and its chain id',

@@ -4,7 +4,6 @@
 // is `unavailable`, which is never taken for "not there". The nonce's state is asked first, logs only of a used one.
 import { z } from 'zod';
 import type { PaymentKey, Search } from '../../../domain/charge.ts';
-import { wayOf } from '../../../domain/charge.ts';
 import type { Way } from '../../../domain/payment/way.ts';
 import type { WayServices } from '../../../domain/receiver.ts';
 import { address, quantity, word } from './node-words.ts';
@@ -91,7 +90,7 @@ export function createLook(deps: LookDeps): Rail['look'] {
   const lookThrough = async (charge: LookedAt, first: boolean, progress: Progress): Promise<Look> => {
     const { network } = charge.payment;
     const known = findEvmNetwork(network)?.rpcUrls ?? [];
-    const services = deps.services(wayOf(charge));
+    const services = deps.services(charge.way);
     const urls = services?.rpcUrls ?? known;
     if (urls.length === 0) return { kind: 'unavailable', detail: 'no node is configured for this network' };
 
@@ -189,7 +188,7 @@ type Spending =
 /** What used the nonce up. */
 async function findSpending(view: View, head: Block): Promise<Spending | Away> {
   const { charge, progress } = view;
-  const { payment, terms, deadline, createdAt } = charge;
+  const { payment, amount, deadline, createdAt } = charge;
   const until = deadline ?? NEVER;
   if (progress.next === undefined) {
     const since = BigInt(Math.floor(createdAt / 1000)) - BEFORE_CLAIM_SECONDS;
@@ -224,7 +223,6 @@ async function findSpending(view: View, head: Block): Promise<Spending | Away> {
     const transfer = await findTransfer(view, found);
     if (transfer === undefined) return { kind: 'not_paid', block, reason: 'authorization_spent_elsewhere' };
     if (typeof transfer !== 'number') return transfer;
-    const { amount } = terms;
     const proof = { transaction: found.transactionHash, logIndex: transfer, amount, payer: payment.payer };
     return { kind: 'paid', block, proof };
   }
@@ -302,11 +300,11 @@ async function findUse(
 }
 
 /**
- * Where among the logs of its transaction the transfer of these terms stands, which is what tells the payments of one
+ * Where among the logs of its transaction the transfer of this payment stands, which is what tells the payments of one
  * transaction apart: nodes agree about the order, not about where they begin to count. Undefined: it did not pay.
  */
 async function findTransfer({ node, turn, charge }: View, use: Log): Promise<number | undefined | Away> {
-  const { payment: key, terms } = charge;
+  const { payment: key } = charge;
   const { transactionHash: transaction, blockNumber: block } = use;
   const answer = await node.ask(turn, 'eth_getTransactionReceipt', [transaction], receiptSchema);
   if (answer.kind !== 'result') return failed(answer, 'eth_getTransactionReceipt');
@@ -317,7 +315,7 @@ async function findTransfer({ node, turn, charge }: View, use: Log): Promise<num
     return away('the node contradicts itself');
   }
   const next = logs[used + 1];
-  return next !== undefined && isTransfer(next, key, terms) ? used + 1 : undefined;
+  return next !== undefined && isTransfer(next, charge) ? used + 1 : undefined;
 }
 
 function isUse({ address: at, topics }: Log, { asset, payer, unique }: PaymentKey, event: string): boolean {
@@ -332,8 +330,7 @@ function isUse({ address: at, topics }: Log, { asset, payer, unique }: PaymentKe
 
 function isTransfer(
   { address: at, topics, data }: Log,
-  { asset, payer }: PaymentKey,
-  { payTo, amount }: LookedAt['terms'],
+  { payment: { asset, payer }, way: { payTo }, amount }: LookedAt,
 ): boolean {
   return (
     at === asset &&

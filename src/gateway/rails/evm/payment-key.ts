@@ -13,3 +13,8 @@ export function canonicalPayment(raw: PaymentKey): PaymentKey | undefined {
   if (network === undefined || !ADDRESS.test(asset) || !ADDRESS.test(payer) || !NONCE.test(nonce)) return undefined;
   return { network, asset, payer, unique: nonce };
 }
+
+/** An address, or the hash of a transaction; undefined: it is not hexadecimal. */
+export function canonicalIdentifier(text: string): string | undefined {
+  return /^0x[0-9a-f]+$/i.test(text) ? text.toLowerCase() : undefined;
+}

@@ -12,6 +12,8 @@ export const SVM: ChainFamily = {
   networks: SVM_NETWORKS,
   readWay: readSvmWay,
   canonicalPayment,
+  // Base58 means something else in another letter case.
+  canonicalIdentifier: () => undefined,
   nameAddress: (text) => (isSvmAddress(text) ? 'an address of Solana' : undefined),
   addressForm: 'base58 of 32 bytes, in quotes',
   otherNetworks: undefined,

@@ -1,7 +1,6 @@
 // The rail of Solana networks: scheme `exact` of x402 version 2, paid by a transaction that its payer signed and that a
 // facilitator pays the fee of. What the transaction does is read and checked here before anybody is asked.
 // Source: x402 v2, scheme `exact` on Solana.
-import { wayOf } from '../../../domain/charge.ts';
 import type { RailOffer, Way } from '../../../domain/payment/way.ts';
 import { problem } from '../../../domain/problem.ts';
 import type { RailDeps } from '../family.ts';
@@ -40,7 +39,7 @@ export function createSvmRail(deps: RailDeps): NetworkRail {
       ...deps,
       nodesOf: (charge) => {
         const known = findSvmNetwork(charge.payment.network)?.rpcUrls ?? [];
-        const urls = deps.services(wayOf(charge))?.rpcUrls ?? known;
+        const urls = deps.services(charge.way)?.rpcUrls ?? known;
         return { urls, isPublic: (url) => known.includes(url) };
       },
       seek,
@@ -106,12 +105,12 @@ function createAccounts(): (way: Way) => string {
 }
 
 /** The credential is kept for as long as its payment may be under way. */
-function seek({ credential, x402Version: version, terms }: LookedAt): Sought | undefined {
+function seek({ credential, x402Version: version, amount }: LookedAt): Sought | undefined {
   if (credential === null) return undefined;
   const read = readEnvelope({ version, value: credential });
   const reading = read.ok ? readSvmPayload(read.envelope) : undefined;
   if (reading?.ok !== true) return undefined;
   const { transaction } = reading.payload;
   const transfer = readTransfer(transaction);
-  return transfer && { transaction, source: transfer.source, amount: terms.amount };
+  return transfer && { transaction, source: transfer.source, amount };
 }

@@ -84,14 +84,14 @@ export function keptBy({ before, after }: Change): KeptAnswer | undefined {
   return { status, headers, body: new Uint8Array(body) };
 }
 
-function settledOf({ route, price, payment, terms, settledAt }: Charge): Settled {
+function settledOf({ route, price, payment, way, amount, settledAt }: Charge): Settled {
   return {
     routeId: route.id,
     currency: price.currency,
     network: payment.network,
     asset: payment.asset,
-    assetDecimals: terms.assetDecimals,
+    assetDecimals: way.decimals,
     settledAt: settledAt ?? 0,
-    amount: terms.amount.toString(),
+    amount: amount.toString(),
   };
 }

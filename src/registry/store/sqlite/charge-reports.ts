@@ -1,7 +1,7 @@
 // Reports on the ledger's store: lists, sums and counts. Reads only, on a connection of their own in a thread of their
 // own, so that a dashboard that looks through a million charges delays no claim.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { canonicalHex, isUnsettled, NO_DEADLINE_MS, type ChargeState } from '../../../domain/charge.ts';
+import { isUnsettled, NO_DEADLINE_MS, type ChargeState } from '../../../domain/charge.ts';
 import { CHARGE_STATES } from '../../../domain/payment/charge-fields.ts';
 import type { Fault } from '../../../domain/payment/claim-policy.ts';
 import type {
@@ -116,7 +116,8 @@ function sumOwed(prepare: Prepare, now: number): readonly OwedSum[] {
   const sums = new Map<string, OwedSum>();
   for (const { charge, owed } of iterateOwed(prepare, { limit: 0 }, now)) {
     const { currency } = charge.price;
-    const { assetDecimals, amount } = charge.terms;
+    const { amount, way } = charge;
+    const { decimals: assetDecimals } = way;
     const name = `${currency} ${owed} ${assetDecimals}`;
     const known = sums.get(name);
     sums.set(name, {
@@ -147,7 +148,7 @@ function readRows(prepare: Prepare, filter: ChargeFilter, payerWalk: number): Ro
   const rows = near.all(...values, floor, limit);
   if (rows.length === limit || floor <= 1) return rows;
   const one = prepare(`${SELECT_LISTED} ${where} AND seq = ?`);
-  for (const { seq } of prepare(SEQS_OF_PAYER).iterate(canonicalHex(filter.payer), floor)) {
+  for (const { seq } of prepare(SEQS_OF_PAYER).iterate(filter.payer, floor)) {
     const row = one.get(...values, seq ?? null);
     if (row !== undefined && rows.push(row) === limit) break;
   }
@@ -176,7 +177,7 @@ function conditions(filter: ChargeFilter): { where: string; values: SQLInputValu
     ['seq < ?', filter.before],
     [inState(filter.state), filter.state],
     ['route_id = ?', filter.routeId],
-    ['payer = ?', filter.payer && canonicalHex(filter.payer)],
+    ['payer = ?', filter.payer],
     ['customer_id = ?', filter.customerId],
     ['created_at >= ?', filter.fromMs],
     ['created_at < ?', filter.toMs],

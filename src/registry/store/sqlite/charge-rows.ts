@@ -13,10 +13,10 @@ export type Changed = { readonly columns: readonly number[]; readonly values: re
 
 /** What a claim fixes; a claim after a release writes them again, all but the id. */
 const CLAIM_COLUMNS = [
-  ...['network', 'asset', 'payer', 'nonce', 'credential_sha256', 'x402_version', 'scheme', 'terms_asset', 'pay_to'],
-  ...['amount', 'max_timeout_seconds', 'asset_name', 'asset_version', 'asset_decimals', 'deadline'],
+  ...['network', 'asset', 'payer', 'unique_key', 'credential_sha256', 'x402_version', 'receiver_id', 'scheme'],
+  ...['way_asset', 'asset_decimals', 'pay_to_address', 'max_timeout_seconds', 'terms', 'amount', 'deadline'],
   ...['route_id', 'route_method', 'route_pattern', 'request_method', 'request_path', 'target_sha256', 'request_id'],
-  ...['price_amount', 'price_currency', 'receiver_id', 'customer_id', 'settle'],
+  ...['price_amount', 'price_currency', 'customer_id', 'settle'],
 ];
 /** What changes and is no single value of the charge. */
 const COMPOSED_COLUMNS = [
@@ -59,7 +59,7 @@ const keyOf = (term: string): string =>
   `CASE WHEN ${term} GLOB '0x*' THEN coalesce(unhex(substr(${term}, 3)), ${term}) ELSE ${term} END`;
 /** Binds network, asset, payer and what makes the payment unique. */
 export const SELECT_BY_PAYMENT = `${select('INDEXED BY charges_payment')} WHERE network = ?1
-  AND ${keyOf('asset')} = ${keyOf('?2')} AND ${keyOf('payer')} = ${keyOf('?3')} AND ${keyOf('nonce')} = ${keyOf('?4')}`;
+  AND ${keyOf('asset')} = ${keyOf('?2')} AND ${keyOf('payer')} = ${keyOf('?3')} AND ${keyOf('unique_key')} = ${keyOf('?4')}`;
 /** Binds the payer and a `seq`: the numbers of the payer's charges before it, newest first. */
 export const SEQS_OF_PAYER = `SELECT seq FROM charges INDEXED BY charges_payment
   WHERE ${keyOf('payer')} = ${keyOf('?1')} AND seq < ?2 ORDER BY seq DESC`;
@@ -68,7 +68,7 @@ export const SELECT_LISTED = `SELECT seq, ${selected(ALL.filter((name) => name !
   EXISTS (SELECT 1 FROM charge_answers WHERE charge_answers.seq = charges.seq) AS has_answer FROM charges`;
 
 export function allValues(charge: Charge): Value[] {
-  const { payment, terms, route, request, price } = charge;
+  const { payment, way, route, request, price } = charge;
   return [
     charge.id,
     payment.network,
@@ -77,14 +77,14 @@ export function allValues(charge: Charge): Value[] {
     payment.unique,
     charge.credentialSha256,
     charge.x402Version,
-    terms.scheme,
-    terms.asset,
-    terms.payTo,
-    terms.amount.toString(),
-    terms.maxTimeoutSeconds,
-    terms.assetName,
-    terms.assetVersion,
-    terms.assetDecimals,
+    way.receiverId,
+    way.scheme,
+    way.asset,
+    way.decimals,
+    way.payTo,
+    way.timeoutSeconds,
+    JSON.stringify(way.terms),
+    charge.amount.toString(),
     charge.deadline === null ? null : Number(charge.deadline),
     route.id,
     route.method,
@@ -95,7 +95,6 @@ export function allValues(charge: Charge): Value[] {
     charge.requestId,
     price.amount,
     price.currency,
-    charge.receiverId,
     charge.customerId,
     charge.settle,
     ...composedValues(charge),
@@ -182,19 +181,19 @@ function readOpen(row: Row): Omit<Charge, 'credential' | 'credentialSha256' | 's
   return {
     ...chargeValuesOf((field) => readValue(row, field)),
     id: text(row, 'id'),
-    payment: { network, asset: text(row, 'asset'), payer, unique: text(row, 'nonce') },
+    payment: { network, asset: text(row, 'asset'), payer, unique: text(row, 'unique_key') },
     x402Version: integer(row, 'x402_version') === 1 ? 1 : 2,
-    terms: {
-      scheme: text(row, 'scheme'),
+    way: {
+      receiverId: text(row, 'receiver_id'),
       network,
-      asset: text(row, 'terms_asset'),
-      payTo: text(row, 'pay_to'),
-      amount,
-      maxTimeoutSeconds: integer(row, 'max_timeout_seconds'),
-      assetName: text(row, 'asset_name'),
-      assetVersion: text(row, 'asset_version'),
-      assetDecimals: integer(row, 'asset_decimals'),
+      scheme: text(row, 'scheme'),
+      asset: text(row, 'way_asset'),
+      decimals: integer(row, 'asset_decimals'),
+      payTo: text(row, 'pay_to_address'),
+      timeoutSeconds: integer(row, 'max_timeout_seconds'),
+      terms: readTexts(text(row, 'terms')),
     },
+    amount,
     deadline: deadline === null ? null : BigInt(deadline),
     route: { id: text(row, 'route_id'), method: text(row, 'route_method'), pattern: text(row, 'route_pattern') },
     request: {
@@ -204,7 +203,6 @@ function readOpen(row: Row): Omit<Charge, 'credential' | 'credentialSha256' | 's
     },
     requestId: nullableText(row, 'request_id'),
     price: { amount: text(row, 'price_amount'), currency: text(row, 'price_currency') },
-    receiverId: text(row, 'receiver_id'),
     customerId: nullableText(row, 'customer_id'),
     settle: oneOf(row, 'settle', ['before_response', 'before_forward']),
     proof:
@@ -225,13 +223,19 @@ export function stateOf(row: Row): ChargeState {
 
 function readSearch(row: Row): Search | null {
   const written = nullableText(row, 'search');
-  if (written === null) return null;
-  const search: unknown = JSON.parse(written);
-  if (!isTexts(search)) throw new TypeError('the store holds a search that is no record of texts');
-  return search;
+  return written === null ? null : readTexts(written);
 }
 
-function isTexts(value: unknown): value is Search {
+type Texts = Readonly<Record<string, string>>;
+
+/** What only a rail reads. */
+function readTexts(written: string): Texts {
+  const texts: unknown = JSON.parse(written);
+  if (!isTexts(texts)) throw new TypeError('the store holds words of a rail that are no record of texts');
+  return texts;
+}
+
+function isTexts(value: unknown): value is Texts {
   return (
     typeof value === 'object' &&
     value !== null &&

@@ -68,7 +68,9 @@ CREATE UNIQUE INDEX api_keys_digest ON api_keys (digest);
 -- integers of money are decimal text, because they may be larger than 64 bits.
 
 -- `seq` never hands out a number twice: the order of first claims, and what a list's cursor holds. `version` is raised by
--- every change but the renewal of a lease.
+-- every change but the renewal of a lease. `network` to `unique_key` are the payment's key, `asset` in its one spelling;
+-- `receiver_id` to `terms` are the way that it was paid in, `way_asset` as it was configured, and `terms`, as JSON, what only
+-- the network's rail reads.
 CREATE TABLE charges (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   version INTEGER NOT NULL DEFAULT 1,
@@ -76,17 +78,17 @@ CREATE TABLE charges (
   network TEXT NOT NULL,
   asset TEXT NOT NULL CHECK (asset NOT GLOB '0x*' OR asset = lower(asset)),
   payer TEXT NOT NULL CHECK (payer NOT GLOB '0x*' OR payer = lower(payer)),
-  nonce TEXT NOT NULL CHECK (nonce NOT GLOB '0x*' OR nonce = lower(nonce)),
+  unique_key TEXT NOT NULL CHECK (unique_key NOT GLOB '0x*' OR unique_key = lower(unique_key)),
   credential_sha256 BLOB NOT NULL CHECK (length(credential_sha256) = 32),
   x402_version INTEGER NOT NULL CHECK (x402_version IN (1, 2)),
+  receiver_id TEXT NOT NULL,
   scheme TEXT NOT NULL,
-  terms_asset TEXT NOT NULL,
-  pay_to TEXT NOT NULL,
-  amount TEXT NOT NULL CHECK (amount GLOB '[1-9]*' AND amount NOT GLOB '*[^0-9]*' AND length(amount) <= 78),
-  max_timeout_seconds INTEGER NOT NULL,
-  asset_name TEXT NOT NULL,
-  asset_version TEXT NOT NULL,
+  way_asset TEXT NOT NULL,
   asset_decimals INTEGER NOT NULL CHECK (asset_decimals BETWEEN 0 AND 255),
+  pay_to_address TEXT NOT NULL,
+  max_timeout_seconds INTEGER NOT NULL,
+  terms TEXT NOT NULL,
+  amount TEXT NOT NULL CHECK (amount GLOB '[1-9]*' AND amount NOT GLOB '*[^0-9]*' AND length(amount) <= 78),
   deadline INTEGER,
   route_id TEXT NOT NULL,
   route_method TEXT NOT NULL,
@@ -97,7 +99,6 @@ CREATE TABLE charges (
   request_id TEXT,
   price_amount TEXT NOT NULL,
   price_currency TEXT NOT NULL,
-  receiver_id TEXT NOT NULL,
   customer_id TEXT,
   settle TEXT NOT NULL CHECK (settle IN ('before_response', 'before_forward')),
   state TEXT NOT NULL CHECK (
@@ -142,7 +143,7 @@ CREATE TABLE charges (
 -- long as they are in lower case. The payments of a payer stand together, so that an index of payers is not needed.
 CREATE UNIQUE INDEX charges_payment ON charges (
   CASE WHEN payer GLOB '0x*' THEN coalesce(unhex(substr(payer, 3)), payer) ELSE payer END,
-  CASE WHEN nonce GLOB '0x*' THEN coalesce(unhex(substr(nonce, 3)), nonce) ELSE nonce END,
+  CASE WHEN unique_key GLOB '0x*' THEN coalesce(unhex(substr(unique_key, 3)), unique_key) ELSE unique_key END,
   network,
   CASE WHEN asset GLOB '0x*' THEN coalesce(unhex(substr(asset, 3)), asset) ELSE asset END
 );
