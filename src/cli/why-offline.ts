@@ -4,13 +4,13 @@ import { resolveSecrets } from '../config/first-start.ts';
 import { createQuotes } from '../domain/quote.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
 import { storeAt } from '../registry/store/open.ts';
-import type { WhyAnswer } from '../registry/charge-schemas.ts';
+import type { WhyReport } from '../registry/charge-schemas.ts';
 import type { Io } from './command.ts';
 import { readOfflineRoutes } from './offline-routes.ts';
 import { isKnownHere, talk } from './configuration.ts';
 
 /** A sentence if it cannot be said. */
-export async function whyOffline(id: string, config: LoadedConfig, io: Io): Promise<WhyAnswer | string> {
+export async function whyOffline(id: string, config: LoadedConfig, io: Io): Promise<WhyReport | string> {
   const named = config.registry?.store ?? config.charges.store;
   const store = named && (await storeAt(named));
   if (config.registry !== undefined && store?.exists() !== true)

@@ -1,9 +1,9 @@
 // Writes the answer of `tollgate why` in sentences: charges first, then what the id of a 402 says, then refusals, newest
 // first.
 import { PROBLEMS } from '../domain/problem.ts';
-import type { WhyAnswer } from '../registry/charge-schemas.ts';
+import type { WhyReport } from '../registry/charge-schemas.ts';
 
-type Charge = WhyAnswer['charges'][number];
+type Charge = WhyReport['charges'][number];
 
 /** What a 402 says beyond that something is to be paid. */
 const REASONS: Readonly<Record<string, string>> = {
@@ -17,7 +17,7 @@ const REASONS: Readonly<Record<string, string>> = {
   client_gone: 'the client left',
 };
 
-export function tellWhy({ charges, quote, refusals }: WhyAnswer, now: number): string[] {
+export function tellWhy({ charges, quote, refusals }: WhyReport, now: number): string[] {
   const lines = charges.flatMap((charge) => tellCharge(charge, now));
   if (quote !== null) lines.push(...tellQuote(quote, charges.length > 0, now));
   for (const { at, request_id, method, path, status, reason, route_pattern, charge_id } of refusals) {
@@ -32,7 +32,7 @@ export function tellWhy({ charges, quote, refusals }: WhyAnswer, now: number): s
   return lines;
 }
 
-function tellQuote(quote: NonNullable<WhyAnswer['quote']>, presented: boolean, now: number): string[] {
+function tellQuote(quote: NonNullable<WhyReport['quote']>, presented: boolean, now: number): string[] {
   const { signed_here, amount, currency, route_method, route_pattern, route_id, method, issued_at, expires_at } = quote;
   if (!signed_here || expires_at === null)
     return ['The id was not signed with a secret that is known here: it is no quote of this Tollgate, or an old one.'];

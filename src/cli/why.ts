@@ -2,7 +2,7 @@
 // what it refused; if none runs the ledger and the id itself still say what they know.
 import { join } from 'node:path';
 import { askControl } from '../host/control.ts';
-import type { WhyAnswer } from '../registry/charge-schemas.ts';
+import type { WhyReport } from '../registry/charge-schemas.ts';
 import { shortId } from '../domain/id-part.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
@@ -35,10 +35,10 @@ async function runWhy(args: Args, io: Io): Promise<ExitCode> {
   }
   const loaded = await loadFor(args, io);
   if (!loaded.ok) return loaded.code;
-  const { whyAnswer } = await import('../registry/charge-schemas.ts');
+  const { whyBody } = await import('../registry/charge-schemas.ts');
   const { isEmpty, ASK_THE_PROXY } = await import('../registry/why.ts');
   const asked = await askControl(join(dataFolderOf(loaded.config), SOCKET_FILE), `/why/${encodeURIComponent(id)}`);
-  let answer: WhyAnswer;
+  let answer: WhyReport;
   if (asked === undefined) {
     io.err('No Tollgate runs on this configuration, so what it refused is not known.');
     const told = await whyOffline(id, loaded.config, io).catch((error: unknown) => messageOf(error));
@@ -48,7 +48,7 @@ async function runWhy(args: Args, io: Io): Promise<ExitCode> {
     }
     answer = told;
   } else {
-    const read = whyAnswer.safeParse(asked.body);
+    const read = whyBody.safeParse(asked.body);
     if (!read.success) {
       io.err('The running Tollgate could not say; its ledger may be away.');
       return EXIT.away;

@@ -10,7 +10,7 @@ import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { createMetrics, type Metrics } from '../host/metrics.ts';
 import type { Listener } from '../host/server.ts';
-import type { WhyAnswer } from '../registry/charge-schemas.ts';
+import type { WhyReport } from '../registry/charge-schemas.ts';
 import type { Part } from './part.ts';
 import type { AroundPayments } from './payments.ts';
 import type { WhyParts } from './why.ts';
@@ -79,7 +79,7 @@ export function addPart<P extends Part>({ listeners, closers }: Assembly, name: 
 }
 
 /** What became of the request or charge with `id`. */
-export async function answerWhy(assembly: Assembly, id: string): Promise<WhyAnswer> {
+export async function answerWhy(assembly: Assembly, id: string): Promise<WhyReport> {
   const { explainWhy } = await import('./why.ts');
   const { config, current, ledgers, refusals, deps } = assembly;
   const { secrets, quoteTtlMs } = config.charges;

@@ -5,7 +5,7 @@ import type { ChargeReports } from '../domain/payment/charge-reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
 import { findServices, type WayServices } from '../domain/receiver.ts';
 import type { Way } from '../domain/payment/way.ts';
-import type { Answers } from '../gateway/outcome.ts';
+import type { OwnResponses } from '../gateway/outcome.ts';
 import { createChargeLog, type ChargeLog } from '../gateway/pay/charge-log.ts';
 import { createSeenPayments, type SeenPayments } from '../gateway/pay/seen-payments.ts';
 import { createPay, type Pay } from '../gateway/pay/pay.ts';
@@ -38,7 +38,7 @@ export type PaymentsDeps = {
 };
 
 export type Payments = {
-  readonly payFor: (config: Config) => (answers: Answers) => Pay;
+  readonly payFor: (config: Config) => (answers: OwnResponses) => Pay;
   readonly facilitators: FacilitatorState;
   readonly close: () => Promise<void>;
 };
@@ -124,7 +124,7 @@ function payWith(
   { charges, proxy }: Config,
   running: () => Config,
   { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, log, clock }: PayParts,
-): (answers: Answers) => Pay {
+): (answers: OwnResponses) => Pay {
   if (proxy === undefined) throw new Error('only a proxy takes payments');
   const upstream = new URL(proxy.upstream.origin);
   const options: PayOptions = {

@@ -10,7 +10,7 @@ import { allowedMethods } from '../domain/method.ts';
 import { createAdmission } from '../gateway/admission.ts';
 import { createClientSemaphores } from '../gateway/client-semaphores.ts';
 import { createHandler, type Handler } from '../gateway/handler.ts';
-import type { Answers } from '../gateway/outcome.ts';
+import type { OwnResponses } from '../gateway/outcome.ts';
 import type { Pay } from '../gateway/pay/pay.ts';
 import { createPaywall } from '../gateway/paywall.ts';
 import { createTrust } from '../gateway/peer.ts';
@@ -33,7 +33,7 @@ export type ProxyDeps = {
   readonly current: Current;
   readonly telemetry: Telemetry;
   /** How payments are taken under a configuration; undefined if nothing could write them down. */
-  readonly payFor: ((config: Config) => (answers: Answers) => Pay) | undefined;
+  readonly payFor: ((config: Config) => (answers: OwnResponses) => Pay) | undefined;
   /** How a way to pay is written in a 402. */
   readonly requirement: Requirement;
   readonly revision: () => number;

@@ -13,7 +13,7 @@ import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { createListener } from '../host/server.ts';
 import type { Difference } from '../registry/declared.ts';
-import type { WhyAnswer } from '../registry/charge-schemas.ts';
+import type { WhyReport } from '../registry/charge-schemas.ts';
 import { createRegistry, type RegistrySettings } from '../registry/registry.ts';
 import { ledgerOf, storeAt, type StoredLedger } from '../registry/store/open.ts';
 import { UPGRADING } from '../registry/store/ports.ts';
@@ -42,7 +42,7 @@ export type RegistryPartDeps = {
   readonly random: Random;
   readonly version: string;
   readonly metrics: Metrics;
-  readonly why: (id: string) => Promise<WhyAnswer>;
+  readonly why: (id: string) => Promise<WhyReport>;
 };
 
 export async function startRegistry(

@@ -8,7 +8,7 @@ import type { Route } from '../domain/route.ts';
 import type { RefusedRequest, RefusedRequests } from '../gateway/refusals.ts';
 import type { Clock } from '../host/clock.ts';
 import { viewCharge } from '../registry/charges.ts';
-import type { WhyAnswer } from '../registry/charge-schemas.ts';
+import type { WhyReport } from '../registry/charge-schemas.ts';
 
 export type WhyParts = {
   /** Undefined if the ledger is elsewhere and takes whole charge ids alone. */
@@ -29,7 +29,7 @@ const FOREIGN = {
 const MOST = 50;
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD'];
 
-export async function explainWhy(id: string, parts: WhyParts): Promise<WhyAnswer> {
+export async function explainWhy(id: string, parts: WhyParts): Promise<WhyReport> {
   const charges = await findCharges(id, parts);
   const { refusals } = parts;
   const part = readIdPart(id);
@@ -56,7 +56,7 @@ async function findCharges(id: string, { search, findByChargeId }: WhyParts): Pr
   return charge === undefined ? [] : [charge];
 }
 
-function quoteOf(id: string, { quotes, quoteTtlMs, routeOf, clock }: WhyParts): WhyAnswer['quote'] {
+function quoteOf(id: string, { quotes, quoteTtlMs, routeOf, clock }: WhyParts): WhyReport['quote'] {
   const explained = quotes.explain(id);
   if (explained.kind === 'none') return null;
   if (explained.kind === 'foreign') return FOREIGN;
@@ -76,7 +76,7 @@ function quoteOf(id: string, { quotes, quoteTtlMs, routeOf, clock }: WhyParts): 
   };
 }
 
-function viewRefusal(refusal: RefusedRequest, { routeOf }: WhyParts): WhyAnswer['refusals'][number] {
+function viewRefusal(refusal: RefusedRequest, { routeOf }: WhyParts): WhyReport['refusals'][number] {
   const { at, requestId, method, path, status, outcome, reason, routeId, chargeId } = refusal;
   const route = routeId === undefined ? undefined : routeOf(routeId);
   return {

@@ -7,7 +7,7 @@ import type { Match, Snapshot } from './snapshot.ts';
 export type UndeclaredMethods = 'forward' | 'pay' | 'refuse';
 
 /** The answer of `GET /v1/protected-routes/match`. `ambiguous`: the proxy would refuse the path. */
-export type MatchAnswer = {
+export type MatchResult = {
   readonly matched: boolean;
   readonly payment_required: boolean;
   readonly ambiguous?: true;
@@ -16,7 +16,7 @@ export type MatchAnswer = {
 };
 
 export type Explanation = {
-  readonly answer: MatchAnswer;
+  readonly answer: MatchResult;
   /** What would go upstream; undefined if the path is refused, and then `reason` says why. */
   readonly path: string | undefined;
   readonly reason: string;
@@ -26,7 +26,7 @@ export type Explanation = {
 
 export type MatchQuestion = { readonly method: string; readonly path: string; readonly undeclared: UndeclaredMethods };
 
-export function matchRoute(snapshot: Snapshot, question: MatchQuestion): MatchAnswer {
+export function matchRoute(snapshot: Snapshot, question: MatchQuestion): MatchResult {
   return explainMatch(snapshot, question).answer;
 }
 

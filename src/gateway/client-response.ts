@@ -8,7 +8,7 @@ import { linesOf, takesOneWrite } from '../host/one-write.ts';
 import { readFraming } from '../http/framing.ts';
 import { giveBack } from '../http/memory.ts';
 import { hasBody } from './headers.ts';
-import type { AnswerOutcome } from './outcome.ts';
+import type { ResponseOutcome } from './outcome.ts';
 
 /** Up to this size a piece of a body is joined to what is written with it. */
 const JOINED_BYTES = 16 * 1024;
@@ -151,7 +151,7 @@ export function sendEarlyHints(res: ServerResponse, raw: readonly string[]): voi
 export function sendOwn(
   req: IncomingMessage,
   res: ServerResponse,
-  { answer, delivered }: AnswerOutcome,
+  { response, delivered }: ResponseOutcome,
   requestId: string,
   writeBatch: WriteBatch,
   closes = leavesBodyUnread(req),
@@ -160,7 +160,7 @@ export function sendOwn(
   const added = ['X-Request-Id', requestId];
   if (closes) added.push('Connection', 'close');
   // What is wrong with a body ends the connection: the response has to be out before it is read.
-  respond(res, answer, req.method === 'HEAD', added, hasBody(req) ? undefined : writeBatch);
+  respond(res, response, req.method === 'HEAD', added, hasBody(req) ? undefined : writeBatch);
 }
 
 function tellDelivery(req: IncomingMessage, res: ServerResponse, delivered: (whole: boolean) => void): void {

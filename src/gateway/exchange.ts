@@ -10,7 +10,7 @@ import { noteEnd, type ClientGone, type End } from './end.ts';
 import { hasBody, responseHeaders, upstreamHeaders } from './headers.ts';
 import { InFlight, type ExchangeContext } from './in-flight.ts';
 import type { KeptResponse } from './kept-responses.ts';
-import type { AnswerOutcome, Aside, PaidOutcome, ResponseHeadSeen, ResponseVerdict } from './outcome.ts';
+import type { ResponseOutcome, Aside, PaidOutcome, ResponseHeadSeen, ResponseVerdict } from './outcome.ts';
 import type { Permit } from './permit.ts';
 import { acceptsTunnel, openTunnel, TUNNEL_OFFER } from './tunnel.ts';
 
@@ -60,7 +60,7 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
   // What is decided about it.
 
   /** A response of ours; `closes`: the connection ends with it. */
-  respond(outcome: AnswerOutcome, closes?: boolean): void {
+  respond(outcome: ResponseOutcome, closes?: boolean): void {
     const { req, res, record, context } = this;
     this.noteAnswer(outcome);
     if (this.phase.at === 'deciding') this.phase = RESPONDED;
@@ -199,7 +199,7 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     const headers = responseHeaders(this, status, raw);
     if (verdict.kind === 'replace') {
       verdict.keep?.response.begin(status, headers);
-      return this.replace(verdict.answer, verdict.keep);
+      return this.replace(verdict.response, verdict.keep);
     }
     for (const part of verdict.headers) headers.push(part);
     this.keepIn(verdict.keep);
@@ -219,7 +219,7 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     const { req, phase, tunnelHead, context } = this;
     const gone = phase.at === 'keeping';
     if (verdict.kind === 'replace' || gone || tunnelHead === undefined) upstream.destroy();
-    if (verdict.kind === 'replace') return this.replace(verdict.answer);
+    if (verdict.kind === 'replace') return this.replace(verdict.response);
     if (gone) return this.leave();
     if (upstream.destroyed || tunnelHead === undefined)
       return this.onFailure(unreachable('the upstream died after its 101'));
@@ -234,14 +234,14 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
   }
 
   /** Ours goes to the client. `aside`: where the upstream's is read into all the same. */
-  private replace(answer: AnswerOutcome['answer'], aside?: Aside): void {
+  private replace(response: ResponseOutcome['response'], aside?: Aside): void {
     const gone = this.phase.at === 'keeping';
     this.phase = this.ending('replaced');
-    this.status = answer.status;
+    this.status = response.status;
     this.aside = aside;
     if (aside === undefined) this.call?.abort();
     if (gone) this.leave();
-    else respond(this.res, answer, this.req.method === 'HEAD');
+    else respond(this.res, response, this.req.method === 'HEAD');
   }
 
   private endAside(whole: boolean): void {

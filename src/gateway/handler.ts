@@ -140,7 +140,7 @@ function journey(handling: Handling, exchange: Exchange): void {
   if (outcome instanceof Promise) {
     outcome
       .then((taken) => {
-        if (taken.kind === 'answer' && taken.refusedBy === 'facilitator') deps.admission.refused(req);
+        if (taken.kind === 'response' && taken.refusedBy === 'facilitator') deps.admission.refused(req);
         proceed(exchange, taken);
       })
       .catch((error: unknown) => fail(deps, exchange, error))
@@ -153,7 +153,7 @@ function journey(handling: Handling, exchange: Exchange): void {
 
 /** 5 forward. */
 function proceed(exchange: Exchange, outcome: Outcome): void {
-  if (outcome.kind === 'answer') exchange.respond(outcome);
+  if (outcome.kind === 'response') exchange.respond(outcome);
   else if (outcome.kind === 'gone') exchange.giveUp(outcome.routeId);
   else exchange.forward(outcome.permit, outcome.paid);
 }

@@ -7,7 +7,7 @@ import type { WriteBatch } from '../host/write-batch.ts';
 import type { Transport } from '../http/transport.ts';
 import type { ReleasePlace } from './client-semaphores.ts';
 import type { ResponseFacts, UpstreamFacts } from './headers.ts';
-import type { AnswerOutcome, PaidOutcome, RequestFacts } from './outcome.ts';
+import type { ResponseOutcome, PaidOutcome, RequestFacts } from './outcome.ts';
 import type { Paywall } from './paywall.ts';
 import { publicOrigin } from './peer.ts';
 import { startRecord, type RequestRecord, type Telemetry } from './telemetry.ts';
@@ -119,7 +119,7 @@ export class InFlight implements RequestFacts, UpstreamFacts, ResponseFacts {
     this.record.payer = payer;
   }
 
-  noteAnswer({ outcome, reason, chargeId, routeId, answer }: AnswerOutcome): void {
+  noteAnswer({ outcome, reason, chargeId, routeId, response }: ResponseOutcome): void {
     const { req, record } = this;
     // Refused before it had a canonical path.
     if (record.path === '') record.path = shownTarget(req.url ?? '');
@@ -127,7 +127,7 @@ export class InFlight implements RequestFacts, UpstreamFacts, ResponseFacts {
     record.reason = reason;
     record.chargeId = chargeId;
     record.routeId ??= routeId;
-    record.status = answer.status;
+    record.status = response.status;
   }
 
   notePaid(paid: PaidOutcome): void {

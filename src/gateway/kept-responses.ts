@@ -3,7 +3,7 @@
 // process; a response that does not fit is not kept.
 import type { PresentedRequest } from '../domain/payment/claim-policy.ts';
 import type { Schedule } from '../host/clock.ts';
-import type { Answer } from '../host/respond.ts';
+import type { OwnResponse } from '../host/respond.ts';
 
 /** Bytes of kept responses in this process. */
 export type ResponseMemory = {
@@ -67,7 +67,7 @@ export class KeptResponse {
   }
 
   /** Its whole: to be asked when nothing more comes. */
-  answer(): Answer {
+  response(): OwnResponse {
     if (this.pieces.length !== 1) this.pieces = [Buffer.concat(this.pieces)];
     const [body = Buffer.alloc(0)] = this.pieces;
     return { status: this.status, headers: this.headers, body };
@@ -94,12 +94,12 @@ export class KeptResponse {
 const MADE_ANEW: ReadonlySet<string> = new Set(['content-length', 'x-request-id']);
 
 /** What a repeated request has to show. */
-export type Replay = { readonly answer: Answer; readonly chargeId: string; readonly routeId: string };
+export type Replay = { readonly response: OwnResponse; readonly chargeId: string; readonly routeId: string };
 
 /** Responses whose last byte was handed over, for as long as it may be lost behind that. */
 export type Replays = {
   /** Takes `kept`, which is whole. */
-  readonly remember: (key: PresentedRequest, kept: KeptResponse, of: Omit<Replay, 'answer'>) => void;
+  readonly remember: (key: PresentedRequest, kept: KeptResponse, of: Omit<Replay, 'response'>) => void;
   readonly find: (key: PresentedRequest) => Replay | undefined;
 };
 
@@ -130,7 +130,7 @@ export function createReplays(schedule: Schedule, monotonic: () => number): Repl
       const { credentialSha256 } = key;
       remembered.get(credentialSha256)?.kept.drop();
       remembered.delete(credentialSha256);
-      const replay = { ...of, answer: kept.answer() };
+      const replay = { ...of, response: kept.response() };
       remembered.set(credentialSha256, { ...key, until: monotonic() + REPLAY_MS, kept, replay });
       if (!waiting) schedule(REPLAY_MS, sweep);
       waiting = true;

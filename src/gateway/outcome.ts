@@ -6,13 +6,13 @@ import type { Offer } from '../domain/offer.ts';
 import type { Problem } from '../domain/problem.ts';
 import type { Quotes } from '../domain/quote.ts';
 import type { Route } from '../domain/route.ts';
-import type { Answer } from '../host/respond.ts';
+import type { OwnResponse } from '../host/respond.ts';
 import type { End } from './end.ts';
 import type { KeptResponse } from './kept-responses.ts';
 import type { Permit } from './permit.ts';
 import type { RequestOutcome } from './telemetry.ts';
 
-export type Outcome = AnswerOutcome | ForwardedOutcome | GoneOutcome;
+export type Outcome = ResponseOutcome | ForwardedOutcome | GoneOutcome;
 
 /** `paid`: what the payment wants to know and say while the upstream answers. */
 export type ForwardedOutcome = {
@@ -56,7 +56,7 @@ export type ResponseVerdict =
       readonly keep?: KeptResponse;
     }
   /** The upstream's response is dropped for this one. */
-  | { readonly kind: 'replace'; readonly answer: Answer; readonly keep?: Aside };
+  | { readonly kind: 'replace'; readonly response: OwnResponse; readonly keep?: Aside };
 
 /** Where a response that the client does not get is read into all the same; `ended` is told once whether it is whole. */
 export type Aside = { readonly response: KeptResponse; readonly ended: (whole: boolean) => void };
@@ -64,9 +64,9 @@ export type Aside = { readonly response: KeptResponse; readonly ended: (whole: b
 /** The client went away before anything was charged: no response is sent. */
 export type GoneOutcome = { readonly kind: 'gone'; readonly routeId: string };
 
-export type AnswerOutcome = {
-  readonly kind: 'answer';
-  readonly answer: Answer;
+export type ResponseOutcome = {
+  readonly kind: 'response';
+  readonly response: OwnResponse;
   readonly outcome: RequestOutcome;
   /** The problem's code, or why a 402 was answered. */
   readonly reason: string | undefined;
@@ -102,16 +102,16 @@ export type RequestFacts = {
 };
 
 /** How a payment's ends are told to the client. */
-export type Answers = {
+export type OwnResponses = {
   readonly quotes: Quotes;
   /** A 402 with a new quote; `headers` are added. */
-  readonly demand: (offer: Offer, reason: string, facts: RequestFacts, headers?: readonly string[]) => AnswerOutcome;
-  readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => AnswerOutcome;
+  readonly demand: (offer: Offer, reason: string, facts: RequestFacts, headers?: readonly string[]) => ResponseOutcome;
+  readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => ResponseOutcome;
   /** 400 to a payment that cannot be read, in the shape that clients of its version know. */
   readonly malformed: (
     problem: Problem,
     version: Credential['version'],
     offer: Offer,
     facts: RequestFacts,
-  ) => AnswerOutcome;
+  ) => ResponseOutcome;
 };

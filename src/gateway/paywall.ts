@@ -1,28 +1,28 @@
 // Performs a verdict on a request that costs something: the only one who talks to rails and ledger, and who mints their
-// Permits. What it returns is either the way upstream, with the proof that the way is open, or an answer of ours. Answers of ours carry CORS headers
+// Permits. What it returns is either the way upstream, with the proof that the way is open, or an answer of ours. OwnResponses of ours carry CORS headers
 // for the configured origins, so that a browser's payer can read a 402.
 import type { Pass, Verdict } from '../domain/decide.ts';
 import type { PaymentRequired, Demand } from '../domain/payment-required.ts';
 import { PROBLEMS, problem, renderProblem, type Problem } from '../domain/problem.ts';
 import { joinChargeId, type Quotes } from '../domain/quote.ts';
 import { corsHeaders, preflightHeaders } from '../host/cors.ts';
-import type { Answer } from '../host/respond.ts';
+import type { OwnResponse } from '../host/respond.ts';
 import { EXPOSED } from './headers.ts';
-import type { AnswerOutcome, Answers, GoneOutcome, Outcome, PaidOutcome, RequestFacts } from './outcome.ts';
+import type { ResponseOutcome, OwnResponses, GoneOutcome, Outcome, PaidOutcome, RequestFacts } from './outcome.ts';
 import type { Pay } from './pay/pay.ts';
 import { mintPermit } from './permit.ts';
 
 export type Paywall = {
   /** A promise only if a payment is presented. */
   readonly perform: (verdict: Exclude<Verdict, Pass>, facts: RequestFacts) => Outcome | Promise<Outcome>;
-  readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => AnswerOutcome;
+  readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => ResponseOutcome;
   /** `OPTIONS *`: about the server, not about a path; never forwarded. */
-  readonly serverOptions: () => AnswerOutcome;
+  readonly serverOptions: () => ResponseOutcome;
 };
 
 export type PaywallDeps = {
   /** Takes payments, with the answers that this paywall gives; undefined if there is no ledger to write them into. */
-  readonly createPay: (answers: Answers) => Pay | undefined;
+  readonly createPay: (answers: OwnResponses) => Pay | undefined;
   readonly quotes: Quotes;
   readonly paymentRequired: (demand: Demand) => PaymentRequired | undefined;
   readonly corsOrigins: readonly string[];
@@ -40,26 +40,26 @@ export function createPaywall({ createPay, quotes, paymentRequired, corsOrigins,
     origin === undefined ? [] : corsHeaders(origin, policy);
 
   const refuse: Paywall['refuse'] = (refusal, origin, routeId) => ({
-    kind: 'answer',
-    answer: renderProblem(refusal, cors(origin)),
+    kind: 'response',
+    response: renderProblem(refusal, cors(origin)),
     outcome: PROBLEMS[refusal.code].fault === 'client' ? 'refused' : 'error',
     reason: refusal.code,
     chargeId: undefined,
     routeId,
   });
 
-  const demand: Answers['demand'] = (offer, reason, facts, added = []) => {
+  const demand: OwnResponses['demand'] = (offer, reason, facts, added = []) => {
     const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
     const rendered = paymentRequired({ offer, chargeId, origin: facts.publicOrigin, path: facts.path, reason });
     if (rendered === undefined) return refuse(nothingToOffer(), facts.origin, offer.route.id);
     const { body, bodyBytes, header } = rendered;
     const headers = facts.origin === undefined ? added : [...added, ...cors(facts.origin)];
-    const answer = new Demanded(body, bodyBytes, header, reason, headers);
+    const response = new Demanded(body, bodyBytes, header, reason, headers);
     const id = joinChargeId(chargeId);
-    return { kind: 'answer', answer, outcome: 'payment_required', reason, chargeId: id, routeId: offer.route.id };
+    return { kind: 'response', response, outcome: 'payment_required', reason, chargeId: id, routeId: offer.route.id };
   };
 
-  const malformed: Answers['malformed'] = (refusal, version, offer, facts) => {
+  const malformed: OwnResponses['malformed'] = (refusal, version, offer, facts) => {
     const refused = refuse(refusal, facts.origin, offer.route.id);
     if (version === 2) return refused;
     const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
@@ -67,20 +67,27 @@ export function createPaywall({ createPay, quotes, paymentRequired, corsOrigins,
     const { accepts = [] } = JSON.parse(paymentRequired(demanded)?.body ?? '{}') as { accepts?: readonly unknown[] };
     const headers = ['Content-Type', 'application/json', 'Cache-Control', 'no-store', ...cors(facts.origin)];
     const body = JSON.stringify({ x402Version: 1, error: refusal.detail, accepts });
-    return { ...refused, answer: { status: PROBLEMS[refusal.code].status, headers, body } };
+    return { ...refused, response: { status: PROBLEMS[refusal.code].status, headers, body } };
   };
 
-  const preflight = (origin: string | undefined): AnswerOutcome => {
+  const preflight = (origin: string | undefined): ResponseOutcome => {
     const allow = [...methods].join(', ');
     const granted = cors(origin);
     const headers = granted.includes('Access-Control-Allow-Origin')
       ? [...granted, ...preflightHeaders(allow, ALLOWED)]
       : ['Allow', allow, ...granted];
-    const answer = { status: 204, headers, body: '' };
-    return { kind: 'answer', answer, outcome: 'free', reason: 'preflight', chargeId: undefined, routeId: undefined };
+    const response = { status: 204, headers, body: '' };
+    return {
+      kind: 'response',
+      response,
+      outcome: 'free',
+      reason: 'preflight',
+      chargeId: undefined,
+      routeId: undefined,
+    };
   };
 
-  const noLedger = (routeId: string, facts: RequestFacts): AnswerOutcome =>
+  const noLedger = (routeId: string, facts: RequestFacts): ResponseOutcome =>
     refuse(
       problem('ledger_unavailable', 'Payments cannot be recorded here, so none is taken; nothing was charged.', {
         retryAfter: RETRY_SECONDS,
@@ -89,7 +96,7 @@ export function createPaywall({ createPay, quotes, paymentRequired, corsOrigins,
       routeId,
     );
 
-  const permit = (end: AnswerOutcome | PaidOutcome | GoneOutcome, facts: RequestFacts): Outcome =>
+  const permit = (end: ResponseOutcome | PaidOutcome | GoneOutcome, facts: RequestFacts): Outcome =>
     end.kind === 'paid'
       ? { kind: 'forward', permit: mintPermit('paid', end.route, paidHeaders(end, facts)), paid: end }
       : end;
@@ -124,7 +131,7 @@ function nothingToOffer(): Problem {
 }
 
 /** A 402. A class, because every unpaid request makes one, and hardly any needs its headers but as lines. */
-class Demanded implements Answer {
+class Demanded implements OwnResponse {
   readonly status = 402;
   readonly body: string;
   readonly bodyBytes: number;

@@ -2,7 +2,7 @@
 // customer's API owns every path on the proxy port, and no client outside reads these.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Metrics } from './metrics.ts';
-import { respond, type Answer } from './respond.ts';
+import { respond, type OwnResponse } from './respond.ts';
 
 /** `detail`: a sentence for an operator. `isTolerated`: what failed does not keep the process from being ready. */
 export type CheckResult = { readonly ok: boolean; readonly isTolerated?: boolean; readonly detail: string };
@@ -15,7 +15,7 @@ export function createAdmin(
   metrics: Metrics,
   checks: readonly Check[],
 ): (req: IncomingMessage, res: ServerResponse) => void {
-  const answerTo = async (req: IncomingMessage): Promise<Answer> => {
+  const answerTo = async (req: IncomingMessage): Promise<OwnResponse> => {
     const [path = '', query = ''] = (req.url ?? '').split('?');
     if (req.method !== 'GET' && req.method !== 'HEAD') return text(405, 'use GET\n', ['Allow', 'GET, HEAD']);
     switch (path) {
@@ -37,7 +37,7 @@ export function createAdmin(
   };
 }
 
-async function ready(checks: readonly Check[], verbose: boolean): Promise<Answer> {
+async function ready(checks: readonly Check[], verbose: boolean): Promise<OwnResponse> {
   const results = await Promise.all(checks.map(runCheck));
   const failed = results.filter((result) => !result.ok && !result.isTolerated);
   const ok = failed.length === 0;
@@ -56,7 +56,7 @@ async function runCheck({ name, run }: Check): Promise<CheckResult & { readonly 
   }
 }
 
-function text(status: number, body: string, headers: readonly string[] = []): Answer {
+function text(status: number, body: string, headers: readonly string[] = []): OwnResponse {
   return {
     status,
     headers: ['Content-Type', 'text/plain; charset=utf-8', 'Cache-Control', 'no-store', ...headers],

@@ -50,7 +50,7 @@ export function askControl(
   const socketPath = nameOf(file);
   if (socketPath === undefined) return Promise.resolve(undefined);
   return new Promise((resolve) => {
-    const noAnswer = (): void => resolve(undefined);
+    const noResponse = (): void => resolve(undefined);
     const request = http.get({ socketPath, path: target, timeout: ASK_MS }, (response) => {
       let text = '';
       response.setEncoding('utf8');
@@ -58,18 +58,18 @@ export function askControl(
         text += chunk;
         if (text.length > MOST_ANSWER) request.destroy();
       });
-      response.on('error', noAnswer);
-      response.on('close', noAnswer);
+      response.on('error', noResponse);
+      response.on('close', noResponse);
       response.on('end', () => {
         try {
           resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) as unknown });
         } catch {
-          noAnswer();
+          noResponse();
         }
       });
     });
     request.on('timeout', () => request.destroy());
-    request.on('error', noAnswer);
+    request.on('error', noResponse);
   });
 }
 

@@ -1,7 +1,7 @@
 // Refusals of a listener itself, before any handler sees the request. Its owner says in what words; every refusal closes
 // the connection.
 import { http } from './node-http.ts';
-import type { Answer } from './respond.ts';
+import type { OwnResponse } from './respond.ts';
 
 export type RefusalKind =
   | 'malformed'
@@ -13,7 +13,7 @@ export type RefusalKind =
   | 'headersTooLarge'
   | 'internal'
   | 'methodUnsupported';
-export type Refusals = Readonly<Record<RefusalKind, Answer & { readonly body: string }>>;
+export type Refusals = Readonly<Record<RefusalKind, OwnResponse & { readonly body: string }>>;
 
 /** An error of Node's parser: what was read last, and how much of that was parsed. */
 export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly bytesParsed?: number };
@@ -48,7 +48,7 @@ function endsInRequestLine({ rawPacket, bytesParsed }: ParserError): boolean {
   return !rawPacket.subarray(0, bytesParsed).includes(0x0a);
 }
 
-export function closing(refusal: Answer): Answer {
+export function closing(refusal: OwnResponse): OwnResponse {
   return { ...refusal, headers: [...refusal.headers, 'Connection', 'close'] };
 }
 

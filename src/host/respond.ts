@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import type { WriteBatch } from './write-batch.ts';
 import { arePlain, linesOf, takesOneWrite } from './one-write.ts';
 
-export type Answer = {
+export type OwnResponse = {
   readonly status: number;
   /** Flat name, value pairs. `Content-Length` is added here. */
   readonly headers: readonly string[];
@@ -16,12 +16,12 @@ export type Answer = {
 };
 
 /**
- * Sends `answer`; `head` leaves the body out (HEAD) but keeps the length it would have had. `added`: further headers, flat
+ * Sends `response`; `head` leaves the body out (HEAD) but keeps the length it would have had. `added`: further headers, flat
  * name, value pairs of plain characters. With `writeBatch` it leaves at the end of the turn.
  */
 export function respond(
   res: ServerResponse,
-  answer: Answer,
+  response: OwnResponse,
   head = false,
   added: readonly string[] = [],
   writeBatch?: WriteBatch,
@@ -30,22 +30,22 @@ export function respond(
     res.destroy();
     return;
   }
-  const bodyless = answer.status === 204 || answer.status === 304;
-  const { status, body } = answer;
-  const length = answer.bodyBytes ?? (typeof body === 'string' ? Buffer.byteLength(body) : body.length);
+  const bodyless = response.status === 204 || response.status === 304;
+  const { status, body } = response;
+  const length = response.bodyBytes ?? (typeof body === 'string' ? Buffer.byteLength(body) : body.length);
   const sent = head || bodyless ? '' : body;
   // ASCII goes out as it is; anything else has to be encoded.
   const encoding = typeof body === 'string' && length !== body.length ? 'utf8' : 'latin1';
   const framing = bodyless ? [] : ['Content-Length', `${length}`];
   if (writeBatch !== undefined && typeof sent === 'string' && encoding === 'latin1' && takesOneWrite(res)) {
-    const own = answer.lines ?? (arePlain(answer.headers) ? linesOf(answer.headers) : undefined);
+    const own = response.lines ?? (arePlain(response.headers) ? linesOf(response.headers) : undefined);
     const rest = linesOf(added.concat(framing), writeBatch.date);
     if (own !== undefined && rest !== undefined) {
       writeBatch.oneWrite(res, status, own + rest, sent);
       return;
     }
   }
-  res.writeHead(status, answer.headers.concat(added, framing));
+  res.writeHead(status, response.headers.concat(added, framing));
   if (writeBatch === undefined) res.end(sent, encoding);
   else writeBatch.end(res, sent, encoding);
 }

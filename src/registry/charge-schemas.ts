@@ -92,7 +92,7 @@ export type ChargeView = z.infer<typeof chargeView>;
 
 export const chargeList = z.object({ data: z.array(chargeView), next_cursor: z.string().nullable() });
 
-export const summaryAnswer = z.object({
+export const summaryBody = z.object({
   /** Whole hours. */
   from: time,
   to: time,
@@ -141,7 +141,7 @@ export const claimsQuery = z.object({
 
 documented.add(chargeView, { id: 'Charge', description: 'One price taken once.' });
 documented.add(chargeList, { id: 'ChargeList' });
-documented.add(summaryAnswer, {
+documented.add(summaryBody, {
   id: 'Summary',
   description: 'Charges that were settled, with whole hours as the smallest step.',
 });
@@ -174,7 +174,7 @@ const quote = z.object({
   expired: z.boolean().nullable(),
 });
 
-export const whyAnswer = z.object({
+export const whyBody = z.object({
   id: z.string(),
   /** Newest first. */
   charges: z.array(chargeView),
@@ -200,5 +200,5 @@ export const whyAnswer = z.object({
   /** The ledger is a registry's, which is asked for a request id or a transaction. */
   ledger_elsewhere: z.boolean(),
 });
-documented.add(whyAnswer, { id: 'Why', description: 'What became of a charge, a request or a transaction.' });
-export type WhyAnswer = z.infer<typeof whyAnswer>;
+documented.add(whyBody, { id: 'Why', description: 'What became of a charge, a request or a transaction.' });
+export type WhyReport = z.infer<typeof whyBody>;

@@ -6,7 +6,7 @@ import type { ListedCharge, Sum } from '../domain/payment/charge-reports.ts';
 import { formatPrice } from '../domain/money.ts';
 import { problem } from '../domain/problem.ts';
 import type { chargeParams, chargesQuery, ChargeView, summaryQuery } from './charge-schemas.ts';
-import { answerJson, fail, type EndpointCall, type EndpointOutcome } from './endpoint.ts';
+import { jsonResponse, fail, type EndpointCall, type EndpointOutcome } from './endpoint.ts';
 import { withLedger } from './ledger-api.ts';
 import { writeCursor } from './schemas.ts';
 import type { Services } from './services.ts';
@@ -31,7 +31,7 @@ export function listCharges(
       fromMs: query.from,
       toMs: query.to,
     });
-    return answerJson(200, {
+    return jsonResponse(200, {
       data: charges.map(viewCharge),
       next_cursor: nextBefore === undefined ? null : writeCursor(nextBefore),
     });
@@ -45,7 +45,7 @@ export function getCharge(
   return withLedger(services, async (ledger) => {
     const charge = await ledger.get(params.id);
     if (charge === undefined) return fail(problem('not_found', 'There is no charge with this id.'));
-    return answerJson(200, viewCharge(charge));
+    return jsonResponse(200, viewCharge(charge));
   });
 }
 
@@ -63,7 +63,7 @@ export function summariseCharges(
       const detail = `There are more than ${MAX_SUMS} sums; ask for larger buckets, a shorter time or one route.`;
       return fail(problem('malformed', detail));
     }
-    return answerJson(200, {
+    return jsonResponse(200, {
       from: iso(Math.floor(fromMs / HOUR_MS) * HOUR_MS),
       to: iso(Math.ceil(toMs / HOUR_MS) * HOUR_MS),
       bucket,

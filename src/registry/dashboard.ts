@@ -4,9 +4,9 @@ import type { z } from 'zod';
 import { problem } from '../domain/problem.ts';
 import { toWire, type Route, type RouteInput, type RoutePatch } from '../domain/route.ts';
 import { writerOf } from './credentials.ts';
-import { answerEmpty, answerJson, fail, type EndpointCall, type EndpointOutcome } from './endpoint.ts';
+import { emptyResponse, jsonResponse, fail, type EndpointCall, type EndpointOutcome } from './endpoint.ts';
 import { isUnmodified, mayChange, routeEtag } from './preconditions.ts';
-import { answerRoute, logWrite, refusalOf } from './route-answers.ts';
+import { routeResponse, logWrite, refusalOf } from './route-responses.ts';
 import { writeCursor, type changesQuery, type listQuery, type routeParams } from './schemas.ts';
 import type { Services } from './services.ts';
 
@@ -18,7 +18,7 @@ export function listRoutes(
 ): EndpointOutcome {
   const { limit, cursor, status, method, source, q } = query;
   const { routes, nextBefore } = stored.list({ limit, before: cursor, status, method, source, q });
-  return answerJson(200, {
+  return jsonResponse(200, {
     data: routes.map(toWire),
     next_cursor: nextBefore === undefined ? null : writeCursor(nextBefore),
   });
@@ -28,7 +28,7 @@ export function getRoute({ params, headers }: EndpointCall<Params>, { routes }: 
   const route = routes.get(params.id);
   if (!route) return unknownRoute();
   const etag = routeEtag(route);
-  return isUnmodified(headers, etag) ? answerEmpty(304, ['ETag', etag]) : answerRoute(200, route);
+  return isUnmodified(headers, etag) ? emptyResponse(304, ['ETag', etag]) : routeResponse(200, route);
 }
 
 export async function createRoute(
@@ -38,7 +38,7 @@ export async function createRoute(
   const created = await services.routes.create({ input: call.body, by: writerOf(call.principal) });
   if (created.kind !== 'created') return fail(refusalOf(created));
   logWrite('route created', { after: created.route }, call.principal, services);
-  return answerRoute(201, created.route, true);
+  return routeResponse(201, created.route, true);
 }
 
 export async function patchRoute(
@@ -50,9 +50,9 @@ export async function patchRoute(
   switch (patched.kind) {
     case 'updated':
       logWrite('route updated', { before: patched.before, after: patched.route }, call.principal, services);
-      return answerRoute(200, patched.route);
+      return routeResponse(200, patched.route);
     case 'unchanged':
-      return answerRoute(200, patched.route);
+      return routeResponse(200, patched.route);
     case 'gone':
       return unknownRoute();
     case 'refused':
@@ -74,7 +74,7 @@ export async function deleteRoute(call: EndpointCall<Params>, services: Services
         ? 'the configuration declares it, so the next start makes it again; pausing switches it off'
         : undefined;
       logWrite('route deleted', { before: removed.route }, call.principal, services, note);
-      return answerEmpty(204);
+      return emptyResponse(204);
     }
     case 'gone':
       return unknownRoute();
@@ -92,7 +92,7 @@ export async function listChanges(
 ): Promise<EndpointOutcome> {
   const { changes, nextBefore } = await routes.history(params.id, query.cursor, query.limit);
   if (changes.length === 0 && routes.get(params.id) === undefined) return unknownRoute();
-  return answerJson(200, {
+  return jsonResponse(200, {
     data: changes.map(({ at, by, before, after }) => ({ at, by: by.slice(by.indexOf(':') + 1), before, after })),
     next_cursor: nextBefore === undefined ? null : writeCursor(nextBefore),
   });

@@ -4,11 +4,11 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { z } from 'zod';
 import { problem, type FieldError, type Problem, type ProblemCode } from '../domain/problem.ts';
 import { badQuery, sentence } from '../domain/routing/query.ts';
-import type { Answer } from '../host/respond.ts';
+import type { OwnResponse } from '../host/respond.ts';
 import type { Auth, Principal } from './credentials.ts';
 
 export type EndpointOutcome =
-  | ({ readonly kind: 'answer' } & Answer)
+  | ({ readonly kind: 'response' } & OwnResponse)
   | { readonly kind: 'problem'; readonly problem: Problem }
   /** Takes the response over once its status line and `headers` are written; HEAD never gets that far. */
   | { readonly kind: 'stream'; readonly headers: readonly string[]; readonly open: (res: ServerResponse) => void };
@@ -31,7 +31,7 @@ export type RawCall = {
   readonly principal: Principal;
 };
 
-export type AnswerSpec = {
+export type ResponseSpec = {
   readonly description: string;
   readonly schema?: z.ZodType;
   readonly mediaType?: string;
@@ -45,7 +45,7 @@ type Description = {
   readonly id: string;
   readonly summary: string;
   readonly auth: Auth;
-  readonly answers: Readonly<Record<number, AnswerSpec>>;
+  readonly responses: Readonly<Record<number, ResponseSpec>>;
   /** Beyond those that follow from the rest of the row. */
   readonly problems: readonly ProblemCode[];
   readonly requestHeaders?: readonly string[];
@@ -98,12 +98,12 @@ export function endpoint<P extends z.ZodObject, Q extends z.ZodObject, B extends
   };
 }
 
-export function answerJson(status: number, value: unknown, headers: readonly string[] = []): EndpointOutcome {
-  return { kind: 'answer', status, headers: ['Content-Type', JSON_TYPE, ...headers], body: JSON.stringify(value) };
+export function jsonResponse(status: number, value: unknown, headers: readonly string[] = []): EndpointOutcome {
+  return { kind: 'response', status, headers: ['Content-Type', JSON_TYPE, ...headers], body: JSON.stringify(value) };
 }
 
-export function answerEmpty(status: 204 | 304, headers: readonly string[] = []): EndpointOutcome {
-  return { kind: 'answer', status, headers, body: '' };
+export function emptyResponse(status: 204 | 304, headers: readonly string[] = []): EndpointOutcome {
+  return { kind: 'response', status, headers, body: '' };
 }
 
 export function fail(problem: Problem): EndpointOutcome {

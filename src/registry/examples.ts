@@ -4,9 +4,9 @@
 import type { z } from 'zod';
 import type { chargesWire, renewedWire } from '../domain/ledger-wire.ts';
 import type { RouteWire } from '../domain/route.ts';
-import type { advanceBody, ChargeView, claimBody, renewalsBody, summaryAnswer } from './charge-schemas.ts';
-import type { changeList, createBody, health, matchAnswer, patchBody, RegisterBody, routeList } from './schemas.ts';
-import type { WhyAnswer } from './charge-schemas.ts';
+import type { advanceBody, ChargeView, claimBody, renewalsBody, summaryBody } from './charge-schemas.ts';
+import type { changeList, createBody, health, matchBody, patchBody, RegisterBody, routeList } from './schemas.ts';
+import type { WhyReport } from './charge-schemas.ts';
 
 /** `answer` is the body of every answer that carries what was asked for. */
 export type Example = { readonly description: string; readonly body?: unknown; readonly answer?: unknown };
@@ -199,7 +199,7 @@ const SDK = {
       payment_required: true,
       route,
       params: { wildcard: 'q3' },
-    } satisfies z.input<typeof matchAnswer>,
+    } satisfies z.input<typeof matchBody>,
   },
   streamEvents: {
     description:
@@ -223,7 +223,7 @@ const BILLING = {
       refusals: [],
       refusals_elsewhere: false,
       ledger_elsewhere: false,
-    } satisfies WhyAnswer,
+    } satisfies WhyReport,
   },
   summariseCharges: {
     description:
@@ -245,7 +245,7 @@ const BILLING = {
           amount_atomic: '1200000',
         },
       ],
-    } satisfies z.input<typeof summaryAnswer>,
+    } satisfies z.input<typeof summaryBody>,
   },
 } as const;
 

@@ -9,7 +9,7 @@ import { ClaimFault, LedgerUnavailable, type Ledger } from '../domain/payment/le
 import { eventFromWire } from '../domain/ledger-wire.ts';
 import { problem } from '../domain/problem.ts';
 import type { advanceBody, chargeParams, claimBody, claimsQuery, renewalsBody } from './charge-schemas.ts';
-import { answerJson, fail, invalidBody, type EndpointCall, type EndpointOutcome } from './endpoint.ts';
+import { jsonResponse, fail, invalidBody, type EndpointCall, type EndpointOutcome } from './endpoint.ts';
 import type { Services } from './services.ts';
 
 /** A claim may carry a credential of 16 KiB, a change a kept answer of 64 KiB as base64. */
@@ -75,7 +75,7 @@ export function findClaims(
 
 /** Dated by the ledger's clock: a sidecar estimates it by that. */
 function answer({ clock }: Services, body: object): EndpointOutcome {
-  return answerJson(200, body, ['Date', new Date(clock.now()).toUTCString()]);
+  return jsonResponse(200, body, ['Date', new Date(clock.now()).toUTCString()]);
 }
 
 /** Runs `use` with the ledger; 503 if there is none or it cannot say. */

@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { PROBLEMS, type ProblemCode } from '../domain/problem.ts';
 import type { Auth } from './credentials.ts';
-import type { AnswerSpec, Endpoint } from './endpoint.ts';
+import type { ResponseSpec, Endpoint } from './endpoint.ts';
 import { EXPLAINED } from './examples.ts';
-import { describedAs, documented, problemAnswer } from './schemas.ts';
+import { describedAs, documented, problemBody } from './schemas.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -54,8 +54,8 @@ export function describeApi<S>(api: readonly Endpoint<S>[], version: string): Js
 
 function describeOperation<S>(endpoint: Endpoint<S>): Json {
   const { description, body, answer: example } = EXPLAINED[endpoint.id] ?? {};
-  const answers = Object.entries(endpoint.answers).map(
-    ([status, answer]) => [status, describeAnswer(answer, example)] as const,
+  const answers = Object.entries(endpoint.responses).map(
+    ([status, answer]) => [status, describeResponse(answer, example)] as const,
   );
   return {
     operationId: endpoint.id,
@@ -82,7 +82,7 @@ function describeOperation<S>(endpoint: Endpoint<S>): Json {
   };
 }
 
-function describeAnswer({ description, schema, mediaType, headers }: AnswerSpec, example: unknown): Json {
+function describeResponse({ description, schema, mediaType, headers }: ResponseSpec, example: unknown): Json {
   const described = (headers ?? []).map((name) => [name, { description: HEADERS[name], schema: { type: 'string' } }]);
   return {
     description,
@@ -117,7 +117,7 @@ function describeProblems(codes: readonly ProblemCode[]): [string, Json][] {
     String(status),
     {
       description: group.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join('; '),
-      content: contentOf(problemAnswer, ['application/problem+json']),
+      content: contentOf(problemBody, ['application/problem+json']),
     },
   ]);
 }

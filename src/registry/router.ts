@@ -9,7 +9,7 @@ import { corsHeaders, preflightHeaders } from '../host/cors.ts';
 import type { Log } from '../host/log.ts';
 import { respond } from '../host/respond.ts';
 import { describePrincipal, type Auth, type Principal } from './credentials.ts';
-import { answerEmpty, fail, type Endpoint, type EndpointOutcome } from './endpoint.ts';
+import { emptyResponse, fail, type Endpoint, type EndpointOutcome } from './endpoint.ts';
 import { readJsonBody, splitUrl } from './request.ts';
 import type { RegistryObserver } from './services.ts';
 import { StoreUnavailable } from './store/ports.ts';
@@ -48,7 +48,7 @@ export function createRouter<S>(
     if (!found) return fail(problem('not_found', 'There is nothing at this path.'));
     if (req.method === 'OPTIONS') {
       const isPreflight = req.headers['access-control-request-method'] !== undefined;
-      return answerEmpty(204, ['Allow', found.allow, ...(isPreflight ? preflightHeaders(found.allow, ALLOWED) : [])]);
+      return emptyResponse(204, ['Allow', found.allow, ...(isPreflight ? preflightHeaders(found.allow, ALLOWED) : [])]);
     }
     const endpoint = found.endpoints.get(req.method === 'HEAD' ? 'GET' : (req.method ?? ''));
     if (!endpoint) {
@@ -133,7 +133,7 @@ function indexPaths<S>(api: readonly Endpoint<S>[]): (path: string) => Found<S> 
 
 function send(res: ServerResponse, outcome: EndpointOutcome, headers: readonly string[], head: boolean): void {
   switch (outcome.kind) {
-    case 'answer':
+    case 'response':
       return respond(res, { ...outcome, headers: [...headers, ...withCaching(outcome.headers)] }, head);
     case 'problem': {
       const rendered = renderProblem(outcome.problem);
@@ -155,7 +155,7 @@ function send(res: ServerResponse, outcome: EndpointOutcome, headers: readonly s
 
 function statusOf(outcome: EndpointOutcome): number {
   if (outcome.kind === 'stream') return 200;
-  return outcome.kind === 'answer' ? outcome.status : PROBLEMS[outcome.problem.code].status;
+  return outcome.kind === 'response' ? outcome.status : PROBLEMS[outcome.problem.code].status;
 }
 
 function withCaching(headers: readonly string[]): readonly string[] {

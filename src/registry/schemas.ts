@@ -57,7 +57,7 @@ export const changeList = z.object({
   next_cursor: z.string().nullable(),
 });
 
-export const matchAnswer = z.object({
+export const matchBody = z.object({
   matched: z.boolean(),
   payment_required: z.boolean(),
   /** Only there, and true, if a proxy would refuse the path. */
@@ -69,7 +69,7 @@ export const matchAnswer = z.object({
 export const health = z.object({ status: z.literal('ok'), version: z.string(), timestamp: z.iso.datetime() });
 
 /** RFC 9457, with `code`, `request_id` and `errors`. */
-export const problemAnswer = z.object({
+export const problemBody = z.object({
   type: z.string(),
   title: z.string(),
   status: z.int().min(400).max(599),
@@ -93,9 +93,9 @@ documented.add(changeList, {
   description:
     'Who changed a route, when, from what and to what. `by` is the subject of a dashboard token, the name of an API key, or `config`.',
 });
-documented.add(matchAnswer, { id: 'Match' });
+documented.add(matchBody, { id: 'Match' });
 documented.add(health, { id: 'Health' });
-documented.add(problemAnswer, { id: 'Problem', description: 'RFC 9457. `code` is stable; `detail` is for people.' });
+documented.add(problemBody, { id: 'Problem', description: 'RFC 9457. `code` is stable; `detail` is for people.' });
 documented.add(routeFields.route_pattern, {
   description:
     'A path of literal segments, `:name` or `{name}` for one segment, and `/*` at the end for everything below.',

@@ -4,10 +4,10 @@
 import { matchRoute } from '../domain/explain.ts';
 import { problem } from '../domain/problem.ts';
 import { describePrincipal } from './credentials.ts';
-import { answerEmpty, answerJson, fail, JSON_TYPE, type EndpointCall, type EndpointOutcome } from './endpoint.ts';
+import { emptyResponse, jsonResponse, fail, JSON_TYPE, type EndpointCall, type EndpointOutcome } from './endpoint.ts';
 import { acceptsGzip } from './feed.ts';
 import { isUnmodified } from './preconditions.ts';
-import { answerRoute, logWrite, refusalOf } from './route-answers.ts';
+import { routeResponse, logWrite, refusalOf } from './route-responses.ts';
 import type { RouteInput } from '../domain/route.ts';
 import type { MatchQuery } from '../domain/routing/match-query.ts';
 
@@ -30,10 +30,10 @@ export async function serveRoutes(
     ...['Cache-Control', 'private, no-cache', 'Vary', 'Accept-Encoding', 'ETag', zipped ? body.zippedEtag : body.etag],
     ...['Tollgate-Registry', routes.registryId, 'Tollgate-Revision', String(body.revision)],
   ];
-  if (isUnmodified(headers, body.etag, body.zippedEtag)) return answerEmpty(304, common);
+  if (isUnmodified(headers, body.etag, body.zippedEtag)) return emptyResponse(304, common);
   const coding = zipped ? ['Content-Encoding', 'gzip'] : [];
   return {
-    kind: 'answer',
+    kind: 'response',
     status: 200,
     headers: [...common, 'Content-Type', JSON_TYPE, ...coding],
     body: zipped ?? body.plain,
@@ -52,16 +52,16 @@ export async function registerRoute(
   if ('code' in created) return fail(created);
   if (created.kind === 'created') {
     logWrite('route registered', { after: created.route }, call.principal, services);
-    return answerRoute(201, created.route, true);
+    return routeResponse(201, created.route, true);
   }
   // The very same pattern is a boot like any other: what the dashboard changed since stays.
   const known = created.kind === 'conflict' && created.existing.pattern === call.body.route_pattern;
-  return known ? answerRoute(200, created.existing, true) : fail(refusalOf(created));
+  return known ? routeResponse(200, created.existing, true) : fail(refusalOf(created));
 }
 
 export function answerMatch({ query }: EndpointCall<unknown, MatchQuery>, services: Services): EndpointOutcome {
   const { path, method } = query;
-  return answerJson(200, matchRoute(services.snapshot(), { method, path, undeclared: services.undeclaredMethods() }));
+  return jsonResponse(200, matchRoute(services.snapshot(), { method, path, undeclared: services.undeclaredMethods() }));
 }
 
 export function streamEvents(
@@ -95,9 +95,9 @@ export function streamEvents(
 
 /** To anyone, like the document below. */
 export function serveHealth(_call: EndpointCall, { version, clock }: Services): EndpointOutcome {
-  return answerJson(200, { status: 'ok', version, timestamp: new Date(clock.now()).toISOString() });
+  return jsonResponse(200, { status: 'ok', version, timestamp: new Date(clock.now()).toISOString() });
 }
 
 export function serveDocument(_call: EndpointCall, { document }: Services): EndpointOutcome {
-  return { kind: 'answer', status: 200, headers: ['Content-Type', JSON_TYPE], body: document };
+  return { kind: 'response', status: 200, headers: ['Content-Type', JSON_TYPE], body: document };
 }

@@ -12,7 +12,7 @@ import type { Feed } from './feed.ts';
 import type { Registrations } from './registrations.ts';
 import type { Sidecars } from './sidecars.ts';
 import type { Streams } from './streams.ts';
-import type { WhyAnswer } from './charge-schemas.ts';
+import type { WhyReport } from './charge-schemas.ts';
 
 export type Services = {
   readonly routes: Routes;
@@ -25,7 +25,7 @@ export type Services = {
   /** Undefined if this registry keeps none: what needs it is 503. */
   readonly ledger: (Ledger & ChargeReports) | undefined;
   /** What became of a charge, a request or a transaction; compose says it. */
-  readonly why: (id: string) => Promise<WhyAnswer>;
+  readonly why: (id: string) => Promise<WhyReport>;
   /** The set that `match` is answered from: compose compiles it. */
   readonly snapshot: () => Snapshot;
   readonly undeclaredMethods: () => UndeclaredMethods;

@@ -2,12 +2,12 @@
 // registry knows it: refusals are a proxy's, which may be another process.
 import type { z } from 'zod';
 import { problem } from '../domain/problem.ts';
-import type { WhyAnswer, whyParams } from './charge-schemas.ts';
-import { answerJson, fail, type EndpointCall, type EndpointOutcome } from './endpoint.ts';
+import type { WhyReport, whyParams } from './charge-schemas.ts';
+import { jsonResponse, fail, type EndpointCall, type EndpointOutcome } from './endpoint.ts';
 import { withLedger } from './ledger-api.ts';
 import type { Services } from './services.ts';
 
-export function isEmpty({ charges, quote: said, refusals }: WhyAnswer): boolean {
+export function isEmpty({ charges, quote: said, refusals }: WhyReport): boolean {
   return charges.length === 0 && said === null && refusals.length === 0;
 }
 
@@ -20,7 +20,7 @@ export function answerWhy(
 ): Promise<EndpointOutcome> {
   return withLedger(services, async () => {
     const answer = await services.why(params.id);
-    if (!isEmpty(answer)) return answerJson(200, answer);
+    if (!isEmpty(answer)) return jsonResponse(200, answer);
     const nothing = 'No charge, quote or remembered refusal has this id.';
     return fail(problem('not_found', answer.refusals_elsewhere ? `${nothing} ${ASK_THE_PROXY}` : nothing));
   });

@@ -139,7 +139,7 @@ describe('answers', () => {
       () => made.gateway.outcomes.find(({ kind }) => kind === 'client_gone') ?? expect.fail('no outcome yet'),
       { interval: 2, timeout: 5000 },
     );
-    expect(gone.kind === 'client_gone' && digest(Buffer.from(gone.kept?.answer().body ?? ''))).toBe(digest(body));
+    expect(gone.kind === 'client_gone' && digest(Buffer.from(gone.kept?.response().body ?? ''))).toBe(digest(body));
   });
 
   it('attack: held and kept ones do not mix with what others get meanwhile', async () => {
@@ -186,7 +186,7 @@ describe('answers', () => {
     await vi.waitFor(() => expect(made.gateway.outcomes).toHaveLength(CLIENTS * 2), { interval: 2, timeout: 5000 });
     const kept = made.gateway.outcomes.flatMap((outcome) =>
       outcome.kind === 'client_gone' && outcome.kept !== undefined
-        ? [digest(Buffer.from(outcome.kept.answer().body))]
+        ? [digest(Buffer.from(outcome.kept.response().body))]
         : [],
     );
     const whole = leaving.map((token) => digest(bodies.get(token) ?? Buffer.alloc(0)));

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { runCommandLine } from '../../src/cli/run.ts';
-import type { WhyAnswer } from '../../src/registry/charge-schemas.ts';
+import type { WhyReport } from '../../src/registry/charge-schemas.ts';
 import { fakeIo } from '../cli/support.ts';
 import { startPaidTollgate, type PaidTollgate } from '../support/paid-tollgate.ts';
 import { startProcess, temporaryFolder } from '../support/process.ts';
@@ -22,10 +22,10 @@ async function why(...argv: string[]): Promise<{ code: number; stdout: string; s
   return { code, stdout: io.stdout(), stderr: io.stderr() };
 }
 
-async function ask(id: string, authorization = `Bearer ${token}`): Promise<{ status: number; body: WhyAnswer }> {
+async function ask(id: string, authorization = `Bearer ${token}`): Promise<{ status: number; body: WhyReport }> {
   const url = `${paid.tollgate().url('registry')}/v1/billing/why/${encodeURIComponent(id)}`;
   const response = await fetch(url, { headers: { authorization } });
-  return { status: response.status, body: (await response.json()) as WhyAnswer };
+  return { status: response.status, body: (await response.json()) as WhyReport };
 }
 
 describe('beside the process that refused', () => {

@@ -42,8 +42,8 @@ it('behaviour: whether a response of ours was delivered is told also if the clie
   await closed;
   const told = Promise.withResolvers<boolean>();
   exchange.respond({
-    kind: 'answer',
-    answer: { status: 200, headers: [], body: 'kept' },
+    kind: 'response',
+    response: { status: 200, headers: [], body: 'kept' },
     outcome: 'paid',
     reason: 'replayed',
     chargeId: 'chg_1',

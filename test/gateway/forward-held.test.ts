@@ -75,7 +75,7 @@ describe('an answer that is held', () => {
     expect([answer.status, headerOf(answer, 'payment-response')]).toEqual([status, 'receipt']);
     one.send(head(method));
     await vi.waitFor(() => expect(heads).toHaveLength(2), { interval: 5 });
-    decide()({ kind: 'replace', answer: REPLACEMENT });
+    decide()({ kind: 'replace', response: REPLACEMENT });
     expect((await one.answer(method === 'HEAD')).status).toBe(402);
     expect(one.received().match(/HTTP\/1\.1 /g)).toHaveLength(2);
   });
@@ -86,7 +86,7 @@ describe('an answer that is held', () => {
     const one = await client();
     one.send(GET);
     await vi.waitFor(() => expect(heads).toHaveLength(1), { interval: 5 });
-    decide()({ kind: 'replace', answer: REPLACEMENT });
+    decide()({ kind: 'replace', response: REPLACEMENT });
     const answer = await one.answer();
     expect([answer.status, answer.body.toString(), headerOf(answer, 'tollgate-reason')]).toEqual([
       402,
@@ -116,13 +116,13 @@ describe('an answer that is held', () => {
         one.close();
         await vi.waitFor(() => expect(gateway.listener.inFlight()).toBe(0), { interval: 5 });
       }
-      decide()({ kind: 'replace', answer: REPLACEMENT, keep: { response, ended: (whole) => ends.push(whole) } });
+      decide()({ kind: 'replace', response: REPLACEMENT, keep: { response, ended: (whole) => ends.push(whole) } });
       if (client_ === 'stays') expect((await one.answer()).status).toBe(402);
       expect((await outcomeOf(gateway)).kind).toBe(client_ === 'stays' ? 'replaced' : 'client_gone');
       expect(ends).toEqual([]);
       upstream.sockets[0]?.write('56789');
       await vi.waitFor(() => expect(ends).toEqual([true]), { interval: 5 });
-      expect([response.answer().status, response.answer().body.toString()]).toEqual([201, '0123456789']);
+      expect([response.response().status, response.response().body.toString()]).toEqual([201, '0123456789']);
     },
   );
 
@@ -139,7 +139,7 @@ describe('an answer that is held', () => {
     const one = await client();
     one.send(head('POST', 'Content-Length: 0'));
     await vi.waitFor(() => expect(heads).toHaveLength(1), { interval: 5 });
-    decide()({ kind: 'replace', answer: REPLACEMENT, keep: { response, ended: (whole) => ends.push(whole) } });
+    decide()({ kind: 'replace', response: REPLACEMENT, keep: { response, ended: (whole) => ends.push(whole) } });
     expect((await one.answer()).status).toBe(402);
     if (limit === 100) upstream.sockets[0]?.resetAndDestroy();
     else upstream.sockets[0]?.write('56789');
@@ -267,9 +267,9 @@ describe('an answer that is kept', () => {
     const outcome = await outcomeOf(gateway);
     expect(outcome).toMatchObject({ kind: 'client_gone', status: 200 });
     const kept = outcome.kind === 'client_gone' ? outcome.kept : undefined;
-    expect(kept?.answer().body.toString()).toBe('0123456789');
-    expect(kept?.answer().headers).toContain('text/plain');
-    expect(kept?.answer().headers).not.toContain('Content-Length');
+    expect(kept?.response().body.toString()).toBe('0123456789');
+    expect(kept?.response().headers).toContain('text/plain');
+    expect(kept?.response().headers).not.toContain('Content-Length');
   });
 
   it('behaviour: also where the client goes before there is an answer', async () => {
@@ -281,7 +281,7 @@ describe('an answer that is kept', () => {
     await vi.waitFor(() => expect(gateway.listener.inFlight()).toBe(0), { interval: 5 });
     upstream.sockets[0]?.write(`${TEN}0123456789`);
     const outcome = await outcomeOf(gateway);
-    expect(outcome.kind === 'client_gone' && outcome.kept?.answer().body.toString()).toBe('0123456789');
+    expect(outcome.kind === 'client_gone' && outcome.kept?.response().body.toString()).toBe('0123456789');
   });
 
   it('refuses: one byte more, and the upstream is let go', async () => {
@@ -320,7 +320,7 @@ describe('an answer that is kept', () => {
     one.send(GET);
     expect((await one.answer()).body.toString()).toBe('ok');
     const outcome = await outcomeOf(gateway);
-    expect(outcome.kind === 'delivered' && outcome.kept?.answer().body.toString()).toBe('ok');
+    expect(outcome.kind === 'delivered' && outcome.kept?.response().body.toString()).toBe('ok');
   });
 
   it('refuses: what the memory of the process does not hold, and gives back what it took', async () => {

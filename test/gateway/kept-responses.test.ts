@@ -46,7 +46,7 @@ it('behaviour: it comes back as it was, but for what a replay has of its own', (
   replays.remember(KEY, keep('hello'), OF);
   expect(replays.find(KEY)).toEqual({
     ...OF,
-    answer: { status: 200, headers: ['Content-Type', 'text/plain', 'ETag', '"e"'], body: Buffer.from('hello') },
+    response: { status: 200, headers: ['Content-Type', 'text/plain', 'ETag', '"e"'], body: Buffer.from('hello') },
   });
 });
 
@@ -66,7 +66,7 @@ it('behaviour: for 60 s, each from its own last byte, and one timer waits for al
   pass(39_999);
   expect(replays.find(KEY)).toBeDefined();
   pass(1);
-  expect([replays.find(KEY), replays.find({ ...KEY, credentialSha256: 'b' })?.answer.body.toString()]).toEqual([
+  expect([replays.find(KEY), replays.find({ ...KEY, credentialSha256: 'b' })?.response.body.toString()]).toEqual([
     undefined,
     'two',
   ]);

@@ -290,7 +290,7 @@ describe('a 101 that is held', () => {
     await until(() => expect(told()).toBe(1));
     const [socket] = upstream.sockets;
     if (socket === undefined) throw new Error('no connection');
-    decide({ kind: 'replace', answer: { status: 402, headers: [], body: 'no' } });
+    decide({ kind: 'replace', response: { status: 402, headers: [], body: 'no' } });
     const answer = await client.answer();
     expect([answer.status, headerOf(answer, 'connection')]).toEqual([402, 'close']);
     await once(socket, 'close');

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createWriteBatch } from '../../src/host/write-batch.ts';
-import { respond, type Answer } from '../../src/host/respond.ts';
+import { respond, type OwnResponse } from '../../src/host/respond.ts';
 import {
   arePlain,
   createDate,
@@ -53,7 +53,7 @@ const DATE = 'Sun, 22 Nov 2026 01:02:03 GMT';
 const ends = (text: string) => (read: string) => read.endsWith(text);
 const writeBatch = createWriteBatch(setImmediate, () => NOW);
 
-const ANSWERS: readonly (readonly [string, Answer])[] = [
+const ANSWERS: readonly (readonly [string, OwnResponse])[] = [
   ['a body', { status: 402, headers: ['Content-Type', 'application/json'], body: '{"a":1}' }],
   ['no body at all', { status: 404, headers: [], body: '' }],
   ['a status that forbids a body', { status: 204, headers: ['Allow', 'GET'], body: '' }],
@@ -99,7 +99,7 @@ describe('over the wire', () => {
     expect(told.slice(0, 5)).toEqual(['finish', 'close', 'finish', 'close', 'finish']);
   });
 
-  const others: readonly (readonly [string, string, Answer])[] = [
+  const others: readonly (readonly [string, string, OwnResponse])[] = [
     ['HTTP/1.0', 'GET / HTTP/1.0\r\n\r\n', { status: 200, headers: [], body: 'x' }],
     [
       'Connection: close',

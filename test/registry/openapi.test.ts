@@ -1,4 +1,4 @@
-// The document against what the registry really answers: a small JSON Schema reader of our own, so that it is not the
+// The document against what the registry really sends: a small JSON Schema reader of our own, so that it is not the
 // library that made the document that also judges it. Keywords it does not know fail the test.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { claimToWire } from '../../src/domain/charge-wire.ts';
@@ -81,14 +81,14 @@ test('behaviour: every operation has a description and, where something is sent 
     expect(description).not.toBe(summary);
     const sent = Object.entries(bodyOf(operation)) as [string, { schema: Schema; example?: unknown }][];
     expect(sent.map(([mediaType]) => mediaType)).toEqual(row.mediaTypes);
-    const answers = Object.entries(operation.responses).filter(([status]) => status < '300');
-    const shown = answers.flatMap(([, { content }]) => Object.entries(content ?? {}));
+    const responses = Object.entries(operation.responses).filter(([status]) => status < '300');
+    const shown = responses.flatMap(([, { content }]) => Object.entries(content ?? {}));
     for (const [, { schema, example }] of [...sent, ...(shown as typeof sent)]) {
       expect(example, row.id).toBeDefined();
       expect(findWrong(schema, example), row.id).toEqual([]);
     }
     for (const [, { example }] of sent) expect(row.body.safeParse(example).error, row.id).toBeUndefined();
-    for (const { schema, mediaType } of Object.values(row.answers)) {
+    for (const { schema, mediaType } of Object.values(row.responses)) {
       const example = (shown as typeof sent).find(([type]) => type === (mediaType ?? 'application/json'))?.[1].example;
       if (schema) expect(schema.safeParse(example).error, row.id).toBeUndefined();
     }
@@ -107,10 +107,10 @@ test('behaviour: what is sent and what is answered have no schema in common', ()
   };
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
   const sent = componentsOf(operations.map((each) => (each as unknown as { requestBody?: object }).requestBody ?? {}));
-  const answers = componentsOf(operations.map(({ responses }) => responses));
+  const responses = componentsOf(operations.map(({ responses }) => responses));
   expect(sent.size).toBeGreaterThan(4);
-  expect([...sent].filter((name) => answers.has(name))).toEqual([]);
-  expect([...sent, ...answers].toSorted()).toEqual(Object.keys(document.components.schemas).toSorted());
+  expect([...sent].filter((name) => responses.has(name))).toEqual([]);
+  expect([...sent, ...responses].toSorted()).toEqual(Object.keys(document.components.schemas).toSorted());
 });
 
 let kit: Kit;
@@ -184,7 +184,7 @@ function findWrong(schema: Schema, value: unknown, at = ''): string[] {
   return [...missing, ...members];
 }
 
-/** Asks, holds the answer against the document, and remembers which answers were seen. */
+/** Asks, holds the answer against the document, and remembers which responses were seen. */
 async function check(row: { method: string; path: string }, reply: Reply): Promise<Reply> {
   const described = operationOf(row).responses[reply.status];
   if (!described) throw new Error(`${row.method} ${row.path} does not say ${reply.status}`);
@@ -202,7 +202,7 @@ async function check(row: { method: string; path: string }, reply: Reply): Promi
   return reply;
 }
 
-describe('live answers are what the document says', () => {
+describe('live responses are what the document says', () => {
   const good = {
     route_pattern: '/a/*',
     method: 'GET',

@@ -7,7 +7,7 @@ import { API } from '../../src/registry/api.ts';
 import { createKeyCheck } from '../../src/registry/api-keys.ts';
 import { createJwtVerifier } from '../../src/registry/auth.ts';
 import { createAuthenticator, type Auth } from '../../src/registry/credentials.ts';
-import { answerEmpty, endpoint } from '../../src/registry/endpoint.ts';
+import { emptyResponse, endpoint } from '../../src/registry/endpoint.ts';
 import { createRouter } from '../../src/registry/router.ts';
 import { nothing } from '../../src/registry/schemas.ts';
 import { startRelayStage, type RelayStage } from '../gateway/sync/relay-stage.ts';
@@ -238,9 +238,9 @@ describe('an endpoint that nobody decided about', () => {
     query: nothing,
     body: nothing,
     mediaTypes: [],
-    answers: {},
+    responses: {},
     problems: [],
-    handler: () => answerEmpty(204),
+    handler: () => emptyResponse(204),
   } as const;
 
   test('refuses: it does not compile without an auth, or with one that does not exist', () => {

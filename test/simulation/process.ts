@@ -168,8 +168,8 @@ export function startProcess(world: World, name: string): Process {
       if (reason === 'payment_already_used' && hasEnded(key)) return;
       watch.violated(`402 ${reason ?? ''} for ${key.unique.slice(-4)}, whose money moved or may move`);
     };
-    if (outcome.kind === 'answer') {
-      forbid402(outcome.answer.status, outcome.reason);
+    if (outcome.kind === 'response') {
+      forbid402(outcome.response.status, outcome.reason);
       const replay =
         outcome.outcome === 'paid' && outcome.chargeId !== undefined
           ? {
@@ -182,7 +182,7 @@ export function startProcess(world: World, name: string): Process {
         scheduler,
         actor,
         connection,
-        outcome.answer,
+        outcome.response,
         outcome.chargeId,
         (whole) => outcome.delivered?.(whole),
         replay,
@@ -198,7 +198,7 @@ export function startProcess(world: World, name: string): Process {
         beforeResponse: (head) =>
           requests.run(context, async () => {
             const verdict = await paid.beforeResponse(head);
-            if (verdict.kind === 'replace') forbid402(verdict.answer.status, 'settlement_refused');
+            if (verdict.kind === 'replace') forbid402(verdict.response.status, 'settlement_refused');
             return verdict;
           }),
       },

@@ -3,7 +3,7 @@
 import type { PaidOutcome } from '../../src/gateway/outcome.ts';
 import type { End } from '../../src/gateway/end.ts';
 import type { KeptResponse } from '../../src/gateway/kept-responses.ts';
-import type { Answer } from '../../src/host/respond.ts';
+import type { OwnResponse } from '../../src/host/respond.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
 import type { Watch } from './watch.ts';
 import type { Weather } from './weather.ts';
@@ -59,11 +59,11 @@ export async function relayPaid(
   upstreamStatus = status;
   const verdict = await paid.beforeResponse({ status, headers: [] });
   if (verdict.kind === 'replace') {
-    if (connection.gone) return leave(verdict.answer.status);
-    return answer(scheduler, actor, connection, verdict.answer, id, (whole) =>
+    if (connection.gone) return leave(verdict.response.status);
+    return answer(scheduler, actor, connection, verdict.response, id, (whole) =>
       whole
-        ? paid.done({ kind: 'replaced', status: verdict.answer.status, upstreamMs: 0 })
-        : leave(verdict.answer.status),
+        ? paid.done({ kind: 'replaced', status: verdict.response.status, upstreamMs: 0 })
+        : leave(verdict.response.status),
     );
   }
   keep = verdict.keep ?? keep;
@@ -93,7 +93,7 @@ export async function answer(
   scheduler: Scheduler,
   actor: Actor,
   connection: Connection,
-  { status, headers }: Answer,
+  { status, headers }: OwnResponse,
   chargeId: string | undefined,
   told: (whole: boolean) => void,
   replayOf?: { readonly watch: Watch; readonly id: string; readonly from: 'ledger' | 'memory' },

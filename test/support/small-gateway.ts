@@ -18,7 +18,7 @@ import type { RequestRecord } from '../../src/gateway/telemetry.ts';
 import { systemClock } from '../../src/host/clock.ts';
 import { createLog, type LogFields } from '../../src/host/log.ts';
 import { createWriteBatch } from '../../src/host/write-batch.ts';
-import { respond, type Answer } from '../../src/host/respond.ts';
+import { respond, type OwnResponse } from '../../src/host/respond.ts';
 import { createListener, responseOn, type Listener, type ListenerOptions } from '../../src/host/server.ts';
 import { createPool } from '../../src/http/pool.ts';
 import type { UpstreamTimeouts } from '../../src/http/transport.ts';
@@ -62,7 +62,7 @@ const TARGET: TargetOptions = {
   folding: profileFolding('unknown'),
 };
 
-export const PAYMENT_REQUIRED: Answer = {
+export const PAYMENT_REQUIRED: OwnResponse = {
   status: 402,
   headers: ['Content-Type', 'application/json'],
   body: '{"error":"payment_required"}',
@@ -97,7 +97,7 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
     },
     refuse: (problem) => {
       const told = { outcome: 'error', reason: problem.code, chargeId: undefined, routeId: undefined } as const;
-      return { kind: 'answer', answer: renderProblem(problem), ...told };
+      return { kind: 'response', response: renderProblem(problem), ...told };
     },
   };
 
@@ -130,7 +130,7 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
     exchange.forward(permit, chargeOf());
   };
 
-  const decide = (req: IncomingMessage, answer: (answer: Answer) => void, begin: () => Exchange): void => {
+  const decide = (req: IncomingMessage, answer: (answer: OwnResponse) => void, begin: () => Exchange): void => {
     options.onRequest?.(req);
     if (options.asIs === true) return forward(begin(), req.url ?? '');
     const refuse = (problem: Problem): void => answer(renderProblem(problem));

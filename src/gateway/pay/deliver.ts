@@ -95,6 +95,6 @@ function isUsable(status: number | undefined): boolean {
 }
 
 export function keptAnswer(kept: KeptResponse): KeptAnswer {
-  const { status, headers, body } = kept.answer();
+  const { status, headers, body } = kept.response();
   return { status, headers, body: typeof body === 'string' ? Buffer.from(body) : body };
 }

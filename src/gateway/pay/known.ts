@@ -1,8 +1,8 @@
-// Answers a payment by what the ledger knows of it: taken over, redeemed, or refused. If that leaves room for a claim, the
+// OwnResponses a payment by what the ledger knows of it: taken over, redeemed, or refused. If that leaves room for a claim, the
 // payment goes on.
 import type { Charge } from '../../domain/charge.ts';
 import { paymentStatus, type Claimed, type PaymentStatus } from '../../domain/payment/claim-policy.ts';
-import type { AnswerOutcome } from '../outcome.ts';
+import type { ResponseOutcome } from '../outcome.ts';
 import {
   alreadyPaid,
   demandAnew,
@@ -39,7 +39,7 @@ export function answerNotClaimed(
   deps: PayDeps,
   payment: Payment,
   claimed: Exclude<Claimed, { kind: 'claimed' }>,
-): Promise<PayOutcome> | AnswerOutcome {
+): Promise<PayOutcome> | ResponseOutcome {
   const { route, facts } = payment;
   switch (claimed.kind) {
     case 'quote_already_used':

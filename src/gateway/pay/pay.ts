@@ -11,7 +11,7 @@ import type { Problem } from '../../domain/problem.ts';
 import { joinChargeId } from '../../domain/quote.ts';
 import type { Route } from '../../domain/route.ts';
 import type { Replay } from '../kept-responses.ts';
-import type { AnswerOutcome, RequestFacts } from '../outcome.ts';
+import type { ResponseOutcome, RequestFacts } from '../outcome.ts';
 import { refusedReceipt, type Presented, type Rail, type Refusal, type Verification } from '../rails/rail.ts';
 import { agreementOf, makeClaim, type Agreement } from './agreement.ts';
 import { answerKnown, answerNotClaimed, answerTaken, isReleased } from './known.ts';
@@ -92,7 +92,7 @@ async function attempt(
     if (taken !== undefined) return taken;
   }
   /** A 402 for a payment that was taken makes its payer pay twice: that it was taken may be why it is refused now. */
-  const unlessTaken = async (refuse: () => AnswerOutcome): Promise<PayOutcome> =>
+  const unlessTaken = async (refuse: () => ResponseOutcome): Promise<PayOutcome> =>
     (await answerKnown(deps, payment)) ?? refuse();
 
   if (offer === undefined) return unlessTaken(() => demandAnew(deps, payment, 'payment_required'));
@@ -166,12 +166,12 @@ async function claimAndServe(
 }
 
 /** The last byte of the response was handed over a moment ago, to a client that may not have had it. */
-function replayed({ chargeLog }: PayDeps, { answer, chargeId, routeId }: Replay): AnswerOutcome {
+function replayed({ chargeLog }: PayDeps, { response, chargeId, routeId }: Replay): ResponseOutcome {
   chargeLog.counted(routeId, 'replayed');
-  return { kind: 'answer', answer, outcome: 'paid', reason: 'replayed', chargeId, routeId };
+  return { kind: 'response', response, outcome: 'paid', reason: 'replayed', chargeId, routeId };
 }
 
-function refused(deps: PayDeps, payment: Payment, { offer, terms }: Agreement, refusal: Refusal): AnswerOutcome {
+function refused(deps: PayDeps, payment: Payment, { offer, terms }: Agreement, refusal: Refusal): ResponseOutcome {
   const { presented, facts, route } = payment;
   deps.chargeLog.counted(route.id, 'refused');
   const { reason, expected } = refusal;
@@ -184,7 +184,7 @@ function notVerified(
   deps: PayDeps,
   { route, facts }: Payment,
   { detail, retryAfterMs }: Extract<Verification, { kind: 'unavailable' }>,
-): AnswerOutcome {
+): ResponseOutcome {
   deps.log.warn('payment not verified', { route_id: route.id, detail });
   deps.chargeLog.counted(route.id, 'unavailable');
   return deps.refuse(facilitatorUnavailable('verified', retryAfterMs), facts.origin, route.id);

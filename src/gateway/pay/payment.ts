@@ -12,7 +12,7 @@ import type { Route } from '../../domain/route.ts';
 import type { PresentedRequest } from '../../domain/payment/claim-policy.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
-import type { AnswerOutcome, Answers, GoneOutcome, PaidOutcome, RequestFacts } from '../outcome.ts';
+import type { ResponseOutcome, OwnResponses, GoneOutcome, PaidOutcome, RequestFacts } from '../outcome.ts';
 import type { Replays, ResponseMemory } from '../kept-responses.ts';
 import { settledReceipt, type Presented, type Rail, type Receipt } from '../rails/rail.ts';
 import type { OwnAuthorities } from './charged.ts';
@@ -21,7 +21,7 @@ import type { Leases } from './lease.ts';
 import type { SeenPayments } from './seen-payments.ts';
 import type { SettleModes } from './settle-mode.ts';
 
-export type PayDeps = Answers & {
+export type PayDeps = OwnResponses & {
   readonly rail: Rail;
   readonly ledger: Ledger;
   readonly seenPayments: SeenPayments;
@@ -63,7 +63,7 @@ export type Payment = {
   readonly owner: string;
 };
 
-export type PayOutcome = AnswerOutcome | PaidOutcome | GoneOutcome;
+export type PayOutcome = ResponseOutcome | PaidOutcome | GoneOutcome;
 
 export type Told = {
   readonly chargeId?: string | undefined;
@@ -134,12 +134,12 @@ export function ledgerUnavailable(chargeId?: string): Problem {
   );
 }
 
-export function alreadyPaid(deps: PayDeps, { facts, route, presented }: Payment, charge: Charge): AnswerOutcome {
+export function alreadyPaid(deps: PayDeps, { facts, route, presented }: Payment, charge: Charge): ResponseOutcome {
   deps.chargeLog.counted(route.id, 'already_used');
   const detail = 'This payment was settled, and its answer cannot be delivered any more. Do not pay again for it.';
-  const answer = deps.refuse(paymentProblem('already_paid', detail, { chargeId: charge.id }), facts.origin, route.id);
+  const response = deps.refuse(paymentProblem('already_paid', detail, { chargeId: charge.id }), facts.origin, route.id);
   const receipt = receiptOf(charge);
-  return receipt === undefined ? answer : withHeaders(answer, deps.rail.receiptHeader(presented.version, receipt));
+  return receipt === undefined ? response : withHeaders(response, deps.rail.receiptHeader(presented.version, receipt));
 }
 
 /** A 402, or why the route cannot be paid for now. */
@@ -148,12 +148,12 @@ export function demandAnew(
   { offer, facts, route }: Payment,
   reason: string,
   headers: readonly string[] = [],
-): AnswerOutcome {
+): ResponseOutcome {
   return 'code' in offer ? deps.refuse(offer, facts.origin, route.id) : deps.demand(offer, reason, facts, headers);
 }
 
-function withHeaders(outcome: AnswerOutcome, headers: readonly string[]): AnswerOutcome {
-  return { ...outcome, answer: { ...outcome.answer, headers: [...outcome.answer.headers, ...headers] } };
+function withHeaders(outcome: ResponseOutcome, headers: readonly string[]): ResponseOutcome {
+  return { ...outcome, response: { ...outcome.response, headers: [...outcome.response.headers, ...headers] } };
 }
 
 /** The receipt of a charge that was settled before. */

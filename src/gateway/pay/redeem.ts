@@ -37,8 +37,8 @@ export async function redeem(deps: PayDeps, payment: Payment, charge: Charge): P
   }
   const body = Buffer.from(answer.body);
   return {
-    kind: 'answer',
-    answer: { status: answer.status, headers: answer.headers, body },
+    kind: 'response',
+    response: { status: answer.status, headers: answer.headers, body },
     outcome: 'paid',
     reason: 'replayed',
     chargeId: charge.id,

@@ -1,7 +1,7 @@
 // Serves a claimed charge: settles before the upstream is asked, or when its status line is there and nothing of it has
 // reached the client. Nothing is buffered while settling, the upstream's body waits in its socket.
 import type { Charge, KeptAnswer } from '../../domain/charge.ts';
-import type { AnswerOutcome, Aside, PaidOutcome, ResponseVerdict } from '../outcome.ts';
+import type { ResponseOutcome, Aside, PaidOutcome, ResponseVerdict } from '../outcome.ts';
 import type { RailOffer } from '../../domain/payment/way.ts';
 import { isCharged } from './charged.ts';
 import { deliver, keptAnswer, keptResponse, recordDelivery } from './deliver.ts';
@@ -78,10 +78,10 @@ function forwardAndSettle(
     if (end.kind !== 'unknown' && end.kind !== 'lost') modes.ranUnpaid(payer);
     const recorded = end.kind === 'unknown' ? end.recorded : undefined;
     void Promise.resolve(recorded).finally(lease.stop);
-    const { answer } = unsettled(deps, payment, charge, end);
+    const { response } = unsettled(deps, payment, charge, end);
     return recorded === undefined || collected === undefined
-      ? { kind: 'replace', answer }
-      : { kind: 'replace', answer, keep: collected.keep };
+      ? { kind: 'replace', response }
+      : { kind: 'replace', response, keep: collected.keep };
   };
   return {
     kind: 'paid',
@@ -139,7 +139,7 @@ function unsettled(
   payment: Payment,
   charge: Charge,
   end: Exclude<SettleEnd, { kind: 'settled' }>,
-): AnswerOutcome {
+): ResponseOutcome {
   const { facts, route, presented } = payment;
   const { rail, chargeLog } = deps;
   switch (end.kind) {

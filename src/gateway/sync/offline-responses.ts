@@ -10,7 +10,7 @@ import { readMatchQuery } from '../../domain/routing/match-query.ts';
 import type { Route } from '../../domain/route.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { Clock } from '../../host/clock.ts';
-import type { Answer } from '../../host/respond.ts';
+import type { OwnResponse } from '../../host/respond.ts';
 import { feedPieces } from './feed-text.ts';
 import type { LastGood } from './last-good.ts';
 
@@ -24,7 +24,7 @@ export type OfflineOptions = {
 
 export type OfflineResponses = {
   /** The answer, or undefined if only the registry can give one. `path` is without a slash at its end. */
-  readonly answer: (req: IncomingMessage, path: string, query: string) => Promise<Answer> | undefined;
+  readonly answer: (req: IncomingMessage, path: string, query: string) => Promise<OwnResponse> | undefined;
 };
 
 const ROUTES = '/v1/protected-routes/routes';
@@ -47,7 +47,7 @@ export function createOfflineResponses({
     return key !== undefined && timingSafeEqual(digestOf(key), own);
   };
 
-  const routes = async (req: IncomingMessage, { set, confirmedAt }: LastGood): Promise<Answer> => {
+  const routes = async (req: IncomingMessage, { set, confirmedAt }: LastGood): Promise<OwnResponse> => {
     const headers = [
       ...[
         'Cache-Control',
@@ -66,7 +66,7 @@ export function createOfflineResponses({
   };
 
   // A promise like the other: a defect rejects it and does not end the process.
-  const match = async (query: string, current: Snapshot): Promise<Answer> => {
+  const match = async (query: string, current: Snapshot): Promise<OwnResponse> => {
     const question = readMatchQuery(query);
     if ('code' in question) return renderProblem(question);
     const body = JSON.stringify(matchRoute(current, { ...question, undeclared: undeclared() }));

@@ -4,7 +4,7 @@
 // costs money: it has no way to the customer's API.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { problem, renderProblem, type Problem } from '../../domain/problem.ts';
-import { respond, type Answer } from '../../host/respond.ts';
+import { respond, type OwnResponse } from '../../host/respond.ts';
 import { inspectInbound } from '../headers.ts';
 import { createRelay, type RelayTimeouts } from './registry-relay.ts';
 import type { OfflineResponses } from './offline-responses.ts';
@@ -48,14 +48,14 @@ export function createRelayApi(options: RelayApiOptions): RelayApi {
   const timeouts = { ...TIMEOUTS, ...options.timeouts };
   const relay = createRelay({ registryUrl, timeouts, bodyLimit: limits.body });
 
-  const answer = (req: IncomingMessage, res: ServerResponse, given: Answer): void => {
+  const answer = (req: IncomingMessage, res: ServerResponse, given: OwnResponse): void => {
     if (!req.complete) req.resume();
     respond(res, given, req.method === 'HEAD');
   };
   const refuse = (req: IncomingMessage, res: ServerResponse, refusal: Problem): void =>
     answer(req, res, renderProblem(refusal));
 
-  /** Answers from the last good set; false if it cannot. */
+  /** OwnResponses from the last good set; false if it cannot. */
   const standFor = (req: IncomingMessage, res: ServerResponse, path: string, query: string): boolean => {
     const own = offlineResponses.answer(req, path, query);
     own?.then(

@@ -2,7 +2,7 @@
 // worst moment. Over a ledger in memory and time that the test moves.
 import { describe, expect, it } from 'vitest';
 import { problem } from '../../../src/domain/problem.ts';
-import type { AnswerOutcome, Outcome, PaidOutcome } from '../../../src/gateway/outcome.ts';
+import type { ResponseOutcome, Outcome, PaidOutcome } from '../../../src/gateway/outcome.ts';
 import { createResponseMemory, KeptResponse } from '../../../src/gateway/kept-responses.ts';
 import type { Look, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
 import { createPayStage, settled, turn, unknown } from './stage.ts';
@@ -15,8 +15,8 @@ const NOT_CARRIED_OUT: Settlement = {
 };
 const TRANSFER = `0x${'9'.repeat(64)}`;
 
-function answered(outcome: Outcome): AnswerOutcome {
-  if (outcome.kind !== 'answer') throw new Error(`not answered but ${outcome.kind}`);
+function answered(outcome: Outcome): ResponseOutcome {
+  if (outcome.kind !== 'response') throw new Error(`not answered but ${outcome.kind}`);
   return outcome;
 }
 
@@ -27,9 +27,9 @@ function forwarded(outcome: Outcome): PaidOutcome {
 
 /** Status, code, Retry-After. */
 function told(outcome: Outcome): unknown[] {
-  const { answer, reason } = answered(outcome);
-  const at = answer.headers.indexOf('Retry-After');
-  return [answer.status, reason, at < 0 ? undefined : Number(answer.headers[at + 1])];
+  const { response, reason } = answered(outcome);
+  const at = response.headers.indexOf('Retry-After');
+  return [response.status, reason, at < 0 ? undefined : Number(response.headers[at + 1])];
 }
 
 /** A promise and what ends it. */
@@ -56,7 +56,7 @@ describe('a facilitator that carries nothing out', () => {
   it('attack: whose upstream ran for it settles first from then on', async () => {
     const stage = createPayStage({ settle: () => NOT_CARRIED_OUT });
     const paid = forwarded(await stage.pay({ nonce: 1 }));
-    expect(await paid.beforeResponse(OK)).toMatchObject({ kind: 'replace', answer: { status: 503 } });
+    expect(await paid.beforeResponse(OK)).toMatchObject({ kind: 'replace', response: { status: 503 } });
     expect(stage.charges().map(({ state }) => state)).toEqual(['released']);
     expect(told(await stage.pay({ nonce: 2 }))).toEqual([503, 'facilitator_unavailable', 13]);
   });
@@ -145,7 +145,7 @@ describe('a ledger that is away', () => {
     const stage = createPayStage();
     const paid = forwarded(await stage.pay());
     stage.away('do_and_reject');
-    expect(await paid.beforeResponse(OK)).toMatchObject({ kind: 'replace', answer: { status: 503 } });
+    expect(await paid.beforeResponse(OK)).toMatchObject({ kind: 'replace', response: { status: 503 } });
     stage.away(undefined);
     await stage.pass(60_000);
     expect([stage.charges()[0]?.state, stage.settleCalls()]).toEqual(['released', 0]);
@@ -193,7 +193,7 @@ describe('a settlement of unknown end', () => {
     const stage = createPayStage({ settle: unknown });
     const outcome = await stage.pay({ method: 'POST', validForSeconds: 300 });
     expect(told(outcome)).toEqual([503, 'settlement_unknown', 1]);
-    expect(JSON.parse(String(answered(outcome).answer.body))).toMatchObject({
+    expect(JSON.parse(String(answered(outcome).response.body))).toMatchObject({
       charge_id: stage.charges()[0]?.id,
       retry_until: new Date(1_800_000_000_000 + 300_000 + 60_000).toISOString(),
     });
@@ -214,7 +214,7 @@ describe('a settlement of unknown end', () => {
     const paid = forwarded(await stage.pay({ method: 'POST' }));
     const verdict = await paid.beforeResponse({ status: 201, headers: [] });
     if (verdict.kind !== 'replace' || verdict.keep === undefined) throw new Error('not kept');
-    expect(verdict.answer.status).toBe(503);
+    expect(verdict.response.status).toBe(503);
     // Ours while the rest of it is read.
     await stage.pass(3_000);
     expect(told(await stage.pay({ method: 'POST' })).slice(0, 2)).toEqual([409, 'payment_in_use']);
@@ -223,8 +223,8 @@ describe('a settlement of unknown end', () => {
     verdict.keep.ended(true);
     await stage.pass(0);
     expect(stage.charges()[0]).toMatchObject({ state: 'settling', owner: null });
-    const { answer, reason } = answered(await stage.pay({ method: 'POST' }));
-    expect([answer.status, answer.body.toString(), reason]).toEqual([201, 'made', 'replayed']);
+    const { response, reason } = answered(await stage.pay({ method: 'POST' }));
+    expect([response.status, response.body.toString(), reason]).toEqual([201, 'made', 'replayed']);
   });
 
   it('behaviour: its payer settles it again, and is told to wait longer each time', async () => {

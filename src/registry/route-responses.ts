@@ -3,7 +3,7 @@ import { problem, type Problem } from '../domain/problem.ts';
 import { toWire, type Route } from '../domain/route.ts';
 import type { Full, Invalid } from './routes.ts';
 import { describePrincipal, type Principal } from './credentials.ts';
-import { answerJson, invalidBody, type EndpointOutcome } from './endpoint.ts';
+import { jsonResponse, invalidBody, type EndpointOutcome } from './endpoint.ts';
 import { routeEtag } from './preconditions.ts';
 import type { Services } from './services.ts';
 import type { Conflict } from './store/ports.ts';
@@ -11,9 +11,9 @@ import type { Conflict } from './store/ports.ts';
 export const ROUTES_PATH = '/v1/billing/protected-routes';
 
 /** `location`: where the route can be read, for answers to a registration or a creation. */
-export function answerRoute(status: 200 | 201, route: Route, location = false): EndpointOutcome {
+export function routeResponse(status: 200 | 201, route: Route, location = false): EndpointOutcome {
   const etag = routeEtag(route);
-  return answerJson(status, toWire(route), [
+  return jsonResponse(status, toWire(route), [
     ...(location ? ['Location', `${ROUTES_PATH}/${route.id}`] : []),
     'ETag',
     etag,
