@@ -6,6 +6,7 @@ import { NO_ROUTES } from '../compose/declared-routes.ts';
 import { findConfigFile, loadConfig } from '../config/load.ts';
 import { configWarnings } from '../config/warnings.ts';
 import { describeChange, describeDifference, sweep } from '../registry/declared.ts';
+import type { ReceiverWay } from '../domain/receiver.ts';
 import { NETWORKS } from '../gateway/rails/networks.ts';
 import type { Args } from './args.ts';
 import { askServices, codeOf, describeFinding } from './check-online.ts';
@@ -111,6 +112,12 @@ function shorten(lines: readonly string[], what: string): string[] {
 
 const MOST_LINES = 20;
 
+/** The token by its symbol, where it is known. */
+function nameWay({ networkName, way }: ReceiverWay): string {
+  const tokens = NETWORKS.find(networkName)?.tokens ?? [];
+  return `${networkName} ${tokens.find(({ address }) => address.toLowerCase() === way.asset.toLowerCase())?.symbol ?? way.asset}`;
+}
+
 /** No secret, and nothing that could hold one. */
 function summarize(config: LoadedConfig): Record<string, string> {
   const { proxy, registry, sync, admin, receivers } = config;
@@ -120,9 +127,7 @@ function summarize(config: LoadedConfig): Record<string, string> {
     ...(registry ? { registry: `${formatListen(registry.listen)}, store ${registry.store.file}` } : {}),
     ...(sync ? { sync: `${new URL(sync.registryUrl).origin}, snapshot ${sync.snapshotFile}` } : {}),
     admin: formatListen(admin.listen),
-    receivers:
-      receivers.map(({ id, ways }) => `${id} (${ways.map(({ networkName }) => networkName).join(', ')})`).join(', ') ||
-      'none',
+    receivers: receivers.map(({ id, ways }) => `${id} (${ways.map(nameWay).join(', ')})`).join(', ') || 'none',
     routes: `${config.routes.length} in this file`,
     secrets:
       registry && (!registry.jwt || !registry.apiKeys || !config.charges.secrets)

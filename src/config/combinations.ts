@@ -10,7 +10,7 @@ import { isLoopback, listensClash, parseListen, type Listen } from './addresses.
 import { hostOf, isSafeUrl, parseUrl } from './fields.ts';
 import { isMap, valueAt, type Issue, type Path } from './problems.ts';
 import { payableIssues } from './payable.ts';
-import { receiverIssues } from './receivers.ts';
+import { receiverIssues } from './receiver-issues.ts';
 
 type Raw = Readonly<Record<string, unknown>>;
 

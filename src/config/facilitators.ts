@@ -136,10 +136,9 @@ export type ShortForms = {
 export function expandShortForms(data: Readonly<Record<string, unknown>>, env: Env): ShortForms {
   const issues: Issue[] = [];
   const expanded: Expanded[] = [];
-  for (const [index, receiver] of listOf(data['receivers']).entries()) {
-    const list = isMap(receiver) ? listOf(receiver['facilitators']) : [];
+  for (const { list, path: of } of facilitatorLists(data)) {
     for (const [at, name] of list.entries()) {
-      const path = ['receivers', index, 'facilitators', at];
+      const path = [...of, at];
       if (name === 'x402.org') list[at] = { url: TEST_FACILITATOR };
       if (name !== 'cdp' && name !== 'payai') continue;
       const account = ACCOUNTS[name];
@@ -163,6 +162,18 @@ export function expandShortForms(data: Readonly<Record<string, unknown>>, env: E
     return { path: from.path, message: `takes ${variable} from the environment, which ${issue.message}` };
   };
   return { issues, written };
+}
+
+/** Of receivers and of their ways. */
+function facilitatorLists(data: Readonly<Record<string, unknown>>): readonly { list: unknown[]; path: Path }[] {
+  const holders = listOf(data['receivers']).flatMap((receiver, index) => {
+    const path = ['receivers', index];
+    const ways = isMap(receiver) ? listOf(receiver['accepts']) : [];
+    return [{ holder: receiver, path }, ...ways.map((holder, at) => ({ holder, path: [...path, 'accepts', at] }))];
+  });
+  return holders.flatMap(({ holder, path }) =>
+    isMap(holder) ? [{ list: listOf(holder['facilitators']), path: [...path, 'facilitators'] }] : [],
+  );
 }
 
 function listOf(value: unknown): unknown[] {

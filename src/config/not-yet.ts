@@ -26,22 +26,6 @@ export function takeNotYet(data: Record<string, unknown>): Issue[] {
       issues.push(notYet(path, 'is PostgreSQL, which is not in this version; write sqlite: and a file'));
     }
   }
-  const { receivers } = data;
-  if (Array.isArray(receivers)) {
-    issues.push(...receivers.flatMap((receiver: unknown, index) => receiverNotYet(receiver, ['receivers', index])));
-  }
-  return issues;
-}
-
-function receiverNotYet(receiver: unknown, path: Path): Issue[] {
-  if (!isMap(receiver)) return [];
-  const issues: Issue[] = [];
-  if (Object.hasOwn(receiver, 'accepts')) {
-    const message =
-      'is not in this version; write network, pay_to_address and facilitators here, one receiver for each way to pay';
-    // Everything else that a receiver needs may stand below it.
-    issues.push({ ...notYet([...path, 'accepts'], message, 'key'), covers: path });
-  }
   return issues;
 }
 

@@ -3,7 +3,8 @@
 import { findUnpayable } from '../domain/payable.ts';
 import type { Networks } from '../domain/network.ts';
 import type { Receiver } from '../domain/receiver.ts';
-import { receiverIssues, receiverSchema, toReceiver } from './receivers.ts';
+import { receiverIssues } from './receiver-issues.ts';
+import { receiverSchema, toReceiver } from './receivers.ts';
 import { configRouteSchema } from './routes.ts';
 import { suggest } from '../domain/suggest.ts';
 import type { Issue } from './problems.ts';

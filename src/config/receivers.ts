@@ -1,19 +1,17 @@
-// The `receivers` section: where money goes. What a network, a token and an address may be is judged by the networks that
-// are handed in; here stands the rest.
+// The `receivers` section: where money goes, in one way that is written flat or in the several of `accepts`. What a network,
+// a token and an address may be is judged by the networks that are handed in; here stands the rest.
 import { z } from 'zod';
 import type { Networks, WayInput, WayReading } from '../domain/network.ts';
 import type { Receiver, ReceiverWay } from '../domain/receiver.ts';
 import { facilitatorSchema, toFacilitator } from './facilitators.ts';
 import { choice, count, identifier, text, whatStands } from './fields.ts';
-import { isMap, type Issue } from './problems.ts';
 
 /** More of them would only be asked when all before have failed. */
 const MAX_NODES = 8;
-/** That of the x402 project. */
-const TEST_ONLY = /^https:\/\/(www\.)?x402\.org(\/|$)/i;
+const MAX_WAYS = 8;
 const CURRENCY = /^[A-Z][A-Z0-9]{2,9}$/;
 
-function isPlaceholder(value: unknown): boolean {
+export function isPlaceholder(value: unknown): boolean {
   return typeof value === 'string' && value.includes('...');
 }
 
@@ -38,20 +36,50 @@ const rpcUrls = z.unknown().transform((value, context): string[] => {
   });
 });
 
-export const receiverSchema = z.strictObject({
-  id: identifier('a name of this receiver'),
+export const NETWORK = 'a network, such as base; `tollgate networks` lists them';
+export const PAY_TO = 'the address that receives the payments, in quotes';
+export const FACILITATORS = 'a list of those who verify and settle payments, such as [https://facilitator.example.com]';
+/** What clients echo of a token may not be longer either. */
+const isName = (bytes: number) => (value: string) => value !== '' && Buffer.byteLength(value) <= bytes;
+
+/** Of one way. */
+export const WAY_KEYS = {
   scheme: choice(['exact']).default('exact'),
-  network: text('a network, such as base; `tollgate networks` lists them'),
+  network: text(NETWORK),
   asset: text(
     'a token that `tollgate networks` lists, such as USDC, or the address of another one, in quotes',
   ).optional(),
   asset_decimals: count(0, 36).optional(),
-  asset_name: text('the EIP-712 name of the token').optional(),
-  asset_version: text('the EIP-712 version of the token, such as "2"').optional(),
-  pay_to_address: text('the address that receives the payments, in quotes').refine((value) => !isPlaceholder(value), {
+  asset_name: text('the EIP-712 name of the token, of at most 128 bytes', isName(128)).optional(),
+  asset_version: text('the EIP-712 version of the token, such as "2", of at most 32 bytes', isName(32)).optional(),
+  pay_to_address: text(PAY_TO).refine((value) => !isPlaceholder(value), {
     error: 'is still the placeholder; write your own address, in quotes',
   }),
-  max_timeout_seconds: count(30, 86_400).default(300),
+};
+
+/** Of one way too, and beside `accepts` what holds for its ways that do not say otherwise. */
+export const SHARED_KEYS = {
+  max_timeout_seconds: count(30, 86_400).optional(),
+  facilitators: z
+    .array(facilitatorSchema, { error: ({ input }) => `${whatStands(input)}; write ${FACILITATORS}` })
+    .min(1, 'is empty; name at least one facilitator')
+    .optional(),
+  rpc_url: rpcUrls.optional(),
+  confirmations: count(1, 1000).optional(),
+};
+
+const waySchema = z.strictObject({ ...WAY_KEYS, ...SHARED_KEYS });
+const WAYS = `a list of 1 to ${MAX_WAYS} ways to pay, each with network and pay_to_address`;
+
+/** One that is written flat is its own way. */
+export const receiverSchema = z.strictObject({
+  id: identifier('a name of this receiver'),
+  accepts: z
+    .array(waySchema, { error: ({ input }) => `${whatStands(input)}; write ${WAYS}` })
+    .min(1, `is empty; write ${WAYS}`)
+    .max(MAX_WAYS, `holds more than ${MAX_WAYS} ways; keep those that people pay in`)
+    .optional(),
+  ...waySchema.partial().shape,
   currencies: z
     .array(
       text('a currency code, such as USD', (value) => CURRENCY.test(value.toUpperCase())).transform((value) =>
@@ -60,22 +88,15 @@ export const receiverSchema = z.strictObject({
     )
     .min(1, 'is empty; name the currencies of routes that this receiver takes, such as [USD, USDC]')
     .default(['USD', 'USDC']),
-  facilitators: z
-    .array(facilitatorSchema, {
-      error: ({ input }) =>
-        `${whatStands(input)}; write a list of those who verify and settle payments, such as [https://facilitator.example.com]`,
-    })
-    .min(1, 'is empty; name at least one facilitator'),
-  rpc_url: rpcUrls.optional(),
-  confirmations: count(1, 1000).default(1),
   settle: choice(['auto', 'before_response', 'before_forward']).default('auto'),
 });
 export type ReceiverInput = z.output<typeof receiverSchema>;
+type WayInFile = Pick<ReceiverInput, keyof typeof WAY_KEYS | keyof typeof SHARED_KEYS>;
 
-/** What raw data says of its way to pay; what has the wrong type counts as left out, because the schema says so. */
-function wayOf(raw: Readonly<Record<string, unknown>>): WayInput {
+/** What raw data says of a way; what has the wrong type counts as left out, because the schema says so. */
+export function wayOf(raw: Readonly<Record<string, unknown>>): WayInput {
   const word = (key: string): string | undefined => (typeof raw[key] === 'string' ? raw[key] : undefined);
-  const parsed = receiverSchema.shape.rpc_url.safeParse(raw['rpc_url']);
+  const parsed = SHARED_KEYS.rpc_url.safeParse(raw['rpc_url']);
   const decimals = raw['asset_decimals'];
   return {
     network: word('network') ?? '',
@@ -85,40 +106,6 @@ function wayOf(raw: Readonly<Record<string, unknown>>): WayInput {
     rpc_url: parsed.success ? parsed.data : [],
     own: { asset_name: word('asset_name'), asset_version: word('asset_version') },
   };
-}
-
-/** What the networks say of each receiver's way. Looks at raw data, whatever its shape. */
-export function receiverIssues(raw: unknown, networks: Networks): Issue[] {
-  if (!Array.isArray(raw)) return [];
-  return raw.flatMap((input: unknown, index): Issue[] => {
-    if (!isMap(input) || typeof input['network'] !== 'string') return [];
-    const path = ['receivers', index];
-    const reading = networks.readWay(wayOf(input));
-    const wrong = reading.kind === 'way' ? [] : reading.issues;
-    return [
-      ...(networks.find(input['network'])?.testnet === false ? testFacilitatorIssues(input, index) : []),
-      ...wrong.flatMap(({ field, message }): Issue[] => {
-        const value = input[field];
-        // What stands there has the wrong type, or is the placeholder: the schema says so.
-        if (value !== undefined && message.startsWith('is missing')) return [];
-        if (field === 'pay_to_address' && isPlaceholder(value)) return [];
-        return [
-          { path: [...path, field], message, ...(reading.kind === 'issues' && reading.whole ? { covers: path } : {}) },
-        ];
-      }),
-    ];
-  });
-}
-
-/** On a network of real money. */
-function testFacilitatorIssues({ facilitators }: Readonly<Record<string, unknown>>, index: number): Issue[] {
-  const list: readonly unknown[] = Array.isArray(facilitators) ? facilitators : [];
-  return list.flatMap((item, at): Issue[] => {
-    const url = isMap(item) ? item['url'] : item;
-    if (typeof url !== 'string' || !TEST_ONLY.test(url)) return [];
-    const message = 'serves test networks only, so nobody could pay here; name a facilitator that serves this network';
-    return [{ path: ['receivers', index, 'facilitators', at], message }];
-  });
 }
 
 /** A way that was checked, read again. */
@@ -132,23 +119,22 @@ export function readAgain({ way, networkName, rpcUrls }: ReceiverWay, networks: 
 
 /** The receiver that `input` describes. Throws if `receiverIssues` found something. */
 export function toReceiver(input: ReceiverInput, networks: Networks): Receiver {
-  const reading = networks.readWay(wayOf(input));
-  if (reading.kind !== 'way') throw new Error(`receiver ${input.id} was not checked`);
+  const { id, currencies, settle, accepts = [input] } = input;
+  return { id, currencies, settle, ways: accepts.map((way) => toWay(way, input, networks)) };
+}
+
+/** What it does not say itself, its receiver says for it. */
+function toWay(way: WayInFile, receiver: ReceiverInput, networks: Networks): ReceiverWay {
+  const { network: networkName = '', scheme = 'exact' } = way;
+  const reading = networks.readWay(wayOf({ ...way, rpc_url: way.rpc_url ?? receiver.rpc_url }));
+  if (reading.kind !== 'way') throw new Error(`receiver ${receiver.id} was not checked`);
   const { testnet, rpcUrls, rpcPublic, ...read } = reading.way;
+  const timeoutSeconds = way.max_timeout_seconds ?? receiver.max_timeout_seconds ?? 300;
+  const facilitators = way.facilitators ?? receiver.facilitators ?? [];
   return {
-    id: input.id,
-    ways: [
-      {
-        way: { ...read, receiverId: input.id, scheme: input.scheme, timeoutSeconds: input.max_timeout_seconds },
-        networkName: input.network,
-        testnet,
-        facilitators: input.facilitators.map((facilitator) => toFacilitator(facilitator, input.id)),
-        rpcUrls,
-        rpcPublic,
-        confirmations: input.confirmations,
-      },
-    ],
-    currencies: input.currencies,
-    settle: input.settle,
+    way: { ...read, receiverId: receiver.id, scheme, timeoutSeconds },
+    ...{ networkName, testnet, rpcUrls, rpcPublic },
+    facilitators: facilitators.map((facilitator) => toFacilitator(facilitator, receiver.id)),
+    confirmations: way.confirmations ?? receiver.confirmations ?? 1,
   };
 }

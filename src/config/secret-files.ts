@@ -15,6 +15,8 @@ const PLACES: readonly SecretPlace[] = [
   { section: ['sync'], key: 'api_key' },
   { section: ['receivers', '*', 'facilitators', '*', 'auth'], key: 'token' },
   { section: ['receivers', '*', 'facilitators', '*', 'auth'], key: 'key_secret' },
+  { section: ['receivers', '*', 'accepts', '*', 'facilitators', '*', 'auth'], key: 'token' },
+  { section: ['receivers', '*', 'accepts', '*', 'facilitators', '*', 'auth'], key: 'key_secret' },
 ];
 const FILE_KEYS = new Set(PLACES.map(({ key }) => key));
 

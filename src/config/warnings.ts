@@ -3,6 +3,7 @@
 import { hostOf, isSafeUrl, parseUrl } from './fields.ts';
 import { isNearby } from './addresses.ts';
 import type { Networks } from '../domain/network.ts';
+import type { ReceiverWay } from '../domain/receiver.ts';
 import { readAgain } from './receivers.ts';
 import type { ConfigRoute, LoadedConfig, ProxyConfig } from './config.ts';
 
@@ -51,22 +52,11 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
       `the route ${method} ${pattern} costs ${amount} ${currency} a request; amounts are whole units of the currency, not cents or the token's smallest unit`,
     );
   }
-  for (const receiver of receivers.flatMap(({ ways }) => ways)) {
-    const { way, networkName, facilitators } = receiver;
-    const reading = readAgain(receiver, networks);
-    const about = `receiver ${way.receiverId}`;
-    for (const { field, message } of reading.kind === 'way' ? reading.warnings : []) {
-      warnings.push(`${about}: ${field} ${message}`);
-    }
-    const short = shortTimes(way.timeoutSeconds, proxy);
-    if (short !== undefined) warnings.push(`${about}: ${short}`);
-    if (facilitators.some(({ url }) => !isSafeUrl(url))) {
-      warnings.push(
-        `${about}: a facilitator is spoken to in plain http beyond this network; its word decides what is paid, so write https`,
-      );
-    }
-    if (config.x402.v1 && networks.find(networkName)?.v1 === undefined) {
-      warnings.push(`${about}: its network has no x402 v1 name, so v1 clients cannot pay it`);
+  for (const { id, ways } of receivers) {
+    warnings.push(...ways.flatMap((way) => wayWarnings(way, ways.length > 1, networks, proxy)));
+    if (config.x402.v1 && !ways.some(({ networkName }) => networks.find(networkName)?.v1 !== undefined)) {
+      const what = ways.length > 1 ? 'none of its networks has an' : 'its network has no';
+      warnings.push(`receiver ${id}: ${what} x402 v1 name, so v1 clients cannot pay it`);
     }
   }
   const { sync } = config;
@@ -76,6 +66,26 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
     );
   }
   return warnings;
+}
+
+function wayWarnings(
+  of: ReceiverWay,
+  isOneOfSeveral: boolean,
+  networks: Networks,
+  proxy: ProxyConfig | undefined,
+): string[] {
+  const { way, networkName, facilitators } = of;
+  const about = `receiver ${way.receiverId}${isOneOfSeveral ? ` on ${networkName}` : ''}`;
+  const reading = readAgain(of, networks);
+  const warnings = reading.kind === 'way' ? reading.warnings.map(({ field, message }) => `${field} ${message}`) : [];
+  const short = shortTimes(way.timeoutSeconds, proxy);
+  if (short !== undefined) warnings.push(short);
+  if (facilitators.some(({ url }) => !isSafeUrl(url))) {
+    warnings.push(
+      'a facilitator is spoken to in plain http beyond this network; its word decides what is paid, so write https',
+    );
+  }
+  return warnings.map((warning) => `${about}: ${warning}`);
 }
 
 /** Routes that name GET and whose path no route for any method names. */

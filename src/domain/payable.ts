@@ -29,10 +29,12 @@ export function findUnpayable(
   }
   const price = parsePrice(route.amount);
   if (price && offeredWays(receiver, price).length === 0) {
-    errors.push({
-      pointer: '/amount',
-      detail: `The asset of the receiver ${receiver.id} has ${mostDecimals(receiver)} decimals; write at most that many digits after the point.`,
-    });
+    const most = mostDecimals(receiver);
+    const has =
+      receiver.ways.length > 1
+        ? `No asset of the receiver ${receiver.id} has more than ${most} decimals`
+        : `The asset of the receiver ${receiver.id} has ${most} decimals`;
+    errors.push({ pointer: '/amount', detail: `${has}; write at most that many digits after the point.` });
   }
   return errors;
 }

@@ -10,6 +10,11 @@ const proxy = (lines: string): string => `registry: {}\nproxy:\n  upstream: http
 const registry = (lines: string): string => `registry:\n  ${lines}\n`;
 const sync = (lines: string): string =>
   `proxy: { upstream: "http://127.0.0.1:3000" }\ncharges: { secrets: ["${SECRET}"] }\nsync:\n  api_key: ${KEY}\n  ${lines}\n`;
+/** A receiver with these ways, and one facilitator for all of them. */
+const ways = (accepts: string): string =>
+  `${ALL_IN_ONE}receivers:\n  - id: a\n    accepts: ${accepts}\n    facilitators: [https://f.example]\n`
+    .replaceAll('ADDRESS', ADDRESS)
+    .replaceAll('"address"', `"${ADDRESS.toLowerCase()}"`);
 const receiver = (from: string, to: string): string => `${ALL_IN_ONE}receivers:${RECEIVER.replace(from, to)}\n`;
 const route = (lines: string): string => `${ALL_IN_ONE}routes:\n  - route_pattern: /a\n    ${lines}\n`;
 
@@ -634,10 +639,89 @@ const CASES: readonly Case[] = [
   ['a discovery section', 'registry: {}\ndiscovery: {}\n', '2:1 discovery:', 'is not in this version'],
   ['a page section', 'registry: {}\npage: { enabled: true }\n', '2:1 page:', 'is not in this version'],
   [
-    'several ways to pay',
-    `${ALL_IN_ONE}receivers:\n  - id: a\n    accepts: [{ network: base }]\n`,
-    '5:5 receivers[0].accepts:',
-    'is not in this version',
+    'a way beside the list of ways',
+    ways('[{ network: base, pay_to_address: "ADDRESS" }]\n    network: base'),
+    '6:5 receivers[0].network:',
+    'stands beside accepts; write it in the ways of accepts, or take accepts out',
+  ],
+  ['no way', ways('[]'), '5:14 receivers[0].accepts:', 'is empty; write a list of 1 to 8 ways to pay'],
+  ['a way that is no list', ways('{ network: base }'), '5:14 receivers[0].accepts:', 'is a section; write a list of 1'],
+  [
+    'nine ways',
+    ways(
+      `[${Array.from({ length: 9 }, (_, n) => `{ network: base, pay_to_address: "0x${String(n + 1).repeat(40)}" }`).join(', ')}]`,
+    ),
+    '5:14 receivers[0].accepts:',
+    'holds more than 8 ways',
+  ],
+  [
+    'a way on a network that is unknown',
+    ways('[{ network: base, pay_to_address: "ADDRESS" }, { network: bse, pay_to_address: "ADDRESS" }]'),
+    '5:107 receivers[0].accepts[1].network:',
+    'did you mean base?',
+  ],
+  [
+    'a way without a network',
+    ways('[{ network: base, pay_to_address: "ADDRESS" }, { pay_to_address: "ADDRESS" }]'),
+    '5:96 receivers[0].accepts[1].network:',
+    'is missing; write a network, such as base',
+  ],
+  [
+    'a way without a receiving address',
+    ways('[{ network: base }]'),
+    '5:15 receivers[0].accepts[0].pay_to_address:',
+    'is missing; write the address that receives the payments',
+  ],
+  [
+    'a way with a key of the receiver',
+    ways('[{ network: base, pay_to_address: "ADDRESS", settle: auto }]'),
+    '5:94 receivers[0].accepts[0].settle:',
+    'is not known here; known are scheme, network',
+  ],
+  [
+    'a way with a key that is mistyped',
+    ways('[{ network: base, pay_to_adress: "ADDRESS" }]'),
+    '5:32 receivers[0].accepts[0].pay_to_adress:',
+    'did you mean pay_to_address?',
+  ],
+  [
+    'one way twice, in two spellings',
+    ways(
+      '[{ network: base, pay_to_address: "ADDRESS" }, { network: "eip155:8453", asset: USDC, pay_to_address: "address" }]',
+    ),
+    '5:96 receivers[0].accepts[1]:',
+    'has the network, asset and pay_to_address of accepts[0]; keep one of the two',
+  ],
+  [
+    'nodes for ways on two networks',
+    ways(
+      '[{ network: base, pay_to_address: "ADDRESS" }, { network: polygon, pay_to_address: "ADDRESS" }]\n    rpc_url: https://a',
+    ),
+    '6:14 receivers[0].rpc_url:',
+    'stands beside ways on several networks; write it in each way',
+  ],
+  [
+    'a way that nobody serves',
+    ways('[{ network: base, pay_to_address: "ADDRESS" }]').replace(/\n.*facilitators.*/, ''),
+    '5:15 receivers[0].accepts[0].facilitators:',
+    'is missing; write a list of those who verify and settle payments, such as [https://facilitator.example.com], here or once beside accepts',
+  ],
+  [
+    'the public test facilitator for one way of real money',
+    ways(
+      '[{ network: base, pay_to_address: "ADDRESS" }, { network: base, pay_to_address: "0x1111111111111111111111111111111111111111", facilitators: [x402.org] }]',
+    ),
+    '5:190 receivers[0].accepts[1].facilitators[0]:',
+    'serves test networks only',
+  ],
+  [
+    'an EIP-712 name that no client gives back',
+    receiver(
+      'base-sepolia',
+      `base\n    asset: "${ADDRESS}"\n    asset_decimals: 6\n    asset_name: "${'n'.repeat(129)}"\n    asset_version: "1"`,
+    ),
+    '8:17 receivers[0].asset_name:',
+    'of at most 128 bytes',
   ],
   [
     'an EVM wallet on Solana',
@@ -712,8 +796,8 @@ test('behaviour: everything wrong is reported at once, in the order of the file'
     '4:1 sync.registry_url',
     '4:18 sync.api_key',
     '5:1 decision',
-    '7:5 receivers[0].id',
     '7:5 receivers[0].facilitators',
+    '7:5 receivers[0].id',
     '7:14 receivers[0].network',
     '8:21 receivers[0].pay_to_address',
     '9:1 routes',

@@ -85,3 +85,28 @@ test.each<[string, string, string]>([
 ])('behaviour: warns of %s', (_name, text, message) => {
   expect(warningsOf(text)).toEqual([expect.stringContaining(message)]);
 });
+
+test('behaviour: of several ways the one is named that is meant', () => {
+  const two = proxy('').replace(
+    /receivers[^]*/,
+    `receivers:\n  - id: default\n    facilitators: [https://f.example]\n    accepts:\n      - { network: base, pay_to_address: "${ADDRESS}", max_timeout_seconds: 100 }\n      - { network: base-sepolia, pay_to_address: "0x${'0'.repeat(36)}dEaD" }\n`,
+  );
+  expect(warningsOf(two)).toEqual([
+    expect.stringContaining('receiver default on base: max_timeout_seconds is 100'),
+    expect.stringContaining(
+      'receiver default on base-sepolia: pay_to_address is an address that nobody has the key of',
+    ),
+  ]);
+});
+
+test('behaviour: one way that v1 can name is enough for v1', () => {
+  const ways = (...names: readonly string[]): string =>
+    `x402: { v1: true }\n${proxy('').replace(
+      /receivers[^]*/,
+      `receivers:\n  - id: default\n    facilitators: [https://f.example]\n    accepts:\n${names.map((name) => `      - { network: ${name}, pay_to_address: "${ADDRESS}" }\n`).join('')}`,
+    )}`;
+  expect(warningsOf(ways('arbitrum', 'base'))).toEqual([]);
+  expect(warningsOf(ways('arbitrum', 'celo'))).toEqual([
+    'receiver default: none of its networks has an x402 v1 name, so v1 clients cannot pay it',
+  ]);
+});

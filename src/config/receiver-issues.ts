@@ -1,0 +1,141 @@
+// Rules of a receiver that need more than one key: what belongs to its one way or to each of several, and what the networks
+// say of each. They look at raw data that may still be wrong in any way.
+import type { Networks } from '../domain/network.ts';
+import { isMap, type Issue, type Path } from './problems.ts';
+import { FACILITATORS, isPlaceholder, NETWORK, PAY_TO, SHARED_KEYS, WAY_KEYS, wayOf } from './receivers.ts';
+
+/** That of the x402 project. */
+const TEST_ONLY = /^https:\/\/(www\.)?x402\.org(\/|$)/i;
+
+type Raw = Readonly<Record<string, unknown>>;
+
+/** A way as it is written, and what it takes from its receiver. */
+type WrittenWay = { readonly raw: Raw; readonly path: Path; readonly inherited: Raw };
+
+/** What is wrong with each receiver beyond one key. Looks at raw data, whatever its shape. */
+export function receiverIssues(raw: unknown, networks: Networks): Issue[] {
+  if (!Array.isArray(raw)) return [];
+  return raw.flatMap((input: unknown, index): Issue[] => {
+    if (!isMap(input)) return [];
+    const path = ['receivers', index];
+    const ways = waysOf(input, path);
+    return [
+      ...(Object.hasOwn(input, 'accepts') ? besideAcceptsIssues(input, path, ways, networks) : flatIssues(input, path)),
+      ...ways.flatMap((way) => wayIssues(way, path, networks)),
+      ...repeatedWays(ways, networks),
+    ];
+  });
+}
+
+function waysOf(receiver: Raw, path: Path): readonly WrittenWay[] {
+  if (!Object.hasOwn(receiver, 'accepts')) return [{ raw: receiver, path, inherited: {} }];
+  const accepts: readonly unknown[] = Array.isArray(receiver['accepts']) ? receiver['accepts'] : [];
+  const inherited = Object.fromEntries(Object.keys(SHARED_KEYS).map((key) => [key, receiver[key]]));
+  return accepts.flatMap((way, at) => (isMap(way) ? [{ raw: way, path: [...path, 'accepts', at], inherited }] : []));
+}
+
+/** What the schema asks of a way in `accepts`, of one that is written flat. */
+function flatIssues(receiver: Raw, path: Path): Issue[] {
+  const needed = { network: NETWORK, pay_to_address: PAY_TO };
+  return Object.entries(needed).flatMap(([key, advice]) =>
+    // Of an address the networks know more to say.
+    receiver[key] !== undefined || (key === 'pay_to_address' && receiver['network'] !== undefined)
+      ? []
+      : [{ path: [...path, key], message: `is missing; write ${advice}` }],
+  );
+}
+
+function besideAcceptsIssues(receiver: Raw, path: Path, ways: readonly WrittenWay[], networks: Networks): Issue[] {
+  const found = new Set(ways.map(({ raw }) => networkOf(raw, networks)));
+  return [
+    ...Object.keys(WAY_KEYS).flatMap((key): Issue[] =>
+      Object.hasOwn(receiver, key)
+        ? [
+            {
+              path: [...path, key],
+              at: 'key',
+              message: 'stands beside accepts; write it in the ways of accepts, or take accepts out',
+            },
+          ]
+        : [],
+    ),
+    ...(receiver['rpc_url'] !== undefined && found.size > 1
+      ? [
+          {
+            path: [...path, 'rpc_url'],
+            message: 'stands beside ways on several networks; write it in each way that it is for',
+          },
+        ]
+      : []),
+  ];
+}
+
+function networkOf({ network }: Raw, networks: Networks): unknown {
+  return typeof network === 'string' ? (networks.find(network)?.caip2 ?? network) : undefined;
+}
+
+/** `of`: its receiver's path. */
+function wayIssues({ raw, path, inherited }: WrittenWay, of: Path, networks: Networks): Issue[] {
+  const { network } = raw;
+  const [facilitators, from] =
+    raw['facilitators'] === undefined ? [inherited['facilitators'], of] : [raw['facilitators'], path];
+  const unserved =
+    facilitators === undefined
+      ? [
+          {
+            path: [...path, 'facilitators'],
+            message: `is missing; write ${FACILITATORS}${path === of ? '' : ', here or once beside accepts'}`,
+          },
+        ]
+      : [];
+  if (typeof network !== 'string') return unserved;
+  const reading = networks.readWay(wayOf(written(raw, inherited)));
+  const wrong = reading.kind === 'way' ? [] : reading.issues;
+  return [
+    ...unserved,
+    ...(networks.find(network)?.testnet === false ? testFacilitatorIssues(facilitators, from) : []),
+    ...wrong.flatMap(({ field, message }): Issue[] => {
+      const value = raw[field];
+      // What stands there has the wrong type, or is the placeholder: the schema says so.
+      if (value !== undefined && message.startsWith('is missing')) return [];
+      if (field === 'pay_to_address' && isPlaceholder(value)) return [];
+      return [
+        { path: [...path, field], message, ...(reading.kind === 'issues' && reading.whole ? { covers: path } : {}) },
+      ];
+    }),
+  ];
+}
+
+function written(raw: Raw, inherited: Raw): Raw {
+  const own = Object.entries(raw).filter(([, value]) => value !== undefined);
+  return { ...inherited, ...Object.fromEntries(own) };
+}
+
+/** On a network of real money. */
+function testFacilitatorIssues(facilitators: unknown, of: Path): Issue[] {
+  const list: readonly unknown[] = Array.isArray(facilitators) ? facilitators : [];
+  return list.flatMap((item, at): Issue[] => {
+    const url = isMap(item) ? item['url'] : item;
+    if (typeof url !== 'string' || !TEST_ONLY.test(url)) return [];
+    const message = 'serves test networks only, so nobody could pay here; name a facilitator that serves this network';
+    return [{ path: [...of, 'facilitators', at], message }];
+  });
+}
+
+/** A payment names its way by these three. No two addresses that differ in case alone belong to two. */
+function repeatedWays(ways: readonly WrittenWay[], networks: Networks): Issue[] {
+  const seen = new Map<string, Path>();
+  return ways.flatMap(({ raw, path, inherited }): Issue[] => {
+    const reading = networks.readWay(wayOf(written(raw, inherited)));
+    if (reading.kind !== 'way') return [];
+    const { network, asset, payTo } = reading.way;
+    const name = `${network} ${asset} ${payTo}`.toLowerCase();
+    const earlier = seen.get(name);
+    if (earlier === undefined) {
+      seen.set(name, path);
+      return [];
+    }
+    const message = `has the network, asset and pay_to_address of accepts[${earlier.at(-1)}]; keep one of the two`;
+    return [{ path, message }];
+  });
+}
