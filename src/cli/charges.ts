@@ -7,7 +7,7 @@ import { CHARGE_STATES } from '../domain/payment/charge-fields.ts';
 import type { Receiver } from '../domain/receiver.ts';
 import type { ChargeFilter } from '../domain/payment/charge-reports.ts';
 import type { ChargeView } from '../registry/charge-schemas.ts';
-import { SPELLING } from '../gateway/rails/networks.ts';
+import { NETWORKS, SPELLING } from '../gateway/rails/networks.ts';
 import { ledgerOf, storeAt, type StoredLedger } from '../registry/store/open.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
@@ -27,6 +27,7 @@ const WORDS = new Map([
 const FILTERS = new Map([
   ['status', 'status'],
   ['route', 'route_id'],
+  ['network', 'network'],
   ['payer', 'payer'],
   ['customer', 'customer_id'],
   ['from', 'from'],
@@ -38,7 +39,7 @@ export const charges: Command = {
   name: 'charges',
   summary: 'list or show charges, or bring unfinished ones to their end',
   usage: [
-    'tollgate charges list [--status S] [--owed] [--route ID] [--payer 0x...] [--customer ID] [--from TIME] [--to TIME] [--limit N] [--json]',
+    'tollgate charges list [--status S] [--owed] [--route ID] [--network NAME] [--payer 0x...] [--customer ID] [--from TIME] [--to TIME] [--limit N] [--json]',
     'tollgate charges show ID [--json]',
     'tollgate charges reconcile [--json]',
     'tollgate charges reconcile ID --fail REASON | --settled TX',
@@ -55,6 +56,7 @@ export const charges: Command = {
     status: { value: 'STATE', help: `list: ${CHARGE_STATES.join(', ')}` },
     owed: { help: 'list: paid for, and cannot be delivered any more' },
     route: { value: 'ID', help: 'list: of one route' },
+    network: { value: 'NAME', help: 'list: of one network, by its name or CAIP-2' },
     payer: { value: '0x...', help: 'list: of one payer' },
     customer: { value: 'ID', help: 'list: of one customer' },
     from: { value: 'TIME', help: 'list: made at or after, such as 2026-01-31 or 2026-01-31T12:00:00Z' },
@@ -170,7 +172,8 @@ async function readFilter(args: Args): Promise<ChargeFilter | { readonly mistake
   const { chargesQuery } = await import('../registry/charge-schemas.ts');
   const given = [...FILTERS].flatMap(([flag, name]) => {
     const value = args.text(flag);
-    return value === undefined ? [] : [[name, value] as const];
+    if (value === undefined) return [];
+    return [[name, flag === 'network' ? (NETWORKS.find(value)?.caip2 ?? value) : value] as const];
   });
   if (args.has('owed')) given.push(['owed', 'true']);
   const read = chargesQuery.safeParse(Object.fromEntries(given));
@@ -182,8 +185,8 @@ async function readFilter(args: Args): Promise<ChargeFilter | { readonly mistake
       ),
     };
   }
-  const { limit, status, owed, route_id: routeId, payer, customer_id: customerId, from, to } = read.data;
-  return { limit, state: status, owed, routeId, payer, customerId, fromMs: from, toMs: to };
+  const { limit, status, owed, route_id: routeId, network, payer, customer_id: customerId, from, to } = read.data;
+  return { limit, state: status, owed, routeId, network, payer, customerId, fromMs: from, toMs: to };
 }
 
 async function list(ledger: StoredLedger, filter: ChargeFilter, args: Args, io: Io): Promise<ExitCode> {

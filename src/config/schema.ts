@@ -39,7 +39,7 @@ export function createConfigSchema(folder: string) {
     max_unsettled_per_payer: key(
       'maxUnsettledPerPayer',
       count(1, 10_000).default(64),
-      'Payments of one wallet whose end is not known yet.',
+      'Payments of one wallet on one network whose end is not known yet.',
     ),
     retention: key(
       'retentionMs',

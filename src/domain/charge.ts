@@ -66,6 +66,14 @@ export type Claim = {
   readonly settle: 'before_response' | 'before_forward';
 };
 
+/** As x402 calls it: `upfront` if the money is taken before anything is done for it. */
+export const FLOWS = ['authorization', 'upfront'] as const;
+
+/** The flow that a charge was paid in. */
+export function flowOf({ settle }: Pick<Claim, 'settle'>): (typeof FLOWS)[number] {
+  return settle === 'before_forward' ? 'upfront' : 'authorization';
+}
+
 /** Where the money moved. `logIndex` is null if only a facilitator says so. */
 export type Proof = {
   readonly transaction: string;

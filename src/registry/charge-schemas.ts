@@ -3,7 +3,8 @@
 import { z } from 'zod';
 import { CHARGE_STATES, shownChargeShape } from '../domain/payment/charge-fields.ts';
 import { chargeId, chargeWire, claimWire, paymentWire } from '../domain/charge-wire.ts';
-import { BUCKETS } from '../domain/payment/charge-reports.ts';
+import { FLOWS } from '../domain/charge.ts';
+import { BUCKETS, GROUPS } from '../domain/payment/charge-reports.ts';
 import { FAULTS } from '../domain/payment/claim-policy.ts';
 import {
   advancedWire,
@@ -37,6 +38,11 @@ export const chargesQuery = z.object({
     .transform(() => true)
     .optional(),
   route_id: routeId.optional(),
+  network: z
+    .string()
+    .max(64)
+    .regex(/^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/, 'a network by its CAIP-2 name, with a colon in it')
+    .optional(),
   payer: z.string().min(1).max(64).optional(),
   customer_id: z.string().min(1).max(128).optional(),
   from: moment.optional(),
@@ -47,6 +53,8 @@ export const summaryQuery = z.object({
   from: moment.optional(),
   to: moment.optional(),
   bucket: z.enum(BUCKETS, `one of ${BUCKETS.join(', ')}`).default('day'),
+  /** Sums over all routes; left out, each route has its own. */
+  group_by: z.enum(GROUPS, `${GROUPS.join(', ')}, or left out`).optional(),
   route_id: routeId.optional(),
   currency: z
     .string()
@@ -74,13 +82,16 @@ export const chargeView = z.object({
   customer_id: z.string().nullable(),
   payer: z.string(),
   receiver_id: z.string(),
-  pay_to: z.string(),
   network: z.string(),
   asset: z.string(),
   asset_decimals: z.int(),
   amount_atomic: z.string(),
+  scheme: z.string(),
+  pay_to_address: z.string(),
   nonce: z.string(),
   x402_version: z.literal([1, 2]),
+  /** As x402 calls it: whether the money is taken before anything is done for it. */
+  flow: z.enum(FLOWS),
   settle: z.enum(['before_response', 'before_forward']),
   transaction: z.string().nullable(),
   log_index: z.int().nullable(),
@@ -100,7 +111,8 @@ export const summaryBody = z.object({
   data: z.array(
     z.object({
       start: time,
-      route_id: z.string(),
+      /** Null if the sums are grouped by network. */
+      route_id: z.string().nullable(),
       currency: z.string(),
       network: z.string(),
       asset: z.string(),

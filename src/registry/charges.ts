@@ -2,6 +2,7 @@
 // query: a dashboard session that leaks must not be worth what its customers paid for.
 import type { z } from 'zod';
 import { showChargeValues } from '../domain/payment/charge-fields.ts';
+import { flowOf } from '../domain/charge.ts';
 import type { ListedCharge, Sum } from '../domain/payment/charge-reports.ts';
 import { formatPrice } from '../domain/money.ts';
 import { problem } from '../domain/problem.ts';
@@ -26,6 +27,7 @@ export function listCharges(
       state: query.status,
       owed: query.owed,
       routeId: query.route_id,
+      network: query.network,
       payer: query.payer,
       customerId: query.customer_id,
       fromMs: query.from,
@@ -56,9 +58,9 @@ export function summariseCharges(
   const toMs = query.to ?? services.clock.now();
   const fromMs = query.from ?? toMs - DEFAULT_RANGE_MS;
   if (fromMs >= toMs) return Promise.resolve(fail(problem('malformed', "The query's from is not before its to.")));
-  const { bucket, route_id: routeId, currency } = query;
+  const { bucket, group_by: groupBy, route_id: routeId, currency } = query;
   return withLedger(services, async (ledger) => {
-    const summary = await ledger.summary({ fromMs, toMs, bucket, routeId, currency, limit: MAX_SUMS });
+    const summary = await ledger.summary({ fromMs, toMs, bucket, groupBy, routeId, currency, limit: MAX_SUMS });
     if (summary.kind === 'too_long') {
       const detail = `There are more than ${MAX_SUMS} sums; ask for larger buckets, a shorter time or one route.`;
       return fail(problem('malformed', detail));
@@ -90,13 +92,15 @@ export function viewCharge(charge: ListedCharge): ChargeView {
     customer_id: charge.customerId,
     payer: payment.payer,
     receiver_id: way.receiverId,
-    pay_to: way.payTo,
     network: payment.network,
     asset: way.asset,
     asset_decimals: way.decimals,
     amount_atomic: charge.amount.toString(),
+    scheme: way.scheme,
+    pay_to_address: way.payTo,
     nonce: payment.unique,
     x402_version: charge.x402Version,
+    flow: flowOf(charge),
     settle: charge.settle,
     transaction: proof?.transaction ?? null,
     log_index: proof?.logIndex ?? null,

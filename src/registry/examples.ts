@@ -56,13 +56,15 @@ const charge: ChargeView = {
   customer_id: null,
   payer: PAYER,
   receiver_id: 'default',
-  pay_to: PAY_TO,
   network: NETWORK,
   asset: ASSET,
   asset_decimals: 6,
   amount_atomic: '100000',
+  scheme: 'exact',
+  pay_to_address: PAY_TO,
   nonce: NONCE,
   x402_version: 2,
+  flow: 'authorization',
   settle: 'before_response',
   transaction: TRANSACTION,
   log_index: 3,
@@ -227,7 +229,7 @@ const BILLING = {
   },
   summariseCharges: {
     description:
-      'The last 30 days unless `from` and `to` say otherwise. `amount_atomic` is exact, in units of the asset.',
+      'The last 30 days unless `from` and `to` say otherwise. `amount_atomic` is exact, in units of the asset. Each sum is of one route, or of all routes if `group_by` is `network`.',
     answer: {
       from: '2026-01-31T00:00:00.000Z',
       to: '2026-02-01T00:00:00.000Z',

@@ -49,6 +49,11 @@ export function claimOf(n: number, rest: Partial<Claim> & { payer?: number } = {
   };
 }
 
+/** The same claim on another network. */
+export function abroad(claim: Claim, network = 'eip155:8453'): Claim {
+  return { ...claim, payment: { ...claim.payment, network }, way: { ...claim.way, network } };
+}
+
 /** What settles `claim`: a transfer of its own. */
 export function proofOf(claim: Pick<Claim, 'payment' | 'amount'>, rest: Partial<Proof> = {}): Proof {
   return {

@@ -65,6 +65,12 @@ describe('charges list', () => {
       [3, 2, 1],
     ],
     [['--route', 'nothing'], []],
+    [
+      ['--network', 'base-sepolia'],
+      [3, 2, 1],
+    ],
+    [['--network', 'eip155:84532', '--limit', '200', '--customer', 'c1'], [1]],
+    [['--network', 'base'], []],
     [['--payer', address(3).toUpperCase().replace('0X', '0x')], [3]],
     [['--customer', 'c1'], [1]],
     [['--from', '2000-01-01', '--to', '2001-01-01'], []],
@@ -77,13 +83,27 @@ describe('charges list', () => {
   });
 
   test('refuses: what it does not know, all at once', async () => {
-    const { code, err } = await run('list', 'x', '-c', config, '--status', 'free', '--limit', '0', '--from', 'today');
+    const { code, err } = await run(
+      'list',
+      'x',
+      '-c',
+      config,
+      '--status',
+      'free',
+      '--limit',
+      '0',
+      '--from',
+      'today',
+      '--network',
+      'x',
+    );
     expect(code).toBe(64);
     for (const part of [
       'a word too many',
       '--status: is not one of claimed',
       '--limit: is not an integer',
       '--from: is not a time',
+      '--network: is not a network',
     ])
       expect(err).toContain(part);
     expect((await run('lists', '-c', config)).err).toContain('did you mean list');

@@ -13,7 +13,7 @@ import {
   type ClaimOptions,
 } from '../../src/domain/payment/claim-policy.ts';
 import type { ChargeEvent } from '../../src/domain/payment/transition.ts';
-import { address, claimOf, proofOf, requestOf, sha256 } from '../cases/claims.ts';
+import { abroad, address, claimOf, proofOf, requestOf, sha256 } from '../cases/claims.ts';
 import { createMemoryLedger } from '../support/memory-ledger.ts';
 
 export type OpenedLedger = {
@@ -175,6 +175,21 @@ export function describeLedger(
         await must(b, { kind: 'taken_over', leaseMs: LEASE }, 'r');
         await must(b, { kind: 'settled', proof: proofOf(b), leaseMs: 0 }, 'r');
         expect((await claim(a, limit)).kind).toBe('claimed');
+      });
+
+      test('behaviour: claims of one address on two networks do not count together, nor after a release', async () => {
+        const payer = 900_000 + n;
+        const [a, b, c, d] = [fresh({ payer }), abroad(fresh({ payer })), abroad(fresh({ payer })), fresh({ payer })];
+        const limit = { maxUnsettledPerPayer: 1 };
+        expect((await claim(a, limit)).kind).toBe('claimed');
+        expect((await claim(b, limit)).kind).toBe('claimed');
+        expect((await claim(c, limit)).kind).toBe('too_many_unsettled');
+        expect((await claim(d, limit)).kind).toBe('too_many_unsettled');
+        await must(b, { kind: 'released', reason: 'client_gone' });
+        expect((await claim(c, limit)).kind).toBe('claimed');
+        expect((await claim(b, limit)).kind).toBe('too_many_unsettled');
+        await must(c, { kind: 'released', reason: 'client_gone' });
+        expect((await claim(b, limit)).kind).toBe('claimed');
       });
 
       test('behaviour: a settlement of unknown end takes a place until ten minutes past the end of its payment', async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Claim } from '../../src/domain/charge.ts';
 import type { ChargeSearch, ChargeReports } from '../../src/domain/payment/charge-reports.ts';
 import type { Ledger } from '../../src/domain/payment/ledger.ts';
-import { address, claimOf, NETWORK, OTHER_ROUTE, ROUTE_ID, proofOf } from '../cases/claims.ts';
+import { abroad, address, claimOf, NETWORK, OTHER_ROUTE, ROUTE_ID, proofOf } from '../cases/claims.ts';
 
 export type OpenedReports = {
   readonly ledger: Ledger & ChargeReports;
@@ -146,7 +146,7 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
         return summary.kind === 'sums'
           ? summary.sums.map((each) => [
               (each.start - begin) / HOUR,
-              each.routeId[0],
+              each.routeId?.[0],
               each.currency,
               each.charges,
               each.amount,
@@ -247,6 +247,40 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
         failed: 0,
       });
       expect((await ledger.get('chg_test-1'))?.route.id).toBe(ROUTE_ID);
+    });
+
+    test('behaviour: by network, charges are listed and sums made over all routes of it', async () => {
+      opened.pass(100 * HOUR);
+      const fromMs = opened.now();
+      const there = 'eip155:8453';
+      const customerId = 'by network';
+      const way = { id: OTHER_ROUTE, method: '*', pattern: '/x' };
+      await take(claimOf(31, { customerId }), 'settled');
+      await take(claimOf(32, { customerId, route: way }), 'settled');
+      await take(abroad(claimOf(33, { customerId, route: way, amount: BIG })), 'settled');
+      await take(abroad(claimOf(34, { customerId, route: way, price: { amount: '1', currency: 'EURC' } })), 'settled');
+      const found = async (filter: object): Promise<string[]> =>
+        ids(await ledger.list({ limit: 50, customerId, ...filter })).map((id) => id.slice(-2));
+      expect(await found({ network: there })).toEqual(['34', '33']);
+      expect(await found({ network: NETWORK, state: 'settled' })).toEqual(['32', '31']);
+      expect(await found({ network: there, payer: address(33) })).toEqual(['33']);
+      expect(await found({ network: 'eip155:1' })).toEqual([]);
+      const query = { fromMs, toMs: fromMs + 1, bucket: 'total', groupBy: 'network', limit: 3 } as const;
+      const sums = async (more: object): Promise<unknown> => {
+        const summary = await ledger.summary({ ...query, ...more });
+        if (summary.kind !== 'sums') return summary.kind;
+        const rows = summary.sums.map((sum) => [sum.network, sum.routeId, sum.currency, sum.charges, sum.amount]);
+        return rows.toSorted((a, b) => String(a).localeCompare(String(b)));
+      };
+      const all = [
+        [NETWORK, null, 'USD', 2, 200_000n],
+        [there, null, 'EURC', 1, 100_000n],
+        [there, null, 'USD', 1, BIG],
+      ].toSorted((a, b) => String(a).localeCompare(String(b)));
+      expect(await sums({})).toEqual(all);
+      expect(await sums({ limit: 2 })).toBe('too_long');
+      expect(await sums({ currency: 'EURC' })).toEqual([[there, null, 'EURC', 1, 100_000n]]);
+      expect(await sums({ routeId: ROUTE_ID })).toEqual([[NETWORK, null, 'USD', 1, 100_000n]]);
     });
   });
 }

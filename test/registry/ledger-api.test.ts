@@ -157,6 +157,12 @@ describe('what a dashboard may see', () => {
       customer_id: 'customer-11',
       transaction: hash32(11),
       log_index: 7,
+      network: NETWORK,
+      asset: ASSET,
+      scheme: 'exact',
+      pay_to_address: address(0xbeef),
+      x402_version: 2,
+      flow: 'upfront',
     });
     const texts = await Promise.all(
       ['', ...claims.map(({ id }) => `/${id}`)].map(async (path) =>
@@ -175,17 +181,25 @@ describe('what a dashboard may see', () => {
     expect(second.next_cursor).toBeNull();
     expect((await charges(`?payer=${address(11)}&status=delivered`)).data.length).toBe(1);
     expect((await charges('?customer_id=customer-12')).data.length).toBe(1);
+    expect((await charges(`?payer=${address(11)}&network=${NETWORK}`)).data.length).toBe(3);
+    expect((await charges(`?payer=${address(11)}&network=eip155:8453`)).data).toEqual([]);
     expect((await charges(`?route_id=${ROUTE_ID}&from=2100-01-01`)).data).toEqual([]);
     expect((await charges(`?payer=${address(11)}&from=2001-01-01T00:00:00%2B02:00&to=2100-01-01`)).data.length).toBe(3);
   });
 
-  test.each(['?status=paid', '?limit=0', '?limit=201', '?cursor=x', '?from=today', '?to=2026-13-01', '?payer='])(
-    'refuses: charges%s',
-    async (query) => {
-      const reply = await kit.dashboard('GET', `${CHARGES}${query}`);
-      expect([reply.status, reply.json.code]).toEqual([400, 'malformed']);
-    },
-  );
+  test.each([
+    '?status=paid',
+    '?network=base',
+    '?limit=0',
+    '?limit=201',
+    '?cursor=x',
+    '?from=today',
+    '?to=2026-13-01',
+    '?payer=',
+  ])('refuses: charges%s', async (query) => {
+    const reply = await kit.dashboard('GET', `${CHARGES}${query}`);
+    expect([reply.status, reply.json.code]).toEqual([400, 'malformed']);
+  });
 
   test('behaviour: sums, of the last 30 days by the day where nothing else is asked', async () => {
     const { data, bucket, from, to } = parsed(await kit.dashboard('GET', SUMMARY));
@@ -201,15 +215,20 @@ describe('what a dashboard may see', () => {
       { amount: '0.4', amount_atomic: '400000', charges: 4, asset_decimals: 6, network: NETWORK },
     ]);
     expect(parsed(await kit.dashboard('GET', `${SUMMARY}?currency=EUR`)).data).toEqual([]);
+    const byNetwork = parsed(await kit.dashboard('GET', `${SUMMARY}?bucket=total&group_by=network&from=2001-01-01`));
+    expect(byNetwork.data).toMatchObject([{ route_id: null, network: NETWORK, amount_atomic: '400000', charges: 4 }]);
   });
 
-  test.each(['?bucket=week', '?from=2026-02-01&to=2026-01-01', '?from=x', '?from=2026-01-01&to=2026-01-01'])(
-    'refuses: summary%s',
-    async (query) => {
-      const reply = await kit.dashboard('GET', `${SUMMARY}${query}`);
-      expect([reply.status, reply.json.code]).toEqual([400, 'malformed']);
-    },
-  );
+  test.each([
+    '?bucket=week',
+    '?group_by=route',
+    '?from=2026-02-01&to=2026-01-01',
+    '?from=x',
+    '?from=2026-01-01&to=2026-01-01',
+  ])('refuses: summary%s', async (query) => {
+    const reply = await kit.dashboard('GET', `${SUMMARY}${query}`);
+    expect([reply.status, reply.json.code]).toEqual([400, 'malformed']);
+  });
 });
 
 describe('a registry without a ledger', () => {

@@ -331,6 +331,7 @@ describe('live responses are what the document says', () => {
     await dashboard('GET', CHARGE, `${CHARGES}/${claim.id}`);
     await dashboard('GET', CHARGE, `${CHARGES}/chg_unknown`);
     await dashboard('GET', SUMMARY, SUMMARY);
+    await dashboard('GET', SUMMARY, `${SUMMARY}?group_by=network`);
     const WHY = '/v1/billing/why/{id}';
     for (const id of [claim.id, 'nobody-knows']) await dashboard('GET', WHY, `/v1/billing/why/${id}`);
   });

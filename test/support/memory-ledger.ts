@@ -36,8 +36,11 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
     charges.set(charge.id, stored);
     return stored;
   };
-  const isFull = (payer: string, most: number): boolean =>
-    values().filter((charge) => charge.payment.payer === payer && takesPlace(charge, now())).length >= most;
+  const isFull = ({ payment: { network, payer } }: Charge, most: number): boolean =>
+    values().filter(
+      ({ payment, ...charge }) =>
+        payment.network === network && payment.payer === payer && takesPlace({ payment, ...charge }, now()),
+    ).length >= most;
   const isProofUsed = ({ id, proof, payment }: Charge): boolean =>
     proof !== null &&
     proof.logIndex !== null &&
@@ -59,7 +62,7 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
       const known = ofPayment(charge.payment);
       if (known !== undefined) return { kind: 'payment_known', charge: known };
       if (charges.has(charge.id)) return { kind: 'id_taken' };
-      if (isFull(charge.payment.payer, options.maxUnsettledPerPayer)) return { kind: 'too_many_unsettled' };
+      if (isFull(charge, options.maxUnsettledPerPayer)) return { kind: 'too_many_unsettled' };
       return { kind: 'written', charge: put(charge, 1) };
     },
     update: async ({ before, after, actor, because }) => {
@@ -71,7 +74,7 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
         !(isOwner || known.charge.leaseUntil === before.charge.leaseUntil)
       )
         return { kind: 'stale', charge: known };
-      if ('claim' in because && isFull(after.payment.payer, because.options.maxUnsettledPerPayer))
+      if ('claim' in because && isFull(after, because.options.maxUnsettledPerPayer))
         return { kind: 'too_many_unsettled' };
       if (isProofUsed(after)) return { kind: 'proof_used' };
       const isRenewed = after.leaseUntil === before.charge.leaseUntil;
@@ -93,7 +96,7 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
       }),
     check: async () => undefined,
     close: async () => undefined,
-    list: async ({ limit, before, state, owed, routeId, payer, customerId, fromMs, toMs }) => {
+    list: async ({ limit, before, state, owed, routeId, network, payer, customerId, fromMs, toMs }) => {
       const rows = values()
         .map((charge, index) => ({ charge, seq: index + 1 }))
         .reverse();
@@ -103,6 +106,7 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
           (state === undefined || charge.state === state) &&
           (owed !== true || owedBecauseOf(charge, now()) !== undefined) &&
           (routeId === undefined || charge.route.id === routeId) &&
+          (network === undefined || charge.payment.network === network) &&
           (payer === undefined || charge.payment.payer === payer) &&
           (customerId === undefined || charge.customerId === customerId) &&
           (fromMs === undefined || charge.createdAt >= fromMs) &&
@@ -170,7 +174,7 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
         const { network, asset } = charge.payment;
         const key = {
           start,
-          routeId: charge.route.id,
+          routeId: query.groupBy === 'network' ? null : charge.route.id,
           currency: charge.price.currency,
           network,
           asset,

@@ -55,6 +55,8 @@ export type ChargeFilter = {
   readonly state?: ChargeState | undefined;
   readonly owed?: boolean | undefined;
   readonly routeId?: string | undefined;
+  /** CAIP-2. */
+  readonly network?: string | undefined;
   /** In its one spelling (`Spelling`). */
   readonly payer?: string | undefined;
   readonly customerId?: string | undefined;
@@ -69,11 +71,16 @@ export type ChargePage = { readonly charges: readonly ListedCharge[]; readonly n
 export const BUCKETS = ['hour', 'day', 'month', 'total'] as const;
 export type Bucket = (typeof BUCKETS)[number];
 
+export const GROUPS = ['network'] as const;
+export type GroupBy = (typeof GROUPS)[number];
+
 /** Hours in which a settlement became certain, UTC: from the one `fromMs` lies in to the last that begins before `toMs`. */
 export type SummaryQuery = {
   readonly fromMs: number;
   readonly toMs: number;
   readonly bucket: Bucket;
+  /** Else by route as well. */
+  readonly groupBy?: GroupBy | undefined;
   readonly routeId?: string | undefined;
   readonly currency?: string | undefined;
   /** Sums at most; if there are more the summary is `too_long` rather than cut. */
@@ -83,7 +90,8 @@ export type SummaryQuery = {
 export type Sum = {
   /** When the bucket begins, milliseconds since the epoch; of `total`, where the query begins. */
   readonly start: number;
-  readonly routeId: string;
+  /** Null: of all routes that were asked for. */
+  readonly routeId: string | null;
   readonly currency: string;
   readonly network: string;
   readonly asset: string;

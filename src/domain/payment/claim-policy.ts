@@ -142,7 +142,7 @@ export type ClaimOptions = {
   /** Names one claimant: a request, not a process. */
   readonly owner: string;
   readonly leaseMs: number;
-  /** Claims of one payer that may be unsettled at once. */
+  /** Claims of one payer that may be unsettled at once on the network of the payment. */
   readonly maxUnsettledPerPayer: number;
   /** A call with the `changeId` of one that got through is the same call. */
   readonly changeId?: string | undefined;

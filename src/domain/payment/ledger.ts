@@ -39,7 +39,7 @@ export type Ledger = {
 
 /**
  * Keeps charges. An implementation MUST: resolve a write only once it is durable; reject with LedgerUnavailable if it cannot
- * say; hold payment, id, proof (if its log index is known) and the payer's limit in the transaction that writes; write
+ * say; hold payment, id, proof (if its log index is known) and the limit of the payer on the network in the transaction that writes; write
  * counts and sums in that transaction. How it groups commits, waits for locks and tries again is its own affair.
  */
 export type ChargeStore = {

@@ -1,6 +1,7 @@
 // Changes of the ledger as rows of SQLite: made on the side that decided, so that the ledger's thread has nothing left to
 // do but statements. Crosses to the thread as JSON.
 import type { Charge, KeptAnswer, PaymentKey } from '../../../domain/charge.ts';
+import type { ClaimOptions } from '../../../domain/payment/claim-policy.ts';
 import type { Change, Entry } from '../../../domain/payment/ledger.ts';
 import { allValues, changedOf, rewrittenOf, type Value } from './charge-rows.ts';
 
@@ -14,8 +15,13 @@ export type RowInsert = {
   readonly credential: string;
 };
 
-/** A payer's unsettled claims. */
-export type Room = { readonly payer: string; readonly maxUnsettled: number; readonly now: number };
+/** A payer's unsettled claims on one network. */
+export type Room = {
+  readonly network: string;
+  readonly payer: string;
+  readonly maxUnsettled: number;
+  readonly now: number;
+};
 
 /** A change of the row that still has this version, and this lease if one is given. */
 export type RowChange = {
@@ -52,7 +58,7 @@ export function toRowInsert({ charge, claim, options }: Entry, now: number): Row
   return {
     payment: charge.payment,
     id: charge.id,
-    room: { payer: charge.payment.payer, maxUnsettled: options.maxUnsettledPerPayer, now },
+    room: roomFor(charge, options, now),
     state: charge.state,
     values: allValues(charge),
     credential: claim.credential,
@@ -67,13 +73,17 @@ export function toRowChange(
   return {
     ...{ id: before.id, version },
     leaseUntil: before.owner === actor.owner ? null : before.leaseUntil,
-    room: claimed ? { payer: after.payment.payer, maxUnsettled: claimed.options.maxUnsettledPerPayer, now } : null,
+    room: claimed ? roomFor(after, claimed.options, now) : null,
     ...{ before: before.state, after: after.state },
     ...(claimed ? rewrittenOf(after) : changedOf(before, after)),
     ...(before.credential === after.credential ? {} : { credential: after.credential }),
     dropsAnswer: before.answer !== null && after.answer === null,
     settled: before.settledAt === null && after.settledAt !== null ? settledOf(after) : null,
   };
+}
+
+function roomFor({ payment: { network, payer } }: Charge, options: ClaimOptions, now: number): Room {
+  return { network, payer, maxUnsettled: options.maxUnsettledPerPayer, now };
 }
 
 /** An answer that this change keeps. */

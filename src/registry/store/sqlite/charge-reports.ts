@@ -177,6 +177,7 @@ function conditions(filter: ChargeFilter): { where: string; values: SQLInputValu
     ['seq < ?', filter.before],
     [inState(filter.state), filter.state],
     ['route_id = ?', filter.routeId],
+    ['network = ?', filter.network],
     ['payer = ?', filter.payer],
     ['customer_id = ?', filter.customerId],
     ['created_at >= ?', filter.fromMs],
@@ -198,7 +199,8 @@ function inState(state: ChargeState | undefined): string {
 }
 
 /** Sums are kept by the hour; integers of money are added here, because they may be larger than SQL can add. */
-function summarise(prepare: Prepare, { fromMs, toMs, bucket, routeId, currency, limit }: SummaryQuery): Summary {
+function summarise(prepare: Prepare, query: SummaryQuery): Summary {
+  const { fromMs, toMs, bucket, groupBy, routeId, currency, limit } = query;
   const rows = prepare(
     `SELECT hour, route_id, currency, network, asset, asset_decimals, charges, amount FROM charge_sums
      WHERE hour >= ? AND hour < ? AND (?3 IS NULL OR route_id = ?3) AND (?4 IS NULL OR currency = ?4) ORDER BY hour`,
@@ -207,7 +209,7 @@ function summarise(prepare: Prepare, { fromMs, toMs, bucket, routeId, currency, 
   for (const row of rows) {
     const sum: Sum = {
       start: bucketStart(bucket, integer(row, 'hour') * HOUR_MS, fromMs),
-      routeId: text(row, 'route_id'),
+      routeId: groupBy === 'network' ? null : text(row, 'route_id'),
       currency: text(row, 'currency'),
       network: text(row, 'network'),
       asset: text(row, 'asset'),

@@ -51,7 +51,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     // of them than may be, but for claims whose owner died, and those are taken over within seconds.
     unsettled: db.prepare(
       `SELECT count(*) AS unsettled FROM charges INDEXED BY charges_unsettled
-       WHERE state IN ('claimed', 'settling') AND payer = ?1
+       WHERE state IN ('claimed', 'settling') AND payer = ?1 AND network = ?3
          AND CASE state WHEN 'claimed' THEN lease_until > ?2
              ELSE coalesce(deadline * 1000, claimed_at + ${NO_DEADLINE_MS}) > ?2 - ${OVERDUE_MS} END`,
     ),
@@ -70,8 +70,8 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     const { network, asset, payer, unique } = by.payment;
     return readOrNot(sql.byPayment.get(network, asset, payer, unique));
   };
-  const isFull = ({ payer, maxUnsettled, now }: Room): boolean =>
-    Number(sql.unsettled.get(payer, now)?.['unsettled']) >= maxUnsettled;
+  const isFull = ({ network, payer, maxUnsettled, now }: Room): boolean =>
+    Number(sql.unsettled.get(payer, now, network)?.['unsettled']) >= maxUnsettled;
 
   const totals = createTotals(db);
   // One for each kind of change, by the columns that it touches: no more than there are events.
