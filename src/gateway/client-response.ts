@@ -2,11 +2,10 @@
 // with it: most responses are whole by then and leave as one text with those of other requests; a slow or a large one is
 // streamed, and its head does not wait for it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { WriteBatch } from '../host/write-batch.ts';
 import { respond } from '../host/respond.ts';
-import { linesOf, takesOneWrite } from '../host/one-write.ts';
+import { linesOf, takesOneWrite, type WriteBatch } from '../host/write-batch.ts';
 import { readFraming } from '../http/framing.ts';
-import { giveBack } from '../http/memory.ts';
+import { giveBack } from '../http/connection.ts';
 import { hasBody } from './headers.ts';
 import type { ResponseOutcome } from './outcome.ts';
 

@@ -1,8 +1,7 @@
-// Writes an answer of our own (never the upstream's) to a client: as one text if it can leave so (one-write.ts), else with
+// Writes a response of our own (never the upstream's) to a client: as one text if it can leave so (write-batch.ts), else with
 // one writeHead and one end. Knows no domain word.
 import type { ServerResponse } from 'node:http';
-import type { WriteBatch } from './write-batch.ts';
-import { arePlain, linesOf, takesOneWrite } from './one-write.ts';
+import { arePlain, linesOf, takesOneWrite, type WriteBatch } from './write-batch.ts';
 
 export type OwnResponse = {
   readonly status: number;

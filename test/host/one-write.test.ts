@@ -3,16 +3,16 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createWriteBatch } from '../../src/host/write-batch.ts';
-import { respond, type OwnResponse } from '../../src/host/respond.ts';
 import {
+  createWriteBatch,
   arePlain,
   createDate,
   linesOf,
   sendInOneWrite,
   takesOneWrite,
   oneWriteText,
-} from '../../src/host/one-write.ts';
+} from '../../src/host/write-batch.ts';
+import { respond, type OwnResponse } from '../../src/host/respond.ts';
 
 const NOW = Date.UTC(2026, 10, 22, 1, 2, 3, 900);
 const opened: (Server | Socket)[] = [];

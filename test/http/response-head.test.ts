@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readResponseHead } from '../../src/http/response-head.ts';
+import { readResponseHead } from '../../src/http/response-reader.ts';
 
 const read = (lines: readonly string[], headRequest = false): ReturnType<typeof readResponseHead> =>
   readResponseHead(lines.map((line) => `${line}\r\n`).join(''), headRequest);
