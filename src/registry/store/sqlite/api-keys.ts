@@ -3,7 +3,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { SCOPES } from '../../../domain/scope.ts';
 import type { FoundKey, NewKey, StoredKey } from '../ports.ts';
-import { bytes, nullableText, text, type Row } from './rows.ts';
+import { bytes, nullableText, text, type Row } from '../rows.ts';
 
 /** The port, without what waits: a statement of SQLite does not. */
 export type ApiKeyRows = {

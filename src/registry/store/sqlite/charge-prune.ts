@@ -2,10 +2,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { transition, type ChargeEvent } from '../../../domain/payment/transition.ts';
 import type { PruneBefore, StoredCharge } from '../../../domain/payment/ledger.ts';
-import { toRowChange, type RowChange } from './charge-changes.ts';
-import { stateOf } from './charge-rows.ts';
+import { toRowChange, type RowChange } from '../charge-changes.ts';
+import { stateOf } from '../charge-values.ts';
 import type { Totals } from './charge-totals.ts';
-import { integer, text } from './rows.ts';
+import { integer, text } from '../rows.ts';
 
 /** Charges that are looked at for each that may be taken away. */
 const WALKED_FOR_EACH = 5;

@@ -6,18 +6,17 @@ import { CHARGE_STATES } from '../../../domain/payment/charge-fields.ts';
 import type { Fault } from '../../../domain/payment/claim-policy.ts';
 import type {
   Alarms,
-  Bucket,
   ChargeFilter,
   ChargePage,
   ChargeSearch,
   ListedCharge,
-  OwedSum,
-  Sum,
   Summary,
   SummaryQuery,
 } from '../../../domain/payment/charge-reports.ts';
-import { readListed, SELECT_LISTED, SEQS_OF_PAYER } from './charge-rows.ts';
-import { integer, nullableInteger, text, type Row } from './rows.ts';
+import { addUp, HOUR_MS, sumOwed } from '../charge-sums.ts';
+import { readListed } from '../charge-values.ts';
+import { SELECT_LISTED, SEQS_OF_PAYER } from './charge-rows.ts';
+import { integer, nullableInteger, text, type Row } from '../rows.ts';
 
 export type ChargeReads = {
   readonly list: (filter: ChargeFilter, now: number) => ChargePage;
@@ -27,9 +26,6 @@ export type ChargeReads = {
   readonly summary: (query: SummaryQuery) => Summary;
   readonly countByState: () => Record<ChargeState, number>;
 };
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 /** Charges that are looked through for a payer before the index is. */
 const PAYER_WALK = 20_000;
@@ -57,7 +53,10 @@ export function createChargeReads(db: DatabaseSync, payerWalk = PAYER_WALK): Cha
         `SELECT min(CASE WHEN deadline IS NULL THEN claimed_at + ${NO_DEADLINE_MS} ELSE deadline * 1000 END) AS ends_at
          FROM charges INDEXED BY charges_unsettled WHERE state IN ('claimed', 'settling') AND state = 'settling'`,
       ).get();
-      return { owed: sumOwed(prepare, now), settlingEndsAt: row ? nullableInteger(row, 'ends_at') : null };
+      return {
+        owed: sumOwed(iterateOwed(prepare, { limit: 0 }, now)),
+        settlingEndsAt: row ? nullableInteger(row, 'ends_at') : null,
+      };
     },
     summary: (query) => summarise(prepare, query),
     countByState: () => {
@@ -110,23 +109,6 @@ function listOwed(prepare: Prepare, filter: ChargeFilter, now: number): ChargePa
     charges: page.map(({ charge }) => charge),
     nextBefore: rows.length > filter.limit ? page.at(-1)?.seq : undefined,
   };
-}
-
-function sumOwed(prepare: Prepare, now: number): readonly OwedSum[] {
-  const sums = new Map<string, OwedSum>();
-  for (const { charge, owed } of iterateOwed(prepare, { limit: 0 }, now)) {
-    const { currency } = charge.price;
-    const { amount, way } = charge;
-    const { decimals: assetDecimals } = way;
-    const name = `${currency} ${owed} ${assetDecimals}`;
-    const known = sums.get(name);
-    sums.set(name, {
-      ...{ currency, because: owed, assetDecimals },
-      charges: (known?.charges ?? 0) + 1,
-      amount: (known?.amount ?? 0n) + amount,
-    });
-  }
-  return [...sums.values()];
 }
 
 /** Newest first, one more than the page holds if there is one. */
@@ -198,49 +180,11 @@ function inState(state: ChargeState | undefined): string {
     : "(state = 'settled' OR state = 'released' OR state = 'failed') AND state = ?";
 }
 
-/** Sums are kept by the hour; integers of money are added here, because they may be larger than SQL can add. */
 function summarise(prepare: Prepare, query: SummaryQuery): Summary {
-  const { fromMs, toMs, bucket, groupBy, routeId, currency, limit } = query;
+  const { fromMs, toMs, routeId, currency } = query;
   const rows = prepare(
     `SELECT hour, route_id, currency, network, asset, asset_decimals, charges, amount FROM charge_sums
      WHERE hour >= ? AND hour < ? AND (?3 IS NULL OR route_id = ?3) AND (?4 IS NULL OR currency = ?4) ORDER BY hour`,
   ).iterate(Math.floor(fromMs / HOUR_MS), Math.ceil(toMs / HOUR_MS), routeId ?? null, currency ?? null);
-  const sums = new Map<string, Sum>();
-  for (const row of rows) {
-    const sum: Sum = {
-      start: bucketStart(bucket, integer(row, 'hour') * HOUR_MS, fromMs),
-      routeId: groupBy === 'network' ? null : text(row, 'route_id'),
-      currency: text(row, 'currency'),
-      network: text(row, 'network'),
-      asset: text(row, 'asset'),
-      assetDecimals: integer(row, 'asset_decimals'),
-      charges: integer(row, 'charges'),
-      amount: BigInt(text(row, 'amount')),
-    };
-    const key = JSON.stringify([sum.start, sum.routeId, sum.currency, sum.network, sum.asset, sum.assetDecimals]);
-    const known = sums.get(key);
-    if (known === undefined && sums.size >= limit) return { kind: 'too_long' };
-    sums.set(
-      key,
-      known === undefined ? sum : { ...known, charges: known.charges + sum.charges, amount: known.amount + sum.amount },
-    );
-  }
-  return { kind: 'sums', sums: [...sums.values()] };
-}
-
-export function bucketStart(bucket: Bucket, at: number, from: number): number {
-  switch (bucket) {
-    case 'hour':
-      return at - (at % HOUR_MS);
-    case 'day':
-      return at - (at % DAY_MS);
-    case 'month': {
-      const date = new Date(at);
-      return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
-    }
-    case 'total':
-      return from;
-    default:
-      return bucket satisfies never;
-  }
+  return addUp(rows, query);
 }

@@ -3,8 +3,8 @@
 // rows of them. What is written belongs to exactly the charges that the transaction wrote.
 import type { DatabaseSync } from 'node:sqlite';
 import type { ChargeState } from '../../../domain/charge.ts';
-import type { Settled } from './charge-changes.ts';
-import { integer, text } from './rows.ts';
+import type { Settled } from '../charge-changes.ts';
+import { integer, text } from '../rows.ts';
 
 export type Totals = {
   /** `before` undefined: the charge is new; `after` undefined: it is gone. */

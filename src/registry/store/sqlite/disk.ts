@@ -4,7 +4,7 @@
 // failed, a later one may succeed without what the first one lost: then the log is written into the file first.
 import { open } from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
-import { integer } from './rows.ts';
+import { integer } from '../rows.ts';
 import { CHECKPOINT_PAGES, OPEN_BUSY_MS, StoreFailure } from './database.ts';
 
 /** Writes a file's bytes down. */

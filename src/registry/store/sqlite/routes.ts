@@ -1,26 +1,23 @@
 // Routes on disk. Every write raises the revision, draws a new stamp and appends to the change log in the transaction
 // that makes it: a revision without its change, or a change that was not made, cannot be read. Keeps no copy in memory.
 import type { DatabaseSync } from 'node:sqlite';
-import { fromWire, ROUTE_ROWS, routeOf, routeWire, toWire, type Route, type RouteWire } from '../../../domain/route.ts';
-import type { RouteField } from '../../../domain/routing/route-fields.ts';
 import { createTextPool } from '../../../domain/text-pool.ts';
 import type { Random } from '../../../host/clock.ts';
-import type {
-  ChangeKind,
-  Head,
-  NewRoute,
-  RouteChange,
-  RouteStore,
-  RouteWrite,
-  StoredChange,
-  StoredRoute,
-  WriteOptions,
-  WriteOutcome,
-  Writer,
-} from '../ports.ts';
+import { writeDeclared } from '../declared-column.ts';
+import type { Head, RouteChange, RouteStore, RouteWrite, StoredRoute, WriteOptions, WriteOutcome } from '../ports.ts';
+import {
+  isOther,
+  readChange,
+  readHead,
+  readHistory,
+  readRoute,
+  ROUTE_COLUMNS,
+  routeJson,
+  routeValues,
+  type Recorded,
+} from '../route-values.ts';
+import { integer, type Row } from '../rows.ts';
 import { inTransaction } from './database.ts';
-import { readDeclared, writeDeclared } from './declared.ts';
-import { integer, nullableText, text, type Row } from './rows.ts';
 
 /** The port, without what waits: a transaction of SQLite does not. */
 export type RouteRows = {
@@ -37,8 +34,7 @@ export const CHANGES_KEPT = 10_000;
 const CACHE_KIB = -2000;
 const ONCE_CACHE_KIB = -128;
 
-const NAMES = [...ROUTE_ROWS.map(({ wire }) => wire), 'written_by', 'declared'];
-const COLUMNS = NAMES.join(', ');
+const COLUMNS = ROUTE_COLUMNS.join(', ');
 
 export function createRouteRows(db: DatabaseSync, random: Random, changesKept = CHANGES_KEPT): RouteRows {
   const sql = {
@@ -49,10 +45,10 @@ export function createRouteRows(db: DatabaseSync, random: Random, changesKept = 
     byId: db.prepare(`SELECT seq, ${COLUMNS} FROM routes WHERE id = ?`),
     byKey: db.prepare(`SELECT seq, ${COLUMNS} FROM routes WHERE pattern_key = ? AND method = ?`),
     insert: db.prepare(
-      `INSERT INTO routes (seq, pattern_key, ${COLUMNS}) VALUES (?, ?, ${NAMES.map(() => '?').join(', ')})`,
+      `INSERT INTO routes (seq, pattern_key, ${COLUMNS}) VALUES (?, ?, ${ROUTE_COLUMNS.map(() => '?').join(', ')})`,
     ),
     update: db.prepare(
-      `UPDATE routes SET pattern_key = ?, ${NAMES.map((name) => `${name} = ?`).join(', ')} WHERE id = ?`,
+      `UPDATE routes SET pattern_key = ?, ${ROUTE_COLUMNS.map((name) => `${name} = ?`).join(', ')} WHERE id = ?`,
     ),
     remove: db.prepare('DELETE FROM routes WHERE id = ?'),
     append: db.prepare(
@@ -78,7 +74,7 @@ export function createRouteRows(db: DatabaseSync, random: Random, changesKept = 
   const record = ({ revision, stamp }: Head, { kind, route, at, by, before, after }: Recorded): WriteOutcome => {
     const { id, seq, declared } = route;
     const said = writeDeclared(declared);
-    sql.append.run(revision, stamp, kind, id, seq, at, by, jsonOf(before), jsonOf(after), said);
+    sql.append.run(revision, stamp, kind, id, seq, at, by, routeJson(before), routeJson(after), said);
     sql.trim.run(revision - changesKept);
     return { kind: 'written', revision };
   };
@@ -93,24 +89,24 @@ export function createRouteRows(db: DatabaseSync, random: Random, changesKept = 
         if (integer(sql.count.get() ?? {}, 'routes') >= maxRoutes) return { kind: 'full', limit: maxRoutes };
         const next = bump();
         const stored = { ...route, seq: next.revision };
-        sql.insert.run(next.revision, key, ...values(route));
+        sql.insert.run(next.revision, key, ...routeValues(route));
         return record(next, { kind: 'created', route: stored, at: route.updatedAt, by: route.writtenBy, after: route });
       }
       case 'update': {
         const { route, key, was } = write;
         const before = byId(route.id);
-        if (before === undefined || differ(before, was)) return { kind: 'stale' };
+        if (before === undefined || isOther(before, was)) return { kind: 'stale' };
         const existing = byKey(key, route.method);
         if (existing && existing.id !== route.id) return { kind: 'conflict', existing };
-        sql.update.run(key, ...values(route), route.id);
-        if (jsonOf(route) === jsonOf(before)) return { kind: 'written', revision: head().revision };
+        sql.update.run(key, ...routeValues(route), route.id);
+        if (routeJson(route) === routeJson(before)) return { kind: 'written', revision: head().revision };
         const { updatedAt: at, writtenBy: by } = route;
         return record(bump(), { kind: 'updated', route: { ...route, seq: before.seq }, at, by, before, after: route });
       }
       case 'delete': {
         const { was, by, at } = write;
         const before = byId(was.id);
-        if (before === undefined || differ(before, was)) return { kind: 'stale' };
+        if (before === undefined || isOther(before, was)) return { kind: 'stale' };
         sql.remove.run(was.id);
         return record(bump(), { kind: 'deleted', route: before, at, by, before });
       }
@@ -154,88 +150,6 @@ export function createRouteRows(db: DatabaseSync, random: Random, changesKept = 
   };
 }
 
-type Recorded = {
-  readonly kind: ChangeKind;
-  readonly route: StoredRoute;
-  readonly at: string;
-  readonly by: Writer;
-  readonly before?: Route;
-  readonly after?: Route;
-};
-
 function readOrNot(row: Row | undefined): StoredRoute | undefined {
-  return row && readRoute(row, asItIs);
-}
-
-function differ(stored: StoredRoute, known: StoredRoute): boolean {
-  return stored.writtenBy !== known.writtenBy || jsonOf(stored) !== jsonOf(known);
-}
-
-function jsonOf(route: Route | undefined): string | null {
-  return route === undefined ? null : JSON.stringify(toWire(route));
-}
-
-function values(route: NewRoute): (string | number | null)[] {
-  const columns = ROUTE_ROWS.map(({ name }) => route[name]);
-  return [...columns, route.writtenBy, writeDeclared(route.declared)].map((value) =>
-    typeof value === 'boolean' ? Number(value) : value,
-  );
-}
-
-function asItIs(value: string): string {
-  return value;
-}
-
-/** `pool`: gives one string for equal ones. */
-function readRoute(row: Row, pool: (text: string) => string): StoredRoute {
-  const route = routeOf((field) => {
-    const value = readColumn(row, field);
-    return field.interned && typeof value === 'string' ? pool(value) : value;
-  });
-  const writtenBy = writerOf(pool(text(row, 'written_by')));
-  return { ...route, seq: integer(row, 'seq'), writtenBy, declared: readDeclared(row) };
-}
-
-function readColumn(row: Row, { wire, column }: RouteField): string | boolean | null {
-  if (column === 'flag') return integer(row, wire) === 1;
-  return column === 'text' ? text(row, wire) : nullableText(row, wire);
-}
-
-function readHead(row: Row | undefined): Head {
-  if (!row) throw new Error('the store has lost its meta row');
-  return { revision: integer(row, 'revision'), stamp: text(row, 'stamp') };
-}
-
-function readChange(row: Row): StoredChange {
-  const kind = text(row, 'kind');
-  if (kind !== 'created' && kind !== 'updated' && kind !== 'deleted')
-    throw new Error(`the store holds a change of kind ${kind}`);
-  const wire = readWire(nullableText(row, kind === 'deleted' ? 'before' : 'after'));
-  if (wire === null) throw new Error('the store holds a change without its route');
-  const writtenBy = writerOf(text(row, 'written_by'));
-  const route = { ...fromWire(wire), seq: integer(row, 'seq'), writtenBy, declared: readDeclared(row) };
-  return { revision: integer(row, 'revision'), stamp: text(row, 'stamp'), kind, route };
-}
-
-function readHistory(row: Row): RouteChange {
-  return {
-    revision: integer(row, 'revision'),
-    at: text(row, 'at'),
-    by: writerOf(text(row, 'written_by')),
-    before: readWire(nullableText(row, 'before')),
-    after: readWire(nullableText(row, 'after')),
-  };
-}
-
-function readWire(json: string | null): RouteWire | null {
-  return json === null ? null : routeWire.parse(JSON.parse(json));
-}
-
-function writerOf(written: string): Writer {
-  if (written === 'config' || isNamed(written)) return written;
-  throw new TypeError(`the store holds a route written by ${written}`);
-}
-
-function isNamed(written: string): written is Exclude<Writer, 'config'> {
-  return written.startsWith('dashboard:') || written.startsWith('api_key:');
+  return row && readRoute(row);
 }

@@ -9,7 +9,7 @@ import { createApiKeyRows } from './api-keys.ts';
 import { inTransaction, isStoreFailure, openDatabase, retryWhileBusy } from './database.ts';
 import { writeApart, type SyncFile } from './disk.ts';
 import { createRouteRows } from './routes.ts';
-import { text } from './rows.ts';
+import { text } from '../rows.ts';
 
 export type StoreOptions = {
   readonly random: Random;

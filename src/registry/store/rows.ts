@@ -1,8 +1,6 @@
 // Reads columns of a row with their types checked: a store that holds something else than the schema says throws here
 // instead of handing a wrong value on.
-import type { SQLOutputValue } from 'node:sqlite';
-
-export type Row = Readonly<Record<string, SQLOutputValue>>;
+export type Row = Readonly<Record<string, unknown>>;
 
 export function text(row: Row, column: string): string {
   const value = row[column];

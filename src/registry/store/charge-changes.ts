@@ -1,9 +1,9 @@
-// Changes of the ledger as rows of SQLite: made on the side that decided, so that the ledger's thread has nothing left to
-// do but statements. Crosses to the thread as JSON.
-import type { Charge, KeptAnswer, PaymentKey } from '../../../domain/charge.ts';
-import type { ClaimOptions } from '../../../domain/payment/claim-policy.ts';
-import type { Change, Entry } from '../../../domain/payment/ledger.ts';
-import { allValues, changedOf, rewrittenOf, type Value } from './charge-rows.ts';
+// Changes of the ledger as rows of a store: made on the side that decided, so that what writes has nothing left to do but
+// statements. Crosses to a thread as JSON.
+import type { Charge, KeptAnswer, PaymentKey } from '../../domain/charge.ts';
+import type { ClaimOptions } from '../../domain/payment/claim-policy.ts';
+import type { Change, Entry } from '../../domain/payment/ledger.ts';
+import { allValues, changedOf, rewrittenOf, type Value } from './charge-values.ts';
 
 /** A charge that the store does not have. */
 export type RowInsert = {
