@@ -5,16 +5,19 @@
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { rolldown } from 'rolldown';
+import { bundlePage } from './bundle-page.ts';
 
 const SRC = import.meta.dirname;
 const DIST = path.resolve(SRC, '../dist');
 const SQLITE = path.join(SRC, 'registry/store/sqlite');
+const PAGE_ASSETS = path.join(SRC, 'gateway/page/assets.ts');
 
 /** All lie flat in dist/: a thread's file beside the one that starts it, and the API of the compose example. */
 const ENTRIES = [path.join(SRC, 'main.ts'), path.join(SQLITE, 'charge-worker.ts'), path.join(SRC, 'cli/demo-api.ts')];
 /** `debug` asks for it and goes on without it; it is no dependency of anything here. */
 const ABSENT = ['supports-color'];
 
+const assets = JSON.stringify(await bundlePage());
 rmSync(DIST, { recursive: true, force: true });
 const bundle = await rolldown({
   input: ENTRIES,
@@ -22,6 +25,11 @@ const bundle = await rolldown({
   external: ABSENT,
   onLog: (level, log, handle) => handle(level === 'warn' ? 'error' : level, log),
   plugins: [
+    {
+      name: 'page',
+      load: (id) =>
+        id === PAGE_ASSETS ? `const ASSETS = ${assets};\nexport const readPageAssets = () => ASSETS;` : null,
+    },
     {
       name: 'ascii',
       generateBundle: (_, files) => {

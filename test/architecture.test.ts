@@ -44,6 +44,7 @@ const MAY: Readonly<Record<string, { readonly folders: readonly string[]; readon
   },
   registry: { folders: ['registry', 'domain', 'host'], packages: ['jose', 'zod', 'path-to-regexp', 'lru-cache'] },
   config: { folders: ['config', 'domain', 'host'], packages: ['yaml', 'zod'] },
+  page: { folders: ['page', 'domain'], packages: [] },
 };
 
 describe('who may import whom', () => {

@@ -12,9 +12,11 @@ import { createClientSemaphores } from '../gateway/client-semaphores.ts';
 import { createHandler, type Handler } from '../gateway/handler.ts';
 import type { OwnResponses } from '../gateway/outcome.ts';
 import type { Pay } from '../gateway/pay/pay.ts';
+import { createPage } from '../gateway/page/document.ts';
 import { createPaywall } from '../gateway/paywall.ts';
 import { createTrust } from '../gateway/peer.ts';
 import type { Current } from '../gateway/sync/current.ts';
+import { isPaidInBrowser, NETWORKS } from '../gateway/rails/networks.ts';
 import type { Telemetry } from '../gateway/telemetry.ts';
 import { createTokens, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
@@ -91,6 +93,7 @@ function assemble(
       nonce: createTokens(random, 12, 'base64url'),
     }),
     paymentRequired: createPaymentRequired({ v1: config.x402.v1, requirement, revision }),
+    page: config.page.enabled ? createPage(config.page, { find: NETWORKS.find, isPaidInBrowser }) : undefined,
     corsOrigins: proxy.corsOrigins,
     methods,
   });

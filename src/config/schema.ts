@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { choice, count, duration, flag, listen, optionalDuration, secret } from './fields.ts';
 import { key, section } from './keys.ts';
+import { pageSection } from './page.ts';
 import { proxySection } from './proxy-keys.ts';
 import { receiverSchema } from './receivers.ts';
 import { registrySection, store, syncSection } from './registry-keys.ts';
@@ -70,6 +71,7 @@ export function createConfigSchema(folder: string) {
       z.array(configRouteSchema.transform((route) => ({ ...route, source: 'config' as const }))).default([]),
       'The routes of this file; a registry has further ones.',
     ),
+    page: key('page', pageSection(folder).prefault({}), 'What people see who open a paid address in a browser.'),
     x402: key(
       'x402',
       section({ v1: key('v1', flag().default(false), 'Serve clients of x402 version 1 too.') }).prefault({}),

@@ -22,6 +22,8 @@ export type PaymentRequired = {
   /** Of `body` as UTF-8. */
   readonly bodyBytes: number;
   readonly header: string;
+  /** That the header shows, in its order: the same list for as long as it shows the same. */
+  readonly ways: readonly OfferedWay[];
 };
 
 const MAX_URL_BYTES = 1024;
@@ -64,6 +66,7 @@ export function createPaymentRequired(
       body: bodyStart + nonce + bodyMiddle + nonce + bodyEnd,
       bodyBytes: bodyBytes + 2 * nonce.length,
       header: headerStart + btoa(rest),
+      ways: template.ways,
     };
   };
 }
@@ -115,6 +118,7 @@ function fix(template: Template, { chargeId: { signed }, path, origin, reason }:
 }
 
 type Template = {
+  readonly ways: readonly OfferedWay[];
   readonly bodyStart: string;
   readonly bodyMiddle: string;
   readonly bodyEnd: string;
@@ -163,6 +167,7 @@ function writeTemplate(offer: Offer, options: PaymentRequiredOptions): Template 
   const resource = JSON.stringify({ description, mimeType: MIME_TYPE }).slice(1);
   const v1 = options.v1 ? shown(1) : [];
   return {
+    ways,
     bodyStart: body.slice(0, first),
     bodyMiddle: body.slice(first + HOLE_JSON.length, last),
     bodyEnd: body.slice(last + HOLE_JSON.length, -1),

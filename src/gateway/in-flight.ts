@@ -9,6 +9,7 @@ import type { ReleasePlace } from './client-semaphores.ts';
 import type { ResponseFacts, UpstreamFacts } from './headers.ts';
 import type { ResponseOutcome, PaidOutcome, RequestFacts } from './outcome.ts';
 import type { Paywall } from './paywall.ts';
+import { asksForPage } from './page/asks.ts';
 import { publicOrigin } from './peer.ts';
 import { startRecord, type RequestRecord, type Telemetry } from './telemetry.ts';
 import { NO_TRACE, type Trace } from './trace.ts';
@@ -109,6 +110,10 @@ export class InFlight implements RequestFacts, UpstreamFacts, ResponseFacts {
 
   get passPaymentHeaders(): boolean {
     return this.context.passPaymentHeaders && this.charged === undefined;
+  }
+
+  asksForPage(): boolean {
+    return asksForPage(this.req);
   }
 
   left(): boolean {

@@ -93,6 +93,8 @@ export type RequestFacts = {
   readonly nowMs: number;
   /** A write that the upstream may refuse for its If-Match or If-Unmodified-Since. */
   readonly conditionalWrite: boolean;
+  /** Whether it is somebody's who looks at a browser's window. */
+  asksForPage(): boolean;
   /** Whether the client went away. */
   left(): boolean;
   /** A trusted proxy vouches for the customer id. */

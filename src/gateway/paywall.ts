@@ -2,6 +2,7 @@
 // Permits. What it returns is either the way upstream, with the proof that the way is open, or an answer of ours. OwnResponses of ours carry CORS headers
 // for the configured origins, so that a browser's payer can read a 402.
 import type { Pass, Verdict } from '../domain/decide.ts';
+import type { Offer } from '../domain/offer.ts';
 import type { PaymentRequired, Demand } from '../domain/payment-required.ts';
 import { PROBLEMS, problem, renderProblem, type Problem } from '../domain/problem.ts';
 import { joinChargeId, type Quotes } from '../domain/quote.ts';
@@ -9,6 +10,7 @@ import { corsHeaders, preflightHeaders } from '../host/cors.ts';
 import type { OwnResponse } from '../host/respond.ts';
 import { EXPOSED } from './headers.ts';
 import type { ResponseOutcome, OwnResponses, GoneOutcome, Outcome, PaidOutcome, RequestFacts } from './outcome.ts';
+import type { Page } from './page/document.ts';
 import type { Pay } from './pay/pay.ts';
 import { mintPermit } from './permit.ts';
 
@@ -25,6 +27,8 @@ export type PaywallDeps = {
   readonly createPay: (answers: OwnResponses) => Pay | undefined;
   readonly quotes: Quotes;
   readonly paymentRequired: (demand: Demand) => PaymentRequired | undefined;
+  /** What browsers are shown; undefined: what everybody else gets. */
+  readonly page: Page | undefined;
   readonly corsOrigins: readonly string[];
   readonly methods: ReadonlySet<string>;
 };
@@ -34,7 +38,14 @@ const ALLOWED =
 /** When to come back after a passing fault on our side, in seconds. */
 const RETRY_SECONDS = 5;
 
-export function createPaywall({ createPay, quotes, paymentRequired, corsOrigins, methods }: PaywallDeps): Paywall {
+export function createPaywall({
+  createPay,
+  quotes,
+  paymentRequired,
+  page,
+  corsOrigins,
+  methods,
+}: PaywallDeps): Paywall {
   const policy = { origins: corsOrigins, exposed: EXPOSED };
   const cors = (origin: string | undefined): readonly string[] =>
     origin === undefined ? [] : corsHeaders(origin, policy);
@@ -48,13 +59,23 @@ export function createPaywall({ createPay, quotes, paymentRequired, corsOrigins,
     routeId,
   });
 
-  const demand: OwnResponses['demand'] = (offer, reason, facts, added = []) => {
+  const demand = (
+    offer: Offer,
+    reason: string,
+    facts: RequestFacts,
+    added: readonly string[] = [],
+    shownOn?: Page,
+  ): ResponseOutcome => {
     const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
     const rendered = paymentRequired({ offer, chargeId, origin: facts.publicOrigin, path: facts.path, reason });
     if (rendered === undefined) return refuse(nothingToOffer(), facts.origin, offer.route.id);
-    const { body, bodyBytes, header } = rendered;
-    const headers = facts.origin === undefined ? added : [...added, ...cors(facts.origin)];
-    const response = new Demanded(body, bodyBytes, header, reason, headers);
+    const { body, bodyBytes, header, ways } = rendered;
+    const { publicOrigin, path, origin } = facts;
+    const headers = origin === undefined ? added : [...added, ...cors(origin)];
+    const response =
+      shownOn === undefined
+        ? new Demanded(body, bodyBytes, header, reason, headers)
+        : shownOn({ offer, ways, required: header, publicOrigin, path, reason }, headers);
     const id = joinChargeId(chargeId);
     return { kind: 'response', response, outcome: 'payment_required', reason, chargeId: id, routeId: offer.route.id };
   };
@@ -111,7 +132,13 @@ export function createPaywall({ createPay, quotes, paymentRequired, corsOrigins,
         case 'answer_preflight':
           return preflight(facts.origin);
         case 'demand':
-          return demand(verdict.offer, verdict.because, facts);
+          return demand(
+            verdict.offer,
+            verdict.because,
+            facts,
+            [],
+            verdict.caller.credential === undefined && facts.asksForPage() ? page : undefined,
+          );
         case 'verify':
           return pay === undefined
             ? noLedger(verdict.route.id, facts)

@@ -10,6 +10,10 @@ const REST = {
   receivers: [],
   routes: [],
   x402: { v1: false },
+  page: {
+    ...{ enabled: true, name: undefined, logo: undefined, accent: '#1652f0' },
+    ...{ support: undefined, termsUrl: undefined, privacyUrl: undefined },
+  },
   metrics: { maxRoutes: 1000 },
   log: { level: 'info', access: true, format: 'auto' },
 };

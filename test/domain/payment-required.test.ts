@@ -26,10 +26,10 @@ function render(made: Offer, options: { v1?: boolean; path?: string } = {}) {
   };
   const rendered = (options.v1 ? withV1 : plain)(demand);
   if (rendered === undefined) throw new Error('nothing can be offered');
-  const { body, bodyBytes, header } = rendered;
+  const { body, bodyBytes, header, ways } = rendered;
   expect(bodyBytes).toBe(Buffer.byteLength(body));
   // Whatever is remembered from here on changes nothing.
-  expect((options.v1 ? withV1 : plain)(demand)).toEqual({ body, bodyBytes, header });
+  expect((options.v1 ? withV1 : plain)(demand)).toEqual({ body, bodyBytes, header, ways });
   expect(header).toMatch(/^[A-Za-z0-9+/]+={0,2}$/);
   expect(header.length).toBeLessThanOrEqual(4096);
   return { body: JSON.parse(body), header: JSON.parse(Buffer.from(header, 'base64').toString()), text: body };

@@ -124,7 +124,8 @@ export function startProcess(world: World, name: string): Process {
         ...{ log, clock, newId, options, pause },
       }),
     quotes,
-    paymentRequired: () => ({ body: '', bodyBytes: 0, header: '' }),
+    page: undefined,
+    paymentRequired: () => ({ body: '', bodyBytes: 0, header: '', ways: [] }),
     corsOrigins: [],
     methods: new Set(['GET', 'POST']),
   });
@@ -152,6 +153,7 @@ export function startProcess(world: World, name: string): Process {
       left: () => connection.gone,
       customerTrusted: false,
       notePayer: () => undefined,
+      asksForPage: () => false,
     };
     const caller = { customerId: undefined, credential: undefined };
     const context = { mayMove: false };

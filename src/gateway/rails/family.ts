@@ -24,6 +24,8 @@ export type ChainFamily = {
   readonly addressForm: string;
   /** How a network is named that is not known by name; undefined: it cannot be. */
   readonly otherNetworks: string | undefined;
+  /** Whether the page for people can ask a wallet of the network (CAIP-2). */
+  readonly isPaidInBrowser: (network: string) => boolean;
   /** Undefined: no payments are taken yet. */
   readonly payments: FamilyPayments | undefined;
 };

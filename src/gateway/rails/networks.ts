@@ -31,6 +31,11 @@ export const NETWORKS: Networks = {
   },
 };
 
+/** Whether the page for people can ask a wallet of the network (CAIP-2). */
+export function isPaidInBrowser(network: string): boolean {
+  return FAMILIES.some((family) => family.isPaidInBrowser(network));
+}
+
 /** Of any network that the code knows, whether or not this process takes payments on it. */
 export const SPELLING: Spelling = {
   payment: (raw) => firstOf(({ canonicalPayment }) => canonicalPayment(raw)),

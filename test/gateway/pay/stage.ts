@@ -138,7 +138,8 @@ export function createPayStage(script: RailScript = {}): PayStage {
         pause: (ms) => new Promise((resolve) => void schedule(ms, resolve)),
       }),
     quotes,
-    paymentRequired: () => ({ body: '', bodyBytes: 0, header: '' }),
+    page: undefined,
+    paymentRequired: () => ({ body: '', bodyBytes: 0, header: '', ways: [] }),
     corsOrigins: [],
     methods: new Set(['GET', 'POST']),
   });
@@ -172,6 +173,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
         ...{ requestId: newId(), method, path: '/r', target, publicOrigin: 'http://api', origin: undefined },
         ...{ nowMs: now, conditionalWrite: false, left: () => left, customerTrusted: false },
         notePayer: () => undefined,
+        asksForPage: () => false,
       };
       const credential = { version: 2, value: JSON.stringify(presented, write) } as const;
       const caller = { customerId: undefined, credential };

@@ -1,7 +1,7 @@
 // The EVM networks as a chain family: any chain by its number, many by name.
 import type { ChainFamily } from '../family.ts';
 import { checkNode } from './check-node.ts';
-import { EVM_NETWORKS } from './networks.ts';
+import { CHAIN, EVM_NETWORKS } from './networks.ts';
 import { UNSIGNED_PAYMENT } from './payload.ts';
 import { canonicalIdentifier, canonicalPayment } from './payment-key.ts';
 import { createEvmRail, EVM_WORDS } from './rail.ts';
@@ -17,5 +17,6 @@ export const EVM: ChainFamily = {
   nameAddress: (text) => (ADDRESS.test(text) ? 'an address of an EVM network' : undefined),
   addressForm: '0x and 40 hex digits, in quotes',
   otherNetworks: 'any other EVM chain is eip155: and its chain id',
+  isPaidInBrowser: (network) => CHAIN.test(network),
   payments: { createRail: createEvmRail, words: EVM_WORDS, unsignedPayment: UNSIGNED_PAYMENT, checkNode },
 };

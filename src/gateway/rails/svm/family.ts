@@ -17,5 +17,6 @@ export const SVM: ChainFamily = {
   nameAddress: (text) => (isSvmAddress(text) ? 'an address of Solana' : undefined),
   addressForm: 'base58 of 32 bytes, in quotes',
   otherNetworks: undefined,
+  isPaidInBrowser: () => false,
   payments: { createRail: createSvmRail, words: SVM_WORDS, unsignedPayment: UNSIGNED_PAYMENT, checkNode },
 };

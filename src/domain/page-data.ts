@@ -1,0 +1,39 @@
+// What the page for people knows beside the header of its 402: written into the document as JSON by the gateway, read by the
+// program in the page. Public facts of the offer and of known networks alone. Amounts of tokens are spelled here for both.
+
+export type PageData = {
+  /** The value of the 402's PAYMENT-REQUIRED: the program of a page cannot read the headers that it came with. */
+  readonly required: string;
+  readonly price: { readonly amount: string; readonly currency: string };
+  /** Those of `required`, in its order. */
+  readonly ways: readonly PageWay[];
+};
+
+export type PageWay = {
+  /** CAIP-2. */
+  readonly network: string;
+  readonly asset: string;
+  readonly payTo: string;
+  readonly decimals: number;
+  readonly symbol: string;
+  /** Of the network, as people call it. */
+  readonly title: string;
+  readonly testnet: boolean;
+  /** Undefined: no page is known that shows transactions. */
+  readonly explorer?: string;
+  /** What a wallet is told that does not know the network; undefined: we do not know it either. */
+  readonly chain?: PageChain;
+};
+
+export type PageChain = {
+  readonly nativeCurrency: { readonly name: string; readonly symbol: string; readonly decimals: number };
+  readonly rpcUrls: readonly string[];
+};
+
+/** `atomic` smallest units as a decimal with at least two places: 100000 of 6 decimals is 0.10. */
+export function tokenAmount(atomic: bigint, decimals: number): string {
+  if (decimals === 0) return atomic.toString();
+  const digits = atomic.toString().padStart(decimals + 1, '0');
+  const fraction = digits.slice(-decimals).replace(/0+$/, '').padEnd(2, '0');
+  return `${digits.slice(0, -decimals)}.${fraction}`;
+}

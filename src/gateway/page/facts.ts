@@ -1,0 +1,86 @@
+// The facts of an offer as the page for people tells them: once in HTML, for who has no script, and once as data for the
+// program in the page. What is told is what the 402 says, when money is charged, and what is publicly known of networks.
+import type { KnownNetwork } from '../../domain/network.ts';
+import type { Offer, OfferedWay } from '../../domain/offer.ts';
+import { tokenAmount, type PageData, type PageWay } from '../../domain/page-data.ts';
+import { html } from './html.ts';
+
+export type KnownNetworks = {
+  /** By its CAIP-2 name. */
+  readonly find: (network: string) => KnownNetwork | undefined;
+  /** Whether the page has the words for a wallet of that network. */
+  readonly isPaidInBrowser: (network: string) => boolean;
+};
+
+export function pageData(
+  offer: Offer,
+  ways: readonly OfferedWay[],
+  networks: KnownNetworks,
+  required: string,
+): PageData {
+  const { amount, currency } = offer.route;
+  return { required, price: { amount, currency }, ways: ways.map((offered) => pageWay(offered, networks)) };
+}
+
+function pageWay({ way }: OfferedWay, networks: KnownNetworks): PageWay {
+  const { network, asset, payTo, decimals } = way;
+  const known = networks.find(network);
+  const token = known?.tokens.find(({ address }) => address.toLowerCase() === asset.toLowerCase());
+  return {
+    ...{ network, asset, payTo, decimals, symbol: token?.symbol ?? shorten(asset), testnet: known?.testnet ?? false },
+    title: known === undefined ? network : titleOf(known.name),
+    ...(known === undefined ? {} : { explorer: known.explorer }),
+    ...(known === undefined || !networks.isPaidInBrowser(network)
+      ? {}
+      : { chain: { nativeCurrency: known.nativeCurrency, rpcUrls: known.rpcUrls.slice(0, 1) } }),
+  };
+}
+
+/** `base-sepolia` is Base Sepolia. */
+function titleOf(name: string): string {
+  const words = name.split('-').map((word) => (word.length < 4 && word !== 'sei' ? word.toUpperCase() : capital(word)));
+  return words.join(' ');
+}
+
+function capital(word: string): string {
+  return word.slice(0, 1).toUpperCase() + word.slice(1);
+}
+
+function shorten(address: string): string {
+  return address.length <= 14 ? address : `${address.slice(0, 6)}...${address.slice(-4)}`;
+}
+
+/** An item of the list of ways. */
+export function wayItem({ way, amount }: OfferedWay, { symbol, title, testnet }: PageWay, isPaidHere: boolean): string {
+  const money = `${tokenAmount(amount, way.decimals)} ${symbol}`;
+  const test = testnet ? ' <span class="tag">test network</span>' : '';
+  const note = isPaidHere
+    ? ''
+    : `<p class="note">Wallets of ${html(title)} cannot be asked from this page. A program pays this way: see &ldquo;For programs&rdquo; below.</p>`;
+  return `<li><p><strong>${html(money)}</strong> on ${html(title)}${test}</p><p class="to">to <code>${html(way.payTo)}</code></p>${note}</li>`;
+}
+
+/** What happens to the money, in the order in which it happens. */
+export function moneyItems({ receiver }: Offer, ways: readonly OfferedWay[]): string {
+  const minutes = Math.max(...ways.map(({ way }) => way.timeoutSeconds)) / 60;
+  const valid = minutes < 1 ? 'a minute' : minutes === 1 ? '1 minute' : `${Math.ceil(minutes)} minutes`;
+  const signed = `You sign a permission in your wallet: this amount, once, to this address, within ${valid}. Signing costs no network fee and sends nothing by itself.`;
+  const charged =
+    receiver.settle === 'before_forward'
+      ? 'The money moves first, then the request is answered. If the service fails (an error of 500 and above), ask again without paying again. Any other answer counts, &ldquo;not found&rdquo; included.'
+      : 'The money moves when the service begins to answer with success. If it fails or refuses, nothing is charged. (Only a wallet whose earlier payments here failed afterwards is charged first.)';
+  return [
+    ['You sign.', signed],
+    ['You are charged.', charged],
+    [
+      'You get the answer.',
+      'If the connection breaks, this page asks again with the same signature, which is never charged twice: for 24 hours an answer that did not reach you can be fetched again.',
+    ],
+    [
+      'You see it here.',
+      'What the answer holds is not known before. Text, JSON and images up to 5 MB are shown; everything else, web pages included, can be saved or opened.',
+    ],
+  ]
+    .map(([title, text]) => `<li><strong>${title}</strong> ${text}</li>`)
+    .join('');
+}

@@ -1,0 +1,226 @@
+// The document of the page for people: one of at most 64 KiB, whose policy lets nothing in but what is in it, and which says
+// what the 402 says and nothing else.
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import type { PageData } from '../../../src/domain/page-data.ts';
+import { makeOffer, type Offer } from '../../../src/domain/offer.ts';
+import type { Receiver } from '../../../src/domain/receiver.ts';
+import { readPageAssets } from '../../../src/gateway/page/assets.ts';
+import { createPage, type PageSection } from '../../../src/gateway/page/document.ts';
+import { isPaidInBrowser, NETWORKS } from '../../../src/gateway/rails/networks.ts';
+import { receiverOf } from '../../cases/receivers.ts';
+import { route } from '../../cases/routes.ts';
+
+const ASSETS = readPageAssets();
+const SECTION: PageSection = {
+  ...{
+    name: undefined,
+    logo: undefined,
+    accent: '#1652f0',
+    support: undefined,
+    termsUrl: undefined,
+    privacyUrl: undefined,
+  },
+};
+const HEADER = Buffer.from('{"x402Version":2}').toString('base64');
+const BASE_SEPOLIA = receiverOf();
+const SOLANA = receiverOf({
+  network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+  networkName: 'solana',
+  testnet: false,
+  asset: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
+  payTo: '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM',
+});
+
+function offerOf(receiver: Receiver, rest: Parameters<typeof route>[1] = {}): Offer {
+  const offer = makeOffer(route('GET /reports/* 0.10', rest), new Map([['default', receiver]]));
+  if ('code' in offer) throw new Error(offer.detail);
+  return offer;
+}
+
+function show(
+  offer: Offer,
+  section: Partial<PageSection> = {},
+  request: { readonly publicOrigin?: string; readonly path?: string; readonly required?: string } = {},
+): { readonly body: string; readonly header: (name: string) => string | undefined } {
+  const page = createPage({ ...SECTION, ...section }, { find: NETWORKS.find, isPaidInBrowser }, () => ASSETS);
+  const facts = {
+    publicOrigin: 'https://api.example.com',
+    path: '/reports/q3',
+    required: HEADER,
+    reason: 'payment_required',
+  };
+  const { body, bodyBytes, headers, status } = page({ offer, ways: offer.ways, ...facts, ...request }, []);
+  expect(status).toBe(402);
+  expect(typeof body).toBe('string');
+  expect(Buffer.byteLength(body)).toBe(bodyBytes);
+  return {
+    body: String(body),
+    header: (name) => {
+      const at = headers.findIndex((text, index) => index % 2 === 0 && text.toLowerCase() === name);
+      return at < 0 ? undefined : headers[at + 1];
+    },
+  };
+}
+
+function dataOf(body: string): PageData {
+  const [, text = ''] = /<script type="application\/json" id="data">(.*?)<\/script>/.exec(body) ?? [];
+  return JSON.parse(text) as PageData;
+}
+
+const sha256 = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+
+describe('its head', () => {
+  test('behaviour: keeps it out of every cache, frame and referrer', () => {
+    const { header } = show(offerOf(BASE_SEPOLIA));
+    expect(header('content-type')).toBe('text/html; charset=utf-8');
+    expect(header('cache-control')).toBe('no-store');
+    expect(header('vary')).toBeUndefined();
+    expect(header('x-content-type-options')).toBe('nosniff');
+    expect(header('referrer-policy')).toBe('no-referrer');
+    expect(header('x-frame-options')).toBe('DENY');
+    expect(header('payment-required')).toBe(HEADER);
+    expect(header('tollgate-reason')).toBe('payment_required');
+  });
+
+  test('behaviour: its policy lets run what stands in it, by hash, and nothing else', () => {
+    const { body, header } = show(offerOf(BASE_SEPOLIA), { accent: '#00aa55' });
+    const [, style = ''] = /<style>(.*?)<\/style>/s.exec(body) ?? [];
+    const scripts = [...body.matchAll(/<script>(.*?)<\/script>/gs)].map((match) => match[1] ?? '');
+    expect(scripts).toHaveLength(1);
+    expect(header('content-security-policy')).toBe(
+      `default-src 'none'; script-src ${sha256(scripts[0] ?? '')}; style-src ${sha256(style)}; img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    );
+    expect(body).not.toMatch(/ style=| on[a-z]+=|javascript:/);
+  });
+
+  test.each([
+    ['#1652f0', '#fff'],
+    ['#ffe100', '#000'],
+    ['#ffffff', '#000'],
+    ['#000000', '#fff'],
+    ['#757575', '#fff'],
+    ['#767676', '#000'],
+  ])('behaviour: text on %s is %s', (accent, text) => {
+    expect(show(offerOf(BASE_SEPOLIA), { accent }).body).toContain(`--accent:${accent};--on-accent:${text}`);
+  });
+});
+
+describe('what it says', () => {
+  test('behaviour: what is asked for, the price, each way with its network, and to whom', () => {
+    const offer = offerOf(BASE_SEPOLIA, { description: 'The report of a quarter' });
+    const { body } = show(offer);
+    expect(body).toContain('<html lang="en">');
+    expect(body).toContain('<h1>The report of a quarter</h1>');
+    expect(body).toContain('<code>GET /reports/q3</code>');
+    expect(body).toContain('<span class="amount">0.10</span> <span class="currency">USD</span>');
+    expect(body).toContain('<strong>0.10 USDC</strong> on Base Sepolia <span class="tag">test network</span>');
+    expect(body).toContain('<code>0x1111111111111111111111111111111111111111</code>');
+    expect(body).toContain('test network: no real money');
+    expect(body).toContain('<noscript>');
+    expect(body).toContain('api.example.com');
+    expect(body).toContain('curl -i &#39;https://api.example.com/reports/q3&#39;');
+  });
+
+  test('behaviour: a way that no wallet of a browser pays has words, and no chain for one', () => {
+    const offer = offerOf(SOLANA);
+    const { body } = show(offer);
+    expect(body).toContain('<strong>0.10 USDC</strong> on Solana</p>');
+    expect(body).toContain('Wallets of Solana cannot be asked from this page.');
+    expect(body).not.toContain('test network');
+    expect(dataOf(body).ways[0]?.chain).toBeUndefined();
+  });
+
+  test('behaviour: several ways stand in the order of the 402', () => {
+    const ways = [...SOLANA.ways, ...BASE_SEPOLIA.ways];
+    const { body } = show(offerOf({ ...BASE_SEPOLIA, ways }));
+    expect(dataOf(body).ways.map(({ title }) => title)).toEqual(['Solana', 'Base Sepolia']);
+    expect(body.indexOf('on Solana')).toBeLessThan(body.indexOf('on Base Sepolia'));
+    expect(body).toContain('<h2>Ways to pay</h2>');
+    expect(body).not.toContain('no real money');
+  });
+
+  test('behaviour: an unknown network and token are named as they are written', () => {
+    const asset = '0x2222222222222222222222222222222222222222';
+    const { body } = show(offerOf(receiverOf({ network: 'eip155:31337', networkName: 'eip155:31337', asset })));
+    expect(dataOf(body).ways[0]).toMatchObject({ title: 'eip155:31337', symbol: '0x2222...2222', testnet: false });
+    expect(dataOf(body).ways[0]?.explorer).toBeUndefined();
+  });
+
+  test('behaviour: when money is charged follows the receiver', () => {
+    expect(show(offerOf(BASE_SEPOLIA)).body).toContain('when the service begins to answer with success');
+    expect(show(offerOf(receiverOf({ settle: 'before_forward' }))).body).toContain('The money moves first');
+  });
+
+  test('behaviour: name, logo and links of the configuration', () => {
+    const links = {
+      support: 'mailto:help@example.com',
+      termsUrl: 'https://e.com/t?a=1&b=2',
+      privacyUrl: 'https://e.com/p',
+    };
+    const { body } = show(offerOf(BASE_SEPOLIA), {
+      name: 'Example & Söhne',
+      logo: 'data:image/png;base64,AAAA',
+      ...links,
+    });
+    expect(body).toContain('<title>0.10 USD - Example &#38; S&#246;hne</title>');
+    expect(body).toContain('<img src="data:image/png;base64,AAAA" alt=""');
+    expect(body).toContain('<a href="mailto:help@example.com" rel="noreferrer">Support</a>');
+    expect(body).toContain('<a href="https://e.com/t?a=1&#38;b=2" rel="noreferrer">Terms</a>');
+  });
+
+  test('refuses: to say what the 402 does not', () => {
+    const secret = {
+      facilitators: [
+        {
+          ...{
+            url: 'https://facilitator.secret.example',
+            headers: { 'x-key': 'key-of-the-owner' },
+            account: 'cdp-account',
+          },
+          ...{ timeouts: { verifyMs: 1, settleMs: 1 }, limits: { calls: 1, waiting: 1 }, auth: undefined },
+        },
+      ],
+      rpcUrls: ['https://node.secret.example/key'],
+    };
+    const { body } = show(offerOf(receiverOf(secret)));
+    expect(body).not.toMatch(/secret\.example|key-of-the-owner|cdp-account/);
+    // The public node of the known network, for a wallet that does not know it.
+    expect(dataOf(body).ways[0]?.chain?.rpcUrls).toEqual(['https://sepolia.base.org']);
+  });
+});
+
+describe('hostile text', () => {
+  const EVIL = `</script><script>alert(1)</script><!-- " ' & \u2028\u0000 é`;
+
+  test('refuses: markup in what a route and the configuration say', () => {
+    const { body } = show(offerOf(BASE_SEPOLIA, { description: EVIL }), { name: EVIL, support: `mailto:${EVIL}` });
+    expect(body.match(/<script/g)).toHaveLength(2);
+    expect(body).not.toContain('<!--');
+    expect(body).toMatch(/^[\x20-\x7e\n]*$/);
+  });
+
+  test('refuses: markup and ends of a shell word in a path and a host', () => {
+    const { body } = show(offerOf(BASE_SEPOLIA), {}, { path: `/a'b<script>$(x)`, publicOrigin: `http://h"<b>` });
+    expect(body).not.toContain('<b>');
+    expect(body.match(/<script/g)).toHaveLength(2);
+    expect(body).toContain('&#39;http://h&#34;&#60;b&#62;/a&#39;\\&#39;&#39;b&#60;script&#62;$(x)&#39;');
+  });
+});
+
+test('behaviour: the largest page is one document of at most 64 KiB', () => {
+  const ways = Array.from({ length: 8 }, (_, index) => (index % 2 === 0 ? SOLANA : BASE_SEPOLIA).ways[0]).filter(
+    (way) => way !== undefined,
+  );
+  const offer = offerOf({ ...BASE_SEPOLIA, ways }, { description: 'é'.repeat(1000) });
+  const link = `https://example.com/${'x'.repeat(492)}`;
+  const { body } = show(
+    offer,
+    {
+      ...{ name: 'é'.repeat(80), support: link, termsUrl: link, privacyUrl: link },
+      logo: `data:image/svg+xml;base64,${Buffer.alloc(16_384).toString('base64')}`,
+    },
+    { publicOrigin: `https://${'h'.repeat(255)}:65535`, path: `/${"'".repeat(8000)}`, required: 'A'.repeat(3072) },
+  );
+  expect(body.length).toBeLessThanOrEqual(65_536);
+});
