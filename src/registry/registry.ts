@@ -20,7 +20,7 @@ import type { FetchKeys } from './key-set.ts';
 import { findLowered } from './lowered.ts';
 import { describeApi } from './openapi.ts';
 import { createRegistrations } from './registrations.ts';
-import type { Change } from './route-memory.ts';
+import type { RouteEvent } from './route-memory.ts';
 import { createRouter } from './router.ts';
 import { openRoutes } from './routes.ts';
 import type { Services } from './services.ts';
@@ -85,7 +85,7 @@ export type Registry = {
   /** Who is connected now. */
   readonly connections: () => { readonly streams: number; readonly sidecars: number };
   /** Calls `listener` for every change, before the request that made it is answered. Returns how to stop. */
-  readonly subscribe: (listener: (change: Change) => void) => () => void;
+  readonly subscribe: (listener: (change: RouteEvent) => void) => () => void;
   readonly routeSet: () => RouteSet;
   /** Makes the store follow what the configuration declares. Rejects if the store fails, and with a sentence if a reload
    * may not. */

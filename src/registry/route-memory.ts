@@ -7,7 +7,7 @@ import type { Log } from '../host/log.ts';
 import type { ChangeKind, Head, RouteStore, StoredRoute } from './store/ports.ts';
 
 /** `reset`: anything may have changed, read the whole set again. A deleted route is given as it was. */
-export type Change =
+export type RouteEvent =
   | { readonly kind: ChangeKind; readonly revision: number; readonly route: Route }
   | { readonly kind: 'reset'; readonly revision: number };
 
@@ -34,7 +34,7 @@ export type RouteMemory = {
   /** The route with this method and, but for spelling, this pattern. */
   readonly find: (method: string, pattern: string) => StoredRoute | undefined;
   readonly list: (filter: RouteFilter) => RoutePage;
-  readonly subscribe: (listener: (change: Change) => void) => () => void;
+  readonly subscribe: (listener: (change: RouteEvent) => void) => () => void;
   /** False if a revision between is missing: then nothing is applied. */
   readonly apply: (kind: ChangeKind, head: Head, route: StoredRoute) => boolean;
   /** What the configuration said of a route is no change of the set. */
@@ -47,14 +47,14 @@ export function createRouteMemory(
   loaded: Awaited<ReturnType<RouteStore['load']>>,
   log: Log,
 ): RouteMemory {
-  const listeners = new Set<(change: Change) => void>();
+  const listeners = new Set<(change: RouteEvent) => void>();
   let { head } = loaded;
   let byId = indexOf(loaded.routes, ({ id }) => id);
   // Made here and not with the first search: of 100,000 routes it takes 0.3 s, for which requests would wait.
   let byName = indexOf(loaded.routes, nameOf);
   let set: (RouteSet & { readonly routes: readonly StoredRoute[] }) | undefined;
 
-  const tell = (change: Change): void => {
+  const tell = (change: RouteEvent): void => {
     for (const listener of listeners) {
       try {
         listener(change);

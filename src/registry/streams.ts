@@ -3,7 +3,7 @@
 // next event. Sidecars that are refused or dropped poll instead.
 import type { ServerResponse } from 'node:http';
 import { toWire } from '../domain/route.ts';
-import type { Change } from './route-memory.ts';
+import type { RouteEvent } from './route-memory.ts';
 import type { Routes } from './routes.ts';
 import { nameKey, type Principal } from './credentials.ts';
 
@@ -59,7 +59,7 @@ export function createStreams({ routes, stillAllowed, limits }: StreamOptions): 
   };
   let broadcasting: Promise<void> = Promise.resolve();
   /** One after the other, each after it was asked who still may listen. `change` undefined: a sign of life. */
-  const broadcast = (change: Change | undefined): void => {
+  const broadcast = (change: RouteEvent | undefined): void => {
     const text = change === undefined ? ': still here\n\n' : writeChange(change);
     broadcasting = broadcasting.then(async () => {
       const allowed = await askWhoMay();
@@ -71,7 +71,7 @@ export function createStreams({ routes, stillAllowed, limits }: StreamOptions): 
       }
     });
   };
-  const isNews = (stream: Stream, change: Change | undefined): boolean => {
+  const isNews = (stream: Stream, change: RouteEvent | undefined): boolean => {
     if (change === undefined) return true;
     if (change.kind !== 'reset' && change.revision <= stream.seen) return false;
     stream.seen = change.revision;
@@ -160,7 +160,7 @@ export function createStreams({ routes, stillAllowed, limits }: StreamOptions): 
   };
 }
 
-function writeChange(change: Change): string {
+function writeChange(change: RouteEvent): string {
   switch (change.kind) {
     case 'created':
     case 'updated':
@@ -174,7 +174,7 @@ function writeChange(change: Change): string {
   }
 }
 
-function writeEvent({ kind, revision }: Pick<Change, 'kind' | 'revision'>, data: object): string {
+function writeEvent({ kind, revision }: Pick<RouteEvent, 'kind' | 'revision'>, data: object): string {
   return `event: route.${kind}\nid: ${revision}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 

@@ -7,7 +7,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import {
   readBatch,
   type Call,
-  type CallResult,
+  type CallOutcome,
   type Calls,
   type FromWorker,
   type ToWorker,
@@ -68,7 +68,7 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
     { db, begin, commit, calls, writes, files }: Opened,
     asked: readonly Call[],
     at: number,
-  ): CallResult[] => {
+  ): CallOutcome[] => {
     const reads = options.role === 'read';
     const machine = performance.now();
     begin.run();
@@ -79,7 +79,7 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
         const step = last === undefined ? 0 : Math.round(at - last.clock - (machine - last.machine));
         if (last !== undefined && Math.abs(step) > STEP_MS) writes.moveLeases(last.clock, step);
       }
-      const results = asked.map((call): CallResult => ({ ok: true, value: perform(calls, call) }));
+      const results = asked.map((call): CallOutcome => ({ ok: true, value: perform(calls, call) }));
       writes.finish();
       if (options.commitDelayMs > 0) pause(options.commitDelayMs);
       commit.run();
@@ -96,7 +96,7 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
     }
   };
 
-  const serve = (asked: readonly Call[], at: number): CallResult[] => {
+  const serve = (asked: readonly Call[], at: number): CallOutcome[] => {
     try {
       opened ??= open();
       return transact(opened, asked, at);
@@ -127,7 +127,7 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
 
 class StoreGone extends Error {}
 
-function resultsOf(results: readonly CallResult[]): FromWorker {
+function resultsOf(results: readonly CallOutcome[]): FromWorker {
   const values = results.map((result) => (result.ok ? result.value : undefined));
   const failures = results.flatMap((result, index): [number, string][] => (result.ok ? [] : [[index, result.message]]));
   return { kind: 'results', values, failures: failures.length === 0 ? undefined : new Map(failures) };
@@ -143,7 +143,7 @@ function isDefect(error: unknown): boolean {
   return !isStoreFailure(error) || isConstraint(error);
 }
 
-function refused(error: unknown): CallResult {
+function refused(error: unknown): CallOutcome {
   return { ok: false, message: error instanceof Error ? error.message : String(error) };
 }
 

@@ -9,7 +9,7 @@ import type { Upgrade } from '../ports.ts';
 export type Calls = Omit<ChargeWrites, 'begin' | 'finish' | 'endRunsBut' | 'moveLeases'> & ChargeReads;
 export type CallName = keyof Calls;
 export type Arguments<N extends CallName> = Parameters<Calls[N]>;
-export type Value<N extends CallName> = ReturnType<Calls[N]>;
+export type CallValue<N extends CallName> = ReturnType<Calls[N]>;
 
 export type Call = { readonly name: CallName; readonly args: readonly unknown[] };
 
@@ -51,7 +51,7 @@ export function readBatch({ text, others }: Batch): readonly Call[] {
 
 export type ToWorker = Batch | { readonly kind: 'close' };
 
-export type CallResult =
+export type CallOutcome =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string };
 export type FromWorker =

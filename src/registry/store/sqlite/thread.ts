@@ -10,14 +10,14 @@ import {
   type Arguments,
   type Call,
   type CallName,
+  type CallValue,
   type FromWorker,
   type ToWorker,
-  type Value,
 } from './thread-messages.ts';
 import { UPGRADING } from '../ports.ts';
 
 export type Thread = {
-  readonly call: <N extends CallName>(name: N, ...args: Arguments<N>) => Promise<Value<N>>;
+  readonly call: <N extends CallName>(name: N, ...args: Arguments<N>) => Promise<CallValue<N>>;
   /** The same for a call without a waiting caller: it goes along with the next one, or by itself after a moment. */
   readonly callLater: Thread['call'];
   /** Finishes what was called, refuses what comes later, closes the file. */
@@ -49,34 +49,111 @@ const COMPANY_MS = 8;
 /** A thread that dies within this time after its start is not replaced for as long. */
 const RESTART_MS = 1000;
 
-export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOptions): Thread {
-  const whenIdle = createWhenIdle(COMPANY_MS);
-  let worker: Worker | undefined;
-  let started = 0;
-  let spawnedAt = -Infinity;
-  let restartAt = -Infinity;
-  let queue: Waiting[] = [];
-  /** The batch that the thread works on; calls of it that were refused meanwhile are undefined. */
-  let running: (Waiting | undefined)[] | undefined;
-  let scheduled = false;
-  /** A call in the queue has a waiting caller. */
-  let urgent = false;
-  let sendingLater: NodeJS.Timeout | undefined;
-  /** What went wrong last, until something goes right. */
-  let failing: string | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let closing: (() => void) | undefined;
-  let closed: Promise<void> | undefined;
+export function createThread(options: ThreadOptions): Thread {
+  return new LedgerThread(options);
+}
 
-  const start = (): Worker => {
-    const next = spawn(started === 0);
-    started += 1;
-    spawnedAt = performance.now();
+class LedgerThread implements Thread {
+  private readonly options: ThreadOptions;
+  private readonly whenIdle = createWhenIdle(COMPANY_MS);
+  private worker: Worker | undefined;
+  private started = 0;
+  private spawnedAt = -Infinity;
+  private restartAt = -Infinity;
+  private queue: Waiting[] = [];
+  /** The batch that the thread works on; calls of it that were refused meanwhile are undefined. */
+  private running: (Waiting | undefined)[] | undefined;
+  private scheduled = false;
+  /** A call in the queue has a waiting caller. */
+  private urgent = false;
+  private sendingLater: NodeJS.Timeout | undefined;
+  /** What went wrong last, until something goes right. */
+  private failing: string | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private closing: (() => void) | undefined;
+  private closed: Promise<void> | undefined;
+
+  constructor(options: ThreadOptions) {
+    this.options = options;
+  }
+
+  readonly call: Thread['call'] = (name, ...args) => {
+    const value = this.enqueue(name, args);
+    this.urgent = true;
+    this.soon();
+    return value;
+  };
+
+  readonly callLater: Thread['call'] = (name, ...args) => {
+    const value = this.enqueue(name, args);
+    if (this.running === undefined) this.later();
+    return value;
+  };
+
+  readonly close = (): Promise<void> =>
+    (this.closed ??= new Promise<void>((resolve) => {
+      this.closing = resolve;
+      this.pump();
+    }));
+
+  private enqueue<N extends CallName>(name: N, args: Arguments<N>): Promise<CallValue<N>> {
+    const { maxQueued, timeoutMs } = this.options;
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    if (this.closed !== undefined) reject(new LedgerUnavailable('The ledger is closed.'));
+    else if (this.queue.length >= maxQueued) reject(new LedgerUnavailable('Too many calls wait for the ledger.'));
+    else {
+      this.queue.push({ name, args, deadline: performance.now() + timeoutMs, resolve, reject });
+      this.timer ??= setTimeout(this.expire, timeoutMs);
+    }
+    return promise as Promise<CallValue<N>>;
+  }
+
+  private readonly later = (): void => {
+    this.sendingLater ??= setTimeout(this.soon, LATER_MS);
+  };
+
+  private readonly soon = (): void => {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    this.whenIdle(this.pump);
+  };
+
+  private readonly pump = (): void => {
+    this.scheduled = false;
+    if (this.running !== undefined) return;
+    this.urgent = false;
+    clearTimeout(this.sendingLater);
+    this.sendingLater = undefined;
+    if (this.queue.length === 0) return this.idle();
+    if (this.worker === undefined && performance.now() < this.restartAt) {
+      refuseAll(this.queue.splice(0), 'The thread of the ledger keeps dying.');
+      return this.idle();
+    }
+    const batch = this.queue.splice(0, MAX_BATCH);
+    this.urgent = this.queue.length > 0;
+    this.running = batch;
+    try {
+      this.worker ??= this.start();
+      this.worker.ref();
+      post(this.worker, writeBatch(batch, this.options.now()));
+    } catch (error) {
+      this.running = undefined;
+      this.options.log.error('the ledger could not be called', { error });
+      refuseAll(batch, 'The thread of the ledger could not be called.');
+      this.pump();
+    }
+  };
+
+  private start(): Worker {
+    const { spawn, log } = this.options;
+    const next = spawn(this.started === 0);
+    this.started += 1;
+    this.spawnedAt = performance.now();
     next.on('message', (message: FromWorker) => {
-      if (worker !== next) return;
+      if (this.worker !== next) return;
       switch (message.kind) {
         case 'results':
-          return finish(message);
+          return this.finish(message);
         case 'upgrading':
           return log.info(UPGRADING, message.upgrade);
         case 'closed':
@@ -88,130 +165,64 @@ export function createThread({ spawn, now, maxQueued, timeoutMs, log }: ThreadOp
     next.on('error', (error) => log.error('a thread of the ledger failed', { error }));
     next.on('messageerror', () => void next.terminate());
     next.on('exit', () => {
-      if (worker === next) lost();
+      if (this.worker === next) this.lost();
     });
     return next;
-  };
+  }
 
-  const lost = (): void => {
-    worker = undefined;
-    if (performance.now() - spawnedAt < RESTART_MS) restartAt = performance.now() + RESTART_MS;
-    const dropped = running ?? [];
-    running = undefined;
-    for (const waiting of dropped) waiting?.reject(new LedgerUnavailable('The thread of the ledger died.'));
-    if (closing !== undefined && queue.length === 0) closing();
-    else pump();
-  };
-
-  const pump = (): void => {
-    scheduled = false;
-    if (running !== undefined) return;
-    urgent = false;
-    clearTimeout(sendingLater);
-    sendingLater = undefined;
-    if (queue.length === 0) return idle();
-    if (worker === undefined && performance.now() < restartAt) {
-      refuseAll(queue.splice(0), 'The thread of the ledger keeps dying.');
-      return idle();
-    }
-    const batch = queue.splice(0, MAX_BATCH);
-    urgent = queue.length > 0;
-    running = batch;
-    try {
-      worker ??= start();
-      worker.ref();
-      post(worker, writeBatch(batch, now()));
-    } catch (error) {
-      running = undefined;
-      log.error('the ledger could not be called', { error });
-      refuseAll(batch, 'The thread of the ledger could not be called.');
-      pump();
-    }
-  };
-
-  const idle = (): void => {
-    clearTimeout(timer);
-    timer = undefined;
-    worker?.unref();
-    if (closing === undefined) return;
-    if (worker === undefined) closing();
-    else {
-      worker.ref();
-      post(worker, { kind: 'close' });
-    }
-  };
-
-  const finish = ({ values, failures }: Extract<FromWorker, { kind: 'results' }>): void => {
-    const done = running ?? [];
-    running = undefined;
+  private finish({ values, failures }: Extract<FromWorker, { kind: 'results' }>): void {
+    const done = this.running ?? [];
+    this.running = undefined;
     for (const [index, waiting] of done.entries()) {
       const message = index < values.length ? failures?.get(index) : 'The ledger gave no answer.';
       if (message === undefined) {
-        failing = undefined;
+        this.failing = undefined;
         waiting?.resolve(values[index]);
         continue;
       }
       // Every payment of an outage fails the same way; it is told once.
-      if (message !== failing) log.error('the ledger refused a call', { error: message });
-      failing = message;
+      if (message !== this.failing) this.options.log.error('the ledger refused a call', { error: message });
+      this.failing = message;
       waiting?.reject(new LedgerUnavailable(message));
     }
     // A caller that was just answered may have its next call ready: it goes along.
-    if (urgent || closing !== undefined) soon();
-    else if (queue.length === 0) idle();
-    else later();
-  };
+    if (this.urgent || this.closing !== undefined) this.soon();
+    else if (this.queue.length === 0) this.idle();
+    else this.later();
+  }
 
-  const later = (): void => {
-    sendingLater ??= setTimeout(soon, LATER_MS);
-  };
+  private lost(): void {
+    this.worker = undefined;
+    if (performance.now() - this.spawnedAt < RESTART_MS) this.restartAt = performance.now() + RESTART_MS;
+    const dropped = this.running ?? [];
+    this.running = undefined;
+    for (const waiting of dropped) waiting?.reject(new LedgerUnavailable('The thread of the ledger died.'));
+    if (this.closing !== undefined && this.queue.length === 0) this.closing();
+    else this.pump();
+  }
 
-  const soon = (): void => {
-    if (scheduled) return;
-    scheduled = true;
-    whenIdle(pump);
-  };
+  private idle(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.worker?.unref();
+    if (this.closing === undefined) return;
+    if (this.worker === undefined) this.closing();
+    else {
+      this.worker.ref();
+      post(this.worker, { kind: 'close' });
+    }
+  }
 
   /** Refuses what waited too long; what was not sent yet is never carried out. */
-  const expire = (): void => {
+  private readonly expire = (): void => {
     const at = performance.now();
     const late = (waiting: Waiting | undefined): waiting is Waiting => waiting !== undefined && waiting.deadline <= at;
-    const expired = [...(running ?? []), ...queue].filter(late);
-    running = running?.map((waiting) => (late(waiting) ? undefined : waiting));
-    queue = queue.filter((waiting) => !late(waiting));
-    refuseAll(expired, `The ledger did not answer within ${timeoutMs} milliseconds.`);
-    const next = [...(running ?? []), ...queue].find((waiting) => waiting !== undefined);
-    timer = next && setTimeout(expire, Math.max(1, next.deadline - at));
-  };
-
-  const enqueue = <N extends CallName>(name: N, args: Arguments<N>): Promise<Value<N>> => {
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    if (closed !== undefined) reject(new LedgerUnavailable('The ledger is closed.'));
-    else if (queue.length >= maxQueued) reject(new LedgerUnavailable('Too many calls wait for the ledger.'));
-    else {
-      queue.push({ name, args, deadline: performance.now() + timeoutMs, resolve, reject });
-      timer ??= setTimeout(expire, timeoutMs);
-    }
-    return promise as Promise<Value<N>>;
-  };
-
-  return {
-    call: (name, ...args) => {
-      const answer = enqueue(name, args);
-      urgent = true;
-      soon();
-      return answer;
-    },
-    callLater: (name, ...args) => {
-      const answer = enqueue(name, args);
-      if (running === undefined) later();
-      return answer;
-    },
-    close: () =>
-      (closed ??= new Promise<void>((resolve) => {
-        closing = resolve;
-        pump();
-      })),
+    const expired = [...(this.running ?? []), ...this.queue].filter(late);
+    this.running = this.running?.map((waiting) => (late(waiting) ? undefined : waiting));
+    this.queue = this.queue.filter((waiting) => !late(waiting));
+    refuseAll(expired, `The ledger did not answer within ${this.options.timeoutMs} milliseconds.`);
+    const next = [...(this.running ?? []), ...this.queue].find((waiting) => waiting !== undefined);
+    this.timer = next && setTimeout(this.expire, Math.max(1, next.deadline - at));
   };
 }
 
