@@ -193,6 +193,7 @@ function paidHeaders({ charge, customerId }: PaidOutcome, { customerTrusted }: R
   const headers = [
     ...['Tollgate-Charge-Id', charge.id, 'Tollgate-Route-Id', charge.route.id, 'Tollgate-Payer', charge.payment.payer],
     ...['Tollgate-Amount', charge.price.amount, 'Tollgate-Currency', charge.price.currency],
+    ...['Tollgate-Network', charge.way.network],
   ];
   return customerTrusted && customerId !== undefined ? [...headers, 'Tollgate-Customer-Id', customerId] : headers;
 }

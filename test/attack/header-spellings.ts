@@ -12,6 +12,7 @@ export const PAID_OURS = [
   'Tollgate-Charge-Id',
   'Tollgate-Route-Id',
   'Tollgate-Payer',
+  'Tollgate-Network',
   'Tollgate-Amount',
   'Tollgate-Currency',
   'Tollgate-Customer-Id',

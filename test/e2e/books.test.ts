@@ -185,7 +185,7 @@ test('behaviour: every kind of end, and one sum everywhere', async () => {
 
   const text = await metrics();
   expect(readMetric(text, 'revenue_total')).toBe(earned);
-  expect(text).toMatch(/^tollgate_revenue_total\{route_id="[^"]+",currency="USD"\} 0\.28$/m);
+  expect(text).toMatch(/^tollgate_revenue_total\{route_id="[^"]+",currency="USD",network="eip155:84532"\} 0\.28$/m);
   expect(readMetric(text, 'payments_total', 'result="settled"')).toBe(BigInt(settled.length) * 1_000_000n);
 
   const token = await paid.cli('token');

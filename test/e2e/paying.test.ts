@@ -90,6 +90,7 @@ describe('unmodified clients', () => {
         'tollgate-payer': paid.payer.address.toLowerCase(),
         'tollgate-amount': '0.10',
         'tollgate-currency': 'USD',
+        'tollgate-network': 'eip155:84532',
       });
       expect(Object.keys(body.told).filter((name) => name.includes('payment'))).toEqual([]);
     });
@@ -100,7 +101,10 @@ describe('unmodified clients', () => {
   test('behaviour: a v1 client pays, too', async () => {
     const earned = await earning(async () => {
       const response = await paid.payer.fetchV1(paid.url('/report'));
-      expect([response.status, receiptOf(response)['success']]).toEqual([200, true]);
+      expect(response.status).toBe(200);
+      expect(receiptOf(response)).toMatchObject({ success: true, network: 'base-sepolia' });
+      const { told } = (await response.json()) as { told: Record<string, string> };
+      expect(told['tollgate-network']).toBe('eip155:84532');
     });
     expect(earned).toBe(100_000n);
   });

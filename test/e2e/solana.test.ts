@@ -38,7 +38,10 @@ test('behaviour: the reference client pays, and the receipt names the transactio
   ) as Record<string, unknown>;
   expect(receipt).toMatchObject({ success: true, network: SVM_NETWORK, payer: paid.payer.address });
   expect(paid.chain.rpc('getTransaction', [receipt['transaction'], { commitment: 'confirmed' }])).not.toBe(null);
-  expect(paid.upstream.seen.at(-1)?.headers['tollgate-payer']).toBe(paid.payer.address);
+  expect(paid.upstream.seen.at(-1)?.headers).toMatchObject({
+    'tollgate-payer': paid.payer.address,
+    'tollgate-network': SVM_NETWORK,
+  });
 });
 
 test('attack: a payment that was used buys nothing more', async () => {

@@ -137,6 +137,8 @@ describe('towards the upstream', () => {
     "Tollgate'Charge'Id",
     'Tollgate-Payer',
     'Tollgate_Payer',
+    'Tollgate-Network',
+    'Tollgate_Network',
     'Tollgate-Route-Id',
     'Tollgate-Amount',
     'Tollgate-Currency',

@@ -46,7 +46,8 @@ export async function recordDelivery(
   upstream: Upstream,
 ): Promise<void> {
   const event = deliveryEvent(outcome, upstream);
-  deps.chargeLog.counted(charge.route.id, event.kind === 'delivered' ? 'delivered' : 'settled_undelivered');
+  const result = event.kind === 'delivered' ? 'delivered' : 'settled_undelivered';
+  deps.chargeLog.counted(charge.route.id, result, charge.way.network);
   const kept = outcome.kind === 'delivered' || outcome.kind === 'client_gone' ? outcome.kept : undefined;
   const again = event.kind === 'delivered' && payment.presented.version === 2 ? kept : undefined;
   if (again !== undefined) {

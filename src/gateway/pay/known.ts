@@ -6,6 +6,7 @@ import type { ResponseOutcome } from '../outcome.ts';
 import {
   alreadyPaid,
   demandAnew,
+  networkOf,
   paymentInUse,
   paymentProblem,
   whatIsShown,
@@ -43,7 +44,7 @@ export function answerNotClaimed(
   const { route, facts } = payment;
   switch (claimed.kind) {
     case 'quote_already_used':
-      deps.chargeLog.counted(route.id, 'already_used');
+      deps.chargeLog.counted(route.id, 'already_used', networkOf(payment));
       return demandAnew(deps, payment, 'quote_already_used');
     case 'too_many_unsettled':
       return deps.refuse(
@@ -75,14 +76,14 @@ export async function answerTaken(
 ): Promise<PayOutcome> {
   const { route, facts } = payment;
   if (charge === undefined || status === 'in_use') {
-    deps.chargeLog.counted(route.id, 'in_use');
+    deps.chargeLog.counted(route.id, 'in_use', networkOf(payment, charge));
     return deps.refuse(paymentInUse(deps, charge), facts.origin, route.id);
   }
   switch (status) {
     case 'unfinished':
       return resume(deps, payment, charge);
     case 'spent':
-      deps.chargeLog.counted(route.id, 'already_used');
+      deps.chargeLog.counted(route.id, 'already_used', charge.way.network);
       return demandAnew(deps, payment, 'payment_already_used');
     case 'redeemable':
       return redeem(deps, payment, charge);

@@ -19,6 +19,7 @@ import {
   demandAnew,
   facilitatorUnavailable,
   ledgerUnavailable,
+  networkOf,
   whatIsShown,
   type PayDeps,
   type Payment,
@@ -39,14 +40,21 @@ export type Pay = (payable: Payable, facts: RequestFacts) => Promise<PayOutcome>
 
 export function createPay(deps: PayDeps): Pay {
   const verifyOnce = createVerifier(deps.rail);
-  return async (payable, facts) => {
+  return async ({ route, offer, caller: { customerId }, credential }, facts) => {
+    const presented = deps.rail.read(credential, 'code' in offer ? [] : offer.ways.map(({ way }) => way));
+    if ('code' in presented)
+      return 'code' in offer
+        ? deps.refuse(offer, facts.origin, route.id)
+        : deps.malformed(presented, credential.version, offer, facts);
+    facts.notePayer(presented.key.payer);
+    const payment: Payment = { route, offer, presented, facts, customerId, owner: deps.leases.newOwner() };
     try {
-      return await attempt(deps, verifyOnce, payable, facts);
+      return await attempt(deps, verifyOnce, payment, credential);
     } catch (error) {
       if (!(error instanceof LedgerUnavailable)) throw error;
       deps.log.error('the ledger is unavailable', { error });
-      deps.chargeLog.counted(payable.route.id, 'unavailable');
-      return deps.refuse(ledgerUnavailable(), facts.origin, payable.route.id);
+      deps.chargeLog.counted(route.id, 'unavailable', networkOf(payment));
+      return deps.refuse(ledgerUnavailable(), facts.origin, route.id);
     }
   };
 }
@@ -71,21 +79,14 @@ function createVerifier(rail: Rail): VerifyOnce {
 async function attempt(
   deps: PayDeps,
   verifyOnce: VerifyOnce,
-  { route, offer: current, caller, credential }: Payable,
-  facts: RequestFacts,
+  payment: Payment,
+  credential: Credential,
 ): Promise<PayOutcome> {
   const { rail, seenPayments, clock } = deps;
-  const offer = 'code' in current ? undefined : current;
-  const presented = rail.read(credential, offer?.ways.map(({ way }) => way) ?? []);
-  if ('code' in presented)
-    return 'code' in current
-      ? deps.refuse(current, facts.origin, route.id)
-      : deps.malformed(presented, credential.version, current, facts);
-  facts.notePayer(presented.key.payer);
-  const { customerId } = caller;
-  const payment: Payment = { route, offer: current, presented, facts, customerId, owner: deps.leases.newOwner() };
+  const { route, presented, facts } = payment;
+  const offer = 'code' in payment.offer ? undefined : payment.offer;
   const lost = presented.version === 2 ? deps.responses.replays.find(whatIsShown(payment)) : undefined;
-  if (lost !== undefined) return replayed(deps, lost);
+  if (lost !== undefined) return replayed(deps, payment, lost);
 
   if (seenPayments.has(presented.key)) {
     const taken = await answerKnown(deps, payment);
@@ -166,14 +167,18 @@ async function claimAndServe(
 }
 
 /** The last byte of the response was handed over a moment ago, to a client that may not have had it. */
-function replayed({ chargeLog }: PayDeps, { response, chargeId, routeId }: Replay): ResponseOutcome {
-  chargeLog.counted(routeId, 'replayed');
+function replayed(
+  { chargeLog }: PayDeps,
+  { presented }: Payment,
+  { response, chargeId, routeId }: Replay,
+): ResponseOutcome {
+  chargeLog.counted(routeId, 'replayed', presented.key.network);
   return { kind: 'response', response, outcome: 'paid', reason: 'replayed', chargeId, routeId };
 }
 
 function refused(deps: PayDeps, payment: Payment, { offer, terms }: Agreement, refusal: Refusal): ResponseOutcome {
   const { presented, facts, route } = payment;
-  deps.chargeLog.counted(route.id, 'refused');
+  deps.chargeLog.counted(route.id, 'refused', networkOf(payment));
   const { reason, expected } = refusal;
   const header = deps.rail.receiptHeader(presented.version, refusedReceipt(presented.key, terms.amount, reason));
   const why = expected === undefined ? reason : `${reason}, ${expected}`;
@@ -182,11 +187,12 @@ function refused(deps: PayDeps, payment: Payment, { offer, terms }: Agreement, r
 
 function notVerified(
   deps: PayDeps,
-  { route, facts }: Payment,
+  payment: Payment,
   { detail, retryAfterMs }: Extract<Verification, { kind: 'unavailable' }>,
 ): ResponseOutcome {
+  const { route, facts } = payment;
   deps.log.warn('payment not verified', { route_id: route.id, detail });
-  deps.chargeLog.counted(route.id, 'unavailable');
+  deps.chargeLog.counted(route.id, 'unavailable', networkOf(payment));
   return deps.refuse(facilitatorUnavailable('verified', retryAfterMs), facts.origin, route.id);
 }
 

@@ -63,6 +63,12 @@ export type Payment = {
   readonly owner: string;
 };
 
+/** The network that a payment is counted under; undefined: it names no way that is offered, and the ledger has no charge of it. */
+export function networkOf({ presented: { key, way } }: Payment, charge?: Charge): string | undefined {
+  if (charge !== undefined) return charge.way.network;
+  return way?.network === key.network ? key.network : undefined;
+}
+
 export type PayOutcome = ResponseOutcome | PaidOutcome | GoneOutcome;
 
 export type Told = {
@@ -135,7 +141,7 @@ export function ledgerUnavailable(chargeId?: string): Problem {
 }
 
 export function alreadyPaid(deps: PayDeps, { facts, route, presented }: Payment, charge: Charge): ResponseOutcome {
-  deps.chargeLog.counted(route.id, 'already_used');
+  deps.chargeLog.counted(route.id, 'already_used', charge.way.network);
   const detail = 'This payment was settled, and its answer cannot be delivered any more. Do not pay again for it.';
   const response = deps.refuse(paymentProblem('already_paid', detail, { chargeId: charge.id }), facts.origin, route.id);
   const receipt = receiptOf(charge);

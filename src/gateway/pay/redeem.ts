@@ -22,11 +22,11 @@ export async function redeem(deps: PayDeps, payment: Payment, charge: Charge): P
   const taken = await ledger.advance(charge.id, event, { owner, changeId: newId() });
   if (taken.kind !== 'ok') {
     if (taken.because !== 'lease_running') return alreadyPaid(deps, payment, taken.charge ?? charge);
-    chargeLog.counted(route.id, 'in_use');
+    chargeLog.counted(route.id, 'in_use', charge.way.network);
     return deps.refuse(paymentInUse(deps, taken.charge), facts.origin, route.id);
   }
   chargeLog.changed(taken.charge, event.kind);
-  chargeLog.counted(route.id, 'replayed');
+  chargeLog.counted(route.id, 'replayed', charge.way.network);
   const lease = deps.leases.keep(charge.id);
   const { answer, undelivered } = taken.charge;
   if (answer === null) {

@@ -9,15 +9,15 @@ import { retryUntilRecorded, step } from './record.ts';
 import { redeem } from './redeem.ts';
 import { settleAndForward } from './serve.ts';
 
-export async function resume(deps: PayDeps, payment: Payment, { id }: Charge): Promise<PayOutcome> {
+export async function resume(deps: PayDeps, payment: Payment, charge: Charge): Promise<PayOutcome> {
   const { ledger, options, chargeLog, newId } = deps;
   const { facts, route, owner } = payment;
   const event = { kind: 'taken_over', leaseMs: options.leaseMs } as const;
-  const taken = await ledger.advance(id, event, { owner, changeId: newId() });
+  const taken = await ledger.advance(charge.id, event, { owner, changeId: newId() });
   if (taken.kind !== 'ok') {
     // The reconciler may have found its end in this moment.
     if (taken.charge?.state === 'settled') return redeem(deps, payment, taken.charge);
-    chargeLog.counted(route.id, 'in_use');
+    chargeLog.counted(route.id, 'in_use', charge.way.network);
     return deps.refuse(paymentInUse(deps, taken.charge), facts.origin, route.id);
   }
   chargeLog.changed(taken.charge, event.kind);
@@ -50,7 +50,7 @@ async function goOn(deps: PayDeps, payment: Payment, charge: Charge, lease: Leas
       await retryUntilRecorded(deps, payment, charge.id, event);
       lease.stop();
       if (charge.settle === 'before_response') modes.ranUnpaid(charge.payment.payer);
-      chargeLog.counted(payment.route.id, 'already_used');
+      chargeLog.counted(payment.route.id, 'already_used', charge.way.network);
       return demandAnew(deps, payment, 'payment_already_used');
     }
     case 'open':
@@ -69,7 +69,7 @@ async function goOn(deps: PayDeps, payment: Payment, charge: Charge, lease: Leas
 }
 
 function unknown(deps: PayDeps, { facts, route }: Payment, charge: Charge): PayOutcome {
-  deps.chargeLog.counted(route.id, 'unknown');
+  deps.chargeLog.counted(route.id, 'unknown', charge.way.network);
   return deps.refuse(settlementUnknown(deps, charge), facts.origin, route.id);
 }
 

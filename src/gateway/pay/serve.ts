@@ -62,7 +62,7 @@ function forwardAndSettle(
   let phase: { at: 'open' | 'settling' | 'over' } | { at: 'settled'; charge: Charge } = { at: 'open' };
   const release = (reason: string): void => {
     phase = { at: 'over' };
-    deps.chargeLog.counted(charge.route.id, 'released');
+    deps.chargeLog.counted(charge.route.id, 'released', charge.way.network);
     void releaseUnsent(deps, payment, charge, reason).finally(lease.stop);
   };
   const settle = async (): Promise<ResponseVerdict> => {
@@ -142,22 +142,23 @@ function unsettled(
 ): ResponseOutcome {
   const { facts, route, presented } = payment;
   const { rail, chargeLog } = deps;
+  const { network } = charge.way;
   switch (end.kind) {
     case 'refused': {
-      chargeLog.counted(route.id, 'refused');
+      chargeLog.counted(route.id, 'refused', network);
       return demandAnew(deps, payment, 'settlement_refused', rail.receiptHeader(presented.version, end.receipt));
     }
     case 'unknown':
-      chargeLog.counted(route.id, 'unknown');
+      chargeLog.counted(route.id, 'unknown', network);
       return deps.refuse(settlementUnknown(deps, end.charge), facts.origin, route.id);
     case 'left':
-      chargeLog.counted(route.id, 'released');
+      chargeLog.counted(route.id, 'released', network);
       return deps.refuse(facilitatorUnavailable('settled', undefined, charge.id), facts.origin, route.id);
     case 'not_carried_out':
-      chargeLog.counted(route.id, 'unavailable');
+      chargeLog.counted(route.id, 'unavailable', network);
       return deps.refuse(facilitatorUnavailable('settled', end.retryAfterMs, charge.id), facts.origin, route.id);
     case 'lost':
-      chargeLog.counted(route.id, 'unavailable');
+      chargeLog.counted(route.id, 'unavailable', network);
       return deps.refuse(
         end.because === 'ledger' ? ledgerUnavailable(charge.id) : paymentInUse(deps, charge),
         facts.origin,

@@ -5,6 +5,7 @@ import { problem } from '../../../src/domain/problem.ts';
 import type { ResponseOutcome, Outcome, PaidOutcome } from '../../../src/gateway/outcome.ts';
 import { createResponseMemory, KeptResponse } from '../../../src/gateway/kept-responses.ts';
 import type { Look, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
+import { WAY } from '../../cases/receivers.ts';
 import { createPayStage, settled, turn, unknown } from './stage.ts';
 
 const OK = { status: 200, headers: [] };
@@ -186,6 +187,45 @@ describe('the charge log', () => {
       expect(stage.settleCalls()).toBe(1);
     },
   );
+});
+
+describe('how a payment ended is counted', () => {
+  const { network } = WAY;
+
+  it('behaviour: under the network that it was paid on, or would have been', async () => {
+    const stage = createPayStage({ settle: (calls) => (calls === 1 ? NOT_CARRIED_OUT : settled()) });
+    await stage.pay({ method: 'POST' });
+    const paid = forwarded(await stage.pay({ method: 'POST' }));
+    await stage.pay({ method: 'POST' });
+    paid.done({ kind: 'delivered', status: 200, upstreamMs: 1, kept: undefined });
+    await stage.pass(0);
+    await stage.pay({ method: 'POST' });
+    stage.away('reject');
+    await stage.pay({ method: 'POST', nonce: 2 });
+    const ends = ['unavailable', 'in_use', 'delivered', 'already_used', 'unavailable'];
+    expect(stage.counts).toEqual(ends.map((end) => `${end} ${network}`));
+  });
+
+  it('behaviour: under none if it names no way that is offered', async () => {
+    const stage = createPayStage();
+    expect(answered(await stage.pay({ network: 'eip155:999' })).response.status).toBe(402);
+    stage.away('reject');
+    expect(answered(await stage.pay({ network: 'eip155:999' })).response.status).toBe(503);
+    expect(stage.counts).toEqual(['refused none', 'unavailable none']);
+  });
+
+  it('behaviour: under its own if the ledger knows it, though its way is offered no more', async () => {
+    const stage = createPayStage();
+    forwarded(await stage.pay({ method: 'POST' })).done({
+      kind: 'delivered',
+      status: 200,
+      upstreamMs: 1,
+      kept: undefined,
+    });
+    await stage.pass(0);
+    await stage.pay({ method: 'POST', offer: problem('price_unpayable', 'not any more') });
+    expect(stage.counts.at(-1)).toBe(`already_used ${network}`);
+  });
 });
 
 describe('a settlement of unknown end', () => {

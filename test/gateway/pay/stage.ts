@@ -40,6 +40,8 @@ export type PayStage = {
   readonly charges: () => readonly Charge[];
   /** What the charge log was told, in order. */
   readonly changes: readonly string[];
+  /** How payments ended, each with its network. */
+  readonly counts: readonly string[];
   /** A turn of the reconciler, until its looks are over. */
   readonly reconcile: () => Promise<void>;
   /** The same without waiting for them. */
@@ -57,6 +59,8 @@ type Wanted = {
   readonly method?: string;
   readonly target?: string;
   readonly nonce?: number;
+  /** That the payment names. */
+  readonly network?: string;
   readonly offer?: Offer | Problem;
   readonly validForSeconds?: number;
 };
@@ -105,7 +109,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
   const rail: Rail = {
     requirement,
     read: ({ version, value }, [way]) => ({ ...(JSON.parse(value, revive) as Presented), version, way }),
-    check: () => undefined,
+    check: ({ key }) => (key.network === WAY.network ? undefined : { reason: 'invalid_network' }),
     verify: async () => script.verify?.() ?? { kind: 'valid', payer: PAYER },
     settle: async (_presented, _terms, _history, sending) => {
       if (!(await sending('one'))) return { kind: 'not_carried_out', reason: 'stopped', retryAfterMs: undefined };
@@ -118,7 +122,10 @@ export function createPayStage(script: RailScript = {}): PayStage {
   };
   const log = { debug: ignore, info: ignore, warn: ignore, error: ignore, enabled: () => false };
   const changes: string[] = [];
-  const chargeLog = { changed: (_charge: unknown, by: string) => void changes.push(by), counted: ignore };
+  const counts: string[] = [];
+  const counted = (_routeId: string, result: string, network: string | undefined): void =>
+    void counts.push(`${result} ${network ?? 'none'}`);
+  const chargeLog = { changed: (_charge: unknown, by: string) => void changes.push(by), counted };
   const modes = createSettleModes(clock.monotonic);
   const quotes = createQuotes({ secrets: SECRETS, ttlMs: 300_000, nonce: () => newId().padStart(16, 'n') });
   const paywall = createPaywall({
@@ -153,16 +160,19 @@ export function createPayStage(script: RailScript = {}): PayStage {
     settleCalls: () => settles,
     charges: durable.all,
     changes,
+    counts,
     reconcile: async () => void (await Promise.all(await reconcile())),
     beginLooks: async () => void (await reconcile()),
     leave: () => (left = true),
     comeBack: () => (left = false),
     away: (calls) => (away = calls),
-    pay: async ({ method = 'GET', target = '/r?x=1', nonce = 1, offer: now_ = offer, validForSeconds = 300 } = {}) => {
+    pay: async (wanted = {}) => {
+      const { method = 'GET', target = '/r?x=1', nonce = 1, network = WAY.network } = wanted;
+      const { offer: now_ = offer, validForSeconds = 300 } = wanted;
       const unique = `0x${nonce.toString(16).padStart(64, '0')}`;
       const presented: Omit<Presented, 'payload' | 'way'> = {
         version: 2,
-        key: { network: WAY.network, asset: WAY.asset.toLowerCase(), payer: PAYER, unique: unique },
+        key: { network, asset: WAY.asset.toLowerCase(), payer: PAYER, unique: unique },
         sha256: nonce.toString(16).padStart(64, 'c'),
         chargeId: undefined,
         resource: undefined,
