@@ -5,7 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import type { RequestListener } from 'node:http';
 import { startChain, USDC, type Chain } from './chain/chain.ts';
-import { startFacilitator } from './chain/facilitator.ts';
+import { startFacilitator, type FacilitatorOptions } from './chain/facilitator.ts';
 import type { TestFacilitator } from './facilitator-server.ts';
 import { createPayer, type Payer } from './chain/payer.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from './process.ts';
@@ -21,7 +21,9 @@ export type Accepted = {
 
 export type PaidTollgate = {
   readonly chain: Chain;
+  /** The first one. */
   readonly facilitator: TestFacilitator;
+  readonly facilitators: readonly TestFacilitator[];
   readonly upstream: Upstream;
   readonly tollgate: () => TollgateProcess;
   readonly config: string;
@@ -64,10 +66,18 @@ export async function startPaidTollgate(options: {
   rpcUrl?: string;
   /** How long a settlement may take. */
   settle?: string;
+  /** By default one. */
+  facilitators?: readonly Omit<FacilitatorOptions, 'rpcUrl'>[];
 }): Promise<PaidTollgate> {
   const files = temporaryFolder();
   const chain = await startChain();
-  const facilitator = await startFacilitator({ rpcUrl: chain.rpcUrl });
+  const facilitators: TestFacilitator[] = [];
+  for (const wanted of options.facilitators ?? [{}])
+    facilitators.push(await startFacilitator({ ...wanted, rpcUrl: chain.rpcUrl }));
+  const [facilitator] = facilitators;
+  if (facilitator === undefined) throw new Error('no facilitator');
+  const timeouts = `timeouts: { verify: 3s, settle: ${options.settle ?? '3s'} }`;
+  const asked = facilitators.map(({ url }) => `{ url: ${url}, ${timeouts} }`).join(', ');
   const upstream = await startUpstream(options.handle);
   const payer = await createPayer(chain);
   const routes = options.routes.map((rule) => {
@@ -82,7 +92,7 @@ export async function startPaidTollgate(options: {
       'admin: { listen: 127.0.0.1:0 }',
       'x402: { v1: true }',
       'receivers:',
-      `  - { id: default, network: base-sepolia, pay_to_address: "${PAY_TO}", facilitators: [{ url: ${facilitator.url}, timeouts: { verify: 3s, settle: ${options.settle ?? '3s'} } }], rpc_url: ${options.rpcUrl ?? chain.rpcUrl}${options.receiver ?? ''} }`,
+      `  - { id: default, network: base-sepolia, pay_to_address: "${PAY_TO}", facilitators: [${asked}], rpc_url: ${options.rpcUrl ?? chain.rpcUrl}${options.receiver ?? ''} }`,
       'routes:',
       ...routes,
       options.more ?? '',
@@ -103,6 +113,7 @@ export async function startPaidTollgate(options: {
   return {
     chain,
     facilitator,
+    facilitators,
     upstream,
     payer,
     config,
@@ -149,7 +160,7 @@ export async function startPaidTollgate(options: {
     stop: async () => {
       await tollgate.kill();
       await upstream.close();
-      await facilitator.close();
+      await Promise.all(facilitators.map(({ close }) => close()));
       await chain.stop();
       files.remove();
     },

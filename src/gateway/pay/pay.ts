@@ -12,7 +12,7 @@ import { joinChargeId } from '../../domain/quote.ts';
 import type { Route } from '../../domain/route.ts';
 import type { Replay } from '../kept-responses.ts';
 import type { ResponseOutcome, RequestFacts } from '../outcome.ts';
-import { refusedReceipt, type Presented, type Rail, type Refusal, type Verification } from '../rails/rail.ts';
+import { type Presented, type Rail, type Refusal, type Verification } from '../rails/rail.ts';
 import { agreementOf, makeClaim, type Agreement } from './agreement.ts';
 import { answerKnown, answerNotClaimed, answerTaken, isReleased } from './known.ts';
 import {
@@ -20,6 +20,7 @@ import {
   facilitatorUnavailable,
   ledgerUnavailable,
   networkOf,
+  refusePayment,
   whatIsShown,
   type PayDeps,
   type Payment,
@@ -100,7 +101,7 @@ async function attempt(
   const agreement = agreementOf(deps.quotes, offer, presented, facts);
   if (agreement === 'mismatch') return unlessTaken(() => deps.demand(offer, 'quote_mismatch', facts));
   const refusal = rail.check(presented, agreement.terms, clock.now());
-  if (refusal !== undefined) return unlessTaken(() => refused(deps, payment, agreement, refusal));
+  if (refusal !== undefined) return unlessTaken(() => refusePayment(deps, payment, agreement.terms.amount, refusal));
   const asking = verifyOnce(presented, agreement);
   if (asking === undefined) return answerTaken(deps, payment, 'in_use', undefined);
   const verification = await asking;
@@ -112,7 +113,10 @@ async function attempt(
     case 'refused':
       if (isUsedUp(verification) && (await isReleased(deps, payment)))
         return claimAndServe(deps, payment, agreement, credential, 'look_first');
-      return unlessTaken(() => ({ ...refused(deps, payment, agreement, verification), refusedBy: 'facilitator' }));
+      return unlessTaken(() => ({
+        ...refusePayment(deps, payment, agreement.terms.amount, verification),
+        refusedBy: 'facilitator',
+      }));
     case 'unavailable':
       return unlessTaken(() => notVerified(deps, payment, verification));
     default:
@@ -174,15 +178,6 @@ function replayed(
 ): ResponseOutcome {
   chargeLog.counted(routeId, 'replayed', presented.key.network);
   return { kind: 'response', response, outcome: 'paid', reason: 'replayed', chargeId, routeId };
-}
-
-function refused(deps: PayDeps, payment: Payment, { offer, terms }: Agreement, refusal: Refusal): ResponseOutcome {
-  const { presented, facts, route } = payment;
-  deps.chargeLog.counted(route.id, 'refused', networkOf(payment));
-  const { reason, expected } = refusal;
-  const header = deps.rail.receiptHeader(presented.version, refusedReceipt(presented.key, terms.amount, reason));
-  const why = expected === undefined ? reason : `${reason}, ${expected}`;
-  return deps.demand(offer, `payment_refused: ${why}`, facts, header);
 }
 
 function notVerified(

@@ -14,7 +14,14 @@ import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { ResponseOutcome, OwnResponses, GoneOutcome, PaidOutcome, RequestFacts } from '../outcome.ts';
 import type { Replays, ResponseMemory } from '../kept-responses.ts';
-import { settledReceipt, type Presented, type Rail, type Receipt } from '../rails/rail.ts';
+import {
+  refusedReceipt,
+  settledReceipt,
+  type Presented,
+  type Rail,
+  type Receipt,
+  type Refusal,
+} from '../rails/rail.ts';
 import type { OwnAuthorities } from './charged.ts';
 import type { ChargeLog } from './charge-log.ts';
 import type { Leases } from './lease.ts';
@@ -156,6 +163,20 @@ export function demandAnew(
   headers: readonly string[] = [],
 ): ResponseOutcome {
   return 'code' in offer ? deps.refuse(offer, facts.origin, route.id) : deps.demand(offer, reason, facts, headers);
+}
+
+/** A 402 that says why this payment of `amount` is no good; nothing was charged. */
+export function refusePayment(
+  deps: PayDeps,
+  payment: Payment,
+  amount: bigint,
+  { reason, expected }: Refusal,
+): ResponseOutcome {
+  const { presented, route } = payment;
+  deps.chargeLog.counted(route.id, 'refused', networkOf(payment));
+  const header = deps.rail.receiptHeader(presented.version, refusedReceipt(presented.key, amount, reason));
+  const why = expected === undefined ? reason : `${reason}, ${expected}`;
+  return demandAnew(deps, payment, `payment_refused: ${why}`, header);
 }
 
 function withHeaders(outcome: ResponseOutcome, headers: readonly string[]): ResponseOutcome {

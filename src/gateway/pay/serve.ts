@@ -11,6 +11,7 @@ import {
   facilitatorUnavailable,
   ledgerUnavailable,
   paymentInUse,
+  refusePayment,
   settlementUnknown,
   type PayDeps,
   type Payment,
@@ -157,6 +158,8 @@ function unsettled(
     case 'not_carried_out':
       chargeLog.counted(route.id, 'unavailable', network);
       return deps.refuse(facilitatorUnavailable('settled', end.retryAfterMs, charge.id), facts.origin, route.id);
+    case 'declined':
+      return refusePayment(deps, payment, charge.amount, end.refusal);
     case 'lost':
       chargeLog.counted(route.id, 'unavailable', network);
       return deps.refuse(

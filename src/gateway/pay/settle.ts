@@ -4,7 +4,7 @@
 import type { Charge, KeptAnswer } from '../../domain/charge.ts';
 import { FIRST_LOOK_MS } from '../../domain/payment/transition.ts';
 import type { RailOffer } from '../../domain/payment/way.ts';
-import { refusedReceipt, settledReceipt, type Receipt } from '../rails/rail.ts';
+import { refusedReceipt, settledReceipt, type Receipt, type Refusal } from '../rails/rail.ts';
 import type { PayDeps, Payment } from './payment.ts';
 import { releaseUnsent, retryUntilRecorded, step } from './record.ts';
 
@@ -15,6 +15,8 @@ export type SettleEnd =
   | { readonly kind: 'unknown'; readonly charge: Charge; readonly recorded?: Promise<unknown> }
   /** Nothing was sent that could move money, and nothing will be for this request. */
   | { readonly kind: 'not_carried_out'; readonly retryAfterMs: number | undefined }
+  /** The same, because no facilitator takes such a payment. */
+  | { readonly kind: 'declined'; readonly refusal: Refusal }
   /** The same, because the client left. */
   | { readonly kind: 'left' }
   /** Another request owns the charge by now, or the ledger is away: nothing was sent by us. */
@@ -90,9 +92,10 @@ export async function settleCharge(
       if (released !== 'unavailable' && released.kind === 'ok' && released.charge.state === 'settling')
         return { kind: 'unknown', charge: released.charge };
       if (stopped === 'left') return { kind: 'left' };
-      return before
-        ? { kind: 'unknown', charge: current }
-        : { kind: 'not_carried_out', retryAfterMs: end.retryAfterMs };
+      if (before) return { kind: 'unknown', charge: current };
+      return end.declined === undefined
+        ? { kind: 'not_carried_out', retryAfterMs: end.retryAfterMs }
+        : { kind: 'declined', refusal: end.declined };
     }
     case 'unknown': {
       const { reason, detail } = end;

@@ -32,8 +32,8 @@ export type Refusal = { readonly reason: string; readonly expected?: string };
 
 export type Verification =
   | { readonly kind: 'valid'; readonly payer: string }
-  /** The payment is no good. `reason` is public: lower-case words joined by `_`. */
-  | { readonly kind: 'refused'; readonly reason: string }
+  /** The payment is no good. */
+  | ({ readonly kind: 'refused' } & Refusal)
   /** No verdict. `detail` is for the log; `retryAfterMs` if it is known when a facilitator is asked again. */
   | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfterMs: number | undefined };
 
@@ -41,8 +41,16 @@ export type Settlement =
   | { readonly kind: 'settled'; readonly transaction: string; readonly via: string }
   /** The payment was not taken, and never will be by this attempt. `reason` is public. */
   | { readonly kind: 'refused'; readonly reason: string; readonly via: string }
-  /** It is certain that this attempt moved nothing and never will: no facilitator was asked, or none took the call. */
-  | { readonly kind: 'not_carried_out'; readonly reason: string; readonly retryAfterMs: number | undefined }
+  /**
+   * It is certain that this attempt moved nothing and never will: no facilitator was asked, or none took the call.
+   * `declined`: no facilitator takes such a payment.
+   */
+  | {
+      readonly kind: 'not_carried_out';
+      readonly reason: string;
+      readonly retryAfterMs: number | undefined;
+      readonly declined?: Refusal | undefined;
+    }
   /** The money may have moved, or may yet. `detail` is for the log. */
   | { readonly kind: 'unknown'; readonly reason: string; readonly via: string; readonly detail: string };
 

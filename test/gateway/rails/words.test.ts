@@ -21,9 +21,17 @@ const PAYMENT =
     ' ',
   );
 const CANNOT_JUDGE =
-  'unsupported_chain unsupported_scheme unexpected_error unexpected_verify_error unknown_error internal_server_error rpc_error rate_limit_exceeded rate_limited scheme network network_mismatch chain_id_mismatch asset_mismatch token_name_mismatch token_version_mismatch missing_eip712_domain eip3009_not_supported asset_not_deployed_contract accepted_requirements_mismatch payment_requirements x402_version format eip6492_factory_not_allowed smart_wallet_deployment_failed no_matching_payment_handler_found couldn_t_validate_payload'.split(
+  'unsupported_chain unsupported_scheme unexpected_error unexpected_verify_error unknown_error internal_server_error rpc_error rate_limit_exceeded rate_limited scheme network network_mismatch chain_id_mismatch asset_mismatch token_name_mismatch token_version_mismatch missing_eip712_domain asset_not_deployed_contract accepted_requirements_mismatch payment_requirements x402_version format no_matching_payment_handler_found couldn_t_validate_payload'.split(
     ' ',
   );
+/** It takes no such payment, whatever is in it: if none does, the payer is told what helps. */
+const DECLINED = [
+  'fee_payer_not_managed',
+  'eip6492_factory_not_allowed',
+  'undeployed_smart_wallet',
+  'smart_wallet_deployment_failed',
+  'eip3009_not_supported',
+];
 const UNLISTED = ['policy_denied', 'payer_is_blocked', 'no', 'a', '', 'error', 'networks', 'signature_of_somebody'];
 /** At settling: the money may have moved. */
 const HIDES = new Set(['nonce_already_used', 'transaction_simulation', 'transaction_simulation_failed']);
@@ -84,7 +92,7 @@ test('behaviour: every word of the table has a source and is written as it is co
 });
 
 describe('how a word is compared', () => {
-  test.each([...PAYMENT, ...CANNOT_JUDGE])(
+  test.each([...PAYMENT, ...CANNOT_JUDGE, ...DECLINED])(
     'behaviour: %s, in any case, with any punctuation and every prefix',
     (word) => {
       const means = classifyWord(word);
@@ -128,6 +136,22 @@ describe('verify', () => {
   test.each(CANNOT_JUDGE)('behaviour: %s: it cannot judge, and is passed over', async (word) => {
     expect(await verify(word, first, second)).toEqual({ kind: 'valid', payer });
     expect(await verify(word, first)).toMatchObject({ kind: 'unavailable' });
+  });
+
+  test.each(DECLINED)('behaviour: %s: the next one is asked, and from all it is the answer', async (word) => {
+    const [once, all] = [offerOf(first, second), offerOf(first, first)];
+    says = word;
+    expect(await rail.verify(read(rail, once, SIGNED), once)).toEqual({ kind: 'valid', payer });
+    const refusal = { reason: word, expected: expect.stringMatching(/^[a-z ,]{10,60}$/) };
+    expect(await rail.verify(read(rail, all, SIGNED), all)).toEqual({ kind: 'refused', ...refusal });
+    // One that cannot judge may take it another time.
+    const away = await startScripted((_, res) => json(res, { error: 'no' }, 500));
+    expect(await verify(word, first, away)).toMatchObject({ kind: 'unavailable' });
+    await away.close();
+
+    expect(await settle(word, first, second)).toMatchObject({ kind: 'settled' });
+    expect(await settle(word, first, first)).toMatchObject({ kind: 'not_carried_out', declined: refusal });
+    expect(await settle(`${word}.`, first)).toMatchObject({ kind: 'not_carried_out', declined: { reason: word } });
   });
 
   test('behaviour: a word on no list is passed over; it is the answer where nobody judged and the last said one', async () => {

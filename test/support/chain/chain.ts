@@ -33,6 +33,9 @@ export const CHAIN = defineChain({
 export const USDC_ABI = artifacts.TestUsdc.abi;
 export const MULTICALL_ABI = artifacts.MiniMulticall.abi;
 export const MULTICALL: Address = '0xcA11bde05977b3631167028862bE2a173976CA11';
+/** See contracts/TestWallet.sol. */
+export const WALLET_FACTORY: Address = '0x6492000000000000000000000000000000000001';
+export const WALLET_FACTORY_ABI = artifacts.TestWalletFactory.abi;
 /** The accounts that anvil funds with ether, from its published test mnemonic. 0: facilitator, 1: mint, 2: second facilitator. */
 const MNEMONIC = 'test test test test test test test test test test test junk';
 const START_MS = 8_000;
@@ -101,6 +104,7 @@ async function prepareChain({ port, stop }: Anvil): Promise<Chain> {
   const abi = USDC_ABI;
   await tester.setCode({ address: USDC, bytecode: hex(artifacts.TestUsdc.runtime) });
   await tester.setCode({ address: MULTICALL, bytecode: hex(artifacts.MiniMulticall.runtime) });
+  await tester.setCode({ address: WALLET_FACTORY, bytecode: hex(artifacts.TestWalletFactory.runtime) });
 
   const minting = testAccount(1).address;
   const send = createSender(() => reader.getTransactionCount({ address: minting, blockTag: 'pending' }));

@@ -16,6 +16,8 @@ export type FacilitatorOptions = {
   readonly account?: number;
   /** How long a settlement waits for its transaction before it is `settlement_pending`. */
   readonly confirmationTimeoutMs?: number;
+  /** Whose wallets it puts on the chain. */
+  readonly walletFactories?: readonly string[];
 };
 
 export async function startFacilitator(options: FacilitatorOptions): Promise<TestFacilitator> {
@@ -40,9 +42,10 @@ export async function startFacilitator(options: FacilitatorOptions): Promise<Tes
     },
     { confirmationTimeoutMs: options.confirmationTimeoutMs ?? 15_000 },
   );
+  const config = { eip6492AllowedFactories: [...(options.walletFactories ?? [])] };
   const build = (): x402Facilitator =>
     new x402Facilitator()
-      .register(NETWORK, new ExactEvmScheme(signer))
-      .registerV1(['base-sepolia'] as unknown as [typeof NETWORK], new ExactEvmSchemeV1(signer));
+      .register(NETWORK, new ExactEvmScheme(signer, config))
+      .registerV1(['base-sepolia'] as unknown as [typeof NETWORK], new ExactEvmSchemeV1(signer, config));
   return serveFacilitator(build, options.port);
 }

@@ -3,7 +3,7 @@
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { ExactEvmSchemeV1 } from '@x402/evm/v1';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
 import type { Hex } from 'viem';
 import { keepSecret } from '../canaries.ts';
 import { USDC, type Chain } from './chain.ts';
@@ -50,6 +50,13 @@ export async function createPayer(
   keepSecret('a private key', key.slice(2));
   const account = privateKeyToAccount(key);
   if (chain !== undefined && funds > 0n) await chain.mint(account.address, funds);
+  return payerOf(chain, account);
+}
+
+/** Whose signatures it makes: those of a key, or of a contract. */
+export type Signer = Pick<PrivateKeyAccount, 'address' | 'signTypedData'>;
+
+export function payerOf(chain: Chain | undefined, account: Signer): Payer {
   const v2 = new x402Client().register('eip155:*', new ExactEvmScheme(account));
   const v1 = new x402Client().registerV1('base-sepolia', new ExactEvmSchemeV1(account));
   const withoutV2: typeof globalThis.fetch = async (input, init) => {

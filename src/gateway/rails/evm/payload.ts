@@ -4,6 +4,7 @@
 // (signatures).
 import { z } from 'zod';
 import { describeFault, type Envelope } from '../x402/envelope.ts';
+import { isMalformedWrapper } from './wrapper.ts';
 
 export type Authorization = {
   /** Addresses and nonce in lower case; numbers as canonical decimals. */
@@ -65,7 +66,11 @@ const signature = z
     (hex) => hex.length >= 2 + 2 * SIGNATURE.min && hex.length <= 2 + 2 * SIGNATURE.max,
     `is not of ${SIGNATURE.min} to ${SIGNATURE.max} bytes`,
   )
-  .toLowerCase();
+  .toLowerCase()
+  .refine(
+    (hex) => !isMalformedWrapper(hex),
+    'is not an ERC-6492 signature in its exact form: a factory, its call and the signature for the wallet',
+  );
 
 const paymentSchema = z.object({
   signature,

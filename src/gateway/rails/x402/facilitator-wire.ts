@@ -4,10 +4,10 @@
 // Source: x402 facilitator API, /verify, /settle and /supported.
 import { z } from 'zod';
 import type { RailOffer, Way } from '../../../domain/payment/way.ts';
-import type { Presented } from '../rail.ts';
+import type { Presented, Refusal } from '../rail.ts';
 import type { ChainWords } from './chain-words.ts';
 import { isNotTaken } from './not-taken.ts';
-import { classifyWord, isDeclined, isOwnFailure, mayHideSuccess, publicReason } from './reasons.ts';
+import { adviceFor, classifyWord, isOwnFailure, mayHideSuccess, publicReason } from './reasons.ts';
 import { requirementV1, requirementV2 } from './requirement.ts';
 
 /** Writes the body of /verify and of /settle: JSON. */
@@ -46,7 +46,7 @@ export type VerifyAnswer =
   | { readonly kind: 'valid' }
   | { readonly kind: 'refused'; readonly reason: string }
   /** It takes no such payment: another facilitator may; if none does, it cannot be paid so. */
-  | { readonly kind: 'declined'; readonly reason: string }
+  | { readonly kind: 'declined'; readonly refusal: Refusal }
   /** It says no by a word that is not known here: another facilitator may judge. */
   | { readonly kind: 'unlisted'; readonly reason: string }
   | { readonly kind: 'nonsense'; readonly why: string };
@@ -55,7 +55,7 @@ export type SettleAnswer =
   | { readonly kind: 'settled'; readonly transaction: string }
   | { readonly kind: 'refused'; readonly reason: string }
   /** Said before anything could move. */
-  | { readonly kind: 'not_carried_out'; readonly why: string }
+  | { readonly kind: 'not_carried_out'; readonly why: string; readonly declined?: Refusal }
   | { readonly kind: 'unknown'; readonly reason: string }
   | { readonly kind: 'nonsense'; readonly why: string };
 
@@ -92,7 +92,8 @@ export function readVerifyAnswer(status: number, body: unknown, { key }: Present
   if (!data.isValid) {
     const reason = publicReason(data.invalidReason, 'payment_invalid');
     const means = classifyWord(data.invalidReason ?? '');
-    if (isDeclined(data.invalidReason ?? '')) return { kind: 'declined', reason };
+    const declined = readDeclined(data.invalidReason ?? '', reason);
+    if (declined !== undefined) return { kind: 'declined', refusal: declined };
     if (means === 'cannot_judge') return nonsense(`it cannot judge: ${reason}`);
     return { kind: means === 'payment' ? 'refused' : 'unlisted', reason };
   }
@@ -141,15 +142,22 @@ function readRefusal(word: string | null | undefined, transaction: string | null
   switch (means) {
     case 'payment':
       return { kind: 'refused', reason };
-    case 'cannot_judge':
-      return isOwnFailure(word)
-        ? { kind: 'unknown', reason }
-        : { kind: 'not_carried_out', why: `it cannot judge: ${reason}` };
+    case 'cannot_judge': {
+      if (isOwnFailure(word)) return { kind: 'unknown', reason };
+      const declined = readDeclined(word, reason);
+      return { kind: 'not_carried_out', why: `it cannot judge: ${reason}`, ...(declined && { declined }) };
+    }
     case 'unlisted':
       return { kind: 'unknown', reason };
     default:
       return means satisfies never;
   }
+}
+
+/** Undefined: it is not such a payment that it does not take. */
+function readDeclined(word: string, reason: string): Refusal | undefined {
+  const expected = adviceFor(word);
+  return expected === undefined ? undefined : { reason, expected };
 }
 
 export type Kind = z.output<typeof supportedSchema>['kinds'][number];

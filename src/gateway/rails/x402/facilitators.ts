@@ -2,10 +2,8 @@
 // know; settling only if the call was certainly not carried out, because a second facilitator asked to move money that
 // the first may be moving turns one lost answer into two transactions. What does not have the form of an answer is none.
 // Never logs a URL, a header or a word of theirs but a checked reason.
-import { createHash } from 'node:crypto';
 import type { RailOffer, Way } from '../../../domain/payment/way.ts';
 import type { Facilitator, WayServices } from '../../../domain/receiver.ts';
-import { LRUCache } from 'lru-cache';
 import type { Clock, Schedule } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
 import {
@@ -18,11 +16,12 @@ import {
 } from './breaker.ts';
 import { createWriteRequest, readSettleAnswer, readVerifyAnswer, speaksOfPayment } from './facilitator-wire.ts';
 import type { ChainWords } from './chain-words.ts';
-import type { Presented, Rail, Settlement } from '../rail.ts';
+import type { Presented, Rail, Refusal, Settlement } from '../rail.ts';
 import { createSemaphore, type Release, type Semaphore } from '../semaphore.ts';
 import { callService, urlBelow, type Fetch, type JsonReply } from '../service-call.ts';
 import type { Authorize } from './auth.ts';
 import { readNotTaken, type NotTakenReply } from './not-taken.ts';
+import { createSettlers, nameOf, type SettleOrder } from './settlers.ts';
 
 export type Facilitators = {
   /** For payments that `chain` has words for. */
@@ -30,9 +29,6 @@ export type Facilitators = {
   /** How each of these stands, one entry a facilitator. */
   readonly standing: (facilitators: readonly Facilitator[]) => readonly Standing[];
 };
-
-/** `who_verified`: only the facilitator that verified a payment may settle it, where it is known which one did. */
-export type SettleOrder = { readonly settles: 'in_order' | 'who_verified' };
 
 export type Standing = {
   /** The host and, if one URL is called with several keys, whose key. */
@@ -57,9 +53,6 @@ export type CallResult = 'ok' | 'refused' | NotTaken['reason'] | 'unknown' | 'no
 
 export const MAX_ANSWER_BYTES = 64 * 1024;
 export const ANSWER_LIMITS = { depth: 16, nodes: 8192, string: 16_384 } as const;
-
-/** Payments of which it is kept who verified them. */
-const VERIFIERS = 10_000;
 
 type Skipped = { readonly kind: 'skipped'; readonly why: string };
 type Known = {
@@ -223,7 +216,7 @@ function createAsking(
   return {
     verify: async (presented, offer) => {
       const facilitators = facilitatorsOf(offer.way);
-      const declined: string[] = [];
+      const declined: Refusal[] = [];
       const body = bodyOf(presented, offer);
       const said: string[] = [];
       // What the last one said, by a word that is not known here.
@@ -249,8 +242,8 @@ function createAsking(
             note('verify', facilitator, since, 'refused');
             return answer;
           case 'declined':
-            declined.push(answer.reason);
-            said.push(note('verify', facilitator, since, 'refused', answer.reason));
+            declined.push(answer.refusal);
+            said.push(note('verify', facilitator, since, 'refused', answer.refusal.reason));
             break;
           case 'unlisted':
             unlisted = answer.reason;
@@ -263,8 +256,8 @@ function createAsking(
             answer satisfies never;
         }
       }
-      const [reason] = declined;
-      if (reason !== undefined && declined.length === facilitators.length) return { kind: 'refused', reason };
+      const refusal = refusalOfAll(declined, facilitators);
+      if (refusal !== undefined) return { kind: 'refused', ...refusal };
       if (unlisted !== undefined) return { kind: 'refused', reason: unlisted };
       return { kind: 'unavailable', detail: said.join('; '), retryAfterMs: shortestRest(facilitators) };
     },
@@ -272,6 +265,7 @@ function createAsking(
     settle: async (presented, offer, history, sending) => {
       const facilitators = mayBeAsked(presented, offer, history.via);
       const body = bodyOf(presented, offer);
+      const declined: Refusal[] = [];
       const said: string[] = [];
       for (const facilitator of facilitators) {
         const since = clock.monotonic();
@@ -291,10 +285,12 @@ function createAsking(
           return { kind: 'not_carried_out', reason: 'stopped', retryAfterMs: undefined };
         }
         const reply = await call(facilitator, 'settle', body, end);
-        const { settlement, result, why } = conclude(reply, via, presented, offer, history.afterUnknown, chain);
+        const concluded = conclude(reply, via, presented, offer, history.afterUnknown, chain);
+        const { settlement, result, why } = concluded;
         const detail = note('settle', facilitator, since, result, why);
         if (settlement === undefined) {
           said.push(detail);
+          if (concluded.declined !== undefined) declined.push(concluded.declined);
           continue;
         }
         return settlement.kind === 'unknown' ? { ...settlement, detail } : settlement;
@@ -304,33 +300,14 @@ function createAsking(
         kind: 'not_carried_out',
         reason: 'facilitator_unavailable',
         retryAfterMs: shortestRest(facilitators),
+        // One that was not asked may take it.
+        declined: refusalOfAll(declined, facilitatorsOf(offer.way)),
       };
     },
 
     firstVia: (presented, offer) => {
       const [first] = mayBeAsked(presented, offer, undefined);
       return first && nameOf(first);
-    },
-  };
-}
-
-type Settlers = {
-  readonly verified: (presented: Presented, by: Facilitator) => void;
-  readonly mayBeAsked: (presented: Presented, offer: RailOffer, via: string | undefined) => readonly Facilitator[];
-};
-
-function createSettlers(
-  facilitatorsOf: (way: Way) => readonly Facilitator[],
-  settles: SettleOrder['settles'],
-): Settlers {
-  const verifiers = new LRUCache<string, string>({ max: VERIFIERS });
-  return {
-    verified: (presented, by) => void verifiers.set(presented.key.unique, nameOf(by)),
-    mayBeAsked: (presented, { way }, via) => {
-      const facilitators = facilitatorsOf(way);
-      if (settles === 'in_order') return inOrder(facilitators, via);
-      const only = via ?? verifiers.get(presented.key.unique);
-      return facilitators.filter((each) => only === undefined || nameOf(each) === only);
     },
   };
 }
@@ -343,7 +320,12 @@ function leftAlone(breaker: Breaker): Skipped {
 }
 
 /** `settlement` undefined: this facilitator did not carry the call out, and the next one may be asked. */
-type Conclusion = { readonly settlement: Settlement | undefined; readonly result: CallResult; readonly why?: string };
+type Conclusion = {
+  readonly settlement: Settlement | undefined;
+  readonly result: CallResult;
+  readonly why?: string;
+  readonly declined?: Refusal | undefined;
+};
 
 /** What the end of a call says about the money. */
 function conclude(
@@ -375,7 +357,7 @@ function conclude(
       return { settlement: { kind: 'refused', reason, via }, result: 'refused' };
     }
     case 'not_carried_out':
-      return { settlement: undefined, result: 'not_carried_out', why: answer.why };
+      return { settlement: undefined, result: 'not_carried_out', why: answer.why, declined: answer.declined };
     case 'unknown':
       return unknown(answer.reason, 'unknown', answer.reason);
     case 'nonsense':
@@ -385,15 +367,7 @@ function conclude(
   }
 }
 
-/** Who was asked first before is asked first: no other may remember that attempt. */
-function inOrder(facilitators: readonly Facilitator[], via: string | undefined): readonly Facilitator[] {
-  if (via === undefined) return facilitators;
-  const asked = facilitators.filter((facilitator) => nameOf(facilitator) === via);
-  return [...asked, ...facilitators.filter((facilitator) => !asked.includes(facilitator))];
-}
-
-/** Stands for a facilitator in a ledger row: its URL may hold a secret. */
-function nameOf({ url, account }: Facilitator): string {
-  const name = account === undefined ? url : `${url} ${account}`;
-  return createHash('sha256').update(name).digest('hex').slice(0, 16);
+/** What a payer is told if not one of them takes such a payment. */
+function refusalOfAll(declined: readonly Refusal[], facilitators: readonly Facilitator[]): Refusal | undefined {
+  return declined.length === facilitators.length ? declined[0] : undefined;
 }

@@ -34,9 +34,12 @@ export function isOwnFailure(word: string): boolean {
   return OWN_FAILURE.test(normaliseWord(word));
 }
 
-/** The facilitator takes no such payment, whatever is in it. */
-export function isDeclined(word: string): boolean {
-  return DECLINED.test(normaliseWord(word));
+/**
+ * What helps a payer whom no facilitator takes such a payment of, whatever is in it; undefined: the word says something
+ * else. For people.
+ */
+export function adviceFor(word: string): string | undefined {
+  return DECLINED.get(normaliseWord(word));
 }
 
 /** What a client may be shown of a word: one that could hold anything else is its listed form, or `fallback`. */
@@ -109,6 +112,7 @@ export const WORDS: ReadonlyMap<string, Word> = new Map([
   ...words('cannot_judge', EVM, 'eip3009_not_supported', 'asset_not_deployed_contract', 'eip6492_factory_not_allowed'),
   ...words('cannot_judge', EVM, 'undeployed_smart_wallet', 'smart_wallet_deployment_failed'),
   ...words('cannot_judge', SVM, 'fee_payer_not_managed_by_facilitator', 'missing_fee_payer', 'excessive_signers'),
+  ...words('cannot_judge', OTHERS, 'fee_payer_not_managed'),
   ...words('cannot_judge', OTHERS, 'chain_id_mismatch', 'asset_mismatch', 'accepted_requirements_mismatch', 'format'),
   ...words('cannot_judge', OTHERS, 'no_matching_payment_handler_found'),
 ]);
@@ -126,5 +130,15 @@ export const CANNOT_JUDGE_PATTERNS: readonly { readonly pattern: RegExp; readonl
 ];
 
 const MAY_HIDE_SUCCESS = /pending|nonce|^transaction_|duplicate_settlement|^already_|_already_|timeout|timed_out/;
-const DECLINED = /^fee_payer_not_managed/;
+const ANOTHER_FEE_PAYER = 'pay with the fee payer that is named now';
+const DEPLOYED = 'put the wallet on the chain first, or pay from another one';
+/** With what helps. */
+const DECLINED: ReadonlyMap<string, string> = new Map([
+  ['fee_payer_not_managed', ANOTHER_FEE_PAYER],
+  ['fee_payer_not_managed_by_facilitator', ANOTHER_FEE_PAYER],
+  ['eip6492_factory_not_allowed', DEPLOYED],
+  ['undeployed_smart_wallet', DEPLOYED],
+  ['smart_wallet_deployment_failed', DEPLOYED],
+  ['eip3009_not_supported', 'pay otherwise'],
+]);
 const OWN_FAILURE = /^unexpected_|^unknown_|^internal_|_error$/;

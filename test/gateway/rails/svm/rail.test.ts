@@ -102,7 +102,8 @@ test('behaviour: the one that verified settles, and it is told the fee payer of 
 test('refuses: a payment whose fee payer nobody pays for', async () => {
   const declines = json({ isValid: false, invalidReason: NOT_MANAGED });
   const rail = await startWith(declines, declines);
-  expect(await rail.verify(read(rail), OFFER)).toEqual({ kind: 'refused', reason: NOT_MANAGED });
+  const expected = 'pay with the fee payer that is named now';
+  expect(await rail.verify(read(rail), OFFER)).toEqual({ kind: 'refused', reason: NOT_MANAGED, expected });
 });
 
 test('refuses: version 1, and a payload that is none', async () => {

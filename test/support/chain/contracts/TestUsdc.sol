@@ -2,8 +2,8 @@
 pragma solidity ^0.8.30;
 
 // A stand-in for USDC on a local chain, planted at USDC's own address by anvil_setCode: no constructor, no immutables, so
-// that its runtime code works wherever it is put. It has what x402's `exact` scheme touches (EIP-3009 and a few views),
-// and a mint that anybody may call. `setMischief` makes it emit its events in ways an honest token never does.
+// that its runtime code works wherever it is put. It has what x402's `exact` scheme touches (EIP-3009 and a few views; a
+// payer that is a contract is asked itself about its signature, ERC-1271), and a mint that anybody may call. `setMischief` makes it emit its events in ways an honest token never does.
 contract TestUsdc {
     event Transfer(address indexed from, address indexed to, uint256 value);
     event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
@@ -100,13 +100,20 @@ contract TestUsdc {
     function check(address signer, bytes32 structHash, bytes memory signature) private view {
         bytes32 domain =
             keccak256(abi.encode(DOMAIN, keccak256(bytes(name)), keccak256(bytes(version)), block.chainid, address(this)));
+        bytes32 digest = keccak256(abi.encodePacked("\x19\x01", domain, structHash));
+        if (signer.code.length > 0) {
+            (bool success, bytes memory said) =
+                signer.staticcall(abi.encodeWithSignature("isValidSignature(bytes32,bytes)", digest, signature));
+            require(success && said.length >= 32 && bytes4(said) == 0x1626ba7e, "FiatTokenV2: invalid signature");
+            return;
+        }
         require(signature.length == 65, "FiatTokenV2: invalid signature");
         (bytes32 r, bytes32 s, uint8 v) = (bytes32(0), bytes32(0), uint8(signature[64]));
         assembly {
             r := mload(add(signature, 32))
             s := mload(add(signature, 64))
         }
-        address found = ecrecover(keccak256(abi.encodePacked("\x19\x01", domain, structHash)), v < 27 ? v + 27 : v, r, s);
+        address found = ecrecover(digest, v < 27 ? v + 27 : v, r, s);
         require(found != address(0) && found == signer, "FiatTokenV2: invalid signature");
     }
 
