@@ -61,13 +61,19 @@ function describeRequest(fields: Fields, paint: Paint): string {
 
 function describeCharge(level: LogLevel, state: string, fields: Fields, paint: Paint): string {
   const read = reader(fields);
-  const [payer, transaction, reason, request] = ['payer', 'transaction', 'reason', 'request_id'].map((name) =>
-    read(name),
-  );
+  const [payer, network, transaction, reason, request] = [
+    'payer',
+    'network',
+    'transaction',
+    'reason',
+    'request_id',
+  ].map((name) => read(name));
   return [
     ...mark(level, paint),
     paint(state === 'settled' ? 'green' : 'cyan', safe(state)),
-    [priceOf(fields), payer ? `from ${shortAddress(payer)}` : ''].filter((word) => word !== '').join(' '),
+    [priceOf(fields), payer ? `from ${shortAddress(payer)}` : '', network ? `on ${network}` : '']
+      .filter((word) => word !== '')
+      .join(' '),
     reason ? `(${reason})` : '',
     `charge ${shortId(read('charge_id'))}`,
     transaction ? `transaction ${transaction}` : '',

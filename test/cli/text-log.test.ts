@@ -61,9 +61,10 @@ describe('a charge', () => {
     payer: PAYER,
     amount: '0.10',
     currency: 'USD',
+    network: 'eip155:8453',
     transaction: TRANSACTION,
   };
-  const told = `0.10 USD from 0x2096..287c  charge chg_...0123456789ab  transaction ${TRANSACTION}`;
+  const told = `0.10 USD from 0x2096..287c on eip155:8453  charge chg_...0123456789ab  transaction ${TRANSACTION}`;
 
   test('behaviour: where the money went, the transaction whole', () => {
     expect(lineOf('info', 'charge', charge)).toBe(`09:08:07  settled  ${told}\n`);
@@ -75,7 +76,7 @@ describe('a charge', () => {
   test('behaviour: why it did not', () => {
     const fields = { ...charge, state: 'failed', reason: 'expired unused', transaction: undefined };
     expect(lineOf('warn', 'charge', fields)).toBe(
-      '09:08:07  warning  failed  0.10 USD from 0x2096..287c  (expired unused)  charge chg_...0123456789ab\n',
+      '09:08:07  warning  failed  0.10 USD from 0x2096..287c on eip155:8453  (expired unused)  charge chg_...0123456789ab\n',
     );
   });
 });

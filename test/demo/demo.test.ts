@@ -109,7 +109,7 @@ describe('the demo in front of somebody’s own API', () => {
     ]);
     await one.shows(/\n\d\d:\d\d:\d\d {2}402 {2}GET \/reports\/1 {2}payment required/);
     await one.shows(
-      /\n\d\d:\d\d:\d\d {2}settled {2}0\.10 USD from 0x\w{4}\.\.\w{4} {2}charge chg_\S+ {2}transaction 0x[0-9a-f]{64}/,
+      /\n\d\d:\d\d:\d\d {2}settled {2}0\.10 USD from 0x\w{4}\.\.\w{4} on eip155:84532 {2}charge chg_\S+ {2}transaction 0x[0-9a-f]{64}/,
     );
     await one.shows(/\n\d\d:\d\d:\d\d {2}200 {2}GET \/reports\/1 {2}paid/);
     expect(one.shown()).not.toContain('/data/x');
