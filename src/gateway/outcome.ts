@@ -106,8 +106,16 @@ export type RequestFacts = {
 /** How a payment's ends are told to the client. */
 export type OwnResponses = {
   readonly quotes: Quotes;
-  /** A 402 with a new quote; `headers` are added. */
-  readonly demand: (offer: Offer, reason: string, facts: RequestFacts, headers?: readonly string[]) => ResponseOutcome;
+  /**
+   * A 402 with a new quote. `headers` are added; `expected`: what would have been right, in words of ours, printable ASCII.
+   */
+  readonly demand: (
+    offer: Offer,
+    reason: string,
+    facts: RequestFacts,
+    headers?: readonly string[],
+    expected?: string,
+  ) => ResponseOutcome;
   readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => ResponseOutcome;
   /** 400 to a payment that cannot be read, in the shape that clients of its version know. */
   readonly malformed: (

@@ -37,6 +37,8 @@ const ALLOWED =
   'PAYMENT-SIGNATURE, X-PAYMENT, X-Customer-Id, Authorization, Content-Type, Access-Control-Expose-Headers';
 /** When to come back after a passing fault on our side, in seconds. */
 const RETRY_SECONDS = 5;
+/** Characters of `Tollgate-Reason`. */
+const MAX_REASON = 200;
 
 export function createPaywall({
   createPay,
@@ -64,6 +66,7 @@ export function createPaywall({
     reason: string,
     facts: RequestFacts,
     added: readonly string[] = [],
+    expected?: string,
     shownOn?: Page,
   ): ResponseOutcome => {
     const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
@@ -72,12 +75,14 @@ export function createPaywall({
     const { body, bodyBytes, header, ways } = rendered;
     const { publicOrigin, path, origin } = facts;
     const headers = origin === undefined ? added : [...added, ...cors(origin)];
+    const told = expected === undefined ? reason : tell(reason, expected);
     const response =
       shownOn === undefined
-        ? new Demanded(body, bodyBytes, header, reason, headers)
+        ? new Demanded(body, bodyBytes, header, told, headers)
         : shownOn({ offer, ways, required: header, publicOrigin, path, reason }, headers);
     const id = joinChargeId(chargeId);
-    return { kind: 'response', response, outcome: 'payment_required', reason, chargeId: id, routeId: offer.route.id };
+    const outcome = 'payment_required';
+    return { kind: 'response', response, outcome, reason: told, chargeId: id, routeId: offer.route.id };
   };
 
   const malformed: OwnResponses['malformed'] = (refusal, version, offer, facts) => {
@@ -137,6 +142,7 @@ export function createPaywall({
             verdict.because,
             facts,
             [],
+            undefined,
             verdict.caller.credential === undefined && facts.asksForPage() ? page : undefined,
           );
         case 'verify':
@@ -150,6 +156,11 @@ export function createPaywall({
       }
     },
   };
+}
+
+/** Of a header's length, whatever configuration it names. */
+function tell(reason: string, expected: string): string {
+  return `${reason}: ${expected}`.replace(/[^\x20-\x7e]/g, '?').slice(0, MAX_REASON);
 }
 
 function nothingToOffer(): Problem {

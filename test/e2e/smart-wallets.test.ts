@@ -161,7 +161,7 @@ describe('what a facilitator does not take', () => {
     const response = await paid.pay('/thing/none', credential);
     expect([response.status, response.headers.get('tollgate-reason')]).toEqual([
       402,
-      `payment_refused: ${word}, ${advice}`,
+      `payment_refused: ${word}: ${advice}`,
     ]);
     expect(receiptOf(response)).toMatchObject({ success: false, errorReason: word });
     expect(response.headers.get('payment-required')).not.toBe(null);
@@ -174,7 +174,7 @@ describe('what a facilitator does not take', () => {
     const credential = await sign('/thing/deploys', wallet);
     const response = await paid.pay('/thing/deploys', credential);
     expect(response.headers.get('tollgate-reason')).toContain(
-      'eip6492_factory_not_allowed, put the wallet on the chain first',
+      'eip6492_factory_not_allowed: put the wallet on the chain first',
     );
     await wallet.deploy();
     const earned = await earning(async () => {
@@ -208,7 +208,7 @@ describe.each(['GET', 'POST'])('a deployment that fails at settling (%s)', (meth
       const response = await paid.pay('/thing/failed', credential, { method });
       expect([response.status, response.headers.get('tollgate-reason')]).toEqual([
         402,
-        'payment_refused: smart_wallet_deployment_failed, put the wallet on the chain first, or pay from another one',
+        'payment_refused: smart_wallet_deployment_failed: put the wallet on the chain first, or pay from another one',
       ]);
       expect(receiptOf(response)).toMatchObject({ success: false, errorReason: 'smart_wallet_deployment_failed' });
       expect((await newest())?.status).toBe('released');

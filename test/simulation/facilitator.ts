@@ -111,11 +111,10 @@ export function createModelRail(
       const { payer, nonce, ref, amount, validBefore } = signed;
       return {
         version,
-        way,
+        way: way ?? { reason: 'way_mismatch' },
         key: { network: NETWORK, asset: ASSET, payer, unique: nonce },
         sha256: createHash('sha256').update(value).digest('hex'),
         chargeId: ref,
-        resource: undefined,
         amount: BigInt(amount),
         deadline: BigInt(validBefore),
         payload: signed,

@@ -6,38 +6,39 @@ import type { Offer } from '../../domain/offer.ts';
 import type { RailOffer } from '../../domain/payment/way.ts';
 import type { Quote, Quotes } from '../../domain/quote.ts';
 import type { RequestFacts } from '../outcome.ts';
-import type { Presented } from '../rails/rail.ts';
+import type { Presented, Refusal } from '../rails/rail.ts';
 import { sha256Of, type Payment } from './payment.ts';
 
 export type Agreement = { readonly offer: Offer; readonly terms: RailOffer; readonly quote: Quote | undefined };
 
-/** The quote that the payment names, if it is ours and still good; else the route's current price, if its way can be paid. */
+/**
+ * The quote that the payment names, if it is ours and still good; else the route's current price, in the way that it names.
+ * A refusal: it names no way, or one that cannot hold the price.
+ */
 export function agreementOf(
   quotes: Quotes,
   current: Offer,
   { chargeId, way }: Presented,
   facts: RequestFacts,
-): Agreement | 'mismatch' {
-  const offered = current.ways.find((each) => each.way === way);
-  if (offered === undefined) return 'mismatch';
-  const priced = (offer: Offer, amount: bigint, quote: Quote | undefined): Agreement => ({
+): Agreement | 'quote_mismatch' | Refusal {
+  if ('reason' in way) return way;
+  const agreeOn = (offer: Offer, amount: bigint, quote: Quote | undefined): Agreement => ({
     offer,
     quote,
-    terms: {
-      way: offered.way,
-      amount,
-      description: offer.description,
-      resource: facts.publicOrigin + facts.path,
-    },
+    terms: { way, amount, description: offer.description, resource: facts.publicOrigin + facts.path },
   });
   const quote = chargeId === undefined ? undefined : quotes.read(chargeId, facts.nowMs);
-  if (quote === undefined) return priced(current, offered.amount, quote);
-  if (quote.routeId !== current.route.id || !quote.isFor(facts.method)) return 'mismatch';
-  const amount = toAtomic(quote.price, offered.way.decimals);
-  // Terms that no longer exist make a quote void: the route is paid at what it costs now.
-  if (!quote.hasTermsOf(current) || amount === undefined || !current.receiver.currencies.includes(quote.currency))
-    return priced(current, offered.amount, undefined);
-  return priced({ ...current, price: quote.price }, amount, quote);
+  if (quote !== undefined) {
+    if (quote.routeId !== current.route.id || !quote.isFor(facts.method)) return 'quote_mismatch';
+    const quoted = toAtomic(quote.price, way.decimals);
+    // Terms that no longer exist make a quote void: the route is paid at what it costs now.
+    if (quote.hasTermsOf(current) && quoted !== undefined && current.receiver.currencies.includes(quote.currency))
+      return agreeOn({ ...current, price: quote.price }, quoted, quote);
+  }
+  const offered = current.ways.find((each) => each.way === way);
+  return offered === undefined
+    ? { reason: 'way_mismatch', expected: `a price of at most ${way.decimals} decimals on ${way.network}` }
+    : agreeOn(current, offered.amount, undefined);
 }
 
 export function makeClaim(

@@ -42,11 +42,9 @@ export type Pay = (payable: Payable, facts: RequestFacts) => Promise<PayOutcome>
 export function createPay(deps: PayDeps): Pay {
   const verifyOnce = createVerifier(deps.rail);
   return async ({ route, offer, caller: { customerId }, credential }, facts) => {
-    const presented = deps.rail.read(credential, 'code' in offer ? [] : offer.ways.map(({ way }) => way));
-    if ('code' in presented)
-      return 'code' in offer
-        ? deps.refuse(offer, facts.origin, route.id)
-        : deps.malformed(presented, credential.version, offer, facts);
+    const ways = 'code' in offer ? [] : offer.receiver.ways.map(({ way }) => way);
+    const presented = deps.rail.read(credential, ways);
+    if (!('key' in presented)) return answerUnread(deps, route, offer, presented, credential, facts);
     facts.notePayer(presented.key.payer);
     const payment: Payment = { route, offer, presented, facts, customerId, owner: deps.leases.newOwner() };
     try {
@@ -58,6 +56,21 @@ export function createPay(deps: PayDeps): Pay {
       return deps.refuse(ledgerUnavailable(), facts.origin, route.id);
     }
   };
+}
+
+/** Of what was presented not so much is known that the ledger could be asked. */
+function answerUnread(
+  deps: PayDeps,
+  route: Route,
+  offer: Offer | Problem,
+  unread: Refusal | Problem,
+  { version }: Credential,
+  facts: RequestFacts,
+): ResponseOutcome {
+  if ('code' in offer) return deps.refuse(offer, facts.origin, route.id);
+  if ('code' in unread) return deps.malformed(unread, version, offer, facts);
+  deps.chargeLog.counted(route.id, 'refused', undefined);
+  return deps.demand(offer, `payment_refused: ${unread.reason}`, facts, [], unread.expected);
 }
 
 /** Undefined if another spelling of the payment is being verified. */
@@ -99,7 +112,8 @@ async function attempt(
 
   if (offer === undefined) return unlessTaken(() => demandAnew(deps, payment, 'payment_required'));
   const agreement = agreementOf(deps.quotes, offer, presented, facts);
-  if (agreement === 'mismatch') return unlessTaken(() => deps.demand(offer, 'quote_mismatch', facts));
+  if (agreement === 'quote_mismatch') return unlessTaken(() => deps.demand(offer, agreement, facts));
+  if ('reason' in agreement) return unlessTaken(() => refusePayment(deps, payment, presented.amount, agreement));
   const refusal = rail.check(presented, agreement.terms, clock.now());
   if (refusal !== undefined) return unlessTaken(() => refusePayment(deps, payment, agreement.terms.amount, refusal));
   const asking = verifyOnce(presented, agreement);

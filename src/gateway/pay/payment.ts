@@ -73,7 +73,7 @@ export type Payment = {
 /** The network that a payment is counted under; undefined: it names no way that is offered, and the ledger has no charge of it. */
 export function networkOf({ presented: { key, way } }: Payment, charge?: Charge): string | undefined {
   if (charge !== undefined) return charge.way.network;
-  return way?.network === key.network ? key.network : undefined;
+  return 'reason' in way ? undefined : key.network;
 }
 
 export type PayOutcome = ResponseOutcome | PaidOutcome | GoneOutcome;
@@ -161,8 +161,11 @@ export function demandAnew(
   { offer, facts, route }: Payment,
   reason: string,
   headers: readonly string[] = [],
+  expected?: string,
 ): ResponseOutcome {
-  return 'code' in offer ? deps.refuse(offer, facts.origin, route.id) : deps.demand(offer, reason, facts, headers);
+  return 'code' in offer
+    ? deps.refuse(offer, facts.origin, route.id)
+    : deps.demand(offer, reason, facts, headers, expected);
 }
 
 /** A 402 that says why this payment of `amount` is no good; nothing was charged. */
@@ -175,8 +178,7 @@ export function refusePayment(
   const { presented, route } = payment;
   deps.chargeLog.counted(route.id, 'refused', networkOf(payment));
   const header = deps.rail.receiptHeader(presented.version, refusedReceipt(presented.key, amount, reason));
-  const why = expected === undefined ? reason : `${reason}, ${expected}`;
-  return demandAnew(deps, payment, `payment_refused: ${why}`, header);
+  return demandAnew(deps, payment, `payment_refused: ${reason}`, header, expected);
 }
 
 function withHeaders(outcome: ResponseOutcome, headers: readonly string[]): ResponseOutcome {

@@ -33,6 +33,8 @@ export type ChainFamily = {
 export type FamilyPayments = {
   readonly createRail: (deps: RailDeps) => NetworkRail;
   readonly words: ChainWords;
+  /** Whether what was signed is of the form of this family's payments, whatever it says. */
+  readonly isPayment: (payload: unknown) => boolean;
   /** What was signed for a payment that cannot be valid: a facilitator may be asked about it, and nothing can move. */
   readonly unsignedPayment: unknown;
   /** Asks a node whether `way` is what is configured. */

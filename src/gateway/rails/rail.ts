@@ -12,20 +12,21 @@ import type { Envelope } from './x402/envelope.ts';
 export type Presented = {
   readonly version: Credential['version'];
   readonly key: PaymentKey;
-  /** The one that it names among those that it was read for, or the first if it names none; undefined: there were none. */
-  readonly way: Way | undefined;
+  /** The one that it names among those that it was read for, or what it is told if it names none. */
+  readonly way: Way | Refusal;
   /** SHA-256 of the credential's decoded bytes, in hex: the same payment in another spelling has another one. */
   readonly sha256: string;
   /** The charge id that the client gives back, if the protocol has a place for it. */
   readonly chargeId: string | undefined;
-  /** The URL that the client says it pays for, if the protocol echoes it. */
-  readonly resource: string | undefined;
   /** What was signed: the smallest unit of the asset, and when it ends, seconds since the epoch. */
   readonly amount: bigint;
   readonly deadline: bigint | undefined;
   /** What only the rail reads; plain JSON. */
   readonly payload: unknown;
 };
+
+/** `Presented`, but for the way. */
+export type ReadPayment = Omit<Presented, 'way'>;
 
 /** Public: lower-case words joined by `_`, and what would have been right, for people. */
 export type Refusal = { readonly reason: string; readonly expected?: string };
@@ -79,8 +80,11 @@ export type Receipt = {
 export type Rail = {
   /** An entry of `accepts`. */
   readonly requirement: Requirement;
-  /** Reads what a client presents for one of `ways`, which say what the protocol leaves out. Problem: `payment_malformed`. */
-  readonly read: (credential: Credential, ways: readonly Way[]) => Presented | Problem;
+  /**
+   * Reads what a client presents for one of `ways`, which say what the protocol leaves out. Problem: `payment_malformed`.
+   * Refusal: it names none of them, and not so much that its payment could be known.
+   */
+  readonly read: (credential: Credential, ways: readonly Way[]) => Presented | Refusal | Problem;
   /** Everything that can be known without asking anybody; undefined if it is fine so far. */
   readonly check: (presented: Presented, offer: RailOffer, nowMs: number) => Refusal | undefined;
   readonly verify: (presented: Presented, offer: RailOffer) => Promise<Verification>;
@@ -108,8 +112,11 @@ export type NetworkRail = Omit<Rail, 'read'> & {
   readonly watch: (ways: () => readonly Way[]) => () => void;
   /** `network`: CAIP-2, or a name of x402 v1. */
   readonly serves: (network: string) => boolean;
-  /** As `Rail.read`; of these ways some may be of other rails. */
-  readonly read: (envelope: Envelope, ways: readonly Way[]) => Presented | Problem;
+  /**
+   * `way`: the one that it names; undefined: none. Problem: `payment_malformed`. Undefined: what it names beside its network
+   * is nothing of this rail's.
+   */
+  readonly read: (envelope: Envelope, way: Way | undefined) => ReadPayment | Problem | undefined;
 };
 
 export type LookedAt = Pick<

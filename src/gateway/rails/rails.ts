@@ -4,6 +4,7 @@ import type { Way } from '../../domain/payment/way.ts';
 import { problem } from '../../domain/problem.ts';
 import { FAMILIES } from './families.ts';
 import type { NetworkRail, Rail } from './rail.ts';
+import { chooseWay, wayMismatch } from './x402/choose-way.ts';
 import { readEnvelope } from './x402/envelope.ts';
 import { createFacilitators, type FacilitatorDeps, type Facilitators } from './x402/facilitators.ts';
 
@@ -18,7 +19,10 @@ export type Rails = Rail &
 
 export function createRails(deps: RailsDeps): Rails {
   const facilitators = createFacilitators(deps);
-  const rails = FAMILIES.flatMap(({ payments }) => payments?.createRail({ ...deps, facilitators }) ?? []);
+  const served = FAMILIES.flatMap(({ payments }) =>
+    payments === undefined ? [] : [{ ...payments, rail: payments.createRail({ ...deps, facilitators }) }],
+  );
+  const rails = served.map(({ rail }) => rail);
   const find = (network: string): NetworkRail | undefined => rails.find(({ serves }) => serves(network));
   const railOf = ({ network }: Pick<Way, 'network'>): NetworkRail => {
     const rail = find(network);
@@ -31,13 +35,22 @@ export function createRails(deps: RailsDeps): Rails {
     standing: facilitators.standing,
     requirement: (offer, quote, version) => railOf(offer.way).requirement(offer, quote, version),
     read: (credential, ways) => {
-      const read = readEnvelope(credential);
-      if (!read.ok) return problem('payment_malformed', read.detail);
-      // A network that none serves is refused by the rail of what is offered, which says what it takes.
-      const rail = find(read.envelope.network) ?? (ways[0] && find(ways[0].network)) ?? rails[0];
-      return rail === undefined
-        ? problem('payment_malformed', 'No payment is taken here.')
-        : rail.read(read.envelope, ways);
+      const reading = readEnvelope(credential);
+      if (!reading.ok) return problem('payment_malformed', reading.detail);
+      const { envelope } = reading;
+      const own = served.find(({ rail }) => rail.serves(envelope.network));
+      const way = chooseWay(envelope, ways, own?.words);
+      const isOfAnother = served.some(
+        ({ rail, isPayment }) =>
+          rail !== own?.rail && ways.some(({ network }) => rail.serves(network)) && isPayment(envelope.payload),
+      );
+      const isNamed = !('reason' in way);
+      if (isOfAnother) return isNamed ? wayMismatch(`a payment of the kind of ${way.network}`) : way;
+      const read = own?.rail.read(envelope, isNamed ? way : undefined);
+      if (read !== undefined) return 'code' in read ? read : { ...read, way };
+      return !isNamed && ways.length > 0
+        ? way
+        : problem('payment_malformed', 'The payment names a network or an asset that none is taken in.');
     },
     check: (presented, offer, nowMs) => railOf(presented.key).check(presented, offer, nowMs),
     verify: (presented, offer) => railOf(presented.key).verify(presented, offer),

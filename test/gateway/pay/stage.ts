@@ -13,7 +13,7 @@ import { createSeenPayments } from '../../../src/gateway/pay/seen-payments.ts';
 import { createPay } from '../../../src/gateway/pay/pay.ts';
 import { createSettleModes } from '../../../src/gateway/pay/settle-mode.ts';
 import { createReconcile } from '../../../src/gateway/reconcile.ts';
-import type { Look, Presented, Rail, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
+import type { Look, Presented, Rail, Refusal, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
 import { RECEIVER, RECEIVERS, requirement, WAY } from '../../cases/receivers.ts';
 import { route } from '../../cases/routes.ts';
 import { createMemoryLedger, type MemoryLedger } from '../../support/memory-ledger.ts';
@@ -23,6 +23,8 @@ const PAYER = `0x${'a'.repeat(40)}`;
 const START_MS = 1_800_000_000_000;
 
 export type RailScript = {
+  /** What becomes of a credential of the first way when it is read. */
+  readonly read?: (presented: Presented) => Presented | Refusal;
   readonly verify?: () => Promise<Verification> | Verification;
   /** After `sending` of the one facilitator said yes. */
   readonly settle?: (calls: number) => Promise<Settlement> | Settlement;
@@ -108,8 +110,13 @@ export function createPayStage(script: RailScript = {}): PayStage {
 
   const rail: Rail = {
     requirement,
-    read: ({ version, value }, [way]) => ({ ...(JSON.parse(value, revive) as Presented), version, way }),
-    check: ({ key }) => (key.network === WAY.network ? undefined : { reason: 'invalid_network' }),
+    read: ({ version, value }, [way]) => {
+      const written = JSON.parse(value, revive) as Presented;
+      const own = way?.network === written.key.network ? way : { reason: 'way_mismatch' };
+      const presented = { ...written, version, way: own };
+      return script.read?.(presented) ?? presented;
+    },
+    check: () => undefined,
     verify: async () => script.verify?.() ?? { kind: 'valid', payer: PAYER },
     settle: async (_presented, _terms, _history, sending) => {
       if (!(await sending('one'))) return { kind: 'not_carried_out', reason: 'stopped', retryAfterMs: undefined };
@@ -175,7 +182,6 @@ export function createPayStage(script: RailScript = {}): PayStage {
         key: { network, asset: WAY.asset.toLowerCase(), payer: PAYER, unique: unique },
         sha256: nonce.toString(16).padStart(64, 'c'),
         chargeId: undefined,
-        resource: undefined,
         amount: offer.ways[0]?.amount ?? 0n,
         deadline: BigInt(Math.floor(START_MS / 1000) + validForSeconds),
       };

@@ -3,18 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { RailOffer } from '../../../src/domain/payment/way.ts';
 import { findServices } from '../../../src/domain/receiver.ts';
 import type { Presented } from '../../../src/gateway/rails/rail.ts';
-import {
-  PAY_TO,
-  PRICE,
-  SIGNED,
-  acceptedOf,
-  changed,
-  encode,
-  makeOffer,
-  makeRail,
-  makeReceiver,
-  v2Json,
-} from './kit.ts';
+import { PAY_TO, PRICE, SIGNED, acceptedOf, encode, makeOffer, makeRail, makeReceiver, v2Json } from './kit.ts';
 
 const { rail } = makeRail();
 const OFFER = makeOffer();
@@ -39,7 +28,7 @@ function readV1(changes: { scheme?: string; network?: string; authorization?: ob
 
 function read(version: 1 | 2, json: unknown): Presented {
   const presented = rail.read({ version, value: encode(json) }, [OFFER.way]);
-  if ('code' in presented) throw new Error(presented.detail);
+  if (!('key' in presented)) throw new Error(JSON.stringify(presented));
   return presented;
 }
 
@@ -65,10 +54,6 @@ test('behaviour: what a client leaves out of extra is not compared', () => {
 describe('attack: one field tampered with', () => {
   test.each<[string, Parameters<typeof readV2>[0], string]>([
     ['scheme', { accepted: { scheme: 'upto' } }, 'invalid_scheme'],
-    ['network', { accepted: { network: 'eip155:8453' } }, 'invalid_network'],
-    ['network as its v1 name', { accepted: { network: 'base-sepolia' } }, 'invalid_network'],
-    ['asset', { accepted: { asset: ELSEWHERE } }, 'invalid_asset'],
-    ['payTo', { accepted: { payTo: ELSEWHERE } }, 'invalid_exact_evm_recipient_mismatch'],
     ['amount, less', { accepted: { amount: '1' } }, 'invalid_amount'],
     ['amount, more', { accepted: { amount: '100001' } }, 'invalid_amount'],
     [
@@ -103,8 +88,6 @@ describe('attack: one field tampered with', () => {
 
   test.each<[string, Parameters<typeof readV1>[0], string]>([
     ['scheme', { scheme: 'upto' }, 'invalid_scheme'],
-    ['network', { network: 'base' }, 'invalid_network'],
-    ['network as CAIP-2', { network: 'eip155:84532' }, 'invalid_network'],
     ['signed recipient', { authorization: { to: ELSEWHERE } }, 'invalid_exact_evm_recipient_mismatch'],
     ['signed value', { authorization: { value: '1' } }, 'invalid_exact_evm_payload_authorization_value_mismatch'],
   ])('v1: %s', (_, changes, reason) => {
@@ -114,7 +97,6 @@ describe('attack: one field tampered with', () => {
   test('terms of another receiver', () => {
     expect(check(readV2(), makeOffer({ payTo: ELSEWHERE }))).toBe('invalid_exact_evm_recipient_mismatch');
     expect(check(readV2(), makeOffer({}, PRICE + 1n))).toBe('invalid_amount');
-    expect(check(readV1(), changed(OFFER, { network: 'eip155:42161' }))).toBe('invalid_network');
   });
 });
 

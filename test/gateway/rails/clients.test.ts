@@ -53,7 +53,7 @@ beforeAll(async () => {
         return;
       }
       const presented = rail.read({ version: v2 === undefined ? 1 : 2, value }, [terms.way]);
-      if ('code' in presented) throw new Error(presented.detail);
+      if (!('key' in presented)) throw new Error(JSON.stringify(presented));
       const refusal = rail.check(presented, terms, Date.now());
       if (refusal !== undefined) throw new Error(refusal.reason);
       const verification = await rail.verify(presented, terms);
@@ -85,7 +85,7 @@ test('behaviour: @x402/fetch pays over v2, and gives the charge id back', async 
   const before = await chain.balanceOf(PAY_TO);
   const response = await payer.fetch(url);
   expect([response.status, await response.text()]).toEqual([200, 'the report']);
-  expect(paid.at(-1)).toMatchObject({ version: 2, chargeId: 'chg_77', resource: url });
+  expect(paid.at(-1)).toMatchObject({ version: 2, chargeId: 'chg_77' });
   expect(await chain.balanceOf(PAY_TO)).toBe(before + PRICE);
   expect(receiptOf(response, 'payment-response')).toMatchObject({
     success: true,

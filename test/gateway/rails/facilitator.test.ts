@@ -118,7 +118,7 @@ describe('what is sent', () => {
     );
     const offer = offerOf(first.url);
     const presented = rail.read({ version: 1, value: value.toString('base64') }, [offer.way]);
-    if ('code' in presented) throw new Error(presented.detail);
+    if (!('key' in presented)) throw new Error(JSON.stringify(presented));
     say({ ...SETTLED, network: 'base-sepolia' });
     expect(await rail.settle(presented, offer, FRESH, GO)).toMatchObject({ kind: 'settled' });
     expect(JSON.parse(first.requests[0]?.body ?? '')).toMatchObject({

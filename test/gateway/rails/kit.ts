@@ -117,7 +117,7 @@ export async function present(
 
 export function read(rail: Rail, offer: RailOffer, signed: Signed): Presented {
   const presented = rail.read({ version: 2, value: encode(v2Json(offer, signed)) }, [offer.way]);
-  if ('code' in presented) throw new Error(presented.detail);
+  if (!('key' in presented)) throw new Error(JSON.stringify(presented));
   return presented;
 }
 

@@ -2,7 +2,7 @@
 import type { ChainFamily } from '../family.ts';
 import { checkNode } from './check-node.ts';
 import { CHAIN, EVM_NETWORKS } from './networks.ts';
-import { UNSIGNED_PAYMENT } from './payload.ts';
+import { hasAuthorization, UNSIGNED_PAYMENT } from './payload.ts';
 import { canonicalIdentifier, canonicalPayment } from './payment-key.ts';
 import { createEvmRail, EVM_WORDS } from './rail.ts';
 import { readEvmWay } from './read-way.ts';
@@ -18,5 +18,11 @@ export const EVM: ChainFamily = {
   addressForm: '0x and 40 hex digits, in quotes',
   otherNetworks: 'any other EVM chain is eip155: and its chain id',
   isPaidInBrowser: (network) => CHAIN.test(network),
-  payments: { createRail: createEvmRail, words: EVM_WORDS, unsignedPayment: UNSIGNED_PAYMENT, checkNode },
+  payments: {
+    createRail: createEvmRail,
+    words: EVM_WORDS,
+    isPayment: hasAuthorization,
+    unsignedPayment: UNSIGNED_PAYMENT,
+    checkNode,
+  },
 };

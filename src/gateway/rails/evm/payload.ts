@@ -138,6 +138,10 @@ function member(value: unknown, name: string): unknown {
     : undefined;
 }
 
+export function hasAuthorization(payload: unknown): boolean {
+  return member(payload, 'authorization') !== undefined;
+}
+
 /** The payload of a `Presented`; throws if it is not one that this folder made, whose schema it has passed. */
 export function payloadOf(payload: unknown): EvmPayload {
   if (!isPayload(payload)) throw new TypeError('a payment of another rail');

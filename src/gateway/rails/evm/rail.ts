@@ -2,17 +2,16 @@
 // Here a credential becomes a payment key and is compared with our own terms before anybody is asked. What the client
 // echoes has to agree with the terms but is never what is charged: that is what was signed, and it has to be equal.
 // Sources: x402 v1 and v2, EIP-3009.
-import type { RailOffer, Way } from '../../../domain/payment/way.ts';
+import type { RailOffer } from '../../../domain/payment/way.ts';
 import { problem } from '../../../domain/problem.ts';
 import type { RailDeps } from '../family.ts';
 import type { NetworkRail, Presented, Refusal } from '../rail.ts';
-import type { Envelope } from '../x402/envelope.ts';
 import type { ChainWords } from '../x402/chain-words.ts';
 import { writeReceipt } from '../x402/receipt.ts';
 import { createRequirement } from '../x402/requirement.ts';
 import { createClockWatch } from './clock-watch.ts';
 import { createLook } from './look.ts';
-import { findEvmNetwork } from './networks.ts';
+import { EVM_NETWORKS, findEvmNetwork } from './networks.ts';
 import { payloadOf, readPayload, type EvmPayload } from './payload.ts';
 import { canonicalPayment } from './payment-key.ts';
 
@@ -58,43 +57,30 @@ export const EVM_WORDS: ChainWords = {
   extra: ({ terms }) => terms,
   readTransaction: (text) => (TRANSACTION.test(text) ? text.toLowerCase() : undefined),
   findCaip2: (network) => findEvmNetwork(network)?.caip2,
+  isKnown: (network) => EVM_NETWORKS.some(({ caip2, v1 }) => caip2 === network || v1 === network),
   v1NameOf,
   isSameAddress: isSame,
 };
 
-const readPresented: NetworkRail['read'] = (envelope, ways) => {
+const readPresented: NetworkRail['read'] = (envelope, way) => {
   const result = readPayload(envelope);
   if (!result.ok) return problem('payment_malformed', result.detail);
-  const { version, sha256, network, accepted, resource } = envelope;
+  const { version, sha256, network, accepted } = envelope;
   const { from, nonce, value, validBefore } = result.payload.authorization;
-  const way = chooseWay(envelope, ways);
   // Version 1 does not say which token was signed for. The facilitator takes it to be ours, so here it is ours as well.
   const asset = accepted?.asset ?? way?.asset ?? '';
   const key = canonicalPayment({ network, asset, payer: from, unique: nonce });
-  if (key === undefined)
-    return problem('payment_malformed', 'The payment names a network or an asset that is not of an EVM chain.');
+  if (key === undefined) return undefined;
   return {
     version,
     key,
-    way,
     sha256,
     chargeId: accepted?.extra?.external_ref,
-    resource,
     amount: BigInt(value),
     deadline: BigInt(validBefore),
     payload: result.payload,
   };
 };
-
-/** In version 2 by all that names a way, in version 1 the first of its network. */
-function chooseWay({ version, network, accepted }: Envelope, ways: readonly Way[]): Way | undefined {
-  if (ways.length < 2) return ways[0];
-  const isNamed = (way: Way): boolean =>
-    version === 2
-      ? way.network === network && isSame(way.asset, accepted?.asset) && isSame(way.payTo, accepted?.payTo)
-      : v1NameOf(way.network) === network;
-  return ways.find(isNamed) ?? ways[0];
-}
 
 function isSame(address: string, other: string | undefined): boolean {
   return address.toLowerCase() === other?.toLowerCase();
@@ -102,20 +88,16 @@ function isSame(address: string, other: string | undefined): boolean {
 
 /** Reasons are x402's own words where it has them: clients may know them. */
 function checkPayment(presented: Presented, offer: RailOffer, nowMs: number): Refusal | undefined {
-  const { way } = offer;
+  const { scheme } = offer.way;
   const payload = payloadOf(presented.payload);
-  const { scheme, network } = payload.envelope;
-  if (scheme !== way.scheme) return { reason: 'invalid_scheme' };
-  if (network !== (presented.version === 2 ? way.network : v1NameOf(way.network))) return { reason: 'invalid_network' };
-  if (!isSame(way.asset, presented.key.asset)) return { reason: 'invalid_asset' };
+  if (payload.envelope.scheme !== scheme) return { reason: 'invalid_scheme', expected: scheme };
   return checkAccepted(payload, offer) ?? checkSigned(payload, offer) ?? checkTimes(payload, offer, nowMs);
 }
 
 function checkAccepted({ envelope, token }: EvmPayload, { way, amount }: RailOffer): Refusal | undefined {
   const { accepted } = envelope;
   if (accepted === undefined) return undefined;
-  if (!isSame(way.payTo, accepted.payTo)) return { reason: 'invalid_exact_evm_recipient_mismatch' };
-  if (accepted.amount !== amount.toString()) return { reason: 'invalid_amount' };
+  if (accepted.amount !== amount.toString()) return { reason: 'invalid_amount', expected: amount.toString() };
   const { name, version } = way.terms;
   // What is left out is not compared: the signature decides.
   if ((token.name ?? name) !== name) return { reason: 'invalid_exact_evm_token_name_mismatch' };
@@ -124,9 +106,10 @@ function checkAccepted({ envelope, token }: EvmPayload, { way, amount }: RailOff
 }
 
 function checkSigned({ authorization }: EvmPayload, { way, amount }: RailOffer): Refusal | undefined {
-  if (!isSame(way.payTo, authorization.to)) return { reason: 'invalid_exact_evm_recipient_mismatch' };
+  if (!isSame(way.payTo, authorization.to))
+    return { reason: 'invalid_exact_evm_recipient_mismatch', expected: way.payTo };
   if (BigInt(authorization.value) !== amount)
-    return { reason: 'invalid_exact_evm_payload_authorization_value_mismatch' };
+    return { reason: 'invalid_exact_evm_payload_authorization_value_mismatch', expected: amount.toString() };
   return undefined;
 }
 

@@ -3,7 +3,7 @@ import type { ChainFamily } from '../family.ts';
 import { isSvmAddress } from './addresses.ts';
 import { checkNode } from './check-node.ts';
 import { SVM_NETWORKS } from './networks.ts';
-import { UNSIGNED_PAYMENT } from './payload.ts';
+import { hasTransaction, UNSIGNED_PAYMENT } from './payload.ts';
 import { canonicalPayment } from './payment-key.ts';
 import { createSvmRail, SVM_WORDS } from './rail.ts';
 import { readSvmWay } from './read-way.ts';
@@ -18,5 +18,11 @@ export const SVM: ChainFamily = {
   addressForm: 'base58 of 32 bytes, in quotes',
   otherNetworks: undefined,
   isPaidInBrowser: () => false,
-  payments: { createRail: createSvmRail, words: SVM_WORDS, unsignedPayment: UNSIGNED_PAYMENT, checkNode },
+  payments: {
+    createRail: createSvmRail,
+    words: SVM_WORDS,
+    isPayment: hasTransaction,
+    unsignedPayment: UNSIGNED_PAYMENT,
+    checkNode,
+  },
 };

@@ -36,6 +36,10 @@ export function readSvmPayload(envelope: Envelope): SvmPayloadReading {
   return { ok: true, payload: { envelope, base64: data.transaction, transaction: reading.transaction } };
 }
 
+export function hasTransaction(payload: unknown): boolean {
+  return typeof payload === 'object' && payload !== null && Object.hasOwn(payload, 'transaction');
+}
+
 /** The payload of a `Presented`; throws if it is not one that this folder made. */
 export function svmPayloadOf(payload: unknown): SvmPayload {
   if (!isPayload(payload)) throw new TypeError('a payment of another rail');

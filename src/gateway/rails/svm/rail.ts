@@ -5,7 +5,7 @@ import type { RailOffer, Way } from '../../../domain/payment/way.ts';
 import { problem } from '../../../domain/problem.ts';
 import type { RailDeps } from '../family.ts';
 import type { LookedAt, NetworkRail, Presented, Refusal } from '../rail.ts';
-import { readEnvelope, type Envelope } from '../x402/envelope.ts';
+import { readEnvelope } from '../x402/envelope.ts';
 import type { ChainWords } from '../x402/chain-words.ts';
 import { writeReceipt } from '../x402/receipt.ts';
 import { requirementV2 } from '../x402/requirement.ts';
@@ -52,22 +52,21 @@ export const SVM_WORDS: ChainWords = {
   extra: (_, payload) => (payload === undefined ? {} : { feePayer: svmPayloadOf(payload).transaction.signers[0] }),
   readTransaction: (text) => (readBase58(text, SIGNATURE_BYTES) === undefined ? undefined : text),
   findCaip2: (network) => findSvmNetwork(network)?.caip2,
+  isKnown: (network) => findSvmNetwork(network) !== undefined,
   v1NameOf: () => undefined,
   isSameAddress: (a, b) => a === b,
 };
 
-const readPresented: NetworkRail['read'] = (envelope, ways) => {
+const readPresented: NetworkRail['read'] = (envelope) => {
   const result = readSvmPayload(envelope);
   if (!result.ok) return problem('payment_malformed', result.detail);
-  const { version, sha256, network, accepted, resource } = envelope;
+  const { version, sha256, network, accepted } = envelope;
   const { transaction } = result.payload;
   const [feePayer = '', payer = feePayer] = transaction.signers;
   const key = canonicalPayment({ network, asset: accepted?.asset ?? '', payer, unique: transaction.messageHash });
-  if (key === undefined)
-    return problem('payment_malformed', 'The payment names a network or an asset that is not of Solana.');
+  if (key === undefined) return undefined;
   return {
-    ...{ version, key, sha256, resource },
-    way: chooseWay(envelope, ways),
+    ...{ version, key, sha256 },
     chargeId: accepted?.extra?.external_ref,
     amount: readTransfer(transaction)?.amount ?? 0n,
     deadline: undefined,
@@ -75,21 +74,12 @@ const readPresented: NetworkRail['read'] = (envelope, ways) => {
   };
 };
 
-function chooseWay({ network, accepted }: Envelope, ways: readonly Way[]): Way | undefined {
-  const isNamed = (way: Way): boolean =>
-    way.network === network && way.asset === accepted?.asset && way.payTo === accepted.payTo;
-  return ways.find(isNamed) ?? ways[0];
-}
-
 /** Reasons are x402's own words where it has them: clients may know them. */
 function checkPayment(presented: Presented, { way, amount }: RailOffer, destination: string): Refusal | undefined {
   const { envelope, transaction } = svmPayloadOf(presented.payload);
-  const { scheme, network, accepted } = envelope;
-  if (scheme !== way.scheme) return { reason: 'invalid_scheme' };
-  if (network !== way.network) return { reason: 'invalid_network' };
-  if (accepted?.asset !== way.asset) return { reason: 'invalid_asset' };
-  if (accepted.payTo !== way.payTo) return { reason: 'invalid_exact_svm_payload_recipient_mismatch' };
-  if (accepted.amount !== amount.toString()) return { reason: 'invalid_amount' };
+  const { scheme, accepted } = envelope;
+  if (scheme !== way.scheme) return { reason: 'invalid_scheme', expected: way.scheme };
+  if (accepted?.amount !== amount.toString()) return { reason: 'invalid_amount', expected: amount.toString() };
   const wanted: Wanted = { mint: way.asset, decimals: way.decimals, destination, amount };
   return checkTransaction(transaction, wanted);
 }

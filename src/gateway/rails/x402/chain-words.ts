@@ -12,6 +12,8 @@ export type ChainWords = {
   readonly readTransaction: (text: string) => string | undefined;
   /** Of a name in either version of x402. */
   readonly findCaip2: (network: string) => string | undefined;
+  /** Whether it is one that `tollgate networks` lists: then its name is ours, whoever said it. */
+  readonly isKnown: (network: string) => boolean;
   /** Of a CAIP-2 name. */
   readonly v1NameOf: (network: string) => string | undefined;
   readonly isSameAddress: (a: string, b: string) => boolean;

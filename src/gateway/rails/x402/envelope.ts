@@ -16,7 +16,6 @@ export type Envelope = {
   readonly network: string;
   /** The terms that the client says it accepted; version 2 only. */
   readonly accepted: Accepted | undefined;
-  readonly resource: string | undefined;
   /** What was signed: the rail's to read. */
   readonly payload: unknown;
 };
@@ -29,7 +28,8 @@ export type EnvelopeReading =
 
 const MAX_BASE64 = 16 * 1024;
 const MAX_DECODED = 12 * 1024;
-const LIMITS = { depth: 8, nodes: 256, string: 8192 } as const;
+/** What a client gives back of a 402 nests deep and is long, and is not read. */
+const LIMITS = { depth: 16, nodes: 2048, string: MAX_DECODED } as const;
 
 const text = (what: string, max: number) => z.string(`is not ${what}`).max(max, `is longer than ${max} characters`);
 
@@ -54,7 +54,6 @@ const v1Schema = z.object({
 const v2Schema = z.object({
   x402Version: z.literal(2, 'is not 2, the version that PAYMENT-SIGNATURE carries'),
   accepted: acceptedSchema,
-  resource: z.object({ url: text('a URL', 2048).optional() }).nullish(),
   payload: z.unknown(),
 });
 
@@ -71,16 +70,13 @@ export function readEnvelope({ version, value }: Credential): EnvelopeReading {
     const { success, data, error } = v1Schema.safeParse(json.value);
     if (!success) return { ok: false, detail: describeFault(error) };
     const { scheme, network, payload } = data;
-    return {
-      ok: true,
-      envelope: { version, sha256, scheme, network, accepted: undefined, resource: undefined, payload },
-    };
+    return { ok: true, envelope: { version, sha256, scheme, network, accepted: undefined, payload } };
   }
   const { success, data, error } = v2Schema.safeParse(json.value);
   if (!success) return { ok: false, detail: describeFault(error) };
-  const { accepted, payload, resource } = data;
+  const { accepted, payload } = data;
   const { scheme, network } = accepted;
-  return { ok: true, envelope: { version, sha256, scheme, network, accepted, resource: resource?.url, payload } };
+  return { ok: true, envelope: { version, sha256, scheme, network, accepted, payload } };
 }
 
 /** The first thing that is wrong below the members `above`: where, in the schema's own words. */

@@ -57,7 +57,7 @@ const accepted = { scheme: 'exact', network: SVM_NETWORK, amount: '10000', asset
 function read(rail: Awaited<ReturnType<typeof startWith>>) {
   const value = encode({ x402Version: 2, accepted, payload: { transaction } });
   const presented = rail.read({ version: 2, value }, [WAY]);
-  if ('code' in presented) throw new Error(presented.detail);
+  if (!('key' in presented)) throw new Error(JSON.stringify(presented));
   return presented;
 }
 
