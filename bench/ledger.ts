@@ -2,7 +2,7 @@
 // Measures the store of the checkout under ROOT on a new file in the temporary folder: claims, and whole charges (claim,
 // settle, settled, delivered), with one caller and with many. Every answer is checked; rounds alternate, medians count.
 // Shows neither a network nor a facilitator, and the disk is whatever the temporary folder is on.
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -38,20 +38,13 @@ process.stdout.write(`${JSON.stringify(await measure(), undefined, 2)}\n`);
 
 type Opened = Pick<ledgerModule.Ledger, 'claim' | 'advance'> & { readonly close: () => Promise<void> };
 
-/** Also of a revision in which the ledger on SQLite was one file. */
+/** A revision whose claims look as they do here. */
 async function open(file: string, options: Parameters<typeof chargesModule.openCharges>[1]): Promise<Opened> {
   const load = (name: string): Promise<unknown> => import(pathToFileURL(path.join(root, 'src', name)).href);
-  const whole = ['registry/store/sqlite/ledger.ts', 'registry/store/ledger.ts'];
-  const one = whole.find((name) => existsSync(path.join(root, 'src', name)));
-  if (one !== undefined) {
-    const { openLedger } = (await load(one)) as { openLedger: (at: string, given: typeof options) => Opened };
-    return openLedger(file, options);
-  }
   const { openCharges } = (await load('registry/store/sqlite/charges.ts')) as typeof chargesModule;
   const { createLedger } = (await load('domain/payment/ledger.ts')) as typeof ledgerModule;
-  const store = openCharges(file, options);
-  // Undefined in an earlier revision, which spelled payments by itself and takes no second argument.
   const { SPELLING } = (await load('gateway/rails/networks.ts')) as typeof networksModule;
+  const store = openCharges(file, options);
   return { ...createLedger(store, SPELLING), close: store.close };
 }
 
