@@ -515,11 +515,11 @@ describe('what is lost comes back', () => {
       paid.facilitator.clearFaults();
       const { status } = await last();
       expect(status).toBe('settling');
-      // At once: no lease of the process that is gone is waited for.
+      // At once, on a busy machine too: no lease of 10 s of the process that is gone is waited for.
       const since = Date.now();
       const again = await paid.pay('/report', credential);
       expect([again.status, receiptOf(again)['success']]).toEqual([200, true]);
-      expect(Date.now() - since).toBeLessThan(3_000);
+      expect(Date.now() - since).toBeLessThan(8_000);
     });
     expect(earned).toBe(100_000n);
   });

@@ -6,6 +6,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { startPaidTollgate, until, type ChargeSeen, type PaidTollgate } from '../support/paid-tollgate.ts';
 
 const PRICE = 100_000n;
+/** On a busy machine too, and well within the lease of 10 s, which nothing may wait for. */
+const AT_ONCE_MS = 8_000;
 let paid: PaidTollgate;
 let holding: (() => void) | undefined;
 let holds = false;
@@ -101,7 +103,7 @@ describe.each(['GET', 'POST'])('a %s', (method) => {
     const since = Date.now();
     const again = await pay(credential);
     expect([again.status, await again.text()]).toEqual([200, `thing of ${target}`]);
-    expect(Date.now() - since).toBeLessThan(3_000);
+    expect(Date.now() - since).toBeLessThan(AT_ONCE_MS);
     expect([(await paid.earned()) - before.earned, settleCalls()]).toEqual([PRICE, before.calls + 1]);
   });
 
@@ -140,24 +142,22 @@ describe.each(['GET', 'POST'])('a %s', (method) => {
 test('behaviour: a settlement that takes longer than a lease ends well, once', async () => {
   const credential = await paid.sign(await paid.quote('/thing/slow', 'POST'));
   const before = { earned: await paid.earned(), calls: settleCalls() };
-  paid.facilitator.fault(
-    'settle',
-    { kind: 'wait', until: new Promise<void>((resolve) => setTimeout(resolve, 12_500)) },
-    1,
-  );
+  const { promise: until, resolve: settle } = Promise.withResolvers<void>();
+  paid.facilitator.fault('settle', { kind: 'wait', until }, 1);
   const settling = paid.facilitator.next('settle');
   const first = paid.pay('/thing/slow', credential, { method: 'POST' });
   await settling;
   // All the time, also past the 10 s of a lease.
-  for (let i = 0; i < 23; i++) {
+  for (const since = Date.now(); Date.now() - since < 11_500;) {
     expect((await paid.pay('/thing/slow', credential, { method: 'POST' })).status).toBe(409);
     await new Promise((resolve) => {
       setTimeout(resolve, 500);
     });
   }
+  settle();
   expect((await first).status).toBe(200);
   expect([(await paid.earned()) - before.earned, settleCalls()]).toEqual([PRICE, before.calls + 1]);
-}, 40_000);
+}, 90_000);
 
 test('behaviour: a paid GET whose process dies again and again in the middle of its answer is served in the end', async () => {
   const credential = await paid.sign(await paid.quote('/thing/dies'));
@@ -170,7 +170,7 @@ test('behaviour: a paid GET whose process dies again and again in the middle of 
         const answer = await paid.pay('/thing/dies', credential);
         return answer.status === 200 ? answer : undefined;
       },
-      15_000,
+      45_000,
     );
     const body = response.text().then(
       () => 'whole',
@@ -185,9 +185,9 @@ test('behaviour: a paid GET whose process dies again and again in the middle of 
   const since = Date.now();
   const last = await paid.pay('/thing/dies', credential);
   expect([last.status, await last.text()]).toEqual([200, 'thing of /thing/dies']);
-  expect(Date.now() - since).toBeLessThan(3_000);
+  expect(Date.now() - since).toBeLessThan(AT_ONCE_MS);
   expect((await paid.earned()) - before).toBe(PRICE);
-}, 60_000);
+}, 180_000);
 
 test('behaviour: the ledger and the chain agree to the last unit', async () => {
   const settled = (await paid.charges()).filter(({ status }) => ['settled', 'delivered'].includes(status));
@@ -207,11 +207,11 @@ test.each(['GET', 'POST'])(
       const since = Date.now();
       const again = await blind.pay('/thing/blind', credential, { method });
       expect([again.status, await again.text()]).toEqual([200, 'thing of /thing/blind']);
-      expect(Date.now() - since).toBeLessThan(3_000);
+      expect(Date.now() - since).toBeLessThan(AT_ONCE_MS);
       expect(await blind.earned()).toBe(PRICE);
     } finally {
       await blind.stop();
     }
   },
-  40_000,
+  120_000,
 );
