@@ -14,20 +14,29 @@ import { keyOf } from './wire.ts';
 
 export const SHOP = keyOf('shop').address;
 
+/** What a 402 asks, as clients read it. */
+export type Asked = Parameters<SvmPayer['client']['createPaymentPayload']>[0];
+
 export type PaidSolana = {
   readonly chain: SvmChain;
+  /** The first one. */
   readonly facilitator: SvmFacilitator;
+  readonly facilitators: readonly SvmFacilitator[];
   readonly upstream: Upstream;
   readonly payer: SvmPayer;
   readonly tollgate: () => TollgateProcess;
   readonly url: (target: string) => string;
   /** Money that has arrived, in the smallest unit. */
   readonly earned: () => bigint;
-  /** A credential of the reference client for what a 402 asked. */
+  /** What a 402 asks. */
+  readonly ask: (target: string, method?: string) => Promise<Asked>;
+  /** A credential of the reference client. */
+  readonly signFor: (asked: Asked, by?: SvmPayer) => Promise<string>;
+  /** The same for what a 402 asks. */
   readonly sign: (target: string, method?: string, by?: SvmPayer) => Promise<string>;
   readonly pay: (target: string, credential: string, init?: RequestInit) => Promise<Response>;
   readonly charges: () => Promise<readonly ChargeSeen[]>;
-  /** Kills it and starts it again on the same store. */
+  /** Kills it and starts it again on the same store; resolves when the way is offered. */
   readonly restart: (env?: Readonly<Record<string, string>>) => Promise<void>;
   readonly stop: () => Promise<void>;
 };
@@ -35,10 +44,19 @@ export type PaidSolana = {
 export async function startPaidSolana(options: {
   readonly handle?: RequestListener;
   readonly routes: readonly string[];
+  /** The names of their keys; by default one. */
+  readonly facilitators?: readonly string[];
+  /** Before Tollgate starts, which is not waited for to offer anything then. */
+  readonly before?: (facilitators: readonly SvmFacilitator[]) => void;
 }): Promise<PaidSolana> {
   const files = temporaryFolder();
   const chain = await startSvm();
-  const facilitator = await startSvmFacilitator(chain);
+  const facilitators: SvmFacilitator[] = [];
+  for (const name of options.facilitators ?? ['facilitator']) facilitators.push(await startSvmFacilitator(chain, name));
+  const [facilitator] = facilitators;
+  if (facilitator === undefined) throw new Error('no facilitator');
+  const timeouts = 'timeouts: { verify: 3s, settle: 3s }';
+  const asked = facilitators.map(({ url }) => `{ url: ${url}, ${timeouts} }`).join(', ');
   const payer = await createSvmPayer(chain);
   chain.mint(SHOP, 0n);
   const upstream = await startUpstream(options.handle);
@@ -53,42 +71,39 @@ export async function startPaidSolana(options: {
       'registry: { listen: 127.0.0.1:0, store: sqlite:data/tollgate.db }',
       'admin: { listen: 127.0.0.1:0 }',
       'receivers:',
-      `  - { id: default, network: solana-devnet, pay_to_address: "${SHOP}", facilitators: [{ url: ${facilitator.url}, timeouts: { verify: 3s, settle: 3s } }], rpc_url: ${chain.rpcUrl} }`,
+      `  - { id: default, network: solana-devnet, pay_to_address: "${SHOP}", facilitators: [${asked}], rpc_url: ${chain.rpcUrl} }`,
       'routes:',
       ...routes,
     ].join('\n'),
   );
   const url = (target: string): string => `${tollgate.url('proxy')}${target}`;
-  /** Started, and a facilitator has named a fee payer. */
-  const launch = async (env: Readonly<Record<string, string>> = {}): Promise<TollgateProcess> => {
-    const started = await startProcess({
-      args: ['serve', '-c', config],
-      env,
-      listeners: ['proxy', 'registry', 'admin'],
-    });
+  const start = (env: Readonly<Record<string, string>> = {}): Promise<TollgateProcess> =>
+    startProcess({ args: ['serve', '-c', config], env, listeners: ['proxy', 'registry', 'admin'] });
+  const launch = async (env?: Readonly<Record<string, string>>): Promise<TollgateProcess> => {
+    const started = await start(env);
     await started.line(({ msg }) => msg === 'a way to pay is offered');
     return started;
   };
-  let tollgate = await launch();
+  options.before?.(facilitators);
+  let tollgate = options.before === undefined ? await launch() : await start();
   const root = path.resolve(import.meta.dirname, '../../..');
   const { stdout } = await promisify(execFile)(path.join(root, 'node_modules/.bin/node'), [
     ...[path.join(root, 'src/main.ts'), 'token', '-c', config],
   ]);
   const token = stdout.trim();
+  const ask: PaidSolana['ask'] = async (target, method = 'GET') => {
+    const response = await fetch(url(target), { method });
+    await response.arrayBuffer();
+    if (response.status !== 402) throw new Error(`${target} answered ${response.status}, not 402`);
+    return JSON.parse(Buffer.from(response.headers.get('payment-required') ?? '', 'base64').toString()) as Asked;
+  };
+  const signFor: PaidSolana['signFor'] = async (wanted, by = payer) =>
+    Buffer.from(JSON.stringify(await by.client.createPaymentPayload(wanted))).toString('base64');
   return {
-    ...{ chain, facilitator, upstream, payer, url },
+    ...{ chain, facilitator, facilitators, upstream, payer, url, ask, signFor },
     tollgate: () => tollgate,
     earned: () => chain.balanceOf(SHOP) ?? 0n,
-    sign: async (target, method = 'GET', by = payer) => {
-      const response = await fetch(url(target), { method });
-      await response.arrayBuffer();
-      if (response.status !== 402) throw new Error(`${target} answered ${response.status}, not 402`);
-      const header = response.headers.get('payment-required') ?? '';
-      const required = JSON.parse(Buffer.from(header, 'base64').toString()) as Parameters<
-        SvmPayer['client']['createPaymentPayload']
-      >[0];
-      return Buffer.from(JSON.stringify(await by.client.createPaymentPayload(required))).toString('base64');
-    },
+    sign: async (target, method, by) => signFor(await ask(target, method), by),
     pay: (target, credential, init = {}) =>
       fetch(url(target), { redirect: 'manual', ...init, headers: { 'payment-signature': credential } }),
     charges: async () => {
@@ -105,7 +120,7 @@ export async function startPaidSolana(options: {
     stop: async () => {
       await tollgate.kill();
       await upstream.close();
-      await facilitator.close();
+      await Promise.all(facilitators.map(({ close }) => close()));
       await chain.stop();
       files.remove();
     },
