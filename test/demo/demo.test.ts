@@ -83,7 +83,7 @@ describe('the demo in front of somebody’s own API', () => {
     });
     const args = ['--upstream', upstream.url, '--route', '* /reports/:id 0.10 USD', '--route', 'GET /data/* 0.05'];
     demos = await Promise.all([startDemo(...args), startDemo(...args)]);
-  }, 60_000);
+  }, 180_000);
   afterAll(async () => {
     await Promise.all(demos.map((demo) => demo.stop()));
     await upstream?.close();

@@ -39,7 +39,7 @@ beforeAll(() => {
   packed = readdirSync(installed, { recursive: true, encoding: 'utf8' }).filter(
     (name) => path.extname(name) !== '' || name === 'LICENSE',
   );
-}, 60_000);
+}, 180_000);
 afterAll(temporary.remove);
 
 function run(program: string, args: readonly string[], cwd: string, env: Record<string, string> = {}): string {

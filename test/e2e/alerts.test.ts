@@ -157,7 +157,7 @@ beforeAll(async () => {
     const text = await becomes(shapes[shape], ['tollgate_config_reloads_total{result="failure"}', ...counted]);
     scraped.set(shape, text);
   }
-}, 120_000);
+}, 600_000);
 afterAll(async () => {
   for (const close of closers.toReversed()) await close();
   files.remove();

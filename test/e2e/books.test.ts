@@ -21,7 +21,7 @@ beforeAll(async () => {
       else res.end('the answer');
     },
   });
-}, 60_000);
+}, 180_000);
 afterAll(() => paid?.stop());
 
 const find = async (id: string, state: string): Promise<ChargeSeen> =>
@@ -195,4 +195,4 @@ test('behaviour: every kind of end, and one sum everywhere', async () => {
   const { data } = (await summary.json()) as { data: { amount_atomic: string; charges: number }[] };
   expect(data.reduce((sum, { amount_atomic }) => sum + BigInt(amount_atomic), 0n)).toBe(earned);
   expect(data.reduce((sum, { charges: count }) => sum + count, 0)).toBe(settled.length);
-}, 90_000);
+}, 180_000);

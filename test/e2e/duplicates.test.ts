@@ -34,7 +34,7 @@ beforeAll(async () => {
     return startProcess({ args: ['serve', '-c', config], listeners: ['proxy', 'admin'] });
   };
   sidecars = await Promise.all([start('one'), start('two')]);
-}, 60_000);
+}, 180_000);
 
 afterAll(async () => {
   await Promise.all(sidecars.map((sidecar) => sidecar.kill()));

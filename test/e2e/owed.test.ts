@@ -27,7 +27,7 @@ beforeAll(async () => {
     },
   });
   token = await paid.cli('token');
-}, 60_000);
+}, 180_000);
 afterAll(async () => {
   await paid?.stop();
   files.remove();

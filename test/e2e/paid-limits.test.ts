@@ -24,7 +24,7 @@ beforeAll(async () => {
       else res.end('here');
     },
   });
-}, 60_000);
+}, 180_000);
 afterAll(() => paid?.stop());
 
 const askedFor = (target: string): Promise<() => void> =>

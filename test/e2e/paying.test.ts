@@ -49,7 +49,7 @@ beforeAll(async () => {
           .end(JSON.stringify({ url, told: req.headers }));
     },
   });
-}, 60_000);
+}, 180_000);
 
 afterAll(() => paid?.stop());
 

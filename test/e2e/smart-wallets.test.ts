@@ -20,7 +20,7 @@ beforeAll(async () => {
       res.end(`thing of ${req.url ?? ''}`);
     },
   });
-}, 60_000);
+}, 180_000);
 afterAll(() => paid?.stop());
 afterEach(() => paid.facilitators.forEach(({ clearFaults }) => clearFaults()));
 

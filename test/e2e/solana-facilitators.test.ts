@@ -28,7 +28,7 @@ beforeAll(async () => {
   const [one, other] = paid.facilitators;
   if (one === undefined || other === undefined) throw new Error('two facilitators');
   [first, second] = [one, other];
-}, 60_000);
+}, 180_000);
 afterAll(() => paid?.stop());
 afterEach(() => second.clearFaults());
 

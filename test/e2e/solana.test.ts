@@ -24,7 +24,7 @@ beforeAll(async () => {
       holding = () => res.end('it');
     },
   });
-}, 60_000);
+}, 180_000);
 
 afterAll(() => paid?.stop());
 

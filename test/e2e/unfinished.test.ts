@@ -24,7 +24,7 @@ const handle: RequestListener = (req, res) => {
 
 beforeAll(async () => {
   paid = await startPaidTollgate({ routes, handle, settle: '20s' });
-}, 60_000);
+}, 180_000);
 afterAll(() => paid?.stop());
 afterEach(async () => {
   paid.facilitator.clearFaults();
@@ -157,7 +157,7 @@ test('behaviour: a settlement that takes longer than a lease ends well, once', a
   settle();
   expect((await first).status).toBe(200);
   expect([(await paid.earned()) - before.earned, settleCalls()]).toEqual([PRICE, before.calls + 1]);
-}, 90_000);
+}, 180_000);
 
 test('behaviour: a paid GET whose process dies again and again in the middle of its answer is served in the end', async () => {
   const credential = await paid.sign(await paid.quote('/thing/dies'));
@@ -187,7 +187,7 @@ test('behaviour: a paid GET whose process dies again and again in the middle of 
   expect([last.status, await last.text()]).toEqual([200, 'thing of /thing/dies']);
   expect(Date.now() - since).toBeLessThan(AT_ONCE_MS);
   expect((await paid.earned()) - before).toBe(PRICE);
-}, 180_000);
+}, 600_000);
 
 test('behaviour: the ledger and the chain agree to the last unit', async () => {
   const settled = (await paid.charges()).filter(({ status }) => ['settled', 'delivered'].includes(status));
@@ -213,5 +213,5 @@ test.each(['GET', 'POST'])(
       await blind.stop();
     }
   },
-  120_000,
+  600_000,
 );

@@ -13,7 +13,7 @@ let token: string;
 beforeAll(async () => {
   paid = await startPaidTollgate({ routes: ['GET /reports/* 0.10', 'GET /dear 5'] });
   token = await paid.cli('token');
-}, 60_000);
+}, 180_000);
 afterAll(() => paid?.stop());
 
 async function why(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }> {

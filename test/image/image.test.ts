@@ -26,7 +26,7 @@ describe.skipIf(reason !== undefined)(`the image${reason === undefined ? '' : ` 
     image = buildImage();
     removals.push(image.remove);
     console.log(`the image has ${(image.bytes / MEGABYTE).toFixed(0)} MB, its stand-in base included`);
-  }, 300_000);
+  }, 600_000);
   afterAll(() => {
     for (const child of running) child.kill('SIGKILL');
     for (const remove of removals) remove();

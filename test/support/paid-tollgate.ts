@@ -171,7 +171,7 @@ export async function startPaidTollgate(options: {
 export async function until<T>(
   what: string,
   look: () => Promise<T | undefined | false>,
-  withinMs = 10_000,
+  withinMs = 30_000,
 ): Promise<T> {
   const end = Date.now() + withinMs;
   for (;;) {

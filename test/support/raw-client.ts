@@ -31,7 +31,7 @@ export type RawClient = {
   readonly close: () => void;
 };
 
-const WAIT_MS = 5000;
+const WAIT_MS = 30_000;
 
 export function headerOf(
   answer: { readonly headers: readonly (readonly [string, string])[] },

@@ -54,6 +54,6 @@ export function outcomeOf(gateway: SmallGateway, index = 0): Promise<End> {
       if (outcome === undefined) throw new Error('no outcome yet');
       return outcome;
     },
-    { interval: 5, timeout: 5000 },
+    { interval: 5, timeout: 30_000 },
   );
 }
