@@ -121,12 +121,14 @@ async function reload(
   const { log } = assembly.deps;
   const { config: taken, restart } = applyConfig(started, next);
   // First what can be refused; what follows cannot fail.
-  const putInForce = taken.proxy && gateway?.proxy.prepare(taken, taken.proxy);
+  const discovery = await gateway?.discovery.read(taken);
+  const putInForce = taken.proxy && gateway?.proxy.prepare(taken, taken.proxy, discovery);
   await registry?.reconfigure(taken);
   assembly.config = taken;
   putInForce?.();
   registry?.recompile();
   gateway?.sync?.recompile();
+  if (assembly.current.snapshot !== undefined) gateway?.discovery.tell(assembly.current.snapshot.routes);
   log.info('configuration reloaded');
   if (restart.length > 0) log.warn('changed settings wait for a restart', { settings: restart });
 }

@@ -3,6 +3,7 @@
 import { formatListen } from '../config/addresses.ts';
 import type { LoadedConfig } from '../config/config.ts';
 import { NO_ROUTES } from '../compose/declared-routes.ts';
+import { lookAtRoutes, readDiscovery } from '../compose/discovery.ts';
 import { findConfigFile, loadConfig } from '../config/load.ts';
 import { configWarnings } from '../config/warnings.ts';
 import { describeChange, describeDifference, sweep } from '../registry/declared.ts';
@@ -39,10 +40,11 @@ async function runCheck(args: Args, io: Io): Promise<ExitCode> {
     return EXIT.usage;
   }
   const result = loadConfig(file, io.env, io.folder, NETWORKS);
-  const summary = result.ok ? summarize(result.config) : undefined;
   const online = result.ok && args.has('online') ? await askServices(result.config, io.version) : undefined;
   const code = result.ok ? codeOf(online ?? []) : EXIT.usage;
-  const { start, warnings } = result.ok ? await lookAhead(result.config) : { start: undefined, warnings: [] };
+  const ahead: Ahead = result.ok ? await lookAhead(result.config) : { warnings: [] };
+  const { start, discovery, warnings } = ahead;
+  const summary = result.ok ? { ...summarize(result.config), ...(discovery && { discovery }) } : undefined;
   if (args.has('json')) {
     io.out(
       JSON.stringify({
@@ -76,23 +78,35 @@ type Start = {
   readonly differences: readonly string[];
 };
 
+type Ahead = {
+  readonly start?: Start | undefined;
+  /** How many routes will be public. */
+  readonly discovery?: string | undefined;
+  readonly warnings: readonly string[];
+};
+
 /** And everything that is worth a second look before it happens. A sidecar's routes are not its own. */
-async function lookAhead(config: LoadedConfig): Promise<{ start: Start | undefined; warnings: readonly string[] }> {
+async function lookAhead(config: LoadedConfig): Promise<Ahead> {
   const warnings = configWarnings(config, NETWORKS);
-  if (config.registry === undefined) return { start: undefined, warnings };
+  const read = await readDiscovery(config);
+  warnings.push(...(read?.remarks ?? []));
+  if (config.registry === undefined) return { discovery: read && 'routes of the registry will be public', warnings };
   const offline = await readOfflineRoutes(config);
-  if (!offline.ok) return { start: undefined, warnings: [...warnings, offline.problem] };
+  if (!offline.ok) return { warnings: [...warnings, offline.problem] };
   const { plan, routes } = offline;
   const swept = sweep(plan);
   if (swept !== undefined) warnings.push(`a start with this file ${swept}; a reload holds it back and changes nothing`);
   if (config.proxy !== undefined && routes.length === 0) warnings.push(NO_ROUTES);
+  const shown = read && lookAtRoutes(read, routes);
+  warnings.push(...(shown?.remarks ?? []));
   const start = {
     creates: plan.creates.map((route) => `${route.method} ${route.route_pattern} ${route.amount} ${route.currency}`),
     changes: plan.changes.map(describeChange),
     deletes: plan.deletes.map((route) => `${route.method} ${route.pattern} ${route.amount} ${route.currency}`),
     differences: plan.differences.map(describeDifference),
   };
-  return { start, warnings };
+  const discovery = shown && `${shown.publicRoutes} of ${shown.pricedRoutes} routes will be public`;
+  return { start, discovery, warnings };
 }
 
 function describeStart({ creates, changes, deletes, differences }: Start): string[] {

@@ -33,9 +33,9 @@ export const NO_CONFIG = [
   "       tollgate serve --upstream http://127.0.0.1:3000 --route 'GET /reports/* 0.10 USD' --pay-to 0x...",
 ];
 
-/** `secretFiles`: what the file named with `..._file`, absolute. `data`: what flags said, as a file would hold it. */
+/** `filesBeside`: those that the file named and that a reload reads too, absolute. `data`: what flags said, as a file would hold it. */
 export type Loaded<C> =
-  | { readonly ok: true; readonly config: C; readonly secretFiles?: readonly string[]; readonly data?: QuickData }
+  | { readonly ok: true; readonly config: C; readonly filesBeside?: readonly string[]; readonly data?: QuickData }
   | { readonly ok: false; readonly code: ExitCode };
 
 /** The configuration that `args` and the environment mean, for a start. Complaints were written when it is not ok. */

@@ -1,6 +1,6 @@
-// Applies a changed configuration while Tollgate runs: on SIGHUP, and when the file or a secret file that it names has
-// changed. One reload at a time, the newest file last. A file is read when it has not changed for a second: half written,
-// it can be a valid configuration without its routes. A bad file is logged problem by problem and changes nothing.
+// Applies a changed configuration while Tollgate runs: on SIGHUP, and when the file or one that it names has changed. One reload
+// at a time, the newest file last. A file is read when it has not changed for a second: half written, it can be a valid
+// configuration without its routes. A bad file is logged problem by problem and changes nothing.
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -33,8 +33,8 @@ export type Reloads = {
 export type ReloadSource = {
   /** As it is named in messages; undefined if flags are the configuration. */
   readonly file: string | undefined;
-  /** Absolute: the secret files that it named. */
-  readonly secretFiles: readonly string[];
+  /** Absolute: the files that it named and that are read with it. */
+  readonly filesBeside: readonly string[];
   readonly io: Io;
   readonly log: Log;
   /** After each reload that was applied. */
@@ -46,7 +46,7 @@ const REST_MS = 1000;
 
 const FAILED = 'the configuration was not reloaded';
 
-export function createReloads({ file, secretFiles, io, log, onTaken }: ReloadSource): Reloads {
+export function createReloads({ file, filesBeside, io, log, onTaken }: ReloadSource): Reloads {
   let running: Reloadable | undefined;
   let wanted = false;
   let working: Promise<void> | undefined;
@@ -54,7 +54,7 @@ export function createReloads({ file, secretFiles, io, log, onTaken }: ReloadSou
   const watch =
     file === undefined
       ? undefined
-      : watchFiles([resolve(io.folder, file), ...secretFiles], () => request('file'), systemSchedule);
+      : watchFiles([resolve(io.folder, file), ...filesBeside], () => request('file'), systemSchedule);
 
   function request(cause: 'SIGHUP' | 'file'): void {
     if (file === undefined || (running !== undefined && running.reload === undefined)) {
@@ -104,7 +104,7 @@ export function createReloads({ file, secretFiles, io, log, onTaken }: ReloadSou
         for (const problem of loaded.problems) log.error(FAILED, { problem: formatProblem(problem) });
         return undefined;
       }
-      watch?.follow([resolve(io.folder, file), ...loaded.secretFiles]);
+      watch?.follow([resolve(io.folder, file), ...loaded.filesBeside]);
       const resolved = resolveSecrets(loaded.config, { random: createRandom(), log });
       if (resolved.ok) return { config: resolved.config, loaded: loaded.config };
       log.error(FAILED, { problem: resolved.problem });

@@ -113,7 +113,7 @@ export async function runServe(args: Args, io: Io, start: Start): Promise<ExitCo
   const reloads = createReloads({
     // Named as at the start: a default file that was taken away meanwhile is still the one that is meant.
     file: loaded.config.file === undefined ? undefined : findConfigFile(args.text('config'), io.env, io.folder),
-    secretFiles: loaded.secretFiles ?? [],
+    filesBeside: loaded.filesBeside ?? [],
     io,
     log,
     onTaken: (config) => {

@@ -4,6 +4,7 @@ import type { Config, ProxyConfig } from '../config/config.ts';
 import { owedBecauseOf } from '../domain/payment/claim-policy.ts';
 import { rememberRefusals } from '../gateway/refusals.ts';
 import { createTelemetry, type Telemetry } from '../gateway/telemetry.ts';
+import { createDiscoverySource, type DiscoverySource } from './discovery.ts';
 import { addPart, type Assembly } from './assembly.ts';
 import type { Rails } from '../gateway/rails/rails.ts';
 import { startPayments, startRails, type Payments } from './payments.ts';
@@ -15,6 +16,7 @@ import type * as SyncPart from './sync.ts';
 
 export type Gateway = {
   readonly proxy: ProxyPart;
+  readonly discovery: DiscoverySource;
   /** Undefined in the process of the registry. */
   readonly sync: Awaited<ReturnType<typeof SyncPart.startSync>> | undefined;
 };
@@ -35,8 +37,10 @@ export async function startGateway(
   const { requirement, revision } = rails;
   assembly.closers.unshift(watchWays(assembly, rails));
   const own = { current, telemetry, payFor: payments?.payFor, requirement, revision, log, clock, random };
-  const proxy = startProxy(config, section, own);
-  return { proxy: addPart(assembly, 'proxy', proxy), sync };
+  const discovery = createDiscoverySource(log);
+  const proxy = startProxy(config, section, await discovery.read(config), own);
+  void current.first.then(({ routes }) => discovery.tell(routes));
+  return { proxy: addPart(assembly, 'proxy', proxy), discovery, sync };
 }
 
 function watchWays(assembly: Assembly, { watch }: Rails): () => Promise<void> {

@@ -3,6 +3,7 @@
 import type { Config, ProxyConfig, SyncConfig } from '../config/config.ts';
 import { LISTENER_REFUSALS } from '../domain/problem.ts';
 import { createOffers } from '../domain/offer.ts';
+import type { Discovery } from '../domain/discovery/listing.ts';
 import type { Requirement } from '../domain/payment/way.ts';
 import { createPaymentRequired } from '../domain/payment-required.ts';
 import { createQuotes } from '../domain/quote.ts';
@@ -28,7 +29,7 @@ import { compileSnapshot } from '../domain/snapshot.ts';
 
 export type ProxyPart = Part & {
   /** Assembles for a new configuration; what is returned puts it in force and cannot fail. */
-  readonly prepare: (config: Config, proxy: ProxyConfig) => () => void;
+  readonly prepare: (config: Config, proxy: ProxyConfig, discovery: Discovery | undefined) => () => void;
 };
 
 export type ProxyDeps = {
@@ -47,8 +48,13 @@ export type ProxyDeps = {
 /** Connections to the upstream at most; further requests wait for one. */
 const MAX_SOCKETS = 10_000;
 
-export function startProxy(config: Config, proxy: ProxyConfig, deps: ProxyDeps): ProxyPart {
-  let assembled = assemble(config, proxy, deps);
+export function startProxy(
+  config: Config,
+  proxy: ProxyConfig,
+  discovery: Discovery | undefined,
+  deps: ProxyDeps,
+): ProxyPart {
+  let assembled = assemble(config, proxy, discovery, deps);
   // The listener reads it for each request.
   const handler = { ...assembled.handler };
   const { listen, limits, timeouts } = proxy;
@@ -65,8 +71,8 @@ export function startProxy(config: Config, proxy: ProxyConfig, deps: ProxyDeps):
   );
   return {
     listener,
-    prepare: (next, section) => {
-      const prepared = assemble(next, section, deps);
+    prepare: (next, section, found) => {
+      const prepared = assemble(next, section, found, deps);
       return () => {
         // The old connections to the upstream end by themselves once they are idle.
         assembled = prepared;
@@ -80,6 +86,7 @@ export function startProxy(config: Config, proxy: ProxyConfig, deps: ProxyDeps):
 function assemble(
   config: Config,
   proxy: ProxyConfig,
+  discovery: Discovery | undefined,
   deps: ProxyDeps,
 ): { handler: Handler; close: () => Promise<void> } {
   const { current, telemetry, payFor, requirement, revision, log, clock, random } = deps;
@@ -93,6 +100,7 @@ function assemble(
       nonce: createTokens(random, 12, 'base64url'),
     }),
     paymentRequired: createPaymentRequired({ v1: config.x402.v1, requirement, revision }),
+    listingOf: discovery?.listingOf ?? (() => undefined),
     page: config.page.enabled ? createPage(config.page, { find: NETWORKS.find, isPaidInBrowser }) : undefined,
     corsOrigins: proxy.corsOrigins,
     methods,

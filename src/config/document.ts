@@ -1,6 +1,6 @@
 // Reads a YAML document into plain data and remembers where everything stands. Environment variables are filled in here,
-// inside scalars, after parsing. Every message is ours: the parser's own sentences may quote the source, and the source
-// may hold a secret.
+// inside scalars, after parsing; in a document that is not a configuration nothing is. Every message is ours: the parser's
+// own sentences may quote the source, and the source may hold a secret.
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type Node, type Scalar } from 'yaml';
 import { interpolate, shieldExpressions, unshieldExpressions, type Env } from './environment.ts';
 import type { Issue, Path } from './problems.ts';
@@ -26,11 +26,22 @@ type Place = {
   readonly children: Map<string | number, Place>;
 };
 
-/** Values in one document, aliases counted each time they are used: far above any configuration, far below a bomb. */
-const MAX_VALUES = 100_000;
+export type DocumentKind = {
+  /** For messages. */
+  readonly name: string;
+  /** Values in one document, aliases counted each time they are used: far above any that is meant, far below a bomb. */
+  readonly maxValues: number;
+  /** Fills in variables; undefined: nothing is filled in, and numbers may be keys. */
+  readonly env: Env | undefined;
+};
+
 const MAX_DEPTH = 64;
 
 export function readDocument(source: string, env: Env): SourceDocument {
+  return readDocumentOf({ name: 'configuration', maxValues: 100_000, env }, source);
+}
+
+export function readDocumentOf(kind: DocumentKind, source: string): SourceDocument {
   const start = { line: 1, column: 1 };
   const unreadable = (message: string, position: Position = start): SourceDocument => ({
     data: undefined,
@@ -39,7 +50,7 @@ export function readDocument(source: string, env: Env): SourceDocument {
     locate: () => start,
     fromEnvironment: () => false,
   });
-  const shielded = shieldExpressions(source);
+  const shielded = kind.env === undefined ? source : shieldExpressions(source);
   if (shielded === undefined) return unreadable('holds a Unicode noncharacter (U+FDD0 to U+FDD4); take it out');
   const lines = new LineCounter();
   const position = (offset: number): Position => {
@@ -53,16 +64,19 @@ export function readDocument(source: string, env: Env): SourceDocument {
     merge: false,
   });
   if (document.errors.some(({ code }) => code === 'RESOURCE_EXHAUSTION')) {
-    return unreadable(`holds more than ${MAX_DEPTH} levels; that is no configuration`);
+    return unreadable(`holds more than ${MAX_DEPTH} levels; that is no ${kind.name}`);
   }
   if (document.errors.length > 0) {
     const seen = new Set<number>();
-    const syntax = document.errors.map((error) => ({ ...position(error.pos[0]), message: syntaxMessage(error.code) }));
+    const syntax = document.errors.map(({ code, pos }) => ({
+      ...position(pos[0]),
+      message: syntaxMessage(code, kind.name),
+    }));
     // One slip makes the parser stumble over the rest of its line.
     return { ...unreadable(''), syntax: syntax.filter(({ line }) => !seen.has(line) && seen.add(line)) };
   }
-  const { data, root, issues, excess } = convert(document, env, position);
-  if (excess !== undefined) return unreadable(`holds ${excess}; that is no configuration`);
+  const { data, root, issues, excess } = convert(document, kind, position);
+  if (excess !== undefined) return unreadable(`holds ${excess}; that is no ${kind.name}`);
   const find = (path: Path): { place: Place; complete: boolean } => {
     let place = root;
     for (const step of path) {
@@ -89,7 +103,7 @@ export function readDocument(source: string, env: Env): SourceDocument {
 
 function convert(
   document: ReturnType<typeof parseDocument>,
-  env: Env,
+  { env, maxValues }: DocumentKind,
   position: (offset: number) => Position,
 ): { data: unknown; root: Place; issues: Issue[]; excess: string | undefined } {
   const issues: Issue[] = [];
@@ -98,7 +112,7 @@ function convert(
   let excess: string | undefined;
 
   const scalar = (node: Scalar, path: Path, place: Omit<Place, 'filled'>): [unknown, Place] => {
-    if (typeof node.value !== 'string') return [node.value, { ...place, filled: false }];
+    if (typeof node.value !== 'string' || env === undefined) return [node.value, { ...place, filled: false }];
     const { text, changed, problems } = interpolate(unshieldExpressions(node.value), env);
     for (const message of problems) issues.push({ path, message });
     return [problems.length > 0 ? '' : text, { ...place, filled: changed }];
@@ -112,7 +126,7 @@ function convert(
       children: new Map<string | number, Place>(),
     };
     values++;
-    if (values > MAX_VALUES) excess ??= `more than ${MAX_VALUES} values, aliases counted where they are used`;
+    if (values > maxValues) excess ??= `more than ${maxValues} values, aliases counted where they are used`;
     if (path.length > MAX_DEPTH) excess ??= `more than ${MAX_DEPTH} levels`;
     if (node === null || excess !== undefined) return [null, place];
     if (!isAlias(node) && node.tag !== undefined && !CORE_TAGS.has(node.tag)) {
@@ -136,12 +150,17 @@ function convert(
     return result;
   };
 
+  const nameOf = (key: unknown): string | undefined => {
+    const value = isScalar(key) ? key.value : undefined;
+    if (env === undefined) return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
+    return typeof value === 'string' ? unshieldExpressions(value) : undefined;
+  };
+
   const visitMap = (pairs: readonly { key: unknown; value: unknown }[], path: Path, place: Place): [unknown, Place] => {
     const data: Record<string, unknown> = {};
     for (const pair of pairs) {
       const offset = nodeOffset(pair.key) ?? place.value;
-      const name =
-        isScalar(pair.key) && typeof pair.key.value === 'string' ? unshieldExpressions(pair.key.value) : undefined;
+      const name = nameOf(pair.key);
       if (name === undefined) {
         issues.push({
           path,
@@ -190,12 +209,12 @@ function nodeOffset(value: unknown): number | undefined {
   return toNode(value)?.range?.[0];
 }
 
-function syntaxMessage(code: string): string {
+function syntaxMessage(code: string, name: string): string {
   switch (code) {
     case 'TAB_AS_INDENT':
       return 'is indented with a tab; use spaces';
     case 'MULTIPLE_DOCS':
-      return 'holds a second document (---); one file is one configuration';
+      return `holds a second document (---); one file is one ${name}`;
     case 'BAD_INDENT':
     case 'BLOCK_AS_IMPLICIT_KEY':
     case 'BLOCK_IN_FLOW':

@@ -12,8 +12,8 @@ import { codeOf } from './secret-files.ts';
 import { validate } from './validate.ts';
 
 export type LoadResult =
-  /** `secretFiles`: what it named with `..._file`, absolute. */
-  | { readonly ok: true; readonly config: LoadedConfig; readonly secretFiles: readonly string[] }
+  /** `filesBeside`: those that it named and that a reload reads too, absolute. */
+  | { readonly ok: true; readonly config: LoadedConfig; readonly filesBeside: readonly string[] }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
 export const DEFAULT_FILE = 'tollgate.yaml';

@@ -3,7 +3,6 @@ import { isMap, valueAt, type Issue, type Path } from './problems.ts';
 
 const SECTIONS: Readonly<Record<string, string>> = {
   decision: 'take it out and let the proxy forward',
-  discovery: 'take it out',
 };
 
 /** Takes out of `data` (changing it) what this version does not have, so that the schema does not call it unknown. */

@@ -2,6 +2,7 @@
 // and no other key. What the schema makes of a file is what the program works with. What needs two keys to judge stands in
 // combinations.ts.
 import { z } from 'zod';
+import { discoverySection } from './discovery.ts';
 import { choice, count, duration, flag, listen, optionalDuration, secret } from './fields.ts';
 import { key, section } from './keys.ts';
 import { pageSection } from './page.ts';
@@ -76,6 +77,11 @@ export function createConfigSchema(folder: string) {
       'x402',
       section({ v1: key('v1', flag().default(false), 'Serve clients of x402 version 1 too.') }).prefault({}),
       'The protocol of payments.',
+    ),
+    discovery: key(
+      'discovery',
+      discoverySection(folder).optional(),
+      'Tells facilitators what is paid for, so that they can list it for agents.',
     ),
     metrics: key(
       'metrics',

@@ -32,7 +32,7 @@ export type Source = Origin & {
 };
 
 export type Validation =
-  | { readonly ok: true; readonly config: LoadedConfig; readonly secretFiles: readonly string[] }
+  | { readonly ok: true; readonly config: LoadedConfig; readonly filesBeside: readonly string[] }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
 export function validate({ data, issues: known, fromEnvironment, file, folder, networks, env }: Source): Validation {
@@ -62,7 +62,9 @@ export function validate({ data, issues: known, fromEnvironment, file, folder, n
     found.filter(({ path, covers }) => covers !== undefined || !covered.some((base) => isWithin(path, base))),
   );
   if (issues.length > 0 || !parsed.success) return { ok: false, issues };
-  return { ok: true, config: toConfig(parsed.data, { file, folder }, networks), secretFiles: files.files };
+  const { openapi } = parsed.data.discovery ?? {};
+  const filesBeside = [...files.files, ...(openapi === undefined ? [] : [openapi.file])];
+  return { ok: true, config: toConfig(parsed.data, { file, folder }, networks), filesBeside };
 }
 
 function toConfig(sections: ConfigSections, origin: Origin, networks: Networks): LoadedConfig {

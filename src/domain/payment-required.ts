@@ -2,12 +2,15 @@
 // read. Everything that a route fixes is serialised once per offer; an answer only puts charge id and URL in between.
 // Both are public: nothing here may depend on who asks. Sources: interface 7.1, x402 v1 and v2.
 import { LRUCache } from 'lru-cache';
+import type { Listing } from './discovery/listing.ts';
 import type { Offer, OfferedWay } from './offer.ts';
 import type { Requirement } from './payment/way.ts';
 import type { ChargeId } from './quote.ts';
 
 export type Demand = {
   readonly offer: Offer;
+  /** How what is asked for is listed; undefined: it is not. */
+  readonly listing?: Listing | undefined;
   readonly chargeId: ChargeId;
   /** Scheme and authority under which clients reach the API, such as `https://api.example.com`. */
   readonly origin: string;
@@ -28,8 +31,12 @@ export type PaymentRequired = {
 
 const MAX_URL_BYTES = 1024;
 const MAX_DESCRIPTION_BYTES = 256;
+/** Proxies take a response's head of 4 KiB. */
+const MAX_HEADER_BYTES = 3072;
+/** What an answer has of its own, as far as room is kept for it. */
+const ROOM = { url: 256, error: 128, chargeId: 116 } as const;
 const MIME_TYPE = 'application/json';
-/** Offers whose text is kept. */
+/** Offers, and listings of them, whose text is kept. */
 const KEPT = 1024;
 
 export type PaymentRequiredOptions = {
@@ -45,15 +52,19 @@ export function createPaymentRequired(
   options: PaymentRequiredOptions,
 ): (demand: Demand) => PaymentRequired | undefined {
   const { revision = () => 0 } = options;
-  const write = (offer: Offer): Texts => ({
+  const write = ({ offer, listing }: Demand): Texts => ({
+    offer,
     revision: revision(),
-    template: writeTemplate(offer, options),
+    template: writeTemplate(offer, listing, options),
     fixed: undefined,
   });
-  const kept = new LRUCache<Offer, Texts>({ max: KEPT, memoMethod: write });
+  // By the listing, which is of one route, or by the offer if there is none.
+  const kept = new LRUCache<Listing | Offer, Texts>({ max: KEPT });
   return (demand) => {
-    let texts = kept.memo(demand.offer);
-    if (texts.revision !== revision()) kept.set(demand.offer, (texts = write(demand.offer)));
+    const { offer, listing = offer } = demand;
+    let texts = kept.get(listing);
+    if (texts === undefined || texts.offer !== offer || texts.revision !== revision())
+      kept.set(listing, (texts = write(demand)));
     const { template } = texts;
     if (template === undefined) return undefined;
     const { nonce } = demand.chargeId;
@@ -72,7 +83,12 @@ export function createPaymentRequired(
 }
 
 /** What is written once for an offer, and what was written last of all that one request shares with the next. */
-type Texts = { readonly revision: number; readonly template: Template | undefined; fixed: Fixed | undefined };
+type Texts = {
+  readonly offer: Offer;
+  readonly revision: number;
+  readonly template: Template | undefined;
+  fixed: Fixed | undefined;
+};
 
 type Fixed = {
   readonly signed: string;
@@ -133,9 +149,13 @@ const HOLE = '\u0000';
 const HOLE_JSON = JSON.stringify(HOLE).slice(1, -1);
 
 /** Undefined: no way can be named in version 2, which all ways are of. */
-function writeTemplate(offer: Offer, options: PaymentRequiredOptions): Template | undefined {
+function writeTemplate(
+  offer: Offer,
+  listing: Listing | undefined,
+  options: PaymentRequiredOptions,
+): Template | undefined {
   const { route } = offer;
-  const description = clip(offer.description.replace(/[\u0000-\u001f\u007f]+/g, ' '), MAX_DESCRIPTION_BYTES);
+  const description = shortDescription(offer.description);
   const write = (offered: OfferedWay, version: 1 | 2): object | undefined =>
     options.requirement({ ...offered, description, resource: HOLE }, { chargeId: HOLE }, version);
   const ways = offer.ways.filter((offered) => write(offered, 2) !== undefined);
@@ -173,8 +193,21 @@ function writeTemplate(offer: Offer, options: PaymentRequiredOptions): Template 
     bodyEnd: body.slice(last + HOLE_JSON.length, -1),
     // Where version 1 can name no way, its members stay away.
     v1: v1.length === 0 ? undefined : cut(',"x402Version":1,"accepts":[', v1, `"${HOLE_JSON}"`, ']'),
-    header: cut(`,${resource},"accepts":[`, shown(2), HOLE_JSON, ']}'),
+    header: cut(`,${resource},"accepts":[`, shown(2), HOLE_JSON, `]${bazaarThatFits(listing, resource, shown(2))}}`),
   };
+}
+
+/** Whole, or without the output's example, or nothing: whichever leaves the header in its limits. */
+function bazaarThatFits(listing: Listing | undefined, resource: string, accepts: readonly object[]): string {
+  const written = accepts.reduce((sum, entry) => sum + Buffer.byteLength(JSON.stringify(entry)) + 1, 0);
+  const own = ROOM.url + ROOM.error + accepts.length * ROOM.chargeId;
+  const around = Buffer.byteLength(`{"x402Version":2,"error":"","resource":{"url":"",${resource},"accepts":[]}`);
+  for (const bazaar of listing?.bazaar ?? []) {
+    const text = `,"extensions":{"bazaar":${bazaar}}`;
+    const bytes = around + own + written + Buffer.byteLength(text);
+    if (Math.ceil(bytes / 3) * 4 <= MAX_HEADER_BYTES) return text;
+  }
+  return '';
 }
 
 /** The text before, between and after the holes of a list: each entry has one, and nothing of a route's behind it. */
@@ -195,6 +228,11 @@ function cut(before: string, entries: readonly object[], hole: string, after: st
 function resourceUrl(origin: string, path: string): string {
   const url = origin + path;
   return url.length <= MAX_URL_BYTES ? url : url.slice(0, MAX_URL_BYTES).replace(/%[0-9A-F]?$/, '');
+}
+
+/** As x402 shows it: one line of at most 256 bytes. */
+export function shortDescription(description: string): string {
+  return clip(description.replace(/[\u0000-\u001f\u007f]+/g, ' '), MAX_DESCRIPTION_BYTES);
 }
 
 /** `text` cut to `bytes` bytes of UTF-8, at a character. */

@@ -2,6 +2,7 @@
 // the request that the steps of a payment read. Types alone, for those who perform a verdict and those who carry it out.
 import type { Charge } from '../domain/charge.ts';
 import type { Credential } from '../domain/decide.ts';
+import type { ListingOf } from '../domain/discovery/listing.ts';
 import type { Offer } from '../domain/offer.ts';
 import type { Problem } from '../domain/problem.ts';
 import type { Quotes } from '../domain/quote.ts';
@@ -106,6 +107,7 @@ export type RequestFacts = {
 /** How a payment's ends are told to the client. */
 export type OwnResponses = {
   readonly quotes: Quotes;
+  readonly listingOf: ListingOf;
   /**
    * A 402 with a new quote. `headers` are added; `expected`: what would have been right, in words of ours, printable ASCII.
    */

@@ -2,6 +2,7 @@
 // Permits. What it returns is either the way upstream, with the proof that the way is open, or an answer of ours. OwnResponses of ours carry CORS headers
 // for the configured origins, so that a browser's payer can read a 402.
 import type { Pass, Verdict } from '../domain/decide.ts';
+import type { ListingOf } from '../domain/discovery/listing.ts';
 import type { Offer } from '../domain/offer.ts';
 import type { PaymentRequired, Demand } from '../domain/payment-required.ts';
 import { PROBLEMS, problem, renderProblem, type Problem } from '../domain/problem.ts';
@@ -26,6 +27,7 @@ export type PaywallDeps = {
   /** Takes payments, with the answers that this paywall gives; undefined if there is no ledger to write them into. */
   readonly createPay: (answers: OwnResponses) => Pay | undefined;
   readonly quotes: Quotes;
+  readonly listingOf: ListingOf;
   readonly paymentRequired: (demand: Demand) => PaymentRequired | undefined;
   /** What browsers are shown; undefined: what everybody else gets. */
   readonly page: Page | undefined;
@@ -40,14 +42,8 @@ const RETRY_SECONDS = 5;
 /** Characters of `Tollgate-Reason`. */
 const MAX_REASON = 200;
 
-export function createPaywall({
-  createPay,
-  quotes,
-  paymentRequired,
-  page,
-  corsOrigins,
-  methods,
-}: PaywallDeps): Paywall {
+export function createPaywall(deps: PaywallDeps): Paywall {
+  const { createPay, quotes, listingOf, paymentRequired, page, corsOrigins, methods } = deps;
   const policy = { origins: corsOrigins, exposed: EXPOSED };
   const cors = (origin: string | undefined): readonly string[] =>
     origin === undefined ? [] : corsHeaders(origin, policy);
@@ -70,7 +66,9 @@ export function createPaywall({
     shownOn?: Page,
   ): ResponseOutcome => {
     const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
-    const rendered = paymentRequired({ offer, chargeId, origin: facts.publicOrigin, path: facts.path, reason });
+    const listing = listingOf(offer.route, facts.method, facts.path);
+    const asked = { offer, listing, chargeId, origin: facts.publicOrigin, path: facts.path, reason };
+    const rendered = paymentRequired(asked);
     if (rendered === undefined) return refuse(nothingToOffer(), facts.origin, offer.route.id);
     const { body, bodyBytes, header, ways } = rendered;
     const { publicOrigin, path, origin } = facts;
@@ -127,7 +125,7 @@ export function createPaywall({
       ? { kind: 'forward', permit: mintPermit('paid', end.route, paidHeaders(end, facts)), paid: end }
       : end;
 
-  const pay = createPay({ quotes, demand, refuse, malformed });
+  const pay = createPay({ quotes, listingOf, demand, refuse, malformed });
 
   return {
     refuse,

@@ -636,7 +636,6 @@ const CASES: readonly Case[] = [
   ],
 
   ['a decision service', 'registry: {}\ndecision: { mode: nginx }\n', '2:1 decision:', 'is not in this version'],
-  ['a discovery section', 'registry: {}\ndiscovery: {}\n', '2:1 discovery:', 'is not in this version'],
   [
     'a way beside the list of ways',
     ways('[{ network: base, pay_to_address: "ADDRESS" }]\n    network: base'),

@@ -1,5 +1,6 @@
 // A way to pay: which asset goes where on which network, and by when. Whatever only the network's rail understands stands in
 // its terms; no one else reads them.
+import type { Listing } from '../discovery/listing.ts';
 
 export type Way = {
   readonly receiverId: string;
@@ -22,6 +23,8 @@ export type RailOffer = {
   /** Public URL of what is paid for, as we know it; undefined where it is not known any more. */
   readonly resource: string | undefined;
   readonly description: string;
+  /** How what is paid for is listed; undefined: it is not. */
+  readonly listing?: Listing | undefined;
 };
 
 /** What a 402 says of an offer beside its price. */

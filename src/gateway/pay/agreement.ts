@@ -4,8 +4,8 @@ import type { Credential } from '../../domain/decide.ts';
 import { comparePrices, formatPrice, parsePrice, toAtomic } from '../../domain/money.ts';
 import type { Offer } from '../../domain/offer.ts';
 import type { RailOffer } from '../../domain/payment/way.ts';
-import type { Quote, Quotes } from '../../domain/quote.ts';
-import type { RequestFacts } from '../outcome.ts';
+import type { Quote } from '../../domain/quote.ts';
+import type { OwnResponses, RequestFacts } from '../outcome.ts';
 import type { Presented, Refusal } from '../rails/rail.ts';
 import { sha256Of, type Payment } from './payment.ts';
 
@@ -16,7 +16,7 @@ export type Agreement = { readonly offer: Offer; readonly terms: RailOffer; read
  * A refusal: it names no way, or one that cannot hold the price.
  */
 export function agreementOf(
-  quotes: Quotes,
+  { quotes, listingOf }: Pick<OwnResponses, 'quotes' | 'listingOf'>,
   current: Offer,
   { chargeId, way }: Presented,
   facts: RequestFacts,
@@ -25,7 +25,13 @@ export function agreementOf(
   const agreeOn = (offer: Offer, amount: bigint, quote: Quote | undefined): Agreement => ({
     offer,
     quote,
-    terms: { way, amount, description: offer.description, resource: facts.publicOrigin + facts.path },
+    terms: {
+      way,
+      amount,
+      description: offer.description,
+      resource: facts.publicOrigin + facts.path,
+      listing: listingOf(current.route, facts.method, facts.path),
+    },
   });
   const quote = chargeId === undefined ? undefined : quotes.read(chargeId, facts.nowMs);
   if (quote !== undefined) {

@@ -111,7 +111,7 @@ async function attempt(
     (await answerKnown(deps, payment)) ?? refuse();
 
   if (offer === undefined) return unlessTaken(() => demandAnew(deps, payment, 'payment_required'));
-  const agreement = agreementOf(deps.quotes, offer, presented, facts);
+  const agreement = agreementOf(deps, offer, presented, facts);
   if (agreement === 'quote_mismatch') return unlessTaken(() => deps.demand(offer, agreement, facts));
   if ('reason' in agreement) return unlessTaken(() => refusePayment(deps, payment, presented.amount, agreement));
   const refusal = rail.check(presented, agreement.terms, clock.now());

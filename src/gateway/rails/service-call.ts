@@ -29,7 +29,6 @@ export type JsonReply =
       readonly status: number;
       readonly body: unknown;
       readonly slow: boolean;
-      /** Of any status but 2xx. */
       readonly headers?: Headers | undefined;
     }
   /**
@@ -89,7 +88,7 @@ export async function callService(call: ServiceCall, fetch: Fetch): Promise<Json
     const content = (await attempt.reading?.content) ?? NO_BYTES;
     return content === 'too_long'
       ? failed(`status ${status} with more than ${maxBytes} bytes`)
-      : { ...readReply(status, content, limits), ...(status < 300 ? {} : { headers: answered }) };
+      : { ...readReply(status, content, limits), headers: answered };
   } catch (error) {
     stop();
     if (isTimeoutError(error) || signal?.aborted === true) return failed('it did not answer in time', { slow: true });

@@ -152,6 +152,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
         pause: (ms) => new Promise((resolve) => void schedule(ms, resolve)),
       }),
     quotes,
+    listingOf: () => undefined,
     page: undefined,
     paymentRequired: () => ({ body: '', bodyBytes: 0, header: '', ways: [] }),
     corsOrigins: [],

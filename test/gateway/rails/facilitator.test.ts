@@ -83,7 +83,7 @@ describe('what is sent', () => {
       x402Version: 2,
       paymentPayload: {
         x402Version: 2,
-        resource: { url: 'http://api.test/report' },
+        resource: { url: 'http://api.test/report', description: 'a report', mimeType: 'application/json' },
         accepted: requirements,
         payload: { signature: SIGNED.signature, authorization: { ...SIGNED.authorization, to: way.payTo } },
       },

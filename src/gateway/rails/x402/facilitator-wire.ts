@@ -2,13 +2,16 @@
 // that a client echoes, and of the credential only what was signed. Its answer is believed if it has exactly the form of
 // one, its booleans are booleans, and whatever it repeats of the payment is what it was asked about.
 // Source: x402 facilitator API, /verify, /settle and /supported.
+import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import type { RailOffer, Way } from '../../../domain/payment/way.ts';
+import { shortDescription } from '../../../domain/payment-required.ts';
+import { decodeBase64 } from '../../base64.ts';
 import type { Presented, Refusal } from '../rail.ts';
 import type { ChainWords } from './chain-words.ts';
 import { isNotTaken } from './not-taken.ts';
 import { adviceFor, classifyWord, isOwnFailure, mayHideSuccess, publicReason } from './reasons.ts';
-import { requirementV1, requirementV2 } from './requirement.ts';
+import { MIME_TYPE, requirementV1, requirementV2 } from './requirement.ts';
 
 /** Writes the body of /verify and of /settle: JSON. */
 export type WriteRequest = (presented: Pick<Presented, 'version' | 'payload'>, offer: RailOffer) => string;
@@ -30,16 +33,23 @@ export function createWriteRequest(chain: ChainWords): WriteRequest {
   };
 
   return (presented, offer) => {
-    const { way, resource } = offer;
+    const { way, listing } = offer;
     const payload = chain.payload(presented, offer);
     if (presented.version === 1) {
       const paymentPayload = { x402Version: 1, scheme: way.scheme, network: chain.v1NameOf(way.network), payload };
       return JSON.stringify({ x402Version: 1, paymentPayload, paymentRequirements: requirementV1(offer, chain) });
     }
     const requirements = requirementsOf(offer, presented.payload);
-    const url = resource === undefined ? '' : `"resource":{"url":${JSON.stringify(resource)}},`;
-    return `{"x402Version":2,"paymentPayload":{"x402Version":2,${url}"accepted":${requirements},"payload":${JSON.stringify(payload)}},"paymentRequirements":${requirements}}`;
+    const extensions = listing === undefined ? '' : `,"extensions":{"bazaar":${listing.bazaar[0]}}`;
+    return `{"x402Version":2,"paymentPayload":{"x402Version":2,${resourceOf(offer)}"accepted":${requirements},"payload":${JSON.stringify(payload)}${extensions}},"paymentRequirements":${requirements}}`;
   };
+}
+
+/** What is paid for, as a member; empty where it is not known any more. */
+function resourceOf({ resource: url, description, listing }: RailOffer): string {
+  if (url === undefined) return '';
+  const resource = { url, description: shortDescription(description), mimeType: MIME_TYPE, ...listing?.service };
+  return `"resource":${JSON.stringify(resource)},`;
 }
 
 export type VerifyAnswer =
@@ -158,6 +168,17 @@ function readRefusal(word: string | null | undefined, transaction: string | null
 function readDeclined(word: string, reason: string): Refusal | undefined {
   const expected = adviceFor(word);
   return expected === undefined ? undefined : { reason, expected };
+}
+
+const MAX_EXTENSION_RESPONSES = 4096;
+
+/** What a facilitator says of extensions beside its answer, for the log alone; undefined: nothing. */
+export function readExtensionResponses(headers: Headers | undefined): string | undefined {
+  const value = headers?.get('extension-responses') ?? '';
+  if (value === '') return undefined;
+  if (value.length > MAX_EXTENSION_RESPONSES) return value.slice(0, MAX_EXTENSION_RESPONSES);
+  const bytes = decodeBase64(value);
+  return bytes === undefined || !isUtf8(bytes) ? value : bytes.toString();
 }
 
 export type Kind = z.output<typeof supportedSchema>['kinds'][number];

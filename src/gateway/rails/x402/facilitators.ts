@@ -1,7 +1,7 @@
 // Asks facilitators, in the order in which they are configured. Verifying may go on to the next one whenever one does not
 // know; settling only if the call was certainly not carried out, because a second facilitator asked to move money that
 // the first may be moving turns one lost answer into two transactions. What does not have the form of an answer is none.
-// Never logs a URL, a header or a word of theirs but a checked reason.
+// Never logs a URL, a header or a word of theirs but a checked reason and what they say of extensions.
 import type { RailOffer, Way } from '../../../domain/payment/way.ts';
 import type { Facilitator, WayServices } from '../../../domain/receiver.ts';
 import type { Clock, Schedule } from '../../../host/clock.ts';
@@ -14,7 +14,13 @@ import {
   type OpenReason,
   type Operation,
 } from './breaker.ts';
-import { createWriteRequest, readSettleAnswer, readVerifyAnswer, speaksOfPayment } from './facilitator-wire.ts';
+import {
+  createWriteRequest,
+  readExtensionResponses,
+  readSettleAnswer,
+  readVerifyAnswer,
+  speaksOfPayment,
+} from './facilitator-wire.ts';
 import type { ChainWords } from './chain-words.ts';
 import type { Presented, Rail, Refusal, Settlement } from '../rail.ts';
 import { createSemaphore, type Release, type Semaphore } from '../semaphore.ts';
@@ -90,6 +96,11 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
     return semaphore.wait(late.signal).finally(cancel);
   };
 
+  const sayExtensions = (headers: Headers | undefined, about: object): void => {
+    const extensions = readExtensionResponses(headers);
+    if (extensions !== undefined) log.info('a facilitator says what became of extensions', { ...about, extensions });
+  };
+
   /** Makes the call that `end`'s breaker admitted. */
   const call = async (
     facilitator: Facilitator,
@@ -121,6 +132,7 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
           : { ...facilitator.headers, Authorization: await authorize(auth, 'POST', new URL(url)) };
       const limits = { maxBytes: MAX_ANSWER_BYTES, limits: ANSWER_LIMITS };
       const reply = await callService({ method: 'POST', url, headers, body, timeoutMs, ...limits }, fetch);
+      sayExtensions(reply.headers, { ...named, operation });
       const notTaken = readNotTaken(reply, (answer) => speaksOfPayment(operation, answer), clock.now());
       if (notTaken?.secondsAhead !== undefined) {
         const seconds_ahead = notTaken.secondsAhead;

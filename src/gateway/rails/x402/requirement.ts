@@ -3,7 +3,7 @@
 import type { RailOffer, Requirement } from '../../../domain/payment/way.ts';
 import type { ChainWords } from './chain-words.ts';
 
-const MIME_TYPE = 'application/json';
+export const MIME_TYPE = 'application/json';
 /** v1 facilitators insist on a URL. */
 const UNKNOWN_RESOURCE = 'https://resource.invalid/';
 

@@ -1,0 +1,92 @@
+// The discovery of a process: reads the API description that the configuration names, says what is wrong with it, and how
+// many routes will be public. A description that cannot be used leaves the last one that could.
+import type { Config, LoadedConfig } from '../config/config.ts';
+import { readOpenApiFile } from '../config/openapi.ts';
+import { createDiscovery, type Discovery } from '../domain/discovery/listing.ts';
+import type { OpenApi } from '../domain/discovery/openapi.ts';
+import type { Route } from '../domain/route.ts';
+import type { Log } from '../host/log.ts';
+
+export type ReadDiscovery = {
+  readonly discovery: Discovery;
+  /** `file:line: what is wrong`. */
+  readonly remarks: readonly string[];
+  /** What can be used; undefined: there is none, or it could not be read. */
+  readonly description: NamedDescription | undefined;
+};
+type NamedDescription = OpenApi & { readonly name: string };
+
+export type DiscoverySource = {
+  /** For `config`; undefined: it wants none. */
+  readonly read: (config: Pick<Config, 'discovery'>) => Promise<Discovery | undefined>;
+  /** Says what is public of `routes`, by what was read last. */
+  readonly tell: (routes: readonly Route[]) => void;
+};
+
+/** Routes without an operation that are named one by one. */
+const MOST_NAMED = 20;
+
+/** Undefined: `config` wants none. `last`: what could be read before. */
+export async function readDiscovery(
+  { discovery: section }: Pick<LoadedConfig, 'discovery'>,
+  last?: NamedDescription,
+): Promise<ReadDiscovery | undefined> {
+  if (section === undefined) return undefined;
+  const { openapi, serviceName, tags, iconUrl, exclude } = section;
+  const read = openapi === undefined ? undefined : await readOpenApiFile(openapi.file);
+  const remarks: string[] = [];
+  let description: NamedDescription | undefined;
+  if (openapi !== undefined && read !== undefined) {
+    if ('operations' in read) description = { ...read, name: openapi.name };
+    else description = last;
+    const instead = last === undefined ? 'methods and templates alone are told' : 'what was read before is told';
+    for (const { line, message } of 'operations' in read
+      ? read.remarks
+      : [{ ...read, message: `${read.message}; ${instead}` }])
+      remarks.push(`${openapi.name}:${line}: ${message}`);
+  }
+  const service = { serviceName, tags, iconUrl };
+  const discovery = createDiscovery({ service, exclude, operations: description?.operations ?? [] });
+  return { discovery, remarks, description };
+}
+
+/** How many of `routes` will be public, and those of them that the description does not know. */
+export function lookAtRoutes(
+  { discovery, description }: ReadDiscovery,
+  routes: readonly Route[],
+): { readonly publicRoutes: number; readonly pricedRoutes: number; readonly remarks: readonly string[] } {
+  const priced = routes.filter(({ status }) => status === 'active');
+  const shown = priced.filter(discovery.isPublic);
+  const remarks: string[] = [];
+  if (description !== undefined) {
+    const { name, pathsLine } = description;
+    const unknown = shown.filter((route) => !discovery.hasOperation(route));
+    for (const { method, pattern } of unknown.slice(0, MOST_NAMED))
+      remarks.push(
+        `${name}:${pathsLine}: has no operation for ${method} ${pattern}; its method and template alone are told`,
+      );
+    const more = unknown.length - MOST_NAMED;
+    if (more > 0) remarks.push(`${name}:${pathsLine}: has no operation for ${more} more routes`);
+  }
+  return { publicRoutes: shown.length, pricedRoutes: priced.length, remarks };
+}
+
+export function createDiscoverySource(log: Log): DiscoverySource {
+  let last: ReadDiscovery | undefined;
+  return {
+    read: async (config) => {
+      last = await readDiscovery(config, last?.description);
+      for (const remark of last?.remarks ?? []) log.warn(remark);
+      return last?.discovery;
+    },
+    tell: (routes) => {
+      if (last === undefined) return;
+      const { publicRoutes, pricedRoutes, remarks } = lookAtRoutes(last, routes);
+      log.info('facilitators are told of routes that are paid for, and may list them for everybody', {
+        routes: publicRoutes,
+        of: pricedRoutes,
+      });
+      for (const remark of remarks) log.warn(remark);
+    },
+  };
+}

@@ -1,0 +1,25 @@
+// A thread that reads one OpenAPI document: whatever is in the file costs this thread's memory and time, and neither is
+// without an end. Says what it found and ends.
+import { readFileSync, statSync } from 'node:fs';
+import { parentPort, workerData } from 'node:worker_threads';
+import { readOpenApi, type OpenApi, type Remark } from '../domain/discovery/openapi.ts';
+import { readDocumentOf } from './document.ts';
+import { codeOf } from './secret-files.ts';
+
+export const MAX_BYTES = 2 * 1024 * 1024;
+const MAX_VALUES = 300_000;
+
+function read(file: string): OpenApi | Remark {
+  let text: string;
+  try {
+    if (statSync(file).size > MAX_BYTES) return { line: 1, message: `is larger than ${MAX_BYTES} bytes` };
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    return { line: 1, message: `cannot be read (${codeOf(error)}); check its name and permissions` };
+  }
+  const document = readDocumentOf({ name: 'OpenAPI document', maxValues: MAX_VALUES, env: undefined }, text);
+  const [fault] = document.syntax;
+  return fault ?? readOpenApi(document.data, (path) => document.locate(path, 'key').line);
+}
+
+parentPort?.postMessage(read(String(workerData)), []);

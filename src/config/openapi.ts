@@ -1,0 +1,30 @@
+// Reads the OpenAPI document that `discovery.openapi` names, in a thread of its own: a hostile one ends that thread, and a
+// large one holds up no request. What is wrong with it is a remark, never an error.
+import { Worker } from 'node:worker_threads';
+import type { OpenApi, Remark } from '../domain/discovery/openapi.ts';
+
+/** Enough for an ordinary document of 2 MiB. */
+const MEMORY_MB = 256;
+const TIME_MS = 20_000;
+
+/** A Remark: nothing of it can be used. `file` is absolute. */
+export function readOpenApiFile(file: string): Promise<OpenApi | Remark> {
+  const script = new URL(`./openapi-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+  const { promise, resolve } = Promise.withResolvers<OpenApi | Remark>();
+  const unusable = (why: string): void => resolve({ line: 1, message: `${why}; it is not used` });
+  const worker = new Worker(script, {
+    workerData: file,
+    env: {},
+    execArgv: [],
+    name: 'openapi',
+    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
+  });
+  const timer = setTimeout(() => unusable(`takes longer than ${TIME_MS / 1000} seconds to read`), TIME_MS);
+  worker.once('message', resolve);
+  worker.once('error', () => unusable(`cannot be read within ${MEMORY_MB} MiB of memory`));
+  worker.once('exit', () => unusable('cannot be read'));
+  return promise.finally(() => {
+    clearTimeout(timer);
+    void worker.terminate();
+  });
+}

@@ -1,0 +1,217 @@
+// How what is paid for is listed where agents look for APIs: x402's extension `bazaar`, made of the route and of the
+// operation that the owner's API description has for the request. A facilitator lists what it is told, so nothing goes out
+// that was excluded, and no path of a request in the place of its pattern. Source: x402 extension `bazaar`.
+import { overlapOf } from '../overlap.ts';
+import { parsePattern, type Pattern, type Segment } from '../pattern.ts';
+import { foldSegment } from '../fold.ts';
+import { FULL_FOLDING } from '../profile.ts';
+import type { Route } from '../route.ts';
+import { canonicalPath } from '../target.ts';
+import { describeMethod, METHODS, withPathParameters, type Description } from './operation.ts';
+import type { ApiOperation } from './openapi.ts';
+import { createPaths } from './paths.ts';
+
+export type Listing = {
+  /** JSON of `bazaar`: whole, then without its output's example if it has one. Where even that has no place, none is shown. */
+  readonly bazaar: readonly [string, ...string[]];
+  /** Whose resource it is. */
+  readonly service: Service;
+};
+
+export type Service = {
+  readonly serviceName?: string | undefined;
+  readonly tags?: readonly string[] | undefined;
+  readonly iconUrl?: string | undefined;
+};
+
+/** Of a request for a route that costs something, by its method and canonical path; undefined: it is not listed. */
+export type ListingOf = (route: Route, method: string, path: string) => Listing | undefined;
+
+export type Discovery = {
+  readonly listingOf: ListingOf;
+  /** Whether any request of the route is listed. */
+  readonly isPublic: (route: Route) => boolean;
+  /** Whether the description has an operation for any request of the route. */
+  readonly hasOperation: (route: Route) => boolean;
+};
+
+export type DiscoverySettings = {
+  readonly service: Service;
+  readonly exclude: readonly Pattern[];
+  readonly operations: readonly ApiOperation[];
+};
+
+const MAX_BYTES = 4096;
+/** What a client gives back with a payment is read up to this depth and with so many values; the rest is the payment's. */
+const MAX_DEPTH = 14;
+const MAX_VALUES = 1_536;
+/** Operations of one route that are remembered. */
+const REMEMBERED = 256;
+
+/** What is listed of a route. */
+type Shown = {
+  readonly pattern: Pattern;
+  /** Undefined: the pattern is a plain path. */
+  readonly template: string | undefined;
+  /** Excluded patterns that some of its paths have. */
+  readonly partly: readonly Pattern[];
+  /** By operation, or by method where there is none. */
+  readonly listings: Map<ApiOperation | string, Listing>;
+};
+
+export function createDiscovery({ service, exclude, operations }: DiscoverySettings): Discovery {
+  const paths = createPaths(operations.map((value) => ({ method: value.method, path: value.path, value })));
+  const known = new WeakMap<Route, Shown | 'nothing'>();
+
+  const shownOf = (route: Route): Shown | undefined => {
+    let shown = known.get(route);
+    if (shown === undefined) known.set(route, (shown = showRoute(route, exclude) ?? 'nothing'));
+    return shown === 'nothing' ? undefined : shown;
+  };
+
+  return {
+    listingOf: (route, method, path) => {
+      if (!isListed(method) || (route.method !== '*' && route.method !== method)) return undefined;
+      const shown = shownOf(route);
+      if (shown === undefined || isExcluded(path, shown.partly)) return undefined;
+      const { listings, pattern, template } = shown;
+      const operation = paths.find(method, path);
+      const key = operation ?? method;
+      let listing = listings.get(key);
+      if (listing === undefined) {
+        if (listings.size >= REMEMBERED) listings.clear();
+        const described = write(operation?.description, pattern, template);
+        listing = { bazaar: described ?? written(describeMethod(method), template), service };
+        listings.set(key, listing);
+      }
+      return listing;
+    },
+    isPublic: (route) => (route.method === '*' || isListed(route.method)) && shownOf(route) !== undefined,
+    hasOperation: (route) => {
+      const shown = shownOf(route);
+      return shown !== undefined && paths.hasAny(route.method, shown.pattern);
+    },
+  };
+}
+
+function isListed(method: string): boolean {
+  return (METHODS as readonly string[]).includes(method);
+}
+
+/** Undefined: nothing of it is listed. */
+function showRoute(route: Route, exclude: readonly Pattern[]): Shown | undefined {
+  const parsed = parsePattern(route.pattern);
+  if (!parsed.ok || exclude.some((each) => covers(each, parsed.pattern))) return undefined;
+  const { pattern } = parsed;
+  const template = templateOf(pattern);
+  // A facilitator would list the path of each payer's request.
+  if (template === undefined && pattern.segments.some(({ kind }) => kind !== 'literal')) return undefined;
+  const partly = exclude.filter((each) => overlapOf(each, pattern).kind !== 'apart');
+  return { pattern, template, partly, listings: new Map() };
+}
+
+/** Whether every path of `other` is one of `pattern`. */
+function covers({ segments }: Pattern, other: Pattern): boolean {
+  for (const [index, segment] of segments.entries()) {
+    if (segment.kind === 'wildcard') return true;
+    const same = other.segments[index];
+    if (same === undefined || same.kind === 'wildcard') return false;
+    if (segment.kind === 'literal' && (same.kind !== 'literal' || folded(same) !== folded(segment))) return false;
+  }
+  return other.segments.length === segments.length;
+}
+
+function folded({ text }: Extract<Segment, { kind: 'literal' }>): string {
+  return foldSegment(text, FULL_FOLDING);
+}
+
+/** In any reading of `path` that a router could have. */
+function isExcluded(path: string, patterns: readonly Pattern[]): boolean {
+  if (patterns.length === 0) return false;
+  const read = canonicalPath(path, { encodedSlashes: 'keep', doubleSlashes: 'merge', folding: FULL_FOLDING });
+  if (!read.ok) return true;
+  const readings = [...read.keys, ...read.names].map((key) => key.split('/').filter((segment) => segment !== ''));
+  return patterns.some((pattern) => readings.some((reading) => isOf(pattern, reading)));
+}
+
+function isOf({ segments }: Pattern, reading: readonly string[]): boolean {
+  for (const [index, segment] of segments.entries()) {
+    if (segment.kind === 'wildcard') return true;
+    const text = reading[index];
+    if (text === undefined || (segment.kind === 'literal' && folded(segment) !== text)) return false;
+  }
+  return reading.length === segments.length;
+}
+
+/** `pattern` with `:name` for what a path fills in, a wildcard's is `:path`; undefined: it cannot be written so. */
+function templateOf({ segments }: Pattern): string | undefined {
+  const names = new Set(segments.map((segment) => (segment.kind === 'param' ? segment.name : '')));
+  let rest = 'path';
+  for (let number = 2; names.has(rest); number++) rest = `path${number}`;
+  const template = segments.map((segment) => {
+    if (segment.kind === 'literal') return `/${escaped(segment.text)}`;
+    return `/:${segment.kind === 'param' ? segment.name : rest}`;
+  });
+  const text = template.join('');
+  return isTemplate(text) ? text : undefined;
+}
+
+function escaped(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+/** As x402 wants one: no way out of the host in it, however often it is decoded. */
+function isTemplate(text: string): boolean {
+  if (!/^\/[a-zA-Z0-9_/:.\-~%]+$/.test(text)) return false;
+  let decoded = text;
+  for (let pass = 0; pass < 5; pass++) {
+    let next: string;
+    try {
+      next = decodeURIComponent(decoded);
+    } catch {
+      return false;
+    }
+    if (next === decoded) return !decoded.includes('..') && !decoded.includes('://');
+    decoded = next;
+  }
+  return false;
+}
+
+/** Undefined: there is nothing to show of the operation, or it is too large. */
+function write(
+  description: Description | undefined,
+  { segments }: Pattern,
+  template: string | undefined,
+): Listing['bazaar'] | undefined {
+  if (description === undefined) return undefined;
+  const names = segments.flatMap((segment) => (segment.kind === 'param' ? [segment.name] : []));
+  const whole = withPathParameters(description, names);
+  const [text, ...others] = written(whole, template);
+  return Buffer.byteLength(text) <= MAX_BYTES && isSmall(JSON.parse(text)) ? [text, ...others] : undefined;
+}
+
+function written({ info, schema }: Description, template: string | undefined): Listing['bazaar'] {
+  const end = template === undefined ? {} : { routeTemplate: template };
+  const whole = JSON.stringify({ info, schema, ...end });
+  const { output, ...rest } = info;
+  return output === undefined ? [whole] : [whole, JSON.stringify({ info: rest, schema, ...end })];
+}
+
+/** Members that no program gives back, or reads, as they are. */
+const RESERVED = new Set(['__proto__', 'constructor', 'prototype']);
+
+/** A client gives `bazaar` back with its payment, which is refused beyond a depth, a number of values, and such names. */
+function isSmall(bazaar: unknown): boolean {
+  let values = 0;
+  const walk = (value: unknown, depth: number): boolean => {
+    if (typeof value !== 'object' || value === null) return true;
+    if (depth > MAX_DEPTH) return false;
+    return Object.entries(value).every(
+      ([name, member]) => ++values <= MAX_VALUES && !RESERVED.has(name) && walk(member, depth + 1),
+    );
+  };
+  return walk(bazaar, 1);
+}

@@ -1,0 +1,117 @@
+// Reads an OpenAPI document (3.0 or 3.1) as plain data: its operations, each ready to be shown, and what an owner should
+// know about it. Nothing in it is an error: what cannot be read is left out and named with its line. Bounded: many
+// references to one large schema make no more than that many descriptions of a few kilobytes.
+import { canonicalPath } from '../target.ts';
+import { FULL_FOLDING } from '../profile.ts';
+import { describeOperation, METHODS, type Description } from './operation.ts';
+import { createReferences, isPlain, memberOf, type References } from './schema.ts';
+
+export type ApiOperation = {
+  readonly method: string;
+  /** From the root of the host: as the document writes it, behind the path of its first server. */
+  readonly path: string;
+  /** Undefined: nothing but its method can be shown. */
+  readonly description: Description | undefined;
+};
+
+/** What stands at a path of the document, by its line. */
+export type LineOf = (path: readonly string[]) => number;
+export type Remark = { readonly line: number; readonly message: string };
+
+export type OpenApi = {
+  readonly operations: readonly ApiOperation[];
+  /** Where `paths` stands. */
+  readonly pathsLine: number;
+  readonly remarks: readonly Remark[];
+};
+
+const MAX_OPERATIONS = 5_000;
+/** Of a kind; after these it is said how many there are. */
+const MAX_REMARKS = 20;
+
+/** As long as a route's pattern may be; a longer path is nothing that a route names. */
+const MAX_PATH = 512;
+
+export function readOpenApi(document: unknown, lineOf: LineOf): OpenApi | Remark {
+  const version = memberOf(document, 'openapi');
+  const dialect = /^3\.([01])\.\d+/.exec(typeof version === 'string' ? version : '')?.[1];
+  if (dialect === undefined)
+    return { line: lineOf(['openapi']), message: 'is no OpenAPI document of version 3.0 or 3.1' };
+  const unread = new Map<string, 'outside' | 'nothing'>();
+  const references = createReferences(
+    document,
+    dialect === '0' ? '3.0' : '3.1',
+    (reference, why) => void unread.set(reference, why),
+  );
+  const { operations, excess } = operationsOf(document, references);
+  const pathsLine = lineOf(['paths']);
+  const remarks: Remark[] = [];
+  if (unread.size > 0) remarks.push(...remarksOn(unread, document, lineOf));
+  if (excess)
+    remarks.push({ line: pathsLine, message: `holds more than ${MAX_OPERATIONS} operations; the rest is left out` });
+  return { operations, pathsLine, remarks };
+}
+
+function operationsOf(
+  document: unknown,
+  references: References,
+): { readonly operations: readonly ApiOperation[]; readonly excess: boolean } {
+  const base = pathOfServer(memberOf(memberOf(document, 'servers'), 0));
+  const operations: ApiOperation[] = [];
+  const paths = memberOf(document, 'paths');
+  for (const [name, written] of Object.entries(isPlain(paths) ? paths : {})) {
+    const path = base + name;
+    const item = references.follow(written);
+    if (!name.startsWith('/') || path.length > MAX_PATH || !isPlain(item)) continue;
+    for (const method of METHODS) {
+      const operation = memberOf(item, method.toLowerCase());
+      if (!isPlain(operation)) continue;
+      if (operations.length === MAX_OPERATIONS) return { operations, excess: true };
+      operations.push({ method, path, description: describeOperation(method, item, operation, references) });
+    }
+  }
+  return { operations, excess: false };
+}
+
+/** Without a slash at its end; empty for the root. */
+function pathOfServer(server: unknown): string {
+  const url = memberOf(server, 'url');
+  if (typeof url !== 'string') return '';
+  const filled = url.replace(/\{([^{}]*)\}/g, (_, name: string) => {
+    const value = memberOf(memberOf(memberOf(server, 'variables'), name), 'default');
+    return typeof value === 'string' ? value : '';
+  });
+  if (!URL.canParse(filled, 'http://server.invalid/')) return '';
+  const path = new URL(filled, 'http://server.invalid/').pathname;
+  const canonical = canonicalPath(path, { encodedSlashes: 'keep', doubleSlashes: 'merge', folding: FULL_FOLDING });
+  return (canonical.ok ? canonical.path : path).replace(/\/+$/, '');
+}
+
+/** Every place of the references that could not be read. */
+function remarksOn(
+  unread: ReadonlyMap<string, 'outside' | 'nothing'>,
+  document: unknown,
+  lineOf: LineOf,
+): readonly Remark[] {
+  const found: Remark[] = [];
+  let left = 0;
+  const walk = (value: unknown, path: readonly string[]): void => {
+    if (typeof value !== 'object' || value === null) return;
+    for (const [name, member] of Object.entries(value)) {
+      const why = name === '$ref' && typeof member === 'string' ? unread.get(member) : undefined;
+      if (why === undefined) walk(member, [...path, name]);
+      else if (found.length === MAX_REMARKS) left++;
+      else found.push({ line: lineOf([...path, name]), message: REMARKS[why] });
+    }
+  };
+  walk(document, []);
+  const last = found.at(-1);
+  if (left > 0 && last !== undefined)
+    found.push({ line: last.line, message: `and ${left} more references like these` });
+  return found;
+}
+
+const REMARKS = {
+  outside: 'refers to something outside this file, which is not read; write it into the file',
+  nothing: 'refers to nothing in this file',
+} as const;

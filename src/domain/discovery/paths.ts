@@ -1,0 +1,126 @@
+// Finds the operation of a path: of those whose template takes it the one that is named most exactly, segment by segment, as
+// OpenAPI wants it. A tree by segments, so that many operations cost a request no more than few.
+import type { Pattern } from '../pattern.ts';
+
+/** What stands at the end of a template, by method. */
+type Node<T> = {
+  readonly literals: Map<string, Node<T>>;
+  /** Segments with parameters in them, those with the most letters of their own first. */
+  readonly templates: { readonly parts: readonly string[]; readonly node: Node<T> }[];
+  readonly ends: Map<string, T>;
+};
+
+export type Paths<T> = {
+  /** What applies to a canonical path. */
+  readonly find: (method: string, path: string) => T | undefined;
+  /** Whether some path of `pattern` has something; `*`: for any method. */
+  readonly hasAny: (method: string, pattern: Pattern) => boolean;
+};
+
+export type PathEntry<T> = { readonly method: string; readonly path: string; readonly value: T };
+
+/** Of two with one template and method the first counts. */
+export function createPaths<T>(entries: readonly PathEntry<T>[]): Paths<T> {
+  const root = newNode<T>();
+  for (const { method, path, value } of entries) {
+    const { ends } = segmentsOf(path).reduce(below, root);
+    if (!ends.has(method)) ends.set(method, value);
+  }
+  return {
+    find: (method, path) => walk(root, segmentsOf(path), 0, method),
+    hasAny: (method, { segments }) => reaches(root, segments, 0, method),
+  };
+}
+
+function newNode<T>(): Node<T> {
+  return { literals: new Map(), templates: [], ends: new Map() };
+}
+
+function below<T>({ literals, templates }: Node<T>, segment: string): Node<T> {
+  const parts = segment.split(/\{[^{}]*\}/);
+  if (parts.length === 1) {
+    const name = decoded(segment);
+    const known = literals.get(name) ?? newNode<T>();
+    literals.set(name, known);
+    return known;
+  }
+  const known = templates.find((each) => isSame(each.parts, parts))?.node;
+  if (known !== undefined) return known;
+  const node = newNode<T>();
+  templates.push({ parts, node });
+  templates.sort((a, b) => lettersOf(b.parts) - lettersOf(a.parts));
+  return node;
+}
+
+/** Each node is on one way alone, so a walk meets it once at most. */
+function walk<T>(node: Node<T>, segments: readonly string[], at: number, method: string): T | undefined {
+  const segment = segments[at];
+  if (segment === undefined) return node.ends.get(method);
+  const text = decoded(segment);
+  const literal = node.literals.get(text);
+  const found = literal && walk(literal, segments, at + 1, method);
+  if (found !== undefined) return found;
+  for (const { parts, node: next } of node.templates) {
+    const value = fits(parts, text) ? walk(next, segments, at + 1, method) : undefined;
+    if (value !== undefined) return value;
+  }
+  return undefined;
+}
+
+function reaches<T>(node: Node<T>, segments: Pattern['segments'], at: number, method: string): boolean {
+  const segment = segments[at];
+  if (segment === undefined) return method === '*' ? node.ends.size > 0 : node.ends.has(method);
+  const all = [...node.literals.values(), ...node.templates.map((each) => each.node)];
+  switch (segment.kind) {
+    case 'literal': {
+      const literal = node.literals.get(segment.text);
+      const taking = node.templates.filter(({ parts }) => fits(parts, segment.text)).map((each) => each.node);
+      return [...(literal === undefined ? [] : [literal]), ...taking].some((next) =>
+        reaches(next, segments, at + 1, method),
+      );
+    }
+    case 'param':
+      return all.some((next) => reaches(next, segments, at + 1, method));
+    case 'wildcard':
+      return reaches(node, [], 0, method) || all.some((next) => reaches(next, segments, at, method));
+    default:
+      return segment satisfies never;
+  }
+}
+
+/** Whether `text` is these parts with something between each two. */
+function fits(parts: readonly string[], text: string): boolean {
+  const [first = ''] = parts;
+  const last = parts.at(-1) ?? '';
+  if (!text.startsWith(first) || !text.endsWith(last)) return false;
+  let at = first.length;
+  for (const part of parts.slice(1, -1)) {
+    const found = text.indexOf(part, at + 1);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return text.length - last.length > at;
+}
+
+/** Without empty ones: no router here tells `/a/` from `/a`. */
+function segmentsOf(path: string): readonly string[] {
+  return path.split('/').filter((segment) => segment !== '');
+}
+
+/** As patterns have their literals; what cannot be decoded stands for itself. */
+function decoded(segment: string): string {
+  if (!segment.includes('%')) return segment;
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
+
+function isSame(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((part, index) => part === b[index]);
+}
+
+function lettersOf(parts: readonly string[]): number {
+  return parts.reduce((sum, { length }) => sum + length, 0);
+}
