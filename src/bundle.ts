@@ -13,7 +13,12 @@ const SQLITE = path.join(SRC, 'registry/store/sqlite');
 const PAGE_ASSETS = path.join(SRC, 'gateway/page/assets.ts');
 
 /** All lie flat in dist/: a thread's file beside the one that starts it, and the API of the compose example. */
-const ENTRIES = [path.join(SRC, 'main.ts'), path.join(SQLITE, 'charge-worker.ts'), path.join(SRC, 'cli/demo-api.ts')];
+const ENTRIES = [
+  path.join(SRC, 'main.ts'),
+  path.join(SQLITE, 'charge-worker.ts'),
+  path.join(SRC, 'config/openapi-worker.ts'),
+  path.join(SRC, 'cli/demo-api.ts'),
+];
 /** `debug` asks for it and goes on without it; it is no dependency of anything here. */
 const ABSENT = ['supports-color'];
 

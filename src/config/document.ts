@@ -36,6 +36,8 @@ export type DocumentKind = {
 };
 
 const MAX_DEPTH = 64;
+/** Of what holds nothing, for most values do. */
+const NO_CHILDREN = new Map<string | number, Place>();
 
 export function readDocument(source: string, env: Env): SourceDocument {
   return readDocumentOf({ name: 'configuration', maxValues: 100_000, env }, source);
@@ -123,7 +125,7 @@ function convert(
       key,
       value: node?.range?.[0] ?? fallback,
       filled: false,
-      children: new Map<string | number, Place>(),
+      children: isMap(node) || isSeq(node) || isAlias(node) ? new Map<string | number, Place>() : NO_CHILDREN,
     };
     values++;
     if (values > maxValues) excess ??= `more than ${maxValues} values, aliases counted where they are used`;

@@ -7,7 +7,7 @@ import { readDocumentOf } from './document.ts';
 import { codeOf } from './secret-files.ts';
 
 export const MAX_BYTES = 2 * 1024 * 1024;
-const MAX_VALUES = 300_000;
+const MAX_VALUES = 200_000;
 
 function read(file: string): OpenApi | Remark {
   let text: string;

@@ -8,7 +8,7 @@ const MEMORY_MB = 256;
 const TIME_MS = 20_000;
 
 /** A Remark: nothing of it can be used. `file` is absolute. */
-export function readOpenApiFile(file: string): Promise<OpenApi | Remark> {
+export function readOpenApiFile(file: string, timeMs = TIME_MS): Promise<OpenApi | Remark> {
   const script = new URL(`./openapi-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
   const { promise, resolve } = Promise.withResolvers<OpenApi | Remark>();
   const unusable = (why: string): void => resolve({ line: 1, message: `${why}; it is not used` });
@@ -19,7 +19,7 @@ export function readOpenApiFile(file: string): Promise<OpenApi | Remark> {
     name: 'openapi',
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
   });
-  const timer = setTimeout(() => unusable(`takes longer than ${TIME_MS / 1000} seconds to read`), TIME_MS);
+  const timer = setTimeout(() => unusable(`takes longer than ${timeMs / 1000} seconds to read`), timeMs);
   worker.once('message', resolve);
   worker.once('error', () => unusable(`cannot be read within ${MEMORY_MB} MiB of memory`));
   worker.once('exit', () => unusable('cannot be read'));

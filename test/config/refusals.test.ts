@@ -16,6 +16,7 @@ const ways = (accepts: string): string =>
     .replaceAll('ADDRESS', ADDRESS)
     .replaceAll('"address"', `"${ADDRESS.toLowerCase()}"`);
 const receiver = (from: string, to: string): string => `${ALL_IN_ONE}receivers:${RECEIVER.replace(from, to)}\n`;
+const discovery = (lines: string): string => `registry: {}\ndiscovery: { ${lines} }\n`;
 const route = (lines: string): string => `${ALL_IN_ONE}routes:\n  - route_pattern: /a\n    ${lines}\n`;
 
 const CASES: readonly Case[] = [
@@ -635,6 +636,82 @@ const CASES: readonly Case[] = [
     'has 6 decimals',
   ],
 
+  [
+    'a service name that is too long',
+    discovery(`service_name: "${'x'.repeat(33)}"`),
+    '2:28 discovery.service_name:',
+    'is not 1 to 32 printable ASCII characters',
+  ],
+  ['a service name that is empty', discovery('service_name: ""'), '2:28 discovery.service_name:', 'is not 1 to 32'],
+  [
+    'a service name in other letters',
+    discovery('service_name: Café'),
+    '2:28 discovery.service_name:',
+    'is not 1 to 32',
+  ],
+  ['six tags', discovery('tags: [a, b, c, d, e, f]'), '2:20 discovery.tags:', 'is longer than 5'],
+  ['a tag that is too long', discovery(`tags: [a, ${'x'.repeat(33)}]`), '2:24 discovery.tags[1]:', 'is not 1 to 32'],
+  [
+    'an icon in plain http',
+    discovery('icon_url: http://example.com/i.png'),
+    '2:24 discovery.icon_url:',
+    'is not an https URL',
+  ],
+  [
+    'an icon at an address',
+    discovery('icon_url: https://192.0.2.1/i.png'),
+    '2:24 discovery.icon_url:',
+    'with a public host name',
+  ],
+  [
+    'an icon at an address in another spelling',
+    discovery('icon_url: https://0x7f.1/i.png'),
+    '2:24 discovery.icon_url:',
+    'is not an https URL',
+  ],
+  [
+    'an icon at an IPv6 address',
+    discovery('icon_url: "https://[::1]/i.png"'),
+    '2:24 discovery.icon_url:',
+    'is not an https URL',
+  ],
+  [
+    'an icon on this machine',
+    discovery('icon_url: https://localhost/i.png'),
+    '2:24 discovery.icon_url:',
+    'is not an https URL',
+  ],
+  [
+    'an icon with a user',
+    discovery('icon_url: https://u:p@example.com/i.png'),
+    '2:24 discovery.icon_url:',
+    'is not an https URL',
+  ],
+  [
+    'an icon with a long URL',
+    discovery(`icon_url: https://example.com/${'i'.repeat(2048 - 19)}`),
+    '2:24 discovery.icon_url:',
+    'of at most 2048 characters',
+  ],
+  [
+    'an excluded pattern that is none',
+    discovery('exclude: [internal]'),
+    '2:24 discovery.exclude[0]:',
+    'is not usable: the pattern must start with a slash',
+  ],
+  ['an excluded list', discovery('exclude: [[a]]'), '2:24 discovery.exclude[0]:', 'is a list; write a pattern'],
+  [
+    'a description that is empty',
+    discovery('openapi: ""'),
+    '2:23 discovery.openapi:',
+    'is not the file of an OpenAPI document',
+  ],
+  [
+    'a key of discovery that is unknown',
+    discovery('name: A'),
+    '2:14 discovery.name:',
+    'known are openapi, service_name',
+  ],
   ['a decision service', 'registry: {}\ndecision: { mode: nginx }\n', '2:1 decision:', 'is not in this version'],
   [
     'a way beside the list of ways',

@@ -75,9 +75,10 @@ describe('the tarball', () => {
     expect(packed.filter((name) => /\.ts$|\btest\b|left-behind|tsbuildinfo/.test(name))).toEqual([]);
   });
 
-  test('behaviour: the SQL of the store is in it, and the file of its thread', () => {
+  test('behaviour: the SQL of the store is in it, and the files of its threads', () => {
     expect(packed).toContain('dist/schema.sql');
     expect(packed).toContain('dist/charge-worker.js');
+    expect(packed).toContain('dist/openapi-worker.js');
   });
 
   test('behaviour: the licence of every package that the program is made of is in it', () => {
@@ -189,6 +190,22 @@ describe('installed', () => {
 
   test('behaviour: it runs, and says its version', () => {
     expect(tollgate(['version'])).toBe(`tollgate ${packageFile.version} (node ${process.version})\n`);
+  });
+
+  test('behaviour: it reads an API description, in the thread that came along', () => {
+    temporary.write('openapi.yaml', 'openapi: 3.0.0\npaths: { /a: { get: {} } }\n');
+    const file = temporary.write(
+      'listed.yaml',
+      [
+        'proxy: { upstream: "http://127.0.0.1:3000" }',
+        'registry: { store: "sqlite:listed/tollgate.db" }',
+        'routes: [{ method: GET, route_pattern: /a, amount: "0.10" }, { method: GET, route_pattern: /b, amount: "0.10" }]',
+        'discovery: { openapi: openapi.yaml }',
+      ].join('\n'),
+    );
+    const { summary, warnings } = JSON.parse(tollgate(['check', '-c', file, '--json'])) as Record<string, never>;
+    expect(summary).toMatchObject({ discovery: '2 of 2 routes will be public' });
+    expect(warnings).toContain('openapi.yaml:2: has no operation for GET /b; its method and template alone are told');
   });
 
   test('behaviour: it makes a store, with the SQL that came along', () => {

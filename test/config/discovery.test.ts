@@ -1,0 +1,112 @@
+// The `discovery` section, and the file that it names: what is taken at each limit, and what a hostile file costs.
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { readOpenApiFile } from '../../src/config/openapi.ts';
+import { temporaryFolder } from '../support/process.ts';
+import { configOf, problemsOf } from './support.ts';
+
+const files = temporaryFolder();
+afterAll(files.remove);
+
+const MIB = 1024 * 1024;
+const SMALL = 'openapi: 3.1.0\npaths: { /a: { get: {} } }\n';
+const sized = (bytes: number): string => `${SMALL}#${'x'.repeat(bytes - SMALL.length - 1)}`;
+
+test('behaviour: an empty section will do', () => {
+  const config = configOf('registry: {}\ndiscovery:\n');
+  expect(config.discovery).toMatchObject({ openapi: undefined, exclude: [] });
+  expect(configOf('registry: {}\n').discovery).toBeUndefined();
+});
+
+test('behaviour: names, tags and pictures are taken up to their limits', () => {
+  const icon = `https://example.com/${'i'.repeat(2048 - 20)}`;
+  const { discovery } = configOf(
+    `registry: {}\ndiscovery: { service_name: "${'x'.repeat(32)}", tags: [a, b, c, d, "${'y'.repeat(32)}"], icon_url: "${icon}", exclude: ["/a/*", "/:b"] }\n`,
+  );
+  expect(discovery).toMatchObject({
+    serviceName: 'x'.repeat(32),
+    tags: ['a', 'b', 'c', 'd', 'y'.repeat(32)],
+    iconUrl: icon,
+    exclude: [{ text: '/a/*' }, { text: '/:b' }],
+  });
+});
+
+test('behaviour: the file is named from the folder of the configuration, and need not be there', () => {
+  const { discovery } = configOf('registry: {}\ndiscovery: { openapi: docs/openapi.yaml }\n');
+  expect(discovery?.openapi).toEqual({
+    name: 'docs/openapi.yaml',
+    file: expect.stringMatching(/^\/.*\/docs\/openapi\.yaml$|^\/docs\/openapi\.yaml$/),
+  });
+  expect(problemsOf('registry: {}\ndiscovery: { openapi: missing.yaml }\n')).toEqual([]);
+});
+
+test('behaviour: 2 MiB are read, one byte more is not', async () => {
+  expect(await readOpenApiFile(files.write('limit.yaml', sized(2 * MIB)))).toMatchObject({ operations: { length: 1 } });
+  expect(await readOpenApiFile(files.write('above.yaml', sized(2 * MIB + 1)))).toEqual({
+    line: 1,
+    message: 'is larger than 2097152 bytes',
+  });
+});
+
+test('refuses: a file that is missing, a folder, bytes that are no text', async () => {
+  const missing = path.join(files.folder, 'missing.yaml');
+  expect(await readOpenApiFile(missing)).toEqual({
+    line: 1,
+    message: 'cannot be read (ENOENT); check its name and permissions',
+  });
+  expect(await readOpenApiFile(files.folder)).toMatchObject({ line: 1, message: expect.stringContaining('EISDIR') });
+  const binary = path.join(files.folder, 'binary.yaml');
+  writeFileSync(binary, Buffer.from([0xff, 0xfe, 0, 1, 2, 0x80]));
+  expect(await readOpenApiFile(binary)).toMatchObject({ line: expect.any(Number), message: expect.any(String) });
+});
+
+test('behaviour: 200,000 values are read, one more is not, aliases counted where they are used', async () => {
+  // The document, three names in it and the list are values too.
+  const values = (count: number): string => `{"openapi":"3.0.0","paths":{},"x":[${'1,'.repeat(count - 5)}1]}`;
+  expect(await readOpenApiFile(files.write('many.json', values(200_000)))).toMatchObject({ operations: [] });
+  expect(await readOpenApiFile(files.write('more.json', values(200_001)))).toEqual({
+    line: 1,
+    column: 1,
+    message: 'holds more than 200000 values, aliases counted where they are used; that is no OpenAPI document',
+  });
+});
+
+test.each([
+  [
+    'aliases that double with each step',
+    `a0: &a0 [x]\n${Array.from({ length: 40 }, (_, index) => `a${index + 1}: &a${index + 1} [*a${index}, *a${index}]`).join('\n')}\nopenapi: 3.0.0\n`,
+    /^holds more than 200000 values/,
+  ],
+  ['an alias that holds itself', 'openapi: 3.0.0\npaths: &p { /a: *p }\n', undefined],
+  [
+    'more levels than any document has',
+    `openapi: 3.0.0\npaths: ${'{ a: '.repeat(80)}1${' }'.repeat(80)}\n`,
+    /^holds more than 64 levels/,
+  ],
+  [
+    'a key named __proto__',
+    'openapi: 3.0.0\n__proto__: { polluted: true }\npaths: { __proto__: { get: {} } }\n',
+    undefined,
+  ],
+])('attack: %s', async (_, text, message) => {
+  const read = await readOpenApiFile(files.write('hostile.yaml', text));
+  if (message === undefined) expect(read).toMatchObject({ operations: [], remarks: [] });
+  else expect(read).toMatchObject({ message: expect.stringMatching(message) });
+  expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+});
+
+test('attack: what would need more memory than any document ends its thread alone', async () => {
+  const read = await readOpenApiFile(files.write('deep.yaml', '['.repeat(2 * MIB)));
+  expect(read).toMatchObject({
+    line: 1,
+    message: expect.stringMatching(/memory; it is not used$|seconds to read; it is not used$|^holds more than/),
+  });
+}, 60_000);
+
+test('attack: an expression that never ends ends with the time of its thread', async () => {
+  const schema = '{ type: string, pattern: "^(a+)+$" }';
+  const text = `openapi: 3.0.0\npaths: { /a: { get: { parameters: [{ name: q, in: query, schema: ${schema}, example: "${'a'.repeat(60)}!" }] } } }\n`;
+  const read = await readOpenApiFile(files.write('slow.yaml', text), 2_000);
+  expect(read).toEqual({ line: 1, message: 'takes longer than 2 seconds to read; it is not used' });
+});
