@@ -36,6 +36,20 @@ routes:
   - { route_pattern: "/reports/:id", amount: "0.20", status: paused }
 `,
   );
+  put('openapi.yaml', 'openapi: 3.1.0\npaths:\n  /reports/{id}: { get: { parameters: [{ $ref: "x.yaml" }] } }\n');
+  const listed = (discovery: string): string => `
+proxy: { upstream: "http://127.0.0.1:1" }
+registry: {}
+receivers:${RECEIVER}
+routes:
+  - { route_pattern: "/reports/*", method: GET, amount: "0.10" }
+  - { route_pattern: "/other", amount: "0.20" }
+  - { route_pattern: "/internal/x", amount: "0.20" }
+  - { route_pattern: "/paused", amount: "0.20", status: paused }
+discovery: { ${discovery} }
+`;
+  put('listed.yaml', listed('openapi: openapi.yaml, exclude: ["/internal/*"]'));
+  put('unread.yaml', listed('openapi: missing.yaml'));
   put('bad.yaml', 'registry:\n  listn: x\n  jwt: { secret: canary }\n');
   put(
     'sidecar.yaml',
@@ -66,6 +80,27 @@ describe('commands that ask', () => {
       ok: false,
       problems: [{ file: 'bad.yaml', line: 2, column: 3, path: 'registry.listn' }, { line: 3 }],
     });
+  });
+
+  test('behaviour: check says how many routes will be public, and what is wrong with their description', async () => {
+    const { code, stdout, stderr } = await run('check', '-c', 'listed.yaml');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^ {2}discovery: 2 of 3 routes will be public$/m);
+    const warnings = stderr.split('\n').filter((line) => line.includes('openapi.yaml'));
+    expect(warnings).toEqual([
+      'warning: openapi.yaml:3: refers to something outside this file, which is not read; write it into the file',
+      'warning: openapi.yaml:2: has no operation for * /other; its method and template alone are told',
+    ]);
+  });
+
+  test('behaviour: check warns of a description that cannot be read, and says ok', async () => {
+    const { code, stdout, stderr } = await run('check', '-c', 'unread.yaml', '--json');
+    expect([code, stderr]).toEqual([0, '']);
+    const { summary, warnings } = JSON.parse(stdout) as Record<string, unknown>;
+    expect(summary).toMatchObject({ discovery: '3 of 3 routes will be public' });
+    expect(warnings).toContain(
+      'missing.yaml:1: cannot be read (ENOENT); check its name and permissions; methods and templates alone are told',
+    );
   });
 
   test('behaviour: match says which route and why', async () => {
