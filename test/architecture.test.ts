@@ -42,7 +42,7 @@ const MAY: Readonly<Record<string, { readonly folders: readonly string[]; readon
     folders: ['gateway', 'domain', 'host', 'http'],
     packages: ['http-proxy-3', 'jose', 'ky', 'zod', 'lru-cache', '@noble/hashes'],
   },
-  registry: { folders: ['registry', 'domain', 'host'], packages: ['jose', 'zod', 'path-to-regexp', 'lru-cache'] },
+  registry: { folders: ['registry', 'domain', 'host'], packages: ['jose', 'zod', 'path-to-regexp', 'lru-cache', 'pg'] },
   config: { folders: ['config', 'domain', 'host'], packages: ['yaml', 'zod'] },
   page: { folders: ['page', 'domain'], packages: [] },
 };
@@ -74,6 +74,7 @@ describe('who may import whom', () => {
     ['@noble/hashes', ['gateway/rails/evm/']],
     ['ky', ['gateway/rails/', 'gateway/sync/']],
     ['node:sqlite', ['registry/store/sqlite/']],
+    ['pg', ['registry/store/postgres/']],
   ])('behaviour: %s is imported in %j only', (name, places) => {
     const wrong = SOURCES.filter(({ imports }) => imports.some((specifier) => packageOf(specifier) === name))
       .map(({ file }) => file)

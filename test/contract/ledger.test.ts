@@ -5,6 +5,7 @@ import { createLog } from '../../src/host/log.ts';
 import { createRemoteCharges } from '../../src/gateway/sync/remote-charges.ts';
 import { SPELLING } from '../../src/gateway/rails/networks.ts';
 import { createLedger, type ChargeStore } from '../../src/domain/payment/ledger.ts';
+import { ledgerOf } from '../../src/registry/store/open.ts';
 import { openCharges } from '../../src/registry/store/sqlite/charges.ts';
 import { LEDGER_KEY, startRegistry, temporaryFolder } from '../registry/kit.ts';
 import { createMemoryCharges, createMemoryLedger } from '../support/memory-ledger.ts';
@@ -12,8 +13,13 @@ import { openLedger } from '../support/sqlite-ledger.ts';
 import { describeChargeStore, type OpenedStores } from './charge-store.ts';
 import { describeLedger, type OpenedLedger } from './ledger.ts';
 import { describeReports } from './reports.ts';
+import { afterAll, describe } from 'vitest';
+import { hasPostgres } from '../postgres/server.ts';
+import { freshDatabase, openTestStore, stopSharedPostgres } from '../postgres/store.ts';
 
 const log = createLog('error', () => undefined, Date.now);
+
+afterAll(stopSharedPostgres);
 
 type Implementation = {
   readonly name: string;
@@ -50,6 +56,24 @@ const IMPLEMENTATIONS: readonly Implementation[] = [
       };
     },
   },
+  ...((hasPostgres
+    ? [
+        {
+          name: 'PostgreSQL, two processes on one database',
+          open: async () => {
+            const clock = shifted();
+            const database = await freshDatabase();
+            const opened = [await openTestStore(database, clock), await openTestStore(database, clock)] as const;
+            return {
+              stores: [opened[0].charges, opened[1].charges],
+              ...clock,
+              now: opened[0].charges.now,
+              close: async () => void (await Promise.all(opened.map((store) => store.close()))),
+            };
+          },
+        },
+      ]
+    : []) as Implementation[]),
   {
     name: 'over HTTP, before SQLite',
     runs: 8,
@@ -109,6 +133,15 @@ describeReports('in memory, the reference', async () => {
   return { ledger, ...clock, close: async () => undefined };
 });
 
+describe.skipIf(!hasPostgres)('PostgreSQL', () => {
+  describeReports('PostgreSQL', async () => {
+    const clock = shifted();
+    const store = await openTestStore(await freshDatabase(), clock);
+    const ledger = { ...store.charges, ...ledgerOf(store.charges, SPELLING) };
+    return { ledger, ...clock, now: ledger.now, close: store.close };
+  });
+});
+
 describeReports('SQLite', async () => {
   const clock = movable();
   const { folder, remove } = temporaryFolder();
@@ -122,6 +155,12 @@ describeReports('SQLite', async () => {
     },
   };
 });
+
+/** Of a store whose clock is its own. */
+function shifted(): { pass: (ms: number) => void; shift: () => number } {
+  let shift = 0;
+  return { pass: (ms) => void (shift += ms), shift: () => shift };
+}
 
 function movable(): { now: () => number; pass: (ms: number) => void } {
   let offset = 0;

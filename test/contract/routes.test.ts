@@ -1,7 +1,7 @@
 // The contract of stores of routes over everything that keeps them, and the registry's routes over one that others write
 // to as well.
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createRandom, systemClock } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openRoutes, type Routes } from '../../src/registry/routes.ts';
@@ -12,13 +12,17 @@ import { openStore } from '../../src/registry/store/sqlite/store.ts';
 import { RECEIVERS } from '../cases/receivers.ts';
 import { storedRoute as route } from '../cases/routes.ts';
 import { temporaryFolder } from '../registry/kit.ts';
+import { hasPostgres } from '../postgres/server.ts';
+import { freshDatabase, openTestStore, stopSharedPostgres } from '../postgres/store.ts';
 import { createMemoryRoutes } from '../support/memory-routes.ts';
 
-type Opened = { readonly store: RouteStore; readonly close: () => void };
+type Opened = { readonly store: RouteStore; readonly close: () => void | Promise<void> };
 const KEPT = 3;
 const MANY = { maxRoutes: 100 };
 
-const IMPLEMENTATIONS: readonly (readonly [string, (changesKept?: number) => Opened])[] = [
+afterAll(stopSharedPostgres);
+
+const IMPLEMENTATIONS: readonly (readonly [string, (changesKept?: number) => Opened | Promise<Opened>])[] = [
   [
     'SQLite',
     (changesKept) => {
@@ -34,22 +38,34 @@ const IMPLEMENTATIONS: readonly (readonly [string, (changesKept?: number) => Ope
       };
     },
   ],
+  ...(hasPostgres
+    ? ([
+        [
+          'PostgreSQL',
+          async (changesKept?: number) => {
+            const kept = changesKept === undefined ? {} : { changesKept };
+            const { routes, close } = await openTestStore(await freshDatabase(), kept);
+            return { store: routes, close };
+          },
+        ],
+      ] as const)
+    : []),
   ['in memory', (changesKept) => ({ store: createMemoryRoutes(changesKept), close: () => undefined })],
 ];
 
 describe.each(IMPLEMENTATIONS)('routes: %s', (_name, open) => {
   let opened: Opened[] = [];
   let store: RouteStore;
-  const another = (changesKept?: number): RouteStore => {
-    const one = open(changesKept);
+  const another = async (changesKept?: number): Promise<RouteStore> => {
+    const one = await open(changesKept);
     opened.push(one);
     return one.store;
   };
-  beforeEach(() => {
-    store = another();
+  beforeEach(async () => {
+    store = await another();
   });
-  afterEach(() => {
-    for (const { close } of opened.splice(0)) close();
+  afterEach(async () => {
+    for (const { close } of opened.splice(0)) await close();
     opened = [];
   });
 
@@ -145,7 +161,7 @@ describe.each(IMPLEMENTATIONS)('routes: %s', (_name, open) => {
   });
 
   test('behaviour: the change log keeps its last changes and says where it does not reach', async () => {
-    const short = another(KEPT);
+    const short = await another(KEPT);
     for (const key of ['/1', '/2', '/3', '/4', '/5']) await write([insert(route(`GET ${key}`))], MANY, short);
     const revisions = async (after: number, limit: number): Promise<unknown> => {
       const changes = await short.changesAfter(after, limit);

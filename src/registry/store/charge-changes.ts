@@ -2,8 +2,11 @@
 // statements. Crosses to a thread as JSON.
 import type { Charge, KeptAnswer, PaymentKey } from '../../domain/charge.ts';
 import type { ClaimOptions } from '../../domain/payment/claim-policy.ts';
-import type { Change, Entry } from '../../domain/payment/ledger.ts';
+import type { Change, Entry, Inserted, Updated } from '../../domain/payment/ledger.ts';
 import { allValues, changedOf, rewrittenOf, type Value } from './charge-values.ts';
+
+export type NotInserted = Exclude<Inserted, { readonly kind: 'written' }>;
+export type NotUpdated = Exclude<Updated, { readonly kind: 'written' }>;
 
 /** A charge that the store does not have. */
 export type RowInsert = {

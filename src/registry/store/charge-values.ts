@@ -210,7 +210,7 @@ function readAnswer(row: Row): KeptAnswer | null {
   const headers: unknown = JSON.parse(text(row, 'answer_headers'));
   if (!Array.isArray(headers) || !headers.every((each) => typeof each === 'string'))
     throw new TypeError('the store holds an answer whose headers are not text');
-  return { status: integer(row, 'answer_status'), headers, body: bytes(row, 'answer_body') };
+  return { status: integer(row, 'answer_status'), headers, body: new Uint8Array(bytes(row, 'answer_body')) };
 }
 
 function oneOf<T extends string>(row: Row, column: string, known: readonly T[]): T {

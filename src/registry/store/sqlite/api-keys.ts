@@ -1,9 +1,9 @@
 // API keys in the store: their SHA-256 and what they may do. Nothing is cached: a key that another process revoked is
 // refused with the next request.
 import type { DatabaseSync } from 'node:sqlite';
-import { SCOPES } from '../../../domain/scope.ts';
+import { readKey } from '../api-key-values.ts';
 import type { FoundKey, NewKey, StoredKey } from '../ports.ts';
-import { bytes, nullableText, text, type Row } from '../rows.ts';
+import { bytes } from '../rows.ts';
 
 /** The port, without what waits: a statement of SQLite does not. */
 export type ApiKeyRows = {
@@ -33,16 +33,5 @@ export function createApiKeyRows(db: DatabaseSync): ApiKeyRows {
       if (sql.revoke.run(at, id).changes > 0) return 'revoked';
       return sql.exists.get(id) ? 'already_revoked' : 'unknown';
     },
-  };
-}
-
-function readKey(row: Row): StoredKey {
-  const granted = text(row, 'scopes').split(' ');
-  return {
-    id: text(row, 'id'),
-    name: text(row, 'name'),
-    scopes: SCOPES.filter((scope) => granted.includes(scope)),
-    createdAt: text(row, 'created_at'),
-    revokedAt: nullableText(row, 'revoked_at'),
   };
 }

@@ -3,17 +3,14 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { LOCAL_RUN, NO_DEADLINE_MS, type KeptAnswer } from '../../../domain/charge.ts';
 import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
-import type { ChargeName, Inserted, StoredCharge, Updated } from '../../../domain/payment/ledger.ts';
-import type { Room, RowChange, RowInsert } from '../charge-changes.ts';
+import type { ChargeName, StoredCharge } from '../../../domain/payment/ledger.ts';
+import type { NotInserted, NotUpdated, Room, RowChange, RowInsert } from '../charge-changes.ts';
 import { readStored } from '../charge-values.ts';
 import { INSERT, SELECT_BY_ID, SELECT_BY_PAYMENT, updateOf } from './charge-rows.ts';
 import { createPrune, type Prune } from './charge-prune.ts';
 import { createTotals } from './charge-totals.ts';
 import { isConstraint } from './database.ts';
 import { integer, text, type Row } from '../rows.ts';
-
-export type NotInserted = Exclude<Inserted, { readonly kind: 'written' }>;
-export type NotUpdated = Exclude<Updated, { readonly kind: 'written' }>;
 
 /** Synchronous; `now` is the ledger's clock at the call. */
 export type ChargeWrites = {

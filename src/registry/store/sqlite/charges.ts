@@ -6,8 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { LOCAL_RUN } from '../../../domain/charge.ts';
 import type { Change, Updated } from '../../../domain/payment/ledger.ts';
 import type { ChargesOptions, ChargesStore } from '../ports.ts';
-import { keptBy, toRowChange, toRowInsert } from '../charge-changes.ts';
-import type { NotUpdated } from './charge-writes.ts';
+import { keptBy, toRowChange, toRowInsert, type NotUpdated } from '../charge-changes.ts';
 import { createThread, type Thread } from './thread.ts';
 import type { WorkerOptions } from './thread-messages.ts';
 

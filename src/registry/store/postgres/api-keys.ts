@@ -1,0 +1,78 @@
+// API keys on PostgreSQL. A key is found in memory, so that those who hold one are known while the database is away; memory is
+// read anew when the number of their changes has moved, within a second of the change.
+import { readKey } from '../api-key-values.ts';
+import type { ApiKeyStore, FoundKey } from '../ports.ts';
+import { bytes } from '../rows.ts';
+import { inTransaction, type Session } from './connection.ts';
+import type { Links } from './links.ts';
+import { createAsk } from './routes.ts';
+import type { ChangeWatch } from './watch.ts';
+
+type Known = ReadonlyMap<string, FoundKey>;
+
+export function createApiKeys(links: Links, watch: ChangeWatch): ApiKeyStore {
+  const { schema, settings } = links;
+  const ask = createAsk(links);
+  const all = `SELECT id, name, digest, scopes, created_at, revoked_at FROM ${schema}.api_keys ORDER BY created_at, id`;
+  let known: Promise<Known> | undefined;
+  const forget = (): void => {
+    known = undefined;
+  };
+  watch.keys(forget);
+  const read = (): Promise<Known> =>
+    ask(async (session) => {
+      const { rows } = await session.query({ name: 'tollgate_keys', text: all }, []);
+      return new Map(
+        rows.map((row) => [bytes(row, 'digest').toString('hex'), { ...readKey(row), digest: bytes(row, 'digest') }]),
+      );
+    });
+  /** As long as it cannot be read anew, what was known last holds. */
+  let last: Known | undefined;
+  const current = async (): Promise<Known> => {
+    if (known === undefined) {
+      const reading = (known = read());
+      reading.then(
+        (keys) => (last = keys),
+        () => known === reading && forget(),
+      );
+    }
+    try {
+      return await known;
+    } catch (error) {
+      if (last === undefined) throw error;
+      return last;
+    }
+  };
+  const write = async <T>(work: (session: Session) => Promise<T>): Promise<T> => {
+    const result = await ask((session) =>
+      inTransaction(session, settings(), async () => {
+        const written = await work(session);
+        await session.simple(
+          `UPDATE ${schema}.meta SET keys_revision = keys_revision + 1; SELECT pg_notify('${schema}_changes', 'keys')`,
+        );
+        return written;
+      }),
+    );
+    forget();
+    return result;
+  };
+
+  return {
+    insert: ({ id, name, digest, scopes, createdAt }) =>
+      write(async (session) => {
+        const text = `INSERT INTO ${schema}.api_keys (id, name, digest, scopes, created_at) VALUES ($1, $2, $3, $4, $5)`;
+        await session.query({ name: 'tollgate_keys_insert', text }, [id, name, digest, scopes.join(' '), createdAt]);
+      }),
+    find: async (digest) => (await current()).get(digest.toString('hex')),
+    list: async () =>
+      (await ask((session) => session.query({ name: 'tollgate_keys', text: all }, []))).rows.map(readKey),
+    revoke: (id, at) =>
+      write(async (session) => {
+        const text = `UPDATE ${schema}.api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL`;
+        if ((await session.query({ name: 'tollgate_keys_revoke', text }, [id, at])).count > 0) return 'revoked';
+        const exists = `SELECT 1 FROM ${schema}.api_keys WHERE id = $1`;
+        const { count } = await session.query({ name: 'tollgate_keys_exists', text: exists }, [id]);
+        return count > 0 ? 'already_revoked' : 'unknown';
+      }),
+  };
+}

@@ -1,0 +1,255 @@
+// Calls of the ledger that share one transaction: locks, inserts, changes and COMMIT go out in one round trip, and what wrote
+// nothing is looked up after it. Only the word COMMIT says that something was written.
+import type { Charge, KeptAnswer, PaymentKey } from '../../../domain/charge.ts';
+import type { ChargeName, StoredCharge } from '../../../domain/payment/ledger.ts';
+import type { NotInserted, NotUpdated, RowChange, RowInsert } from '../charge-changes.ts';
+import { readStored, type Value } from '../charge-values.ts';
+import { integer, text, type Row } from '../rows.ts';
+import type { ChangeKindOfRow, ChargeSql } from './charge-sql.ts';
+import { codeOf, constraintOf, Refused, type Answer, type Session, type Statement } from './connection.ts';
+
+export type BatchCall =
+  | { readonly kind: 'find'; readonly by: ChargeName }
+  | { readonly kind: 'insert'; readonly insert: RowInsert }
+  | { readonly kind: 'update'; readonly change: RowChange; readonly kept: KeptAnswer | undefined };
+export type BatchResult = StoredCharge | NotInserted | NotUpdated | undefined;
+/** `again`: it was not tried, because another call of the batch was about the same. */
+export type BatchOutcome = { readonly kind: 'done'; readonly result: BatchResult } | { readonly kind: 'again' };
+
+export type BatchOptions = {
+  readonly sql: ChargeSql;
+  readonly now: () => number;
+  readonly shift: () => number;
+  readonly shard: number;
+  /** Told what the database's clock said, at the latest when `at` was. */
+  readonly onClock: (clock: number) => void;
+  /** What a transaction sets for itself. */
+  readonly settings: () => string;
+};
+
+/** An outcome for each call, in their order. Rejects as a whole: nothing was written then, or it is ConnectionLost. */
+export async function runBatch(
+  session: Session,
+  calls: readonly BatchCall[],
+  options: BatchOptions,
+): Promise<readonly BatchOutcome[]> {
+  const { sql } = options;
+  const plan = planOf(calls);
+  const done = plan.writes ? await write(session, plan, options) : new Set<number>();
+  const outcomes: BatchOutcome[] = calls.map(() => ({ kind: 'done', result: undefined }));
+  for (const place of plan.again) outcomes[place] = { kind: 'again' };
+  const missing = calls.flatMap((call, place) => (done.has(place) || plan.again.has(place) ? [] : [{ call, place }]));
+  if (missing.length === 0) return outcomes;
+
+  // After the transaction, by statements of their own: one that met what another transaction just wrote does not see it yet.
+  const payments = missing.flatMap(({ call, place }) => {
+    if (call.kind === 'insert') return [{ place, key: call.insert.payment }];
+    return call.kind === 'find' && 'payment' in call.by ? [{ place, key: call.by.payment }] : [];
+  });
+  const ids = missing.flatMap(({ call, place }) => {
+    if (call.kind === 'insert') return [{ place, key: call.insert.id }];
+    if (call.kind === 'update') return [{ place, key: call.change.id }];
+    return 'id' in call.by ? [{ place, key: call.by.id }] : [];
+  });
+  const [byPayment, byId] = await Promise.all([
+    found(session, sql.findByPayments, payments, (keys: readonly PaymentKey[]) => [
+      keys.map(({ payer }) => plain(payer)),
+      keys.map(({ unique }) => plain(unique)),
+      keys.map(({ network }) => plain(network)),
+      keys.map(({ asset }) => plain(asset)),
+    ]),
+    found(session, sql.findByIds, ids, (keys: readonly string[]) => [keys.map(plain)]),
+  ]);
+  for (const { call, place } of missing)
+    outcomes[place] = { kind: 'done', result: missed(call, byPayment.get(place), byId.get(place)) };
+  return outcomes;
+}
+
+/** What a single call comes to if the database refused it; undefined: it is the database's own trouble. */
+export function refusalOf(call: BatchCall, error: unknown): BatchResult {
+  const isProof = codeOf(error) === UNIQUE && constraintOf(error) === 'charges_proof';
+  return call.kind === 'update' && isProof ? { kind: 'proof_used' } : undefined;
+}
+
+const UNIQUE = '23505';
+
+type Planned = {
+  readonly writes: boolean;
+  readonly again: ReadonlySet<number>;
+  readonly inserts: readonly { readonly place: number; readonly insert: RowInsert }[];
+  readonly updates: readonly {
+    readonly kind: ChangeKindOfRow;
+    readonly changes: readonly {
+      readonly place: number;
+      readonly change: RowChange;
+      readonly kept: KeptAnswer | undefined;
+    }[];
+  }[];
+  readonly locks: readonly number[];
+};
+
+function planOf(calls: readonly BatchCall[]): Planned {
+  const again = new Set<number>();
+  const seen = new Set<string>();
+  const locks = new Set<number>();
+  const inserts: { place: number; insert: RowInsert }[] = [];
+  const updates = new Map<
+    string,
+    { kind: ChangeKindOfRow; changes: Planned['updates'][number]['changes'][number][] }
+  >();
+  for (const [place, call] of calls.entries()) {
+    if (call.kind === 'insert') {
+      const { insert } = call;
+      const { payer, unique, network, asset } = insert.payment;
+      const names = [`id ${insert.id}`, `payment ${payer} ${unique} ${network} ${asset}`];
+      if (names.some((name) => seen.has(name))) {
+        again.add(place);
+        continue;
+      }
+      for (const name of names) seen.add(name);
+      inserts.push({ place, insert });
+      locks.add(lockOf(insert.room));
+    } else if (call.kind === 'update') {
+      const { change, kept } = call;
+      const kind = kindOf(change, kept);
+      // A claim counts what the claims before it wrote: it has a statement of its own.
+      const name = `${Object.values(kind).join(' ')} ${change.room === null ? '' : place}`;
+      const group = updates.get(name) ?? { kind, changes: [] };
+      group.changes.push({ place, change, kept });
+      updates.set(name, group);
+      if (change.room !== null) locks.add(lockOf(change.room));
+    }
+  }
+  const sorted = [...updates].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
+  for (const { changes } of sorted) changes.sort((a, b) => (a.change.id < b.change.id ? -1 : 1));
+  return {
+    writes: inserts.length > 0 || updates.size > 0,
+    again,
+    inserts,
+    updates: sorted,
+    locks: [...locks].toSorted((a, b) => a - b),
+  };
+}
+
+function kindOf(change: RowChange, kept: KeptAnswer | undefined): ChangeKindOfRow {
+  return {
+    columns: change.columns,
+    before: change.before,
+    after: change.after,
+    isOwner: change.leaseUntil === null,
+    hasRoom: change.room !== null,
+    setsCredential: change.credential !== undefined,
+    setsAnswer: kept !== undefined || change.dropsAnswer,
+    isSettled: change.settled !== null,
+  };
+}
+
+/** The places of the calls that were written. */
+async function write(session: Session, plan: Planned, options: BatchOptions): Promise<ReadonlySet<number>> {
+  const { sql, now, shift, shard, onClock, settings } = options;
+  const [at, shifted] = [now(), shift()];
+  const begun = session.simple(`BEGIN${settings()}`);
+  const locked = session.query(sql.lock, [plan.locks]);
+  const sent: { readonly answer: Promise<Answer>; readonly places: (rows: readonly Row[]) => readonly number[] }[] = [];
+  if (plan.inserts.length > 0) {
+    const placeOf = new Map(plan.inserts.map(({ insert, place }) => [insert.id, place]));
+    sent.push({
+      answer: session.query(sql.insert, [at, shard, ...insertValues(plan.inserts)]),
+      places: (rows) => rows.flatMap((row) => placeOf.get(text(row, 'id')) ?? []),
+    });
+  }
+  for (const { kind, changes } of plan.updates)
+    sent.push({
+      answer: session.query(sql.update(kind), [at, shard, shifted, ...updateValues(kind, changes)]),
+      places: (rows) => rows.map((row) => integer(row, 'n')),
+    });
+  const committed = session.simple('COMMIT');
+  const answers = await Promise.allSettled([begun, locked, ...sent.map(({ answer }) => answer), committed]);
+  const commit = await committed;
+  const failed = answers.find((answer) => answer.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+  if (commit.command !== 'COMMIT') throw new Refused(`the transaction ended with ${commit.command}`);
+  onClock(integer((await locked).rows[0] ?? {}, 'now'));
+  const places = await Promise.all(sent.map(async ({ answer, places }) => places((await answer).rows)));
+  return new Set(places.flat());
+}
+
+/** Columns of the batch: the other way round than its rows. */
+function insertValues(inserts: Planned['inserts']): unknown[] {
+  const width = inserts[0]?.insert.values.length ?? 0;
+  return [
+    inserts.map(({ place }) => place),
+    inserts.map(({ insert }) => insert.room.maxUnsettled),
+    inserts.map(({ insert }) => plain(insert.credential)),
+    ...Array.from({ length: width }, (_, column) => inserts.map(({ insert }) => bound(insert.values[column]))),
+  ];
+}
+
+function updateValues(kind: ChangeKindOfRow, changes: Planned['updates'][number]['changes']): unknown[] {
+  return [
+    changes.map(({ place }) => place),
+    changes.map(({ change }) => plain(change.id)),
+    changes.map(({ change }) => change.version),
+    ...(kind.isOwner ? [] : [changes.map(({ change }) => change.leaseUntil)]),
+    ...(kind.hasRoom ? [changes.map(({ change }) => change.room?.maxUnsettled)] : []),
+    ...(kind.setsCredential ? [changes.map(({ change }) => bound(change.credential))] : []),
+    ...(kind.setsAnswer
+      ? [
+          changes.map(({ kept }) => kept?.status),
+          changes.map(({ kept }) => kept && plain(JSON.stringify(kept.headers))),
+          changes.map(({ kept }) => kept && Buffer.from(kept.body)),
+        ]
+      : []),
+    ...kind.columns.map((_, column) => changes.map(({ change }) => bound(change.values[column]))),
+  ];
+}
+
+async function found<K>(
+  session: Session,
+  statement: Statement,
+  wanted: readonly { readonly place: number; readonly key: K }[],
+  bind: (keys: readonly K[]) => unknown[],
+): Promise<ReadonlyMap<number, StoredCharge>> {
+  if (wanted.length === 0) return new Map();
+  const { rows } = await session.query(statement, bind(wanted.map(({ key }) => key)));
+  return new Map(
+    rows.flatMap((row) => {
+      const place = wanted[integer(row, 'n') - 1]?.place;
+      return place === undefined ? [] : [[place, readStored(row)] as const];
+    }),
+  );
+}
+
+function missed(call: BatchCall, ofPayment: StoredCharge | undefined, ofId: StoredCharge | undefined): BatchResult {
+  switch (call.kind) {
+    case 'find':
+      return ofPayment ?? ofId;
+    case 'insert':
+      if (ofPayment !== undefined) return { kind: 'payment_known', charge: ofPayment };
+      return { kind: ofId === undefined ? 'too_many_unsettled' : 'id_taken' };
+    case 'update': {
+      const { version, leaseUntil, room } = call.change;
+      const same = ofId?.version === version && (leaseUntil === null || ofId.charge.leaseUntil === leaseUntil);
+      return room !== null && same ? { kind: 'too_many_unsettled' } : { kind: 'stale', charge: ofId };
+    }
+    default:
+      return call satisfies never;
+  }
+}
+
+/** A text of this database holds no NUL; nothing that is compared has one. */
+export function plain(value: string): string {
+  return value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value;
+}
+
+function bound(value: Value | undefined): Value {
+  return typeof value === 'string' ? plain(value) : (value ?? null);
+}
+
+/** FNV-1a, as a signed integer of 32 bits: a payer that shares it with another waits for it, and no more. */
+function lockOf({ network, payer }: Pick<Charge['payment'], 'network' | 'payer'>): number {
+  let hash = 0x811c9dc5;
+  const name = `${network} ${payer}`;
+  for (let index = 0; index < name.length; index++) hash = Math.imul(hash ^ name.charCodeAt(index), 0x01000193);
+  return hash | 0;
+}

@@ -1,0 +1,107 @@
+// Takes charges away that can be asked for no more, a bounded part of them at a time. Of several processes one does it.
+import { transition, type ChargeEvent } from '../../../domain/payment/transition.ts';
+import type { PruneBefore, StoredCharge } from '../../../domain/payment/ledger.ts';
+import { toRowChange, type NotUpdated, type RowChange } from '../charge-changes.ts';
+import { stateOf } from '../charge-values.ts';
+import { integer, text, type Row } from '../rows.ts';
+import type { ChargeSql } from './charge-sql.ts';
+import { inTransaction, type Answer, type Session } from './connection.ts';
+
+/** Charges that are looked at for each that may be taken away. */
+const WALKED_FOR_EACH = 5;
+/** From so long after its claim on, a payment without a deadline is over. */
+const NO_DEADLINE_KEPT_MS = 24 * 3_600_000;
+const LOCK = 0x50525553;
+
+export type PruneDeps = {
+  readonly sql: ChargeSql;
+  readonly use: <T>(work: (session: Session, shard: number) => Promise<T>) => Promise<T>;
+  readonly find: (id: string) => Promise<StoredCharge | undefined>;
+  readonly update: (change: RowChange) => Promise<NotUpdated | undefined>;
+  readonly now: () => number;
+  /** What a transaction sets for itself. */
+  readonly settings: () => string;
+};
+
+/** True if there may be more to take away. */
+export function createPrune({ sql, use, find, update, now, settings }: PruneDeps) {
+  const { charges, schema, named } = sql;
+  const statements = {
+    lock: named(`SELECT pg_try_advisory_xact_lock(${LOCK}, hashtext('${schema}')) AS ours`),
+    answers: named(
+      `UPDATE ${charges} SET answer_status = NULL, answer_headers = NULL, answer_body = NULL WHERE seq IN (
+         SELECT seq FROM ${schema}.charges_undelivered JOIN ${charges} USING (seq)
+         WHERE answer_status IS NOT NULL AND lease_until <= $1 AND settled_at <= $2 LIMIT $3)`,
+    ),
+    released: named(
+      `DELETE FROM ${charges} WHERE state = 'released' AND seq IN (
+         SELECT seq FROM ${charges} WHERE unpaid_at < $1 AND state = 'released' LIMIT $2)`,
+    ),
+    headSent: named(
+      `SELECT id FROM ${schema}.charges_undelivered JOIN ${charges} USING (seq)
+       WHERE state = 'settled' AND head_sent = 1 AND lease_until <= $1 AND settled_at <= $2 LIMIT $3`,
+    ),
+    walk: named(
+      `SELECT seq, state, created_at, updated_at <= $2 AND
+           CASE WHEN deadline IS NULL THEN claimed_at + ${NO_DEADLINE_KEPT_MS} ELSE deadline * 1000 END <= $3
+           AND (state IN ('delivered', 'failed', 'released') OR state = 'settled' AND refunded_at IS NOT NULL) AS over
+       FROM ${charges} WHERE seq > $1 ORDER BY seq LIMIT $4`,
+    ),
+    remove: named(`DELETE FROM ${charges} WHERE seq = ANY ($1::int8[])`),
+    removeUndelivered: named(`DELETE FROM ${schema}.charges_undelivered WHERE seq = ANY ($1::int8[])`),
+  };
+
+  const deliverPartly = async (id: string, at: number): Promise<void> => {
+    const before = await find(id);
+    const event: ChargeEvent = { kind: 'delivered', partial: true };
+    const actor = { owner: 'store' };
+    const moved = before && transition(before.charge, event, actor, at);
+    if (before !== undefined && moved?.ok)
+      await update(toRowChange({ before, after: moved.charge, actor, because: { event } }, at));
+  };
+
+  // Walks the table from its oldest charge on, again and again: an index for it would cost every payment something.
+  let walkedTo = 0;
+  const pickClosed = (rows: readonly Row[], before: number, limit: number): readonly Row[] => {
+    const picked: Row[] = [];
+    for (const row of rows) {
+      if (integer(row, 'created_at') > before || picked.length === limit) {
+        if (picked.length < limit) walkedTo = 0;
+        return picked;
+      }
+      walkedTo = integer(row, 'seq');
+      if (integer(row, 'over') === 1) picked.push(row);
+    }
+    if (rows.length < limit * WALKED_FOR_EACH) walkedTo = 0;
+    return picked;
+  };
+
+  return async ({ closedMs, releasedMs, answersMs }: PruneBefore, limit: number): Promise<boolean> => {
+    const at = now();
+    let more = false;
+    let partly: readonly Row[] = [];
+    await use((session, shard) =>
+      inTransaction(session, settings(), async () => {
+        const { rows: locked } = await session.query(statements.lock, []);
+        if (integer(locked[0] ?? {}, 'ours') !== 1) return;
+        const count = (row: { state: string; by: number }): Promise<Answer> =>
+          session.query(sql.addCounts, [row.state, shard, row.by]);
+        await session.query(statements.answers, [at, answersMs, limit]);
+        const released = (await session.query(statements.released, [releasedMs, limit])).count;
+        if (released > 0) await count({ state: 'released', by: -released });
+        partly = (await session.query(statements.headSent, [at, answersMs, limit])).rows;
+        more = released === limit || partly.length === limit;
+        if (closedMs === undefined) return;
+        const walked = await session.query(statements.walk, [walkedTo, closedMs, at, limit * WALKED_FOR_EACH]);
+        const closed = pickClosed(walked.rows, closedMs, limit);
+        more ||= walked.rows.length === limit * WALKED_FOR_EACH && walkedTo > 0;
+        const seqs = closed.map((row) => integer(row, 'seq'));
+        await session.query(statements.remove, [seqs]);
+        await session.query(statements.removeUndelivered, [seqs]);
+        for (const [state, rows] of Map.groupBy(closed, stateOf)) await count({ state, by: -rows.length });
+      }),
+    );
+    for (const row of partly) await deliverPartly(text(row, 'id'), at);
+    return more;
+  };
+}

@@ -1,0 +1,153 @@
+// Reports on the ledger's store: lists, sums and counts. Reads only, on a connection of their own, so that a dashboard that
+// looks through a million charges delays no claim.
+import { isUnsettled, NO_DEADLINE_MS, type ChargeState } from '../../../domain/charge.ts';
+import { CHARGE_STATES } from '../../../domain/payment/charge-fields.ts';
+import type { Fault } from '../../../domain/payment/claim-policy.ts';
+import type {
+  ChargeFilter,
+  ChargePage,
+  ChargeReports,
+  ChargeSearch,
+  ListedCharge,
+} from '../../../domain/payment/charge-reports.ts';
+import { addUp, HOUR_MS, sumOwed } from '../charge-sums.ts';
+import { readListed } from '../charge-values.ts';
+import { integer, nullableInteger, text, type Row } from '../rows.ts';
+import { plain } from './charge-batch.ts';
+import { LISTED, type ChargeSql } from './charge-sql.ts';
+import type { Answer } from './connection.ts';
+
+/** One statement by itself. */
+export type AskReader = (text: string, values: readonly unknown[]) => Promise<Answer>;
+
+export function createReports({ schema, charges }: ChargeSql, ask: AskReader, now: () => number): ChargeReports {
+  const select = `SELECT ${LISTED} FROM ${charges} AS c`;
+  const readOwed = async (filter: Pick<ChargeFilter, 'limit'>): Promise<readonly OwedRow[]> => {
+    const { where, values } = conditions(filter);
+    const maybe = `${where === '' ? 'WHERE' : `${where} AND`} c.state = 'settled' AND c.refunded_at IS NULL`;
+    const { rows } = await ask(
+      `${select} JOIN ${schema}.charges_undelivered USING (seq) ${maybe} ORDER BY c.seq DESC`,
+      values,
+    );
+    const at = now();
+    return rows.flatMap((row) => {
+      const charge = readListed(row, at);
+      return charge.owed === null ? [] : [{ seq: integer(row, 'seq'), charge, owed: charge.owed }];
+    });
+  };
+
+  return {
+    list: async (filter) => {
+      if (filter.owed === true) return listOwed(filter, readOwed);
+      const { where, values } = conditions(filter);
+      const limit = `LIMIT $${values.length + 1}`;
+      const { rows } = await ask(`${select} ${where} ORDER BY c.seq DESC ${limit}`, [...values, filter.limit + 1]);
+      const page = rows.slice(0, filter.limit);
+      const last = page.at(-1);
+      return {
+        charges: page.map((row) => readListed(row, now())),
+        nextBefore: rows.length > filter.limit && last ? integer(last, 'seq') : undefined,
+      };
+    },
+    get: async (id) => {
+      const { rows } = await ask(`${select} WHERE c.id = $1`, [plain(id)]);
+      return rows[0] && readListed(rows[0], now());
+    },
+    search: async (search, limit) =>
+      (await searchRows(select, ask, search, limit)).map((row) => readListed(row, now())),
+    alarms: async () => {
+      const { rows } = await ask(
+        `SELECT min(CASE WHEN deadline IS NULL THEN claimed_at + ${NO_DEADLINE_MS} ELSE deadline * 1000 END) AS ends_at
+         FROM ${charges} WHERE is_open AND state = 'settling'`,
+        [],
+      );
+      const owed = sumOwed(await readOwed({ limit: 0 }));
+      return { owed, settlingEndsAt: rows[0] ? nullableInteger(rows[0], 'ends_at') : null };
+    },
+    summary: async (query) => {
+      const { fromMs, toMs, routeId, currency } = query;
+      const { rows } = await ask(
+        `SELECT hour, route_id, currency, network, asset, asset_decimals, sum(charges)::int8 AS charges, sum(amount) AS amount
+         FROM ${schema}.charge_sums WHERE hour >= $1 AND hour < $2 AND ($3::text IS NULL OR route_id = $3)
+           AND ($4::text IS NULL OR currency = $4)
+         GROUP BY hour, route_id, currency, network, asset, asset_decimals ORDER BY hour`,
+        [Math.floor(fromMs / HOUR_MS), Math.ceil(toMs / HOUR_MS), routeId ?? null, currency ?? null],
+      );
+      return addUp(rows, query);
+    },
+    countByState: async () => {
+      const { rows } = await ask(
+        `SELECT state, sum(charges)::int8 AS charges FROM ${schema}.charge_counts GROUP BY state`,
+        [],
+      );
+      const counts = new Map(rows.map((row) => [text(row, 'state'), integer(row, 'charges')]));
+      const count = (state: ChargeState): [ChargeState, number] => [state, counts.get(state) ?? 0];
+      return Object.fromEntries(CHARGE_STATES.map(count)) as Record<ChargeState, number>;
+    },
+  };
+}
+
+type OwedRow = { readonly seq: number; readonly charge: ListedCharge; readonly owed: Fault };
+
+async function listOwed(
+  filter: ChargeFilter,
+  readOwed: (filter: ChargeFilter) => Promise<readonly OwedRow[]>,
+): Promise<ChargePage> {
+  if (filter.state !== undefined && filter.state !== 'settled') return { charges: [], nextBefore: undefined };
+  const rows = await readOwed({ ...filter, state: undefined });
+  const page = rows.slice(0, filter.limit);
+  return {
+    charges: page.map(({ charge }) => charge),
+    nextBefore: rows.length > filter.limit ? page.at(-1)?.seq : undefined,
+  };
+}
+
+/** `chg_` begins every id. */
+const LEAST_START = 4;
+
+/** By the index of ids first; if that holds nothing every charge is looked at. */
+async function searchRows(
+  select: string,
+  ask: AskReader,
+  { idPart, requestId, transaction }: ChargeSearch,
+  limit: number,
+): Promise<readonly Row[]> {
+  const { start, end } = { start: plain(idPart?.start ?? ''), end: plain(idPart?.end ?? '') };
+  const order = 'ORDER BY c.seq DESC LIMIT';
+  if (start.length > LEAST_START) {
+    const endsSo = "($2::text = '' OR right(c.id, length($2)) = $2)";
+    const found = await ask(`${select} WHERE c.id >= $1 AND c.id < $1 || '~' AND ${endsSo} ${order} $3`, [
+      start,
+      end,
+      limit,
+    ]);
+    if (found.rows.length > 0) return found.rows;
+  }
+  const named =
+    start.length <= LEAST_START && end !== '' ? 'OR right(c.id, length($2)) = $2' : 'AND $2::text IS NOT NULL';
+  const sql = `${select} WHERE c.request_id = $1 OR c.settled_transaction = $3 ${named} ${order} $4`;
+  return (await ask(sql, [requestId ?? null, end, transaction ?? null, limit])).rows;
+}
+
+function conditions(filter: ChargeFilter): { where: string; values: unknown[] } {
+  const values: unknown[] = [];
+  const asked: readonly (readonly [string, unknown])[] = [
+    ['c.seq <', filter.before],
+    ['c.state =', filter.state],
+    ['c.route_id =', filter.routeId],
+    ['c.network =', filter.network],
+    ['c.payer =', filter.payer],
+    ['c.customer_id =', filter.customerId],
+    ['c.created_at >=', filter.fromMs],
+    ['c.created_at <', filter.toMs],
+  ];
+  const given = asked.flatMap(([condition, value]) => {
+    if (value === undefined) return [];
+    values.push(typeof value === 'string' ? plain(value) : value);
+    return [`${condition} $${values.length}`];
+  });
+  // Names what an index holds of the few among the many.
+  if (filter.state !== undefined && isUnsettled(filter.state)) given.push('c.is_open');
+  if (filter.state === 'released' || filter.state === 'failed') given.push('c.unpaid_at IS NOT NULL');
+  return { where: given.length === 0 ? '' : `WHERE ${given.join(' AND ')}`, values };
+}

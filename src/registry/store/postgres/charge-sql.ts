@@ -1,0 +1,203 @@
+// The statements of charges on PostgreSQL. Each carries a batch as one array a column. A change of a charge writes its totals in
+// the same statement, so that they count exactly what was written; every statement says which of its rows were.
+import { NO_DEADLINE_MS } from '../../../domain/charge.ts';
+import { CHARGE_ROWS } from '../../../domain/payment/charge-fields.ts';
+import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
+import type { ChargeState } from '../../../domain/charge.ts';
+import { ALL, DIGESTS } from '../charge-values.ts';
+import type { Statement } from './connection.ts';
+
+export type ChargeSql = ReturnType<typeof createChargeSql>;
+
+/** What changes of a kind have in common. */
+export type ChangeKindOfRow = {
+  /** Positions of ALL. */
+  readonly columns: readonly number[];
+  readonly before: ChargeState;
+  readonly after: ChargeState;
+  readonly isOwner: boolean;
+  readonly hasRoom: boolean;
+  readonly setsCredential: boolean;
+  readonly setsAnswer: boolean;
+  readonly isSettled: boolean;
+};
+
+const INTEGERS: ReadonlySet<string> = new Set([
+  ...['x402_version', 'asset_decimals', 'max_timeout_seconds', 'deadline', 'settled_log_index'],
+  ...['asks', 'asks_after_lost_answer', 'asks_after_failure', 'asks_after_upload', 'asks_after_death'],
+  ...CHARGE_ROWS.filter(({ column }) => !column.endsWith('text')).map(({ wire }) => wire),
+]);
+const ANSWER = { answer_status: 'int8', answer_headers: 'text', answer_body: 'bytea' } as const;
+/** Milliseconds; `shift` moves the clock in tests. */
+const CLOCK = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::int8';
+/** ASCII of a name: locks of other programs on this database have other numbers. */
+const LOCKS = 0x54474154;
+const DUE_AT = 'greatest(lease_until, coalesce(look_at, 0))';
+
+/** `schema` is an identifier that needs no quotes. */
+export function createChargeSql(schema: string) {
+  const charges = `${schema}.charges`;
+  const names = new Map<string, Statement>();
+  const named = (text: string): Statement => {
+    let statement = names.get(text);
+    if (statement === undefined) names.set(text, (statement = { name: `tollgate_${names.size}`, text }));
+    return statement;
+  };
+  const kinds = new Map<string, Statement>();
+
+  return {
+    named,
+    charges,
+    schema,
+    /** Binds a number for each payer and network, sorted; says the time. A later statement counts what the ones before it wrote. */
+    lock: named(
+      `SELECT count(pg_advisory_xact_lock(${LOCKS}, k)::text) AS locks, ${CLOCK} AS now FROM unnest($1::int4[]) AS k`,
+    ),
+    clock: named(`SELECT ${CLOCK} AS now`),
+    insert: named(insertSql(schema)),
+    update: (kind: ChangeKindOfRow): Statement => {
+      const name = Object.values(kind).join(' ');
+      let statement = kinds.get(name);
+      if (statement === undefined) kinds.set(name, (statement = named(updateSql(schema, kind))));
+      return statement;
+    },
+    /** Binds payers, unique keys, networks and assets. */
+    findByPayments: named(
+      `SELECT k.n, ${STORED} FROM unnest($1::text[], $2::text[], $3::text[], $4::text[])
+         WITH ORDINALITY AS k (payer, unique_key, network, asset, n)
+       JOIN ${charges} AS c USING (payer, unique_key, network, asset)`,
+    ),
+    findByIds: named(
+      `SELECT k.n, ${STORED} FROM unnest($1::text[]) WITH ORDINALITY AS k (id, n) JOIN ${charges} AS c USING (id)`,
+    ),
+    /** Binds the time and a limit. */
+    due: named(`SELECT ${STORED} FROM ${charges} AS c WHERE is_open AND ${DUE_AT} <= $1 ORDER BY ${DUE_AT} LIMIT $2`),
+    /** Binds the end of the lease, ids and the run. */
+    renew: named(
+      `UPDATE ${charges} SET lease_until = $1 WHERE id = ANY ($2::text[]) AND left(owner, length($3) + 1) = $3 || '/'
+         AND state IN ('claimed', 'settling', 'settled') RETURNING id`,
+    ),
+    /** Binds the shard. Touches a row that nothing else reads. */
+    touch: named(
+      `INSERT INTO ${schema}.charge_counts (state, shard, charges) VALUES ('claimed', $1, 0)
+       ON CONFLICT (state, shard) DO UPDATE SET charges = charge_counts.charges`,
+    ),
+    addCounts: named(
+      `INSERT INTO ${schema}.charge_counts (state, shard, charges) VALUES ($1, $2, $3)
+       ON CONFLICT (state, shard) DO UPDATE SET charges = charge_counts.charges + excluded.charges`,
+    ),
+  };
+}
+
+/** Also under other names than the table's: `c` is the charge. */
+const selected = (columns: readonly string[]): string =>
+  columns.map((column) => (DIGESTS.has(column) ? `encode(c.${column}, 'hex') AS ${column}` : `c.${column}`)).join(', ');
+/** `readStored` reads it. */
+const STORED = `c.seq, c.version, ${selected([...ALL, 'credential', ...Object.keys(ANSWER)])}`;
+/** `readListed` reads it; it names neither credentials nor answers. */
+export const LISTED = `c.seq, ${selected(ALL.filter((name) => name !== 'credential_sha256'))},
+  c.answer_status IS NOT NULL AS has_answer`;
+
+function typeOf(column: string): string {
+  if (column === 'amount') return 'numeric';
+  return INTEGERS.has(column) ? 'int8' : 'text';
+}
+
+function written(column: string): string {
+  return DIGESTS.has(column) ? `decode(v.${column}, 'hex')` : `v.${column}`;
+}
+
+/** An array for each, as a row `v` each. */
+function rowsOf(columns: readonly (readonly [name: string, type: string])[], from: number): string {
+  const arrays = columns.map(([, type], index) => `$${from + index}::${type}[]`).join(', ');
+  return `unnest(${arrays}) AS v (${columns.map(([name]) => name).join(', ')})`;
+}
+
+/** Unsettled charges of the payer of `row` on its network, no further than to its limit. Binds the time at `$1`. */
+function unsettled(schema: string, row: string): string {
+  return `(SELECT count(*) FROM (
+    SELECT 1 FROM ${schema}.charges AS o WHERE o.is_open AND o.payer = ${row}.payer AND o.network = ${row}.network
+      AND CASE o.state WHEN 'claimed' THEN o.lease_until > $1::int8
+          ELSE coalesce(o.deadline * 1000, o.claimed_at + ${NO_DEADLINE_MS}) > $1::int8 - ${OVERDUE_MS} END
+    LIMIT ${row}.room) AS few)`;
+}
+
+/** `moves`: rows of (state, by). Binds the shard at `$2`. */
+function counting(schema: string, moves: string): string {
+  return `INSERT INTO ${schema}.charge_counts AS t (state, shard, charges)
+    SELECT state, $2::int2, sum(by) FROM (${moves}) AS moves (state, by) GROUP BY state HAVING sum(by) <> 0 ORDER BY state
+    ON CONFLICT (state, shard) DO UPDATE SET charges = t.charges + excluded.charges`;
+}
+
+/**
+ * Binds the time, the shard, then for each charge its place, its payer's limit, its credential and `allValues`. Known
+ * payments and ids that are taken count for nothing; what is new counts after what is there and what came before it.
+ */
+function insertSql(schema: string): string {
+  const columns = [
+    ['n', 'int8'],
+    ['room', 'int8'],
+    ['credential', 'text'],
+    ...ALL.map((name) => [name, typeOf(name)] as const),
+  ] as const;
+  const targets = [...ALL, 'credential'];
+  return `WITH fresh AS (
+    SELECT v.*, row_number() OVER (PARTITION BY v.payer, v.network ORDER BY v.n) AS place FROM ${rowsOf(columns, 3)}
+    WHERE NOT EXISTS (SELECT 1 FROM ${schema}.charges AS k WHERE k.payer = v.payer AND k.unique_key = v.unique_key
+        AND k.network = v.network AND k.asset = v.asset)
+      AND NOT EXISTS (SELECT 1 FROM ${schema}.charges AS k WHERE k.id = v.id)
+  ), made AS (
+    INSERT INTO ${schema}.charges (${targets.join(', ')}) SELECT ${targets.map(written).join(', ')} FROM fresh AS v
+    WHERE v.place + ${unsettled(schema, 'v')} <= v.room
+    ORDER BY v.payer, v.unique_key, v.network, v.asset
+    ON CONFLICT DO NOTHING RETURNING id, state
+  ), counted AS (${counting(schema, 'SELECT state, count(*) FROM made GROUP BY state')})
+  SELECT id FROM made`;
+}
+
+/**
+ * Binds the time, the shard, the shift of the clock, then for each change its place, id and version; its lease if it is not
+ * its owner's; its payer's limit if it is a claim; what it sets. A lease is compared with this database's clock: it takes
+ * from somebody else.
+ */
+function updateSql(schema: string, kind: ChangeKindOfRow): string {
+  const changed = kind.columns.flatMap((index) => ALL[index] ?? []);
+  const answer = kind.setsAnswer ? Object.entries(ANSWER) : [];
+  const columns: (readonly [string, string])[] = [
+    ['n', 'int8'],
+    ['of_id', 'text'],
+    ['of_version', 'int8'],
+    ...(kind.isOwner ? [] : [['of_lease', 'int8'] as const]),
+    ...(kind.hasRoom ? [['room', 'int8'] as const] : []),
+    ...(kind.setsCredential ? [['credential', 'text'] as const] : []),
+    ...answer,
+    ...changed.map((name) => [name, typeOf(name)] as const),
+  ];
+  const sets = [...(kind.setsCredential ? ['credential'] : []), ...answer.map(([name]) => name), ...changed];
+  const parts = [
+    `done AS (UPDATE ${schema}.charges AS c SET ${['version = c.version + 1', ...sets.map((name) => `${name} = ${written(name)}`)].join(', ')}
+      FROM ${rowsOf(columns, 4)} WHERE c.id = v.of_id AND c.version = v.of_version
+      ${kind.isOwner ? '' : `AND c.lease_until = v.of_lease AND c.lease_until <= ${CLOCK} + $3::int8`}
+      ${kind.hasRoom ? `AND ${unsettled(schema, 'v')} < v.room` : ''}
+      AND $3::int8 IS NOT NULL AND $1::int8 IS NOT NULL
+      RETURNING v.n, c.seq, c.route_id, c.price_currency, c.network, c.asset, c.asset_decimals, c.amount, c.settled_at)`,
+  ];
+  if (kind.before !== kind.after) {
+    const moves = `SELECT '${kind.before}', -count(*) FROM done UNION ALL SELECT '${kind.after}', count(*) FROM done`;
+    parts.push(`counted AS (${counting(schema, moves)})`);
+    if (kind.after === 'settled')
+      parts.push(
+        `waits AS (INSERT INTO ${schema}.charges_undelivered (seq) SELECT seq FROM done ON CONFLICT DO NOTHING)`,
+      );
+    if (kind.before === 'settled')
+      parts.push(`over AS (DELETE FROM ${schema}.charges_undelivered WHERE seq IN (SELECT seq FROM done))`);
+  } else parts.push('shard AS (SELECT $2::int2)');
+  if (kind.isSettled)
+    parts.push(`summed AS (INSERT INTO ${schema}.charge_sums AS t
+        (hour, route_id, currency, network, asset, asset_decimals, shard, charges, amount)
+      SELECT settled_at / 3600000 AS hour, route_id, price_currency, network, asset, asset_decimals, $2::int2, count(*), sum(amount)
+      FROM done GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6
+      ON CONFLICT (hour, route_id, currency, network, asset, asset_decimals, shard)
+      DO UPDATE SET charges = t.charges + excluded.charges, amount = t.amount + excluded.amount)`);
+  return `WITH ${parts.join(', ')} SELECT n FROM done`;
+}

@@ -1,0 +1,257 @@
+// One connection to PostgreSQL, used by one caller at a time and made anew when it is lost. Statements of a caller go out
+// without waiting for each other. Never assumes: a connection that timed out, was cut, turned read-only or spoke of doubt is
+// destroyed, and what was sent on it is unknown (ConnectionLost). It sends no cancel requests: one that reaches a commit
+// that waits for a standby makes it a success that only this server knows of.
+import { Socket } from 'node:net';
+import type { ConnectionOptions } from 'node:tls';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Client, DatabaseError, type QueryResult } from 'pg';
+import type { Log } from '../../../host/log.ts';
+import type { Row } from '../rows.ts';
+
+export type Address = {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+  /** Asked for each connection: passwords rotate. */
+  readonly password: () => string | undefined;
+  readonly tls: ConnectionOptions | false;
+  /** Behind a pooler in transaction mode: no statement is prepared, nothing is listened to. */
+  readonly pooler: boolean;
+};
+
+/** `name`: it is prepared under this name, once a connection. */
+export type Statement = { readonly name: string; readonly text: string };
+/** `count`: rows that were written or read. */
+export type Answer = { readonly command: string; readonly rows: readonly Row[]; readonly count: number };
+
+export type Session = {
+  readonly query: (statement: Statement, values: readonly unknown[]) => Promise<Answer>;
+  /** Several statements, without values. */
+  readonly simple: (text: string) => Promise<Answer>;
+};
+
+export type Link = {
+  /** Waits for its turn and for the connection, until `deadline` (milliseconds of the monotonic clock). */
+  readonly use: <T>(deadline: number, work: (session: Session) => Promise<T>) => Promise<T>;
+  readonly isOpen: () => boolean;
+  readonly close: () => Promise<void>;
+};
+
+export type ConnectionOptionsOfStore = {
+  readonly address: Address;
+  /** Milliseconds that a statement may take. */
+  readonly timeoutMs: number;
+  readonly log: Log;
+  /** Run on each new connection before anything else; what it throws ends that connection. */
+  readonly greet?: (session: Session, opened: Opened) => Promise<void>;
+};
+
+/** The connection as events tell of it. */
+export type Opened = {
+  readonly onNotification: (hear: () => void) => void;
+  readonly onLost: (hear: () => void) => void;
+};
+
+/** Whether what was asked happened is not known. */
+export class ConnectionLost extends Error {
+  override readonly name = 'ConnectionLost';
+}
+
+const FIRST_RETRY_MS = 50;
+/** While somebody waits. */
+const LAST_RETRY_MS = 1000;
+const CONNECT_MS = 3000;
+
+export function createConnection(options: ConnectionOptionsOfStore): Link {
+  let client: Opening | undefined;
+  let turn: Promise<unknown> = Promise.resolve();
+  let closed = false;
+
+  const opened = async (deadline: number): Promise<Opening> => {
+    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(2 * retryMs, LAST_RETRY_MS)) {
+      if (closed) throw new ConnectionLost('The store is closed.');
+      if (client?.isUsable() === true) return client;
+      try {
+        client = await open(options, Math.min(CONNECT_MS, deadline - performance.now()));
+        return client;
+      } catch (error) {
+        client = undefined;
+        const pause = retryMs * (0.5 + Math.random() / 2);
+        if (performance.now() + pause >= deadline) throw new ConnectionLost(messageOf(error), { cause: error });
+        await wait(pause);
+      }
+    }
+  };
+
+  const use = async <T>(deadline: number, work: (session: Session) => Promise<T>): Promise<T> => {
+    const before = turn;
+    const { promise: mine, resolve: done } = Promise.withResolvers<void>();
+    turn = mine;
+    await before;
+    let using: Opening | undefined;
+    try {
+      if (performance.now() >= deadline) throw new ConnectionLost('There was no turn on the connection in time.');
+      using = await opened(deadline);
+      const result = await work(using.session);
+      if (!using.isUsable()) throw new ConnectionLost(using.reason());
+      return result;
+    } catch (error) {
+      if (using !== undefined && (isLosing(error) || !using.isUsable())) {
+        using.destroy();
+        throw new ConnectionLost(using.reason(error), { cause: error });
+      }
+      throw error;
+    } finally {
+      done();
+    }
+  };
+
+  return {
+    use,
+    isOpen: () => client?.isUsable() === true,
+    close: async () => {
+      await turn;
+      closed = true;
+      client?.destroy();
+    },
+  };
+}
+
+type Opening = {
+  readonly session: Session;
+  readonly isUsable: () => boolean;
+  readonly reason: (error?: unknown) => string;
+  readonly destroy: () => void;
+};
+
+async function open({ address, timeoutMs, greet }: ConnectionOptionsOfStore, connectMs: number): Promise<Opening> {
+  const { password, tls, pooler, ...where } = address;
+  const socket = new Socket();
+  // Batches are written in one go, and wait for nothing else.
+  socket.setNoDelay(true);
+  const client = new Client({
+    ...where,
+    // Undefined would be looked for in files and in the environment.
+    password: () => password() ?? '',
+    stream: () => socket,
+    ssl: tls,
+    options: '',
+    application_name: 'tollgate',
+    pipeline: true,
+    query_timeout: timeoutMs,
+    connectionTimeoutMillis: Math.max(1, Math.trunc(connectMs)),
+    types: { getTypeParser },
+  });
+  let lost: string | undefined;
+  const hearLost: (() => void)[] = [];
+  const lose = (why: string): void => {
+    if (lost !== undefined) return;
+    lost = why;
+    socket.destroy();
+    for (const hear of hearLost) hear();
+  };
+  client.on('error', (error) => lose(messageOf(error)));
+  client.on('end', () => lose('the connection ended'));
+  // Such as a commit that no longer waits for its standby: it stands here, and perhaps nowhere else.
+  client.on('notice', ({ code, message }) => {
+    if (code?.startsWith('01') === true) lose(message ?? code);
+  });
+  const session: Session = {
+    query: async ({ name, text }, values) =>
+      toAnswer(await client.query<Record<string, unknown>>({ text, values: [...values], ...(pooler ? {} : { name }) })),
+    simple: async (text) => toAnswer(await client.query<Record<string, unknown>>(text)),
+  };
+  try {
+    await client.connect();
+    await greet?.(session, {
+      onNotification: (hear) => void client.on('notification', hear),
+      onLost: (hear) => void hearLost.push(hear),
+    });
+  } catch (error) {
+    lose(messageOf(error));
+    throw error;
+  }
+  return {
+    session,
+    isUsable: () => lost === undefined,
+    reason: (error) => lost ?? messageOf(error),
+    destroy: () => lose('the connection was given up'),
+  };
+}
+
+/** Of several statements the last one's. */
+function toAnswer(result: QueryResult<Record<string, unknown>>): Answer {
+  const last = Array.isArray(result) ? (result.at(-1) as typeof result) : result;
+  return { command: last.command, rows: last.rows, count: last.rowCount ?? 0 };
+}
+
+/** 08: the connection; 57P: the server ends; 25006: it is no primary; the rest: a statement that was prepared for what is no more. */
+const LOSING = /^(?:08...|57P..|25006|0A000|26000|42P05)$/;
+
+function isLosing(error: unknown): boolean {
+  if (error instanceof ConnectionLost) return true;
+  if (error instanceof DatabaseError) return error.code === undefined || LOSING.test(error.code);
+  return !OURS.some((kind) => error instanceof kind);
+}
+
+/** Our own word, not the connection's. */
+export class Refused extends Error {
+  override readonly name: string = 'Refused';
+}
+
+/** What the driver says of a connection is a plain Error. */
+const OURS = [Refused, TypeError, SyntaxError, RangeError];
+
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof DatabaseError ? error.code : undefined;
+}
+
+export function constraintOf(error: unknown): string | undefined {
+  return error instanceof DatabaseError ? error.constraint : undefined;
+}
+
+export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}
+
+const INT8 = 20;
+const BYTEA = 17;
+const BOOL = 16;
+const INTS: ReadonlySet<number> = new Set([21, 23]);
+
+/** Integers are numbers that are exact, a yes is 1; everything else is text, but for bytes, which come as \x and hexadecimal. */
+function getTypeParser(oid: number): (value: string) => unknown {
+  if (oid === INT8) return toInteger;
+  if (INTS.has(oid)) return Number;
+  if (oid === BOOL) return (value) => (value === 't' ? 1 : 0);
+  if (oid === BYTEA) return toBytes;
+  return (value) => value;
+}
+
+function toBytes(value: string): Uint8Array {
+  return Buffer.from(value.slice(2), 'hex');
+}
+
+function toInteger(value: string): number {
+  const number = Number(value);
+  if (!Number.isSafeInteger(number)) throw new TypeError('the store holds an integer that is too large');
+  return number;
+}
+
+/** In one transaction, which is over when it resolves. What `work` throws undoes everything. */
+export async function inTransaction<T>(session: Session, settings: string, work: () => Promise<T>): Promise<T> {
+  await session.simple(`BEGIN${settings}`);
+  try {
+    const result = await work();
+    const { command } = await session.simple('COMMIT');
+    if (command !== 'COMMIT') throw new Refused(`the transaction ended with ${command}`);
+    return result;
+  } catch (error) {
+    // Of a connection that is gone this is its end as well.
+    await session.simple('ROLLBACK').catch(() => undefined);
+    throw error;
+  }
+}

@@ -1,0 +1,96 @@
+// The connections of one process to one store, and what all of them share: where it is, the database's clock, what every
+// transaction sets for itself. Each connection is looked at before it is used: a standby, an engine that does not keep what it
+// was told, or a schema that this program cannot use serve nobody.
+import type { Log } from '../../../host/log.ts';
+import { createConnection, Refused, type Address, type Link, type Opened, type Session } from './connection.ts';
+import { createDatabaseClock, type DatabaseClock } from './database-clock.ts';
+import { integer, text } from '../rows.ts';
+
+export type PostgresPlace = {
+  readonly address: Address;
+  readonly schema: string;
+  /** For writes of charges; besides them one for reads and one for routes. */
+  readonly connections: number;
+  readonly timeoutMs: number;
+};
+
+export type Links = {
+  readonly schema: string;
+  readonly pooler: boolean;
+  readonly timeoutMs: number;
+  readonly log: Log;
+  readonly clock: DatabaseClock;
+  readonly writers: readonly Link[];
+  /** Of reports. */
+  readonly reader: Link;
+  /** Of routes and API keys; it hears of changes. */
+  readonly control: Link;
+  /** Called with each new connection of `control`. */
+  readonly onControl: (greet: (session: Session, opened: Opened) => Promise<void>) => void;
+  /** What each transaction sets for itself: a pooler would hand settings of a session on to others. */
+  readonly settings: () => string;
+  /** Milliseconds since a connection was lost and had again; infinite if none was. */
+  readonly recoveredFor: () => number;
+  readonly close: () => Promise<void>;
+};
+
+const OLDEST = 15;
+const NEWEST = 18;
+/** Waits for another transaction; shorter than the database takes to find that two wait for each other. */
+const LOCK_MS = 300;
+
+export function openLinks(
+  { address, schema, connections, timeoutMs }: PostgresPlace,
+  now: () => number,
+  log: Log,
+): Links {
+  const clock = createDatabaseClock(now);
+  let synchronous = '';
+  let warned = false;
+  let wasLost = false;
+  let recoveredAt = -Infinity;
+  let greetControl: Parameters<Links['onControl']>[0] | undefined;
+
+  const greet = async (session: Session, opened: Opened): Promise<void> => {
+    const { rows } = await session.query(HELLO, []);
+    const row = rows[0] ?? {};
+    clock.hear(integer(row, 'now'));
+    const version = Math.trunc(integer(row, 'version') / 10_000);
+    if (integer(row, 'standby') === 1 || text(row, 'read_only') === 'on')
+      throw new Error('the database takes no writes: it is a standby');
+    if (version < OLDEST) throw new Refused(`PostgreSQL ${version} is too old; take ${OLDEST} to ${NEWEST}`);
+    if (text(row, 'fsync') !== 'on')
+      throw new Refused('the database has fsync off, and forgets what it confirmed; switch it on');
+    if (version > NEWEST && !warned) log.warn('this version of PostgreSQL is not tested', { version });
+    warned = true;
+    // What is confirmed must have been written, and, where there is a synchronous standby, there as well.
+    synchronous = ['off', 'local'].includes(text(row, 'synchronous_commit'))
+      ? 'SET LOCAL synchronous_commit = on; '
+      : '';
+    if (wasLost) [wasLost, recoveredAt] = [false, performance.now()];
+    opened.onLost(() => void (wasLost = true));
+  };
+  const connection = (greeting = greet): Link => createConnection({ address, timeoutMs, log, greet: greeting });
+  const writers = Array.from({ length: connections }, () => connection());
+  const reader = connection();
+  const control = connection(async (session, opened) => {
+    await greet(session, opened);
+    await greetControl?.(session, opened);
+  });
+  return {
+    ...{ schema, pooler: address.pooler, timeoutMs, log, clock, writers, reader, control },
+    onControl: (greeting) => void (greetControl = greeting),
+    settings: () => `; ${synchronous}SET LOCAL lock_timeout = '${LOCK_MS}ms'`,
+    recoveredFor: () => performance.now() - recoveredAt,
+    close: async () => {
+      await Promise.all([...writers, reader, control].map((each) => each.close()));
+    },
+  };
+}
+
+const HELLO = {
+  name: 'tollgate_hello',
+  text: `SELECT current_setting('server_version_num')::int4 AS version, current_setting('fsync') AS fsync,
+    current_setting('synchronous_commit') AS synchronous_commit, pg_is_in_recovery() AS standby,
+    current_setting('transaction_read_only') AS read_only, floor(extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now`,
+};

@@ -1,0 +1,71 @@
+// Brings the schema up to date: in one transaction under a lock, so that of many processes at once one does it and the others
+// find it done. A schema is only added to, so that a program of the version before works on beside it.
+import { readFileSync } from 'node:fs';
+import { makeUuid } from '../../../host/uuid.ts';
+import type { Random } from '../../../host/clock.ts';
+import { integer } from '../rows.ts';
+import { codeOf, inTransaction, Refused, type Session } from './connection.ts';
+
+/** The schema, then what brings each version to the next: SQL files beside this one, and the least version that may use it. */
+const SCHEMA: readonly { readonly file: string; readonly leastReader: number }[] = [
+  { file: 'postgres.sql', leastReader: 1 },
+];
+const LOCK = 0x4d494752;
+const LOCK_MS = 3000;
+
+/** 0: there is none. Refuses one that this program cannot use. */
+export async function readVersion(session: Session, schema: string): Promise<number> {
+  const there = await session.query(
+    { name: 'tollgate_meta', text: `SELECT to_regclass('${schema}.meta') IS NOT NULL AS there` },
+    [],
+  );
+  if (integer(there.rows[0] ?? {}, 'there') !== 1) return 0;
+  const { rows } = await session.query(
+    { name: 'tollgate_version', text: `SELECT schema_version, least_reader FROM ${schema}.meta` },
+    [],
+  );
+  const [version, least] = [integer(rows[0] ?? {}, 'schema_version'), integer(rows[0] ?? {}, 'least_reader')];
+  if (least > SCHEMA.length)
+    throw new Refused(
+      `The schema ${schema} was written by a newer version of Tollgate (schema ${version}, this version knows ${SCHEMA.length}): run that version.`,
+    );
+  return version;
+}
+
+export function isCurrent(version: number): boolean {
+  return version >= SCHEMA.length;
+}
+
+/** The versions that were applied; none if there was nothing to do. */
+export async function migrateSchema(session: Session, schema: string, random: Random): Promise<readonly number[]> {
+  const applied: number[] = [];
+  await inTransaction(session, `; SET LOCAL lock_timeout = '${LOCK_MS}ms'`, async () => {
+    await session.query(
+      { name: 'tollgate_migrate', text: `SELECT pg_advisory_xact_lock(${LOCK}, hashtext('${schema}'))::text` },
+      [],
+    );
+    const from = await readVersion(session, schema);
+    if (isCurrent(from)) return;
+    await session.simple(`CREATE SCHEMA IF NOT EXISTS ${schema}; SET LOCAL search_path = ${schema}`);
+    for (const [index, { file, leastReader }] of SCHEMA.entries()) {
+      const version = index + 1;
+      if (version <= from) continue;
+      await session.simple(readFileSync(new URL(file, import.meta.url), 'utf8'));
+      await session.query(
+        { name: '', text: version === 1 ? FIRST : NEXT },
+        version === 1 ? [version, leastReader, makeUuid(random)] : [version, leastReader],
+      );
+      applied.push(version);
+    }
+  });
+  return applied;
+}
+
+const FIRST = `INSERT INTO meta (one, schema_version, least_reader, registry_id, revision, stamp, keys_revision)
+  VALUES (1, $1, $2, $3, 0, '', 0)`;
+const NEXT = 'UPDATE meta SET schema_version = $1, least_reader = $2';
+
+/** This user may not make what is missing: somebody else has to. */
+export function lacksRights(error: unknown): boolean {
+  return codeOf(error) === '42501';
+}

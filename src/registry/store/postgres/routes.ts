@@ -1,0 +1,82 @@
+// Routes on PostgreSQL. Other processes hear of a write by a notification, which is a hint: they read the revision themselves
+// every half second. What is read together is read from one snapshot.
+import { createTextPool } from '../../../domain/text-pool.ts';
+import type { Random } from '../../../host/clock.ts';
+import { StoreUnavailable, type RouteStore } from '../ports.ts';
+import { readChange, readHead, readHistory, readRoute } from '../route-values.ts';
+import { plain } from './charge-batch.ts';
+import { inTransaction, messageOf, Refused, type Session } from './connection.ts';
+import type { Links } from './links.ts';
+import { createRouteSql, writeRoutes } from './route-writes.ts';
+import type { ChangeWatch } from './watch.ts';
+
+const CHANGES_KEPT = 10_000;
+
+export type RouteRowsOptions = {
+  readonly links: Links;
+  readonly watch: ChangeWatch;
+  readonly random: Random;
+  readonly registryId: string;
+  readonly changesKept?: number;
+};
+
+export function createRoutes({
+  links,
+  watch,
+  random,
+  registryId,
+  changesKept = CHANGES_KEPT,
+}: RouteRowsOptions): RouteStore {
+  const { schema } = links;
+  const sql = createRouteSql(schema);
+  const deps = { sql, random, changesKept };
+  const ask = createAsk(links);
+
+  return {
+    registryId,
+    load: () =>
+      ask((session) =>
+        // One snapshot, so that the head belongs to the rows.
+        inTransaction(session, ' ISOLATION LEVEL REPEATABLE READ READ ONLY', async () => {
+          const pool = createTextPool();
+          const head = readHead((await session.query(sql.named(sql.head), [])).rows[0]);
+          const { rows } = await session.query(sql.named(sql.all), []);
+          return { head, routes: rows.map((row) => readRoute(row, pool)) };
+        }),
+      ),
+    write: async (writes, options) => {
+      const written = await ask((session) =>
+        inTransaction(session, links.settings(), () => writeRoutes(deps, session, writes, options)),
+      );
+      if (written !== 'moved') watch.seen(written.head);
+      return written;
+    },
+    changesAfter: (revision, limit) =>
+      ask((session) =>
+        inTransaction(session, ' ISOLATION LEVEL REPEATABLE READ READ ONLY', async () => {
+          const { revision: newest } = readHead((await session.query(sql.named(sql.head), [])).rows[0]);
+          if (revision === newest) return [];
+          const oldest = (await session.query(sql.named(sql.oldest), [])).rows[0]?.['revision'];
+          if (revision > newest || typeof oldest !== 'number' || revision < oldest - 1) return 'too_old';
+          return (await session.query(sql.named(sql.after), [revision, limit])).rows.map(readChange);
+        }),
+      ),
+    history: async (id, before, limit) => {
+      const asked = [plain(id), before ?? Number.MAX_SAFE_INTEGER, limit];
+      return (await ask((session) => session.query(sql.named(sql.history), asked))).rows.map(readHistory);
+    },
+    watch: (hint) => watch.routes(hint),
+  };
+}
+
+/** Whatever the database or its connection says goes out as StoreUnavailable. */
+export function createAsk({ control, timeoutMs }: Links): <T>(work: (session: Session) => Promise<T>) => Promise<T> {
+  return async (work) => {
+    try {
+      return await control.use(performance.now() + timeoutMs, work);
+    } catch (error) {
+      if (error instanceof TypeError || error instanceof Refused) throw error;
+      throw new StoreUnavailable(messageOf(error), { cause: error });
+    }
+  };
+}

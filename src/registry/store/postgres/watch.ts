@@ -1,0 +1,87 @@
+// Tells when other processes may have written routes or API keys: by a notification, and by reading both numbers every half
+// second all the same, because a notification can be lost. What has changed is for who hears of it to read.
+import type { Log } from '../../../host/log.ts';
+import type { Head } from '../ports.ts';
+import { readHead } from '../route-values.ts';
+import { integer } from '../rows.ts';
+import { ConnectionLost } from './connection.ts';
+import type { Links } from './links.ts';
+
+export type ChangeWatch = {
+  /** Calls `hint` when the routes are no longer those of the head that was seen last; returns how to stop. */
+  readonly routes: (hint: () => void) => () => void;
+  readonly keys: (hint: () => void) => () => void;
+  /** What this process wrote itself is no news. */
+  readonly seen: (head: Head) => void;
+  readonly close: () => void;
+};
+
+const EVERY_MS = 500;
+
+export function createWatch({ control, schema, pooler, onControl, timeoutMs }: Links, log: Log): ChangeWatch {
+  const routes = new Set<() => void>();
+  const keys = new Set<() => void>();
+  let head: string | undefined;
+  let keysRevision: number | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let looking = false;
+  let again = false;
+  let closed = false;
+
+  const look = async (): Promise<void> => {
+    if (closed) return;
+    again = true;
+    if (looking) return;
+    looking = true;
+    clearTimeout(timer);
+    while (again) {
+      again = false;
+      try {
+        const { rows } = await control.use(performance.now() + timeoutMs, (session) =>
+          session.query(
+            { name: 'tollgate_heads', text: `SELECT revision, stamp, keys_revision FROM ${schema}.meta` },
+            [],
+          ),
+        );
+        const found = nameOf(readHead(rows[0]));
+        const foundKeys = integer(rows[0] ?? {}, 'keys_revision');
+        if (found !== head) for (const hint of routes) hint();
+        if (foundKeys !== keysRevision) for (const hint of keys) hint();
+        [head, keysRevision] = [found, foundKeys];
+      } catch (error) {
+        // A store that is away is told of by what needs it.
+        if (!(error instanceof ConnectionLost)) log.error('changes of other processes could not be read', { error });
+      }
+    }
+    looking = false;
+    if (!closed) start();
+  };
+  const start = (): void => {
+    timer = setTimeout(() => void look(), EVERY_MS);
+    timer.unref();
+  };
+  onControl(async (session, { onNotification }) => {
+    if (pooler) return;
+    await session.simple(`LISTEN ${schema}_changes`);
+    onNotification(() => void look());
+  });
+
+  const listen = (all: Set<() => void>, hint: () => void): (() => void) => {
+    if (timer === undefined && !looking) start();
+    all.add(hint);
+    return () => void all.delete(hint);
+  };
+  return {
+    routes: (hint) => listen(routes, hint),
+    keys: (hint) => listen(keys, hint),
+    seen: (written) => void (head = nameOf(written)),
+    close: () => {
+      closed = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function nameOf({ revision, stamp }: Head): string {
+  return `${revision} ${stamp}`;
+}

