@@ -129,7 +129,8 @@ export const CANNOT_JUDGE_PATTERNS: readonly { readonly pattern: RegExp; readonl
   { pattern: /^couldn_t_validate_/, source: OTHERS },
 ];
 
-const MAY_HIDE_SUCCESS = /pending|nonce|^transaction_|duplicate_settlement|^already_|_already_|timeout|timed_out/;
+const MAY_HIDE_SUCCESS =
+  /pending|nonce|^transaction_|simulation_failed|duplicate_settlement|^already_|_already_|timeout|timed_out/;
 const ANOTHER_FEE_PAYER = 'pay with the fee payer that is named now';
 const DEPLOYED = 'put the wallet on the chain first, or pay from another one';
 /** With what helps. */

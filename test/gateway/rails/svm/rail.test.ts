@@ -1,24 +1,9 @@
 // The rail of Solana towards facilitators: when a way is offered, and who is asked.
 import { afterEach, expect, test } from 'vitest';
-import type { RailOffer, Way } from '../../../../src/domain/payment/way.ts';
-import { findTokenAccount } from '../../../../src/gateway/rails/svm/addresses.ts';
-import { SVM_NETWORK, SVM_USDC } from '../../../support/svm/chain.ts';
-import { buildTransaction, computeLimit, computePrice, keyOf, transferChecked } from '../../../support/svm/wire.ts';
+import { SVM_NETWORK } from '../../../support/svm/chain.ts';
 import { encode, facilitatorAt, makeRail, startScripted, type Answering, type Scripted } from '../kit.ts';
+import { ACCEPTED, FEE_PAYER, OFFER, PAYER, readPayment, SHOP, TRANSACTION, WAY } from './kit.ts';
 
-const [FEE_PAYER, PAYER, SHOP] = [keyOf('fee payer'), keyOf('payer'), keyOf('shop')];
-const WAY: Way = {
-  ...{
-    receiverId: 'default',
-    network: SVM_NETWORK,
-    scheme: 'exact',
-    asset: SVM_USDC,
-    decimals: 6,
-    payTo: SHOP.address,
-  },
-  ...{ timeoutSeconds: 300, terms: {} },
-};
-const OFFER: RailOffer = { way: WAY, amount: 10_000n, resource: 'http://api.test/report', description: 'a report' };
 const NOT_MANAGED = 'invalid_exact_svm_fee_payer_not_managed_by_facilitator';
 
 const servers: Scripted[] = [];
@@ -34,31 +19,6 @@ async function startWith(...answers: readonly Answering[]) {
   const facilitators = servers.map(({ url }) => facilitatorAt(url));
   const { rail } = makeRail({ services: () => ({ facilitators, rpcUrls: [], rpcPublic: false, confirmations: 1 }) });
   return rail;
-}
-
-const { base64: transaction } = buildTransaction({
-  feePayer: FEE_PAYER,
-  sign: [PAYER],
-  instructions: [
-    computeLimit(20_000),
-    computePrice(1n),
-    transferChecked({
-      source: findTokenAccount(PAYER.address, SVM_USDC) ?? '',
-      mint: SVM_USDC,
-      destination: findTokenAccount(SHOP.address, SVM_USDC) ?? '',
-      authority: PAYER.address,
-      amount: 10_000n,
-      decimals: 6,
-    }),
-  ],
-});
-const accepted = { scheme: 'exact', network: SVM_NETWORK, amount: '10000', asset: SVM_USDC, payTo: SHOP.address };
-
-function read(rail: Awaited<ReturnType<typeof startWith>>) {
-  const value = encode({ x402Version: 2, accepted, payload: { transaction } });
-  const presented = rail.read({ version: 2, value }, [WAY]);
-  if (!('key' in presented)) throw new Error(JSON.stringify(presented));
-  return presented;
 }
 
 test('behaviour: a way is offered once a facilitator named a fee payer, in version 2 alone', async () => {
@@ -81,7 +41,7 @@ test('behaviour: the one that verified settles, and it is told the fee payer of 
   const rail = await startWith(json({ isValid: false, invalidReason: NOT_MANAGED }), (req, res, body) =>
     json(req.url === '/verify' ? { isValid: true, payer: PAYER.address } : settled)(req, res, body),
   );
-  const presented = read(rail);
+  const presented = readPayment(rail);
   expect(rail.check(presented, OFFER, 0)).toBeUndefined();
   expect(await rail.verify(presented, OFFER)).toMatchObject({ kind: 'valid', payer: PAYER.address });
   const named: string[] = [];
@@ -95,7 +55,7 @@ test('behaviour: the one that verified settles, and it is told the fee payer of 
   expect(first?.requests.map(({ url }) => url)).toEqual(['/verify']);
   expect(JSON.parse(second?.requests.at(-1)?.body ?? '')).toMatchObject({
     paymentRequirements: { extra: { feePayer: FEE_PAYER.address } },
-    paymentPayload: { payload: { transaction } },
+    paymentPayload: { payload: { transaction: TRANSACTION } },
   });
 });
 
@@ -103,13 +63,18 @@ test('refuses: a payment whose fee payer nobody pays for', async () => {
   const declines = json({ isValid: false, invalidReason: NOT_MANAGED });
   const rail = await startWith(declines, declines);
   const expected = 'pay with the fee payer that is named now';
-  expect(await rail.verify(read(rail), OFFER)).toEqual({ kind: 'refused', reason: NOT_MANAGED, expected });
+  expect(await rail.verify(readPayment(rail), OFFER)).toEqual({ kind: 'refused', reason: NOT_MANAGED, expected });
 });
 
 test('refuses: version 1, and a payload that is none', async () => {
   const rail = await startWith();
-  const v1 = encode({ x402Version: 1, scheme: 'exact', network: 'solana-devnet', payload: { transaction } });
+  const v1 = encode({
+    x402Version: 1,
+    scheme: 'exact',
+    network: 'solana-devnet',
+    payload: { transaction: TRANSACTION },
+  });
   expect(rail.read({ version: 1, value: v1 }, [WAY])).toMatchObject({ code: 'payment_malformed' });
-  const value = encode({ x402Version: 2, accepted, payload: { transaction: 'AAAA' } });
+  const value = encode({ x402Version: 2, accepted: ACCEPTED, payload: { transaction: 'AAAA' } });
   expect(rail.read({ version: 2, value }, [WAY])).toMatchObject({ code: 'payment_malformed' });
 });
