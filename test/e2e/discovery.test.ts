@@ -41,6 +41,8 @@ const files = temporaryFolder();
 let upstream: Upstream;
 let facilitator: Scripted;
 let tollgate: TollgateProcess;
+/** The next settlement gets no answer. */
+let losesNext = false;
 
 /** In the place of the file at once, so that nobody reads a half. */
 function put(name: string, text: string): string {
@@ -72,6 +74,10 @@ beforeAll(async () => {
   facilitator = await startScripted((req, res) => {
     res.setHeader('EXTENSION-RESPONSES', Buffer.from(JSON.stringify(RESPONSES)).toString('base64'));
     if (req.url === '/verify') return json(res, { isValid: true });
+    if (req.url === '/settle' && losesNext) {
+      losesNext = false;
+      return void req.socket.destroy();
+    }
     if (req.url === '/settle')
       return json(res, { success: true, transaction: `0x${'9a'.repeat(32)}`, network: 'eip155:84532' });
     return json(res, { kinds: [] });
@@ -207,6 +213,24 @@ describe('at the facilitator', () => {
     expect(response.headers.get('extension-responses')).toBeNull();
     const said = tollgate.lines.filter(({ msg }) => msg === 'a facilitator says what became of extensions');
     expect(said.at(-1)).toMatchObject({ operation: 'settle', extensions: JSON.stringify(RESPONSES) });
+  });
+
+  test('behaviour: a settlement that is taken over tells the same', async () => {
+    const required = await demanded(WEATHER);
+    const headers = { 'payment-signature': makeUpPayment(required.accepts[0], Date.now()) };
+    losesNext = true;
+    const first = await fetch(tollgate.url('proxy') + WEATHER, { headers });
+    expect([first.status, await first.json()]).toMatchObject([503, { code: 'settlement_unknown' }]);
+    const again = await fetch(tollgate.url('proxy') + WEATHER, { headers });
+    expect([again.status, await again.text()]).toEqual([200, expect.any(String)]);
+    const settlements = facilitator.requests
+      .filter(({ url }) => url === '/settle')
+      .map(({ body }) => JSON.parse(body) as Told);
+    expect(settlements).toHaveLength(2);
+    for (const { paymentPayload } of settlements) {
+      expect(paymentPayload.resource).toEqual(OURS);
+      expect(paymentPayload.extensions).toEqual(required.extensions);
+    }
   });
 
   test('behaviour: of what is excluded, neither bazaar nor service is told', async () => {

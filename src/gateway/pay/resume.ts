@@ -1,6 +1,7 @@
 // Takes a payment over whose settlement has no certain end, for the payer who asks again: what the chain proves is served;
 // what is used up and not proven yet stays unknown; else it is settled again, which moves the money once at most.
 import type { Charge } from '../../domain/charge.ts';
+import { describeRoute } from '../../domain/route.ts';
 import { FIRST_LOOK_MS, type ChargeEvent } from '../../domain/payment/transition.ts';
 import type { RailOffer } from '../../domain/payment/way.ts';
 import type { Lease } from './lease.ts';
@@ -55,7 +56,7 @@ async function goOn(deps: PayDeps, payment: Payment, charge: Charge, lease: Leas
     }
     case 'open':
     case 'unavailable': {
-      const terms = seen.kind === 'open' && seen.used ? undefined : termsOf(deps, charge);
+      const terms = seen.kind === 'open' && seen.used ? undefined : termsOf(deps, payment, charge);
       if (terms !== undefined) return settleAndForward(deps, payment, charge, terms, lease);
       const reason = seen.kind === 'open' ? 'payment_used' : 'chain_unavailable';
       const event: ChargeEvent = { kind: 'settle_unknown', reason, lookInMs: FIRST_LOOK_MS };
@@ -74,10 +75,20 @@ function unknown(deps: PayDeps, { facts, route }: Payment, charge: Charge): PayO
 }
 
 /** What was agreed to, whatever the route costs by now; undefined if it cannot be settled any more. */
-function termsOf({ options, clock }: PayDeps, charge: Charge): RailOffer | undefined {
+function termsOf(
+  { options, clock, listingOf }: PayDeps,
+  { route, facts }: Payment,
+  charge: Charge,
+): RailOffer | undefined {
   const { way, amount } = charge;
   if (options.services(way) === undefined) return undefined;
   if (charge.deadline !== null && Number(charge.deadline) * 1000 <= clock.now()) return undefined;
-  const description = `${charge.route.method} ${charge.route.pattern}`;
-  return { way, amount, description, resource: undefined };
+  return {
+    way,
+    amount,
+    description: describeRoute(route),
+    // This request is the one that was charged, by its method and target.
+    resource: facts.publicOrigin + facts.path,
+    listing: listingOf(route, facts.method, facts.path),
+  };
 }
