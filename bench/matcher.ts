@@ -136,7 +136,7 @@ async function measureQuotes(): Promise<QuoteNumbers> {
     issueNs: timeBatches(() => quotes.issue(offer, 'GET', 1000), numbers),
     signNs: timeBatches((n) => quotes.issue(offer, 'GET', n * 1000), numbers),
     renderNs: timeBatches(
-      (target) => render({ offer, chargeId, origin, path: target, reason: 'payment_required' }),
+      (target) => render({ offer, chargeId, method: 'GET', origin, path: target, reason: 'payment_required' }),
       paths,
     ),
   };

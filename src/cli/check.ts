@@ -4,10 +4,10 @@ import { formatListen } from '../config/addresses.ts';
 import type { LoadedConfig } from '../config/config.ts';
 import { NO_ROUTES } from '../compose/declared-routes.ts';
 import { lookAtRoutes, readDiscovery } from '../compose/discovery.ts';
+import { nameWay, routeWarnings } from '../compose/way-warnings.ts';
 import { findConfigFile, loadConfig } from '../config/load.ts';
 import { configWarnings } from '../config/warnings.ts';
 import { describeChange, describeDifference, sweep } from '../registry/declared.ts';
-import type { ReceiverWay } from '../domain/receiver.ts';
 import { NETWORKS } from '../gateway/rails/networks.ts';
 import type { Args } from './args.ts';
 import { askServices, codeOf, describeFinding } from './check-online.ts';
@@ -99,6 +99,7 @@ async function lookAhead(config: LoadedConfig): Promise<Ahead> {
   if (config.proxy !== undefined && routes.length === 0) warnings.push(NO_ROUTES);
   const shown = read && lookAtRoutes(read, routes);
   warnings.push(...(shown?.remarks ?? []));
+  warnings.push(...routeWarnings(config, routes));
   const start = {
     creates: plan.creates.map((route) => `${route.method} ${route.route_pattern} ${route.amount} ${route.currency}`),
     changes: plan.changes.map(describeChange),
@@ -125,12 +126,6 @@ function shorten(lines: readonly string[], what: string): string[] {
 }
 
 const MOST_LINES = 20;
-
-/** The token by its symbol, where it is known. */
-function nameWay({ networkName, way }: ReceiverWay): string {
-  const tokens = NETWORKS.find(networkName)?.tokens ?? [];
-  return `${networkName} ${tokens.find(({ address }) => address.toLowerCase() === way.asset.toLowerCase())?.symbol ?? way.asset}`;
-}
 
 /** No secret, and nothing that could hold one. */
 function summarize(config: LoadedConfig): Record<string, string> {

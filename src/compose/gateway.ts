@@ -11,6 +11,7 @@ import { startPayments, startRails, type Payments } from './payments.ts';
 import { startProxy, type ProxyPart } from './proxy.ts';
 import type { RegistryPart } from './registry.ts';
 import type { SidecarLedger } from './sidecar-ledger.ts';
+import { notShownWarnings } from './way-warnings.ts';
 import { observeStore } from './store-metrics.ts';
 import type * as SyncPart from './sync.ts';
 
@@ -34,12 +35,14 @@ export async function startGateway(
   const rails = startRails(() => assembly.config, { ...deps, metrics: assembly.metrics });
   const payments = await startOwnPayments(assembly, registry, telemetry, rails);
   if (payments !== undefined) addPayments(assembly, payments);
-  const { requirement, revision } = rails;
   assembly.closers.unshift(watchWays(assembly, rails));
-  const own = { current, telemetry, payFor: payments?.payFor, requirement, revision, log, clock, random };
+  const own = { current, telemetry, payFor: payments?.payFor, rails, log, clock, random };
   const discovery = createDiscoverySource(log);
   const proxy = startProxy(config, section, await discovery.read(config), own);
-  void current.first.then(({ routes }) => discovery.tell(routes));
+  void current.first.then(({ routes }) => {
+    discovery.tell(routes);
+    for (const warning of notShownWarnings(config, () => routes)) log.warn(warning);
+  });
   return { proxy: addPart(assembly, 'proxy', proxy), discovery, sync };
 }
 

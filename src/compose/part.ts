@@ -27,6 +27,6 @@ export function pathOptions(proxy: ProxyConfig | undefined): PathOptions {
   return { encodedSlashes, doubleSlashes, folding: profileFolding(upstreamProfile) };
 }
 
-export function receiversById(config: Config): ReadonlyMap<string, Receiver> {
+export function receiversById(config: Pick<Config, 'receivers'>): ReadonlyMap<string, Receiver> {
   return new Map(config.receivers.map((receiver) => [receiver.id, receiver]));
 }

@@ -4,7 +4,6 @@ import type { Config, ProxyConfig, SyncConfig } from '../config/config.ts';
 import { LISTENER_REFUSALS } from '../domain/problem.ts';
 import { createOffers } from '../domain/offer.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
-import type { Requirement } from '../domain/payment/way.ts';
 import { createPaymentRequired } from '../domain/payment-required.ts';
 import { createQuotes } from '../domain/quote.ts';
 import { allowedMethods } from '../domain/method.ts';
@@ -18,6 +17,7 @@ import { createPaywall } from '../gateway/paywall.ts';
 import { createTrust } from '../gateway/peer.ts';
 import type { Current } from '../gateway/sync/current.ts';
 import { isPaidInBrowser, NETWORKS } from '../gateway/rails/networks.ts';
+import type { Rails } from '../gateway/rails/rails.ts';
 import type { Telemetry } from '../gateway/telemetry.ts';
 import { createTokens, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
@@ -37,9 +37,8 @@ export type ProxyDeps = {
   readonly telemetry: Telemetry;
   /** How payments are taken under a configuration; undefined if nothing could write them down. */
   readonly payFor: ((config: Config) => (answers: OwnResponses) => Pay) | undefined;
-  /** How a way to pay is written in a 402. */
-  readonly requirement: Requirement;
-  readonly revision: () => number;
+  /** How ways to pay are written in a 402, and in which order. */
+  readonly rails: Pick<Rails, 'requirement' | 'isCallable' | 'revision'>;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
@@ -89,7 +88,7 @@ function assemble(
   discovery: Discovery | undefined,
   deps: ProxyDeps,
 ): { handler: Handler; close: () => Promise<void> } {
-  const { current, telemetry, payFor, requirement, revision, log, clock, random } = deps;
+  const { current, telemetry, payFor, rails, log, clock, random } = deps;
   const upstream = new URL(proxy.upstream.origin);
   const methods = allowedMethods(proxy.methods);
   const paywall = createPaywall({
@@ -99,7 +98,7 @@ function assemble(
       ttlMs: config.charges.quoteTtlMs,
       nonce: createTokens(random, 12, 'base64url'),
     }),
-    paymentRequired: createPaymentRequired({ v1: config.x402.v1, requirement, revision }),
+    paymentRequired: createPaymentRequired({ v1: config.x402.v1, ...rails }),
     listingOf: discovery?.listingOf ?? (() => undefined),
     page: config.page.enabled ? createPage(config.page, { find: NETWORKS.find, isPaidInBrowser }) : undefined,
     corsOrigins: proxy.corsOrigins,

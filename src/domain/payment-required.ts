@@ -4,8 +4,21 @@
 import { LRUCache } from 'lru-cache';
 import type { Listing } from './discovery/listing.ts';
 import type { Offer, OfferedWay } from './offer.ts';
-import type { Requirement } from './payment/way.ts';
+import {
+  bytesWithoutUrl,
+  cutUrl,
+  shortDescription,
+  fitHeader,
+  fitInto,
+  HOLE,
+  HOLE_JSON,
+  writeAround,
+  type HeaderForm,
+  type ShownWay,
+} from './payment/header-form.ts';
+import type { Requirement, Way } from './payment/way.ts';
 import type { ChargeId } from './quote.ts';
+import { settlesFirst } from './receiver.ts';
 
 export type Demand = {
   readonly offer: Offer;
@@ -16,7 +29,8 @@ export type Demand = {
   readonly origin: string;
   /** The canonical path, without a query. */
   readonly path: string;
-  /** Why the request was not let through, such as `payment_required` or `quote_mismatch`. */
+  readonly method: string;
+  /** Why the request was not let through, such as `payment_required` or `quote_mismatch`: a code, and maybe `: ` and a word. */
   readonly reason: string;
 };
 
@@ -29,13 +43,6 @@ export type PaymentRequired = {
   readonly ways: readonly OfferedWay[];
 };
 
-const MAX_URL_BYTES = 1024;
-const MAX_DESCRIPTION_BYTES = 256;
-/** Proxies take a response's head of 4 KiB. */
-const MAX_HEADER_BYTES = 3072;
-/** What an answer has of its own, as far as room is kept for it. */
-const ROOM = { url: 256, error: 128, chargeId: 116 } as const;
-const MIME_TYPE = 'application/json';
 /** Offers, and listings of them, whose text is kept. */
 const KEPT = 1024;
 
@@ -43,7 +50,9 @@ export type PaymentRequiredOptions = {
   /** Adds x402's v1 members to the body, after the interface's fields. */
   readonly v1: boolean;
   readonly requirement: Requirement;
-  /** Raised whenever an entry of `accepts` has become another, or can or cannot be written. */
+  /** Whether anybody may be asked about payments in this way; one that cannot be is listed last. */
+  readonly isCallable?: (way: Way) => boolean;
+  /** Raised whenever an entry of `accepts` has become another, can or cannot be written, or has another place. */
   readonly revision?: () => number;
 };
 
@@ -52,22 +61,26 @@ export function createPaymentRequired(
   options: PaymentRequiredOptions,
 ): (demand: Demand) => PaymentRequired | undefined {
   const { revision = () => 0 } = options;
-  const write = ({ offer, listing }: Demand): Texts => ({
-    offer,
-    revision: revision(),
-    template: writeTemplate(offer, listing, options),
-    fixed: undefined,
-  });
-  // By the listing, which is of one route, or by the offer if there is none.
-  const kept = new LRUCache<Listing | Offer, Texts>({ max: KEPT });
+  const keep = (upfront: boolean): Kept => {
+    // By the listing, which is of one route, or by the offer if there is none.
+    const kept = new LRUCache<Listing | Offer, Texts>({ max: KEPT });
+    return ({ offer, listing }) => {
+      const key = listing ?? offer;
+      let texts = kept.get(key);
+      if (texts === undefined || texts.offer !== offer || texts.revision !== revision()) {
+        const template = writeTemplate(offer, listing, upfront, options);
+        kept.set(key, (texts = { offer, revision: revision(), template, fixed: undefined }));
+      }
+      return texts;
+    };
+  };
+  const kept = { first: keep(true), later: keep(false) };
   return (demand) => {
-    const { offer, listing = offer } = demand;
-    let texts = kept.get(listing);
-    if (texts === undefined || texts.offer !== offer || texts.revision !== revision())
-      kept.set(listing, (texts = write(demand)));
+    const { offer, method, chargeId } = demand;
+    const texts = settlesFirst(offer.receiver.settle, method) ? kept.first(demand) : kept.later(demand);
     const { template } = texts;
     if (template === undefined) return undefined;
-    const { nonce } = demand.chargeId;
+    const { nonce } = chargeId;
     let { fixed } = texts;
     if (fixed === undefined || !isFixedFor(fixed, demand)) texts.fixed = fixed = fix(template, demand);
     const { bodyStart, bodyMiddle, bodyEnd, bodyBytes, headerStart, headerRest, headerAfter } = fixed;
@@ -81,6 +94,8 @@ export function createPaymentRequired(
     };
   };
 }
+
+type Kept = (demand: Demand) => Texts;
 
 /** What is written once for an offer, and what was written last of all that one request shares with the next. */
 type Texts = {
@@ -112,21 +127,22 @@ function isFixedFor(fixed: Fixed, { chargeId, path, origin, reason }: Demand): b
 }
 
 function fix(template: Template, { chargeId: { signed }, path, origin, reason }: Demand): Fixed {
-  const url = JSON.stringify(resourceUrl(origin, path));
-  const error = JSON.stringify(reason);
-  const accepts = template.v1?.join(url) ?? '';
+  const whole = origin + path;
+  const accepts = template.v1?.join(JSON.stringify(cutUrl(whole))) ?? '';
+  const shown = fitInto(template.bytes, whole, reason);
   const [first = '', ...others] = template.header;
-  const header = `{"x402Version":2,"error":${error},"resource":{"url":${url}${first}${others.length > 0 ? signed : ''}`;
+  const { beforeReason, beforeUrl } = template.around;
+  const header = `${beforeReason}${JSON.stringify(shown.reason)}${beforeUrl}${JSON.stringify(shown.url)}${first}${others.length > 0 ? signed : ''}`;
   const bodyStart = template.bodyStart + signed;
   const bodyMiddle = template.bodyMiddle + signed;
   const bodyEnd = `${template.bodyEnd}${accepts}}`;
   const bytes = Buffer.from(header);
-  const whole = bytes.length - (bytes.length % 3);
+  const thirds = bytes.length - (bytes.length % 3);
   return {
     ...{ signed, path, origin, reason, bodyStart, bodyMiddle, bodyEnd },
     bodyBytes: Buffer.byteLength(bodyStart) + Buffer.byteLength(bodyMiddle) + Buffer.byteLength(bodyEnd),
-    headerStart: bytes.toString('base64', 0, whole),
-    headerRest: bytes.toString('latin1', whole),
+    headerStart: bytes.toString('base64', 0, thirds),
+    headerRest: bytes.toString('latin1', thirds),
     headerAfter: others.map((text, index) =>
       Buffer.from(index < others.length - 1 ? text + signed : text).toString('latin1'),
     ),
@@ -140,34 +156,85 @@ type Template = {
   readonly bodyEnd: string;
   /** The text around the URLs of version 1. */
   readonly v1: readonly string[] | undefined;
-  /** The text around the charge ids. */
+  /** The header's text after the URL, around the charge ids. */
   readonly header: readonly string[];
+  readonly around: Pick<ReturnType<typeof writeAround>, 'beforeReason' | 'beforeUrl'>;
+  /** Of the header's JSON, without URL and reason. */
+  readonly bytes: number;
 };
-
-// Stands where the charge id goes. A route's own text may hold it too, but never before the first or after the last of ours.
-const HOLE = '\u0000';
-const HOLE_JSON = JSON.stringify(HOLE).slice(1, -1);
 
 /** Undefined: no way can be named in version 2, which all ways are of. */
 function writeTemplate(
   offer: Offer,
   listing: Listing | undefined,
+  upfront: boolean,
   options: PaymentRequiredOptions,
 ): Template | undefined {
-  const { route } = offer;
-  const description = shortDescription(offer.description);
-  const write = (offered: OfferedWay, version: 1 | 2): object | undefined =>
-    options.requirement({ ...offered, description, resource: HOLE }, { chargeId: HOLE }, version);
-  const ways = offer.ways.filter((offered) => write(offered, 2) !== undefined);
-  const [preferred] = ways;
+  const { isCallable = () => true } = options;
+  const write = createWrite(offer, upfront, options.requirement);
+  const form = formOf(offer, listing, write);
+  const listed = <T>(ways: readonly T[], wayIn: (each: T) => Way): readonly T[] =>
+    ways.toSorted((one, other) => Number(isCallable(wayIn(other))) - Number(isCallable(wayIn(one))));
+  const shown = listed(form.ways, ({ offered }) => offered.way);
+  const [preferred] = shown;
   if (preferred === undefined) return undefined;
-  const { way, networkName } = preferred;
+  const body = writeBody(offer, preferred.offered);
+  const v1 = options.v1 ? listed(namedInV1(offer), ({ way }) => way).flatMap((offered) => write(offered, 1) ?? []) : [];
+  const around = writeAround(form);
+  return {
+    ...body,
+    ways: shown.map(({ offered }) => offered),
+    // Where version 1 can name no way, its members stay away.
+    v1: v1.length === 0 ? undefined : cut(',"x402Version":1,"accepts":[', v1, `"${HOLE_JSON}"`, ']'),
+    header: cut(
+      around.beforeAccepts,
+      shown.map(({ entry }) => entry),
+      HOLE_JSON,
+      around.after,
+    ),
+    around,
+    bytes: bytesWithoutUrl(form),
+  };
+}
+
+type Write = (offered: OfferedWay, version: 1 | 2) => object | undefined;
+
+function createWrite({ description }: Offer, upfront: boolean, requirement: Requirement): Write {
+  const shown = shortDescription(description);
+  return (offered, version) =>
+    requirement({ ...offered, description: shown, resource: HOLE }, { chargeId: HOLE, upfront }, version);
+}
+
+function formOf({ description, ways }: Offer, listing: Listing | undefined, write: Write): HeaderForm {
+  const writable = ways.flatMap((offered): ShownWay[] => {
+    const entry = write(offered, 2);
+    return entry === undefined ? [] : [{ offered, entry }];
+  });
+  return fitHeader(shortDescription(description), writable, listing?.bazaar);
+}
+
+/** The ways that the header has no room for in answers to `method`. They are payable all the same. */
+export function waysNotShown(offer: Offer, method: string, requirement: Requirement): readonly OfferedWay[] {
+  const write = createWrite(offer, settlesFirst(offer.receiver.settle, method), requirement);
+  const shown = new Set(formOf(offer, undefined, write).ways.map(({ offered }) => offered));
+  return offer.ways.filter((offered) => !shown.has(offered));
+}
+
+/** Version 1 names a way by its network alone, so only the first of each can be paid by it. */
+function namedInV1({ ways, receiver }: Offer): readonly OfferedWay[] {
+  return ways.filter(({ way }) => receiver.ways.find((each) => each.way.network === way.network)?.way === way);
+}
+
+function writeBody(
+  { route, description }: Offer,
+  { way, networkName }: OfferedWay,
+): Pick<Template, 'bodyStart' | 'bodyMiddle' | 'bodyEnd'> {
   const body = JSON.stringify({
     error: 'Payment Required',
     charge_id: HOLE,
     amount: route.amount,
     currency: route.currency,
-    description: offer.description,
+    description,
     x402_requirements: {
       rail_config: {
         scheme: way.scheme,
@@ -183,31 +250,11 @@ function writeTemplate(
   });
   const first = body.indexOf(HOLE_JSON);
   const last = body.lastIndexOf(HOLE_JSON);
-  const shown = (version: 1 | 2): readonly object[] => ways.flatMap((offered) => write(offered, version) ?? []);
-  const resource = JSON.stringify({ description, mimeType: MIME_TYPE }).slice(1);
-  const v1 = options.v1 ? shown(1) : [];
   return {
-    ways,
     bodyStart: body.slice(0, first),
     bodyMiddle: body.slice(first + HOLE_JSON.length, last),
     bodyEnd: body.slice(last + HOLE_JSON.length, -1),
-    // Where version 1 can name no way, its members stay away.
-    v1: v1.length === 0 ? undefined : cut(',"x402Version":1,"accepts":[', v1, `"${HOLE_JSON}"`, ']'),
-    header: cut(`,${resource},"accepts":[`, shown(2), HOLE_JSON, `]${bazaarThatFits(listing, resource, shown(2))}}`),
   };
-}
-
-/** Whole, or without the output's example, or nothing: whichever leaves the header in its limits. */
-function bazaarThatFits(listing: Listing | undefined, resource: string, accepts: readonly object[]): string {
-  const written = accepts.reduce((sum, entry) => sum + Buffer.byteLength(JSON.stringify(entry)) + 1, 0);
-  const own = ROOM.url + ROOM.error + accepts.length * ROOM.chargeId;
-  const around = Buffer.byteLength(`{"x402Version":2,"error":"","resource":{"url":"",${resource},"accepts":[]}`);
-  for (const bazaar of listing?.bazaar ?? []) {
-    const text = `,"extensions":{"bazaar":${bazaar}}`;
-    const bytes = around + own + written + Buffer.byteLength(text);
-    if (Math.ceil(bytes / 3) * 4 <= MAX_HEADER_BYTES) return text;
-  }
-  return '';
 }
 
 /** The text before, between and after the holes of a list: each entry has one, and nothing of a route's behind it. */
@@ -222,22 +269,4 @@ function cut(before: string, entries: readonly object[], hole: string, after: st
     text = `${written.slice(at + hole.length)},`;
   }
   return [...pieces, (entries.length === 0 ? text : text.slice(0, -1)) + after];
-}
-
-/** At most 1,024 bytes; a longer one is cut, never inside a percent-escape. */
-function resourceUrl(origin: string, path: string): string {
-  const url = origin + path;
-  return url.length <= MAX_URL_BYTES ? url : url.slice(0, MAX_URL_BYTES).replace(/%[0-9A-F]?$/, '');
-}
-
-/** As x402 shows it: one line of at most 256 bytes. */
-export function shortDescription(description: string): string {
-  return clip(description.replace(/[\u0000-\u001f\u007f]+/g, ' '), MAX_DESCRIPTION_BYTES);
-}
-
-/** `text` cut to `bytes` bytes of UTF-8, at a character. */
-function clip(text: string, bytes: number): string {
-  if (Buffer.byteLength(text) <= bytes) return text;
-  const cut = Buffer.from(text).subarray(0, bytes).toString();
-  return cut.replace(/\uFFFD+$/, '');
 }

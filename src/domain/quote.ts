@@ -49,6 +49,9 @@ export type QuoteOptions = {
   readonly nonce: () => string;
 };
 
+/** Every one is as long as every other. */
+export const CHARGE_ID_BYTES = 116;
+
 const VERSION = 1;
 const SIGNED = 56;
 const MAC = 16;

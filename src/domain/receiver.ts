@@ -48,6 +48,11 @@ export type Receiver = {
   readonly settle: ReceiverSettle;
 };
 
+/** Whether a request is settled before it is forwarded if nothing about it or its payer asks for that. */
+export function settlesFirst(settle: ReceiverSettle, method: string): boolean {
+  return settle === 'auto' ? method !== 'GET' && method !== 'HEAD' : settle === 'before_forward';
+}
+
 /** Of the same way, or of another one on its network if that is configured no more; undefined: none can be asked. */
 export function findServices(receivers: ReadonlyMap<string, Receiver>, way: Way): WayServices | undefined {
   const ways = receivers.get(way.receiverId)?.ways.filter((each) => each.way.network === way.network);

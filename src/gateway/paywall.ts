@@ -67,8 +67,7 @@ export function createPaywall(deps: PaywallDeps): Paywall {
   ): ResponseOutcome => {
     const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
     const listing = listingOf(offer.route, facts.method, facts.path);
-    const asked = { offer, listing, chargeId, origin: facts.publicOrigin, path: facts.path, reason };
-    const rendered = paymentRequired(asked);
+    const rendered = paymentRequired({ offer, listing, chargeId, ...whatIsAsked(facts), reason });
     if (rendered === undefined) return refuse(nothingToOffer(), facts.origin, offer.route.id);
     const { body, bodyBytes, header, ways } = rendered;
     const { publicOrigin, path, origin } = facts;
@@ -87,7 +86,7 @@ export function createPaywall(deps: PaywallDeps): Paywall {
     const refused = refuse(refusal, facts.origin, offer.route.id);
     if (version === 2) return refused;
     const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
-    const demanded = { offer, chargeId, origin: facts.publicOrigin, path: facts.path, reason: refusal.code };
+    const demanded = { offer, chargeId, ...whatIsAsked(facts), reason: refusal.code };
     const { accepts = [] } = JSON.parse(paymentRequired(demanded)?.body ?? '{}') as { accepts?: readonly unknown[] };
     const headers = ['Content-Type', 'application/json', 'Cache-Control', 'no-store', ...cors(facts.origin)];
     const body = JSON.stringify({ x402Version: 1, error: refusal.detail, accepts });
@@ -159,6 +158,10 @@ export function createPaywall(deps: PaywallDeps): Paywall {
 /** Of a header's length, whatever configuration it names. */
 function tell(reason: string, expected: string): string {
   return `${reason}: ${expected}`.replace(/[^\x20-\x7e]/g, '?').slice(0, MAX_REASON);
+}
+
+function whatIsAsked({ method, publicOrigin, path }: RequestFacts): Pick<Demand, 'method' | 'origin' | 'path'> {
+  return { method, origin: publicOrigin, path };
 }
 
 function nothingToOffer(): Problem {

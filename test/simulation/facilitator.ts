@@ -144,6 +144,7 @@ export function createModelRail(
       return conclude(said, afterUnknown);
     },
     receiptHeader: (_version, receipt) => ['PAYMENT-RESPONSE', receipt.transaction],
+    isCallable: () => true,
     firstVia: () => VIA,
     look: modelLook(scheduler, chain, asker, () => weather.happens('chain_away')),
   };

@@ -28,7 +28,11 @@ export type RailOffer = {
 };
 
 /** What a 402 says of an offer beside its price. */
-export type QuoteFacts = { readonly chargeId: string };
+export type QuoteFacts = {
+  readonly chargeId: string;
+  /** Whether every request of this kind is settled before it is forwarded. */
+  readonly upfront: boolean;
+};
 
 /** The entry of `accepts` for an offer in a version of x402; undefined: that version cannot name it. */
 export type Requirement = (offer: RailOffer, quote: QuoteFacts, version: 1 | 2) => object | undefined;

@@ -202,7 +202,7 @@ function notVerified(
   const { route, facts } = payment;
   deps.log.warn('payment not verified', { route_id: route.id, detail });
   deps.chargeLog.counted(route.id, 'unavailable', networkOf(payment));
-  return deps.refuse(facilitatorUnavailable('verified', retryAfterMs), facts.origin, route.id);
+  return deps.refuse(facilitatorUnavailable(deps, payment, 'verified', retryAfterMs), facts.origin, route.id);
 }
 
 function isUsedUp({ reason }: Refusal): boolean {

@@ -128,15 +128,32 @@ export function settlementUnknown({ options }: PayDeps, charge: Charge): Problem
 
 /** `retryAfterMs`: when a facilitator is asked again, if that is known. */
 export function facilitatorUnavailable(
+  deps: PayDeps,
+  payment: Payment,
   what: 'verified' | 'settled',
   retryAfterMs: number | undefined,
   chargeId?: string,
 ): Problem {
+  const others = payableNetworks(deps, payment);
+  const instead = others.length === 0 ? '' : ` What can be paid on now: ${others.join(', ')}.`;
   return paymentProblem(
     'facilitator_unavailable',
-    `The payment cannot be ${what} right now; nothing was charged. Send the same request again later.`,
+    `The payment cannot be ${what} right now; nothing was charged. Send the same request again later.${instead}`,
     { chargeId, retryAfter: retryAfterMs === undefined ? AWAY_SECONDS : secondsToWait(retryAfterMs) },
   );
+}
+
+/** Where the same request could be paid in another way. */
+function payableNetworks({ rail }: PayDeps, { offer, presented }: Payment): readonly string[] {
+  if ('code' in offer) return [];
+  const facts = { chargeId: '', upfront: false };
+  const others = offer.ways.filter(
+    ({ way, amount }) =>
+      way !== presented.way &&
+      rail.isCallable(way) &&
+      rail.requirement({ way, amount, description: '', resource: undefined }, facts, 2) !== undefined,
+  );
+  return [...new Set(others.map(({ way }) => way.network))];
 }
 
 export function ledgerUnavailable(chargeId?: string): Problem {

@@ -154,10 +154,18 @@ function unsettled(
       return deps.refuse(settlementUnknown(deps, end.charge), facts.origin, route.id);
     case 'left':
       chargeLog.counted(route.id, 'released', network);
-      return deps.refuse(facilitatorUnavailable('settled', undefined, charge.id), facts.origin, route.id);
+      return deps.refuse(
+        facilitatorUnavailable(deps, payment, 'settled', undefined, charge.id),
+        facts.origin,
+        route.id,
+      );
     case 'not_carried_out':
       chargeLog.counted(route.id, 'unavailable', network);
-      return deps.refuse(facilitatorUnavailable('settled', end.retryAfterMs, charge.id), facts.origin, route.id);
+      return deps.refuse(
+        facilitatorUnavailable(deps, payment, 'settled', end.retryAfterMs, charge.id),
+        facts.origin,
+        route.id,
+      );
     case 'declined':
       return refusePayment(deps, payment, charge.amount, end.refusal);
     case 'lost':

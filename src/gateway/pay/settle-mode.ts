@@ -3,7 +3,7 @@
 // first.
 import { LRUCache } from 'lru-cache';
 import type { Claim } from '../../domain/charge.ts';
-import type { Receiver } from '../../domain/receiver.ts';
+import { settlesFirst, type Receiver } from '../../domain/receiver.ts';
 
 export type SettleMode = Claim['settle'];
 
@@ -48,8 +48,7 @@ export function createSettleModes(monotonic: () => number, remembered = REMEMBER
   return {
     modeFor: ({ wanted, method, conditionalWrite, payer, leftMs, enoughMs }) => {
       if (conditionalWrite || leftMs < enoughMs || known(payer)?.settlesFirst === true) return 'before_forward';
-      if (wanted !== 'auto') return wanted;
-      return method === 'GET' || method === 'HEAD' ? 'before_response' : 'before_forward';
+      return settlesFirst(wanted, method) ? 'before_forward' : 'before_response';
     },
     ranUnpaid: (payer) => remember(payer, 0, true),
     leftEarly: (payer) => {

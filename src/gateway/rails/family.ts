@@ -2,7 +2,7 @@
 // families.ts; nothing else of the program knows it.
 import type { Spelling } from '../../domain/charge.ts';
 import type { KnownNetwork, WayInput, WayReading } from '../../domain/network.ts';
-import type { Way } from '../../domain/payment/way.ts';
+import type { Requirement, Way } from '../../domain/payment/way.ts';
 import type { WayServices } from '../../domain/receiver.ts';
 import type { NetworkRail } from './rail.ts';
 import type { Fetch } from './service-call.ts';
@@ -33,6 +33,8 @@ export type ChainFamily = {
 export type FamilyPayments = {
   readonly createRail: (deps: RailDeps) => NetworkRail;
   readonly words: ChainWords;
+  /** An entry of `accepts` at its longest, whatever is known of the network at the moment. */
+  readonly fullRequirement: Requirement;
   /** Whether what was signed is of the form of this family's payments, whatever it says. */
   readonly isPayment: (payload: unknown) => boolean;
   /** What was signed for a payment that cannot be valid: a facilitator may be asked about it, and nothing can move. */

@@ -2,9 +2,16 @@
 // is spelled.
 import type { Spelling } from '../../domain/charge.ts';
 import type { Networks, WayInput, WayIssue, WayReading } from '../../domain/network.ts';
+import type { Requirement } from '../../domain/payment/way.ts';
 import { suggest } from '../../domain/suggest.ts';
 import { FAMILIES } from './families.ts';
 import type { ChainFamily } from './family.ts';
+
+/** An entry of `accepts` at its longest, for whoever has no rails at hand. */
+export const fullRequirement: Requirement = (offer, quote, version) =>
+  FAMILIES.find(
+    ({ payments }) => payments?.words.findCaip2(offer.way.network) !== undefined,
+  )?.payments?.fullRequirement(offer, quote, version);
 
 const KNOWN = FAMILIES.flatMap(({ networks }) => networks);
 

@@ -94,6 +94,8 @@ export type Rail = {
     history: SettleHistory,
     sending: Sending,
   ) => Promise<Settlement>;
+  /** Whether some facilitator of the way may be called now. */
+  readonly isCallable: (way: Way) => boolean;
   /** Who is asked to settle first if none was asked before. */
   readonly firstVia: (presented: Presented, offer: RailOffer) => string | undefined;
   readonly receiptHeader: (version: Credential['version'], receipt: Receipt) => readonly [name: string, value: string];
@@ -105,7 +107,7 @@ export type Rail = {
 };
 
 /** The rail of some networks, which reads what was signed there out of an envelope. */
-export type NetworkRail = Omit<Rail, 'read'> & {
+export type NetworkRail = Omit<Rail, 'read' | 'isCallable'> & {
   /** Raised whenever an entry of `accepts` has become another, or can or cannot be written. */
   readonly revision: () => number;
   /** Begins to ask what has to be known before `ways`, which may change, are offered; what is returned ends it. */

@@ -56,7 +56,9 @@ export function createRails(deps: RailsDeps): Rails {
     verify: (presented, offer) => railOf(presented.key).verify(presented, offer),
     settle: (presented, offer, history, sending) => railOf(presented.key).settle(presented, offer, history, sending),
     firstVia: (presented, offer) => railOf(presented.key).firstVia(presented, offer),
-    revision: () => rails.reduce((sum, { revision }) => sum + revision(), 0),
+    revision: () => rails.reduce((sum, { revision }) => sum + revision(), facilitators.revision()),
+    isCallable: (way) =>
+      facilitators.standing(deps.services(way)?.facilitators ?? []).some(({ open }) => open === undefined),
     watch: (ways) => {
       const stops = rails.map(({ serves, watch }) => watch(() => ways().filter(({ network }) => serves(network))));
       return () => stops.forEach((stop) => stop());

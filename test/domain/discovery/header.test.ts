@@ -34,7 +34,7 @@ function header(
 ): { text: string; shown: unknown } {
   const { origin, pathname } = new URL(url);
   const rendered = render({
-    ...{ offer: OFFER, listing, origin, path: pathname, reason: 'x402_version_unsupported' },
+    ...{ offer: OFFER, listing, method: 'GET', origin, path: pathname, reason: 'x402_version_unsupported' },
     chargeId: { signed: `chg_${'s'.repeat(96)}`, nonce: 'n'.repeat(16) },
   });
   if (rendered === undefined) throw new Error('nothing to offer');

@@ -4,6 +4,7 @@ import type { Charge } from '../../../src/domain/charge.ts';
 import { LedgerUnavailable, type Ledger } from '../../../src/domain/payment/ledger.ts';
 import { makeOffer, type Offer } from '../../../src/domain/offer.ts';
 import type { Problem } from '../../../src/domain/problem.ts';
+import type { Way } from '../../../src/domain/payment/way.ts';
 import { findServices, type Receiver } from '../../../src/domain/receiver.ts';
 import type { Outcome, RequestFacts } from '../../../src/gateway/outcome.ts';
 import { createPaywall } from '../../../src/gateway/paywall.ts';
@@ -26,11 +27,13 @@ export type RailScript = {
   /** What becomes of a credential of the first way when it is read. */
   readonly read?: (presented: Presented) => Presented | Refusal;
   readonly verify?: () => Promise<Verification> | Verification;
+  readonly isCallable?: (way: Way) => boolean;
   /** After `sending` of the one facilitator said yes. */
   readonly settle?: (calls: number) => Promise<Settlement> | Settlement;
   readonly look?: (id: string) => Promise<Look> | Look;
   /** As the receiver is configured. */
   readonly mode?: Receiver['settle'];
+  readonly ways?: Receiver['ways'];
   /** A claim was written and is not answered yet. */
   readonly claimed?: () => void;
 };
@@ -104,7 +107,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
     }),
     advance: guarded(durable.advance),
   };
-  const receiver = { ...RECEIVER, settle: script.mode ?? 'auto' };
+  const receiver = { ...RECEIVER, ways: script.ways ?? RECEIVER.ways, settle: script.mode ?? 'auto' };
   const offer = makeOffer(route('* /r'), new Map([[receiver.id, receiver]]));
   if ('code' in offer) throw new Error(offer.detail);
 
@@ -123,6 +126,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
       settles += 1;
       return script.settle?.(settles) ?? settled();
     },
+    isCallable: (way) => script.isCallable?.(way) ?? true,
     firstVia: () => 'one',
     receiptHeader: (_version, receipt) => ['PAYMENT-RESPONSE', receipt.transaction],
     look: async (charge) => script.look?.(charge.payment.unique) ?? { kind: 'unavailable', detail: 'nobody to ask' },

@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome, ResponseOutcome } from '../../../src/gateway/outcome.ts';
 import type { Refusal } from '../../../src/gateway/rails/rail.ts';
-import { createPayStage, settled } from './stage.ts';
+import { receiverOf, RECEIVER, WAY } from '../../cases/receivers.ts';
+import { createPayStage, settled, type RailScript } from './stage.ts';
 
 const MISMATCH: Refusal = { reason: 'way_mismatch', expected: 'network eip155:8453 is not offered' };
 const TOLD = 'payment_refused: way_mismatch: network eip155:8453 is not offered';
@@ -47,6 +48,48 @@ describe('a payment that names no way', () => {
     isGone = true;
     expect(told(await stage.pay({ method: 'POST' })).slice(0, 2)).toEqual([409, 'payment_in_use']);
     expect(told(await stage.pay({ method: 'POST', nonce: 2 }))[1]).toBe(TOLD);
+  });
+});
+
+it('attack: a way that cannot hold the price is not paid by rounding it', async () => {
+  const ways = [...receiverOf({ decimals: 0 }).ways, ...RECEIVER.ways];
+  const stage = createPayStage({ ways, verify: neverAsked });
+  expect(told(await stage.pay())).toEqual([
+    402,
+    'payment_refused: way_mismatch: a price of at most 0 decimals on eip155:84532',
+    expect.any(String),
+  ]);
+});
+
+describe('a facilitator that is away', () => {
+  const OTHER = receiverOf({ network: 'eip155:43113', networkName: 'avalanche-fuji' });
+  const MORE = receiverOf({ payTo: `0x${'9'.repeat(40)}`, network: 'eip155:43113', networkName: 'avalanche-fuji' });
+  const away = { kind: 'unavailable', detail: 'test', retryAfterMs: undefined } as const;
+  const detailOf = (outcome: Outcome): unknown => JSON.parse(String(answered(outcome).response.body)).detail;
+  const HERE = 'Send the same request again later.';
+
+  it.each<[string, Omit<RailScript, 'verify'>, string]>([
+    ['nothing where there is no other way', {}, HERE],
+    [
+      'each network of another way once',
+      { ways: [...RECEIVER.ways, ...OTHER.ways, ...MORE.ways] },
+      `${HERE} What can be paid on now: eip155:43113.`,
+    ],
+    [
+      'none whose facilitators are left alone too',
+      { ways: [...RECEIVER.ways, ...OTHER.ways], isCallable: ({ network }) => network === WAY.network },
+      HERE,
+    ],
+  ])('behaviour: names %s', async (_, script, end) => {
+    const stage = createPayStage({ ...script, verify: () => away });
+    expect(detailOf(await stage.pay())).toBe(`The payment cannot be verified right now; nothing was charged. ${end}`);
+    const settling = createPayStage({
+      ...script,
+      settle: () => ({ kind: 'not_carried_out', reason: 'facilitator_unavailable', retryAfterMs: undefined }),
+    });
+    expect(detailOf(await settling.pay({ method: 'POST' }))).toBe(
+      `The payment cannot be settled right now; nothing was charged. ${end}`,
+    );
   });
 });
 

@@ -10,7 +10,7 @@ import { startChain, type Chain } from '../../support/chain/chain.ts';
 import { startFacilitator } from '../../support/chain/facilitator.ts';
 import type { TestFacilitator } from '../../support/facilitator-server.ts';
 import { createPayer, type Payer } from '../../support/chain/payer.ts';
-import { FRESH, GO, PAY_TO, PRICE, facilitatorAt, makeOffer, makeRail, makeReceiver } from './kit.ts';
+import { FRESH, GO, PAY_TO, PRICE, facilitatorAt, makeRail, makeReceiver, offerOf } from './kit.ts';
 
 const { rail } = makeRail();
 let chain: Chain;
@@ -24,9 +24,10 @@ beforeAll(async () => {
   chain = await startChain();
   facilitator = await startFacilitator({ rpcUrl: chain.rpcUrl });
   payer = await createPayer(chain);
-  const terms = makeOffer({ facilitators: [facilitatorAt(facilitator.url)] });
+  const receiver = makeReceiver({ facilitators: [facilitatorAt(facilitator.url)] });
+  const terms = offerOf(receiver);
   const offer: Offer = {
-    receiver: makeReceiver(),
+    receiver,
     ways: [{ way: terms.way, networkName: 'base-sepolia', amount: terms.amount }],
     description: terms.description,
     price: { units: 1n, scale: 1 },
@@ -43,6 +44,7 @@ beforeAll(async () => {
         const rendered = render({
           offer,
           chargeId: { signed: 'chg_', nonce: '77' },
+          method: 'GET',
           origin,
           path: '/report',
           reason: 'payment_required',

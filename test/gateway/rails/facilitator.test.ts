@@ -505,6 +505,27 @@ describe('settle: three ends', () => {
     expect(await rail.settle(PRESENTED, offerOf(first.url, second.url), FRESH, GO)).toMatchObject({ kind: 'settled' });
   });
 
+  test('behaviour: a way is callable until all of its facilitators are left alone, and again once one is back', async () => {
+    const time = fakeTime();
+    const { rail } = makeRail({ schedule: time.schedule, clock: time.clock });
+    const one = offerOf(first.url);
+    const two = offerOf(first.url, second.url);
+    const seen = (): unknown[] => [rail.isCallable(one.way), rail.isCallable(two.way), rail.revision()];
+    expect(seen()).toEqual([true, true, 0]);
+    first.answer = () => time.advance(15_000);
+    for (let i = 0; i < 4; i++) await rail.settle(PRESENTED, one, FRESH, GO);
+    expect(seen()).toEqual([true, true, 0]);
+    await rail.settle(PRESENTED, one, FRESH, GO);
+    expect(seen()).toEqual([false, true, 1]);
+    say(SETTLED);
+    time.advance(1000);
+    // One call at a time tries; until it is answered nothing has changed.
+    expect(seen()).toEqual([false, true, 1]);
+    await rail.settle(PRESENTED, one, FRESH, GO);
+    expect(seen()).toEqual([true, true, 2]);
+    expect(rail.isCallable(makeOffer({ facilitators: [] }).way)).toBe(false);
+  });
+
   test('behaviour: a repeated attempt asks first who was asked first, then the others', async () => {
     first.answer = (req) => req.socket.destroy();
     const before = await settle(offerOf(first.url, second.url));

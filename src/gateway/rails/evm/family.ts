@@ -6,6 +6,7 @@ import { hasAuthorization, UNSIGNED_PAYMENT } from './payload.ts';
 import { canonicalIdentifier, canonicalPayment } from './payment-key.ts';
 import { createEvmRail, EVM_WORDS } from './rail.ts';
 import { readEvmWay } from './read-way.ts';
+import { createRequirement } from '../x402/requirement.ts';
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 
@@ -21,6 +22,7 @@ export const EVM: ChainFamily = {
   payments: {
     createRail: createEvmRail,
     words: EVM_WORDS,
+    fullRequirement: createRequirement(EVM_WORDS),
     isPayment: hasAuthorization,
     unsignedPayment: UNSIGNED_PAYMENT,
     checkNode,

@@ -5,7 +5,7 @@ import { checkNode } from './check-node.ts';
 import { SVM_NETWORKS } from './networks.ts';
 import { hasTransaction, UNSIGNED_PAYMENT } from './payload.ts';
 import { canonicalPayment } from './payment-key.ts';
-import { createSvmRail, SVM_WORDS } from './rail.ts';
+import { createSvmRail, fullRequirement, SVM_WORDS } from './rail.ts';
 import { readSvmWay } from './read-way.ts';
 
 export const SVM: ChainFamily = {
@@ -21,6 +21,7 @@ export const SVM: ChainFamily = {
   payments: {
     createRail: createSvmRail,
     words: SVM_WORDS,
+    fullRequirement,
     isPayment: hasTransaction,
     unsignedPayment: UNSIGNED_PAYMENT,
     checkNode,

@@ -1,14 +1,14 @@
 // The rail of Solana networks: scheme `exact` of x402 version 2, paid by a transaction that its payer signed and that a
 // facilitator pays the fee of. What the transaction does is read and checked here before anybody is asked.
 // Source: x402 v2, scheme `exact` on Solana.
-import type { RailOffer, Way } from '../../../domain/payment/way.ts';
+import type { QuoteFacts, RailOffer, Requirement, Way } from '../../../domain/payment/way.ts';
 import { problem } from '../../../domain/problem.ts';
 import type { RailDeps } from '../family.ts';
 import type { LookedAt, NetworkRail, Presented, Refusal } from '../rail.ts';
 import { readEnvelope } from '../x402/envelope.ts';
 import type { ChainWords } from '../x402/chain-words.ts';
 import { writeReceipt } from '../x402/receipt.ts';
-import { requirementV2 } from '../x402/requirement.ts';
+import { quoteExtra, requirementV2 } from '../x402/requirement.ts';
 import { findTokenAccount, readBase58 } from './addresses.ts';
 import { checkTransaction, readTransfer, type Wanted } from './check.ts';
 import { createLook, type Sought } from './look.ts';
@@ -23,10 +23,9 @@ export function createSvmRail(deps: RailDeps): NetworkRail {
   const accounts = createAccounts();
   return {
     serves: (network) => findSvmNetwork(network) !== undefined,
-    requirement: (offer, { chargeId }, version) => {
-      const feePayer = version === 2 ? readiness.feePayer(offer.way) : undefined;
-      if (feePayer === undefined) return undefined;
-      return requirementV2(offer, { feePayer, external_ref: chargeId });
+    requirement: (offer, quote, version) => {
+      const feePayer = readiness.feePayer(offer.way);
+      return feePayer === undefined ? undefined : writeRequirement(offer, quote, version, feePayer);
     },
     watch: readiness.watch,
     revision: readiness.revision,
@@ -46,6 +45,15 @@ export function createSvmRail(deps: RailDeps): NetworkRail {
     }),
   };
 }
+
+/** Version 1 names no way on Solana. */
+function writeRequirement(offer: RailOffer, quote: QuoteFacts, version: 1 | 2, feePayer: string): object | undefined {
+  return version === 1 ? undefined : requirementV2(offer, { feePayer, ...quoteExtra(quote) });
+}
+
+/** No address is longer than this one would be. */
+export const fullRequirement: Requirement = (offer, quote, version) =>
+  writeRequirement(offer, quote, version, 'x'.repeat(44));
 
 export const SVM_WORDS: ChainWords = {
   payload: ({ payload }) => ({ transaction: svmPayloadOf(payload).base64 }),

@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import type { RailOffer, Way } from '../../../domain/payment/way.ts';
-import { shortDescription } from '../../../domain/payment-required.ts';
+import { shortDescription } from '../../../domain/payment/header-form.ts';
 import { decodeBase64 } from '../../base64.ts';
 import type { Presented, Refusal } from '../rail.ts';
 import type { ChainWords } from './chain-words.ts';

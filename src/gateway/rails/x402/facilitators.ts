@@ -34,6 +34,8 @@ export type Facilitators = {
   readonly askFor: (chain: ChainWords, options?: SettleOrder) => Pick<Rail, 'verify' | 'settle' | 'firstVia'>;
   /** How each of these stands, one entry a facilitator. */
   readonly standing: (facilitators: readonly Facilitator[]) => readonly Standing[];
+  /** Raised whenever one is left alone, or no more. */
+  readonly revision: () => number;
 };
 
 export type Standing = {
@@ -74,6 +76,7 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
   const { fetch, schedule, clock, log, authorize, observe } = deps;
   // By URL, account and limits: several receivers may share a facilitator, and a reloaded configuration finds the state it left.
   const known = new Map<string, Known>();
+  let revision = 0;
 
   const stateOf = ({ url, account, limits: { calls, waiting } }: Facilitator): Known => {
     const name = `${calls} ${waiting} ${url} ${account ?? ''}`;
@@ -141,6 +144,7 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
       const before = breaker.reason();
       end(notTaken ?? (reply.slow ? 'slow' : 'answered'));
       const reason = breaker.reason();
+      if ((before === undefined) !== (reason === undefined)) revision++;
       if (before === undefined && reason !== undefined) log.error('a facilitator is left alone', { ...named, reason });
       if (before !== undefined && reason === undefined) log.info('a facilitator is back', named);
       return notTaken === undefined ? reply : { ...notTaken, kind: 'not_taken' };
@@ -176,6 +180,7 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
   const calls: Calls = { stateOf, call, shortestRest, note };
   return {
     askFor: (chain, options = { settles: 'in_order' }) => createAsking(deps, calls, chain, options),
+    revision: () => revision,
     standing: (facilitators) => {
       const byState = new Map(facilitators.map((facilitator) => [stateOf(facilitator), facilitator]));
       const urls = [...byState.values()].map(({ url }) => url);

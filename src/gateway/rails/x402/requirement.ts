@@ -1,6 +1,6 @@
 // The entry of `accepts` for one way to pay, as clients read it in a 402 and facilitators in a payment.
 // Sources: x402 v1 and v2, PaymentRequirements.
-import type { RailOffer, Requirement } from '../../../domain/payment/way.ts';
+import type { QuoteFacts, RailOffer, Requirement } from '../../../domain/payment/way.ts';
 import type { ChainWords } from './chain-words.ts';
 
 export const MIME_TYPE = 'application/json';
@@ -8,10 +8,15 @@ export const MIME_TYPE = 'application/json';
 const UNKNOWN_RESOURCE = 'https://resource.invalid/';
 
 export function createRequirement(chain: ChainWords): Requirement {
-  return (offer, { chargeId }, version) =>
+  return (offer, quote, version) =>
     version === 1
       ? requirementV1(offer, chain)
-      : requirementV2(offer, { ...chain.extra(offer.way, undefined), external_ref: chargeId });
+      : requirementV2(offer, { ...chain.extra(offer.way, undefined), ...quoteExtra(quote) });
+}
+
+/** Of an entry of version 2. Nobody is told of a flow that is not the usual one but by this word. */
+export function quoteExtra({ chargeId, upfront }: QuoteFacts): object {
+  return { external_ref: chargeId, ...(upfront ? { paymentFlow: 'upfront' } : {}) };
 }
 
 export function requirementV2({ way, amount }: RailOffer, extra: object): object {

@@ -24,16 +24,16 @@ async function startWith(...answers: readonly Answering[]) {
 test('behaviour: a way is offered once a facilitator named a fee payer, in version 2 alone', async () => {
   const kind = { x402Version: 2, scheme: 'exact', network: SVM_NETWORK, extra: { feePayer: FEE_PAYER.address } };
   const rail = await startWith(json({ kinds: [] }), json({ kinds: [{ ...kind, x402Version: 1 }, kind] }));
-  expect(rail.requirement(OFFER, { chargeId: 'chg_1' }, 2)).toBeUndefined();
+  expect(rail.requirement(OFFER, { chargeId: 'chg_1', upfront: false }, 2)).toBeUndefined();
   const before = rail.revision();
   const stop = rail.watch(() => [WAY]);
   await expect.poll(() => rail.revision()).toBeGreaterThan(before);
   stop();
-  expect(rail.requirement(OFFER, { chargeId: 'chg_1' }, 2)).toMatchObject({
+  expect(rail.requirement(OFFER, { chargeId: 'chg_1', upfront: false }, 2)).toMatchObject({
     ...{ network: SVM_NETWORK, amount: '10000', payTo: SHOP.address },
     extra: { feePayer: FEE_PAYER.address, external_ref: 'chg_1' },
   });
-  expect(rail.requirement(OFFER, { chargeId: 'chg_1' }, 1)).toBeUndefined();
+  expect(rail.requirement(OFFER, { chargeId: 'chg_1', upfront: false }, 1)).toBeUndefined();
 });
 
 test('behaviour: the one that verified settles, and it is told the fee payer of the payment', async () => {

@@ -78,7 +78,9 @@ async function watch(services: (way: Way) => WayServices, ways: readonly Way[] =
     },
     feePayer: (way: Way = WAY): unknown => {
       const offer: RailOffer = { way, amount: 1n, resource: undefined, description: '' };
-      const entry = rail.requirement(offer, { chargeId: 'chg_1' }, 2) as { extra: { feePayer: string } } | undefined;
+      const entry = rail.requirement(offer, { chargeId: 'chg_1', upfront: false }, 2) as
+        | { extra: { feePayer: string } }
+        | undefined;
       return entry?.extra.feePayer;
     },
   };

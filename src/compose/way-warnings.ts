@@ -1,0 +1,101 @@
+// What an owner of several ways to pay should know of each route: where its price is too fine for an asset, over what public
+// clients pay without being told to, and which ways a 402 has no room for. `check` says all of it, a start the last.
+import type { LoadedConfig } from '../config/config.ts';
+import { comparePrices, parsePrice } from '../domain/money.ts';
+import { makeOffer, type Offer, type OfferedWay } from '../domain/offer.ts';
+import { waysNotShown } from '../domain/payment-required.ts';
+import type { Way } from '../domain/payment/way.ts';
+import type { ReceiverWay } from '../domain/receiver.ts';
+import type { Route } from '../domain/route.ts';
+import { fullRequirement, NETWORKS } from '../gateway/rails/networks.ts';
+import { receiversById } from './part.ts';
+
+type Configured = Pick<LoadedConfig, 'receivers' | 'x402'>;
+type NamedWay = Pick<ReceiverWay, 'way' | 'networkName'>;
+
+/** Source: @x402/core 2.27 (spend controls), x402 1.2 (maxValue); both for assets that they know. */
+const CAPS = { v2: '1', v1: '0.10' } as const;
+const MOST_LINES = 20;
+
+export function routeWarnings(config: Configured, routes: readonly Route[]): string[] {
+  const offers = offersOf(config, routes);
+  const { v1 } = config.x402;
+  return [
+    tooFine,
+    notShown,
+    (offer: Offer) => overCap(offer, CAPS.v2, 'v2', waysOf(offer, 2)),
+    (offer: Offer) => (v1 ? overCap(offer, CAPS.v1, 'v1', waysOf(offer, 1)) : []),
+  ].flatMap((say) => shorten(offers.flatMap(say)));
+}
+
+/** What no payer can see. `routes`: read only if there may be something to say. */
+export function notShownWarnings(config: Configured, routes: () => readonly Route[]): string[] {
+  // The first way is shown in any case.
+  if (config.receivers.every(({ ways }) => ways.length < 2)) return [];
+  return shorten(offersOf(config, routes()).flatMap(notShown));
+}
+
+/** Its network, and the asset by its symbol where that is known. */
+export function nameWay({ networkName, way }: NamedWay): string {
+  return `${networkName} ${symbolOf(way) ?? way.asset}`;
+}
+
+function offersOf({ receivers }: Configured, routes: readonly Route[]): readonly Offer[] {
+  const byId = receiversById({ receivers });
+  return routes.flatMap((route) => {
+    const offer = route.status === 'paused' ? undefined : makeOffer(route, byId);
+    return offer === undefined || 'code' in offer ? [] : [offer];
+  });
+}
+
+function tooFine(offer: Offer): string[] {
+  const left = offer.receiver.ways.filter(({ way }) => !offer.ways.some((offered) => offered.way === way));
+  return say(offer, left, (names) => `is not offered on ${names}: the price has more decimals than the asset`);
+}
+
+function overCap(offer: Offer, cap: string, version: string, ways: readonly OfferedWay[]): string[] {
+  const limit = parsePrice(cap);
+  const known = ways.filter(({ way }) => symbolOf(way) !== undefined);
+  if (limit === undefined || comparePrices(offer.price, limit) <= 0) return [];
+  return say(
+    offer,
+    known,
+    (names) => `costs more than the $${cap} that clients of x402 ${version} pay unasked: ${names}`,
+  );
+}
+
+/** That a version of x402 can name. */
+function waysOf({ ways, description }: Offer, version: 1 | 2): readonly OfferedWay[] {
+  const facts = { chargeId: '', upfront: false };
+  return ways.filter(
+    (offered) => fullRequirement({ ...offered, description, resource: undefined }, facts, version) !== undefined,
+  );
+}
+
+function notShown(offer: Offer): string[] {
+  // Of a route for any method the longer answer.
+  const method = offer.route.method === '*' ? 'POST' : offer.route.method;
+  const left = waysNotShown(offer, method, fullRequirement);
+  return say(
+    offer,
+    left,
+    (names) => `does not show ${names}: the header of a 402 has no room for more; they can be paid all the same`,
+  );
+}
+
+function say({ route }: Offer, ways: readonly NamedWay[], what: (names: string) => string): string[] {
+  const { method, pattern, amount, currency } = route;
+  const about = `the route ${method} ${pattern} at ${amount} ${currency}`;
+  return ways.length === 0 ? [] : [`${about} ${what(ways.map(nameWay).join(', '))}`];
+}
+
+/** A store of a thousand routes is not listed line by line. */
+function shorten(lines: readonly string[]): string[] {
+  const left = lines.length - MOST_LINES;
+  return left > 0 ? [...lines.slice(0, MOST_LINES), `the same holds for ${left} more routes`] : [...lines];
+}
+
+function symbolOf({ network, asset }: Way): string | undefined {
+  const tokens = NETWORKS.find(network)?.tokens ?? [];
+  return tokens.find(({ address }) => address.toLowerCase() === asset.toLowerCase())?.symbol;
+}
