@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { getAddress } from 'viem';
 import { expect, test } from 'vitest';
-import { hasWrongChecksum } from '../../../src/gateway/rails/evm/checksum.ts';
+import { hasWrongChecksum } from '../../../src/gateway/rails/evm/read-way.ts';
 
 // The vectors of EIP-55 itself.
 test.each([

@@ -6,11 +6,24 @@ import { z } from 'zod';
 import type { PaymentKey, Search } from '../../../domain/charge.ts';
 import type { Way } from '../../../domain/payment/way.ts';
 import type { WayServices } from '../../../domain/receiver.ts';
-import { address, quantity, word } from './node-words.ts';
 import { findEvmNetwork } from './networks.ts';
 import { createNodes, type ChainNode, type Identity, type NodeAnswer, type NodesDeps, type Turn } from '../nodes.ts';
 import { createPayerLooks } from '../payer-looks.ts';
 import type { Look, LookedAt, Rail } from '../rail.ts';
+
+// Numbers, words of 32 bytes and addresses, as nodes write them. Source: the Ethereum JSON-RPC specification.
+const quantity = z
+  .string()
+  .regex(/^0x(?:0|[1-9a-f][0-9a-f]{0,15})$/i)
+  .transform(BigInt);
+const word = z
+  .string()
+  .regex(/^0x[0-9a-f]{64}$/i)
+  .toLowerCase();
+const address = z
+  .string()
+  .regex(/^0x[0-9a-f]{40}$/i)
+  .toLowerCase();
 
 export type LookDeps = NodesDeps & {
   /** As configured now. */

@@ -2,8 +2,8 @@
 // that can be known to be wrong is refused: placeholders, wrong checksums, addresses without a key, facts about
 // a known token that are not its own, tokens whose facts would have to be guessed.
 import type { KnownNetwork, KnownToken, ReadWay, WayInput, WayIssue, WayReading } from '../../../domain/network.ts';
-import { hasWrongChecksum } from './checksum.ts';
 import { CHAIN, EVM_NETWORKS, PERMIT2_TOKENS } from './networks.ts';
+import { keccak_256 } from '@noble/hashes/sha3';
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const ZERO = /^0x0{40}$/;
@@ -146,4 +146,15 @@ function judgePayTo(payTo: string, { testnet, tokens }: Chain): string | undefin
   if (tokens.some(({ address }) => address.toLowerCase() === payTo.toLowerCase()))
     return 'is the contract of the token, so every payment would be lost; write your own address';
   return undefined;
+}
+
+/** By EIP-55, whose checksum stands in the case of the letters: whether `address` (0x and 40 hex digits) has both cases of letters, and not as its checksum wants them. */
+export function hasWrongChecksum(address: string): boolean {
+  const digits = address.slice(2);
+  if (digits === digits.toLowerCase() || digits === digits.toUpperCase()) return false;
+  const hash = Buffer.from(keccak_256(digits.toLowerCase())).toString('hex');
+  return Array.from(digits).some((digit, index) => {
+    const upper = Number.parseInt(hash.charAt(index), 16) >= 8;
+    return digit !== (upper ? digit.toUpperCase() : digit.toLowerCase());
+  });
 }
