@@ -210,7 +210,7 @@ const MAY_NAME: Readonly<Record<string, string>> = {
   'cli/configuration.ts address': PAY_TO_HELP,
   'cli/demo-config.ts address': 'the demo has a chain of its own',
   'cli/demo-script.ts address': PAY_TO_HELP,
-  'cli/demos.ts address': 'the demo has a wallet of its own',
+  'cli/demo-script.ts token': 'which test money the demo takes',
   'cli/networks.ts standard': 'names of the columns and members that it prints',
   'cli/next-steps.ts token': 'which test money to get for a start from flags',
   'cli/serve.ts address': PAY_TO_HELP,

@@ -9,15 +9,24 @@ import { createRandom } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { NETWORKS } from '../gateway/rails/networks.ts';
 
-/** An address without an owner: money sent there in earnest would be lost, so the demo stays on a test network. */
-const PAY_TO = '0x000000000000000000000000000000000000dEaD';
+/** An address without an owner: money sent there in earnest would be lost, so the demo stays on test networks. */
+export const PAY_TO = '0x000000000000000000000000000000000000dEaD';
 const FAVOURITE_PORTS = { proxy: 8402, registry: 8403, admin: 9402 };
+
+/** A way to pay that the demo offers. */
+export type DemoWay = {
+  /** As a configuration names it. */
+  readonly network: string;
+  readonly payTo: string;
+  readonly facilitator: string;
+  readonly rpcUrl: string | undefined;
+};
 
 export type DemoOptions = {
   readonly folder: string;
   readonly upstream: string;
   readonly routes: readonly object[];
-  readonly payment: { readonly facilitator: string | undefined; readonly rpcUrl: string | undefined };
+  readonly ways: readonly DemoWay[];
 };
 
 export type DemoConfig =
@@ -33,8 +42,7 @@ export async function favouritePorts(): Promise<Ports> {
   return { proxy: await free(proxy), registry: await free(registry), admin: await free(admin) };
 }
 
-export function demoConfig({ folder, upstream, routes, payment }: DemoOptions, ports: Ports, log: Log): DemoConfig {
-  const { facilitator, rpcUrl } = payment;
+export function demoConfig({ folder, upstream, routes, ways }: DemoOptions, ports: Ports, log: Log): DemoConfig {
   const at = (port: number): string => `127.0.0.1:${port}`;
   const data = {
     proxy: {
@@ -48,10 +56,12 @@ export function demoConfig({ folder, upstream, routes, payment }: DemoOptions, p
     receivers: [
       {
         id: 'default',
-        network: 'base-sepolia',
-        pay_to_address: PAY_TO,
-        facilitators: [facilitator ?? 'https://x402.org/facilitator'],
-        ...(rpcUrl === undefined ? {} : { rpc_url: rpcUrl }),
+        accepts: ways.map(({ network, payTo, facilitator, rpcUrl }) => ({
+          network,
+          pay_to_address: payTo,
+          facilitators: [facilitator],
+          ...(rpcUrl === undefined ? {} : { rpc_url: rpcUrl }),
+        })),
       },
     ],
     routes,

@@ -1,5 +1,6 @@
 // The text that the demo prints: commands to try in another terminal, each of which works as it stands.
 import type { ConfigRoute } from '../config/config.ts';
+import type { DemoWay } from './demo-config.ts';
 import { examplePath } from './next-steps.ts';
 
 export type Places = {
@@ -10,7 +11,8 @@ export type Places = {
   /** The words that run this program. */
   readonly program: string;
   readonly configFile: string;
-  /** `npm run pay` has a purse for it. */
+  readonly ways: readonly Pick<DemoWay, 'network' | 'facilitator'>[];
+  /** `npm run pay` has a purse for each way, on a chain of this machine. */
   readonly payable: boolean;
   /** The first route, if the API is the user's own. */
   readonly own: Pick<ConfigRoute, 'route_pattern' | 'method'> | undefined;
@@ -39,13 +41,22 @@ export function demoScript(places: Places): string[] {
           `  ${program} --upstream URL --route 'GET /reports/* 0.10 USD' --pay-to 0x...`,
         ];
   return [
-    `Tollgate stands in front of ${own === undefined ? 'a small API' : 'your API'}. In another terminal, try:`,
+    `Tollgate stands in front of ${own === undefined ? 'a small API' : 'your API'}.`,
+    offered(places),
+    'In another terminal, try:',
     '',
     ...steps.flatMap(([title, ...commands], index) => [`# ${index + 1}. ${title}`, ...commands, '']),
     ...next,
     'Stop with Ctrl-C. Requests and payments show below.',
     '',
   ];
+}
+
+function offered({ ways, payable }: Places): string {
+  const money = `It takes test USDC on ${ways.map(({ network }) => network).join(' and on ')}`;
+  return payable
+    ? `${money}: ${ways.length === 1 ? 'a chain' : 'chains'} of this machine, so no real money moves.`
+    : `${money} from a wallet of yours; ${ways.map(({ facilitator }) => facilitator).join(' and ')} settles.`;
 }
 
 function stepsOfDemo(places: Places): Step[] {
@@ -79,11 +90,13 @@ function stepsOfOwn(places: Places, { route_pattern: pattern, method }: NonNulla
   ];
 }
 
-function pay({ payable }: Places, url: string, method: string): Step[] {
+function pay({ payable, ways }: Places, url: string, method: string): Step[] {
   if (!payable) return [];
   const title =
     'pay for it: the public x402 client signs, a facilitator settles on a chain of this machine, the answer comes';
-  return [[title, `npm run --silent pay -- ${url}${method === 'GET' ? '' : ` ${method}`}`]];
+  const target = `${url}${method === 'GET' ? '' : ` ${method}`}`;
+  const others = ways.slice(1).map(({ network }) => `npm run --silent pay -- --network ${network} ${target}`);
+  return [[title, `npm run --silent pay -- ${target}`, ...others]];
 }
 
 function dashboard({ registry, token }: Places): Step {

@@ -11,7 +11,7 @@ import { createLog, type Log, type RenderLog } from '../host/log.ts';
 import type { Args, Flags } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { messageOf } from './configuration.ts';
-import { demoConfig, favouritePorts, type DemoOptions } from './demo-config.ts';
+import { demoConfig, favouritePorts, PAY_TO, type DemoOptions, type DemoWay } from './demo-config.ts';
 import { createDemoApi } from './demo-api.ts';
 import { demoScript } from './demo-script.ts';
 import { refuseLenientParser } from './parser-refusal.ts';
@@ -44,7 +44,8 @@ export const demo: Command = {
   usage: [
     'tollgate demo [--upstream URL] [--route ROUTE]... [--facilitator URL --rpc-url URL]',
     '',
-    'Listens on loopback only and keeps nothing. In a checkout, `npm run demo` starts a chain and a facilitator with it.',
+    'Listens on loopback only and keeps nothing. It takes test money on base-sepolia. In a checkout, `npm run demo` starts',
+    'chains of its own with facilitators and test money.',
   ],
   flags: {
     ...DEMO_FLAGS,
@@ -53,15 +54,15 @@ export const demo: Command = {
   },
   words: { min: 0, max: 0 },
   run: (args, io) => {
-    const facilitator = args.text('facilitator');
-    return runDemo(args, io, { facilitator, rpcUrl: args.text('rpc-url'), payable: false });
+    const facilitator = args.text('facilitator') ?? 'https://x402.org/facilitator';
+    const way = { network: 'base-sepolia', payTo: PAY_TO, facilitator, rpcUrl: args.text('rpc-url') };
+    return runDemo(args, io, { ways: [way], payable: false });
   },
 };
 
 export type DemoPayment = {
-  readonly facilitator: string | undefined;
-  readonly rpcUrl: string | undefined;
-  /** `npm run pay` has a purse for it. */
+  readonly ways: readonly DemoWay[];
+  /** `npm run pay` has a purse for each way, on a chain of this machine. */
   readonly payable: boolean;
   /** Told where its proxy is, once it listens. */
   readonly onListening?: (proxy: string) => void;
@@ -88,9 +89,9 @@ export async function runDemo(args: Args, io: Io, payment: DemoPayment): Promise
       folder,
       upstream: upstream ?? `http://127.0.0.1:${await listen(api)}`,
       routes: upstream === undefined ? ROUTES : routes.given.length > 0 ? routes.given : [EVERYTHING],
-      payment,
+      ways: payment.ways,
     };
-    const started = await startAt(asked, log, io);
+    const started = await startAt(asked, payment, log, io);
     if (typeof started === 'number') return started;
     await stopAsked;
     await started.stop();
@@ -106,7 +107,8 @@ export async function runDemo(args: Args, io: Io, payment: DemoPayment): Promise
 }
 
 async function startAt(
-  asked: DemoOptions & { readonly payment: DemoPayment },
+  asked: DemoOptions,
+  payment: DemoPayment,
   log: Log,
   io: Io,
 ): Promise<{ stop: () => Promise<void> } | ExitCode> {
@@ -140,7 +142,7 @@ async function startAt(
   });
   const port = (name: string): number => running.addresses[name]?.port ?? 0;
   const places = { proxy: port('proxy'), registry: port('registry'), admin: port('admin'), token };
-  asked.payment.onListening?.(`http://127.0.0.1:${places.proxy}`);
+  payment.onListening?.(`http://127.0.0.1:${places.proxy}`);
   const { program } = io;
   const own = asked.routes !== ROUTES;
   const configFile = path.join(asked.folder, RUNNING_FILE);
@@ -149,7 +151,7 @@ async function startAt(
     ...places,
     program,
     configFile,
-    payable: asked.payment.payable,
+    ...payment,
     own: own ? route : undefined,
   }))
     io.out(line);

@@ -1,19 +1,26 @@
-// The demos that run on this machine for this user: where each can be reached, and the key of its payer, which holds test
-// money of a chain that ends with the demo. Each has a file of its own, so that two of them do not take each other's purse.
+// The demos that run on this machine for this user: where each can be reached, and its purses, which hold test money of
+// chains that end with the demo. Each has a file of its own, so that two of them do not take each other's purse.
 import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
 
+const purseWire = z.object({
+  /** As a configuration names it. */
+  network: z.string(),
+  facilitator: z.url(),
+  rpc_url: z.url(),
+  /** The payer's private key, 32 bytes in hex. */
+  key: z.string().regex(/^[0-9a-f]{64}$/),
+});
 const demoWire = z.object({
   pid: z.int().positive(),
   /** Base URL of its proxy. */
   proxy: z.url(),
-  facilitator: z.url(),
-  rpc_url: z.url(),
-  /** The payer's private key. */
-  key: z.templateLiteral(['0x', z.string().regex(/^[0-9a-f]{64}$/)]),
+  /** One for each network that it offers, in that order. */
+  purses: z.array(purseWire).min(1),
 });
+export type DemoPurse = z.output<typeof purseWire>;
 export type RunningDemo = z.output<typeof demoWire>;
 
 const FOLDER = path.join(tmpdir(), `tollgate-demos-${process.getuid?.() ?? 0}`);

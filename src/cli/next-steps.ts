@@ -61,16 +61,17 @@ function toPay(
   const target = `${url ?? 'URL'}${method === 'GET' ? '' : ` ${method}`}`;
   const ways = receivers.flatMap((receiver) => receiver.ways);
   const asked = new Set(ways.flatMap(({ facilitators }) => facilitators.map((each) => new URL(each.url).origin)));
-  const own = demos.find(({ facilitator }) => asked.has(new URL(facilitator).origin));
+  const purses = demos.flatMap((demo) => demo.purses);
+  const own = purses.find(({ facilitator }) => asked.has(new URL(facilitator).origin));
   if (own !== undefined)
     return [`To pay, with the money of the demo whose facilitator this is:`, `  npm run --silent pay -- ${target}`];
-  const [demo] = demos;
-  if (demo !== undefined)
+  const [way] = ways;
+  const likely = purses.find(({ network }) => network === way?.networkName);
+  if (likely !== undefined)
     return [
-      `To pay: a demo runs on this machine; start this one again with --facilitator ${demo.facilitator}, then`,
+      `To pay: a demo runs on this machine; start this one again with --facilitator ${likely.facilitator}, then`,
       `  npm run --silent pay -- ${target}`,
     ];
-  const [way] = ways;
   const testnet = way?.testnet === true;
   const wallet = testnet
     ? `a wallet with test USDC on ${way.networkName} (${FAUCET} gives some; it needs no ether)`

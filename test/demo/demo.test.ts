@@ -1,5 +1,5 @@
-// The demo as a newcomer runs it: a real chain, a real facilitator and the public client, in front of somebody's own API.
-// Two of them side by side, because each has a purse of its own.
+// The demo as a newcomer runs it: real chains, real facilitators and the public client, in front of somebody's own API.
+// Two of them side by side, because each has purses of its own.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { until } from '../support/paid-tollgate.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -82,6 +83,7 @@ describe('the demo in front of somebody’s own API', () => {
       res.end();
     });
     const args = ['--upstream', upstream.url, '--route', '* /reports/:id 0.10 USD', '--route', 'GET /data/* 0.05'];
+
     demos = await Promise.all([startDemo(...args), startDemo(...args)]);
   }, 180_000);
   afterAll(async () => {
@@ -100,12 +102,14 @@ describe('the demo in front of somebody’s own API', () => {
     ];
     for (const { code, stdout } of [first, second, third]) {
       expect(code).toBe(0);
-      expect(stdout).toMatch(/^200 OK\n[^]*receipt: \{"success":true/);
+      expect(stdout).toMatch(
+        /^200 OK\n[^]*\npaid: 0\.\d+ USDC on base-sepolia to 0x\w{40} \(exact\)\nreceipt: \{"success":true/,
+      );
     }
-    expect([first, second, third].map(({ stdout }) => /balance: .*/.exec(stdout)?.[0])).toEqual([
-      'balance: 4.9 USDC (before: 5)',
-      'balance: 4.95 USDC (before: 5)',
-      'balance: 4.8 USDC (before: 4.9)',
+    expect([first, second, third].map(({ stdout }) => /balance.*/.exec(stdout)?.[0])).toEqual([
+      'balance on base-sepolia: 4.9 USDC (before: 5)',
+      'balance on base-sepolia: 4.95 USDC (before: 5)',
+      'balance on base-sepolia: 4.8 USDC (before: 4.9)',
     ]);
     await one.shows(/\n\d\d:\d\d:\d\d {2}402 {2}GET \/reports\/1 {2}payment required/);
     await one.shows(
@@ -114,6 +118,74 @@ describe('the demo in front of somebody’s own API', () => {
     await one.shows(/\n\d\d:\d\d:\d\d {2}200 {2}GET \/reports\/1 {2}paid/);
     expect(one.shown()).not.toContain('/data/x');
     expect(one.shown()).not.toContain('\u001b');
+  });
+
+  test('behaviour: --network names the way: the same URL is paid on Solana, and the receipt names it', async () => {
+    const [one] = demos;
+    if (one === undefined) throw new Error('it was started');
+    await until(
+      'a facilitator has named a fee payer',
+      async () => (await networksOf(one.url('/reports/3'))).length === 2,
+    );
+    expect(await networksOf(one.url('/reports/3'))).toEqual(['eip155:84532', DEVNET]);
+    const { code, stdout, stderr } = await run('pay.ts', '--network', 'solana-devnet', one.url('/reports/3'));
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(
+      /^200 OK\n[^]*\npaid: 0\.1 USDC on solana-devnet to [1-9A-HJ-NP-Za-km-z]{32,44} \(exact\)\n/,
+    );
+    expect(stdout).toMatch(new RegExp(`\nreceipt: \\{"success":true,[^\n]*"network":"${DEVNET}"`));
+    expect(stdout).toMatch(/\nbalance on solana-devnet: 4\.9 USDC \(before: 5\)\n$/);
+    expect(upstream.seen.at(-1)?.headers).toMatchObject({ 'tollgate-network': DEVNET });
+    await one.shows(/ {2}settled {2}0\.10 USD from \w+\.\.\w+ on solana:/);
+  });
+
+  test('refuses: another network, in one sentence that names those that are offered', async () => {
+    const { code, stderr } = await run('pay.ts', '--network', 'base', demos[0]?.url('/reports/1') ?? '');
+    expect([code, stderr]).toEqual([
+      64,
+      '--network: base is not offered by this demo; write base-sepolia or solana-devnet\n',
+    ]);
+  });
+
+  describe('at a shop of somebody’s own', () => {
+    let shop: Upstream;
+    beforeAll(async () => {
+      shop = await startUpstream((req, res) => {
+        const [asset, payTo] = ['0x036CbD53842c5426634e7929541eC2318f3dCF7e', `0x${'1'.repeat(40)}`];
+        const extra = { name: 'USDC', version: '2' };
+        const offer = { scheme: 'exact', network: 'eip155:84532', asset, payTo, maxTimeoutSeconds: 60, extra };
+        const accepts = [{ ...offer, amount: req.url === '/dear' ? '50000000' : '1000' }];
+        const required = { x402Version: 2, resource: { url: shop.url }, accepts };
+        res.writeHead(402, {
+          'payment-required': Buffer.from(JSON.stringify(required)).toString('base64'),
+          'tollgate-reason': 'payment_refused: no',
+        });
+        res.end('no');
+      });
+    });
+    afterAll(() => shop?.close());
+    const payThere = (at: string, ...more: string[]): ReturnType<typeof run> =>
+      run('pay.ts', `${shop.url}${at}`, '--demo', new URL(demos[0]?.url('') ?? '').port, ...more);
+
+    test('refuses: to pay on a network that is not offered there, and names those that are', async () => {
+      const said = `${shop.url}/x is not paid on solana-devnet; it offers base-sepolia.\n`;
+      expect(await payThere('/x', '--network', 'solana-devnet')).toEqual({ code: 1, stdout: '', stderr: said });
+    });
+
+    test('behaviour: a payment that is refused is shown with its reason, exit code 1', async () => {
+      const { code, stdout, stderr } = await payThere('/x');
+      expect([code, stderr]).toEqual([1, '']);
+      expect(stdout).toMatch(
+        /^402 Payment Required \(payment_refused: no\)\nno\n\nreceipt: none, nothing was charged\n/,
+      );
+      expect(stdout).toMatch(/\nbalance on base-sepolia: ([\d.]+) USDC \(before: \1\)\n$/);
+    });
+
+    test('refuses: more than the public client pays by itself, in one sentence', async () => {
+      const { code, stdout, stderr } = await payThere('/dear');
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toMatch(/^The payment could not be made: .*maxAmountPerPayment.*\n$/);
+    });
   });
 
   test('behaviour: METHOD, body and headers reach the API, once, and paid', async () => {
@@ -138,14 +210,16 @@ describe('the demo in front of somebody’s own API', () => {
 
   test('behaviour: a redirect that was paid for is shown with its receipt, and not followed', async () => {
     const { code, stdout, stderr } = await run('pay.ts', demos[1]?.url('/reports/moved') ?? '');
-    expect([code, stderr]).toEqual([1, '']);
+    expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(/^302 Found\nlocation: http:\/\/nowhere\.invalid\/file\n[^]*receipt: \{"success":true/);
   });
 
   test('behaviour: what it prints names what is there: the URL that costs, and commands of this checkout', async () => {
     const [one] = demos;
     expect(one?.shown()).toContain(`curl -i ${one?.url('/reports/1')}\n`);
+    expect(one?.shown()).toMatch(/\nIt takes test USDC on base-sepolia and on solana-devnet: chains of this machine, /);
     expect(one?.shown()).toContain(`npm run --silent pay -- ${one?.url('/reports/1')}\n`);
+    expect(one?.shown()).toContain(`npm run --silent pay -- --network solana-devnet ${one?.url('/reports/1')}\n`);
     expect(one?.shown()).toMatch(/npm start -- charges list --config \/\S+\/running\.json\n/);
   });
 
@@ -204,14 +278,26 @@ test('behaviour: nobody listens, the chain is away, no demo runs: each is one se
   nowhere.close();
   await once(nowhere, 'close');
   const url = `http://127.0.0.1:${port}`;
-  const demo = { pid: process.pid, proxy: url, facilitator: url, rpc_url: url, key: `0x${'1'.repeat(64)}` as const };
+  const purses = ['base-sepolia', 'solana-devnet'].map((network) => {
+    return { network, facilitator: url, rpc_url: url, key: '1'.repeat(64) };
+  });
+  const demo = { pid: process.pid, proxy: url, purses };
   const folders = path.join(place, `tollgate-demos-${process.getuid?.() ?? 0}`);
   const pay = (): Promise<string> => payIn(place, `${url}/x`);
   expect(await pay()).toBe('69 There is no demo to pay in: start `npm run demo` in another terminal first.\n');
   const remove = registerDemo(demo, folders);
-  expect(await pay()).toBe('69 The chain of the demo does not answer: stop the demo and start `npm run demo` again.\n');
+  expect(await pay()).toBe('69 A chain of the demo does not answer: stop the demo and start `npm run demo` again.\n');
   remove();
 });
+
+const DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
+
+/** Those that a 402 offers, in its order. */
+async function networksOf(url: string): Promise<string[]> {
+  const { headers } = await fetch(url);
+  const text = Buffer.from(headers.get('payment-required') ?? '', 'base64').toString();
+  return (JSON.parse(text) as { accepts: { network: string }[] }).accepts.map(({ network }) => network);
+}
 
 async function payIn(place: string, url: string): Promise<string> {
   const child = spawn(NODE, [path.join(ROOT, 'test/demo/pay.ts'), url], {

@@ -1,24 +1,20 @@
-// `npm run demo`: the `demo` command with a chain and a facilitator of its own beside it, so that a newcomer sees a 402,
+// `npm run demo`: the `demo` command with chains and facilitators of its own beside it, so that a newcomer sees a 402,
 // pays it and is served within the first minute, with no wallet and no network, in front of a small API or of their own.
-// The chain's money is worth nothing.
+// The money of these chains is worth nothing.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { generatePrivateKey } from 'viem/accounts';
 import { readArgs } from '../../src/cli/args.ts';
 import { DEMO_FLAGS, runDemo } from '../../src/cli/demo.ts';
 import { registerDemo } from '../../src/cli/demos.ts';
 import { processIo } from '../../src/cli/program.ts';
-import { startChain } from '../support/chain/chain.ts';
-import { startFacilitator } from '../support/chain/facilitator.ts';
-import { createPayer } from '../support/chain/payer.ts';
+import { startBaseSepolia, startSolanaDevnet } from './chains.ts';
 import { helpLines } from './help.ts';
 
-const FUNDS = 5_000_000n;
 const USAGE = [
   "npm run demo [-- --upstream URL [--route 'GET /reports/* 0.10 USD']...]",
   '',
-  'Runs Tollgate on this machine with a chain, a facilitator and a purse of test money, in front of a small API or, with',
-  '--upstream, of yours. `npm run pay -- URL` pays. Nothing is kept, nothing leaves this machine.',
+  'Runs Tollgate on this machine with two chains (base-sepolia and solana-devnet), facilitators and test money, in front',
+  'of a small API or, with --upstream, of yours. `npm run pay -- URL` pays. Nothing is kept, nothing leaves this machine.',
 ];
 
 const given = readArgs(
@@ -44,22 +40,20 @@ const io = processIo({
   write: (text) => void process.stdout.write(text),
   exitNow: (code) => process.exit(code),
 });
-const chain = await startChain();
-const facilitator = await startFacilitator({ rpcUrl: chain.rpcUrl });
-const key = generatePrivateKey();
-await createPayer(chain, FUNDS, key);
-let removePurse = (): void => undefined;
+const [baseSepolia, solanaDevnet] = await Promise.all([startBaseSepolia(), startSolanaDevnet()]);
+if (solanaDevnet === undefined)
+  io.err('solana-devnet is not offered: its virtual machine (the package litesvm) is not built for this platform.');
+const chains = solanaDevnet === undefined ? [baseSepolia] : [baseSepolia, solanaDevnet];
+let removePurses = (): void => undefined;
 // Also after an exception that nobody caught, and a second Ctrl-C.
-process.on('exit', () => removePurse());
+process.on('exit', () => removePurses());
 const code = await runDemo(given.args, io, {
-  facilitator: facilitator.url,
-  rpcUrl: chain.rpcUrl,
+  ways: chains.map(({ way }) => way),
   payable: true,
   onListening: (proxy) => {
-    removePurse = registerDemo({ pid: process.pid, proxy, facilitator: facilitator.url, rpc_url: chain.rpcUrl, key });
+    removePurses = registerDemo({ pid: process.pid, proxy, purses: chains.map(({ purse }) => purse) });
   },
 });
-removePurse();
-await facilitator.close();
-await chain.stop();
+removePurses();
+for (const { stop } of chains) await stop();
 process.exit(code);

@@ -1,24 +1,26 @@
-// `npm run pay -- URL [METHOD]`: pays for a request with the public x402 client as it is, and shows the answer, the
-// receipt and what is left of the demo's money. Needs `npm run demo` running beside it.
+// `npm run pay -- URL [METHOD]`: pays for a request with the public x402 client as it is, and shows the answer, the way
+// that was paid, the receipt and what is left of the demo's money. Needs `npm run demo` running beside it.
 import { readFileSync } from 'node:fs';
-import { createPublicClient, http, formatUnits } from 'viem';
-import { privateKeyToAccount } from 'viem/accounts';
+import { decodePaymentRequiredHeader } from '@x402/core/http';
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
+import { formatUnits } from 'viem';
 import { readArgs, type Args, type Flags } from '../../src/cli/args.ts';
 import { runningDemos, type RunningDemo } from '../../src/cli/demos.ts';
-import { USDC, USDC_ABI } from '../support/chain/chain.ts';
-import { createPayer } from '../support/chain/payer.ts';
+import { NETWORKS } from '../../src/gateway/rails/networks.ts';
 import { helpLines } from './help.ts';
+import { openPurse, type OpenPurse } from './purse.ts';
 
 const FLAGS = {
+  network: { value: 'NAME', help: 'pay on this network of the demo (the first that URL offers if left out)' },
   data: { value: 'BODY', short: 'd', help: 'send this body, or that of a file: @FILE (METHOD is POST where left out)' },
   header: { value: "'NAME: VALUE'", short: 'H', multiple: true, help: 'send this header too; may be repeated' },
   demo: { value: 'PORT', help: 'where several demos run: the one whose proxy has this port' },
 } as const satisfies Flags;
 const USAGE = [
-  'npm run pay -- URL [METHOD] [--data BODY] [--header NAME: VALUE]...',
+  'npm run pay -- [--network base-sepolia|solana-devnet] URL [METHOD] [--data BODY] [--header NAME: VALUE]...',
   '',
   'Asks URL, pays what it demands with the test money of the demo that runs beside it, and shows the answer and the receipt.',
-  'Exit code 0: answered 2xx. 1: any other answer. 64: usage. 69: nobody listens, or no demo runs.',
+  'Exit code 0: paid, or answered 2xx without. 1: refused. 64: usage. 69: nobody listens, or no demo runs.',
 ];
 
 class Ended extends Error {
@@ -42,19 +44,25 @@ async function pay(): Promise<number> {
     return 0;
   }
   const { url, init } = readRequest(args);
-  const demo = findDemo(url, args.text('demo'));
-  const before = await balanceOf(demo);
-  const response = await ask(url, init, demo);
-  const receipt = response.headers.get('payment-response');
+  const purses = await openPurses(findDemo(url, args.text('demo')), args.text('network'));
+  const before = await balancesOf(purses);
+  const { response, way } = await ask(url, init, purses);
+  const answer = (await response.text()).trim();
+  const receipt = readReceipt(response);
   const refused = response.headers.get('tollgate-reason');
   console.log(`${response.status} ${response.statusText}${refused === null ? '' : ` (${refused})`}`);
   const location = response.headers.get('location');
   if (location !== null) console.log(`location: ${location}`);
-  console.log((await response.text()).trim());
+  console.log(answer);
   console.log();
-  console.log('receipt:', receipt === null ? 'none, nothing was charged' : Buffer.from(receipt, 'base64').toString());
-  console.log(`balance: ${formatUnits(await balanceOf(demo), 6)} USDC (before: ${formatUnits(before, 6)})`);
-  return response.ok ? 0 : 1;
+  const isPaid = receipt !== undefined && way !== undefined && isSuccess(receipt);
+  if (isPaid) console.log(`paid: ${nameWay(way)}`);
+  console.log('receipt:', receipt ?? 'none, nothing was charged');
+  const after = await balancesOf(purses);
+  for (const [at, { network }] of purses.entries())
+    if (way === undefined || nameOf(way.network) === network.name)
+      console.log(`balance on ${network.name}: ${inUnits(after[at])} USDC (before: ${inUnits(before[at])})`);
+  return isPaid || response.ok ? 0 : 1;
 }
 
 function readRequest(args: Args): { url: URL; init: RequestInit } {
@@ -109,21 +117,51 @@ function isHere({ hostname }: URL): boolean {
   return ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
 }
 
-async function balanceOf({ rpc_url: rpcUrl, key }: RunningDemo): Promise<bigint> {
-  const client = createPublicClient({ transport: http(rpcUrl, { retryCount: 0 }) });
-  const args = [privateKeyToAccount(key).address];
+/** That of `wanted`, or all of them. */
+async function openPurses({ purses }: RunningDemo, wanted: string | undefined): Promise<OpenPurse[]> {
+  const names = purses.map(({ network }) => network);
+  const name = wanted === undefined ? undefined : (NETWORKS.find(wanted)?.name ?? wanted);
+  if (name !== undefined && !names.includes(name))
+    throw new Ended(64, `--network: ${name} is not offered by this demo; write ${names.join(' or ')}`);
+  return Promise.all(purses.filter(({ network }) => name === undefined || network === name).map(openPurse));
+}
+
+async function balancesOf(purses: readonly OpenPurse[]): Promise<bigint[]> {
   try {
-    return BigInt(String(await client.readContract({ address: USDC, abi: USDC_ABI, functionName: 'balanceOf', args })));
+    return await Promise.all(purses.map(({ balance }) => balance()));
   } catch {
-    throw new Ended(69, 'The chain of the demo does not answer: stop the demo and start `npm run demo` again.');
+    throw new Ended(69, 'A chain of the demo does not answer: stop the demo and start `npm run demo` again.');
   }
 }
 
-async function ask(url: URL, init: RequestInit, { key }: RunningDemo): Promise<Response> {
-  const payer = await createPayer(undefined, 0n, key);
+type Way = ReturnType<typeof decodePaymentRequiredHeader>['accepts'][number];
+
+/** `way`: the one that a payment was signed for. */
+async function ask(
+  url: URL,
+  init: RequestInit,
+  purses: readonly OpenPurse[],
+): Promise<{ readonly response: Response; readonly way: Way | undefined }> {
+  let way: Way | undefined;
+  let offered: readonly Way[] = [];
+  const client = new x402Client().onAfterPaymentCreation((context) => {
+    way = context.selectedRequirements;
+    return Promise.resolve();
+  });
+  for (const { payWith } of purses) payWith(client);
+  const listen: typeof globalThis.fetch = async (...request) => {
+    const response = await fetch(...request);
+    const header = response.headers.get('payment-required');
+    if (header !== null) offered = decodePaymentRequiredHeader(header).accepts;
+    return response;
+  };
   try {
-    return await payer.fetch(url.href, init);
+    const response = await wrapFetchWithPayment(listen, client)(url.href, init);
+    return { response, way };
   } catch (error) {
+    const names = purses.map(({ network }) => network.name);
+    if (offered.length > 0 && !offered.some(({ network }) => names.includes(nameOf(network))))
+      throw new Ended(1, `${url.href} is not paid on ${names.join(' or ')}; it offers ${listNetworks(offered)}.`);
     const cause = error instanceof Error ? error.cause : undefined;
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
     if (code === 'ECONNREFUSED' || code === 'ENOTFOUND')
@@ -131,6 +169,33 @@ async function ask(url: URL, init: RequestInit, { key }: RunningDemo): Promise<R
     if (cause instanceof Error) throw new Ended(69, `${url.origin} did not answer (${code ?? cause.message}).`);
     throw new Ended(1, `The payment could not be made: ${error instanceof Error ? error.message : String(error)}`);
   }
+}
+
+function nameOf(network: string): string {
+  return NETWORKS.find(network)?.name ?? network;
+}
+
+function listNetworks(ways: readonly Way[]): string {
+  return [...new Set(ways.map(({ network }) => nameOf(network)))].join(' and ');
+}
+
+function nameWay({ amount, network, payTo, scheme }: Way): string {
+  return `${inUnits(BigInt(amount))} USDC on ${nameOf(network)} to ${payTo} (${scheme})`;
+}
+
+/** What each purse holds has six decimals. */
+function inUnits(amount: bigint | undefined): string {
+  return formatUnits(amount ?? 0n, 6);
+}
+
+/** As it came, in JSON. */
+function readReceipt({ headers }: Response): string | undefined {
+  const header = headers.get('payment-response');
+  return header === null ? undefined : Buffer.from(header, 'base64').toString();
+}
+
+function isSuccess(receipt: string): boolean {
+  return (JSON.parse(receipt) as { readonly success?: unknown }).success === true;
 }
 
 process.exit(

@@ -22,7 +22,11 @@ export type Key = {
 
 /** The key pair of a name. */
 export function keyOf(name: string): Key {
-  const seed = createHash('sha256').update(name).digest();
+  return keyFrom(createHash('sha256').update(name).digest());
+}
+
+/** `seed`: 32 bytes. */
+export function keyFrom(seed: Buffer): Key {
   const secret = createPrivateKey({
     key: Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), seed]),
     format: 'der',
