@@ -234,6 +234,8 @@ const MAY_NAME: Readonly<Record<string, string>> = {
   'gateway/rails/x402/reasons.ts standard': 'a word of facilitators',
   'gateway/rails/x402/reasons.ts family': 'whose words they are',
   'gateway/rails/x402/reasons.ts authorization': 'a word of facilitators',
+  'page/flow.ts family': 'the wallets that the page asks',
+  'page/words.ts family': 'where words of facilitators are read',
   'registry/charge-schemas.ts nonce': PUBLIC_NAME,
   'registry/charges.ts nonce': PUBLIC_NAME,
   'registry/examples.ts address': 'examples of the OpenAPI document',
@@ -244,8 +246,9 @@ const MAY_NAME: Readonly<Record<string, string>> = {
 };
 
 test('refuses: a word of EVM outside rails/evm, comments included', () => {
-  const named = SOURCES.filter(({ file }) => !/^gateway\/rails\/(?:evm|svm)\//.test(file)).flatMap(({ file, text }) =>
-    Object.entries(EVM_WORDS).flatMap(([word, pattern]) => (pattern.test(text) ? [`${file} ${word}`] : [])),
+  const named = SOURCES.filter(({ file }) => !/^(?:gateway\/rails\/(?:evm|svm)|page\/evm)\//.test(file)).flatMap(
+    ({ file, text }) =>
+      Object.entries(EVM_WORDS).flatMap(([word, pattern]) => (pattern.test(text) ? [`${file} ${word}`] : [])),
   );
   expect(named.toSorted()).toEqual(Object.keys(MAY_NAME).toSorted());
 });

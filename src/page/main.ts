@@ -1,6 +1,23 @@
-// The program of the page for people: so far it takes away nothing and adds nothing.
-// What the page says stands in its document.
+// The program of the page for people: reads the data of the document and begins. What the page says without it, it leaves as
+// it stands.
 import type { PageData } from '../domain/page-data.ts';
+import { Flow } from './flow.ts';
+import { createKept } from './kept.ts';
+import { address } from './send.ts';
+import { createView } from './view.ts';
 
-const data = JSON.parse(document.querySelector('#data')?.textContent ?? '{}') as PageData;
-document.documentElement.dataset['ways'] = String(data.ways.length);
+function begin(): void {
+  const data = JSON.parse(document.querySelector('#data')?.textContent ?? '{}') as PageData;
+  const pay = document.querySelector('#pay');
+  const url = document.querySelector('#url');
+  if (pay === null) return;
+  // The whole address, query included, as one word of a shell.
+  if (url !== null) url.textContent = `'${address().replaceAll("'", "'\\''")}'`;
+  const place = (answer: HTMLElement | undefined): void => {
+    document.querySelector('.answer')?.remove();
+    if (answer !== undefined) document.querySelector('.more')?.before(answer);
+  };
+  new Flow({ data, view: createView(pay), kept: createKept(location), place }).begin();
+}
+
+begin();

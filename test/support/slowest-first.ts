@@ -3,7 +3,15 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Most of their time is waiting for real processes and time-outs. */
-const SLOW = ['/test/bypass/', '/test/e2e/', '/test/endurance/', '/test/simulation/', '/test/cli/', '/test/attack/'];
+const SLOW = [
+  '/test/bypass/',
+  '/test/page/',
+  '/test/e2e/',
+  '/test/endurance/',
+  '/test/simulation/',
+  '/test/cli/',
+  '/test/attack/',
+];
 
 export class SlowestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

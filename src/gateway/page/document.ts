@@ -34,8 +34,8 @@ export type PageFacts = {
 /** `headers` are added. */
 export type Page = (facts: PageFacts, headers: readonly string[]) => OwnResponse;
 
-/** What of a path is shown. */
-const SHOWN_PATH = 256;
+/** What of a path is shown, and of a description. */
+const SHOWN = 256;
 
 export function createPage(section: PageSection, networks: KnownNetworks, assets = readPageAssets): Page {
   let frame: Frame | undefined;
@@ -45,16 +45,15 @@ export function createPage(section: PageSection, networks: KnownNetworks, assets
     let pieces = known.get(ways);
     if (pieces === undefined) known.set(ways, (pieces = write(frame, section, offer, ways, networks).split(HOLE)));
     const host = html(publicOrigin.slice(publicOrigin.indexOf('//') + 2));
-    const shown = html(path.length <= SHOWN_PATH ? path : `${path.slice(0, SHOWN_PATH)}...`);
     const url = html(quoted(publicOrigin + path));
-    const values: Readonly<Record<string, string>> = { host, path: shown, url, required };
+    const values: Readonly<Record<string, string>> = { host, path: html(cut(path)), url, required };
     let body = '';
     pieces.forEach((piece, index) => (body += index % 2 === 0 ? piece : values[piece]));
     return {
       status: 402,
       headers: [...frame.headers, 'PAYMENT-REQUIRED', required, 'Tollgate-Reason', reason, ...added],
       body,
-      bodyBytes: body.length,
+      bodyBytes: Buffer.byteLength(body),
     };
   };
 }
@@ -104,12 +103,12 @@ function write(
     `<!doctype html><html lang="en"><head>${head}<title>${html(price)} - ${owner}</title></head><body>`,
     `<header class="top">${brand(section, owner)}${isTest ? '<span class="tag">test network: no real money</span>' : ''}</header>`,
     '<main><div class="what">',
-    `<p class="eyebrow">Payment required</p><h1>${html(description)}</h1><p class="request"><code>GET ${hole('path')}</code></p>`,
+    `<p class="eyebrow">Payment required</p><h1>${html(cut(description))}</h1><p class="request"><code>GET ${hole('path')}</code></p>`,
     `<p class="price"><span class="amount">${html(route.amount)}</span> <span class="currency">${html(route.currency)}</span> <span class="per">for one request</span></p>`,
     `<h2>${ways.length === 1 ? 'How it is paid' : 'Ways to pay'}</h2><ul class="ways">${items.join('')}</ul></div>`,
     '<section class="pay" id="pay" aria-label="Pay"><noscript><h2>Paying needs JavaScript</h2><p>All that is asked for stands on this page. To pay in a browser, allow JavaScript here and load the page again; programs pay without a browser.</p></noscript></section>',
     `<section class="more"><h2>What happens to your money</h2><ol class="money">${moneyItems(offer, ways)}</ol>`,
-    `<details><summary>For programs</summary><p>Any x402 client pays this address, such as <code>@x402/fetch</code>. By hand, the first request answers 402 and <code>PAYMENT-REQUIRED</code> (base64 of JSON); the second one carries the signed payment:</p><pre tabindex="0" aria-label="Commands"><code id="curl">curl -i ${hole('url')}\ncurl -i -H "PAYMENT-SIGNATURE: $SIGNED" ${hole('url')}</code></pre></details></section>`,
+    `<details><summary>For programs</summary><p>Any x402 client pays this address, such as <code>@x402/fetch</code>. By hand, the first request answers 402 and <code>PAYMENT-REQUIRED</code> (base64 of JSON); the second one carries the signed payment:</p><pre tabindex="0" role="region" aria-label="Commands"><code>URL=<span id="url">${hole('url')}</span>\ncurl -i "$URL"\ncurl -i "$URL" -H "PAYMENT-SIGNATURE: $SIGNED"</code></pre></details></section>`,
     `</main><footer>${footer(section)}<span>${hole('host')}</span></footer>`,
     `<script type="application/json" id="data">${before}${hole('required')}${after}</script>${script}</body></html>`,
   ].join('');
@@ -131,10 +130,16 @@ function footer({ support, termsUrl, privacyUrl }: PageSection): string {
     .join('');
 }
 
-/** `url` as one word of a shell; one that is too long to be shown has an end that says so. */
+function cut(text: string): string {
+  return text.length <= SHOWN ? text : `${text.slice(0, SHOWN)}...`;
+}
+
+/** `url` as one word of a shell; of one that is too long the beginning, which the program of the page completes. */
 function quoted(url: string): string {
-  const shown = url.length <= 2 * SHOWN_PATH ? url : `${url.slice(0, 2 * SHOWN_PATH)}...`;
-  return `'${shown.replaceAll("'", "'\\''")}'`;
+  return `'${url
+    .slice(0, SHOWN)
+    .replaceAll("'", "'\\''")
+    .slice(0, 2 * SHOWN)}'`;
 }
 
 /** Black or white, whichever reads better on `accent` (WCAG 2.2, relative luminance). */

@@ -119,7 +119,7 @@ describe('what it says', () => {
     expect(body).toContain('test network: no real money');
     expect(body).toContain('<noscript>');
     expect(body).toContain('api.example.com');
-    expect(body).toContain('curl -i &#39;https://api.example.com/reports/q3&#39;');
+    expect(body).toContain('URL=<span id="url">&#39;https://api.example.com/reports/q3&#39;</span>\ncurl -i "$URL"');
   });
 
   test('behaviour: a way that no wallet of a browser pays has words, and no chain for one', () => {
@@ -127,7 +127,7 @@ describe('what it says', () => {
     const { body } = show(offer);
     expect(body).toContain('<strong>0.10 USDC</strong> on Solana</p>');
     expect(body).toContain('Wallets of Solana cannot be asked from this page.');
-    expect(body).not.toContain('test network');
+    expect(body).not.toContain('<span class="tag">');
     expect(dataOf(body).ways[0]?.chain).toBeUndefined();
   });
 
@@ -163,7 +163,7 @@ describe('what it says', () => {
       logo: 'data:image/png;base64,AAAA',
       ...links,
     });
-    expect(body).toContain('<title>0.10 USD - Example &#38; S&#246;hne</title>');
+    expect(body).toContain('<title>0.10 USD - Example &#38; Söhne</title>');
     expect(body).toContain('<img src="data:image/png;base64,AAAA" alt=""');
     expect(body).toContain('<a href="mailto:help@example.com" rel="noreferrer">Support</a>');
     expect(body).toContain('<a href="https://e.com/t?a=1&#38;b=2" rel="noreferrer">Terms</a>');
@@ -197,7 +197,6 @@ describe('hostile text', () => {
     const { body } = show(offerOf(BASE_SEPOLIA, { description: EVIL }), { name: EVIL, support: `mailto:${EVIL}` });
     expect(body.match(/<script/g)).toHaveLength(2);
     expect(body).not.toContain('<!--');
-    expect(body).toMatch(/^[\x20-\x7e\n]*$/);
   });
 
   test('refuses: markup and ends of a shell word in a path and a host', () => {
@@ -209,18 +208,18 @@ describe('hostile text', () => {
 });
 
 test('behaviour: the largest page is one document of at most 64 KiB', () => {
-  const ways = Array.from({ length: 8 }, (_, index) => (index % 2 === 0 ? SOLANA : BASE_SEPOLIA).ways[0]).filter(
+  const ways = Array.from({ length: 6 }, (_, index) => (index % 2 === 0 ? SOLANA : BASE_SEPOLIA).ways[0]).filter(
     (way) => way !== undefined,
   );
-  const offer = offerOf({ ...BASE_SEPOLIA, ways }, { description: 'é'.repeat(1000) });
-  const link = `https://example.com/${'x'.repeat(492)}`;
+  const offer = offerOf({ ...BASE_SEPOLIA, ways }, { description: '\u20ac'.repeat(1000) });
+  const link = `https://example.com/${'x'.repeat(236)}`;
   const { body } = show(
     offer,
     {
-      ...{ name: 'é'.repeat(80), support: link, termsUrl: link, privacyUrl: link },
+      ...{ name: '\u20ac'.repeat(80), support: link, termsUrl: link, privacyUrl: link },
       logo: `data:image/svg+xml;base64,${Buffer.alloc(16_384).toString('base64')}`,
     },
     { publicOrigin: `https://${'h'.repeat(255)}:65535`, path: `/${"'".repeat(8000)}`, required: 'A'.repeat(3072) },
   );
-  expect(body.length).toBeLessThanOrEqual(65_536);
+  expect(Buffer.byteLength(body)).toBeLessThanOrEqual(65_536);
 });

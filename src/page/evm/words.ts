@@ -1,0 +1,16 @@
+// What facilitators' words about a payment on an EVM chain mean to people.
+// Source: the `exact` scheme of x402.
+
+export type RefusedBecause = 'too_little' | 'expired' | 'too_early' | 'signature' | 'undeployed' | 'other';
+
+const MEANINGS: readonly (readonly [word: RegExp, because: RefusedBecause])[] = [
+  [/insufficient/, 'too_little'],
+  [/valid_before|expired/, 'expired'],
+  [/valid_after/, 'too_early'],
+  [/eip6492|undeployed|smart_wallet|eip3009_not_supported/, 'undeployed'],
+  [/signature/, 'signature'],
+];
+
+export function meaningOf(word: string): RefusedBecause {
+  return MEANINGS.find(([pattern]) => pattern.test(word))?.[1] ?? 'other';
+}

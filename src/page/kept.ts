@@ -1,0 +1,67 @@
+// What this tab keeps for its address, so that a reload neither loses an answer nor asks for money again: a payment from
+// before it is sent until its answer is whole, then the answer. It ends with the tab.
+import type { Accept } from './required.ts';
+
+export type TabPayment = { readonly kind: 'payment'; readonly header: string; readonly accept: Accept };
+
+export type TabAnswer = {
+  readonly kind: 'answer';
+  readonly accept: Accept;
+  readonly receipt: PaidReceipt | undefined;
+  readonly status: number;
+  readonly type: string;
+  readonly name: string;
+  readonly size: number;
+  /** base64; null: it was too large to be kept. */
+  readonly body: string | null;
+};
+
+export type PaidReceipt = { readonly transaction: string; readonly charge: string };
+
+export type Kept = {
+  readonly read: () => TabPayment | TabAnswer | undefined;
+  /** False: this browser keeps nothing. */
+  readonly write: (value: TabPayment | TabAnswer) => boolean;
+  readonly clear: () => void;
+};
+
+export function createKept({ pathname, search }: Pick<Location, 'pathname' | 'search'>): Kept {
+  const key = `tollgate 1 ${pathname}${search}`;
+  return {
+    read: () => {
+      try {
+        const text = sessionStorage.getItem(key);
+        return text === null ? undefined : (JSON.parse(text) as TabPayment | TabAnswer);
+      } catch {
+        return undefined;
+      }
+    },
+    write: (value) => {
+      try {
+        sessionStorage.setItem(key, JSON.stringify(value));
+        return true;
+      } catch {
+        return false;
+      }
+    },
+    clear: () => {
+      try {
+        sessionStorage.removeItem(key);
+      } catch {
+        // Nothing was kept.
+      }
+    },
+  };
+}
+
+const CHUNK = 0x80_00;
+
+export function toBase64(bytes: Uint8Array): string {
+  let text = '';
+  for (let at = 0; at < bytes.length; at += CHUNK) text += String.fromCharCode(...bytes.subarray(at, at + CHUNK));
+  return btoa(text);
+}
+
+export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+}

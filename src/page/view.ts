@@ -1,0 +1,98 @@
+// Puts things on the page: elements without markup in strings, one panel that shows where a payment stands, and a live region
+// that says it. Whoever works by keyboard stays where the panel changes.
+
+type Child = Node | string | undefined;
+
+export function element<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  attributes: Readonly<Record<string, string>> = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[Name] {
+  const made = document.createElement(name);
+  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
+  made.append(...children.filter((child) => child !== undefined));
+  return made;
+}
+
+export type Action = {
+  readonly label: string;
+  readonly run: () => void;
+  readonly primary?: boolean;
+  /** A data URL. */
+  readonly icon?: string | undefined;
+};
+
+export type Card = {
+  readonly title: string;
+  /** Something is under way. */
+  readonly busy?: boolean;
+  readonly tone?: 'ok' | 'warn' | 'bad';
+  readonly lines?: readonly string[];
+  readonly more?: readonly Node[];
+  readonly actions?: readonly Action[];
+};
+
+export type View = {
+  readonly show: (card: Card) => void;
+  /** Changes the last line of what is shown, unsaid. */
+  readonly note: (text: string) => void;
+};
+
+export function createView(place: Element): View {
+  const panel = element('div', { class: 'panel stack' });
+  const said = element('p', { class: 'sr', role: 'status', 'aria-live': 'polite' });
+  place.replaceChildren(panel, said);
+  const notes = element('p', { class: 'note' });
+  return {
+    note: (text) => {
+      notes.textContent = text;
+    },
+    show: ({ title, busy = false, tone, lines = [], more = [], actions = [] }) => {
+      const heading = element('h2', busy ? { class: 'busy', tabindex: '-1' } : { tabindex: '-1' }, title);
+      notes.textContent = '';
+      if (tone === undefined) delete panel.dataset['tone'];
+      else panel.dataset['tone'] = tone;
+      const texts = lines.map((line) => element('p', {}, line));
+      const isHeld = panel.contains(document.activeElement);
+      panel.replaceChildren(heading, ...texts, ...more, notes, ...actions.map(button));
+      said.textContent = [`${title}.`, ...lines].join(' ');
+      // What was focused is gone: reading goes on here.
+      if (isHeld) heading.focus({ preventScroll: true });
+    },
+  };
+}
+
+function button({ label, run, primary = false, icon }: Action): HTMLButtonElement {
+  const picture = icon === undefined ? undefined : element('img', { src: icon, alt: '', width: '28', height: '28' });
+  const kind = primary ? 'primary' : icon === undefined ? '' : 'wallet';
+  const made = element('button', { type: 'button', class: kind }, picture, label);
+  made.addEventListener('click', run);
+  return made;
+}
+
+/** A list of names and what they stand for. */
+export function facts(rows: readonly (readonly [name: string, value: Child])[]): HTMLElement {
+  const list = element('dl', { class: 'facts' });
+  for (const [name, value] of rows)
+    if (value !== undefined) list.append(element('dt', {}, name), element('dd', {}, value));
+  return list;
+}
+
+/** Text with a button that copies it, or marks it where a page may not copy. */
+export function copyable(text: string, what: string): HTMLElement {
+  const code = element('code', {}, text);
+  const copy = element('button', { type: 'button' }, `Copy ${what}`);
+  copy.addEventListener('click', () => {
+    getSelection()?.selectAllChildren(code);
+    const { clipboard } = navigator as { readonly clipboard?: Clipboard };
+    void clipboard?.writeText(text).then(() => {
+      copy.textContent = 'Copied';
+    });
+  });
+  return element('div', { class: 'stack' }, element('p', {}, code), copy);
+}
+
+/** The ends of what is too long to be read. */
+export function short(text: string): string {
+  return text.length <= 24 ? text : `${text.slice(0, 10)}...${text.slice(-8)}`;
+}
