@@ -57,6 +57,7 @@ export type ChargeSeen = {
 
 export async function startPaidTollgate(options: {
   handle?: RequestListener;
+  /** `METHOD PATTERN PRICE`, and `upfront` where it is to be paid to a receiver that settles first. */
   routes: readonly string[];
   more?: string;
   /** Further members of `proxy`. */
@@ -81,9 +82,12 @@ export async function startPaidTollgate(options: {
   const upstream = await startUpstream(options.handle);
   const payer = await createPayer(chain);
   const routes = options.routes.map((rule) => {
-    const [method, pattern, amount] = rule.split(' ');
-    return `  - { method: "${method}", route_pattern: "${pattern}", amount: "${amount}" }`;
+    const [method, pattern, amount, receiver] = rule.split(' ');
+    const to = receiver === undefined ? '' : `, receiver_config_id: ${receiver}`;
+    return `  - { method: "${method}", route_pattern: "${pattern}", amount: "${amount}"${to} }`;
   });
+  const receiver = (id: string, more = ''): string =>
+    `  - { id: ${id}, network: base-sepolia, pay_to_address: "${PAY_TO}", facilitators: [${asked}], rpc_url: ${options.rpcUrl ?? chain.rpcUrl}${more} }`;
   const config = files.write(
     'tollgate.yaml',
     [
@@ -92,7 +96,10 @@ export async function startPaidTollgate(options: {
       'admin: { listen: 127.0.0.1:0 }',
       'x402: { v1: true }',
       'receivers:',
-      `  - { id: default, network: base-sepolia, pay_to_address: "${PAY_TO}", facilitators: [${asked}], rpc_url: ${options.rpcUrl ?? chain.rpcUrl}${options.receiver ?? ''} }`,
+      receiver('default', options.receiver),
+      ...(options.routes.some((rule) => rule.endsWith(' upfront'))
+        ? [receiver('upfront', ', settle: before_forward')]
+        : []),
       'routes:',
       ...routes,
       options.more ?? '',

@@ -43,6 +43,7 @@ export type PaidSolana = {
 
 export async function startPaidSolana(options: {
   readonly handle?: RequestListener;
+  /** `METHOD PATTERN PRICE`, and `upfront` where it is to be paid to a receiver that settles first. */
   readonly routes: readonly string[];
   /** The names of their keys; by default one. */
   readonly facilitators?: readonly string[];
@@ -61,9 +62,12 @@ export async function startPaidSolana(options: {
   chain.mint(SHOP, 0n);
   const upstream = await startUpstream(options.handle);
   const routes = options.routes.map((rule) => {
-    const [method, pattern, amount] = rule.split(' ');
-    return `  - { method: "${method}", route_pattern: "${pattern}", amount: "${amount}" }`;
+    const [method, pattern, amount, receiver] = rule.split(' ');
+    const to = receiver === undefined ? '' : `, receiver_config_id: ${receiver}`;
+    return `  - { method: "${method}", route_pattern: "${pattern}", amount: "${amount}"${to} }`;
   });
+  const receiver = (id: string, more = ''): string =>
+    `  - { id: ${id}, network: solana-devnet, pay_to_address: "${SHOP}", facilitators: [${asked}], rpc_url: ${chain.rpcUrl}${more} }`;
   const config = files.write(
     'tollgate.yaml',
     [
@@ -71,7 +75,10 @@ export async function startPaidSolana(options: {
       'registry: { listen: 127.0.0.1:0, store: sqlite:data/tollgate.db }',
       'admin: { listen: 127.0.0.1:0 }',
       'receivers:',
-      `  - { id: default, network: solana-devnet, pay_to_address: "${SHOP}", facilitators: [${asked}], rpc_url: ${chain.rpcUrl} }`,
+      receiver('default'),
+      ...(options.routes.some((rule) => rule.endsWith(' upfront'))
+        ? [receiver('upfront', ', settle: before_forward')]
+        : []),
       'routes:',
       ...routes,
     ].join('\n'),
