@@ -97,7 +97,7 @@ async function lookAhead(config: LoadedConfig): Promise<Ahead> {
   const swept = sweep(plan);
   if (swept !== undefined) warnings.push(`a start with this file ${swept}; a reload holds it back and changes nothing`);
   if (config.proxy !== undefined && routes.length === 0) warnings.push(NO_ROUTES);
-  const shown = read && lookAtRoutes(read, routes);
+  const shown = read && (await lookAtRoutes(read, routes));
   warnings.push(...(shown?.remarks ?? []));
   warnings.push(...routeWarnings(config, routes));
   const start = {

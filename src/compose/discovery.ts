@@ -1,5 +1,6 @@
 // The discovery of a process: reads the API description that the configuration names, says what is wrong with it, and how
 // many routes will be public. A description that cannot be used leaves the last one that could.
+import { setImmediate as breathe } from 'node:timers/promises';
 import type { Config, LoadedConfig } from '../config/config.ts';
 import { readOpenApiFile } from '../config/openapi.ts';
 import { createDiscovery, type Discovery } from '../domain/discovery/listing.ts';
@@ -20,11 +21,13 @@ export type DiscoverySource = {
   /** For `config`; undefined: it wants none. */
   readonly read: (config: Pick<Config, 'discovery'>) => Promise<Discovery | undefined>;
   /** Says what is public of `routes`, by what was read last. */
-  readonly tell: (routes: readonly Route[]) => void;
+  readonly tell: (routes: readonly Route[]) => Promise<void>;
 };
 
 /** Routes without an operation that are named one by one. */
 const MOST_NAMED = 20;
+/** Routes that are looked at before others run: about a millisecond. */
+const SLICE = 64;
 
 /** Undefined: `config` wants none. `last`: what could be read before. */
 export async function readDiscovery(
@@ -50,25 +53,27 @@ export async function readDiscovery(
   return { discovery, remarks, description };
 }
 
-/** How many of `routes` will be public, and those of them that the description does not know. */
-export function lookAtRoutes(
+/** How many of `routes` will be public, and those of them that the description does not know. Many of them stall nothing. */
+export async function lookAtRoutes(
   { discovery, description }: ReadDiscovery,
   routes: readonly Route[],
-): { readonly publicRoutes: number; readonly pricedRoutes: number; readonly remarks: readonly string[] } {
-  const priced = routes.filter(({ status }) => status === 'active');
-  const shown = priced.filter(discovery.isPublic);
+): Promise<{ readonly publicRoutes: number; readonly pricedRoutes: number; readonly remarks: readonly string[] }> {
+  let [publicRoutes, pricedRoutes, unknown] = [0, 0, 0];
   const remarks: string[] = [];
-  if (description !== undefined) {
-    const { name, pathsLine } = description;
-    const unknown = shown.filter((route) => !discovery.hasOperation(route));
-    for (const { method, pattern } of unknown.slice(0, MOST_NAMED))
-      remarks.push(
-        `${name}:${pathsLine}: has no operation for ${method} ${pattern}; its method and template alone are told`,
-      );
-    const more = unknown.length - MOST_NAMED;
-    if (more > 0) remarks.push(`${name}:${pathsLine}: has no operation for ${more} more routes`);
+  const at = description && `${description.name}:${description.pathsLine}`;
+  for (const [index, route] of routes.entries()) {
+    if (index % SLICE === SLICE - 1) await breathe();
+    if (route.status !== 'active') continue;
+    pricedRoutes++;
+    const standing = discovery.standingOf(route);
+    if (standing === 'hidden') continue;
+    publicRoutes++;
+    if (standing === 'known' || at === undefined || ++unknown > MOST_NAMED) continue;
+    const { method, pattern } = route;
+    remarks.push(`${at}: has no operation for ${method} ${pattern}; its method and template alone are told`);
   }
-  return { publicRoutes: shown.length, pricedRoutes: priced.length, remarks };
+  if (unknown > MOST_NAMED) remarks.push(`${at}: has no operation for ${unknown - MOST_NAMED} more routes`);
+  return { publicRoutes, pricedRoutes, remarks };
 }
 
 export function createDiscoverySource(log: Log): DiscoverySource {
@@ -79,9 +84,9 @@ export function createDiscoverySource(log: Log): DiscoverySource {
       for (const remark of last?.remarks ?? []) log.warn(remark);
       return last?.discovery;
     },
-    tell: (routes) => {
+    tell: async (routes) => {
       if (last === undefined) return;
-      const { publicRoutes, pricedRoutes, remarks } = lookAtRoutes(last, routes);
+      const { publicRoutes, pricedRoutes, remarks } = await lookAtRoutes(last, routes);
       log.info('facilitators are told of routes that are paid for, and may list them for everybody', {
         routes: publicRoutes,
         of: pricedRoutes,

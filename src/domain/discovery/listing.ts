@@ -29,10 +29,8 @@ export type ListingOf = (route: Route, method: string, path: string) => Listing 
 
 export type Discovery = {
   readonly listingOf: ListingOf;
-  /** Whether any request of the route is listed. */
-  readonly isPublic: (route: Route) => boolean;
-  /** Whether the description has an operation for any request of the route. */
-  readonly hasOperation: (route: Route) => boolean;
+  /** Of a route that costs something. `unknown`: listed, and the description has no operation for any request of it. */
+  readonly standingOf: (route: Route) => 'hidden' | 'known' | 'unknown';
 };
 
 export type DiscoverySettings = {
@@ -48,11 +46,15 @@ const MAX_VALUES = 1_536;
 /** Operations of one route that are remembered. */
 const REMEMBERED = 256;
 
-/** What is listed of a route. */
+/** As what a route is listed. */
 type Shown = {
   readonly pattern: Pattern;
   /** Undefined: the pattern is a plain path. */
   readonly template: string | undefined;
+};
+
+/** A route that was asked for. */
+type AskedRoute = Shown & {
   /** Excluded patterns that some of its paths have. */
   readonly partly: readonly Pattern[];
   /** By operation, or by method where there is none. */
@@ -61,19 +63,21 @@ type Shown = {
 
 export function createDiscovery({ service, exclude, operations }: DiscoverySettings): Discovery {
   const paths = createPaths(operations.map((value) => ({ method: value.method, path: value.path, value })));
-  const known = new WeakMap<Route, Shown | 'nothing'>();
+  const asked = new WeakMap<Route, AskedRoute | 'hidden'>();
 
-  const shownOf = (route: Route): Shown | undefined => {
-    let shown = known.get(route);
-    if (shown === undefined) known.set(route, (shown = showRoute(route, exclude) ?? 'nothing'));
-    return shown === 'nothing' ? undefined : shown;
+  const askFor = (route: Route): AskedRoute | 'hidden' => {
+    const shown = showRoute(route, exclude);
+    if (shown === undefined) return 'hidden';
+    const partly = exclude.filter((each) => overlapOf(each, shown.pattern).kind !== 'apart');
+    return { ...shown, partly, listings: new Map() };
   };
 
   return {
     listingOf: (route, method, path) => {
       if (!isListed(method) || (route.method !== '*' && route.method !== method)) return undefined;
-      const shown = shownOf(route);
-      if (shown === undefined || isExcluded(path, shown.partly)) return undefined;
+      let shown = asked.get(route);
+      if (shown === undefined) asked.set(route, (shown = askFor(route)));
+      if (shown === 'hidden' || isExcluded(path, shown.partly)) return undefined;
       const { listings, pattern, template } = shown;
       const operation = paths.find(method, path);
       const key = operation ?? method;
@@ -86,10 +90,11 @@ export function createDiscovery({ service, exclude, operations }: DiscoverySetti
       }
       return listing;
     },
-    isPublic: (route) => (route.method === '*' || isListed(route.method)) && shownOf(route) !== undefined,
-    hasOperation: (route) => {
-      const shown = shownOf(route);
-      return shown !== undefined && paths.hasAny(route.method, shown.pattern);
+    // Remembers nothing: it is asked about every route, and most are never asked for.
+    standingOf: (route) => {
+      const shown = route.method === '*' || isListed(route.method) ? showRoute(route, exclude) : undefined;
+      if (shown === undefined) return 'hidden';
+      return paths.hasAny(route.method, shown.pattern) ? 'known' : 'unknown';
     },
   };
 }
@@ -106,8 +111,7 @@ function showRoute(route: Route, exclude: readonly Pattern[]): Shown | undefined
   const template = templateOf(pattern);
   // A facilitator would list the path of each payer's request.
   if (template === undefined && pattern.segments.some(({ kind }) => kind !== 'literal')) return undefined;
-  const partly = exclude.filter((each) => overlapOf(each, pattern).kind !== 'apart');
-  return { pattern, template, partly, listings: new Map() };
+  return { pattern, template };
 }
 
 /** Whether every path of `other` is one of `pattern`. */

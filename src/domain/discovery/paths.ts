@@ -5,10 +5,14 @@ import type { Pattern } from '../pattern.ts';
 /** What stands at the end of a template, by method. */
 type Node<T> = {
   readonly literals: Map<string, Node<T>>;
-  /** Segments with parameters in them, those with the most letters of their own first. */
-  readonly templates: { readonly parts: readonly string[]; readonly node: Node<T> }[];
+  /** Segments with parameters in them, by their text around these. */
+  readonly templates: Map<string, Template<T>>;
+  /** Those with the most letters of their own first. */
+  inOrder: readonly Template<T>[];
   readonly ends: Map<string, T>;
 };
+
+type Template<T> = { readonly parts: readonly string[]; readonly node: Node<T> };
 
 export type Paths<T> = {
   /** What applies to a canonical path. */
@@ -26,6 +30,7 @@ export function createPaths<T>(entries: readonly PathEntry<T>[]): Paths<T> {
     const { ends } = segmentsOf(path).reduce(below, root);
     if (!ends.has(method)) ends.set(method, value);
   }
+  order(root);
   return {
     find: (method, path) => walk(root, segmentsOf(path), 0, method),
     hasAny: (method, { segments }) => reaches(root, segments, 0, method),
@@ -33,7 +38,7 @@ export function createPaths<T>(entries: readonly PathEntry<T>[]): Paths<T> {
 }
 
 function newNode<T>(): Node<T> {
-  return { literals: new Map(), templates: [], ends: new Map() };
+  return { literals: new Map(), templates: new Map(), inOrder: [], ends: new Map() };
 }
 
 function below<T>({ literals, templates }: Node<T>, segment: string): Node<T> {
@@ -44,12 +49,17 @@ function below<T>({ literals, templates }: Node<T>, segment: string): Node<T> {
     literals.set(name, known);
     return known;
   }
-  const known = templates.find((each) => isSame(each.parts, parts))?.node;
-  if (known !== undefined) return known;
-  const node = newNode<T>();
-  templates.push({ parts, node });
-  templates.sort((a, b) => lettersOf(b.parts) - lettersOf(a.parts));
-  return node;
+  const name = parts.join('{}');
+  const known = templates.get(name) ?? { parts, node: newNode<T>() };
+  templates.set(name, known);
+  return known.node;
+}
+
+/** No template has more segments than a path of 512 characters. */
+function order<T>(node: Node<T>): void {
+  node.inOrder = [...node.templates.values()].toSorted((a, b) => lettersOf(b.parts) - lettersOf(a.parts));
+  for (const literal of node.literals.values()) order(literal);
+  for (const template of node.inOrder) order(template.node);
 }
 
 /** Each node is on one way alone, so a walk meets it once at most. */
@@ -60,7 +70,7 @@ function walk<T>(node: Node<T>, segments: readonly string[], at: number, method:
   const literal = node.literals.get(text);
   const found = literal && walk(literal, segments, at + 1, method);
   if (found !== undefined) return found;
-  for (const { parts, node: next } of node.templates) {
+  for (const { parts, node: next } of node.inOrder) {
     const value = fits(parts, text) ? walk(next, segments, at + 1, method) : undefined;
     if (value !== undefined) return value;
   }
@@ -70,11 +80,11 @@ function walk<T>(node: Node<T>, segments: readonly string[], at: number, method:
 function reaches<T>(node: Node<T>, segments: Pattern['segments'], at: number, method: string): boolean {
   const segment = segments[at];
   if (segment === undefined) return method === '*' ? node.ends.size > 0 : node.ends.has(method);
-  const all = [...node.literals.values(), ...node.templates.map((each) => each.node)];
+  const all = [...node.literals.values(), ...node.inOrder.map((each) => each.node)];
   switch (segment.kind) {
     case 'literal': {
       const literal = node.literals.get(segment.text);
-      const taking = node.templates.filter(({ parts }) => fits(parts, segment.text)).map((each) => each.node);
+      const taking = node.inOrder.filter(({ parts }) => fits(parts, segment.text)).map((each) => each.node);
       return [...(literal === undefined ? [] : [literal]), ...taking].some((next) =>
         reaches(next, segments, at + 1, method),
       );
@@ -115,10 +125,6 @@ function decoded(segment: string): string {
   } catch {
     return segment;
   }
-}
-
-function isSame(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((part, index) => part === b[index]);
 }
 
 function lettersOf(parts: readonly string[]): number {

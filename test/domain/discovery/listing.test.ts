@@ -32,7 +32,7 @@ describe('routeTemplate', () => {
 
   test('attack: where there is no template, no path of a request takes its place', () => {
     expect(listed(NONE, 'GET /a..b/4711', 'GET /a..b/:account')).toBeUndefined();
-    expect(discoveryOf(NONE).isPublic(route('GET /a..b/:account 0.10'))).toBe(false);
+    expect(discoveryOf(NONE).standingOf(route('GET /a..b/:account 0.10'))).toBe('hidden');
   });
 });
 
@@ -65,7 +65,7 @@ describe('which requests are listed', () => {
     expect(listed(NONE, 'OPTIONS /a', '* /a')).toBeUndefined();
     expect(listed(NONE, 'PROPFIND /a', 'PROPFIND /a')).toBeUndefined();
     expect(listed(NONE, 'POST /a', 'GET /a')).toBeUndefined();
-    expect(discoveryOf(NONE).isPublic(route('OPTIONS /a 0.10'))).toBe(false);
+    expect(discoveryOf(NONE).standingOf(route('OPTIONS /a 0.10'))).toBe('hidden');
   });
 
   test.each([
@@ -78,7 +78,7 @@ describe('which requests are listed', () => {
     ['/a', '/a', '/a'],
   ])('behaviour: exclude %s keeps %s out', (exclude, pattern, path) => {
     expect(listed(NONE, `GET ${path}`, `GET ${pattern}`, [exclude])).toBeUndefined();
-    expect(discoveryOf(NONE, [exclude]).isPublic(route(`GET ${pattern} 0.10`))).toBe(false);
+    expect(discoveryOf(NONE, [exclude]).standingOf(route(`GET ${pattern} 0.10`))).toBe('hidden');
   });
 
   test.each([
@@ -88,7 +88,7 @@ describe('which requests are listed', () => {
     ['/:a/x', '/b/y', '/b/y'],
   ])('behaviour: exclude %s keeps %s in', (exclude, pattern, path) => {
     expect(listed(NONE, `GET ${path}`, `GET ${pattern}`, [exclude])).toBeDefined();
-    expect(discoveryOf(NONE, [exclude]).isPublic(route(`GET ${pattern} 0.10`))).toBe(true);
+    expect(discoveryOf(NONE, [exclude]).standingOf(route(`GET ${pattern} 0.10`))).toBe('unknown');
   });
 
   test('attack: of a wider route no path is told that is excluded in any reading', () => {
@@ -143,7 +143,7 @@ paths:
     ['GET /café', true],
     ['GET /none/*', false],
   ])('behaviour: whether %s has one: %s', (pattern, has) => {
-    expect(discoveryOf(PATHS).hasOperation(route(`${pattern} 0.10`))).toBe(has);
+    expect(discoveryOf(PATHS).standingOf(route(`${pattern} 0.10`))).toBe(has ? 'known' : 'unknown');
   });
 });
 

@@ -335,4 +335,29 @@ ${chain.join('\n')}\n`;
     expect(more.operations).toHaveLength(5_000);
     expect(more.remarks).toEqual([{ line: 2, message: 'holds more than 5000 operations; the rest is left out' }]);
   });
+
+  test('behaviour: 256 parameters are read; with one more its method alone is shown', () => {
+    const parameters = (count: number): string =>
+      Array.from({ length: count }, (_, index) => `{ name: p${index}, in: header }`).join(', ');
+    const shownWith = (count: number): unknown =>
+      shown(one(`{ parameters: [{ name: a, in: query, example: x }, ${parameters(count - 1)}] }`))?.info.input;
+    expect(shownWith(256)).toMatchObject({ queryParams: { a: 'x' } });
+    expect(shownWith(257)).toEqual({ type: 'http', method: 'GET' });
+  });
+
+  test('behaviour: a path of 512 characters is read, a longer one is passed over', () => {
+    const of = (length: number): number =>
+      descriptionOf(`openapi: 3.0.0\npaths: { "/${'a'.repeat(length - 1)}": { get: {} } }\n`).operations.length;
+    expect([of(512), of(513)]).toEqual([1, 0]);
+  });
+
+  test('behaviour: 20 references that cannot be read are named, of more the number is said', () => {
+    const of = (count: number): readonly string[] =>
+      descriptionOf(
+        `openapi: 3.0.0\npaths:\n${Array.from({ length: count }, (_, index) => `  /p${index}: { $ref: "other.yaml#/${index}" }`).join('\n')}\n`,
+      ).remarks.map(({ line, message }) => `${line} ${message}`);
+    expect(of(20)).toHaveLength(20);
+    expect(of(22)).toHaveLength(21);
+    expect(of(22).at(-1)).toBe('22 and 2 more references like these');
+  });
 });
