@@ -40,7 +40,7 @@ export async function startGateway(
   const discovery = createDiscoverySource(log);
   const proxy = startProxy(config, section, await discovery.read(config), own);
   void current.first.then(({ routes }) => {
-    discovery.tell(routes);
+    void discovery.tell(routes);
     for (const warning of notShownWarnings(config, () => routes)) log.warn(warning);
   });
   return { proxy: addPart(assembly, 'proxy', proxy), discovery, sync };

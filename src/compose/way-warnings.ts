@@ -73,12 +73,9 @@ function waysOf({ ways, description }: Offer, version: 1 | 2): readonly OfferedW
 }
 
 function notShown(offer: Offer): string[] {
-  // Of a route for any method the longer answer.
-  const method = offer.route.method === '*' ? 'POST' : offer.route.method;
-  const left = waysNotShown(offer, method, fullRequirement);
   return say(
     offer,
-    left,
+    waysNotShown(offer, fullRequirement),
     (names) => `does not show ${names}: the header of a 402 has no room for more; they can be paid all the same`,
   );
 }

@@ -172,7 +172,7 @@ function writeTemplate(
 ): Template | undefined {
   const { isCallable = () => true } = options;
   const write = createWrite(offer, upfront, options.requirement);
-  const form = formOf(offer, listing, write);
+  const form = formOf(offer, listing, upfront, options.requirement);
   const listed = <T>(ways: readonly T[], wayIn: (each: T) => Way): readonly T[] =>
     ways.toSorted((one, other) => Number(isCallable(wayIn(other))) - Number(isCallable(wayIn(one))));
   const shown = listed(form.ways, ({ offered }) => offered.way);
@@ -205,18 +205,25 @@ function createWrite({ description }: Offer, upfront: boolean, requirement: Requ
     requirement({ ...offered, description: shown, resource: HOLE }, { chargeId: HOLE, upfront }, version);
 }
 
-function formOf({ description, ways }: Offer, listing: Listing | undefined, write: Write): HeaderForm {
-  const writable = ways.flatMap((offered): ShownWay[] => {
-    const entry = write(offered, 2);
-    return entry === undefined ? [] : [{ offered, entry }];
-  });
-  return fitHeader(shortDescription(description), writable, listing?.bazaar);
+/** A route shows the same ways to every method: it is fitted as if each said the most that one of them may be told. */
+function formOf(offer: Offer, listing: Listing | undefined, upfront: boolean, requirement: Requirement): HeaderForm {
+  const { description, ways, receiver, route } = offer;
+  const write = (offered: readonly OfferedWay[], first: boolean): readonly ShownWay[] => {
+    const writeEntry = createWrite(offer, first, requirement);
+    return offered.flatMap((each): ShownWay[] => {
+      const entry = writeEntry(each, 2);
+      return entry === undefined ? [] : [{ offered: each, entry }];
+    });
+  };
+  const maySettleFirst = upfront || settlesFirst(receiver.settle, route.method === '*' ? 'POST' : route.method);
+  const form = fitHeader(shortDescription(description), write(ways, maySettleFirst), listing?.bazaar);
+  const shown = form.ways.map(({ offered }) => offered);
+  return maySettleFirst === upfront ? form : { ...form, ways: write(shown, upfront) };
 }
 
-/** The ways that the header has no room for in answers to `method`. They are payable all the same. */
-export function waysNotShown(offer: Offer, method: string, requirement: Requirement): readonly OfferedWay[] {
-  const write = createWrite(offer, settlesFirst(offer.receiver.settle, method), requirement);
-  const shown = new Set(formOf(offer, undefined, write).ways.map(({ offered }) => offered));
+/** The ways that the header has no room for. They are payable all the same. */
+export function waysNotShown(offer: Offer, requirement: Requirement): readonly OfferedWay[] {
+  const shown = new Set(formOf(offer, undefined, false, requirement).ways.map(({ offered }) => offered));
   return offer.ways.filter((offered) => !shown.has(offered));
 }
 

@@ -22,7 +22,7 @@ const wallets = (count: number): readonly Partial<PlainReceiver>[] =>
   Array.from({ length: count }, (_, n) => ({ payTo: address(n + 1) }));
 
 function offerOf(receiver: Receiver, changes: Partial<Route> = {}): Offer {
-  const made = makeOffer(route('* /reports/* 0.10', changes), new Map([[receiver.id, receiver]]));
+  const made = makeOffer(route('GET /reports/* 0.10', changes), new Map([[receiver.id, receiver]]));
   if ('code' in made) throw new Error(made.detail);
   return made;
 }
@@ -223,6 +223,16 @@ describe('the header has 3,072 bytes', () => {
       const url = urlOf(full, `/${'p'.repeat(shift)}${'%20'.repeat(400)}`);
       expect(() => decodeURI(url)).not.toThrow();
       expect(url.length).toBeGreaterThanOrEqual(254);
+    }
+  });
+
+  test('behaviour: every method of a route is shown the same ways', () => {
+    // One more would fit where none is told of its flow.
+    const few = wallets(8).map((way) => ({ ...way, assetName: 'n'.repeat(10) }));
+    for (const settle of ['auto', 'before_forward', 'before_response'] as const) {
+      const offer = offerOf(receiverWith(few, { settle }), { method: '*' });
+      const counts = ['GET', 'POST', 'HEAD'].map((method) => show(offer, { method }).header.accepts.length);
+      expect(new Set(counts).size).toBe(1);
     }
   });
 
