@@ -136,7 +136,7 @@ test('behaviour: a payment of a wallet whose answer was lost is found on the cha
 });
 
 describe('what a facilitator does not take', () => {
-  const NOT_ON_CHAIN = 'put the wallet on the chain first, or pay from another one';
+  const NOT_ON_CHAIN = 'deploy the wallet first, or pay otherwise';
   const WORDS = [
     ['eip6492_factory_not_allowed', NOT_ON_CHAIN],
     ['invalid_exact_evm_payload_undeployed_smart_wallet', NOT_ON_CHAIN],
@@ -173,9 +173,7 @@ describe('what a facilitator does not take', () => {
     paid.facilitators[1]?.fault('verify', declines('eip6492_factory_not_allowed'));
     const credential = await sign('/thing/deploys', wallet);
     const response = await paid.pay('/thing/deploys', credential);
-    expect(response.headers.get('tollgate-reason')).toContain(
-      'eip6492_factory_not_allowed: put the wallet on the chain first',
-    );
+    expect(response.headers.get('tollgate-reason')).toContain('eip6492_factory_not_allowed: deploy the wallet first');
     await wallet.deploy();
     const earned = await earning(async () => {
       expect((await paid.pay('/thing/deploys', credential)).status).toBe(200);
@@ -208,7 +206,7 @@ describe.each(['GET', 'POST'])('a deployment that fails at settling (%s)', (meth
       const response = await paid.pay('/thing/failed', credential, { method });
       expect([response.status, response.headers.get('tollgate-reason')]).toEqual([
         402,
-        'payment_refused: smart_wallet_deployment_failed: put the wallet on the chain first, or pay from another one',
+        'payment_refused: smart_wallet_deployment_failed: deploy the wallet first, or pay otherwise',
       ]);
       expect(receiptOf(response)).toMatchObject({ success: false, errorReason: 'smart_wallet_deployment_failed' });
       expect((await newest())?.status).toBe('released');

@@ -132,7 +132,7 @@ export const CANNOT_JUDGE_PATTERNS: readonly { readonly pattern: RegExp; readonl
 const MAY_HIDE_SUCCESS =
   /pending|nonce|^transaction_|simulation_failed|duplicate_settlement|^already_|_already_|timeout|timed_out/;
 const ANOTHER_FEE_PAYER = 'pay with the fee payer that is named now';
-const DEPLOYED = 'put the wallet on the chain first, or pay from another one';
+const DEPLOYED = 'deploy the wallet first, or pay otherwise';
 /** With what helps. */
 const DECLINED: ReadonlyMap<string, string> = new Map([
   ['fee_payer_not_managed', ANOTHER_FEE_PAYER],
