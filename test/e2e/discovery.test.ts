@@ -105,15 +105,18 @@ async function demanded(target: string, init: RequestInit = {}): Promise<Require
 async function paid(
   target: string,
   given: object,
-): Promise<{ readonly told: readonly Told[]; readonly response: Response }> {
-  const { accepts } = await demanded(target);
-  const credential = JSON.parse(Buffer.from(makeUpPayment(accepts[0], Date.now()), 'base64').toString()) as object;
+  method = 'GET',
+): Promise<{ readonly required: Required; readonly told: readonly Told[]; readonly response: Response }> {
+  const required = await demanded(target, { method });
+  const credential = JSON.parse(
+    Buffer.from(makeUpPayment(required.accepts[0], Date.now()), 'base64').toString(),
+  ) as object;
   const sent = Buffer.from(JSON.stringify({ ...credential, ...given })).toString('base64');
-  const response = await fetch(tollgate.url('proxy') + target, { headers: { 'payment-signature': sent } });
+  const response = await fetch(tollgate.url('proxy') + target, { method, headers: { 'payment-signature': sent } });
   expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
   const calls = facilitator.requests.filter(({ url }) => url === '/verify' || url === '/settle');
   expect(calls.map(({ url }) => url)).toEqual(['/verify', '/settle']);
-  return { told: calls.map(({ body }) => JSON.parse(body) as Told), response };
+  return { required, told: calls.map(({ body }) => JSON.parse(body) as Told), response };
 }
 
 /** Resolves when what is told of WEATHER is `expected`, whichever of several reloads it came with. */
@@ -228,9 +231,13 @@ describe('at the facilitator', () => {
   });
 
   test('behaviour: of what is excluded, neither bazaar nor service is told', async () => {
-    const { told } = await paid('/internal/x', {});
-    for (const { paymentPayload } of told) {
+    const { required, told } = await paid('/internal/x', {}, 'POST');
+    // What is settled first is said to clients alone.
+    expect(required.accepts[0].extra).toHaveProperty('paymentFlow', 'upfront');
+    for (const { paymentPayload, paymentRequirements } of told) {
       expect(paymentPayload).not.toHaveProperty('extensions');
+      expect(paymentPayload.accepted).toEqual(paymentRequirements);
+      expect(Object.keys(paymentRequirements.extra).toSorted()).toEqual(['name', 'version']);
       expect(paymentPayload.resource).toEqual({
         url: 'https://api.example.com/internal/x',
         description: '* /internal/*',

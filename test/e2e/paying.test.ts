@@ -24,7 +24,8 @@ beforeAll(async () => {
       ],
       ...['GET /big 0.03', 'GET /other 0.10', 'GET /priced 0.10'],
     ],
-    more: 'charges: { max_unsettled_per_payer: 4 }',
+    // Clients give back what the 402 says of discovery.
+    more: 'charges: { max_unsettled_per_payer: 4 }\ndiscovery: { service_name: Example }',
     handle: (req, res) => {
       req.resume();
       const { url = '' } = req;

@@ -53,10 +53,12 @@ test('behaviour: the one that verified settles, and it is told the fee payer of 
   expect(named).toEqual([rail.firstVia(presented, OFFER)]);
   const [first, second] = servers;
   expect(first?.requests.map(({ url }) => url)).toEqual(['/verify']);
-  expect(JSON.parse(second?.requests.at(-1)?.body ?? '')).toMatchObject({
-    paymentRequirements: { extra: { feePayer: FEE_PAYER.address } },
-    paymentPayload: { payload: { transaction: TRANSACTION } },
-  });
+  const { paymentPayload, paymentRequirements } = JSON.parse(second?.requests.at(-1)?.body ?? '') as Record<
+    'paymentPayload' | 'paymentRequirements',
+    Record<string, unknown>
+  >;
+  expect(paymentRequirements['extra']).toEqual({ feePayer: FEE_PAYER.address });
+  expect(paymentPayload).toMatchObject({ accepted: paymentRequirements, payload: { transaction: TRANSACTION } });
 });
 
 test('refuses: a payment whose fee payer nobody pays for', async () => {
