@@ -124,6 +124,11 @@ describe('who may import whom', () => {
   });
 });
 
+test('refuses: anything around the page for people, but what the demo is given by the program that starts it', () => {
+  const naming = SOURCES.filter(({ file, text }) => !file.startsWith('compose/') && /\baroundPage\b/.test(text));
+  expect(naming.map(({ file }) => file)).toEqual(['cli/demo.ts']);
+});
+
 const MINTERS = ['gateway/paywall.ts', 'gateway/permit.ts'];
 
 describe('how files are written', () => {

@@ -14,6 +14,8 @@ export type Places = {
   readonly ways: readonly Pick<DemoWay, 'network' | 'facilitator'>[];
   /** `npm run pay` has a purse for each way, on a chain of this machine. */
   readonly payable: boolean;
+  /** The page for people has a wallet with test money. */
+  readonly walletInPage: boolean;
   /** The first route, if the API is the user's own. */
   readonly own: Pick<ConfigRoute, 'route_pattern' | 'method'> | undefined;
 };
@@ -67,6 +69,7 @@ function stepsOfDemo(places: Places): Step[] {
     ['what no route protects passes', `curl -i http://127.0.0.1:${proxy}/hello`],
     ['what costs money is answered with 402 and what to pay', `curl -i ${paid}`],
     ...pay(places, paid, 'GET'),
+    browser(places, paid),
     dashboard(places),
     [
       'change the price of that report, and see it changed at once',
@@ -85,6 +88,7 @@ function stepsOfOwn(places: Places, { route_pattern: pattern, method }: NonNulla
   return [
     ['what costs money is answered with 402 and what to pay', `curl -i ${verb === 'GET' ? '' : `-X ${verb} `}${paid}`],
     ...pay(places, paid, verb),
+    ...(verb === 'GET' ? [browser(places, paid)] : []),
     dashboard(places),
     ...earned(places),
   ];
@@ -97,6 +101,11 @@ function pay({ payable, ways }: Places, url: string, method: string): Step[] {
   const target = `${url}${method === 'GET' ? '' : ` ${method}`}`;
   const others = ways.slice(1).map(({ network }) => `npm run --silent pay -- --network ${network} ${target}`);
   return [[title, `npm run --silent pay -- ${target}`, ...others]];
+}
+
+function browser({ walletInPage }: Places, url: string): Step {
+  const wallet = walletInPage ? 'with the demo wallet that it finds there' : 'with a wallet of yours';
+  return [`people pay on a page, ${wallet}: open ${url} in a browser`];
 }
 
 function dashboard({ registry, token }: Places): Step {

@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import type { AroundPage } from '../compose/proxy.ts';
 import { readRoute, ROUTE_ADVICE } from '../config/quick.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
 import { createLog, type Log, type RenderLog } from '../host/log.ts';
@@ -64,6 +65,8 @@ export type DemoPayment = {
   readonly ways: readonly DemoWay[];
   /** `npm run pay` has a purse for each way, on a chain of this machine. */
   readonly payable: boolean;
+  /** Puts a wallet with test money into the page for people. */
+  readonly aroundPage?: AroundPage;
   /** Told where its proxy is, once it listens. */
   readonly onListening?: (proxy: string) => void;
 };
@@ -120,7 +123,8 @@ async function startAt(
     return EXIT.usage;
   }
   const { config, data } = read;
-  const deps = { log, clock: systemClock, random: createRandom(), version: io.version };
+  const { aroundPage } = payment;
+  const deps = { log, clock: systemClock, random: createRandom(), version: io.version, aroundPage };
   const running = await startTollgate(config, deps).catch(async (error: unknown) => {
     // Another demo may have been faster: one that has nothing to do with ports fails again.
     const elsewhere = demoConfig(asked, { proxy: 0, registry: 0, admin: 0 }, log);
@@ -152,6 +156,7 @@ async function startAt(
     program,
     configFile,
     ...payment,
+    walletInPage: aroundPage !== undefined,
     own: own ? route : undefined,
   }))
     io.out(line);

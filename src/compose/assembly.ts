@@ -13,6 +13,7 @@ import type { Listener } from '../host/server.ts';
 import type { WhyReport } from '../registry/charge-schemas.ts';
 import type { Part } from './part.ts';
 import type { AroundPayments } from './payments.ts';
+import type { AroundPage } from './proxy.ts';
 import type { WhyParts } from './why.ts';
 
 export type TollgateDeps = {
@@ -24,6 +25,8 @@ export type TollgateDeps = {
   readonly beforeListening?: () => void;
   /** Put around the ledger and the rail. */
   readonly aroundPayments?: AroundPayments | undefined;
+  /** Put around the page for people. */
+  readonly aroundPage?: AroundPage | undefined;
 };
 
 export type Assembly = {

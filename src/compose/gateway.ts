@@ -29,14 +29,14 @@ export async function startGateway(
   registry: RegistryPart | undefined,
 ): Promise<Gateway> {
   const { config, current, deps } = assembly;
-  const { log, clock, random } = deps;
+  const { log, clock, random, aroundPage } = deps;
   const sync = config.sync === undefined ? undefined : await startOwnSync(assembly, config.sync, section);
   const telemetry = startTelemetry(assembly);
   const rails = startRails(() => assembly.config, { ...deps, metrics: assembly.metrics });
   const payments = await startOwnPayments(assembly, registry, telemetry, rails);
   if (payments !== undefined) addPayments(assembly, payments);
   assembly.closers.unshift(watchWays(assembly, rails));
-  const own = { current, telemetry, payFor: payments?.payFor, rails, log, clock, random };
+  const own = { current, telemetry, payFor: payments?.payFor, rails, log, clock, random, aroundPage };
   const discovery = createDiscoverySource(log);
   const proxy = startProxy(config, section, await discovery.read(config), own);
   void current.first.then(({ routes }) => {

@@ -12,7 +12,7 @@ import { createClientSemaphores } from '../gateway/client-semaphores.ts';
 import { createHandler, type Handler } from '../gateway/handler.ts';
 import type { OwnResponses } from '../gateway/outcome.ts';
 import type { Pay } from '../gateway/pay/pay.ts';
-import { createPage } from '../gateway/page/document.ts';
+import { createPage, type Page } from '../gateway/page/document.ts';
 import { createPaywall } from '../gateway/paywall.ts';
 import { createTrust } from '../gateway/peer.ts';
 import type { Current } from '../gateway/sync/current.ts';
@@ -32,6 +32,9 @@ export type ProxyPart = Part & {
   readonly prepare: (config: Config, proxy: ProxyConfig, discovery: Discovery | undefined) => () => void;
 };
 
+/** Given by the program that starts it: no configuration can. */
+export type AroundPage = (page: Page) => Page;
+
 export type ProxyDeps = {
   readonly current: Current;
   readonly telemetry: Telemetry;
@@ -42,6 +45,7 @@ export type ProxyDeps = {
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
+  readonly aroundPage?: AroundPage | undefined;
 };
 
 /** Connections to the upstream at most; further requests wait for one. */
@@ -89,6 +93,7 @@ function assemble(
   deps: ProxyDeps,
 ): { handler: Handler; close: () => Promise<void> } {
   const { current, telemetry, payFor, rails, log, clock, random } = deps;
+  const page = config.page.enabled ? createPage(config.page, { find: NETWORKS.find, isPaidInBrowser }) : undefined;
   const upstream = new URL(proxy.upstream.origin);
   const methods = allowedMethods(proxy.methods);
   const paywall = createPaywall({
@@ -100,7 +105,7 @@ function assemble(
     }),
     paymentRequired: createPaymentRequired({ v1: config.x402.v1, ...rails }),
     listingOf: discovery?.listingOf ?? (() => undefined),
-    page: config.page.enabled ? createPage(config.page, { find: NETWORKS.find, isPaidInBrowser }) : undefined,
+    page: page && (deps.aroundPage?.(page) ?? page),
     corsOrigins: proxy.corsOrigins,
     methods,
   });

@@ -4,9 +4,10 @@ import { randomBytes } from 'node:crypto';
 import { generatePrivateKey } from 'viem/accounts';
 import { PAY_TO, type DemoWay } from '../../src/cli/demo-config.ts';
 import type { DemoPurse } from '../../src/cli/demos.ts';
-import { startChain } from '../support/chain/chain.ts';
+import { startChain, testAccount } from '../support/chain/chain.ts';
 import { startFacilitator } from '../support/chain/facilitator.ts';
 import { createPayer } from '../support/chain/payer.ts';
+import type { Wallet } from './wallet.ts';
 
 export type DemoChain = {
   readonly way: DemoWay;
@@ -16,15 +17,20 @@ export type DemoChain = {
 
 /** Of a token with six decimals. */
 const FUNDS = 5_000_000n;
+/** Of those that the chain holds the keys of, one that nobody else uses. */
+const WALLET = testAccount(3).address;
 
-export async function startBaseSepolia(): Promise<DemoChain> {
+/** `wallet`: for the page. */
+export async function startBaseSepolia(): Promise<DemoChain & { readonly wallet: Wallet }> {
   const network = 'base-sepolia';
   const chain = await startChain();
   const facilitator = await startFacilitator({ rpcUrl: chain.rpcUrl });
   const key = generatePrivateKey();
   await createPayer(chain, FUNDS, key);
+  await chain.mint(WALLET, FUNDS);
   const { rpcUrl } = chain;
   return {
+    wallet: { address: WALLET, rpcUrl },
     way: { network, payTo: PAY_TO, facilitator: facilitator.url, rpcUrl },
     purse: { network, facilitator: facilitator.url, rpc_url: rpcUrl, key: key.slice(2) },
     stop: async () => {

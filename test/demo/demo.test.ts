@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { startBrowser, type TestBrowser } from '../support/browser.ts';
 import { until } from '../support/paid-tollgate.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 
@@ -79,8 +80,9 @@ describe('the demo in front of somebody’s own API', () => {
   beforeAll(async () => {
     upstream = await startUpstream((req, res) => {
       req.resume();
+      if (req.url === '/reports/rainy') res.writeHead(200, { 'content-type': 'text/plain' });
       if (req.url === '/reports/moved') res.writeHead(302, { location: 'http://nowhere.invalid/file' });
-      res.end();
+      res.end(req.url === '/reports/rainy' ? 'rain' : undefined);
     });
     const args = ['--upstream', upstream.url, '--route', '* /reports/:id 0.10 USD', '--route', 'GET /data/* 0.05'];
 
@@ -145,6 +147,43 @@ describe('the demo in front of somebody’s own API', () => {
       64,
       '--network: base is not offered by this demo; write base-sepolia or solana-devnet\n',
     ]);
+  });
+
+  describe('in a browser', () => {
+    let browser: TestBrowser;
+    beforeAll(async () => {
+      browser = await startBrowser();
+    }, 60_000);
+    afterAll(() => browser?.close());
+
+    test('behaviour: the protected URL shows the page with a demo wallet, which asks first and pays', async () => {
+      const { page, context, complaints, barriers } = await browser.open();
+      onTestFinished(() => context.close());
+      const questions: string[] = [];
+      let answer: 'accept' | 'dismiss' = 'dismiss';
+      page.on('dialog', (dialog) => {
+        questions.push(dialog.message());
+        void dialog[answer]();
+      });
+      const heading = (name: string): Promise<void> => page.getByRole('heading', { name, exact: true }).waitFor();
+      const click = (name: string): Promise<void> => page.getByRole('button', { name, exact: true }).click();
+      const before = upstream.seen.length;
+      await page.goto(demos[0]?.url('/reports/rainy') ?? '');
+      await click('Connect Demo wallet');
+      await heading('Ready to pay');
+      await page.getByText('5.00 USDC').waitFor();
+      await click('Pay 0.10 USDC');
+      await heading('You did not sign');
+      answer = 'accept';
+      await click('Pay 0.10 USDC');
+      await heading('Paid');
+      expect(await page.locator('.answer pre').textContent()).toBe('rain');
+      const question = 'Demo wallet: pay 0.1 USDC (test money) to 0x000000000000000000000000000000000000dEaD?';
+      expect(questions).toEqual([question, question]);
+      expect(upstream.seen.slice(before)).toMatchObject([{ headers: { 'tollgate-network': 'eip155:84532' } }]);
+      expect([complaints, await barriers()]).toEqual([[], []]);
+      await demos[0]?.shows(/ {2}200 {2}GET \/reports\/rainy {2}paid/);
+    });
   });
 
   describe('at a shop of somebody’s own', () => {
@@ -220,6 +259,9 @@ describe('the demo in front of somebody’s own API', () => {
     expect(one?.shown()).toMatch(/\nIt takes test USDC on base-sepolia and on solana-devnet: chains of this machine, /);
     expect(one?.shown()).toContain(`npm run --silent pay -- ${one?.url('/reports/1')}\n`);
     expect(one?.shown()).toContain(`npm run --silent pay -- --network solana-devnet ${one?.url('/reports/1')}\n`);
+    expect(one?.shown()).toContain(
+      `the demo wallet that it finds there: open ${one?.url('/reports/1')} in a browser\n`,
+    );
     expect(one?.shown()).toMatch(/npm start -- charges list --config \/\S+\/running\.json\n/);
   });
 

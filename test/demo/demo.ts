@@ -9,12 +9,14 @@ import { registerDemo } from '../../src/cli/demos.ts';
 import { processIo } from '../../src/cli/program.ts';
 import { startBaseSepolia, startSolanaDevnet } from './chains.ts';
 import { helpLines } from './help.ts';
+import { withWallet } from './wallet.ts';
 
 const USAGE = [
   "npm run demo [-- --upstream URL [--route 'GET /reports/* 0.10 USD']...]",
   '',
   'Runs Tollgate on this machine with two chains (base-sepolia and solana-devnet), facilitators and test money, in front',
-  'of a small API or, with --upstream, of yours. `npm run pay -- URL` pays. Nothing is kept, nothing leaves this machine.',
+  'of a small API or, with --upstream, of yours. `npm run pay -- URL` pays; so does the page that a browser shows, with a',
+  'demo wallet. Nothing is kept, nothing leaves this machine.',
 ];
 
 const given = readArgs(
@@ -50,6 +52,7 @@ process.on('exit', () => removePurses());
 const code = await runDemo(given.args, io, {
   ways: chains.map(({ way }) => way),
   payable: true,
+  aroundPage: withWallet(baseSepolia.wallet),
   onListening: (proxy) => {
     removePurses = registerDemo({ pid: process.pid, proxy, purses: chains.map(({ purse }) => purse) });
   },

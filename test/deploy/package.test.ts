@@ -1,8 +1,11 @@
 // The package as people install it: what is in the tarball, and that what is in it runs under plain Node. Everything
 // happens in a copy of the tree, so that nothing is left in the checkout.
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { get, type IncomingMessage } from 'node:http';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/process.ts';
 import { openOutput } from '../support/canaries.ts';
@@ -126,6 +129,14 @@ describe('the tarball', () => {
   });
 });
 
+/** Head and body of what a browser is answered. */
+async function openAsBrowser(url: string): Promise<string> {
+  const asked = get(url, { headers: { accept: 'text/html', 'user-agent': 'Mozilla/5.0' } });
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const lines = response.rawHeaders.map((text, at) => (at % 2 === 0 ? `${text}: ` : `${text}\r\n`));
+  return `HTTP/1.1 ${response.statusCode} \r\n${lines.join('')}\r\n${await text(response)}`;
+}
+
 describe('installed', () => {
   test('behaviour: it needs no other package, and npm installs it without a registry', () => {
     const published = JSON.parse(readFileSync(path.join(installed, 'package.json'), 'utf8')) as Record<string, unknown>;
@@ -173,6 +184,12 @@ describe('installed', () => {
       expect(written).not.toMatch(/\bnpm\b|\bnpx\b/);
       const advised = [...written.matchAll(/^ *tollgate (\S+)/gm)].map(([, word]) => word);
       expect(advised.length).toBeGreaterThan(1);
+      const [paid = ''] = /http:\/\/127\.0\.0\.1:\d+\/premium\/report/.exec(written) ?? [];
+      const page = await openAsBrowser(paid);
+      expect(page).toMatch(/^HTTP\/1\.1 402 [^]*\r\nContent-Type: text\/html/i);
+      expect(page).toContain("; connect-src 'self';");
+      // Which wallets there are is the browser's affair.
+      expect(page).not.toMatch(/demo wallet|CustomEvent\(/i);
       const commands = tollgate(['help']);
       for (const word of advised) if (word !== '--upstream') expect(commands).toContain(`  ${word} `);
       child.kill('SIGINT');
