@@ -11,7 +11,7 @@ import { deadUrl, fakeTime } from './kit.ts';
 
 const LIMITS = { depth: 4, nodes: 16, string: 64 };
 const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}';
-const REPLY: JsonReply = { kind: 'reply', status: 200, body: {}, slow: false };
+const REPLY: JsonReply = { kind: 'reply', status: 200, body: {}, slow: false, headers: expect.any(Headers) };
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
