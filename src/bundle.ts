@@ -10,6 +10,7 @@ import { bundlePage } from './bundle-page.ts';
 const SRC = import.meta.dirname;
 const DIST = path.resolve(SRC, '../dist');
 const SQLITE = path.join(SRC, 'registry/store/sqlite');
+const POSTGRES = path.join(SRC, 'registry/store/postgres');
 const PAGE_ASSETS = path.join(SRC, 'gateway/page/assets.ts');
 
 /** All lie flat in dist/: a thread's file beside the one that starts it, and the API of the compose example. */
@@ -53,8 +54,9 @@ const { output } = await bundle.write({
   sourcemapExcludeSources: true,
 });
 await bundle.close();
-for (const name of readdirSync(SQLITE))
-  if (name.endsWith('.sql')) cpSync(path.join(SQLITE, name), path.join(DIST, name));
+for (const folder of [SQLITE, POSTGRES])
+  for (const name of readdirSync(folder))
+    if (name.endsWith('.sql')) cpSync(path.join(folder, name), path.join(DIST, name));
 
 const used = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
 const packages = new Set(used.map(packageFolder).filter((folder) => folder !== undefined));
@@ -73,7 +75,19 @@ function licenceOf(folder: string): string {
   const { name, version, license }: Record<string, unknown> = JSON.parse(
     readFileSync(path.join(folder, 'package.json'), 'utf8'),
   );
-  const file = readdirSync(folder).find((entry) => /^licen[cs]e(\.\w+)?$/i.test(entry));
-  if (file === undefined) throw new Error(`${folder} has no licence that could go with its code`);
-  return `${name} ${version} (${license})\n\n${readFileSync(path.join(folder, file), 'utf8').trim()}\n`;
+  const entries = readdirSync(folder);
+  const file = entries.find((entry) => /^licen[cs]e(\.\w+)?$/i.test(entry));
+  const readme = entries.find((entry) => /^readme\.md$/i.test(entry));
+  const text =
+    file === undefined
+      ? /^#+ licen[cs]e\s*$([\s\S]*Permission is hereby granted[\s\S]*)/im.exec(
+          read(folder, readme ?? 'README.md'),
+        )?.[1]
+      : read(folder, file);
+  if (text === undefined) throw new Error(`${folder} has no licence that could go with its code`);
+  return `${name} ${version} (${license})\n\n${text.trim()}\n`;
+}
+
+function read(folder: string, file: string): string {
+  return readFileSync(path.join(folder, file), 'utf8');
 }

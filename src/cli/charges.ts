@@ -123,7 +123,7 @@ export async function openConfiguredLedger(args: Args, io: Io): Promise<Loaded<S
   }
   const store = await storeAt(named);
   if (!store.exists()) {
-    io.err(`There is no store at ${named.file} yet; the first start makes it.`);
+    io.err(`There is no store at ${named.name} yet; the first start makes it.`);
     return { ok: false, code: EXIT.away };
   }
   return { ok: true, config: ledgerOf(store.openCharges({ now: Date.now, log: talk(io) }), SPELLING) };

@@ -133,7 +133,7 @@ function summarize(config: LoadedConfig): Record<string, string> {
   return {
     shape: config.shape,
     ...(proxy ? { proxy: `${formatListen(proxy.listen)} -> ${proxy.upstream.origin}` } : {}),
-    ...(registry ? { registry: `${formatListen(registry.listen)}, store ${registry.store.file}` } : {}),
+    ...(registry ? { registry: `${formatListen(registry.listen)}, store ${registry.store.name}` } : {}),
     ...(sync ? { sync: `${new URL(sync.registryUrl).origin}, snapshot ${sync.snapshotFile}` } : {}),
     admin: formatListen(admin.listen),
     receivers: receivers.map(({ id, ways }) => `${id} (${ways.map(nameWay).join(', ')})`).join(', ') || 'none',

@@ -22,7 +22,7 @@ async function runMigrate(args: Args, io: Io): Promise<ExitCode> {
   if (!registry) return EXIT.usage;
   const store = await storeAt(registry.store);
   try {
-    const applied = store.migrate(({ from, to }) => {
+    const applied = await store.migrate(({ from, to }) => {
       io.err(`from schema ${from} to ${to}; ${UPGRADE_TAKES}`);
     });
     io.out(applied.length === 0 ? 'up to date' : `applied ${applied.join(', ')}`);

@@ -24,18 +24,19 @@ export async function readOfflineRoutes(config: LoadedConfig): Promise<OfflineRo
       problem: "A sidecar's routes are kept by its registry; ask there, or GET /v1/protected-routes/match.",
     };
   }
-  const { file } = config.registry.store;
   let stored: readonly StoredRoute[] = [];
+  let isShared = false;
   try {
     const store = await storeAt(config.registry.store);
+    ({ isShared } = store);
     if (store.exists()) stored = await store.readRoutes();
   } catch (error) {
     return {
       ok: false,
-      problem: `The store ${file} cannot be read: ${messageOf(error)}. If an older version wrote it, run \`tollgate migrate\`.`,
+      problem: `The store ${config.registry.store.name} cannot be read: ${messageOf(error)}. If an older version wrote it, run \`tollgate migrate\`.`,
     };
   }
-  const plan = planOf(config.routes.map(declaredOf), stored);
+  const plan = planOf(config.routes.map(declaredOf), stored, isShared);
   return { ok: true, routes: afterPlan(stored, plan, toRoute), plan };
 }
 
@@ -50,10 +51,11 @@ export function compileOffline({ proxy }: LoadedConfig, routes: readonly Route[]
   );
 }
 
-function planOf(file: readonly Declared[], routes: readonly StoredRoute[]): DeclaredPlan {
+function planOf(file: readonly Declared[], routes: readonly StoredRoute[], isShared: boolean): DeclaredPlan {
   const byName = new Map(routes.map((route) => [nameOf(route.method, route.pattern), route]));
   return planDeclared({
     file,
+    isShared,
     applied: routes.flatMap((route) => (route.declared === null ? [] : [{ route, said: route.declared }])),
     find: ({ method, route_pattern: pattern }) => byName.get(nameOf(method, pattern)),
   });

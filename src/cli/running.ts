@@ -30,8 +30,15 @@ export type RunningServer = {
 };
 
 /** Where a process keeps what it writes. */
-export function dataFolderOf({ registry, charges, sync }: Pick<LoadedConfig, 'registry' | 'charges' | 'sync'>): string {
-  return path.dirname(registry?.store.file ?? charges.store?.file ?? sync?.snapshotFile ?? '.');
+export function dataFolderOf({
+  registry,
+  charges,
+  sync,
+  folder,
+}: Pick<LoadedConfig, 'registry' | 'charges' | 'sync' | 'folder'>): string {
+  const store = registry?.store ?? charges.store;
+  if (store?.kind === 'sqlite') return path.dirname(store.file);
+  return sync === undefined ? path.join(folder, 'data') : path.dirname(sync.snapshotFile);
 }
 
 export type Announced = {

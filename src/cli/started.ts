@@ -60,7 +60,11 @@ export function placed(data: QuickData, { registry }: LoadedConfig, addresses: A
   return {
     ...data,
     proxy: { ...data.proxy, ...listen('proxy') },
-    registry: { ...data.registry, ...listen('registry'), store: `sqlite:${registry?.store.file ?? ''}` },
+    registry: {
+      ...data.registry,
+      ...listen('registry'),
+      store: `sqlite:${registry?.store.kind === 'sqlite' ? registry.store.file : ''}`,
+    },
     admin: { ...data.admin, ...listen('admin') },
   };
 }

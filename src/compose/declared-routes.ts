@@ -61,6 +61,11 @@ function say(plan: DeclaredPlan, log: Log): void {
     const { amount, currency, status, source } = route;
     log.warn('declared route deleted', { ...named(route), before: { amount, currency, status, source } });
   }
+  for (const route of plan.left)
+    log.warn('a declared route is not in this file and stays in force: another file on this store may declare it', {
+      ...named(route),
+      instead: 'delete it on the dashboard',
+    });
   for (const { route, fields } of plan.changes) {
     log.info('declared route applied', {
       ...named(route),

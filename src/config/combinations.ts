@@ -10,6 +10,7 @@ import { isLoopback, listensClash, parseListen, type Listen } from './addresses.
 import { hostOf, isSafeUrl, parseUrl } from './fields.ts';
 import { isMap, valueAt, type Issue, type Path } from './problems.ts';
 import { payableIssues } from './payable.ts';
+import { storeIssues } from './store.ts';
 import { receiverIssues } from './receiver-issues.ts';
 
 type Raw = Readonly<Record<string, unknown>>;
@@ -27,6 +28,7 @@ export function combinationIssues(raw: Raw, networks: Networks): Issue[] {
     ...routeIssues(raw),
     ...methodIssues(raw),
     ...payableIssues(raw, networks),
+    ...storeIssues(raw),
   ];
 }
 

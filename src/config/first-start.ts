@@ -53,6 +53,7 @@ export function resolveSecrets(
       throw new Error('a configuration without registry and charges.secrets was not checked');
     return { ok: true, config: { ...loaded, registry, charges: { ...charges, secrets: charges.secrets } } };
   }
+  if (registry.store.kind === 'postgres') return sharedSecrets(loaded, registry);
   const file = join(dirname(registry.store.file), SECRETS_FILE);
   let made: Secrets | undefined;
   if (registry.jwt === undefined || registry.apiKeys === undefined || charges.secrets === undefined) {
@@ -68,6 +69,15 @@ export function resolveSecrets(
     registry.apiKeys ?? (made && [{ name: FIRST_KEY_NAME, key: made.api_key, scopes: ['sdk', 'ledger'] as const }]);
   const secrets = charges.secrets ?? (made && [made.charge_secret]);
   if (!jwt || !apiKeys || !secrets) throw new Error('secrets that are not configured were not made');
+  return { ok: true, config: { ...loaded, registry: { ...registry, jwt, apiKeys }, charges: { ...charges, secrets } } };
+}
+
+/** Nothing is made that the other processes on the same store would not have. */
+function sharedSecrets(loaded: LoadedConfig, registry: NonNullable<LoadedConfig['registry']>): Resolved {
+  const { charges } = loaded;
+  const { jwt, apiKeys = [] } = registry;
+  if (jwt === undefined) throw new Error('a configuration with PostgreSQL and without registry.jwt was not checked');
+  const secrets = charges.secrets ?? [];
   return { ok: true, config: { ...loaded, registry: { ...registry, jwt, apiKeys }, charges: { ...charges, secrets } } };
 }
 

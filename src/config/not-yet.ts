@@ -1,5 +1,5 @@
 // Keys of a later version: known by name, and refused, so that no operator believes that they are in force.
-import { isMap, valueAt, type Issue, type Path } from './problems.ts';
+import type { Issue, Path } from './problems.ts';
 
 const SECTIONS: Readonly<Record<string, string>> = {
   decision: 'take it out and let the proxy forward',
@@ -16,14 +16,6 @@ export function takeNotYet(data: Record<string, unknown>): Issue[] {
   if (isSeveral(data['workers'])) {
     issues.push(notYet(['workers'], 'above 1 is not in this version; write 1, or run several processes'));
   }
-  for (const path of [
-    ['registry', 'store'],
-    ['charges', 'store'],
-  ]) {
-    if (isPostgres(valueAt(data, path))) {
-      issues.push(notYet(path, 'is PostgreSQL, which is not in this version; write sqlite: and a file'));
-    }
-  }
   return issues;
 }
 
@@ -34,9 +26,4 @@ function notYet(path: Path, message: string, at?: 'key'): Issue {
 function isSeveral(workers: unknown): boolean {
   if (typeof workers === 'number') return workers > 1;
   return typeof workers === 'string' && /^(auto|[2-9]|[1-9]\d+)$/.test(workers);
-}
-
-function isPostgres(store: unknown): boolean {
-  if (isMap(store)) return Object.hasOwn(store, 'url');
-  return typeof store === 'string' && /^postgres(ql)?:/i.test(store);
 }

@@ -19,8 +19,7 @@ import {
   url,
 } from './fields.ts';
 import { key, section } from './keys.ts';
-
-export type StoreConfig = { readonly kind: 'sqlite'; readonly file: string };
+import { store } from './store.ts';
 
 export type JwtConfig = {
   readonly key:
@@ -30,13 +29,6 @@ export type JwtConfig = {
   readonly issuer: string;
   readonly audience: string;
 };
-
-/** `folder`: a relative file is relative to it. */
-export function store(folder: string) {
-  return text('sqlite: and a file, such as sqlite:data/tollgate.db', (value) =>
-    /^sqlite:(?!:)[^\0?]+$/.test(value),
-  ).transform((value): StoreConfig => ({ kind: 'sqlite', file: resolve(folder, value.slice('sqlite:'.length)) }));
-}
 
 const jwt = section({
   secret: key('secret', secret().optional(), 'Signs and verifies dashboard tokens.'),
@@ -84,7 +76,12 @@ const apiKeys = z.array(
 export function registrySection(folder: string) {
   return section({
     listen: key('listen', listen().prefault('127.0.0.1:8403'), 'Dashboards and SDKs connect here.', 'restart'),
-    store: key('store', store(folder).prefault('sqlite:data/tollgate.db'), 'Routes, API keys and charges.', 'restart'),
+    store: key(
+      'store',
+      store(folder).prefault({ url: 'sqlite:data/tollgate.db' }),
+      'Routes, API keys and charges.',
+      'restart',
+    ),
     jwt: key('jwt', jwt.optional(), 'Dashboard tokens; left out, the first start makes a secret.'),
     api_keys: key('apiKeys', apiKeys.optional(), 'Keys of SDKs and sidecars; more by `tollgate keys create`.'),
     cors_origins: key('corsOrigins', z.array(origin()).default([]), 'Dashboards of these origins may ask.'),

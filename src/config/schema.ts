@@ -8,8 +8,9 @@ import { key, section } from './keys.ts';
 import { pageSection } from './page.ts';
 import { proxySection } from './proxy-keys.ts';
 import { receiverSchema } from './receivers.ts';
-import { registrySection, store, syncSection } from './registry-keys.ts';
+import { registrySection, syncSection } from './registry-keys.ts';
 import { configRouteSchema } from './routes.ts';
+import { store } from './store.ts';
 
 /** A week: long enough that no charge is lost that was not looked at yet. */
 const RETENTION_MS = 7 * 86_400_000;
@@ -25,7 +26,7 @@ export function createConfigSchema(folder: string) {
     store: key(
       'store',
       store(folder).optional(),
-      'A ledger of this sidecar alone; left out, that of the registry.',
+      'A ledger beside that of the registry, or, on its database, the same; left out, that of the registry.',
       'restart',
     ),
     quote_ttl: key(

@@ -10,6 +10,7 @@ import { takeNotYet } from './not-yet.ts';
 import { isMap, isWithin, valueAt, type Issue, type Path } from './problems.ts';
 import { keysOf, writtenSchema } from './keys.ts';
 import { toReceiver } from './receivers.ts';
+import { expandStores } from './store.ts';
 import { createConfigSchema, type ConfigSections } from './schema.ts';
 import { fileKeyOf, readSecretFiles } from './secret-files.ts';
 import type { Networks } from '../domain/network.ts';
@@ -45,11 +46,12 @@ export function validate({ data, issues: known, fromEnvironment, file, folder, n
   fillEmptySections(raw, schema);
   const files = readSecretFiles(raw, folder);
   const short = expandShortForms(raw, env);
+  const stores = expandStores(raw);
   const early = [...known, ...files.issues, ...short.issues, ...takeNotYet(raw)];
   const parsed = parse(schema, raw, fromEnvironment);
   const found = [...early, ...combinationIssues(raw, networks).map(relocate)];
   function relocate(issue: Issue): Issue {
-    return short.written({ ...issue, path: files.written(issue.path) });
+    return stores.written(short.written({ ...issue, path: files.written(issue.path) }));
   }
   if (!parsed.success) {
     // If something is already said about a place, the schema has nothing to add about it or what lies below.

@@ -5,6 +5,7 @@ import { isNearby } from './addresses.ts';
 import type { Networks } from '../domain/network.ts';
 import type { ReceiverWay } from '../domain/receiver.ts';
 import { readAgain } from './receivers.ts';
+import { storeWarnings } from './store.ts';
 import type { ConfigRoute, LoadedConfig, ProxyConfig } from './config.ts';
 
 const LARGE_AMOUNT = 10_000;
@@ -65,6 +66,10 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
       `sync.insecure: the API key and the routes travel in plain http to ${hostOf(parseUrl(sync.registryUrl) ?? new URL('http://-'))}`,
     );
   }
+  warnings.push(
+    ...storeWarnings(config.registry?.store, 'registry.store'),
+    ...storeWarnings(config.charges.store, 'charges.store'),
+  );
   return warnings;
 }
 

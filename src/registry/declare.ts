@@ -23,6 +23,7 @@ export type DeclaredRoutes = {
 
 export function createDeclaredRoutes(
   routes: Pick<Routes, 'all' | 'get' | 'find' | 'head' | 'writeTogether'>,
+  isShared: boolean,
 ): DeclaredRoutes {
   let current: readonly Declared[] = [];
   let known: { readonly revision: number; readonly differences: readonly Difference[] } | undefined;
@@ -36,6 +37,7 @@ export function createDeclaredRoutes(
           file,
           applied,
           find: routes.find,
+          isShared,
           ...(at === 'reload' ? { before: current } : {}),
         });
         const swept = at === 'reload' ? sweep(made) : undefined;

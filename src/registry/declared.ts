@@ -21,6 +21,8 @@ export type DeclaredState = {
   readonly find: (declared: Declared) => Route | undefined;
   /** At a reload: what the file said before. What is missing in the store though it stood there was deleted meanwhile. */
   readonly before?: readonly Declared[];
+  /** Another file may still declare what this one does not name: nothing is deleted. */
+  readonly isShared?: boolean;
 };
 
 /** What becomes of a stored route; `fields` are named as in the file, and `source` if the route is taken over. */
@@ -41,6 +43,8 @@ export type DeclaredPlan = {
   readonly creates: readonly Declared[];
   readonly changes: readonly DeclaredChange[];
   readonly deletes: readonly Route[];
+  /** Declared once, not named by this file, and in force all the same. */
+  readonly left: readonly Route[];
   /** What is to be remembered of the file for stored routes, by route id, if it is not already. */
   readonly said: ReadonlyMap<string, Declared>;
   /** Ids of routes that were given another method or pattern since: they are not declared any more. */
@@ -50,7 +54,7 @@ export type DeclaredPlan = {
   readonly held: number;
 };
 
-export function planDeclared({ file, applied, find, before }: DeclaredState): DeclaredPlan {
+export function planDeclared({ file, applied, find, before, isShared = false }: DeclaredState): DeclaredPlan {
   const isStill = ({ route, said }: Applied): boolean =>
     nameOf(said.method, said.route_pattern) === nameOf(route.method, route.pattern);
   const marked = applied.filter(isStill);
@@ -82,7 +86,8 @@ export function planDeclared({ file, applied, find, before }: DeclaredState): De
   return {
     creates,
     changes,
-    deletes: gone.map(({ route }) => route),
+    deletes: isShared ? [] : gone.map(({ route }) => route),
+    left: isShared ? gone.map(({ route }) => route) : [],
     said,
     released: applied.filter((entry) => !isStill(entry)).map(({ route }) => route.id),
     differences,

@@ -62,7 +62,7 @@ export const REGISTRY_LIMITS: RegistryLimits = {
 };
 
 export type RegistryDeps = {
-  readonly store: Pick<Store, 'routes' | 'apiKeys'>;
+  readonly store: Pick<Store, 'routes' | 'apiKeys'> & Partial<Pick<Store, 'isShared'>>;
   /** Charges of this registry's proxies; without one the endpoints about charges are 503. Its opener closes it. */
   readonly ledger?: Ledger & ChargeReports;
   /** Left out, nothing is known of any id. */
@@ -118,7 +118,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     random,
     log,
   });
-  const declared = createDeclaredRoutes(routes);
+  const declared = createDeclaredRoutes(routes, store.isShared ?? false);
   const streams = createStreams({
     routes,
     stillAllowed: (principal) => authenticator.stillAllowed(principal),

@@ -64,7 +64,7 @@ const PROXY = {
 };
 const REGISTRY = {
   listen: { host: '127.0.0.1', port: 8403 },
-  store: { kind: 'sqlite', file: '/srv/data/tollgate.db' },
+  store: { kind: 'sqlite', name: '/srv/data/tollgate.db', file: '/srv/data/tollgate.db' },
   jwt: undefined,
   apiKeys: undefined,
   corsOrigins: [],

@@ -46,7 +46,7 @@ describe('behaviour: an expression in a document', () => {
   });
 
   test('a default may hold what YAML would read as its own', () => {
-    expect(configOf('registry: { store: ${S:-sqlite:a,[b]{c}, cors_origins: ["*"] }').registry?.store.file).toBe(
+    expect(configOf('registry: { store: ${S:-sqlite:a,[b]{c}, cors_origins: ["*"] }').registry?.store.name).toBe(
       '/srv/a,[b]{c',
     );
   });
@@ -80,7 +80,7 @@ routes: [{ route_pattern: /a, amount: \${PRICE}, name: \${N} }]
   test('attack: a value cannot become structure', () => {
     const evil = 'sqlite:a\nadmin: { listen: 0.0.0.0:1 }\nx: "}], {';
     const config = configOf('registry: { store: ${S} }', { S: evil });
-    expect(config.registry?.store.file.endsWith(evil.slice('sqlite:'.length))).toBe(true);
+    expect(config.registry?.store.name.endsWith(evil.slice('sqlite:'.length))).toBe(true);
     expect(config.admin.listen.port).toBe(9402);
   });
 

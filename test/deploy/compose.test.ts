@@ -104,7 +104,7 @@ describe.each(['registry', 'tollgate'])('the service %s', (name) => {
   });
 
   test('behaviour: what it keeps lies in its volume, the rest may not be written', () => {
-    const kept = config.registry?.store.file ?? config.sync?.snapshotFile ?? '';
+    const kept = config.registry?.store.name ?? config.sync?.snapshotFile ?? '';
     // The image leads this folder to /data.
     expect(kept).toMatch(/^\/etc\/tollgate\/data\//);
     const volume = service.volumes.map((item) => item.split(':')).find(([, target]) => target === '/data');

@@ -110,7 +110,7 @@ describe('what runs', () => {
     const prepared = all.find(({ name, value }) => name === 'RUN' && value.includes('ln -s'))?.value;
     expect(prepared).toContain(`ln -s /data /system${path.dirname(place)}/data`);
     const loaded = loadConfig(path.join(ROOT, 'config/all-in-one.yaml'), VALUES, '/', NETWORKS);
-    const store = loaded.ok ? loaded.config.registry?.store.file : undefined;
+    const store = loaded.ok ? loaded.config.registry?.store.name : undefined;
     expect(path.relative(path.join(ROOT, 'config'), store ?? '')).toBe('data/tollgate.db');
     // Without a file, the data folder is the one below the working folder.
     expect(valueOf('WORKDIR')).toBe('/');

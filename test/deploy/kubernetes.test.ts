@@ -118,7 +118,7 @@ describe.each(FILES)('%s', (file) => {
   });
 
   test('behaviour: what is kept lies in a volume that may be written, and every volume is there', () => {
-    const kept = [config.registry?.store.file, config.sync?.snapshotFile, config.charges.store?.file].filter(
+    const kept = [config.registry?.store.name, config.sync?.snapshotFile, config.charges.store?.name].filter(
       (name) => name !== undefined,
     );
     expect(kept.length).toBeGreaterThan(0);

@@ -69,7 +69,7 @@ describe('the unit', () => {
       'sqlite:/var/lib/tollgate/tollgate.db',
     );
     const loaded = readConfig(edited, { file: 'tollgate.yaml', path: place, env: VALUES, networks: NETWORKS });
-    expect(loaded.ok && loaded.config.registry?.store.file).toBe('/var/lib/tollgate/tollgate.db');
+    expect(loaded.ok && loaded.config.registry?.store.name).toBe('/var/lib/tollgate/tollgate.db');
     expect(text).toContain(`tollgate-${packageFile.version}.tgz`);
   });
 });

@@ -32,7 +32,7 @@ export function placeOf(url: string, rest: Partial<PostgresPlace['address']> = {
       user: username,
       database: pathname.slice(1),
       password: () => undefined,
-      tls: false,
+      tls: () => false,
       pooler: false,
       ...rest,
     },

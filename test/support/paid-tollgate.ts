@@ -42,6 +42,8 @@ export type PaidTollgate = {
   readonly pay: (target: string, credential: string, init?: RequestInit) => Promise<Response>;
   /** Charges as a dashboard sees them, newest first. */
   readonly charges: () => Promise<readonly ChargeSeen[]>;
+  /** Another process with the same configuration, in a folder of its own. */
+  readonly another: () => Promise<TollgateProcess>;
   /** Starts it again on the same store and ports of its own. */
   readonly restart: (env?: Readonly<Record<string, string>>) => Promise<void>;
   readonly cli: (...args: string[]) => Promise<string>;
@@ -67,6 +69,8 @@ export async function startPaidTollgate(options: {
   rpcUrl?: string;
   /** How long a settlement may take. */
   settle?: string;
+  /** Members of `registry`; by default a SQLite store. */
+  registry?: string;
   /** By default one. */
   facilitators?: readonly Omit<FacilitatorOptions, 'rpcUrl'>[];
 }): Promise<PaidTollgate> {
@@ -88,25 +92,24 @@ export async function startPaidTollgate(options: {
   });
   const receiver = (id: string, more = ''): string =>
     `  - { id: ${id}, network: base-sepolia, pay_to_address: "${PAY_TO}", facilitators: [${asked}], rpc_url: ${options.rpcUrl ?? chain.rpcUrl}${more} }`;
-  const config = files.write(
-    'tollgate.yaml',
-    [
-      `proxy: { listen: 127.0.0.1:0, upstream: ${upstream.url}, timeouts: { drain_delay: 0s, drain: 5s }${options.proxy === undefined ? '' : `, ${options.proxy}`} }`,
-      'registry: { listen: 127.0.0.1:0, store: sqlite:data/tollgate.db }',
-      'admin: { listen: 127.0.0.1:0 }',
-      'x402: { v1: true }',
-      'receivers:',
-      receiver('default', options.receiver),
-      ...(options.routes.some((rule) => rule.endsWith(' upfront'))
-        ? [receiver('upfront', ', settle: before_forward')]
-        : []),
-      'routes:',
-      ...routes,
-      options.more ?? '',
-    ].join('\n'),
-  );
-  const launch = (env: Readonly<Record<string, string>> = {}): Promise<TollgateProcess> =>
-    startProcess({ args: ['serve', '-c', config], env, listeners: ['proxy', 'registry', 'admin'] });
+  const text = [
+    `proxy: { listen: 127.0.0.1:0, upstream: ${upstream.url}, timeouts: { drain_delay: 0s, drain: 5s }${options.proxy === undefined ? '' : `, ${options.proxy}`} }`,
+    `registry: { listen: 127.0.0.1:0, ${options.registry ?? 'store: sqlite:data/tollgate.db'} }`,
+    'admin: { listen: 127.0.0.1:0 }',
+    'x402: { v1: true }',
+    'receivers:',
+    receiver('default', options.receiver),
+    ...(options.routes.some((rule) => rule.endsWith(' upfront'))
+      ? [receiver('upfront', ', settle: before_forward')]
+      : []),
+    'routes:',
+    ...routes,
+    options.more ?? '',
+  ].join('\n');
+  const config = files.write('tollgate.yaml', text);
+  const others: { readonly process: TollgateProcess; readonly remove: () => void }[] = [];
+  const launch = (env: Readonly<Record<string, string>> = {}, file = config): Promise<TollgateProcess> =>
+    startProcess({ args: ['serve', '-c', file], env, listeners: ['proxy', 'registry', 'admin'] });
   let tollgate = await launch();
   const root = path.resolve(import.meta.dirname, '../..');
   const cli = async (...args: string[]): Promise<string> => {
@@ -160,12 +163,22 @@ export async function startPaidTollgate(options: {
       const { data } = (await response.json()) as { data: ChargeSeen[] };
       return data;
     },
+    another: async () => {
+      const { write, remove } = temporaryFolder();
+      const process = await launch({}, write('tollgate.yaml', text));
+      others.push({ process, remove });
+      return process;
+    },
     restart: async (env) => {
       await tollgate.kill();
       tollgate = await launch(env);
     },
     stop: async () => {
       await tollgate.kill();
+      for (const { process, remove } of others) {
+        await process.kill();
+        remove();
+      }
       await upstream.close();
       await Promise.all(facilitators.map(({ close }) => close()));
       await chain.stop();

@@ -3,11 +3,15 @@
 import type { ChargeReports } from '../../domain/payment/charge-reports.ts';
 import type { Spelling } from '../../domain/charge.ts';
 import { createLedger, type ChargeStore, type Ledger } from '../../domain/payment/ledger.ts';
-import type { StorePlace } from './ports.ts';
+import type { StorePlace, StoreSettings } from './ports.ts';
 
-export async function storeAt({ file }: { readonly file: string }): Promise<StorePlace> {
+export async function storeAt(named: StoreSettings): Promise<StorePlace> {
+  if (named.kind === 'postgres') {
+    const { postgresPlace } = await import('./postgres/place.ts');
+    return postgresPlace(named);
+  }
   const { sqlitePlace } = await import('./sqlite/place.ts');
-  return sqlitePlace(file);
+  return sqlitePlace(named.file);
 }
 
 export type StoredLedger = Ledger & ChargeReports & Pick<ChargeStore, 'check' | 'close'>;

@@ -8,14 +8,38 @@ import type { Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { Declared } from '../declared.ts';
 
+/** A store as the configuration names it. `name`: for people. */
+export type StoreSettings =
+  | { readonly kind: 'sqlite'; readonly name: string; readonly file: string }
+  | PostgresSettings;
+
+export type PostgresSettings = {
+  readonly kind: 'postgres';
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+  /** `file`: read again for each connection. */
+  readonly password: { readonly value: string } | { readonly file: string } | undefined;
+  readonly tls: { readonly mode: 'verify' | 'require' | 'off'; readonly caFile: string | undefined };
+  readonly schema: string;
+  /** That write charges. */
+  readonly connections: number;
+  readonly timeoutMs: number;
+  readonly pooler: boolean;
+};
+
 /** A store that is named in the configuration and not open yet. */
 export type StorePlace = {
+  /** Other processes may serve it at the same time, with files of their own. */
+  readonly isShared: boolean;
   /** Whether anything was ever kept there. */
   readonly exists: () => boolean;
-  /** The one process that serves it. Throws a sentence that names who holds it. */
+  /** The one process that serves it, if there can be but one. Throws a sentence that names who holds it. */
   readonly lock: (holder: Holder) => StoreLock;
-  /** Brings its schema up to date, and makes it if there is none; the versions that were applied. Throws a sentence. */
-  readonly migrate: (onUpgrade?: OnUpgrade) => readonly number[];
+  /** Brings its schema up to date, and makes it if there is none; the versions that were applied. Rejects with a sentence. */
+  readonly migrate: (onUpgrade?: OnUpgrade) => Promise<readonly number[]>;
   /** Its routes without making, migrating or writing it. Rejects if it cannot be read, or an older version wrote it. */
   readonly readRoutes: () => Promise<readonly StoredRoute[]>;
   /** Migrated. Rejects with a sentence. */
@@ -42,6 +66,7 @@ export type ChargesOptions = {
 };
 
 export type Store = {
+  readonly isShared: boolean;
   readonly routes: RouteStore;
   readonly apiKeys: ApiKeyStore;
   /** Opened with its first call. */

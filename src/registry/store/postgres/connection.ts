@@ -16,7 +16,7 @@ export type Address = {
   readonly database: string;
   /** Asked for each connection: passwords rotate. */
   readonly password: () => string | undefined;
-  readonly tls: ConnectionOptions | false;
+  readonly tls: () => ConnectionOptions | false;
   /** Behind a pooler in transaction mode: no statement is prepared, nothing is listened to. */
   readonly pooler: boolean;
 };
@@ -136,7 +136,7 @@ async function open({ address, timeoutMs, greet }: ConnectionOptionsOfStore, con
     // Undefined would be looked for in files and in the environment.
     password: () => password() ?? '',
     stream: () => socket,
-    ssl: tls,
+    ssl: tls(),
     options: '',
     application_name: 'tollgate',
     pipeline: true,

@@ -39,10 +39,16 @@ const NEWEST = 18;
 /** Waits for another transaction; shorter than the database takes to find that two wait for each other. */
 const LOCK_MS = 300;
 
+export type LinksOptions = {
+  readonly now: () => number;
+  readonly log: Log;
+  /** Of each new connection, before it is used: that the schema fits. */
+  readonly prepare: (session: Session) => Promise<void>;
+};
+
 export function openLinks(
   { address, schema, connections, timeoutMs }: PostgresPlace,
-  now: () => number,
-  log: Log,
+  { now, log, prepare }: LinksOptions,
 ): Links {
   const clock = createDatabaseClock(now);
   let synchronous = '';
@@ -67,6 +73,7 @@ export function openLinks(
     synchronous = ['off', 'local'].includes(text(row, 'synchronous_commit'))
       ? 'SET LOCAL synchronous_commit = on; '
       : '';
+    await prepare(session);
     if (wasLost) [wasLost, recoveredAt] = [false, performance.now()];
     opened.onLost(() => void (wasLost = true));
   };

@@ -1,9 +1,11 @@
 // PostgreSQL as a kind of store: a schema of its own in a database that any number of processes share. Its lock is none: who may
-// do what is decided in it, row by row.
+// do what is decided in it, row by row. Every connection looks at the schema before it is used, and makes it if it may.
+import { readFileSync } from 'node:fs';
+import type { ConnectionOptions } from 'node:tls';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Log } from '../../../host/log.ts';
+import { createLog, type Log } from '../../../host/log.ts';
 import { createRandom } from '../../../host/clock.ts';
-import type { Store } from '../ports.ts';
+import type { ChargesStore, PostgresSettings, Store, StorePlace } from '../ports.ts';
 import { text } from '../rows.ts';
 import { createApiKeys } from './api-keys.ts';
 import { openPostgresCharges, type PostgresChargesOptions } from './charges.ts';
@@ -17,26 +19,65 @@ import { createWatch } from './watch.ts';
 const TOLD_MS = 30_000;
 const PAUSE_MS = 1000;
 
-export type PostgresStoreOptions = PostgresChargesOptions & { readonly changesKept?: number };
+export function postgresPlace(settings: PostgresSettings): StorePlace {
+  const place = placeOf(settings);
+  return {
+    isShared: true,
+    // Whether anything is in it only it can say.
+    exists: () => true,
+    lock: () => ({ release: () => undefined }),
+    migrate: () => migrate(place),
+    readRoutes: () => readRoutes(place),
+    open: (options) => openPostgres(place, options, { patient: options.as === 'server' }),
+    openCharges: (options) => openCharges(place, options),
+    stats: async () => undefined,
+  };
+}
 
-/** Migrated; waits for the database for as long as it takes. Rejects if waiting does not help. */
+function placeOf({ host, port, user, database, password, pooler, tls, ...rest }: PostgresSettings): PostgresPlace {
+  const { schema, connections, timeoutMs } = rest;
+  return {
+    address: { host, port, user, database, pooler, password: () => passwordOf(password), tls: () => tlsOf(tls) },
+    ...{ schema, connections, timeoutMs },
+  };
+}
+
+/** As it is now. */
+function passwordOf(password: PostgresSettings['password']): string | undefined {
+  if (password === undefined || 'value' in password) return password?.value;
+  return readFileSync(password.file, 'utf8').replace(/\r?\n$/, '');
+}
+
+function tlsOf({ mode, caFile }: PostgresSettings['tls']): ConnectionOptions | false {
+  if (mode === 'off') return false;
+  return { rejectUnauthorized: mode === 'verify', ...(caFile === undefined ? {} : { ca: readFileSync(caFile) }) };
+}
+
+export type PostgresStoreOptions = PostgresChargesOptions & {
+  readonly changesKept?: number;
+  /** Waits for the database for as long as it takes, where waiting may help. */
+  readonly patient?: boolean;
+};
+
+type OpenedBy = { readonly now: () => number; readonly log: Log };
+
 export async function openPostgres(
   place: PostgresPlace,
-  { now, log }: { readonly now: () => number; readonly log: Log },
-  { changesKept, ...options }: PostgresStoreOptions = {},
+  { now, log }: OpenedBy,
+  { changesKept, patient = false, ...options }: PostgresStoreOptions = {},
 ): Promise<Store> {
-  const links = openLinks(place, now, log);
-  const random = createRandom();
+  const links = openLinks(place, { now, log, prepare: (session) => upToDate(session, place.schema) });
   try {
-    await untilUsable(links, log, (session) => upToDate(session, place.schema));
-    const { rows } = await links.control.use(performance.now() + place.timeoutMs, (session) =>
-      session.simple(`SELECT registry_id FROM ${place.schema}.meta`),
-    );
+    const registryId = await untilUsable(links, patient, log, async (session) => {
+      const { rows } = await session.simple(`SELECT registry_id FROM ${place.schema}.meta`);
+      return text(rows[0] ?? {}, 'registry_id');
+    });
     const watch = createWatch(links, log);
     const charges = openPostgresCharges(links, options);
     const kept = changesKept === undefined ? {} : { changesKept };
     return {
-      routes: createRoutes({ links, watch, random, registryId: text(rows[0] ?? {}, 'registry_id'), ...kept }),
+      isShared: true,
+      routes: createRoutes({ links, watch, random: createRandom(), registryId, ...kept }),
       apiKeys: createApiKeys(links, watch),
       charges,
       stats: async () => undefined,
@@ -51,26 +92,68 @@ export async function openPostgres(
   }
 }
 
+function openCharges(place: PostgresPlace, { now, log }: OpenedBy): ChargesStore {
+  return openPostgresCharges(openLinks(place, { now, log, prepare: (session) => upToDate(session, place.schema) }));
+}
+
+async function migrate(place: PostgresPlace): Promise<readonly number[]> {
+  return once(place, (session) => migrateSchema(session, place.schema, createRandom()));
+}
+
+async function readRoutes(place: PostgresPlace): ReturnType<StorePlace['readRoutes']> {
+  const isMade = await once(place, async (session) => (await readVersion(session, place.schema)) > 0);
+  if (!isMade) return [];
+  const links = openLinks(place, { now: Date.now, log: QUIET, prepare: async () => undefined });
+  try {
+    const watch = {
+      routes: () => () => undefined,
+      keys: () => () => undefined,
+      seen: () => undefined,
+      close: () => undefined,
+    };
+    const store = createRoutes({ links, watch, random: createRandom(), registryId: '' });
+    return (await store.load()).routes;
+  } finally {
+    await links.close();
+  }
+}
+
+async function once<T>(place: PostgresPlace, work: (session: Session) => Promise<T>): Promise<T> {
+  const links = openLinks(place, { now: Date.now, log: QUIET, prepare: async () => undefined });
+  try {
+    return await links.control.use(performance.now() + place.timeoutMs, work);
+  } catch (error) {
+    throw lacksRights(error) ? new Error(`this user may not make the schema ${place.schema}`, { cause: error }) : error;
+  } finally {
+    await links.close();
+  }
+}
+
+const QUIET = createLog('error', () => undefined, Date.now);
+
 async function upToDate(session: Session, schema: string): Promise<void> {
   try {
     if (!isCurrent(await readVersion(session, schema))) await migrateSchema(session, schema, createRandom());
   } catch (error) {
-    if (lacksRights(error))
-      throw new Error(`this user may not make or read the schema ${schema}: run \`tollgate migrate\` as one who may`, {
-        cause: error,
-      });
-    throw error;
+    if (!lacksRights(error)) throw error;
+    const message = `this user may not make or read the schema ${schema}: run \`tollgate migrate\` as one who may`;
+    throw new Error(message, { cause: error });
   }
 }
 
-async function untilUsable(links: Links, log: Log, work: (session: Session) => Promise<void>): Promise<void> {
+async function untilUsable<T>(
+  { control, timeoutMs }: Links,
+  patient: boolean,
+  log: Log,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
   let toldAt = -Infinity;
   for (;;) {
     try {
-      return await links.control.use(performance.now() + links.timeoutMs, work);
+      return await control.use(performance.now() + timeoutMs, work);
     } catch (error) {
       const refused = refusalIn(error);
-      if (refused !== undefined) throw refused;
+      if (refused !== undefined || !patient) throw refused ?? error;
       if (performance.now() - toldAt > TOLD_MS) {
         toldAt = performance.now();
         log.error('the store cannot be used yet', { error: messageOf(error) });

@@ -13,9 +13,10 @@ const COMMAND_BUSY_MS = 5_000;
 
 export function sqlitePlace(file: string): StorePlace {
   return {
+    isShared: false,
     exists: () => existsSync(file),
     lock: (holder) => lockStore(file, holder),
-    migrate: (onUpgrade) => migrateFile(file, onUpgrade),
+    migrate: async (onUpgrade) => migrateFile(file, onUpgrade),
     readRoutes: async () => readStoredRoutes(file),
     open: async ({ as, random, onUpgrade, ...rest }) => {
       const upgrade = onUpgrade === undefined ? {} : { onUpgrade };
@@ -23,7 +24,7 @@ export function sqlitePlace(file: string): StorePlace {
       const { routes, apiKeys, close } = openStore(file, { random, ...upgrade, ...how });
       const charges = openCharges(file, rest);
       return {
-        ...{ routes, apiKeys, charges },
+        ...{ isShared: false, routes, apiKeys, charges },
         stats: () => readStoreStats(file),
         close: async () => {
           await charges.close();
