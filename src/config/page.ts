@@ -8,7 +8,7 @@ import { codeOf } from './secret-files.ts';
 
 const LOGO_BYTES = 16_384;
 const LOGO = `a PNG, SVG or WebP file of at most ${LOGO_BYTES} bytes`;
-const LINK_CHARACTERS = 256;
+const LINK_CHARACTERS = 200;
 
 /** `folder`: relative paths are relative to it. */
 export function pageSection(folder: string) {

@@ -5,7 +5,7 @@ import { answerSection, sizeOf, type Shown } from './answer.ts';
 import { fromBase64, toBase64, type Kept, type TabAnswer, type TabPayment, type PaidReceipt } from './kept.ts';
 import { isSameWay, money, type Accept } from './required.ts';
 import { sendPayment, type PriceTold, type Failed, type Later, type Whole } from './send.ts';
-import { element, facts, short, type Action, type View } from './view.ts';
+import { copyButton, element, facts, short, type Action, type View } from './view.ts';
 import { failedWords, laterWords } from './words.ts';
 
 /** Larger answers are not kept for a reload. */
@@ -18,8 +18,8 @@ export type DeliveryDeps = {
   readonly data: PageData;
   readonly view: View;
   readonly kept: Kept;
-  /** Puts an answer on the page, in the place of the one before. */
-  readonly place: (answer: HTMLElement | undefined) => void;
+  /** Puts an answer on the page, in the place of the one before. `isPaid`: the page says so. */
+  readonly place: (answer: HTMLElement | undefined, isPaid?: boolean) => void;
   /** A payment gets nothing more: something else is asked for. */
   readonly demanded: (payment: TabPayment, told: PriceTold) => void;
   /** Somebody wants to pay anew. */
@@ -143,10 +143,9 @@ export class Delivery {
       more: this.receipt(accept, receipt),
       actions: [{ label: 'Pay again for a new answer', run: anew }],
     });
-    if (shown === undefined) return;
-    const answer = answerSection('The answer', shown);
-    place(answer);
-    answer.querySelector('h2')?.focus();
+    const answer = shown === undefined ? undefined : answerSection('The answer', shown);
+    place(answer, true);
+    answer?.querySelector('h2')?.focus();
   }
 
   private receipt(accept: Accept, receipt: PaidReceipt | undefined): readonly Node[] {
@@ -155,6 +154,7 @@ export class Delivery {
     const { transaction, charge } = receipt;
     const { explorer } = way;
     const code = element('code', {}, short(transaction));
+    const id = element('code', { class: 'long' }, charge);
     const target = { target: '_blank', rel: 'noreferrer' };
     return [
       facts([
@@ -163,8 +163,9 @@ export class Delivery {
           'Transaction',
           explorer === undefined ? code : element('a', { href: `${explorer}/tx/${transaction}`, ...target }, code),
         ],
-        ['Charge', element('code', {}, charge)],
+        ['Charge', id],
       ]),
+      copyButton(id, 'Copy the charge id'),
     ];
   }
 }

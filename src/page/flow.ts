@@ -79,7 +79,8 @@ export class Flow {
         this.choice = choice;
       });
       const tag = choice.way.testnet ? element('span', { class: 'tag' }, 'test network') : undefined;
-      return element('label', {}, input, `${money(choice.way, choice.accept.amount)} on ${choice.way.title}`, tag);
+      const text = `${money(choice.way, choice.accept.amount)} on ${choice.way.title} `;
+      return element('label', {}, input, element('span', {}, text, tag));
     });
     return [element('fieldset', {}, element('legend', {}, 'Pay with'), ...labels)];
   }

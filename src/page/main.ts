@@ -13,7 +13,9 @@ function begin(): void {
   if (pay === null) return;
   // The whole address, query included, as one word of a shell.
   if (url !== null) url.textContent = `'${address().replaceAll("'", "'\\''")}'`;
-  const place = (answer: HTMLElement | undefined): void => {
+  const state = document.querySelector('#state');
+  const place = (answer: HTMLElement | undefined, isPaid = false): void => {
+    if (state !== null) state.textContent = isPaid ? 'Paid' : 'Payment required';
     document.querySelector('.answer')?.remove();
     if (answer !== undefined) document.querySelector('.more')?.before(answer);
   };

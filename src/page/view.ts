@@ -54,12 +54,19 @@ export function createView(place: Element): View {
       else panel.dataset['tone'] = tone;
       const texts = lines.map((line) => element('p', {}, line));
       const isHeld = panel.contains(document.activeElement);
-      panel.replaceChildren(heading, ...texts, ...more, notes, ...actions.map(button));
+      const [first, rest] = [actions.filter(isTall), actions.filter((action) => !isTall(action))];
+      const others = rest.length === 0 ? [] : [element('div', { class: 'row' }, ...rest.map(button))];
+      panel.replaceChildren(heading, ...texts, ...more, notes, ...first.map(button), ...others);
       said.textContent = [`${title}.`, ...lines].join(' ');
       // What was focused is gone: reading goes on here.
       if (isHeld) heading.focus({ preventScroll: true });
     },
   };
+}
+
+/** Has a line of its own. */
+function isTall({ primary, icon }: Action): boolean {
+  return primary === true || icon !== undefined;
 }
 
 function button({ label, run, primary = false, icon }: Action): HTMLButtonElement {
@@ -78,18 +85,17 @@ export function facts(rows: readonly (readonly [name: string, value: Child])[]):
   return list;
 }
 
-/** Text with a button that copies it, or marks it where a page may not copy. */
-export function copyable(text: string, what: string): HTMLElement {
-  const code = element('code', {}, text);
-  const copy = element('button', { type: 'button' }, `Copy ${what}`);
+/** A button that copies what `code` says, or marks it where a page may not copy. */
+export function copyButton(code: HTMLElement, label: string): HTMLButtonElement {
+  const copy = element('button', { type: 'button' }, label);
   copy.addEventListener('click', () => {
     getSelection()?.selectAllChildren(code);
     const { clipboard } = navigator as { readonly clipboard?: Clipboard };
-    void clipboard?.writeText(text).then(() => {
+    void clipboard?.writeText(code.textContent).then(() => {
       copy.textContent = 'Copied';
     });
   });
-  return element('div', { class: 'stack' }, element('p', {}, code), copy);
+  return copy;
 }
 
 /** The ends of what is too long to be read. */

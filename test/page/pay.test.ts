@@ -9,6 +9,9 @@ import { PAY_TO, startPaidTollgate, type PaidTollgate } from '../support/paid-to
 const LARGE = 'x'.repeat(2 * 1024 * 1024);
 const WAYS = ['base-sepolia', 'polygon-amoy']
   .map((network) => `{ network: ${network}, pay_to_address: "${PAY_TO}", rpc_url: none }`)
+  .concat(
+    `{ network: "eip155:31337", asset: "0x${'2'.repeat(40)}", asset_decimals: 6, asset_name: TestCoin, asset_version: "1", pay_to_address: "${PAY_TO}", rpc_url: none }`,
+  )
   .join(', ');
 let paid: PaidTollgate;
 let browser: TestBrowser;
@@ -272,6 +275,29 @@ test('behaviour: several ways: one is chosen, and its network is switched to', a
   expect(await page.locator('.panel dd').allInnerTexts()).toContain('Polygon Amoy');
 });
 
+test('behaviour: a network that neither the wallet nor the page knows has words', async () => {
+  const { page } = await visit('/two', await funded());
+  await page.getByLabel('0.10 0x2222...2222 on eip155:31337').check();
+  await click(page, 'Connect Test Wallet');
+  await title(page, 'Your wallet does not know eip155:31337').waitFor();
+});
+
+test('behaviour: a browser that keeps nothing pays too, and asks before the page is left', async () => {
+  const wallet = await funded();
+  const denied = "Object.defineProperty(globalThis, 'sessionStorage', { get() { throw new Error('denied'); } })";
+  const { page, context } = await visitWith({}, '/reports/q3', wallet);
+  await context.addInitScript({ content: denied });
+  await page.reload();
+  await connect(page);
+  await click(page, 'Pay 0.10 USDC');
+  await title(page, 'Paid').waitFor();
+  const asked = page.waitForEvent('dialog');
+  const left = page.reload();
+  await (await asked).accept();
+  await left;
+  await title(page, 'Pay with your wallet').waitFor();
+});
+
 describe('without a wallet', () => {
   test('behaviour: a desk is told what is needed', async () => {
     const { page, barriers } = await visit('/reports/q3?a=1');
@@ -388,6 +414,62 @@ describe('what comes in between', () => {
     await title(page, 'It cannot be answered right now').waitFor();
     await title(page, 'Paid').waitFor();
     expect(wallet.signatures()).toBe(1);
+  });
+
+  test('behaviour: every reason of a refusal has words, and a new signature only on a click', async () => {
+    const wallet = await funded();
+    const { page } = await visit('/reports/q3', wallet);
+    await connect(page);
+    const unpaid = await fetch(paid.url('/reports/q3'));
+    const required = unpaid.headers.get('payment-required') ?? '';
+    let reason = '';
+    await page.route('**/reports/q3', async (route) => {
+      if (route.request().headers()['payment-signature'] === undefined) return route.continue();
+      const receipt = Buffer.from(JSON.stringify({ success: false, errorReason: reason })).toString('base64');
+      const headers = {
+        'payment-required': required,
+        'tollgate-reason': `payment_refused: ${reason}`,
+        'payment-response': receipt,
+      };
+      await route.fulfill({ status: 402, contentType: 'application/json', headers, body: '{}' });
+    });
+    const cases = [
+      ['invalid_exact_evm_insufficient_balance', 'Too little money'],
+      ['invalid_exact_evm_payload_authorization_valid_before', 'The signature expired'],
+      ['invalid_exact_evm_payload_authorization_valid_after', 'The signature is not valid yet'],
+      ['invalid_exact_evm_signature', 'The signature was not accepted'],
+      ['eip6492_factory_not_allowed', 'This smart wallet cannot pay here yet'],
+      ['way_mismatch', 'The payment was not taken'],
+    ] as const;
+    for (const [index, [word, words]] of cases.entries()) {
+      reason = word;
+      await click(page, 'Pay 0.10 USDC');
+      await title(page, words).waitFor();
+      expect(wallet.signatures()).toBe(index + 1);
+    }
+  });
+
+  test('behaviour: what cannot be priced, or costs nothing any more, is told before anything is signed', async () => {
+    const wallet = await funded();
+    const { page } = await visit('/reports/q3', wallet);
+    await connect(page);
+    const problem = {
+      type: '/problems/too_many_challenges',
+      title: '',
+      status: 429,
+      detail: 'Ask later.',
+      code: 'too_many_challenges',
+    };
+    await page.route('**/reports/q3', (route) =>
+      route.fulfill({ status: 429, contentType: 'application/problem+json', body: JSON.stringify(problem) }),
+    );
+    await click(page, 'Pay 0.10 USDC');
+    await title(page, 'It cannot be paid right now').waitFor();
+    await page.unroute('**/reports/q3');
+    await page.route('**/reports/q3', (route) => route.fulfill({ status: 200, body: 'free' }));
+    await click(page, 'Try again');
+    await title(page, 'It costs nothing at the moment').waitFor();
+    expect(wallet.signatures()).toBe(0);
   });
 
   test('behaviour: 409 already_paid shows the receipt', async () => {

@@ -35,7 +35,7 @@ export type PageFacts = {
 export type Page = (facts: PageFacts, headers: readonly string[]) => OwnResponse;
 
 /** What of a path is shown, and of a description. */
-const SHOWN = 256;
+const SHOWN = 160;
 
 export function createPage(section: PageSection, networks: KnownNetworks, assets = readPageAssets): Page {
   let frame: Frame | undefined;
@@ -43,7 +43,7 @@ export function createPage(section: PageSection, networks: KnownNetworks, assets
   return ({ offer, ways, required, publicOrigin, path, reason }, added) => {
     frame ??= createFrame(section, assets());
     let pieces = known.get(ways);
-    if (pieces === undefined) known.set(ways, (pieces = write(frame, section, offer, ways, networks).split(HOLE)));
+    if (pieces === undefined) known.set(ways, (pieces = fit(frame, section, offer, ways, networks).split(HOLE)));
     const host = html(publicOrigin.slice(publicOrigin.indexOf('//') + 2));
     const url = html(quoted(publicOrigin + path));
     const values: Readonly<Record<string, string>> = { host, path: html(cut(path)), url, required };
@@ -57,6 +57,10 @@ export function createPage(section: PageSection, networks: KnownNetworks, assets
     };
   };
 }
+
+const PAGE_BYTES = 65_536;
+/** What a request puts in at most: PAYMENT-REQUIRED, its host three times, its path and URL as HTML. */
+const ROOM = 3072 + 3 * 261 + 2 * 5 * SHOWN;
 
 /** Around the name of what each request puts there. */
 const HOLE = '\u0000';
@@ -72,7 +76,7 @@ function createFrame({ accent }: PageSection, { script, style }: PageAssets): Fr
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   ];
   return {
-    head: `<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="color-scheme" content="light dark"><link rel="icon" href="data:,"><style>${styles}</style>`,
+    head: `<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><link rel="icon" href="data:,"><style>${styles}</style>`,
     script: `<script>${script}</script>`,
     headers: [
       ...['Content-Type', 'text/html; charset=utf-8', 'Cache-Control', 'no-store'],
@@ -82,6 +86,19 @@ function createFrame({ accent }: PageSection, { script, style }: PageAssets): Fr
   };
 }
 
+/** The logo is what a page can do without. */
+function fit(
+  frame: Frame,
+  section: PageSection,
+  offer: Offer,
+  ways: readonly OfferedWay[],
+  networks: KnownNetworks,
+): string {
+  const whole = write(frame, section, offer, ways, networks);
+  if (Buffer.byteLength(whole) <= PAGE_BYTES - ROOM) return whole;
+  return write(frame, { ...section, logo: undefined }, offer, ways, networks);
+}
+
 function write(
   { head, script }: Frame,
   section: PageSection,
@@ -89,7 +106,7 @@ function write(
   ways: readonly OfferedWay[],
   networks: KnownNetworks,
 ): string {
-  const { route, description } = offer;
+  const { route } = offer;
   const price = `${route.amount} ${route.currency}`;
   const owner = section.name === undefined ? hole('host') : html(section.name);
   const data = pageData(offer, ways, networks, HOLE);
@@ -103,7 +120,7 @@ function write(
     `<!doctype html><html lang="en"><head>${head}<title>${html(price)} - ${owner}</title></head><body>`,
     `<header class="top">${brand(section, owner)}${isTest ? '<span class="tag">test network: no real money</span>' : ''}</header>`,
     '<main><div class="what">',
-    `<p class="eyebrow">Payment required</p><h1>${html(cut(description))}</h1><p class="request"><code>GET ${hole('path')}</code></p>`,
+    `<p class="eyebrow" id="state">Payment required</p>${heading(offer)}`,
     `<p class="price"><span class="amount">${html(route.amount)}</span> <span class="currency">${html(route.currency)}</span> <span class="per">for one request</span></p>`,
     `<h2>${ways.length === 1 ? 'How it is paid' : 'Ways to pay'}</h2><ul class="ways">${items.join('')}</ul></div>`,
     '<section class="pay" id="pay" aria-label="Pay"><noscript><h2>Paying needs JavaScript</h2><p>All that is asked for stands on this page. To pay in a browser, allow JavaScript here and load the page again; programs pay without a browser.</p></noscript></section>',
@@ -112,6 +129,14 @@ function write(
     `</main><footer>${footer(section)}<span>${hole('host')}</span></footer>`,
     `<script type="application/json" id="data">${before}${hole('required')}${after}</script>${script}</body></html>`,
   ].join('');
+}
+
+/** A route that nobody described is called by its path. */
+function heading({ route, description }: Offer): string {
+  const request = `<code>GET ${hole('path')}</code>`;
+  return route.description || route.name
+    ? `<h1>${html(cut(description))}</h1><p class="request">${request}</p>`
+    : `<h1>${request}</h1>`;
 }
 
 function brand({ logo, name }: PageSection, owner: string): string {

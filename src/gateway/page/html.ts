@@ -3,7 +3,7 @@
 
 /** `text` as content or as an attribute's value in double quotes. */
 export function html(text: string): string {
-  return text.replace(/[&<>"'\0-\x1f\x7f]/g, (character) => `&#${character.codePointAt(0)};`);
+  return text.replace(/[&<>"\0-\x1f\x7f]/g, (character) => `&#${character.codePointAt(0)};`);
 }
 
 /** `value` as JSON that ends no script element and opens none. */

@@ -119,7 +119,7 @@ describe('what it says', () => {
     expect(body).toContain('test network: no real money');
     expect(body).toContain('<noscript>');
     expect(body).toContain('api.example.com');
-    expect(body).toContain('URL=<span id="url">&#39;https://api.example.com/reports/q3&#39;</span>\ncurl -i "$URL"');
+    expect(body).toContain(`URL=<span id="url">'https://api.example.com/reports/q3'</span>\ncurl -i "$URL"`);
   });
 
   test('behaviour: a way that no wallet of a browser pays has words, and no chain for one', () => {
@@ -203,23 +203,28 @@ describe('hostile text', () => {
     const { body } = show(offerOf(BASE_SEPOLIA), {}, { path: `/a'b<script>$(x)`, publicOrigin: `http://h"<b>` });
     expect(body).not.toContain('<b>');
     expect(body.match(/<script/g)).toHaveLength(2);
-    expect(body).toContain('&#39;http://h&#34;&#60;b&#62;/a&#39;\\&#39;&#39;b&#60;script&#62;$(x)&#39;');
+    expect(body).toContain(`'http://h&#34;&#60;b&#62;/a'\\''b&#60;script&#62;$(x)'`);
   });
 });
 
-test('behaviour: the largest page is one document of at most 64 KiB', () => {
-  const ways = Array.from({ length: 6 }, (_, index) => (index % 2 === 0 ? SOLANA : BASE_SEPOLIA).ways[0]).filter(
+test.each([
+  // More have no room in a PAYMENT-REQUIRED.
+  [5, 'with'],
+  [12, 'without'],
+])('behaviour: the largest page, of %d ways, is one document of at most 64 KiB, %s its logo', (count, logo) => {
+  const ways = Array.from({ length: count }, (_, index) => (index % 2 === 0 ? SOLANA : BASE_SEPOLIA).ways[0]).filter(
     (way) => way !== undefined,
   );
   const offer = offerOf({ ...BASE_SEPOLIA, ways }, { description: '\u20ac'.repeat(1000) });
-  const link = `https://example.com/${'x'.repeat(236)}`;
+  const link = `https://example.com/${'x'.repeat(180)}`;
   const { body } = show(
     offer,
     {
       ...{ name: '\u20ac'.repeat(80), support: link, termsUrl: link, privacyUrl: link },
       logo: `data:image/svg+xml;base64,${Buffer.alloc(16_384).toString('base64')}`,
     },
-    { publicOrigin: `https://${'h'.repeat(255)}:65535`, path: `/${"'".repeat(8000)}`, required: 'A'.repeat(3072) },
+    { publicOrigin: `https://${'h'.repeat(255)}:65535`, path: `/${'&'.repeat(8000)}`, required: 'A'.repeat(3072) },
   );
+  expect(body.includes('<img')).toBe(logo === 'with');
   expect(Buffer.byteLength(body)).toBeLessThanOrEqual(65_536);
 });
