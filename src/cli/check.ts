@@ -88,7 +88,7 @@ type Ahead = {
 /** And everything that is worth a second look before it happens. A sidecar's routes are not its own. */
 async function lookAhead(config: LoadedConfig): Promise<Ahead> {
   const warnings = configWarnings(config, NETWORKS);
-  const read = await readDiscovery(config);
+  const read = config.proxy === undefined ? undefined : await readDiscovery(config);
   warnings.push(...(read?.remarks ?? []));
   if (config.registry === undefined) return { discovery: read && 'routes of the registry will be public', warnings };
   const offline = await readOfflineRoutes(config);

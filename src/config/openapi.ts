@@ -2,10 +2,12 @@
 // large one holds up no request. What is wrong with it is a remark, never an error.
 import { Worker } from 'node:worker_threads';
 import type { OpenApi, Remark } from '../domain/discovery/openapi.ts';
+import { codeOf } from './secret-files.ts';
 
 /** Enough for an ordinary document of 2 MiB. */
 const MEMORY_MB = 256;
 const TIME_MS = 20_000;
+const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY';
 
 /** A Remark: nothing of it can be used. `file` is absolute. */
 export function readOpenApiFile(file: string, timeMs = TIME_MS): Promise<OpenApi | Remark> {
@@ -21,7 +23,10 @@ export function readOpenApiFile(file: string, timeMs = TIME_MS): Promise<OpenApi
   });
   const timer = setTimeout(() => unusable(`takes longer than ${timeMs / 1000} seconds to read`), timeMs);
   worker.once('message', resolve);
-  worker.once('error', () => unusable(`cannot be read within ${MEMORY_MB} MiB of memory`));
+  worker.once('error', (error) => {
+    const code = codeOf(error);
+    unusable(`cannot be read ${code === OUT_OF_MEMORY ? `within ${MEMORY_MB} MiB of memory` : `(${code})`}`);
+  });
   worker.once('exit', () => unusable('cannot be read'));
   return promise.finally(() => {
     clearTimeout(timer);

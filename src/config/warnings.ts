@@ -60,6 +60,8 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
       warnings.push(`receiver ${id}: ${what} x402 v1 name, so v1 clients cannot pay it`);
     }
   }
+  if (config.discovery !== undefined && proxy === undefined)
+    warnings.push('discovery does nothing here: a registry alone takes no payments; write it where the proxy is');
   const { sync } = config;
   if (sync && !isSafeUrl(sync.registryUrl)) {
     warnings.push(

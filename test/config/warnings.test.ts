@@ -35,6 +35,7 @@ test.each<[string, string, string]>([
     proxy('').replace('127.0.0.1', '8.8.8.8'),
     'proxy.upstream is plain http to a public address',
   ],
+  ['discovery where nothing is paid', 'registry: {}\ndiscovery:\n', 'discovery does nothing here'],
   ['nowhere to pay to', proxy('').replace(/receivers[^]*/, ''), 'receivers is empty'],
   ['no default receiver', proxy('').replace('id: default', 'id: other'), 'no receiver has the id `default`'],
   [

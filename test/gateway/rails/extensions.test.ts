@@ -58,6 +58,14 @@ describe('what is told', () => {
       expect((await asked({ description }))['resource']).toMatchObject({ description: expected });
   });
 
+  test('behaviour: in version 1 nothing of a listing', async () => {
+    const offer = makeOffer({ facilitators: [facilitatorAt(facilitator.url)] });
+    await makeRail().rail.verify({ ...PRESENTED, version: 1 }, { ...offer, listing: LISTING });
+    const text = facilitator.requests.at(-1)?.body ?? '';
+    expect(JSON.parse(text)).toMatchObject({ x402Version: 1 });
+    expect(text).not.toMatch(/bazaar|extensions|Example Weather/);
+  });
+
   test('behaviour: a resource that is not known any more is not told', async () => {
     expect(await asked({ resource: undefined })).not.toHaveProperty('resource');
   });
