@@ -8,7 +8,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { createTestClient, erc20Abi, http, publicActions, walletActions } from 'viem';
+import { privateKeyToAccount } from 'viem/accounts';
+import { runningDemos } from '../../src/cli/demos.ts';
 import { startBrowser, type TestBrowser } from '../support/browser.ts';
+import { CHAIN, USDC } from '../support/chain/chain.ts';
 import { until } from '../support/paid-tollgate.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 
@@ -197,7 +201,6 @@ describe('the demo in front of somebody’s own API', () => {
         const required = { x402Version: 2, resource: { url: shop.url }, accepts };
         res.writeHead(402, {
           'payment-required': Buffer.from(JSON.stringify(required)).toString('base64'),
-          'tollgate-reason': 'payment_refused: no',
         });
         res.end('no');
       });
@@ -209,15 +212,6 @@ describe('the demo in front of somebody’s own API', () => {
     test('refuses: to pay on a network that is not offered there, and names those that are', async () => {
       const said = `${shop.url}/x is not paid on solana-devnet; it offers base-sepolia.\n`;
       expect(await payThere('/x', '--network', 'solana-devnet')).toEqual({ code: 1, stdout: '', stderr: said });
-    });
-
-    test('behaviour: a payment that is refused is shown with its reason, exit code 1', async () => {
-      const { code, stdout, stderr } = await payThere('/x');
-      expect([code, stderr]).toEqual([1, '']);
-      expect(stdout).toMatch(
-        /^402 Payment Required \(payment_refused: no\)\nno\n\nreceipt: none, nothing was charged\n/,
-      );
-      expect(stdout).toMatch(/\nbalance on base-sepolia: ([\d.]+) USDC \(before: \1\)\n$/);
     });
 
     test('refuses: more than the public client pays by itself, in one sentence', async () => {
@@ -272,6 +266,28 @@ describe('the demo in front of somebody’s own API', () => {
       69,
       expect.stringMatching(/^(?:Nothing listens at|http:..nowhere.invalid did not answer).*\n$/),
     ]);
+  });
+
+  test('behaviour: an empty purse: the payment is refused with its reason, nothing is charged, exit code 1', async () => {
+    const url = demos[1]?.url('/data/x') ?? '';
+    const running = runningDemos(path.join(folder, `tollgate-demos-${process.getuid?.() ?? 0}`));
+    const purse = running.find(({ proxy }) => url.startsWith(proxy))?.purses[0];
+    const account = privateKeyToAccount(`0x${purse?.key ?? ''}`);
+    const common = { chain: CHAIN, transport: http(purse?.rpc_url), account };
+    const node = createTestClient({ ...common, mode: 'anvil' })
+      .extend(publicActions)
+      .extend(walletActions);
+    const token = { address: USDC, abi: erc20Abi } as const;
+    const funds = await node.readContract({ ...token, functionName: 'balanceOf', args: [account.address] });
+    await node.setBalance({ address: account.address, value: 10n ** 18n });
+    await node.writeContract({ ...token, functionName: 'transfer', args: [USDC, funds] });
+    const { code, stdout, stderr } = await run('pay.ts', url);
+    expect([code, stderr]).toEqual([1, '']);
+    const reason = 'invalid_exact_evm_insufficient_balance';
+    expect(stdout).toContain(`402 Payment Required (payment_refused: ${reason})\n`);
+    expect(stdout).toContain(`\nreceipt: {"success":false,"errorReason":"${reason}"`);
+    expect(stdout).toMatch(/\nbalance on base-sepolia: 0 USDC \(before: 0\)\n$/);
+    expect(stdout).not.toContain('paid:');
   });
 
   test('refuses: to guess between two purses', async () => {
