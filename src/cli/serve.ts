@@ -134,21 +134,22 @@ export function takesColors({ terminal, env }: Pick<Io, 'terminal' | 'env'>): bo
   return terminal.shown && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
 }
 
-/** Hosts alone: a URL may hold a key. */
+/** Hosts alone: a URL may hold a key. Once for all ways of a receiver on a network that ask the same. */
 function tellNodes({ proxy, receivers }: LoadedConfig, log: Log): void {
   if (proxy === undefined) return;
-  for (const { way, rpcUrls, rpcPublic } of receivers.flatMap(({ ways }) => ways)) {
-    const { receiverId } = way;
-    if (rpcUrls.length === 0) {
-      log.info('no node is asked about settlements of unknown end', { receiver: receiverId });
+  const told = new Set<string>();
+  for (const { way, networkName, rpcUrls, rpcPublic } of receivers.flatMap(({ ways }) => ways)) {
+    const nodes = rpcUrls.map((url) => new URL(url).host);
+    const about = { receiver: way.receiverId, network: networkName };
+    const name = JSON.stringify([about, nodes]);
+    if (told.has(name)) continue;
+    told.add(name);
+    if (nodes.length === 0) {
+      log.info('no node is asked about settlements of unknown end', about);
       continue;
     }
-    const nodes = rpcUrls.map((url) => new URL(url).host);
     const asked = rpcPublic ? 'public nodes are asked' : 'nodes are asked';
-    log.info(`${asked} about settlements of unknown end; they are shown token, payer and nonce`, {
-      receiver: receiverId,
-      nodes,
-    });
+    log.info(`${asked} about settlements of unknown end; they are shown token, payer and nonce`, { ...about, nodes });
   }
 }
 
@@ -157,7 +158,7 @@ function warn(config: LoadedConfig, log: Log): void {
   const testnets = config.receivers.flatMap(({ ways }) => ways).filter(({ testnet }) => testnet === true);
   if (testnets.length === 0) return;
   log.warn('TESTNET: payments are test money', {
-    receivers: testnets.map(({ way, networkName }) => `${way.receiverId} (${networkName})`),
+    receivers: [...new Set(testnets.map(({ way, networkName }) => `${way.receiverId} (${networkName})`))],
   });
 }
 

@@ -66,7 +66,7 @@ export function createConfigSchema(folder: string) {
     receivers: key(
       'receivers',
       z.array(receiverSchema).default([]),
-      'Where money goes; all-in-one.yaml explains the keys of a receiver.',
+      'Where money goes, each in one way or several (`accepts`); all-in-one.yaml explains the keys.',
     ),
     routes: key(
       'routes',

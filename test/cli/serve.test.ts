@@ -163,6 +163,28 @@ describe('behaviour: which configuration is taken', () => {
     expect(io.stdout()).not.toContain('a-key-in-the-path');
   });
 
+  test('of several ways each network is said once', async () => {
+    const way = (network: string, payTo: string): string => `{ network: ${network}, pay_to_address: "${payTo}" }`;
+    const other = `0x${'2'.repeat(40)}`;
+    const ways = [way('base-sepolia', ADDRESS), way('base-sepolia', other), way('avalanche-fuji', ADDRESS)];
+    writeFileSync(
+      join(folder, 'tollgate.yaml'),
+      `proxy: { listen: "127.0.0.1:0", upstream: "http://127.0.0.1:1" }\nregistry: { listen: "127.0.0.1:0" }\nreceivers: [{ id: default, facilitators: [https://f.example], accepts: [${ways.join(', ')}] }]\n`,
+    );
+    const io = fakeIo({ folder });
+    const { end } = await started(io);
+    io.signal('SIGTERM');
+    await end;
+    const said = lines(io).filter(({ msg }) => String(msg).includes('about settlements of unknown end'));
+    expect(said.map(({ network }) => network)).toEqual(['base-sepolia', 'avalanche-fuji']);
+    expect(lines(io)).toContainEqual(
+      expect.objectContaining({
+        msg: 'TESTNET: payments are test money',
+        receivers: ['default (base-sepolia)', 'default (avalanche-fuji)'],
+      }),
+    );
+  });
+
   test('real money does not say TESTNET', async () => {
     const io = fakeIo({ folder });
     await from(io, ...QUICK, '--network', 'base', '--facilitator', 'https://f.example');

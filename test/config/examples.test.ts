@@ -5,6 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { formatProblem } from '../../src/config/problems.ts';
 import { configWarnings } from '../../src/config/warnings.ts';
+import { newCdpAccount } from '../support/callers.ts';
+import { keepSecret } from '../support/canaries.ts';
 import { ADDRESS, configOf, KEY, problemsOf, SECRET } from './support.ts';
 import { NETWORKS } from '../../src/gateway/rails/networks.ts';
 
@@ -39,6 +41,20 @@ test('behaviour: an example needs what it says it needs, and names it', () => {
     expect(problems).toContainEqual(expect.stringContaining(`the environment variable ${name} is not set`));
   }
   expect(problems).toHaveLength(3);
+});
+
+test('behaviour: the several ways of the README load, but for the placeholders', () => {
+  const readme = readFileSync(join(FOLDER, '../README.md'), 'utf8');
+  const [, yaml = ''] = /^## Several ways to pay$[^]*?```yaml\n([^]*?)```/m.exec(readme) ?? [];
+  const keys = newCdpAccount('ed25519');
+  keepSecret('FACILITATOR_KEY', keys.secret);
+  const filled = yaml
+    .replace('0xYourAddress', ADDRESS)
+    .replace('YourWallet', '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin');
+  const env = { CDP_API_KEY_ID: keys.keyId, CDP_API_KEY_SECRET: keys.secret };
+  expect(configOf(`registry: {}\n${filled}`, env).receivers).toMatchObject([
+    { ways: [{ networkName: 'base' }, { networkName: 'solana' }] },
+  ]);
 });
 
 describe('behaviour: what a comment calls a default changes nothing when it is written', () => {

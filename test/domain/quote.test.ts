@@ -99,6 +99,26 @@ describe('a quote', () => {
     ).toBe(true);
   });
 
+  test('behaviour: the terms are those of all ways that are configured, in whatever order', () => {
+    const [one, other, coarse] = [{}, { network: 'eip155:43113' }, { payTo: `0x${'3'.repeat(40)}`, decimals: 0 }].map(
+      (changes) => receiverOf(changes).ways,
+    );
+    const of = (...ways: readonly (typeof one)[]): Offer =>
+      offer(made.route, { ...receiverOf(), ways: ways.flatMap((each) => each ?? []) });
+    const made = offer();
+    const quoted = of(one, other, coarse);
+    expect(quoted.ways).toHaveLength(2);
+    const quote = quotes.read(joinChargeId(quotes.issue(quoted, 'GET', NOW)), NOW);
+    expect(quote?.hasTermsOf(of(coarse, other, one))).toBe(true);
+    // One that cannot hold this price counts too.
+    for (const changed of [
+      of(one, other),
+      of(one, coarse),
+      of(one, other, coarse, receiverOf({ network: 'eip155:1' }).ways),
+    ])
+      expect(quote?.hasTermsOf(changed)).toBe(false);
+  });
+
   test('attack: every single changed character but those of the nonce makes it no quote', () => {
     const id = joinChargeId(quotes.issue(offer(), 'GET', NOW));
     // Read before, so that what it has in common with the others is remembered.
