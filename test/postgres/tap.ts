@@ -1,0 +1,61 @@
+// A TCP relay in front of a database that does what networks do: loses the answer of a commit, or everything for a while.
+import { connect, createServer, type Socket } from 'node:net';
+
+export type Tap = {
+  readonly port: number;
+  /** The next commit is carried out; its connection ends before its answer arrives. Resolves when that has happened. */
+  readonly loseCommit: () => Promise<void>;
+  /** From now on nothing arrives on the connections that there are. */
+  readonly swallow: () => void;
+  readonly close: () => Promise<void>;
+};
+
+export async function startTap(target: number): Promise<Tap> {
+  const sockets = new Set<Socket>();
+  let lost: (() => void) | undefined;
+  let generation = 0;
+  const server = createServer((client) => {
+    const own = generation;
+    const upstream = connect(target, '127.0.0.1');
+    let losing = false;
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        sockets.delete(socket);
+        other.destroy();
+      });
+    }
+    client.on('data', (chunk) => {
+      if (own < generation) return;
+      if (lost !== undefined && chunk.includes('COMMIT')) losing = true;
+      upstream.write(chunk);
+    });
+    upstream.on('data', (chunk) => {
+      if (own < generation) return;
+      // The tag of the answer: it was carried out.
+      if (losing && chunk.includes('COMMIT')) {
+        client.destroy();
+        lost?.();
+        lost = undefined;
+      } else if (!losing) client.write(chunk);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port is free');
+  return {
+    port: address.port,
+    loseCommit: () => new Promise((resolve) => void (lost = resolve)),
+    swallow: () => void (generation += 1),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      }),
+  };
+}
