@@ -1,8 +1,8 @@
-// What the ledger costs by itself, in a process of its own: `node bench/ledger.ts [ROOT] [ROUNDS]` prints numbers as JSON.
-// Measures the store of the checkout under ROOT on a new file in the temporary folder: claims, and whole charges (claim,
+// What the ledger costs by itself, in a process of its own: `node bench/ledger.ts [ROOT] [ROUNDS] [sqlite|postgres]` prints numbers
+// as JSON. Measures a store of the checkout under ROOT, new and in the temporary folder: claims, and whole charges (claim,
 // settle, settled, delivered), with one caller and with many. Every answer is checked; rounds alternate, medians count.
 // Shows neither a network nor a facilitator, and the disk is whatever the temporary folder is on.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -12,6 +12,8 @@ import { readThreadsUs } from './process.ts';
 import type * as ledgerModule from '../src/domain/payment/ledger.ts';
 import type * as networksModule from '../src/gateway/rails/networks.ts';
 import type * as chargesModule from '../src/registry/store/sqlite/charges.ts';
+import type * as placeModule from '../src/registry/store/postgres/place.ts';
+import { startPostgres, type PostgresServer } from '../test/postgres/server.ts';
 
 export type Spread = { readonly median: number; readonly min: number; readonly max: number };
 export type LedgerNumbers = {
@@ -20,7 +22,7 @@ export type LedgerNumbers = {
   readonly chargesPerSecond: Spread;
   /** Microseconds of the thread that serves requests, for a whole charge: four calls. */
   readonly mainThreadUs: Spread;
-  /** The same of the ledger's thread. */
+  /** The same of the ledger's thread, or of all processes of the database. */
   readonly ledgerThreadUs: Spread;
   /** Milliseconds until a claim is durable. */
   readonly claimMs: { readonly p50: number; readonly p99: number };
@@ -31,7 +33,8 @@ const ROUND_MS = 700;
 const OPTIONS = { leaseMs: 60_000, maxUnsettledPerPayer: 8 };
 const LONG_MS = 3_600_000;
 
-const [root = path.resolve(import.meta.dirname, '..'), given = '5'] = process.argv.slice(2);
+const [root = path.resolve(import.meta.dirname, '..'), given = '5', kind = 'sqlite'] = process.argv.slice(2);
+let database: PostgresServer | undefined;
 const rounds = Math.max(1, Number(given) || 5);
 
 process.stdout.write(`${JSON.stringify(await measure(), undefined, 2)}\n`);
@@ -41,11 +44,53 @@ type Opened = Pick<ledgerModule.Ledger, 'claim' | 'advance'> & { readonly close:
 /** A revision whose claims look as they do here. */
 async function open(file: string, options: Parameters<typeof chargesModule.openCharges>[1]): Promise<Opened> {
   const load = (name: string): Promise<unknown> => import(pathToFileURL(path.join(root, 'src', name)).href);
+  if (kind === 'postgres') return openOnPostgres(load, options);
   const { openCharges } = (await load('registry/store/sqlite/charges.ts')) as typeof chargesModule;
   const { createLedger } = (await load('domain/payment/ledger.ts')) as typeof ledgerModule;
   const { SPELLING } = (await load('gateway/rails/networks.ts')) as typeof networksModule;
   const store = openCharges(file, options);
   return { ...createLedger(store, SPELLING), close: store.close };
+}
+
+async function openOnPostgres(
+  load: (name: string) => Promise<unknown>,
+  options: Parameters<typeof chargesModule.openCharges>[1],
+): Promise<Opened> {
+  const { postgresPlace } = (await load('registry/store/postgres/place.ts')) as typeof placeModule;
+  const { createLedger } = (await load('domain/payment/ledger.ts')) as typeof ledgerModule;
+  const { SPELLING } = (await load('gateway/rails/networks.ts')) as typeof networksModule;
+  const server = (database = await startPostgres({ settings: { autovacuum: 'on' } }));
+  const { pathname } = new URL(await server.createDatabase());
+  const place = postgresPlace({
+    ...{ kind: 'postgres', name: 'bench', host: '127.0.0.1', port: server.port, user: 'tollgate' },
+    ...{ database: pathname.slice(1), password: undefined, tls: { mode: 'off', caFile: undefined } },
+    ...{ schema: 'tollgate', connections: 2, timeoutMs: 20_000, pooler: false },
+  });
+  const store = place.openCharges(options);
+  const close = async (): Promise<void> => {
+    await store.close();
+    await server.close();
+  };
+  return { ...createLedger(store, SPELLING), close };
+}
+
+/** CPU so far in microseconds of what keeps the ledger. */
+function keeperUs(): number {
+  const parent = database?.pid();
+  if (parent === undefined) return readThreadsUs(process.pid).ledger;
+  const ticks = readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      const fields = readFileSync(`/proc/${name}/stat`, 'utf8')
+        .replace(/^.*\) /, '')
+        .split(' ');
+      const isOurs = Number(name) === parent || Number(fields[1]) === parent;
+      return isOurs ? [Number(fields[11]) + Number(fields[12])] : [];
+    } catch {
+      return [];
+    }
+  });
+  return ticks.reduce((sum, each) => sum + each, 0) * 10_000;
 }
 
 async function measure(): Promise<readonly LedgerNumbers[]> {
@@ -122,7 +167,7 @@ async function run(
 ): Promise<{ perSecond: number; mainThreadUs: number; ledgerThreadUs: number; waits: number[] }> {
   const waits: number[] = [];
   const cpu = process.threadCpuUsage();
-  const ledgerBefore = readThreadsUs(process.pid).ledger;
+  const ledgerBefore = keeperUs();
   const begin = performance.now();
   const loop = async (): Promise<void> => {
     while (performance.now() - begin < ROUND_MS) {
@@ -135,7 +180,7 @@ async function run(
   await last();
   const seconds = (performance.now() - begin) / 1000;
   const { user, system } = process.threadCpuUsage(cpu);
-  const ledgerUs = readThreadsUs(process.pid).ledger - ledgerBefore;
+  const ledgerUs = keeperUs() - ledgerBefore;
   return {
     perSecond: waits.length / seconds,
     mainThreadUs: (user + system) / waits.length,

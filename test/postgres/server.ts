@@ -18,6 +18,8 @@ export const hasPostgres = BIN !== undefined;
 
 export type PostgresServer = {
   readonly port: number;
+  /** Of the process whose children serve connections. */
+  readonly pid: () => number;
   readonly folder: string;
   /** Of a fresh database on it. */
   readonly createDatabase: () => Promise<string>;
@@ -95,6 +97,7 @@ export async function startPostgres({ settings = {}, data }: PostgresOptions = {
   await start();
   return {
     ...{ port, folder, query, start, stop },
+    pid: () => server?.pid ?? 0,
     createDatabase: async () => {
       const name = `test_${++databases}`;
       await query(`CREATE DATABASE ${name}`);
