@@ -1,7 +1,7 @@
 // A real PostgreSQL for tests: made in a fresh folder, on loopback and a free port, ended by its own process. It refuses
 // to run as root, so root starts it as `nobody`. On a platform without its package there is none, and suites are skipped.
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -110,6 +110,30 @@ export async function startPostgres({ settings = {}, data }: PostgresOptions = {
   };
 }
 
+/**
+ * A copy of `primary`, which follows it through `port` under the name `standby`. Promoted, it takes writes.
+ */
+export async function startStandby(
+  primary: PostgresServer,
+  port: number,
+): Promise<PostgresServer & { readonly promote: () => Promise<void> }> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'tollgate-standby-'));
+  // In one session, to its end.
+  const client = new Client({ host: '127.0.0.1', port: primary.port, user: 'tollgate', database: 'postgres' });
+  await client.connect();
+  await client.query("SELECT pg_backup_start('standby', true)");
+  execFileSync('cp', ['-a', `${primary.folder}/.`, folder]);
+  const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop(false)');
+  await client.end();
+  rmSync(path.join(folder, 'postmaster.pid'), { force: true });
+  writeFileSync(path.join(folder, 'backup_label'), rows[0]?.labelfile ?? '');
+  writeFileSync(path.join(folder, 'standby.signal'), '');
+  for (const name of ['.', 'backup_label', 'standby.signal']) own(path.join(folder, name), false);
+  const source = `host=127.0.0.1 port=${port} user=tollgate application_name=standby`;
+  const standby = await startPostgres({ data: folder, settings: { primary_conninfo: source, hot_standby: 'on' } });
+  return { ...standby, promote: async () => void (await standby.query('SELECT pg_promote(true, 30)')) };
+}
+
 /** Commits are durable, as they are for users; what else costs time is small. */
 const SETTINGS = {
   listen_addresses: '127.0.0.1',
@@ -138,8 +162,8 @@ function asWhom(): { readonly uid?: number; readonly gid?: number } {
   return process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 }
 
-function own(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+function own(folder: string, isNew = true): void {
+  if (isNew) mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (process.getuid?.() === 0) chownSync(folder, NOBODY, NOBODY);
 }
 

@@ -7,10 +7,13 @@ export type Tap = {
   readonly loseCommit: () => Promise<void>;
   /** From now on nothing arrives on the connections that there are. */
   readonly swallow: () => void;
+  /** Later connections lead there. */
+  readonly aim: (target: number) => void;
   readonly close: () => Promise<void>;
 };
 
-export async function startTap(target: number): Promise<Tap> {
+export async function startTap(first: number): Promise<Tap> {
+  let target = first;
   const sockets = new Set<Socket>();
   let lost: (() => void) | undefined;
   let generation = 0;
@@ -51,6 +54,7 @@ export async function startTap(target: number): Promise<Tap> {
   return {
     port: address.port,
     loseCommit: () => new Promise((resolve) => void (lost = resolve)),
+    aim: (next) => void (target = next),
     swallow: () => void (generation += 1),
     close: () =>
       new Promise((resolve) => {
