@@ -166,12 +166,12 @@ describe('the header has 3,072 bytes', () => {
     expect(whole).toBeGreaterThan(64);
     expect(shown.every(({ accepts }) => accepts.length === 5)).toBe(true);
     for (const [n, { resource }] of shown.entries()) expect(resource.description).toHaveLength(n < whole ? n + 1 : 64);
-    // With the longest URL that is shown whole and the longest code the last one that was whole is at the limit.
-    const { bytes } = show(offerOf(receiver, { description: 'd'.repeat(whole) }), {
+    // With the longest URL that is shown whole and the longest code the last one that was whole fills the limit.
+    const { header, bytes } = show(offerOf(receiver, { description: 'd'.repeat(whole) }), {
       path: pathFor(256),
       reason: 'x402_version_unsupported',
     });
-    expect(bytes).toBeGreaterThan(LIMIT - 4);
+    expect([bytes, JSON.stringify(header).length]).toEqual([LIMIT, (LIMIT / 4) * 3]);
   });
 
   test('behaviour: a listing goes before the description: its example first, then all of it', () => {
