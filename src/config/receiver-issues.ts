@@ -1,6 +1,6 @@
 // Rules of a receiver that need more than one key: what belongs to its one way or to each of several, and what the networks
 // say of each. They look at raw data that may still be wrong in any way.
-import type { Networks } from '../domain/network.ts';
+import type { Networks, WayReading } from '../domain/network.ts';
 import { isMap, type Issue, type Path } from './problems.ts';
 import { FACILITATORS, isPlaceholder, NETWORK, PAY_TO, SHARED_KEYS, WAY_KEYS, wayOf } from './receivers.ts';
 
@@ -46,7 +46,7 @@ function flatIssues(receiver: Raw, path: Path): Issue[] {
 }
 
 function besideAcceptsIssues(receiver: Raw, path: Path, ways: readonly WrittenWay[], networks: Networks): Issue[] {
-  const found = new Set(ways.map(({ raw }) => networkOf(raw, networks)));
+  const found = new Set(ways.flatMap(({ raw }) => networkOf(raw, networks) ?? []));
   return [
     ...Object.keys(WAY_KEYS).flatMap((key): Issue[] =>
       Object.hasOwn(receiver, key)
@@ -70,7 +70,7 @@ function besideAcceptsIssues(receiver: Raw, path: Path, ways: readonly WrittenWa
   ];
 }
 
-function networkOf({ network }: Raw, networks: Networks): unknown {
+function networkOf({ network }: Raw, networks: Networks): string | undefined {
   return typeof network === 'string' ? (networks.find(network)?.caip2 ?? network) : undefined;
 }
 
@@ -89,7 +89,7 @@ function wayIssues({ raw, path, inherited }: WrittenWay, of: Path, networks: Net
         ]
       : [];
   if (typeof network !== 'string') return unserved;
-  const reading = networks.readWay(wayOf(written(raw, inherited)));
+  const reading = readWritten(raw, inherited, networks);
   const wrong = reading.kind === 'way' ? [] : reading.issues;
   return [
     ...unserved,
@@ -106,9 +106,9 @@ function wayIssues({ raw, path, inherited }: WrittenWay, of: Path, networks: Net
   ];
 }
 
-function written(raw: Raw, inherited: Raw): Raw {
-  const own = Object.entries(raw).filter(([, value]) => value !== undefined);
-  return { ...inherited, ...Object.fromEntries(own) };
+/** Of what a way inherits, only nodes say something about it alone. */
+function readWritten(raw: Raw, inherited: Raw, networks: Networks): WayReading {
+  return networks.readWay(wayOf({ ...raw, rpc_url: raw['rpc_url'] ?? inherited['rpc_url'] }));
 }
 
 /** On a network of real money. */
@@ -126,7 +126,7 @@ function testFacilitatorIssues(facilitators: unknown, of: Path): Issue[] {
 function repeatedWays(ways: readonly WrittenWay[], networks: Networks): Issue[] {
   const seen = new Map<string, Path>();
   return ways.flatMap(({ raw, path, inherited }): Issue[] => {
-    const reading = networks.readWay(wayOf(written(raw, inherited)));
+    const reading = readWritten(raw, inherited, networks);
     if (reading.kind !== 'way') return [];
     const { network, asset, payTo } = reading.way;
     const name = `${network} ${asset} ${payTo}`.toLowerCase();

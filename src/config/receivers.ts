@@ -104,7 +104,11 @@ export function wayOf(raw: Readonly<Record<string, unknown>>): WayInput {
     asset_decimals: typeof decimals === 'number' ? decimals : undefined,
     pay_to_address: word('pay_to_address'),
     rpc_url: parsed.success ? parsed.data : [],
-    own: { asset_name: word('asset_name'), asset_version: word('asset_version') },
+    own: {
+      asset_name: word('asset_name'),
+      asset_version: word('asset_version'),
+      confirmations: typeof raw['confirmations'] === 'number' ? String(raw['confirmations']) : undefined,
+    },
   };
 }
 

@@ -106,6 +106,15 @@ test('behaviour: short forms and secret files stand in ways too', () => {
   }
 });
 
+test('behaviour: confirmations of the receiver are for its ways on EVM; one on Solana has none of its own', () => {
+  const solana = (more = ''): string => `{ network: solana, pay_to_address: ${SOLANA}${more} }`;
+  const shared = 'facilitators: [https://f.example]\n    confirmations: 3';
+  expect(waysOf(receiver([solana(), BASE], shared))).toMatchObject([{}, { confirmations: 3 }]);
+  expect(problemsOf(receiver([solana(', confirmations: 3'), BASE]))).toEqual([
+    expect.stringContaining('receivers[0].accepts[0].confirmations: is nothing that a way on Solana has; leave it out'),
+  ]);
+});
+
 test('behaviour: everything wrong with several ways is said at once, each at its place', () => {
   const text = receiver(
     [

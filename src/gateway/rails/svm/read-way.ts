@@ -19,7 +19,7 @@ export function readSvmWay(input: WayInput): WayReading | undefined {
     issues.push({ field, message });
   };
   for (const [field, written] of Object.entries(input.own))
-    if (written !== undefined) complain(field, 'is nothing that a token of Solana has; leave it out');
+    if (written !== undefined) complain(field, 'is nothing that a way on Solana has; leave it out');
   const token = readToken(input, network, complain);
   const payTo = input.pay_to_address ?? '';
   const wrong = judgePayTo(payTo, network);
