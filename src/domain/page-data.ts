@@ -5,7 +5,7 @@ export type PageData = {
   /** The value of the 402's PAYMENT-REQUIRED: the program of a page cannot read the headers that it came with. */
   readonly required: string;
   readonly price: { readonly amount: string; readonly currency: string };
-  /** Those of `required`, in its order. */
+  /** Those of `required` that a wallet in a browser can be asked for, in its order. */
   readonly ways: readonly PageWay[];
 };
 

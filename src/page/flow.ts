@@ -1,7 +1,7 @@
 // The way from a wallet to a signed payment, one step after the other; what follows is delivery.ts'. While a payment is kept
 // nothing else is signed. Whatever goes wrong ends in a card with words and a way on.
 import { Delivery, type DeliveryDeps } from './delivery.ts';
-import { findWallets, isPaidByWallet } from './evm/wallet.ts';
+import { findWallets } from './evm/wallet.ts';
 import type { TabPayment } from './kept.ts';
 import { noWalletCard } from './phone.ts';
 import { isSameWay, money, readChoices, type Choice } from './required.ts';
@@ -27,12 +27,14 @@ export class Flow {
   /** Where a wallet that comes or changes shows: nothing is under way there. */
   private at: 'start' | 'ready' | 'elsewhere' = 'elsewhere';
   private readonly watched = new Set<Wallet>();
+  /** Raised by each step: what a wallet answers to an earlier one, which was left, counts no more. */
+  private step = 0;
 
   constructor(deps: Flow['deps']) {
     this.deps = deps;
     const anew = (): void => void this.payAnew();
     this.delivery = new Delivery({ ...deps, anew, demanded: (payment, told) => this.demanded(payment, told) });
-    this.choices = readChoices(deps.data.required, deps.data).filter(isPaidByWallet);
+    this.choices = readChoices(deps.data.required, deps.data);
     this.choice = this.choices[0];
   }
 
@@ -57,6 +59,7 @@ export class Flow {
   // 1 A way and a wallet.
 
   private readonly start = (): void => {
+    this.step++;
     if (this.choice === undefined) return this.show(NO_WAY_HERE);
     if (this.wallets.length === 0) return this.show(noWalletCard(), 'start');
     const isOnly = this.wallets.length === 1;
@@ -88,11 +91,15 @@ export class Flow {
   private async connect(wallet: Wallet, anew = false): Promise<void> {
     const { choice } = this;
     if (choice === undefined) return this.start();
+    const step = ++this.step;
     const lines = ['It asks whether this page may see an account.'];
     this.show({ title: `Waiting for ${wallet.name}`, busy: true, lines, actions: [this.back()] });
     try {
-      this.connected = { wallet, account: await wallet.connect(anew) };
+      const account = await wallet.connect(anew);
+      if (step !== this.step) return;
+      this.connected = { wallet, account };
     } catch (error) {
+      if (step !== this.step) return;
       const again = { label: 'Try again', run: () => void this.connect(wallet), primary: true };
       return this.show({ ...faultWords(faultOf(error), 'account', choice), actions: [again, this.back()] });
     }
@@ -117,6 +124,7 @@ export class Flow {
     if (connected === undefined || choice === undefined) return this.start();
     const { wallet, account } = connected;
     const { title } = choice.way;
+    const step = ++this.step;
     const actions = [{ label: `Switch to ${title}`, run: () => void this.prepare(), primary: true }, this.back()];
     try {
       if (!(await wallet.isOn(choice))) {
@@ -124,13 +132,17 @@ export class Flow {
         this.show({ title: `Switching to ${title}`, busy: true, lines, actions: [this.back()] });
         await wallet.switchTo(choice);
       }
-      if (!(await wallet.isOn(choice))) {
+      const isOn = await wallet.isOn(choice);
+      const balance = isOn ? await wallet.balance(choice, account) : undefined;
+      if (step !== this.step) return;
+      if (!isOn) {
         const lines = [`This is paid on ${title}.`];
         return this.show({ title: 'Your wallet is on another network', tone: 'warn', lines, actions });
       }
-      this.balance = await wallet.balance(choice, account);
+      this.balance = balance;
       this.ready();
     } catch (error) {
+      if (step !== this.step) return;
       this.show({ ...faultWords(faultOf(error), 'network', choice), actions });
     }
   };
@@ -185,20 +197,32 @@ export class Flow {
     if (now === undefined) return this.show(GONE);
     if (now.accept.amount !== choice.accept.amount) return this.ready(demandWords(told, choice.accept.amount, now));
     const lines = [`${money(now.way, now.accept.amount)} on ${now.way.title}, once, to ${now.accept.payTo}.`];
-    this.show({ title: `Sign in ${wallet.name}`, busy: true, lines });
+    this.show({ title: `Sign in ${wallet.name}`, busy: true, lines, actions: [this.cancel()] });
+    const step = ++this.step;
     try {
       // It may have gone elsewhere while the page waited.
       if (!(await wallet.isOn(now))) return await this.prepare();
       const { header } = await wallet.sign(now, account, serverMs + performance.now() - toldMs);
+      // Signed after it was cancelled: forgotten, and never sent.
+      if (step !== this.step) return;
       await this.delivery.send({ kind: 'payment', header, accept: now.accept });
     } catch (error) {
-      this.ready(faultWords(faultOf(error), 'signature', now));
+      if (step === this.step) this.ready(faultWords(faultOf(error), 'signature', now));
     }
+  }
+
+  private cancel(): Action {
+    const lines = ['Nothing was charged. If your wallet still shows the prompt, close it there.'];
+    const run = (): void => {
+      this.step++;
+      this.ready({ lines });
+    };
+    return { label: 'Cancel', run };
   }
 
   /** What is asked for now, in the same way; undefined: that is not offered any more. */
   private takeOver({ header }: PriceTold, way: Choice['way']): Choice | undefined {
-    this.choices = readChoices(header, this.deps.data).filter(isPaidByWallet);
+    this.choices = readChoices(header, this.deps.data);
     const now = this.choices.find((each) => isSameWay(each.way, way));
     this.choice = now ?? this.choices[0];
     return now;

@@ -109,11 +109,12 @@ async function setPrice(amount: string): Promise<void> {
   if (!ok) throw new Error('the price was not set');
 }
 
-/** Quotes of this test hold for a second. */
-const quoteIsOver = (): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, 2000);
-  });
+/** Resolves when every quote for /priced of before is over: they hold for a second. */
+async function quoteIsOver(): Promise<void> {
+  const { extra } = await paid.quote('/priced');
+  const expiresAt = Buffer.from(extra.external_ref.slice('chg_'.length), 'base64url').readUInt32BE(52);
+  await expect.poll(() => Date.now(), { timeout: 10_000 }).toBeGreaterThan(expiresAt * 1000);
+}
 
 async function connect(page: Page, name = 'Connect Test Wallet'): Promise<void> {
   await click(page, name);
@@ -222,6 +223,23 @@ describe('a wallet', () => {
     await title(page, 'Paid').waitFor();
   });
 
+  test('behaviour: a prompt that was cancelled counts no more, whatever becomes of it', async () => {
+    const wallet = await funded();
+    const before = await paid.earned();
+    const { page } = await visit('/reports/q3', wallet);
+    await connect(page);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    wallet.hold('eth_signTypedData_v4', promise);
+    await click(page, 'Pay 0.10 USDC');
+    await click(page, 'Cancel');
+    await words(page, 'If your wallet still shows the prompt, close it there.').waitFor();
+    resolve();
+    await expect.poll(() => wallet.signatures()).toBe(1);
+    await click(page, 'Pay 0.10 USDC');
+    await title(page, 'Paid').waitFor();
+    expect([wallet.signatures(), await paid.earned()]).toEqual([2, before + 100_000n]);
+  });
+
   test('behaviour: without enough money is told what is missing, and looked at again', async () => {
     const wallet = await funded(20_000n);
     const { page, barriers } = await visit('/reports/q3', wallet);
@@ -232,6 +250,19 @@ describe('a wallet', () => {
     await paid.chain.mint(wallet.address, 80_000n);
     await click(page, 'Check again');
     await title(page, 'Ready to pay').waitFor();
+  });
+
+  test('behaviour: that changes its network or account is looked at again', async () => {
+    const wallet = await funded();
+    const { page } = await visit('/reports/q3', wallet);
+    await connect(page);
+    await paid.chain.mint(wallet.address, 1_000_000n);
+    await page.evaluate("walletChanged('accountsChanged')");
+    await words(page, '2.00 USDC').waitFor();
+    wallet.chainId = 1;
+    wallet.refuse('wallet_switchEthereumChain', 4001);
+    await page.evaluate("walletChanged('chainChanged')");
+    await title(page, 'The network was not changed').waitFor();
   });
 
   test('behaviour: that only stands at window.ethereum pays too', async () => {
@@ -280,6 +311,19 @@ test('behaviour: a network that neither the wallet nor the page knows has words'
   await page.getByLabel('0.10 0x2222...2222 on eip155:31337').check();
   await click(page, 'Connect Test Wallet');
   await title(page, 'Your wallet does not know eip155:31337').waitFor();
+});
+
+test('behaviour: where no way is one of a wallet in a browser, that is said', async () => {
+  const watched = await browser.open();
+  open.push(watched);
+  // As a page of Solana alone has it.
+  await watched.page.route('**/reports/q3', async (route) => {
+    const response = await route.fetch();
+    const body = (await response.text()).replace('"network":"eip155:84532"', '"network":"solana:x"');
+    await route.fulfill({ response, body });
+  });
+  await watched.page.goto(paid.url('/reports/q3'));
+  await title(watched.page, 'A program pays this').waitFor();
 });
 
 test('behaviour: a browser that keeps nothing pays too, and asks before the page is left', async () => {

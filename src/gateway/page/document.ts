@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import type { Offer, OfferedWay } from '../../domain/offer.ts';
 import type { OwnResponse } from '../../host/respond.ts';
 import { readPageAssets, type PageAssets } from './assets.ts';
-import { moneyItems, pageData, wayItem, type KnownNetworks } from './facts.ts';
+import { moneyItems, pageData, pageWay, wayItem, type KnownNetworks } from './facts.ts';
 import { html, jsonInHtml } from './html.ts';
 
 /** The `page` section of the configuration. */
@@ -109,12 +109,15 @@ function write(
   const { route } = offer;
   const price = `${route.amount} ${route.currency}`;
   const owner = section.name === undefined ? hole('host') : html(section.name);
-  const data = pageData(offer, ways, networks, HOLE);
-  const items = ways.map((offered, index) => {
-    const way = data.ways[index];
-    return way === undefined ? '' : wayItem(offered, way, networks.isPaidInBrowser(way.network));
-  });
-  const isTest = data.ways.every(({ testnet }) => testnet);
+  const shown = ways.map((offered) => ({ offered, way: pageWay(offered, networks) }));
+  const items = shown.map(({ offered, way }) => wayItem(offered, way, networks.isPaidInBrowser(way.network)));
+  const isTest = shown.every(({ way }) => way.testnet);
+  const data = pageData(
+    offer,
+    shown.map(({ way }) => way),
+    networks,
+    HOLE,
+  );
   const [before = '', after = ''] = jsonInHtml(data).split(jsonInHtml(HOLE).slice(1, -1));
   return [
     `<!doctype html><html lang="en"><head>${head}<title>${html(price)} - ${owner}</title></head><body>`,

@@ -12,27 +12,33 @@ export type KnownNetworks = {
   readonly isPaidInBrowser: (network: string) => boolean;
 };
 
+/** `ways`: all that are shown. */
 export function pageData(
-  offer: Offer,
-  ways: readonly OfferedWay[],
+  { route: { amount, currency } }: Offer,
+  ways: readonly PageWay[],
   networks: KnownNetworks,
   required: string,
 ): PageData {
-  const { amount, currency } = offer.route;
-  return { required, price: { amount, currency }, ways: ways.map((offered) => pageWay(offered, networks)) };
+  return {
+    required,
+    price: { amount, currency },
+    ways: ways.filter(({ network }) => networks.isPaidInBrowser(network)),
+  };
 }
 
-function pageWay({ way }: OfferedWay, networks: KnownNetworks): PageWay {
+export function pageWay({ way }: OfferedWay, networks: KnownNetworks): PageWay {
   const { network, asset, payTo, decimals } = way;
   const known = networks.find(network);
   const token = known?.tokens.find(({ address }) => address.toLowerCase() === asset.toLowerCase());
   return {
     ...{ network, asset, payTo, decimals, symbol: token?.symbol ?? shorten(asset), testnet: known?.testnet ?? false },
     title: known === undefined ? network : titleOf(known.name),
-    ...(known === undefined ? {} : { explorer: known.explorer }),
-    ...(known === undefined || !networks.isPaidInBrowser(network)
+    ...(known === undefined
       ? {}
-      : { chain: { nativeCurrency: known.nativeCurrency, rpcUrls: known.rpcUrls.slice(0, 1) } }),
+      : {
+          explorer: known.explorer,
+          chain: { nativeCurrency: known.nativeCurrency, rpcUrls: known.rpcUrls.slice(0, 1) },
+        }),
   };
 }
 

@@ -5,11 +5,6 @@ import { faultOf, WalletFault, type Wallet } from '../wallet.ts';
 import { authorize, credential, typedData } from './authorization.ts';
 import { call, findProviders, type FoundWallet, type Provider } from './provider.ts';
 
-/** Whether these wallets can pay in this way. */
-export function isPaidByWallet({ way: { network } }: Choice): boolean {
-  return chainIdOf(network) !== undefined;
-}
-
 /** Calls `found` with all wallets that are known, each time one more is. */
 export function findWallets(found: (wallets: readonly Wallet[]) => void): void {
   findProviders((announced) => found(announced.map(walletOf)));
@@ -34,7 +29,7 @@ function walletOf({ id, name, icon, provider }: FoundWallet): Wallet {
     },
     sign: async ({ way, accept }, account, nowMs) => {
       const signed = authorize(accept, account, nowMs, crypto.getRandomValues(new Uint8Array(32)));
-      const data = typedData(accept, chainIdOf(way.network) ?? 0, signed);
+      const data = typedData(accept, chainIdOf(way.network), signed);
       const signature = await call(provider, 'eth_signTypedData_v4', [account, data]);
       if (typeof signature !== 'string') throw new WalletFault('other', 'the wallet gave no signature');
       return { header: credential(accept, signed, signature) };
@@ -56,7 +51,7 @@ async function chooseAccount(provider: Provider): Promise<void> {
 }
 
 async function switchTo(provider: Provider, { way }: Choice): Promise<void> {
-  const chainId = `0x${(chainIdOf(way.network) ?? 0).toString(16)}`;
+  const chainId = `0x${chainIdOf(way.network).toString(16)}`;
   try {
     await call(provider, 'wallet_switchEthereumChain', [{ chainId }]);
   } catch (error) {
@@ -71,7 +66,7 @@ async function switchTo(provider: Provider, { way }: Choice): Promise<void> {
   }
 }
 
-function chainIdOf(network: string): number | undefined {
-  const [, id] = /^eip155:(\d{1,15})$/.exec(network) ?? [];
-  return id === undefined ? undefined : Number(id);
+/** All ways that the page has are of these chains. */
+function chainIdOf(network: string): number {
+  return Number(network.replace('eip155:', ''));
 }
