@@ -1,11 +1,12 @@
 // A real browser, out of the lock file: Chromium with its libraries and a font, unpacked once for this machine, started with
 // flags of ours and a font configuration of ours alone, so that it needs nothing that is installed here. The page is watched:
 // what its policy refuses, what it throws and what it complains of fails a test.
+import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { inflate } from '@sparticuz/chromium';
+import { promisify } from 'node:util';
 import axe from 'axe-core';
 import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
 
@@ -95,16 +96,13 @@ async function unpack(): Promise<string> {
   const folder = path.join(tmpdir(), `tollgate-chromium-${version}`);
   if (existsSync(folder)) return folder;
   const own = mkdtempSync(path.join(tmpdir(), 'tollgate-chromium-'));
-  // The package unpacks into the folder for temporary files, whatever lies there already.
-  const { TMPDIR } = process.env;
-  process.env['TMPDIR'] = own;
-  try {
-    const parts = ['chromium.br', 'fonts.tar.br', 'al2023.tar.br'];
-    await Promise.all(parts.map((part) => inflate(path.join(PACKAGE, 'bin', part))));
-  } finally {
-    if (TMPDIR === undefined) delete process.env['TMPDIR'];
-    else process.env['TMPDIR'] = TMPDIR;
-  }
+  // The package unpacks into the folder for temporary files: that of a process of its own.
+  const unpacking = `import { inflate } from '@sparticuz/chromium'; await Promise.all(process.argv.slice(1).map((part) => inflate(part)));`;
+  const parts = ['chromium.br', 'fonts.tar.br', 'al2023.tar.br'].map((part) => path.join(PACKAGE, 'bin', part));
+  await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', unpacking, '--', ...parts], {
+    cwd: import.meta.dirname,
+    env: { ...process.env, TMPDIR: own },
+  });
   mkdirSync(path.join(own, 'cache'));
   writeFileSync(
     path.join(own, 'fonts.conf'),
