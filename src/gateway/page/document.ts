@@ -34,8 +34,9 @@ export type PageFacts = {
 /** `headers` are added. */
 export type Page = (facts: PageFacts, headers: readonly string[]) => OwnResponse;
 
-/** What of a path is shown, and of a description. */
+/** What of a path is shown, and what of a description: characters. */
 const SHOWN = 160;
+const DESCRIBED = 256;
 
 export function createPage(section: PageSection, networks: KnownNetworks, assets = readPageAssets): Page {
   let frame: Frame | undefined;
@@ -46,7 +47,7 @@ export function createPage(section: PageSection, networks: KnownNetworks, assets
     if (pieces === undefined) known.set(ways, (pieces = fit(frame, section, offer, ways, networks).split(HOLE)));
     const host = html(publicOrigin.slice(publicOrigin.indexOf('//') + 2));
     const url = html(quoted(publicOrigin + path));
-    const values: Readonly<Record<string, string>> = { host, path: html(cut(path)), url, required };
+    const values: Readonly<Record<string, string>> = { host, path: html(cut(path, SHOWN)), url, required };
     let body = '';
     pieces.forEach((piece, index) => (body += index % 2 === 0 ? piece : values[piece]));
     return {
@@ -138,7 +139,7 @@ function write(
 function heading({ route, description }: Offer): string {
   const request = `<code>GET ${hole('path')}</code>`;
   return route.description || route.name
-    ? `<h1>${html(cut(description))}</h1><p class="request">${request}</p>`
+    ? `<h1>${html(cut(description, DESCRIBED))}</h1><p class="request">${request}</p>`
     : `<h1>${request}</h1>`;
 }
 
@@ -158,8 +159,8 @@ function footer({ support, termsUrl, privacyUrl }: PageSection): string {
     .join('');
 }
 
-function cut(text: string): string {
-  return text.length <= SHOWN ? text : `${text.slice(0, SHOWN)}...`;
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length)}...`;
 }
 
 /** `url` as one word of a shell; of one that is too long the beginning, which the program of the page completes. */
