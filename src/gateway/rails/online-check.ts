@@ -22,10 +22,14 @@ export type OnlineDeps = {
   readonly v1: boolean;
 };
 
-/** Everything found about `receivers`, in their order. */
+/** Everything found about `receivers`, in their order; what is the same for several ways of one is said once. */
 export async function checkReceivers(receivers: readonly Receiver[], deps: OnlineDeps): Promise<readonly Finding[]> {
   const found = await Promise.all(receivers.flatMap(({ ways }) => ways.map((way) => checkWay(way, deps))));
-  return found.flat();
+  const said = new Set<string>();
+  return found.flat().filter(({ receiver, level, detail }) => {
+    const sentence = `${receiver} ${level} ${detail}`;
+    return !said.has(sentence) && said.add(sentence);
+  });
 }
 
 async function checkWay(of: ReceiverWay, deps: OnlineDeps): Promise<readonly Finding[]> {

@@ -7,6 +7,7 @@ import { check } from '../../../src/cli/check.ts';
 import { readArgs } from '../../../src/cli/args.ts';
 import type { PlainReceiver } from '../../cases/receivers.ts';
 import { checkReceivers } from '../../../src/gateway/rails/online-check.ts';
+import type { Receiver } from '../../../src/domain/receiver.ts';
 import { createAuthorize } from '../../../src/gateway/rails/x402/auth.ts';
 import { createRandom, systemClock } from '../../../src/host/clock.ts';
 import { startChain, type Chain } from '../../support/chain/chain.ts';
@@ -32,8 +33,10 @@ afterAll(async () => {
   await chain?.stop();
 });
 
-const find = async (receiver: Partial<PlainReceiver>, v1 = false): Promise<string[]> => {
-  const findings = await checkReceivers([makeReceiver(receiver)], {
+const find = async (receiver: Partial<PlainReceiver>, v1 = false): Promise<string[]> =>
+  findAll(makeReceiver(receiver), v1);
+const findAll = async (receiver: Receiver, v1 = false): Promise<string[]> => {
+  const findings = await checkReceivers([receiver], {
     fetch,
     clock: systemClock,
     authorize: createAuthorize(systemClock, createRandom()),
@@ -51,6 +54,17 @@ test('behaviour: a real facilitator and a real token are what is configured', as
   ];
   expect(await find(receiver)).toEqual(expected);
   expect(await find(receiver, true)).toEqual(expected);
+});
+
+test('behaviour: what is the same for several ways is said once', async () => {
+  const one = makeReceiver({ facilitators: [facilitatorAt(facilitator.url)], rpcUrls: [chain.rpcUrl] });
+  const other = makeReceiver({ payTo: `0x${'2'.repeat(40)}`, facilitators: [facilitatorAt(nowhere)], rpcUrls: [] });
+  const findings = await findAll({ ...one, ways: [...one.ways, ...one.ways, ...other.ways] });
+  expect(findings).toEqual([
+    expect.stringMatching(/^ok: the facilitator/),
+    expect.stringMatching(/^ok: the token/),
+    expect.stringMatching(/^away: the facilitator/),
+  ]);
 });
 
 describe('tokens', () => {

@@ -215,6 +215,16 @@ describe('what is refused', () => {
     expect(({} as Json)['x']).toBeUndefined();
   });
 
+  test('behaviour: 2,048 values pass, and one more does not', () => {
+    const count = (value: unknown): number =>
+      typeof value === 'object' && value !== null
+        ? Object.values(value).reduce<number>((sum, each) => sum + 1 + count(each), 0)
+        : 0;
+    const room = 2048 - count({ ...V2, more: [] });
+    expect(readV2({ ...V2, more: Array(room).fill(0) })).toHaveProperty('key');
+    expect(readV2({ ...V2, more: Array(room + 1).fill(0) })).toHaveProperty('code', 'payment_malformed');
+  });
+
   test('behaviour: nesting at the limit passes', () => {
     expect(readV2({ ...V2, more: nest(15) })).toHaveProperty('key');
   });
