@@ -1,7 +1,7 @@
 // What an owner of several ways to pay should know of each route: where its price is too fine for an asset, over what public
 // clients pay without being told to, and which ways a 402 has no room for. `check` says all of it, a start the last.
 import type { LoadedConfig } from '../config/config.ts';
-import { comparePrices, parsePrice } from '../domain/money.ts';
+import { comparePrices } from '../domain/money.ts';
 import { makeOffer, type Offer, type OfferedWay } from '../domain/offer.ts';
 import { waysNotShown } from '../domain/payment-required.ts';
 import type { Way } from '../domain/payment/way.ts';
@@ -14,7 +14,10 @@ type Configured = Pick<LoadedConfig, 'receivers' | 'x402'>;
 type NamedWay = Pick<ReceiverWay, 'way' | 'networkName'>;
 
 /** Source: @x402/core 2.27 (spend controls), x402 1.2 (maxValue); both for assets that they know. */
-const CAPS = { v2: '1', v1: '0.10' } as const;
+const CAPS = {
+  1: { text: '0.10', price: { units: 1n, scale: 1 } },
+  2: { text: '1', price: { units: 1n, scale: 0 } },
+} as const;
 const MOST_LINES = 20;
 
 export function routeWarnings(config: Configured, routes: readonly Route[]): string[] {
@@ -23,14 +26,13 @@ export function routeWarnings(config: Configured, routes: readonly Route[]): str
   return [
     tooFine,
     notShown,
-    (offer: Offer) => overCap(offer, CAPS.v2, 'v2', waysOf(offer, 2)),
-    (offer: Offer) => (v1 ? overCap(offer, CAPS.v1, 'v1', waysOf(offer, 1)) : []),
+    (offer: Offer) => overCap(offer, 2),
+    (offer: Offer) => (v1 ? overCap(offer, 1) : []),
   ].flatMap((say) => shorten(offers.flatMap(say)));
 }
 
 /** What no payer can see. `routes`: read only if there may be something to say. */
 export function notShownWarnings(config: Configured, routes: () => readonly Route[]): string[] {
-  // The first way is shown in any case.
   if (config.receivers.every(({ ways }) => ways.length < 2)) return [];
   return shorten(offersOf(config, routes()).flatMap(notShown));
 }
@@ -53,14 +55,14 @@ function tooFine(offer: Offer): string[] {
   return say(offer, left, (names) => `is not offered on ${names}: the price has more decimals than the asset`);
 }
 
-function overCap(offer: Offer, cap: string, version: string, ways: readonly OfferedWay[]): string[] {
-  const limit = parsePrice(cap);
-  const known = ways.filter(({ way }) => symbolOf(way) !== undefined);
-  if (limit === undefined || comparePrices(offer.price, limit) <= 0) return [];
+function overCap(offer: Offer, version: 1 | 2): string[] {
+  const cap = CAPS[version];
+  if (comparePrices(offer.price, cap.price) <= 0) return [];
+  const known = waysOf(offer, version).filter(({ way }) => symbolOf(way) !== undefined);
   return say(
     offer,
     known,
-    (names) => `costs more than the $${cap} that clients of x402 ${version} pay unasked: ${names}`,
+    (names) => `costs more than the $${cap.text} that clients of x402 v${version} pay unasked: ${names}`,
   );
 }
 
@@ -73,6 +75,8 @@ function waysOf({ ways, description }: Offer, version: 1 | 2): readonly OfferedW
 }
 
 function notShown(offer: Offer): string[] {
+  // The first way is shown in any case.
+  if (offer.ways.length < 2) return [];
   return say(
     offer,
     waysNotShown(offer, fullRequirement),

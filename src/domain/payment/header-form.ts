@@ -5,7 +5,7 @@ import type { OfferedWay } from '../offer.ts';
 import { CHARGE_ID_BYTES } from '../quote.ts';
 
 /** Of the header as it is sent: base64. */
-export const MAX_HEADER_BYTES = 3072;
+const MAX_HEADER_BYTES = 3072;
 const MAX_JSON_BYTES = (MAX_HEADER_BYTES / 4) * 3;
 /** A URL up to this is shown whole, and a longer one as far as there is room left. */
 const URL_BYTES = { sure: 256, most: 1024 } as const;
