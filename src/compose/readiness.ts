@@ -24,8 +24,15 @@ const FRESH_MS = 5_000;
 /** Below what orchestrators wait for a probe. */
 const WAIT_MS = 1_500;
 
-/** A store of this process: `write` changes a row and resolves once that is on the disk. */
-export function storeReadiness(write: () => Promise<void>, { clock, log }: ReadinessDeps): Readiness {
+/**
+ * A store of this process: `write` changes a row and resolves once that is on the disk. `isShared`: by other processes too. Once
+ * it has worked, its failure is named and no more: all of them would be taken out at once, and free routes with them.
+ */
+export function storeReadiness(
+  write: () => Promise<void>,
+  { clock, log }: ReadinessDeps,
+  isShared: boolean,
+): Readiness {
   const asked = createAsking(write, clock, (reason) =>
     reason === undefined
       ? log.info('the store takes writes again')
@@ -38,7 +45,8 @@ export function storeReadiness(write: () => Promise<void>, { clock, log }: Readi
       run: async () => {
         const found = await asked.ask();
         if (found.kind === 'works') return { ok: true, detail: 'the store takes writes' };
-        return { ok: false, detail: `the store does not take writes: ${reasonOf(found)}` };
+        const detail = `the store does not take writes: ${reasonOf(found)}`;
+        return { ok: false, isTolerated: isShared && asked.hasWorked(), detail };
       },
     },
   };

@@ -93,7 +93,7 @@ export async function startRegistry(
   await compiler.settled();
   registry.subscribe((change) => void compiler.change(change, registry.routeSet));
   const { handle } = registry;
-  const readiness = storeReadiness(ledger.check, { clock, log });
+  const readiness = storeReadiness(ledger.check, { clock, log }, store.isShared);
   const listener = createListener(
     {
       ...{ name: 'registry', listen: section.listen, log },

@@ -37,7 +37,7 @@ export async function ledgerOfSidecar(
     const place = await storeAt(charges.store);
     const store = place.openCharges({ now: clock.now, log, alone: true });
     const ledger = ledgerOf(store, SPELLING);
-    const readiness = storeReadiness(ledger.check, { clock, log });
+    const readiness = storeReadiness(ledger.check, { clock, log }, place.isShared);
     const stopKeeping = keepCharges(store, {
       ...{ clock, log, schedule: systemSchedule },
       retentionMs: () => charges.retentionMs,

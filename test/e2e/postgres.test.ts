@@ -105,12 +105,27 @@ describe.skipIf(!hasPostgres)('all-in-ones over one PostgreSQL', () => {
     expect(new Set(charges.map(({ id }) => id)).size).toBe(charges.length);
   });
 
+  test('behaviour: commands work beside the processes, and a process ends in order', async () => {
+    expect(await paid.cli('migrate')).toBe('up to date');
+    expect(await paid.cli('keys', 'create', '--name', 'a')).toMatch(/^tg_/);
+    expect(await paid.cli('keys', 'list')).toMatch(/active +sdk .* a$/m);
+    expect(await paid.cli('charges', 'list')).toContain('delivered');
+    expect(await paid.cli('check')).toContain('postgres://');
+    const [{ id } = { id: '' }] = await paid.charges();
+    expect(await paid.cli('charges', 'show', id)).toContain(id);
+    other.signal('SIGTERM');
+    expect(await other.exited).toBe(0);
+  });
+
   test('behaviour: the database is killed and comes back: payments wait and none fails, free requests go on', async () => {
     const server = await sharedPostgres();
     const credential = await paid.sign(await paid.quote('/a'));
     await server.stop('SIGKILL');
     expect((await fetch(paid.url('/free'))).status).toBe(200);
     expect((await fetch(paid.url('/a'))).status).toBe(402);
+    // Not taken out: free requests would go with it.
+    const ready = await fetch(`${paid.tollgate().url('admin')}/readyz?verbose`);
+    expect(ready.status).toBe(200);
     const waiting = at(paid.tollgate(), '/a', credential);
     await server.start();
     expect((await waiting).status).toBe(200);

@@ -12,6 +12,11 @@ import type { Answer, Session } from '../../src/registry/store/postgres/connecti
 import { openPostgres } from '../../src/registry/store/postgres/place.ts';
 import { toRowInsert } from '../../src/registry/store/charge-changes.ts';
 import { decideClaim } from '../../src/domain/payment/claim-policy.ts';
+import { createRandom, systemClock } from '../../src/host/clock.ts';
+import { createApiKey, digestKey } from '../../src/registry/api-keys.ts';
+import { openRoutes } from '../../src/registry/routes.ts';
+import { RECEIVERS } from '../cases/receivers.ts';
+import { storedRoute } from '../cases/routes.ts';
 import { claimOf, proofOf } from '../cases/claims.ts';
 import { until } from '../support/paid-tollgate.ts';
 import { hasPostgres, type PostgresServer } from './server.ts';
@@ -137,14 +142,17 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and what is unknown', () => {
     const ledger = ledgerOver(await opened());
     await ledger.claim(fresh(), options());
     const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`;
+    const sessions = async (): Promise<number> => {
+      const rows = await server.query(`SELECT sessions::int FROM pg_stat_database WHERE datname = '${name}'`);
+      return Number(rows[0]?.['sessions']);
+    };
     await server.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
     await server.query(end);
+    const before = await sessions();
     let told = false;
     const claimed = ledger.claim(fresh(), options()).finally(() => (told = true));
-    await until(
-      'it tries',
-      async () => (await server.query(`SELECT 1 FROM pg_stat_database WHERE datname = '${name}'`)).length > 0,
-    );
+    // One connection after the other is looked at and left.
+    await until('it tries again and again', async () => (await sessions()) >= before + 3);
     expect(told).toBe(false);
     await server.query(`ALTER DATABASE ${name} RESET default_transaction_read_only`);
     await server.query(end);
@@ -251,6 +259,44 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and what is unknown', () => {
     const taken = await store.update({ before, after, actor: { owner: 'run/two' }, because });
     expect(taken.kind).not.toBe('written');
     expect((await store.find({ id: what.id }))?.charge.owner).toBe('run/one');
+  });
+
+  test('behaviour: a set that was restored, or lost in a failover, is read anew though its revision is the same', async () => {
+    const [here, there] = [await opened(), await opened()];
+    const made = storedRoute('GET /restored');
+    await here.routes.write([{ kind: 'insert', route: made, key: '/restored' }], { maxRoutes: 100 });
+    const routes = await openRoutes({
+      ...{
+        store: there.routes,
+        receivers: () => RECEIVERS,
+        unknownReceiver: () => 'store',
+        methods: () => new Set(['GET']),
+      },
+      ...{ maxRoutes: 10, clock: systemClock, random: createRandom(), log: silent },
+    });
+    closing.push(async () => routes.close());
+    const amountOf = (): string | undefined => [...routes.all()].find(({ id }) => id === made.id)?.amount;
+    expect(amountOf()).toBe(made.amount);
+    await server.query(
+      `UPDATE tollgate.routes SET amount = '9' WHERE id = '${made.id}'; UPDATE tollgate.changes SET stamp = 'other'; UPDATE tollgate.meta SET stamp = 'other'`,
+      name,
+    );
+    await until('it has the price of the store', async () => amountOf() === '9');
+  });
+
+  test('behaviour: a key that one process made is known to another, and one that was revoked is not, within a second', async () => {
+    const [here, there] = [await opened(), await opened()];
+    const { key, stored } = await createApiKey(
+      here.apiKeys,
+      { name: 'one', scopes: ['sdk'] },
+      { random: createRandom(), now: Date.now },
+    );
+    const digest = digestKey(key);
+    await until('it is known', async () => (await there.apiKeys.find(digest)) !== undefined, 1000);
+    expect(await here.apiKeys.revoke(stored.id, '2027-01-01T00:00:00.000Z')).toBe('revoked');
+    await until('it is revoked', async () => (await there.apiKeys.find(digest))?.revokedAt !== null, 1000);
+    expect(await there.apiKeys.revoke(stored.id, '2027-01-01T00:00:00.000Z')).toBe('already_revoked');
+    expect(await there.apiKeys.revoke('nobody', '2027-01-01T00:00:00.000Z')).toBe('unknown');
   });
 
   test('behaviour: many start at once on an empty database: one makes the schema, and all are one registry', async () => {

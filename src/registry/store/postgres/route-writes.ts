@@ -138,6 +138,7 @@ export function createRouteSql(schema: string) {
     append: `INSERT INTO ${schema}.changes (revision, stamp, kind, route_id, seq, at, written_by, before, after, declared)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     trim: `DELETE FROM ${schema}.changes WHERE revision <= $1`,
+    stampOf: `SELECT stamp FROM ${schema}.changes WHERE revision = $1`,
     oldest: `SELECT min(revision) AS revision FROM ${schema}.changes`,
     after: `SELECT revision, stamp, kind, seq, written_by, before, after, declared FROM ${schema}.changes
       WHERE revision > $1 ORDER BY revision LIMIT $2`,

@@ -2,7 +2,7 @@
 // every half second. What is read together is read from one snapshot.
 import { createTextPool } from '../../../domain/text-pool.ts';
 import type { Random } from '../../../host/clock.ts';
-import { StoreUnavailable, type RouteStore } from '../ports.ts';
+import { StoreUnavailable, type Head, type RouteStore } from '../ports.ts';
 import { readChange, readHead, readHistory, readRoute } from '../route-values.ts';
 import { plain } from './charge-batch.ts';
 import { inTransaction, messageOf, Refused, type Session } from './connection.ts';
@@ -31,6 +31,18 @@ export function createRoutes({
   const sql = createRouteSql(schema);
   const deps = { sql, random, changesKept };
   const ask = createAsk(links);
+  /** What was told last: a restored or promoted database may tell the same revision of another set. */
+  let told: Head | undefined;
+  const tell = <T extends Head>(head: T): T => {
+    told = { revision: head.revision, stamp: head.stamp };
+    return head;
+  };
+  const isOther = async (session: Session, revision: number, newest: Head): Promise<boolean> => {
+    if (told?.revision !== revision || revision === 0) return false;
+    if (newest.revision === revision) return newest.stamp !== told.stamp;
+    const { rows } = await session.query(sql.named(sql.stampOf), [revision]);
+    return rows[0] !== undefined && rows[0]['stamp'] !== told.stamp;
+  };
 
   return {
     registryId,
@@ -39,7 +51,7 @@ export function createRoutes({
         // One snapshot, so that the head belongs to the rows.
         inTransaction(session, ' ISOLATION LEVEL REPEATABLE READ READ ONLY', async () => {
           const pool = createTextPool();
-          const head = readHead((await session.query(sql.named(sql.head), [])).rows[0]);
+          const head = tell(readHead((await session.query(sql.named(sql.head), [])).rows[0]));
           const { rows } = await session.query(sql.named(sql.all), []);
           return { head, routes: rows.map((row) => readRoute(row, pool)) };
         }),
@@ -48,17 +60,22 @@ export function createRoutes({
       const written = await ask((session) =>
         inTransaction(session, links.settings(), () => writeRoutes(deps, session, writes, options)),
       );
-      if (written !== 'moved') watch.seen(written.head);
+      if (written !== 'moved') watch.seen(tell(written.head));
       return written;
     },
     changesAfter: (revision, limit) =>
       ask((session) =>
         inTransaction(session, ' ISOLATION LEVEL REPEATABLE READ READ ONLY', async () => {
-          const { revision: newest } = readHead((await session.query(sql.named(sql.head), [])).rows[0]);
+          const head = readHead((await session.query(sql.named(sql.head), [])).rows[0]);
+          const { revision: newest } = head;
+          if (await isOther(session, revision, head)) return 'too_old';
           if (revision === newest) return [];
           const oldest = (await session.query(sql.named(sql.oldest), [])).rows[0]?.['revision'];
           if (revision > newest || typeof oldest !== 'number' || revision < oldest - 1) return 'too_old';
-          return (await session.query(sql.named(sql.after), [revision, limit])).rows.map(readChange);
+          const changes = (await session.query(sql.named(sql.after), [revision, limit])).rows.map(readChange);
+          const last = changes.at(-1);
+          if (last !== undefined && told?.revision === revision) tell(last);
+          return changes;
         }),
       ),
     history: async (id, before, limit) => {
