@@ -299,6 +299,32 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and what is unknown', () => {
     expect(await there.apiKeys.revoke('nobody', '2027-01-01T00:00:00.000Z')).toBe('unknown');
   });
 
+  test('attack: what was prepared on a small table does not read all of a large one', async () => {
+    const own = await freshDatabase();
+    const store = await openPostgres({ ...placeOf(own), connections: 1 }, { now: Date.now, log: silent });
+    const ledger = ledgerOver(store);
+    for (let step = 0; step < 20; step++) {
+      const what = fresh();
+      await ledger.claim(what, options({ settleVia: 'first' }));
+      const event = { kind: 'settled', proof: proofOf(what), leaseMs: LEASE } as const;
+      await ledger.advance(what.id, event, { owner: 'run/one', changeId: `change ${++changes}` });
+      await ledger.find(what.payment);
+    }
+    await store.close();
+    // A connection tells what it did when it ends.
+    const database = new URL(own).pathname.slice(1);
+    const scans = await until('it has told', async () => {
+      const [row] = await server.query(
+        "SELECT seq_scan::int AS read, idx_scan::int AS found FROM pg_stat_user_tables WHERE relname = 'charges'",
+        database,
+      );
+      return Number(row?.['found']) > 0 && row;
+    });
+    // Each index read it once, when it was made.
+    const indexes = await server.query("SELECT 1 FROM pg_indexes WHERE tablename = 'charges'", database);
+    expect(scans['read']).toBe(indexes.length);
+  });
+
   test('behaviour: many start at once on an empty database: one makes the schema, and all are one registry', async () => {
     const empty = placeOf(await freshDatabase());
     const stores = await Promise.all(
