@@ -40,11 +40,14 @@ export function createRails(deps: RailsDeps): Rails {
       const { envelope } = reading;
       const own = served.find(({ rail }) => rail.serves(envelope.network));
       const way = chooseWay(envelope, ways, own?.words);
-      const isOfAnother = served.some(
-        ({ rail, isPayment }) =>
-          rail !== own?.rail && ways.some(({ network }) => rail.serves(network)) && isPayment(envelope.payload),
-      );
       const isNamed = !('reason' in way);
+      // Where there is one way, it takes no other kind, and its own rail says what is wrong.
+      const isOfAnother =
+        (ways.length > 1 || !isNamed) &&
+        served.some(
+          ({ rail, isPayment }) =>
+            rail !== own?.rail && isPayment(envelope.payload) && ways.some(({ network }) => rail.serves(network)),
+        );
       if (isOfAnother) return isNamed ? wayMismatch(`a payment of the kind of ${way.network}`) : way;
       const read = own?.rail.read(envelope, isNamed ? way : undefined);
       if (read !== undefined) return 'code' in read ? read : { ...read, way };
