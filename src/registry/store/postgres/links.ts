@@ -78,15 +78,19 @@ export function openLinks(
     opened.onLost(() => void (wasLost = true));
   };
   const connection = (greeting = greet): Link => createConnection({ address, timeoutMs, log, greet: greeting });
+  const planByIndex = async (session: Session): Promise<void> => {
+    if (!address.pooler) await session.simple(BY_INDEX);
+  };
   const writers = Array.from({ length: connections }, () =>
     connection(async (session, opened) => {
       await greet(session, opened);
-      if (!address.pooler) await session.simple(BY_INDEX);
+      await planByIndex(session);
     }),
   );
   const reader = connection();
   const control = connection(async (session, opened) => {
     await greet(session, opened);
+    await planByIndex(session);
     await greetControl?.(session, opened);
   });
   return {
