@@ -14,7 +14,7 @@ import type { OwnResponses } from '../gateway/outcome.ts';
 import type { Pay } from '../gateway/pay/pay.ts';
 import { createPage, type Page } from '../gateway/page/document.ts';
 import { createPaywall } from '../gateway/paywall.ts';
-import { createTrust } from '../gateway/peer.ts';
+import { createTrust } from '../gateway/caller.ts';
 import type { Current } from '../gateway/sync/current.ts';
 import { isPaidInBrowser, NETWORKS } from '../gateway/rails/networks.ts';
 import type { Rails } from '../gateway/rails/rails.ts';

@@ -10,7 +10,7 @@ import type { ResponseFacts, UpstreamFacts } from './headers.ts';
 import type { ResponseOutcome, PaidOutcome, RequestFacts } from './outcome.ts';
 import type { Paywall } from './paywall.ts';
 import { asksForPage } from './page/asks.ts';
-import { publicOrigin } from './peer.ts';
+import { publicOrigin } from './caller.ts';
 import { startRecord, type RequestRecord, type Telemetry } from './telemetry.ts';
 import { NO_TRACE, type Trace } from './trace.ts';
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Verdict } from '../../src/domain/decide.ts';
 import { createAdmission, type Admission, type AdmissionOptions } from '../../src/gateway/admission.ts';
 import { clientGroup } from '../../src/gateway/client-group.ts';
-import { createTrust } from '../../src/gateway/peer.ts';
+import { createTrust } from '../../src/gateway/caller.ts';
 import { createRateLimit, type RateLimit } from '../../src/host/rate-limit.ts';
 
 function makeLimit(perMinute: number, burst: number, keys = 100): { limit: RateLimit; pass: (ms: number) => void } {

@@ -17,9 +17,10 @@ import {
   type Payment,
   type PayOutcome,
 } from './payment.ts';
-import { releaseUnsent } from './record.ts';
+import { releaseUnsent, retryUntilRecorded, step } from './record.ts';
 import { redeem } from './redeem.ts';
-import { settleCharge, type SettleEnd } from './settle.ts';
+import { FIRST_LOOK_MS } from '../../domain/payment/transition.ts';
+import { refusedReceipt, settledReceipt, type Receipt, type Refusal } from '../rails/rail.ts';
 
 /** How long a response is waited for that shall be kept with a charge of unknown end. */
 const COLLECT_MS = 10_000;
@@ -175,6 +176,121 @@ function unsettled(
         facts.origin,
         route.id,
       );
+    default:
+      return end satisfies never;
+  }
+}
+
+// One attempt to settle a claimed charge, and the ways in which it can end. The ledger knows who is asked before anybody is,
+// so that a restart knows that a settlement may have been sent; whatever is not certain afterwards stays `settling` until the
+// chain or the payer's next request ends it. Nothing is sent for a client that left.
+
+type SettleEnd =
+  | { readonly kind: 'settled'; readonly charge: Charge; readonly receipt: Receipt }
+  | { readonly kind: 'refused'; readonly receipt: Receipt }
+  /** The money may have moved, or may yet. `recorded`: the charge has no owner from then on. */
+  | { readonly kind: 'unknown'; readonly charge: Charge; readonly recorded?: Promise<unknown> }
+  /** Nothing was sent that could move money, and nothing will be for this request. */
+  | { readonly kind: 'not_carried_out'; readonly retryAfterMs: number | undefined }
+  /** The same, because no facilitator takes such a payment. */
+  | { readonly kind: 'declined'; readonly refusal: Refusal }
+  /** The same, because the client left. */
+  | { readonly kind: 'left' }
+  /** Another request owns the charge by now, or the ledger is away: nothing was sent by us. */
+  | { readonly kind: 'lost'; readonly because: 'taken_over' | 'ledger' };
+
+/** `collect`: the upstream's response, which cannot be had twice, to be kept with the charge should its end not be known. */
+async function settleCharge(
+  deps: PayDeps,
+  payment: Payment,
+  charge: Charge,
+  terms: RailOffer,
+  collect?: () => Promise<KeptAnswer | undefined>,
+): Promise<SettleEnd> {
+  const { rail, log, options } = deps;
+  const { presented, facts } = payment;
+  let current = charge;
+  let stopped: 'left' | 'taken_over' | 'ledger' | undefined;
+  const sending = async (via: string): Promise<boolean> => {
+    if (facts.left()) stopped = 'left';
+    else if (current.state !== 'settling' || (current.attempts === 0 && current.via !== via)) {
+      const { leaseMs } = options;
+      const started = await step(deps, payment, charge.id, { kind: 'settle_started', via, leaseMs });
+      if (started === 'unavailable') stopped = 'ledger';
+      else if (started.kind !== 'ok') stopped = 'taken_over';
+      else {
+        current = started.charge;
+        if (facts.left()) stopped = 'left';
+      }
+    }
+    return stopped === undefined;
+  };
+
+  const before = charge.attempts > 0;
+  const history = { afterUnknown: before, via: before ? (charge.via ?? undefined) : undefined };
+  const end = await rail.settle(presented, terms, history, sending);
+  switch (end.kind) {
+    case 'settled': {
+      const { transaction } = end;
+      const { amount } = charge;
+      const proof = { transaction, logIndex: null, amount, payer: presented.key.payer };
+      const event = { kind: 'settled', proof, leaseMs: options.leaseMs } as const;
+      const changeId = deps.newId();
+      const settled = await step(deps, payment, charge.id, event, changeId);
+      if (settled !== 'unavailable' && settled.kind === 'ok')
+        return { kind: 'settled', charge: settled.charge, receipt: settledReceipt(presented.key, amount, transaction) };
+      // Settled, and the ledger does not hold it: serving now and again once it is found would be twice.
+      log.error('a settlement could not be recorded', { charge_id: charge.id, transaction });
+      if (settled === 'unavailable')
+        void retryUntilRecorded(deps, payment, charge.id, { ...event, leaseMs: 0 }, changeId);
+      return { kind: 'unknown', charge: current };
+    }
+    case 'refused': {
+      const { reason } = end;
+      const event = { kind: 'settle_refused', reason } as const;
+      const refused = await step(deps, payment, charge.id, event);
+      if (refused === 'unavailable') void retryUntilRecorded(deps, payment, charge.id, event);
+      if (refused === 'unavailable' || refused.kind !== 'ok') return { kind: 'unknown', charge: current };
+      return refused.charge.state === 'failed'
+        ? { kind: 'refused', receipt: refusedReceipt(presented.key, charge.amount, reason) }
+        : { kind: 'unknown', charge: refused.charge };
+    }
+    case 'not_carried_out': {
+      if (stopped === 'taken_over') return { kind: 'lost', because: 'taken_over' };
+      const reason = stopped === 'left' ? 'client_gone' : end.reason;
+      if (stopped === 'ledger') {
+        void releaseUnsent(deps, payment, charge, reason);
+        return { kind: 'lost', because: 'ledger' };
+      }
+      const event = { kind: current.state === 'claimed' ? 'released' : 'not_carried_out', reason } as const;
+      const released = await step(deps, payment, charge.id, event);
+      if (released === 'unavailable') void releaseUnsent(deps, payment, charge, reason);
+      // An earlier attempt may have moved the money after all.
+      if (released !== 'unavailable' && released.kind === 'ok' && released.charge.state === 'settling')
+        return { kind: 'unknown', charge: released.charge };
+      if (stopped === 'left') return { kind: 'left' };
+      if (before) return { kind: 'unknown', charge: current };
+      return end.declined === undefined
+        ? { kind: 'not_carried_out', retryAfterMs: end.retryAfterMs }
+        : { kind: 'declined', refusal: end.declined };
+    }
+    case 'unknown': {
+      const { reason, detail } = end;
+      log.warn('a settlement has an unknown end', { charge_id: charge.id, reason, detail });
+      const event = { kind: 'settle_unknown', reason, lookInMs: FIRST_LOOK_MS } as const;
+      if (collect !== undefined) {
+        const recorded = collect().then(async (answer) => {
+          if (answer !== undefined)
+            await retryUntilRecorded(deps, payment, charge.id, { kind: 'answer_kept', answer, headSent: false });
+          await retryUntilRecorded(deps, payment, charge.id, event);
+        });
+        return { kind: 'unknown', charge: { ...current, attempts: current.attempts + 1 }, recorded };
+      }
+      const doubted = await step(deps, payment, charge.id, event);
+      if (doubted === 'unavailable') void retryUntilRecorded(deps, payment, charge.id, event);
+      const known = doubted !== 'unavailable' && doubted.kind === 'ok' ? doubted.charge : current;
+      return { kind: 'unknown', charge: known };
+    }
     default:
       return end satisfies never;
   }

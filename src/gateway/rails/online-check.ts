@@ -8,9 +8,8 @@ import { FAMILIES } from './families.ts';
 import type { FamilyPayments, NodeFinding } from './family.ts';
 import { callService, urlBelow, type Fetch, type JsonReply } from './service-call.ts';
 import type { Authorize } from './x402/auth.ts';
-import { createWriteRequest, readSupportedAnswer, speaksOfPayment } from './x402/facilitator-wire.ts';
+import { createWriteRequest, readSupportedAnswer, speaksOfPayment, readNotTaken } from './x402/facilitator-wire.ts';
 import { ANSWER_LIMITS, MAX_ANSWER_BYTES } from './x402/facilitators.ts';
-import { readNotTaken } from './x402/not-taken.ts';
 
 export type Finding = NodeFinding & { readonly receiver: string };
 

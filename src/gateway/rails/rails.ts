@@ -4,8 +4,8 @@ import type { Way } from '../../domain/payment/way.ts';
 import { problem } from '../../domain/problem.ts';
 import { FAMILIES } from './families.ts';
 import type { NetworkRail, Rail } from './rail.ts';
-import { chooseWay, wayMismatch } from './x402/choose-way.ts';
 import { readEnvelope } from './x402/envelope.ts';
+import { chooseWay, wayMismatch } from './x402/choose-way.ts';
 import { createFacilitators, type FacilitatorDeps, type Facilitators } from './x402/facilitators.ts';
 
 export type RailsDeps = FacilitatorDeps;

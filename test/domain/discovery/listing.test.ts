@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createDiscovery } from '../../../src/domain/discovery/listing.ts';
-import { readJson } from '../../../src/gateway/rails/bounded-json.ts';
+import { readJson } from '../../../src/gateway/rails/service-call.ts';
 import { route } from '../../cases/routes.ts';
 import { bazaarOf, discoveryOf, patternOf } from './kit.ts';
 

@@ -2,8 +2,7 @@
 import type { ChainFamily } from '../family.ts';
 import { checkNode } from './check-node.ts';
 import { CHAIN, EVM_NETWORKS } from './networks.ts';
-import { hasAuthorization, UNSIGNED_PAYMENT } from './payload.ts';
-import { canonicalIdentifier, canonicalPayment } from './payment-key.ts';
+import { hasAuthorization, UNSIGNED_PAYMENT, canonicalIdentifier, canonicalPayment } from './payload.ts';
 import { createEvmRail, EVM_WORDS } from './rail.ts';
 import { readEvmWay } from './read-way.ts';
 import { createRequirement } from '../x402/requirement.ts';

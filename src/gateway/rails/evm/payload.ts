@@ -4,7 +4,8 @@
 // (signatures).
 import { z } from 'zod';
 import { describeFault, type Envelope } from '../x402/envelope.ts';
-import { isMalformedWrapper } from './wrapper.ts';
+import type { PaymentKey } from '../../../domain/charge.ts';
+import { findEvmNetwork } from './networks.ts';
 
 export type Authorization = {
   /** Addresses and nonce in lower case; numbers as canonical decimals. */
@@ -151,4 +152,72 @@ export function payloadOf(payload: unknown): EvmPayload {
 function isPayload(payload: unknown): payload is EvmPayload {
   if (typeof payload !== 'object' || payload === null) return false;
   return 'signature' in payload && 'authorization' in payload && typeof payload.authorization === 'object';
+}
+
+// The one spelling of a payment on an EVM network: what can move money only once on its chain, so that fifty encodings of
+// one payment are one payment.
+
+const ADDRESS = /^0x[0-9a-f]{40}$/;
+const NONCE = /^0x[0-9a-f]{64}$/;
+
+/** Undefined: the parts name no payment of an EVM network. */
+export function canonicalPayment(raw: PaymentKey): PaymentKey | undefined {
+  const network = findEvmNetwork(raw.network)?.caip2;
+  const [asset, payer, nonce] = [raw.asset.toLowerCase(), raw.payer.toLowerCase(), raw.unique.toLowerCase()];
+  if (network === undefined || !ADDRESS.test(asset) || !ADDRESS.test(payer) || !NONCE.test(nonce)) return undefined;
+  return { network, asset, payer, unique: nonce };
+}
+
+/** An address, or the hash of a transaction; undefined: it is not hexadecimal. */
+export function canonicalIdentifier(text: string): string | undefined {
+  return /^0x[0-9a-f]+$/i.test(text) ? text.toLowerCase() : undefined;
+}
+
+// The signature of a contract that may not be on the chain yet: a factory, the call that makes it put the contract there, and
+// the signature that the contract is shown then. Facilitators read it leniently, and take for valid what no transaction
+// settles, so here it has exactly one form.
+// Source: ERC-6492.
+
+const MAGIC = '6492'.repeat(16);
+const WORD = 32;
+const ADDRESS_BYTES = 20;
+const SELECTOR_BYTES = 4;
+
+/** Whether `signature`, as hex in lower case, is such a one and not in its exact form. */
+function isMalformedWrapper(signature: string): boolean {
+  if (!signature.endsWith(MAGIC)) return false;
+  return !isWrapped(Buffer.from(signature.slice(2, -MAGIC.length), 'hex'));
+}
+
+/** Three words (the factory, and where the two others begin), then the call and the inner signature, with nothing between. */
+function isWrapped(bytes: Buffer): boolean {
+  const factory = bytes.subarray(WORD - ADDRESS_BYTES, WORD);
+  if (!isZero(bytes.subarray(0, WORD - ADDRESS_BYTES)) || isZero(factory)) return false;
+  const call = readBytes(bytes, 3 * WORD);
+  if (call === undefined || call.value.length < SELECTOR_BYTES) return false;
+  const inner = readBytes(bytes, call.end);
+  if (inner === undefined || inner.value.length === 0 || inner.end !== bytes.length) return false;
+  // A signature in two wrappers is taken out of one of them to be verified and out of both to be settled.
+  if (inner.value.toString('hex').endsWith(MAGIC)) return false;
+  return readNumber(bytes, WORD) === 3 * WORD && readNumber(bytes, 2 * WORD) === call.end;
+}
+
+/** A length, so many bytes, and zeros up to a whole word; `end` may be beyond the last byte. */
+function readBytes(bytes: Buffer, at: number): { readonly value: Buffer; readonly end: number } | undefined {
+  const length = readNumber(bytes, at);
+  if (length === undefined) return undefined;
+  const start = at + WORD;
+  const end = start + Math.ceil(length / WORD) * WORD;
+  const isFilledUp = isZero(bytes.subarray(start + length, end));
+  return isFilledUp ? { value: bytes.subarray(start, start + length), end } : undefined;
+}
+
+/** A word that is a small number. */
+function readNumber(bytes: Buffer, at: number): number | undefined {
+  const word = bytes.subarray(at, at + WORD);
+  return word.length === WORD && isZero(word.subarray(0, WORD - 4)) ? word.readUInt32BE(WORD - 4) : undefined;
+}
+
+function isZero(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte === 0);
 }

@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { Credential } from '../../../domain/decide.ts';
 import { decodeBase64 } from '../../base64.ts';
-import { readJson } from '../bounded-json.ts';
+import { readJson } from '../service-call.ts';
 
 export type Envelope = {
   readonly version: Credential['version'];

@@ -9,9 +9,10 @@ import { shortDescription } from '../../../domain/payment/header-form.ts';
 import { decodeBase64 } from '../../base64.ts';
 import type { Presented, Refusal } from '../rail.ts';
 import type { ChainWords } from './chain-words.ts';
-import { isNotTaken } from './not-taken.ts';
 import { adviceFor, classifyWord, isOwnFailure, mayHideSuccess, publicReason } from './reasons.ts';
 import { MIME_TYPE, requirementV1, requirementV2 } from './requirement.ts';
+import type { NotTaken } from './breaker.ts';
+import type { JsonReply } from '../service-call.ts';
 
 /** Writes the body of /verify and of /settle: JSON. */
 export type WriteRequest = (presented: Pick<Presented, 'version' | 'payload'>, offer: RailOffer) => string;
@@ -195,4 +196,69 @@ function isOk(status: number): boolean {
 
 function nonsense(why: string): { readonly kind: 'nonsense'; readonly why: string } {
   return { kind: 'nonsense', why };
+}
+
+// Reads the answers that are about the call and not about the payment: it was not looked at, nothing moved, and nothing will.
+// Sources: RFC 9110 (statuses, Date, Retry-After), errors of the Coinbase CDP API.
+
+const REASONS: ReadonlyMap<number, NotTaken['reason']> = new Map([
+  [401, 'unauthorized'],
+  [402, 'payment_required'],
+  [403, 'forbidden'],
+  [429, 'rate_limited'],
+  [404, 'not_carried_out'],
+  [405, 'not_carried_out'],
+  [413, 'not_carried_out'],
+  [415, 'not_carried_out'],
+]);
+
+/** What an operator can do about it. */
+const ADVICE: Readonly<Record<NotTaken['reason'], string>> = {
+  unauthorized: 'it does not know who calls; check auth',
+  clock_skew: 'it takes no token of this time; set the clock of this machine',
+  payment_required: 'its account is not paid for; see to its billing',
+  forbidden: 'the key may not do this; check what it is for',
+  rate_limited: 'it is called too often for this account',
+  not_carried_out: 'it has no such endpoint; check its URL',
+};
+
+const CLOCK_OFF_MS = 5000;
+
+export type NotTakenReply = NotTaken & {
+  /** For the log and for operators; of ours alone. */
+  readonly why: string;
+  /** How far our clock is ahead of the facilitator's, if that is why. */
+  readonly secondsAhead: number | undefined;
+};
+
+export function isNotTaken(status: number): boolean {
+  return REASONS.has(status);
+}
+
+/** `isAnswer`: whether a body speaks of the payment, which is then read whatever the status is. */
+export function readNotTaken(
+  reply: JsonReply,
+  isAnswer: (body: unknown) => boolean,
+  nowMs: number,
+): NotTakenReply | undefined {
+  const { status, headers } = reply;
+  const reason = REASONS.get(status ?? 0);
+  if (reason === undefined || (reply.kind === 'reply' && isAnswer(reply.body))) return undefined;
+  const ahead = nowMs - Date.parse(headers?.get('date') ?? '');
+  const skewed = reason === 'unauthorized' && Math.abs(ahead) > CLOCK_OFF_MS;
+  const named = skewed ? 'clock_skew' : reason;
+  return {
+    reason: named,
+    retryAfterMs: readRetryAfter(headers?.get('retry-after'), nowMs),
+    why: `status ${status}: ${ADVICE[named]}`,
+    secondsAhead: skewed ? Math.round(ahead / 1000) : undefined,
+  };
+}
+
+/** Seconds, or a date. */
+function readRetryAfter(text: string | null | undefined, nowMs: number): number | undefined {
+  if (text === null || text === undefined) return undefined;
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
+  const ms = Date.parse(text) - nowMs;
+  return ms > 0 ? ms : undefined;
 }

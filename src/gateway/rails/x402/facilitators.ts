@@ -20,13 +20,14 @@ import {
   readSettleAnswer,
   readVerifyAnswer,
   speaksOfPayment,
+  readNotTaken,
+  type NotTakenReply,
 } from './facilitator-wire.ts';
 import type { ChainWords } from './chain-words.ts';
 import type { Presented, Rail, Refusal, Settlement } from '../rail.ts';
 import { createSemaphore, type Release, type Semaphore } from '../semaphore.ts';
 import { callService, urlBelow, type Fetch, type JsonReply } from '../service-call.ts';
 import type { Authorize } from './auth.ts';
-import { readNotTaken, type NotTakenReply } from './not-taken.ts';
 import { createSettlers, nameOf, type SettleOrder } from './settlers.ts';
 
 export type Facilitators = {
