@@ -62,18 +62,23 @@ export function createPrune({ sql, use, find, update, now, settings }: PruneDeps
 
   // Walks the table from its oldest charge on, again and again: an index for it would cost every payment something.
   let walkedTo = 0;
-  const pickClosed = (rows: readonly Row[], before: number, limit: number): readonly Row[] => {
+  const pickClosed = (
+    rows: readonly Row[],
+    before: number,
+    limit: number,
+  ): { picked: readonly Row[]; more: boolean } => {
     const picked: Row[] = [];
     for (const row of rows) {
       if (integer(row, 'created_at') > before || picked.length === limit) {
         if (picked.length < limit) walkedTo = 0;
-        return picked;
+        return { picked, more: picked.length === limit };
       }
       walkedTo = integer(row, 'seq');
       if (integer(row, 'over') === 1) picked.push(row);
     }
-    if (rows.length < limit * WALKED_FOR_EACH) walkedTo = 0;
-    return picked;
+    const more = rows.length === limit * WALKED_FOR_EACH;
+    if (!more) walkedTo = 0;
+    return { picked, more };
   };
 
   return async ({ closedMs, releasedMs, answersMs }: PruneBefore, limit: number): Promise<boolean> => {
@@ -94,11 +99,11 @@ export function createPrune({ sql, use, find, update, now, settings }: PruneDeps
         if (closedMs === undefined) return;
         const walked = await session.query(statements.walk, [walkedTo, closedMs, at, limit * WALKED_FOR_EACH]);
         const closed = pickClosed(walked.rows, closedMs, limit);
-        more ||= walked.rows.length === limit * WALKED_FOR_EACH && walkedTo > 0;
-        const seqs = closed.map((row) => integer(row, 'seq'));
+        more ||= closed.more;
+        const seqs = closed.picked.map((row) => integer(row, 'seq'));
         await session.query(statements.remove, [seqs]);
         await session.query(statements.removeUndelivered, [seqs]);
-        for (const [state, rows] of Map.groupBy(closed, stateOf)) await count({ state, by: -rows.length });
+        for (const [state, rows] of Map.groupBy(closed.picked, stateOf)) await count({ state, by: -rows.length });
       }),
     );
     for (const row of partly) await deliverPartly(text(row, 'id'), at);

@@ -78,6 +78,8 @@ export function createConnection(options: ConnectionOptionsOfStore): Link {
         return client;
       } catch (error) {
         client = undefined;
+        // Waiting does not help.
+        if (error instanceof Refused) throw error;
         const pause = retryMs * (0.5 + Math.random() / 2);
         if (performance.now() + pause >= deadline) throw new ConnectionLost(messageOf(error), { cause: error });
         await wait(pause);

@@ -1,0 +1,131 @@
+// PostgreSQL as a place for a store: what it is made of, who may use it, and what is taken away in time.
+import { afterAll, describe, expect, test } from 'vitest';
+import { createLedger } from '../../src/domain/payment/ledger.ts';
+import { SPELLING } from '../../src/gateway/rails/networks.ts';
+import type { ChargesStore, PostgresSettings, StorePlace } from '../../src/registry/store/ports.ts';
+import { postgresPlace } from '../../src/registry/store/postgres/place.ts';
+import { createRandom } from '../../src/host/clock.ts';
+import { claimOf, proofOf } from '../cases/claims.ts';
+import { hasPostgres } from './server.ts';
+import { freshDatabase, openTestStore, sharedPostgres, silent, stopSharedPostgres } from './store.ts';
+
+const LEASE = 60_000;
+const DAY = 86_400_000;
+
+describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
+  afterAll(stopSharedPostgres);
+
+  const settingsOf = (url: string, rest: Partial<PostgresSettings> = {}): PostgresSettings => {
+    const { hostname: host, port, username: user, pathname } = new URL(url);
+    return {
+      ...{ kind: 'postgres', name: 'test', host, port: Number(port), user, database: pathname.slice(1) },
+      ...{ password: undefined, tls: { mode: 'off', caFile: undefined }, schema: 'tollgate' },
+      ...{ connections: 2, timeoutMs: 10_000, pooler: false },
+      ...rest,
+    };
+  };
+  const command = { random: createRandom(), now: Date.now, log: silent, as: 'command' } as const;
+  const nameOf = (url: string): string => new URL(url).pathname.slice(1);
+  const claimAt = (store: ChargesStore, n: number): Promise<{ readonly kind: string }> =>
+    createLedger(store, SPELLING).claim(claimOf(n), { owner: 'run/one', leaseMs: LEASE, maxUnsettledPerPayer: 9 });
+
+  test('behaviour: a look at an empty database makes nothing; migrate makes the schema, once', async () => {
+    const url = await freshDatabase();
+    const place = postgresPlace(settingsOf(url));
+    expect(await place.readRoutes()).toEqual([]);
+    const schemas = "SELECT 1 FROM pg_namespace WHERE nspname = 'tollgate'";
+    const server = await sharedPostgres();
+    expect(await server.query(schemas, nameOf(url))).toEqual([]);
+    expect(await place.migrate()).toEqual([1]);
+    expect(await place.migrate()).toEqual([]);
+    expect(await place.readRoutes()).toEqual([]);
+  });
+
+  test.each([
+    ['by itself', {}],
+    ['behind a pooler', { pooler: true }],
+    ['in another schema', { schema: 'elsewhere' }],
+    ['with one connection', { connections: 1 }],
+  ] as const)('behaviour: charges alone, as a sidecar has them: %s', async (_, rest) => {
+    const place: StorePlace = postgresPlace(settingsOf(await freshDatabase(), rest));
+    const store = place.openCharges({ now: Date.now, log: silent });
+    await store.check();
+    expect((await claimAt(store, 1)).kind).toBe('claimed');
+    expect((await store.countByState()).claimed).toBe(1);
+    await store.close();
+    await expect(claimAt(store, 2)).rejects.toThrow();
+  });
+
+  test('refuses: a schema of a newer version, for a command and a server', async () => {
+    const url = await freshDatabase();
+    const place = postgresPlace(settingsOf(url));
+    await place.migrate();
+    await (await sharedPostgres()).query('UPDATE tollgate.meta SET schema_version = 9, least_reader = 9', nameOf(url));
+    for (const as of ['command', 'server'] as const)
+      await expect(place.open({ ...command, as })).rejects.toThrow('written by a newer version of Tollgate (schema 9');
+  });
+
+  test('refuses: a user who may not make the schema; one that may read and write it serves', async () => {
+    const url = await freshDatabase();
+    const server = await sharedPostgres();
+    await server.query('CREATE ROLE clerk LOGIN', nameOf(url));
+    const asClerk = postgresPlace(settingsOf(url, { user: 'clerk', timeoutMs: 1000 }));
+    await expect(asClerk.open(command)).rejects.toThrow('run `tollgate migrate` as one who may');
+    await expect(asClerk.migrate()).rejects.toThrow('may not make the schema tollgate');
+    await postgresPlace(settingsOf(url)).migrate();
+    await server.query(
+      'GRANT USAGE ON SCHEMA tollgate TO clerk; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA tollgate TO clerk',
+      nameOf(url),
+    );
+    const store = await asClerk.open(command);
+    expect((await claimAt(store.charges, 1)).kind).toBe('claimed');
+    await store.close();
+  });
+
+  test('refuses: a database that does not keep what it confirmed, and one that is not there', async () => {
+    const nowhere = postgresPlace(settingsOf('postgres://tollgate@127.0.0.1:1/x', { timeoutMs: 300 }));
+    await expect(nowhere.open(command)).rejects.toThrow('ECONNREFUSED');
+    await expect(nowhere.readRoutes()).rejects.toThrow('ECONNREFUSED');
+  });
+
+  test('behaviour: what is over is taken away in its time, and counted no more; what is owed stays', async () => {
+    let shift = 0;
+    const store = await openTestStore(await freshDatabase(), { shift: () => shift });
+    const ledger = createLedger(store.charges, SPELLING);
+    const options = { owner: 'run/one', leaseMs: LEASE, maxUnsettledPerPayer: 100 };
+    const actor = { owner: 'run/one' };
+    const claims = Array.from({ length: 8 }, (_, n) =>
+      claimOf(n, { deadline: BigInt(Math.ceil(Date.now() / 1000) + 300) }),
+    );
+    for (const what of claims) await ledger.claim(what, options);
+    for (const { id } of claims.slice(0, 2)) await ledger.advance(id, { kind: 'released', reason: 'x' }, actor);
+    for (const what of claims.slice(2, 7)) {
+      await ledger.advance(what.id, { kind: 'settle_started', via: 'v', leaseMs: LEASE }, actor);
+      await ledger.advance(what.id, { kind: 'settled', proof: proofOf(what), leaseMs: LEASE }, actor);
+    }
+    for (const { id } of claims.slice(2, 5)) await ledger.advance(id, { kind: 'delivered', partial: false }, actor);
+    const answer = { status: 200, headers: ['A', 'b'], body: Uint8Array.of(1, 2) };
+    await ledger.advance(claims[5]!.id, { kind: 'answer_kept', answer, headSent: true }, actor);
+    await ledger.advance(claims[6]!.id, { kind: 'answer_kept', answer, headSent: false }, actor);
+    expect(await store.charges.countByState()).toMatchObject({ released: 2, delivered: 3, settled: 2, claimed: 1 });
+
+    const prune = async (limit: number): Promise<void> => {
+      const now = store.charges.now();
+      const before = { closedMs: now - 30 * DAY, releasedMs: now - 2 * DAY, answersMs: now - DAY };
+      for (let rounds = 0; rounds < 20 && (await store.charges.prune(before, limit)); rounds++);
+    };
+    await prune(2);
+    expect(await store.charges.countByState()).toMatchObject({ released: 2, delivered: 3, settled: 2, claimed: 1 });
+    shift = 3 * DAY;
+    await prune(2);
+    // Its client had the head of one, and can fetch no more of it.
+    expect(await store.charges.countByState()).toMatchObject({ released: 0, delivered: 4, settled: 1, claimed: 1 });
+    expect((await ledger.findByChargeId(claims[6]!.id))?.answer).toBeNull();
+    expect((await store.charges.list({ limit: 9, owed: true })).charges.map(({ id }) => id)).toEqual([claims[6]!.id]);
+    shift = 60 * DAY;
+    await prune(2);
+    expect(await store.charges.countByState()).toMatchObject({ released: 0, delivered: 0, settled: 1, claimed: 1 });
+    expect((await store.charges.list({ limit: 9 })).charges).toHaveLength(2);
+    await store.close();
+  });
+});
