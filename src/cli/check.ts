@@ -139,7 +139,7 @@ function summarize(config: LoadedConfig): Record<string, string> {
     receivers: receivers.map(({ id, ways }) => `${id} (${ways.map(nameWay).join(', ')})`).join(', ') || 'none',
     routes: `${config.routes.length} in this file`,
     secrets:
-      registry && (!registry.jwt || !registry.apiKeys || !config.charges.secrets)
+      registry?.store.kind === 'sqlite' && (!registry.jwt || !registry.apiKeys || !config.charges.secrets)
         ? 'the first start makes those that are missing'
         : 'configured',
   };

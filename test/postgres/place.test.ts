@@ -1,4 +1,6 @@
 // PostgreSQL as a place for a store: what it is made of, who may use it, and what is taken away in time.
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createLedger } from '../../src/domain/payment/ledger.ts';
 import { SPELLING } from '../../src/gateway/rails/networks.ts';
@@ -6,6 +8,7 @@ import type { ChargesStore, PostgresSettings, StorePlace } from '../../src/regis
 import { postgresPlace } from '../../src/registry/store/postgres/place.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { claimOf, proofOf } from '../cases/claims.ts';
+import { temporaryFolder } from '../support/process.ts';
 import { hasPostgres } from './server.ts';
 import { freshDatabase, openTestStore, sharedPostgres, silent, stopSharedPostgres } from './store.ts';
 
@@ -82,7 +85,29 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
     await store.close();
   });
 
-  test('refuses: a database that does not keep what it confirmed, and one that is not there', async () => {
+  test('behaviour: a password is read again for every connection', async () => {
+    const server = await sharedPostgres();
+    const url = await freshDatabase();
+    const access = path.join(server.folder, 'pg_hba.conf');
+    writeFileSync(access, `host all locked 127.0.0.1/32 scram-sha-256\n${readFileSync(access, 'utf8')}`);
+    await server.query('SELECT pg_reload_conf()');
+    await server.query("CREATE ROLE locked LOGIN SUPERUSER PASSWORD 'first'");
+    const { write, remove } = temporaryFolder();
+    const file = write('password', 'first\n');
+    const place = postgresPlace(settingsOf(url, { user: 'locked', password: { file } }));
+    const { charges, close } = await place.open(command);
+    expect((await claimAt(charges, 1)).kind).toBe('claimed');
+    write('password', 'second');
+    await server.query("ALTER ROLE locked PASSWORD 'second'");
+    await server.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'locked'");
+    expect((await claimAt(charges, 2)).kind).toBe('claimed');
+    await close();
+    const wrong = postgresPlace(settingsOf(url, { user: 'locked', password: { value: 'third' }, timeoutMs: 1000 }));
+    await expect(wrong.open(command)).rejects.toThrow('password authentication failed');
+    remove();
+  });
+
+  test('refuses: a database that is not there', async () => {
     const nowhere = postgresPlace(settingsOf('postgres://tollgate@127.0.0.1:1/x', { timeoutMs: 300 }));
     await expect(nowhere.open(command)).rejects.toThrow('ECONNREFUSED');
     await expect(nowhere.readRoutes()).rejects.toThrow('ECONNREFUSED');
