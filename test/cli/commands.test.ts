@@ -204,14 +204,22 @@ describe('keys, tokens, migrations', () => {
 
   test('behaviour: migrate makes the store for its owner alone, once; a store that is none is 69', async () => {
     put('other.yaml', 'registry: { store: "sqlite:other/t.db" }\n');
+    expect(await run('migrate', '--check', '-c', 'other.yaml')).toMatchObject({ code: 1 });
+    expect(existsSync(join(folder, 'other'))).toBe(false);
     expect(await run('migrate', '-c', 'other.yaml')).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^applied 1/),
     });
     expect(await run('migrate', '-c', 'other.yaml')).toMatchObject({ code: 0, stdout: 'up to date\n' });
+    expect(await run('migrate', '--check', '-c', 'other.yaml')).toMatchObject({ code: 0, stdout: 'up to date\n' });
+    expect(await run('migrate', '--grants', 'sidecar', '-c', 'other.yaml')).toMatchObject({
+      code: 64,
+      stderr: expect.stringContaining('has no users'),
+    });
     expect(statSync(join(folder, 'other/t.db')).mode & 0o777).toBe(0o600);
     writeFileSync(join(folder, 'other/t.db'), 'x'.repeat(5000));
     expect(await run('migrate', '-c', 'other.yaml')).toMatchObject({ code: 69, stdout: '' });
+    expect(await run('migrate', '--check', '-c', 'other.yaml')).toMatchObject({ code: 69, stdout: '' });
     expect(await run('match', 'GET', '/x', '-c', 'other.yaml')).toMatchObject({ code: 69, stdout: '' });
   });
 });

@@ -40,6 +40,10 @@ export type StorePlace = {
   readonly lock: (holder: Holder) => StoreLock;
   /** Brings its schema up to date, and makes it if there is none; the versions that were applied. Rejects with a sentence. */
   readonly migrate: (onUpgrade?: OnUpgrade) => Promise<readonly number[]>;
+  /** Whether there is nothing for `migrate` to do; makes and changes nothing. Rejects with a sentence. */
+  readonly isMigrated: () => Promise<boolean>;
+  /** Statements that let a user of its database keep charges and do nothing else; undefined if it knows no users. Throws what is wrong with the name. */
+  readonly grants: (user: string) => readonly string[] | undefined;
   /** Its routes without making, migrating or writing it. Rejects if it cannot be read, or an older version wrote it. */
   readonly readRoutes: () => Promise<readonly StoredRoute[]>;
   /** Migrated. Rejects with a sentence. */

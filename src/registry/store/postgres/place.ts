@@ -10,6 +10,7 @@ import { text } from '../rows.ts';
 import { createApiKeys } from './api-keys.ts';
 import { openPostgresCharges, type PostgresChargesOptions } from './charges.ts';
 import { messageOf, Refused, type Session } from './connection.ts';
+import { chargeGrants } from './grants.ts';
 import { openLinks, type Links, type PostgresPlace } from './links.ts';
 import { isCurrent, lacksRights, migrateSchema, readVersion } from './migrate.ts';
 import { createRoutes } from './routes.ts';
@@ -27,6 +28,8 @@ export function postgresPlace(settings: PostgresSettings): StorePlace {
     exists: () => true,
     lock: () => ({ release: () => undefined }),
     migrate: () => migrate(place),
+    isMigrated: () => once(place, async (session) => isCurrent(await readVersion(session, place.schema))),
+    grants: (user) => chargeGrants(place.schema, user),
     readRoutes: () => readRoutes(place),
     open: (options) => openPostgres(place, options, { patient: options.as === 'server' }),
     openCharges: (options) => openCharges(place, options),

@@ -47,6 +47,17 @@ export function migrateFile(file: string, onUpgrade?: OnUpgrade, schema = readSc
   }
 }
 
+/** Whether the schema of `file` is up to date. Throws a sentence. */
+export function isMigrated(file: string): boolean {
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    refuseForeign(db, file);
+    return knownVersion(db, file, SCHEMA.length) === SCHEMA.length;
+  } finally {
+    db.close();
+  }
+}
+
 /** Runs `run` in one transaction that holds the write lock from its start; what it throws undoes everything. */
 export function inTransaction<T>(db: DatabaseSync, run: () => T): T {
   if (db.isTransaction) return run();
@@ -160,12 +171,7 @@ function migrate(
 ): readonly number[] {
   const newest = schema.length;
   const applied: number[] = [];
-  const from = schemaVersion(db);
-  if (from > newest) {
-    throw new Error(
-      `The database ${file} was written by a newer version of Tollgate (schema ${from}, this version knows ${newest}): run that version, or restore a backup from before the upgrade.`,
-    );
-  }
+  const from = knownVersion(db, file, newest);
   if (from > 0 && from < newest) onUpgrade?.({ from, to: newest });
   for (const [index, sql] of schema.entries()) {
     const version = index + 1;
@@ -183,6 +189,15 @@ function migrate(
 /** The SQL of every version, the oldest first. */
 export function readSchema(): readonly string[] {
   return SCHEMA.map((name) => readFileSync(new URL(name, import.meta.url), 'utf8'));
+}
+
+/** Refuses one that is newer than `newest`. */
+function knownVersion(db: DatabaseSync, file: string, newest: number): number {
+  const version = schemaVersion(db);
+  if (version <= newest) return version;
+  throw new Error(
+    `The database ${file} was written by a newer version of Tollgate (schema ${version}, this version knows ${newest}): run that version, or restore a backup from before the upgrade.`,
+  );
 }
 
 function schemaVersion(db: DatabaseSync): number {

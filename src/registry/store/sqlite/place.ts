@@ -1,7 +1,7 @@
 // SQLite as a kind of store: one file, made if there is none, and its journals and its lock beside it.
 import { existsSync } from 'node:fs';
 import type { StorePlace } from '../ports.ts';
-import { migrateFile } from './database.ts';
+import { isMigrated, migrateFile } from './database.ts';
 import { openCharges } from './charges.ts';
 import { lockStore } from './lock.ts';
 import { readStoredRoutes } from './read-only.ts';
@@ -17,6 +17,8 @@ export function sqlitePlace(file: string): StorePlace {
     exists: () => existsSync(file),
     lock: (holder) => lockStore(file, holder),
     migrate: async (onUpgrade) => migrateFile(file, onUpgrade),
+    isMigrated: async () => existsSync(file) && isMigrated(file),
+    grants: () => undefined,
     readRoutes: async () => readStoredRoutes(file),
     open: async ({ as, random, onUpgrade, ...rest }) => {
       const upgrade = onUpgrade === undefined ? {} : { onUpgrade };

@@ -1,0 +1,150 @@
+// Commands on a PostgreSQL store, in this process: what they write where, their exit codes, and what a database user can do
+// with the rights that one of them prints.
+import { Client } from 'pg';
+import { afterAll, describe, expect, test } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { runCommandLine } from '../../src/cli/run.ts';
+import { createLedger } from '../../src/domain/payment/ledger.ts';
+import { SPELLING } from '../../src/gateway/rails/networks.ts';
+import { postgresPlace } from '../../src/registry/store/postgres/place.ts';
+import { claimOf, proofOf } from '../cases/claims.ts';
+import { fakeIo } from '../cli/support.ts';
+import { RECEIVER, SECRET } from '../config/support.ts';
+import { temporaryFolder } from '../support/process.ts';
+import { hasPostgres } from './server.ts';
+import { freshDatabase, sharedPostgres, silent, stopSharedPostgres } from './store.ts';
+
+describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
+  const folder = temporaryFolder();
+  afterAll(async () => {
+    folder.remove();
+    await stopSharedPostgres();
+  });
+
+  type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string };
+  const run = async (...argv: string[]): Promise<Ran> => {
+    const io = fakeIo({ folder: folder.folder });
+    const code = await runCommandLine(argv, COMMANDS, io);
+    return { code, stdout: io.stdout(), stderr: io.stderr() };
+  };
+  const configure = (url: string, more = ''): void => {
+    const registry = `registry: { store: { url: "${url}" ${more} }, jwt: { secret: "${SECRET}" } }`;
+    folder.write('tollgate.yaml', `${registry}\n`);
+  };
+  const nameOf = (url: string): string => new URL(url).pathname.slice(1);
+
+  test('behaviour: migrate --check says whether there is something to do, and does nothing', async () => {
+    const url = await freshDatabase();
+    const server = await sharedPostgres();
+    configure(url);
+    expect(await run('migrate', '--check')).toMatchObject({
+      code: 1,
+      stdout: 'there is something to do: run `tollgate migrate`\n',
+    });
+    expect(await server.query("SELECT 1 FROM pg_namespace WHERE nspname = 'tollgate'", nameOf(url))).toEqual([]);
+    expect((await run('migrate')).code).toBe(0);
+    expect(await run('migrate', '--check')).toEqual({ code: 0, stdout: 'up to date\n', stderr: '' });
+    await server.query('UPDATE tollgate.meta SET schema_version = 9, least_reader = 9', nameOf(url));
+    expect(await run('migrate', '--check')).toMatchObject({
+      code: 69,
+      stderr: expect.stringContaining('newer version'),
+    });
+    configure('postgres://tollgate@127.0.0.1:1/x', ', timeout: 1s');
+    expect(await run('migrate', '--check')).toMatchObject({ code: 69, stdout: '' });
+  });
+
+  test.each([['tollgate'], ['elsewhere']])(
+    'attack: a user with what migrate --grants prints writes charges in schema %s, and nothing else',
+    async (schema) => {
+      const url = await freshDatabase();
+      const server = await sharedPostgres();
+      const database = nameOf(url);
+      // One that has to be quoted.
+      const user = `side "car" of ${schema}`;
+      const quoted = `"side ""car"" of ${schema}"`;
+      configure(url, `, schema: ${schema}`);
+      await run('migrate');
+      await server.query(`CREATE ROLE ${quoted} LOGIN`);
+      const { code, stdout } = await run('migrate', '--grants', user);
+      expect(code).toBe(0);
+      const sidecar =
+        'proxy: { upstream: "http://127.0.0.1:1" }\nsync: { registry_url: "http://127.0.0.1:2", api_key: an-api-key-of-the-test }';
+      const store = `{ url: "${url}", schema: ${schema} }`;
+      folder.write(
+        'sidecar.yaml',
+        `${sidecar}\nreceivers:${RECEIVER}\ncharges: { store: ${store}, secrets: [${SECRET}] }\n`,
+      );
+      expect(await run('migrate', '--grants', user, '-c', 'sidecar.yaml')).toEqual({ code: 0, stdout, stderr: '' });
+      expect((await run('migrate', '--check', '-c', 'sidecar.yaml')).code).toBe(0);
+      await server.query(stdout, database);
+      // Twice is once.
+      await server.query(stdout, database);
+
+      const charges = postgresPlace({
+        kind: 'postgres',
+        ...{ name: 'test', host: '127.0.0.1', port: server.port, user, database },
+        ...{ password: undefined, tls: { mode: 'off', caFile: undefined }, schema },
+        ...{ connections: 2, timeoutMs: 10_000, pooler: false },
+      }).openCharges({ now: Date.now, log: silent });
+      const ledger = createLedger(charges, SPELLING);
+      const [claim, actor] = [claimOf(1), { owner: 'run/one' }];
+      await charges.check();
+      expect((await ledger.claim(claim, { ...actor, leaseMs: 60_000, maxUnsettledPerPayer: 9 })).kind).toBe('claimed');
+      await ledger.advance(claim.id, { kind: 'settle_started', via: 'v', leaseMs: 60_000 }, actor);
+      await ledger.advance(claim.id, { kind: 'settled', proof: proofOf(claim), leaseMs: 60_000 }, actor);
+      await ledger.advance(claim.id, { kind: 'delivered', partial: false }, actor);
+      expect((await charges.countByState()).delivered).toBe(1);
+      expect(await charges.due(9)).toEqual([]);
+      expect(await charges.renew('run', [claim.id], 60_000)).toEqual([]);
+      expect(await charges.prune({ closedMs: 0, releasedMs: 0, answersMs: 0 }, 9)).toBe(false);
+      expect((await charges.list({ limit: 9 })).charges).toHaveLength(1);
+      expect((await charges.alarms()).owed).toEqual([]);
+      await charges.close();
+
+      const client = new Client({ host: '127.0.0.1', port: server.port, user, database });
+      await client.connect();
+      try {
+        for (const sql of [
+          `INSERT INTO ${schema}.routes DEFAULT VALUES`,
+          `UPDATE ${schema}.routes SET amount = '0'`,
+          `DELETE FROM ${schema}.routes`,
+          `SELECT id FROM ${schema}.routes`,
+          `INSERT INTO ${schema}.changes DEFAULT VALUES`,
+          `INSERT INTO ${schema}.api_keys DEFAULT VALUES`,
+          `SELECT digest FROM ${schema}.api_keys`,
+          `UPDATE ${schema}.meta SET revision = 9`,
+          `CREATE TABLE ${schema}.more ()`,
+          `TRUNCATE ${schema}.charges`,
+          `DROP TABLE ${schema}.charges`,
+        ])
+          await expect(client.query(sql), sql).rejects.toThrow(/permission denied|must be owner/);
+      } finally {
+        await client.end();
+      }
+      const without = `SELECT relname FROM pg_class WHERE relnamespace = '${schema}'::regnamespace AND relkind = 'r'
+        AND NOT has_table_privilege('${user}', oid, 'SELECT, INSERT, UPDATE, DELETE') ORDER BY relname`;
+      // A new table of charges has to be granted as well.
+      expect((await server.query(without, database)).map(({ relname }) => relname)).toEqual([
+        'api_keys',
+        'changes',
+        'meta',
+        'routes',
+      ]);
+    },
+  );
+
+  test.each([
+    ['everybody', ['--grants', 'public'], 'is no name of a user'],
+    ['nobody', ['--grants', 'none'], 'is no name of a user'],
+    ['a name that the database would cut', ['--grants', 'é'.repeat(32)], 'is longer than 63 bytes'],
+    ['a name that is none', ['--grants', 'a\0b'], 'is no name of a user'],
+    ['both questions at once', ['--grants', 'a', '--check'], 'takes --check or --grants, not both'],
+  ])('refuses: rights of %s', async (_, flags, sentence) => {
+    configure('postgres://tollgate@127.0.0.1:1/x');
+    expect(await run('migrate', ...flags)).toMatchObject({
+      code: 64,
+      stdout: '',
+      stderr: expect.stringContaining(sentence),
+    });
+  });
+});
