@@ -10,6 +10,7 @@ import { migrate } from './migrate.ts';
 import { networks } from './networks.ts';
 import { openapi } from './openapi.ts';
 import { probe } from './probe.ts';
+import { routes } from './routes.ts';
 import { serve } from './serve.ts';
 import { token } from './token.ts';
 import { version } from './version.ts';
@@ -26,6 +27,7 @@ export const COMMANDS: readonly Command[] = [
   healthcheck,
   openapi,
   migrate,
+  routes,
   charges,
   why,
   demo,

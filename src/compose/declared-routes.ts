@@ -64,7 +64,7 @@ function say(plan: DeclaredPlan, log: Log): void {
   for (const route of plan.left)
     log.warn('a declared route is not in this file and stays in force: another file on this store may declare it', {
       ...named(route),
-      instead: 'delete it on the dashboard',
+      instead: `tollgate routes delete ${route.id}, or delete it on the dashboard`,
     });
   for (const { route, fields } of plan.changes) {
     log.info('declared route applied', {

@@ -60,6 +60,9 @@ export function createJwtVerifier(options: JwtOptions, clock: Clock, fetch: Fetc
   };
 }
 
+/** Who acts by a command, or by the token of one, in the history of a route. */
+export const TOKEN_SUBJECT = 'tollgate-cli';
+
 /** A token that the registry with this `secret` takes: for `tollgate token`. `now` in milliseconds. */
 export async function mintToken(
   secret: string,
@@ -68,7 +71,7 @@ export async function mintToken(
   const issuedAt = Math.floor(options.now / 1000);
   return new SignJWT({})
     .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
-    .setSubject('tollgate-cli')
+    .setSubject(TOKEN_SUBJECT)
     .setIssuer(options.issuer)
     .setAudience(options.audience)
     .setIssuedAt(issuedAt)

@@ -224,6 +224,17 @@ describe('keys, tokens, migrations', () => {
   });
 });
 
+test('refuses: routes delete on a SQLite store, and words that are none of it', async () => {
+  expect(await run('routes', 'delete', 'x')).toMatchObject({
+    code: 64,
+    stdout: '',
+    stderr: 'The store is a SQLite file: take the route out of `routes` and reload, or delete it on the dashboard.\n',
+  });
+  expect((await run('routes', 'delete')).code).toBe(64);
+  expect((await run('routes', 'delet', 'x')).stderr).toContain('did you mean delete?');
+  expect((await run('routes', 'delete', 'x', '-c', 'sidecar.yaml')).stderr).toContain('has no `registry`');
+});
+
 describe('behaviour: healthcheck', () => {
   test('0 where /readyz is 200, 1 where it is not or nothing answers, 64 where it cannot be known', async () => {
     let status = 200;

@@ -1,7 +1,7 @@
 // Commands on a PostgreSQL store, in this process: what they write where, their exit codes, and what a database user can do
 // with the rights that one of them prints.
 import { Client } from 'pg';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { runCommandLine } from '../../src/cli/run.ts';
 import { createLedger } from '../../src/domain/payment/ledger.ts';
@@ -10,7 +10,8 @@ import { postgresPlace } from '../../src/registry/store/postgres/place.ts';
 import { claimOf, proofOf } from '../cases/claims.ts';
 import { fakeIo } from '../cli/support.ts';
 import { RECEIVER, SECRET } from '../config/support.ts';
-import { temporaryFolder } from '../support/process.ts';
+import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
+import { until } from '../support/paid-tollgate.ts';
 import { hasPostgres } from './server.ts';
 import { freshDatabase, sharedPostgres, silent, stopSharedPostgres } from './store.ts';
 
@@ -146,5 +147,63 @@ describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
       stdout: '',
       stderr: expect.stringContaining(sentence),
     });
+  });
+
+  test('behaviour: what a file names no more is logged with the command that deletes it, in force at all within a second', async () => {
+    const url = await freshDatabase();
+    const store = `registry: { listen: "127.0.0.1:0", store: "${url}", jwt: { secret: "${SECRET}" } }`;
+    const serve = async (name: string, patterns: readonly string[]): Promise<TollgateProcess> => {
+      const routes = patterns.map((pattern) => `{ route_pattern: ${pattern}, method: GET, amount: "0.10" }`);
+      const file = folder.write(
+        name,
+        [
+          ...[
+            'proxy: { listen: "127.0.0.1:0", upstream: "http://127.0.0.1:1" }',
+            store,
+            'admin: { listen: "127.0.0.1:0" }',
+          ],
+          ...[`charges: { secrets: [${SECRET}] }`, `receivers:${RECEIVER}`, `routes: [${routes.join(', ')}]`, ''],
+        ].join('\n'),
+      );
+      const process = await startProcess({ args: ['serve', '-c', file], listeners: ['proxy', 'registry', 'admin'] });
+      onTestFinished(() => process.kill());
+      return process;
+    };
+    const all = [await serve('tollgate.yaml', ['/a', '/b']), await serve('other.yaml', ['/a'])];
+    const line = await all[1]!.line(({ msg }) =>
+      msg.startsWith('a declared route is not in this file and stays in force'),
+    );
+    expect(line).toMatchObject({
+      route_pattern: '/b',
+      instead: expect.stringMatching(/^tollgate routes delete [\w-]{36}, or/),
+    });
+    const asks = (path: string): Promise<readonly boolean[]> =>
+      Promise.all(all.map(async (each) => (await fetch(`${each.url('proxy')}${path}`)).status === 402));
+    expect(await asks('/b')).toEqual([true, true]);
+
+    const id = String(line['route_id']);
+    expect(await run('routes', 'delete', id)).toMatchObject({
+      code: 0,
+      stdout: 'deleted GET /b, 0.10 USD\n',
+      stderr: expect.stringContaining('the configuration declares it, so the next start makes it again'),
+    });
+    const since = performance.now();
+    await until('no process asks for it', async () => (await asks('/b')).every((asked) => !asked));
+    expect(performance.now() - since).toBeLessThan(1000);
+    expect(await asks('/a')).toEqual([true, true]);
+    expect(await run('routes', 'delete', id)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: 'no route has this id; the log and the dashboard name those that there are\n',
+    });
+    const [change] = await (
+      await sharedPostgres()
+    ).query('SELECT kind, written_by FROM tollgate.changes ORDER BY revision DESC LIMIT 1', nameOf(url));
+    expect(change).toEqual({ kind: 'deleted', written_by: 'dashboard:tollgate-cli' });
+  });
+
+  test('refuses: routes delete where the database is away', async () => {
+    configure('postgres://tollgate@127.0.0.1:1/x', ', timeout: 1s');
+    expect(await run('routes', 'delete', 'x')).toMatchObject({ code: 69, stdout: '' });
   });
 });

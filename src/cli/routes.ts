@@ -1,0 +1,88 @@
+// `tollgate routes delete ID`: takes a route out of a store that several processes share, where no file's start deletes one:
+// another process's file may still declare it.
+import { declaredOf } from '../compose/declared-routes.ts';
+import type { LoadedConfig } from '../config/config.ts';
+import { suggest } from '../domain/suggest.ts';
+import type { Route } from '../domain/route.ts';
+import { createRandom, systemClock } from '../host/clock.ts';
+import { nameOf } from '../registry/declared.ts';
+import { storeAt } from '../registry/store/open.ts';
+import type { Store } from '../registry/store/ports.ts';
+import type { Args } from './args.ts';
+import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
+import { CONFIG_FLAG, loadFor, messageOf, registryOf, talk } from './configuration.ts';
+
+const ACTIONS = ['delete'] as const;
+
+export const routes: Command = {
+  name: 'routes',
+  summary: 'delete a route that no file declares any more',
+  usage: [
+    'tollgate routes delete ID [--config FILE]',
+    '',
+    'On a PostgreSQL store, also while it is served: in force at every process at once. Exit code 1 if no route has the id.',
+    'On a SQLite store a route goes when it is taken out of the file, or on the dashboard.',
+  ],
+  flags: CONFIG_FLAG,
+  words: { min: 2, max: 2 },
+  run: runRoutes,
+};
+
+async function runRoutes(args: Args, io: Io): Promise<ExitCode> {
+  const [action = '', id = ''] = args.words;
+  if (!ACTIONS.some((known) => known === action)) {
+    const meant = suggest(action, ACTIONS);
+    io.err(`routes: is followed by delete${meant === undefined ? '' : `; did you mean ${meant}?`}`);
+    return EXIT.usage;
+  }
+  const loaded = await loadFor(args, io);
+  if (!loaded.ok) return loaded.code;
+  const registry = registryOf(loaded.config, io);
+  if (!registry) return EXIT.usage;
+  const place = await storeAt(registry.store);
+  if (!place.isShared) {
+    io.err('The store is a SQLite file: take the route out of `routes` and reload, or delete it on the dashboard.');
+    return EXIT.usage;
+  }
+  let store: Store | undefined;
+  try {
+    store = await place.open({ random: createRandom(), now: Date.now, log: talk(io), as: 'command' });
+    return await deleteRoute(store, id, loaded.config, io);
+  } catch (error) {
+    io.err(messageOf(error));
+    return EXIT.away;
+  } finally {
+    await store?.close();
+  }
+}
+
+async function deleteRoute(store: Store, id: string, config: LoadedConfig, io: Io): Promise<ExitCode> {
+  const [{ openRoutes }, { TOKEN_SUBJECT }] = await Promise.all([
+    import('../registry/routes.ts'),
+    import('../registry/auth.ts'),
+  ]);
+  const opened = await openRoutes({
+    ...{ store: store.routes, maxRoutes: Infinity, clock: systemClock, random: createRandom(), log: talk(io) },
+    // Nothing is made here.
+    ...{ receivers: () => new Map(), unknownReceiver: () => 'refuse', methods: () => new Set() },
+  });
+  try {
+    const removed = await opened.remove(id, `dashboard:${TOKEN_SUBJECT}`, () => true);
+    if (removed.kind !== 'removed') {
+      io.err('no route has this id; the log and the dashboard name those that there are');
+      return EXIT.no;
+    }
+    const { method, pattern, amount, currency } = removed.route;
+    io.out(`deleted ${method} ${pattern}, ${amount} ${currency}`);
+    if (isDeclared(config, removed.route))
+      io.err('the configuration declares it, so the next start makes it again; take it out of `routes`');
+    return EXIT.fine;
+  } finally {
+    opened.close();
+  }
+}
+
+function isDeclared(config: LoadedConfig, { method, pattern }: Pick<Route, 'method' | 'pattern'>): boolean {
+  const name = nameOf(method, pattern);
+  return config.routes.map(declaredOf).some((declared) => nameOf(declared.method, declared.route_pattern) === name);
+}
