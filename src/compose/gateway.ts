@@ -12,7 +12,7 @@ import { startProxy, type ProxyPart } from './proxy.ts';
 import type { RegistryPart } from './registry.ts';
 import type { SidecarLedger } from './sidecar-ledger.ts';
 import { notShownWarnings } from './way-warnings.ts';
-import { observeStore } from './store-metrics.ts';
+import { observeSharedStore, observeStore } from './store-metrics.ts';
 import type * as SyncPart from './sync.ts';
 
 export type Gateway = {
@@ -110,5 +110,6 @@ async function openSidecarLedger(assembly: Assembly): Promise<SidecarLedger | un
   checks.push(own.readiness.check);
   assembly.isPossible = own.readiness.isPossible;
   if (own.stats !== undefined) observeStore(metrics, own.stats);
+  if (own.connections !== undefined) observeSharedStore(metrics, own.readiness.check, own.connections);
   return own;
 }

@@ -21,7 +21,7 @@ import { differencesCheck, followConfiguration } from './declared-routes.ts';
 import { keepCharges } from './keeping.ts';
 import { INTERNAL, pathOptions, receiversById, type Part } from './part.ts';
 import { storeReadiness } from './readiness.ts';
-import { observeConnections, observeRegistry, observeStore } from './store-metrics.ts';
+import { observeConnections, observeRegistry, observeSharedStore, observeStore } from './store-metrics.ts';
 
 export type RegistryPart = Part & {
   readonly checks: readonly Check[];
@@ -94,6 +94,9 @@ export async function startRegistry(
   registry.subscribe((change) => void compiler.change(change, registry.routeSet));
   const { handle } = registry;
   const readiness = storeReadiness(ledger.check, { clock, log }, store.isShared);
+  const { connections } = store.charges;
+  if (connections !== undefined)
+    observeSharedStore(metrics, readiness.check, connections, () => current.snapshot?.revision);
   const listener = createListener(
     {
       ...{ name: 'registry', listen: section.listen, log },

@@ -8,7 +8,7 @@ import { createRemoteCharges } from '../gateway/sync/remote-charges.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { ledgerOf, storeAt } from '../registry/store/open.ts';
-import type { StorePlace } from '../registry/store/ports.ts';
+import type { ChargesStore, StorePlace } from '../registry/store/ports.ts';
 import { keepCharges } from './keeping.ts';
 import { ledgerReadiness, storeReadiness, type Readiness } from './readiness.ts';
 
@@ -19,6 +19,8 @@ export type SidecarLedger = {
   readonly readiness: Readiness;
   /** Of its own store; undefined if the ledger is elsewhere. */
   readonly stats: StorePlace['stats'] | undefined;
+  /** To a store that others share. */
+  readonly connections: ChargesStore['connections'];
   readonly close: () => Promise<void>;
 };
 
@@ -46,7 +48,7 @@ export async function ledgerOfSidecar(
       stopKeeping();
       return ledger.close();
     };
-    return { ledger, reports: ledger, readiness, stats: place.stats, close };
+    return { ledger, reports: ledger, readiness, stats: place.stats, connections: store.connections, close };
   }
   if (sync === undefined) return undefined;
   const { registryUrl, apiKey } = sync;
@@ -57,6 +59,7 @@ export async function ledgerOfSidecar(
     reports: undefined,
     readiness,
     stats: undefined,
+    connections: undefined,
     close: store.close,
   };
 }

@@ -1,7 +1,8 @@
 // Metrics of a store, and of a registry.
 import type { Metrics } from '../host/metrics.ts';
+import type { Check } from '../host/admin.ts';
 import type { RegistryObserver } from '../registry/services.ts';
-import type { StorePlace } from '../registry/store/ports.ts';
+import type { StoreConnections, StorePlace } from '../registry/store/ports.ts';
 
 export function observeStore(metrics: Metrics, readStats: StorePlace['stats']): void {
   metrics.observed('gauge', 'store_bytes', 'Bytes of the files of the store.', ['file'], async (set) => {
@@ -15,6 +16,27 @@ export function observeStore(metrics: Metrics, readStats: StorePlace['stats']): 
   metrics.observed('gauge', 'store_volume_bytes', 'Bytes of the volume of the store.', [], async (set) => {
     const stats = await readStats();
     if (stats !== undefined) set({}, stats.volumeBytes);
+  });
+}
+
+/** Of a store that other processes share. `revision`: of the routes that are in force here; undefined if it has none of them. */
+export function observeSharedStore(
+  metrics: Metrics,
+  check: Check,
+  connections: () => StoreConnections,
+  revision?: () => number | undefined,
+): void {
+  const upHelp = '1 where the shared store takes writes of this process; each scrape asks, every five seconds at most.';
+  metrics.observed('gauge', 'store_up', upHelp, [], async (set) => set({}, (await check.run()).ok ? 1 : 0));
+  const help = 'Connections of this process to the shared store, those that are busy among them.';
+  metrics.observed('gauge', 'store_connections', help, ['state'], (set) => {
+    for (const [state, count] of Object.entries(connections())) set({ state }, count);
+  });
+  if (revision === undefined) return;
+  const revisionHelp = 'Revision of the shared route set that is in force in this process.';
+  metrics.observed('gauge', 'store_revision', revisionHelp, [], (set) => {
+    const known = revision();
+    if (known !== undefined) set({}, known);
   });
 }
 

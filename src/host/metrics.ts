@@ -111,6 +111,7 @@ export function createMetrics(): Metrics {
           ...options,
           collect: () => {
             counter.reset();
+            if (labels.length === 0) counter.remove();
             return read((values, value) => counter.labels({ ...values }).inc(value));
           },
         });
@@ -120,6 +121,8 @@ export function createMetrics(): Metrics {
         ...options,
         collect: () => {
           gauge.reset();
+          // The library begins one without labels at 0, which nobody said.
+          if (labels.length === 0) gauge.remove();
           return read((values, value) => gauge.labels({ ...values }).set(value));
         },
       });

@@ -11,18 +11,24 @@ import { readTerms } from '../support/made-up-payment.ts';
 import { until } from '../support/paid-tollgate.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { hasPostgres } from '../postgres/server.ts';
+import { freshDatabase, stopSharedPostgres } from '../postgres/store.ts';
 import { findSilence, promtool, type Series } from '../deploy/alerts-fire.ts';
 import { ALERTS, keptLabelsOf, selectorsOf, type Matcher } from '../deploy/alerts.ts';
 
-const SHAPES = ['all-in-one', 'registry', 'sidecar', 'sidecar with a store'] as const;
-type Shape = (typeof SHAPES)[number];
-const EVERY = SHAPES;
+const KNOWN = ['all-in-one', 'registry', 'sidecar', 'sidecar with a store', 'registry on PostgreSQL'] as const;
+type Shape = (typeof KNOWN)[number];
+const SHAPES = KNOWN.filter((shape) => hasPostgres || shape !== 'registry on PostgreSQL');
+const EVERY: readonly Shape[] = SHAPES;
 /** With a proxy listener. */
 const PROXY: readonly Shape[] = ['all-in-one', 'sidecar', 'sidecar with a store'];
 /** With a registry elsewhere. */
 const SIDECAR: readonly Shape[] = ['sidecar', 'sidecar with a store'];
-/** With a store of charges; what a sidecar without one does is seen in its registry. */
-const STORE: readonly Shape[] = ['all-in-one', 'registry', 'sidecar with a store'];
+/** With a store of charges on its own disk; what a sidecar without one does is seen in its registry. */
+const DISK: readonly Shape[] = ['all-in-one', 'registry', 'sidecar with a store'];
+/** Others may share it. */
+const SHARED: readonly Shape[] = ['registry on PostgreSQL'];
+const STORE: readonly Shape[] = [...DISK, ...SHARED];
 
 /** Where each alert applies. */
 const APPLIES: Readonly<Record<string, readonly Shape[]>> = {
@@ -34,7 +40,8 @@ const APPLIES: Readonly<Record<string, readonly Shape[]>> = {
   TollgateRouteSetRefused: SIDECAR,
   TollgatePaymentsUnavailable: PROXY,
   TollgatePaymentsImpossible: EVERY,
-  TollgateStoreVolumeFull: STORE,
+  TollgateStoreAway: SHARED,
+  TollgateStoreVolumeFull: DISK,
   TollgateFacilitatorSlow: PROXY,
   TollgateSettlementUnknown: PROXY,
   TollgateSettlementOverdue: STORE,
@@ -84,7 +91,18 @@ async function startShapes(): Promise<Readonly<Record<Shape, Started>>> {
   const sidecar = await start('sidecar', [...pays, sync, `charges: { secrets: [${SECRET}] }`], ['proxy']);
   const own = `charges: { secrets: [${SECRET}], store: "sqlite:${files.folder}/own/charges.db" }`;
   const storing = await start('storing', [...pays, sync, own], ['proxy']);
-  return { 'all-in-one': allInOne, registry, sidecar, 'sidecar with a store': storing };
+  const sharing = async (): Promise<Started> => {
+    const postgres = listens.replace(/"sqlite:[^"]*"/, `"${await freshDatabase()}"`);
+    return start('shared', [postgres, routes], ['registry']);
+  };
+  const shared = hasPostgres ? await sharing() : registry;
+  return {
+    'all-in-one': allInOne,
+    registry,
+    sidecar,
+    'sidecar with a store': storing,
+    'registry on PostgreSQL': shared,
+  };
 }
 
 /** Everything that an alert about requests or payments counts, once. */
@@ -160,6 +178,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(async () => {
   for (const close of closers.toReversed()) await close();
+  await stopSharedPostgres();
   files.remove();
 });
 

@@ -13,6 +13,8 @@ import { fromWire } from '../../src/domain/route.ts';
 import { createLog } from '../../src/host/log.ts';
 import { createMetrics } from '../../src/host/metrics.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
+import { hasPostgres } from '../postgres/server.ts';
+import { freshDatabase, sharedPostgres, stopSharedPostgres } from '../postgres/store.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 
 /** Name, kind, labels. */
@@ -48,6 +50,12 @@ const REGISTRY = {
   event_streams: ['gauge'],
   sidecars: ['gauge'],
 } as const;
+/** Of a process that shares its store with others. */
+const SHARED = {
+  store_up: ['gauge'],
+  store_connections: ['gauge', 'state'],
+} as const;
+const SHARED_REGISTRY = { store_revision: ['gauge'] } as const;
 const SYNC = { sync_total: ['counter', 'result'], sync_last_success_timestamp_seconds: ['gauge'] } as const;
 /** Nobody pays for real here: paying.test.ts, books.test.ts and owed.test.ts see money counted. */
 const WITHOUT_SERIES = new Set([
@@ -136,6 +144,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all(running.map((tollgate) => tollgate.kill()));
   for (const close of closers) await close();
+  await stopSharedPostgres();
   await upstream.close();
   files.remove();
 });
@@ -241,7 +250,9 @@ test('behaviour: the README names every metric, and none that there is not', () 
     .slice(2)
     .map((row) => row.split('|')[1] ?? '');
   const named = cells.flatMap((cell) => [...cell.matchAll(/`([a-z_]+)/g)].map(([, name = '']) => name));
-  expect(named.toSorted()).toEqual(Object.keys({ ...GATEWAY, ...REGISTRY, ...SYNC }).toSorted());
+  expect(named.toSorted()).toEqual(
+    Object.keys({ ...GATEWAY, ...REGISTRY, ...SYNC, ...SHARED, ...SHARED_REGISTRY }).toSorted(),
+  );
 });
 
 describe('all-in-one', () => {
@@ -387,4 +398,62 @@ describe('100,000 routes and 100,000 paths', () => {
       `tollgate_requests_total{outcome="payment_required",code="402",route_id="other"} ${100_000 - maxRoutes}\n`,
     );
   });
+});
+
+describe.skipIf(!hasPostgres)('on a store that several share', () => {
+  const SECRET = 'a-secret-of-the-test-of-at-least-32-bytes';
+  const ON_DISK = new Set(['store_bytes', 'store_free_bytes', 'store_volume_bytes']);
+  const valueOf = async (tollgate: TollgateProcess, series: string): Promise<number> =>
+    Number(
+      (await scrape(tollgate)).text
+        .split('\n')
+        .find((line) => line.startsWith(`tollgate_${series} `))
+        ?.split(' ')[1],
+    );
+
+  test('behaviour: a registry and a sidecar say whether it is there, and which connections and routes they have', async () => {
+    const store = await freshDatabase();
+    const file = files.write(
+      'shared.yaml',
+      [
+        `registry: { listen: 127.0.0.1:0, store: "${store}", jwt: { secret: ${SECRET} }, api_keys: [{ name: a, key: an-api-key-of-the-test, scopes: [sdk] }] }`,
+        'admin: { listen: 127.0.0.1:0 }',
+        'routes: [{ route_pattern: /a, amount: "1" }, { route_pattern: /b, amount: "1" }]\n',
+      ].join('\n'),
+    );
+    const registry = await startProcess({ args: ['serve', '-c', file], listeners: ['registry', 'admin'] });
+    running.push(registry);
+    const sidecar = await start('sharing', [
+      `sync: { registry_url: "${registry.url('registry')}", api_key: an-api-key-of-the-test, poll_interval: 1s, snapshot_file: sharing.json }`,
+      `charges: { secrets: [${SECRET}], store: { url: "${store}", connections: 3, timeout: 2s } }`,
+    ]);
+    for (const each of [registry, sidecar])
+      await vi.waitFor(async () => expect(await valueOf(each, 'store_up')).toBe(1), { timeout: 8000 });
+    await vi.waitFor(async () => expect(await valueOf(registry, 'charges{state="settled"}')).toBe(0), {
+      timeout: 8000,
+    });
+    const { text, families } = await scrape(registry);
+    const wanted = { ...without(GATEWAY, PROXY_ONLY), ...REGISTRY, ...SHARED, ...SHARED_REGISTRY };
+    expectContract(families, wanted, new Set([...WITHOUT_SERIES, ...ON_DISK, 'config_reloads_total']));
+    expect(ownOf(families)).toEqual(Object.keys(wanted).toSorted());
+    expect(lint(families)).toEqual([]);
+    expect(promtool(text) ?? []).toEqual([]);
+    expect(await valueOf(registry, 'store_revision')).toBe(2);
+    // Two for charges, one for reports, one for routes; those that were needed so far.
+    expect(await valueOf(registry, 'store_connections{state="open"}')).toBeGreaterThanOrEqual(2);
+    expect(await valueOf(registry, 'store_connections{state="open"}')).toBeLessThanOrEqual(4);
+    expect(ownOf((await scrape(sidecar)).families)).toEqual(Object.keys({ ...GATEWAY, ...SYNC, ...SHARED }).toSorted());
+
+    const server = await sharedPostgres();
+    await server.stop('SIGKILL');
+    for (const each of [registry, sidecar]) {
+      await vi.waitFor(async () => expect(await valueOf(each, 'store_up')).toBe(0), { timeout: 20_000 });
+      expect(await valueOf(each, 'store_connections{state="open"}')).toBe(0);
+      // Others would go with it.
+      expect((await fetch(`${each.url('admin')}/readyz`)).status).toBe(200);
+    }
+    await server.start();
+    for (const each of [registry, sidecar])
+      await vi.waitFor(async () => expect(await valueOf(each, 'store_up')).toBe(1), { timeout: 20_000 });
+  }, 90_000);
 });

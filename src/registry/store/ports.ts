@@ -85,7 +85,15 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
-export type ChargesStore = ChargeStore & ChargeReports & ChargeKeeping;
+export type ChargesStore = ChargeStore &
+  ChargeReports &
+  ChargeKeeping & {
+    /** Of this process to a store that others share; undefined where there are none. */
+    readonly connections?: () => StoreConnections;
+  };
+
+/** `busy`: those of `open` that somebody uses. */
+export type StoreConnections = { readonly open: number; readonly busy: number };
 
 export type ChangeKind = 'created' | 'updated' | 'deleted';
 

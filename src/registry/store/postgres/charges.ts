@@ -106,6 +106,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
     check: () => lanes.use(async (session, shard) => void (await session.query(sql.touch, [shard]))),
     prune: (...asked) => prune(...asked),
     ...createReports(sql, ask, now),
+    connections: links.connections,
     close: async () => {
       await lanes.close();
       await links.close();

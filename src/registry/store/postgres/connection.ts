@@ -36,6 +36,7 @@ export type Link = {
   /** Waits for its turn and for the connection, until `deadline` (milliseconds of the monotonic clock). */
   readonly use: <T>(deadline: number, work: (session: Session) => Promise<T>) => Promise<T>;
   readonly isOpen: () => boolean;
+  readonly isBusy: () => boolean;
   readonly close: () => Promise<void>;
 };
 
@@ -68,6 +69,7 @@ export function createConnection(options: ConnectionOptionsOfStore): Link {
   let client: Opening | undefined;
   let turn: Promise<unknown> = Promise.resolve();
   let closed = false;
+  let users = 0;
 
   const opened = async (deadline: number): Promise<Opening> => {
     for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(2 * retryMs, LAST_RETRY_MS)) {
@@ -88,6 +90,7 @@ export function createConnection(options: ConnectionOptionsOfStore): Link {
   };
 
   const use = async <T>(deadline: number, work: (session: Session) => Promise<T>): Promise<T> => {
+    users++;
     const before = turn;
     const { promise: mine, resolve: done } = Promise.withResolvers<void>();
     turn = mine;
@@ -106,6 +109,7 @@ export function createConnection(options: ConnectionOptionsOfStore): Link {
       }
       throw error;
     } finally {
+      users--;
       done();
     }
   };
@@ -113,6 +117,7 @@ export function createConnection(options: ConnectionOptionsOfStore): Link {
   return {
     use,
     isOpen: () => client?.isUsable() === true,
+    isBusy: () => client?.isUsable() === true && users > 0,
     close: async () => {
       await turn;
       closed = true;

@@ -4,6 +4,7 @@
 import type { Log } from '../../../host/log.ts';
 import { createConnection, Refused, type Address, type Link, type Opened, type Session } from './connection.ts';
 import { createDatabaseClock, type DatabaseClock } from './database-clock.ts';
+import type { StoreConnections } from '../ports.ts';
 import { integer, text } from '../rows.ts';
 
 export type PostgresPlace = {
@@ -31,6 +32,7 @@ export type Links = {
   readonly settings: () => string;
   /** Milliseconds since a connection was lost and had again; infinite if none was. */
   readonly recoveredFor: () => number;
+  readonly connections: () => StoreConnections;
   readonly close: () => Promise<void>;
 };
 
@@ -93,13 +95,18 @@ export function openLinks(
     await planByIndex(session);
     await greetControl?.(session, opened);
   });
+  const all = [...writers, reader, control];
   return {
     ...{ schema, pooler: address.pooler, timeoutMs, log, clock, writers, reader, control },
     onControl: (greeting) => void (greetControl = greeting),
     settings: () => `; ${synchronous}SET LOCAL lock_timeout = '${LOCK_MS}ms'`,
     recoveredFor: () => performance.now() - recoveredAt,
+    connections: () => ({
+      open: all.filter((each) => each.isOpen()).length,
+      busy: all.filter((each) => each.isBusy()).length,
+    }),
     close: async () => {
-      await Promise.all([...writers, reader, control].map((each) => each.close()));
+      await Promise.all(all.map((each) => each.close()));
     },
   };
 }
