@@ -96,7 +96,7 @@ async function startOwnPayments(
 async function openSidecarLedger(assembly: Assembly): Promise<SidecarLedger | undefined> {
   const { config, deps, metrics, checks, closers } = assembly;
   const { ledgerOfSidecar } = await import('./sidecar-ledger.ts');
-  const own = await ledgerOfSidecar(config, deps);
+  const own = await ledgerOfSidecar(config, { ...deps, metrics });
   if (own === undefined) return undefined;
   closers.push(own.close);
   const { findByChargeId } = own.ledger;

@@ -21,7 +21,13 @@ import { differencesCheck, followConfiguration } from './declared-routes.ts';
 import { keepCharges } from './keeping.ts';
 import { INTERNAL, pathOptions, receiversById, type Part } from './part.ts';
 import { storeReadiness } from './readiness.ts';
-import { observeConnections, observeRegistry, observeSharedStore, observeStore } from './store-metrics.ts';
+import {
+  observeCalls,
+  observeConnections,
+  observeRegistry,
+  observeSharedStore,
+  observeStore,
+} from './store-metrics.ts';
 
 export type RegistryPart = Part & {
   readonly checks: readonly Check[];
@@ -54,7 +60,7 @@ export async function startRegistry(
   const { limits } = section;
   const place = await storeAt(section.store);
   const store = await place.open({
-    ...{ random, now: clock.now, log, alone: true, as: 'server' },
+    ...{ random, now: clock.now, log, alone: true, as: 'server', observe: observeCalls(metrics, place) },
     onUpgrade: (upgrade) => log.info(UPGRADING, upgrade),
   });
   const ledger = ledgerOf(store.charges, SPELLING);

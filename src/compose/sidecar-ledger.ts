@@ -9,6 +9,8 @@ import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { ledgerOf, storeAt } from '../registry/store/open.ts';
 import type { ChargesStore, StorePlace } from '../registry/store/ports.ts';
+import type { Metrics } from '../host/metrics.ts';
+import { observeCalls } from './store-metrics.ts';
 import { keepCharges } from './keeping.ts';
 import { ledgerReadiness, storeReadiness, type Readiness } from './readiness.ts';
 
@@ -29,15 +31,16 @@ export type SidecarLedgerDeps = {
   readonly clock: Clock;
   readonly random: Random;
   readonly version: string;
+  readonly metrics: Metrics;
 };
 
 export async function ledgerOfSidecar(
   { charges, sync }: Config,
-  { log, clock, random, version }: SidecarLedgerDeps,
+  { log, clock, random, version, metrics }: SidecarLedgerDeps,
 ): Promise<SidecarLedger | undefined> {
   if (charges.store !== undefined) {
     const place = await storeAt(charges.store);
-    const store = place.openCharges({ now: clock.now, log, alone: true });
+    const store = place.openCharges({ now: clock.now, log, alone: true, observe: observeCalls(metrics, place) });
     const ledger = ledgerOf(store, SPELLING);
     const readiness = storeReadiness(ledger.check, { clock, log }, place.isShared);
     const stopKeeping = keepCharges(store, {

@@ -2,7 +2,7 @@
 import type { Metrics } from '../host/metrics.ts';
 import type { Check } from '../host/admin.ts';
 import type { RegistryObserver } from '../registry/services.ts';
-import type { StoreConnections, StorePlace } from '../registry/store/ports.ts';
+import type { ObserveCall, StoreConnections, StorePlace } from '../registry/store/ports.ts';
 
 export function observeStore(metrics: Metrics, readStats: StorePlace['stats']): void {
   metrics.observed('gauge', 'store_bytes', 'Bytes of the files of the store.', ['file'], async (set) => {
@@ -17,6 +17,14 @@ export function observeStore(metrics: Metrics, readStats: StorePlace['stats']): 
     const stats = await readStats();
     if (stats !== undefined) set({}, stats.volumeBytes);
   });
+}
+
+/** Calls of a store that other processes share; undefined if there are no others. */
+export function observeCalls(metrics: Metrics, { isShared }: Pick<StorePlace, 'isShared'>): ObserveCall | undefined {
+  if (!isShared) return undefined;
+  const help = 'Calls of the shared store, as their callers waited for them.';
+  const duration = metrics.duration('store_duration_seconds', help, ['operation', 'result']);
+  return (operation, result, seconds) => duration(operation, result)(seconds);
 }
 
 /** Of a store that other processes share. `revision`: of the routes that are in force here; undefined if it has none of them. */

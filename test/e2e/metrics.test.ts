@@ -54,6 +54,7 @@ const REGISTRY = {
 const SHARED = {
   store_up: ['gauge'],
   store_connections: ['gauge', 'state'],
+  store_duration_seconds: ['histogram', 'operation', 'result'],
 } as const;
 const SHARED_REGISTRY = { store_revision: ['gauge'] } as const;
 const SYNC = { sync_total: ['counter', 'result'], sync_last_success_timestamp_seconds: ['gauge'] } as const;

@@ -65,6 +65,8 @@ export type ChargesOptions = {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly log: Log;
+  /** Told of each call to a store that others share. */
+  readonly observe?: ObserveCall | undefined;
   /** This process holds the store alone, but for commands: leases of its own earlier runs are over, and clocks that are set move leases along. */
   readonly alone?: boolean;
 };
@@ -91,6 +93,12 @@ export type ChargesStore = ChargeStore &
     /** Of this process to a store that others share; undefined where there are none. */
     readonly connections?: () => StoreConnections;
   };
+
+/** `batch`: calls of the ledger in one transaction; `claim`: of a new payment, as its caller waits for it; `change`: of routes or keys. */
+export type StoreOperation = 'batch' | 'claim' | 'read' | 'change';
+/** `refused`: the store said no; `unknown`: its answer did not come; `failed`: it was not reached in time. */
+export type StoreResult = 'ok' | 'refused' | 'unknown' | 'failed';
+export type ObserveCall = (operation: StoreOperation, result: StoreResult, seconds: number) => void;
 
 /** `busy`: those of `open` that somebody uses. */
 export type StoreConnections = { readonly open: number; readonly busy: number };

@@ -12,7 +12,8 @@ type Known = ReadonlyMap<string, FoundKey>;
 
 export function createApiKeys(links: Links, watch: ChangeWatch): ApiKeyStore {
   const { schema, settings } = links;
-  const ask = createAsk(links);
+  const ask = createAsk(links, 'read');
+  const askToChange = createAsk(links, 'change');
   const all = `SELECT id, name, digest, scopes, created_at, revoked_at FROM ${schema}.api_keys ORDER BY created_at, id`;
   let known: Promise<Known> | undefined;
   const forget = (): void => {
@@ -44,7 +45,7 @@ export function createApiKeys(links: Links, watch: ChangeWatch): ApiKeyStore {
     }
   };
   const write = async <T>(work: (session: Session) => Promise<T>): Promise<T> => {
-    const result = await ask((session) =>
+    const result = await askToChange((session) =>
       inTransaction(session, settings(), async () => {
         const written = await work(session);
         await session.simple(

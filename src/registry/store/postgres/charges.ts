@@ -21,6 +21,7 @@ import { createReports } from './charge-reports.ts';
 import { createChargeSql } from './charge-sql.ts';
 import { messageOf } from './connection.ts';
 import type { Links } from './links.ts';
+import { timedClaim } from './timed.ts';
 
 export type PostgresChargesOptions = {
   readonly answerLimitBytes?: number;
@@ -84,7 +85,9 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
     keptBodyBytes: options.answerLimitBytes ?? ANSWER_BYTES,
     find,
     insert: async (entry) => {
-      const refused = refusal(await lanes.call({ kind: 'insert', insert: toRowInsert(entry, now()) }));
+      const insert = async (): Promise<ReturnType<typeof refusal>> =>
+        refusal(await lanes.call({ kind: 'insert', insert: toRowInsert(entry, now()) }));
+      const refused = await timedClaim(links.observe, insert, (result) => result === undefined);
       return (refused as NotInserted | undefined) ?? { kind: 'written', charge: { charge: entry.charge, version: 1 } };
     },
     update: async (change): Promise<Updated> => {

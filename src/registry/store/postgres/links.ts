@@ -4,7 +4,8 @@
 import type { Log } from '../../../host/log.ts';
 import { createConnection, Refused, type Address, type Link, type Opened, type Session } from './connection.ts';
 import { createDatabaseClock, type DatabaseClock } from './database-clock.ts';
-import type { StoreConnections } from '../ports.ts';
+import { timedLink } from './timed.ts';
+import type { ObserveCall, StoreConnections } from '../ports.ts';
 import { integer, text } from '../rows.ts';
 
 export type PostgresPlace = {
@@ -26,6 +27,9 @@ export type Links = {
   readonly reader: Link;
   /** Of routes and API keys; it hears of changes. */
   readonly control: Link;
+  /** The same connection for what callers wait for. */
+  readonly controlFor: Readonly<Record<'read' | 'change', Link>>;
+  readonly observe: ObserveCall;
   /** Called with each new connection of `control`. */
   readonly onControl: (greet: (session: Session, opened: Opened) => Promise<void>) => void;
   /** What each transaction sets for itself: a pooler would hand settings of a session on to others. */
@@ -44,13 +48,14 @@ const LOCK_MS = 300;
 export type LinksOptions = {
   readonly now: () => number;
   readonly log: Log;
+  readonly observe?: ObserveCall | undefined;
   /** Of each new connection, before it is used: that the schema fits. */
   readonly prepare: (session: Session) => Promise<void>;
 };
 
 export function openLinks(
   { address, schema, connections, timeoutMs }: PostgresPlace,
-  { now, log, prepare }: LinksOptions,
+  { now, log, observe = () => undefined, prepare }: LinksOptions,
 ): Links {
   const clock = createDatabaseClock(now);
   let synchronous = '';
@@ -97,7 +102,10 @@ export function openLinks(
   });
   const all = [...writers, reader, control];
   return {
-    ...{ schema, pooler: address.pooler, timeoutMs, log, clock, writers, reader, control },
+    ...{ schema, pooler: address.pooler, timeoutMs, log, observe, clock, control },
+    writers: writers.map((each) => timedLink(each, 'batch', observe)),
+    reader: timedLink(reader, 'read', observe),
+    controlFor: { read: timedLink(control, 'read', observe), change: timedLink(control, 'change', observe) },
     onControl: (greeting) => void (greetControl = greeting),
     settings: () => `; ${synchronous}SET LOCAL lock_timeout = '${LOCK_MS}ms'`,
     recoveredFor: () => performance.now() - recoveredAt,

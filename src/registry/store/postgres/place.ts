@@ -5,7 +5,7 @@ import type { ConnectionOptions } from 'node:tls';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createLog, type Log } from '../../../host/log.ts';
 import { createRandom } from '../../../host/clock.ts';
-import type { ChargesStore, PostgresSettings, Store, StorePlace } from '../ports.ts';
+import type { ChargesOptions, ChargesStore, PostgresSettings, Store, StorePlace } from '../ports.ts';
 import { text } from '../rows.ts';
 import { createApiKeys } from './api-keys.ts';
 import { openPostgresCharges, type PostgresChargesOptions } from './charges.ts';
@@ -62,14 +62,15 @@ export type PostgresStoreOptions = PostgresChargesOptions & {
   readonly patient?: boolean;
 };
 
-type OpenedBy = { readonly now: () => number; readonly log: Log };
+type OpenedBy = Pick<ChargesOptions, 'now' | 'log' | 'observe'>;
 
 export async function openPostgres(
   place: PostgresPlace,
-  { now, log }: OpenedBy,
+  by: OpenedBy,
   { changesKept, patient = false, ...options }: PostgresStoreOptions = {},
 ): Promise<Store> {
-  const links = openLinks(place, { now, log, prepare: (session) => upToDate(session, place.schema) });
+  const { log } = by;
+  const links = openUpToDate(place, by);
   try {
     const registryId = await untilUsable(links, patient, log, async (session) => {
       const { rows } = await session.simple(`SELECT registry_id FROM ${place.schema}.meta`);
@@ -95,8 +96,12 @@ export async function openPostgres(
   }
 }
 
-function openCharges(place: PostgresPlace, { now, log }: OpenedBy): ChargesStore {
-  return openPostgresCharges(openLinks(place, { now, log, prepare: (session) => upToDate(session, place.schema) }));
+function openCharges(place: PostgresPlace, by: OpenedBy): ChargesStore {
+  return openPostgresCharges(openUpToDate(place, by));
+}
+
+function openUpToDate(place: PostgresPlace, { now, log, observe }: OpenedBy): Links {
+  return openLinks(place, { now, log, observe, prepare: (session) => upToDate(session, place.schema) });
 }
 
 async function migrate(place: PostgresPlace): Promise<readonly number[]> {

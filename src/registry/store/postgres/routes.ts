@@ -30,7 +30,8 @@ export function createRoutes({
   const { schema } = links;
   const sql = createRouteSql(schema);
   const deps = { sql, random, changesKept };
-  const ask = createAsk(links);
+  const ask = createAsk(links, 'read');
+  const askToChange = createAsk(links, 'change');
   /** What was told last: a restored or promoted database may tell the same revision of another set. */
   let told: Head | undefined;
   const tell = <T extends Head>(head: T): T => {
@@ -57,7 +58,7 @@ export function createRoutes({
         }),
       ),
     write: async (writes, options) => {
-      const written = await ask((session) =>
+      const written = await askToChange((session) =>
         inTransaction(session, links.settings(), () => writeRoutes(deps, session, writes, options)),
       );
       if (written !== 'moved') watch.seen(tell(written.head));
@@ -87,10 +88,13 @@ export function createRoutes({
 }
 
 /** Whatever the database or its connection says goes out as StoreUnavailable. */
-export function createAsk({ control, timeoutMs }: Links): <T>(work: (session: Session) => Promise<T>) => Promise<T> {
+export function createAsk(
+  { controlFor, timeoutMs }: Links,
+  operation: 'read' | 'change',
+): <T>(work: (session: Session) => Promise<T>) => Promise<T> {
   return async (work) => {
     try {
-      return await control.use(performance.now() + timeoutMs, work);
+      return await controlFor[operation].use(performance.now() + timeoutMs, work);
     } catch (error) {
       if (error instanceof TypeError || error instanceof Refused) throw error;
       throw new StoreUnavailable(messageOf(error), { cause: error });

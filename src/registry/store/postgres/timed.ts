@@ -1,0 +1,44 @@
+// Tells how long calls of the database took, and how they ended: as who called saw it, waiting for a connection included.
+import type { ObserveCall, StoreOperation, StoreResult } from '../ports.ts';
+import { ConnectionLost, type Link } from './connection.ts';
+
+/** The same link; what is called over it is told as `operation`. */
+export function timedLink(link: Link, operation: StoreOperation, observe: ObserveCall): Link {
+  return {
+    ...link,
+    use: async (deadline, work) => {
+      const since = performance.now();
+      let sent = false;
+      const tell = (result: StoreResult): void => observe(operation, result, (performance.now() - since) / 1000);
+      try {
+        const done = await link.use(deadline, (session) => {
+          sent = true;
+          return work(session);
+        });
+        tell('ok');
+        return done;
+      } catch (error) {
+        if (!sent) tell('failed');
+        else tell(error instanceof ConnectionLost ? 'unknown' : 'refused');
+        throw error;
+      }
+    },
+  };
+}
+
+/** A claim, over all batches that it went out with. */
+export async function timedClaim<T>(
+  observe: ObserveCall,
+  claim: () => Promise<T>,
+  isWritten: (result: T) => boolean,
+): Promise<T> {
+  const since = performance.now();
+  let ended: StoreResult = 'failed';
+  try {
+    const result = await claim();
+    ended = isWritten(result) ? 'ok' : 'refused';
+    return result;
+  } finally {
+    observe('claim', ended, (performance.now() - since) / 1000);
+  }
+}
