@@ -13,6 +13,7 @@ import { fromWire } from '../../src/domain/route.ts';
 import { createLog } from '../../src/host/log.ts';
 import { createMetrics } from '../../src/host/metrics.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
+import { chargeGrants } from '../../src/registry/store/postgres/grants.ts';
 import { hasPostgres } from '../postgres/server.ts';
 import { freshDatabase, sharedPostgres, stopSharedPostgres } from '../postgres/store.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
@@ -424,9 +425,14 @@ describe.skipIf(!hasPostgres)('on a store that several share', () => {
     );
     const registry = await startProcess({ args: ['serve', '-c', file], listeners: ['registry', 'admin'] });
     running.push(registry);
+    // With the rights that `migrate --grants` prints, and no others.
+    const server = await sharedPostgres();
+    await server.query('CREATE ROLE sidecar LOGIN');
+    const grants = chargeGrants('tollgate', 'sidecar').join('\n');
+    await server.query(grants, new URL(store).pathname.slice(1));
     const sidecar = await start('sharing', [
       `sync: { registry_url: "${registry.url('registry')}", api_key: an-api-key-of-the-test, poll_interval: 1s, snapshot_file: sharing.json }`,
-      `charges: { secrets: [${SECRET}], store: { url: "${store}", connections: 3, timeout: 2s } }`,
+      `charges: { secrets: [${SECRET}], store: { url: "${store.replace('tollgate@', 'sidecar@')}", connections: 3, timeout: 2s } }`,
     ]);
     for (const each of [registry, sidecar])
       await vi.waitFor(async () => expect(await valueOf(each, 'store_up')).toBe(1), { timeout: 8000 });
@@ -445,7 +451,6 @@ describe.skipIf(!hasPostgres)('on a store that several share', () => {
     expect(await valueOf(registry, 'store_connections{state="open"}')).toBeLessThanOrEqual(4);
     expect(ownOf((await scrape(sidecar)).families)).toEqual(Object.keys({ ...GATEWAY, ...SYNC, ...SHARED }).toSorted());
 
-    const server = await sharedPostgres();
     await server.stop('SIGKILL');
     for (const each of [registry, sidecar]) {
       await vi.waitFor(async () => expect(await valueOf(each, 'store_up')).toBe(0), { timeout: 20_000 });
