@@ -19,6 +19,7 @@ const TROUBLE: Readonly<Record<string, (series: Series) => string | undefined>> 
   TollgateDown: () => '0x120',
   TollgateNeverSynced: ({ name }) => (name === 'tollgate_sync_total' ? RISING : undefined),
   TollgateRoutesStale: () => '0x120',
+  TollgateStoreAway: () => '0x120',
   TollgatePaymentsImpossible: () => '0x120',
   TollgateFacilitatorSlow: slow,
   TollgateReplays: ({ labels }) => (labels['result'] === 'already_used' ? '0+600x120' : '0+1x120'),
