@@ -29,6 +29,7 @@ export function combinationIssues(raw: Raw, networks: Networks): Issue[] {
     ...methodIssues(raw),
     ...payableIssues(raw, networks),
     ...storeIssues(raw),
+    ...workerIssues(raw),
   ];
 }
 
@@ -83,6 +84,14 @@ function shapeIssues(raw: Raw): Issue[] {
     });
   }
   return issues;
+}
+
+function workerIssues(raw: Raw): Issue[] {
+  const { workers } = raw;
+  const several =
+    workers === 'auto' || ((typeof workers === 'number' || typeof workers === 'string') && Number(workers) > 1);
+  if (!several || Object.hasOwn(raw, 'proxy')) return [];
+  return [{ path: ['workers'], message: 'stands without `proxy`, which is what workers serve; take it out' }];
 }
 
 function jwtIssues(raw: Raw): Issue[] {

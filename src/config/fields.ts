@@ -54,6 +54,26 @@ export function limit(max: number) {
   );
 }
 
+/** A count, or a word in its place. */
+export function countOr<const Word extends string>(min: number, max: number, word: Word) {
+  const right = `a whole number from ${min} to ${max}, or ${word}`;
+  const number = whole(min, max, right);
+  return described(
+    z.unknown().transform((value, context): number | Word => {
+      if (value === word) return word;
+      const read = number.safeParse(value);
+      if (read.success) return read.data;
+      for (const { message } of read.error.issues) {
+        // A number's place: text from the environment is read as one.
+        if (typeof value === 'number') context.addIssue(message);
+        else context.addIssue({ code: 'invalid_type', expected: 'number', input: value, message });
+      }
+      return z.NEVER;
+    }),
+    right,
+  );
+}
+
 function whole(min: number, max: number, right: string) {
   return described(
     z

@@ -3,7 +3,8 @@
 // combinations.ts.
 import { z } from 'zod';
 import { discoverySection } from './discovery.ts';
-import { choice, count, duration, flag, listen, optionalDuration, secret } from './fields.ts';
+import { choice, count, countOr, duration, flag, listen, optionalDuration, secret } from './fields.ts';
+import { MOST_WORKERS } from '../host/worker-count.ts';
 import { key, section } from './keys.ts';
 import { pageSection } from './page.ts';
 import { proxySection } from './proxy-keys.ts';
@@ -104,7 +105,12 @@ export function createConfigSchema(folder: string) {
       }).prefault({}),
       'The log.',
     ),
-    workers: key('', count(1, 1).default(1), 'Processes; more than one is not in this version.'),
+    workers: key(
+      'workers',
+      countOr(1, MOST_WORKERS, 'auto').default(1),
+      'Processes that serve clients, for as many cores; `auto`: as the CPUs and the memory limit of this process allow.',
+      'restart',
+    ),
   });
 }
 /** What a checked configuration becomes. */

@@ -1,5 +1,6 @@
-// Standard output as requests write to it: what is written within one turn of the event loop leaves in one write at its
-// end. A write of its own for every line costs about as much as a third of the request that the line is about.
+// Standard output as requests write to it: what is written within one turn of the event loop leaves together at its end. A
+// write of its own for every line costs about as much as a third of the request that the line is about. Other processes may
+// write to the same pipe, so no write is longer than what a pipe takes as a whole, and each holds whole lines.
 
 export type GatheredLines = {
   /** `atOnce`: what a process that stops in the next moment would have wanted to say; whatever waits goes first. */
@@ -8,8 +9,8 @@ export type GatheredLines = {
   readonly flush: () => void;
 };
 
-/** Characters that wait at most. */
-const LIMIT = 64 * 1024;
+/** Bytes of a write, of all but a text that is longer by itself: PIPE_BUF of Linux. */
+const MOST_BYTES = 4096;
 
 /** `atEnd` runs what it is given at the end of the turn. */
 export function gatherLines(
@@ -17,19 +18,24 @@ export function gatherLines(
   atEnd: (run: () => void) => void = setImmediate,
 ): GatheredLines {
   let waiting = '';
+  let bytes = 0;
   let scheduled = false;
 
   const flush = (): void => {
     const text = waiting;
     waiting = '';
+    bytes = 0;
     if (text !== '') write(text);
   };
 
   return {
     flush,
     write: (text, atOnce = false) => {
+      const more = Buffer.byteLength(text);
+      if (bytes + more > MOST_BYTES) flush();
       waiting += text;
-      if (atOnce || waiting.length >= LIMIT) return flush();
+      bytes += more;
+      if (atOnce || bytes >= MOST_BYTES) return flush();
       if (scheduled) return;
       scheduled = true;
       atEnd(() => {

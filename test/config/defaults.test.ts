@@ -16,6 +16,7 @@ const REST = {
   },
   metrics: { maxRoutes: 1000 },
   log: { level: 'info', access: true, format: 'auto' },
+  workers: 1,
 };
 const CHARGES = {
   secrets: undefined,
@@ -212,7 +213,7 @@ charges: { quote_ttl: 10s, keep_response: 0, max_unsettled_per_payer: 1, retenti
 x402: { v1: true }
 metrics: { max_routes: 5 }
 log: { level: debug, access: false, format: text }
-workers: 1
+workers: 64
 `;
   const config = configOf(text);
   expect(config.proxy).toEqual({
@@ -277,7 +278,23 @@ workers: 1
     x402: { v1: true },
     metrics: { maxRoutes: 5 },
     log: { level: 'debug', access: false, format: 'text' },
+    workers: 64,
   });
+});
+
+test.each([
+  ['auto', 'auto'],
+  ['"auto"', 'auto'],
+  ['2', 2],
+  ['${N}', 3],
+  ['${A}', 'auto'],
+])('behaviour: workers: %s', (written, workers) => {
+  const text = `registry: {}\nproxy: { upstream: "http://a" }\nworkers: ${written}`;
+  expect(configOf(text, { N: '3', A: 'auto' }).workers).toBe(workers);
+});
+
+test('behaviour: one worker needs no proxy, also where a variable says it', () => {
+  expect(configOf('registry: {}\nworkers: ${N}', { N: '1' }).workers).toBe(1);
 });
 
 describe('behaviour: a limit that can be switched off is off by `off` and by 0', () => {

@@ -1,7 +1,7 @@
 // A log line is JSON whatever its fields hold, never holds a secret, and lines of one turn leave together.
 import { describe, expect, test } from 'vitest';
 import { gatherLines } from '../../src/host/lines.ts';
-import { createLog, type LogFields } from '../../src/host/log.ts';
+import { createLog, type LogFields, type RenderLog } from '../../src/host/log.ts';
 
 const NOW = Date.UTC(2026, 10, 22, 1, 2, 3, 4);
 
@@ -98,13 +98,72 @@ describe('lines of one turn', () => {
     expect(messages).toEqual(['"msg":"first" "msg":"second" "msg":"third"', '"msg":"fourth" "msg":"fifth"']);
   });
 
-  test('behaviour: up to 64 Ki characters wait, not one more', () => {
-    const { lines, written } = stage();
-    lines.write('x'.repeat(65_535));
+  test('behaviour: a write takes 4,096 bytes at most and whole lines; what is longer by itself leaves alone', () => {
+    const { lines, written, endTurn } = stage();
+    lines.write(`${'x'.repeat(4094)}\n`);
     expect(written).toEqual([]);
-    lines.write('y');
-    expect(written.join('')).toHaveLength(65_536);
-    lines.write('z');
-    expect(written).toHaveLength(1);
+    lines.write('\n');
+    expect(written.map((text) => text.length)).toEqual([4096]);
+    lines.write('a\n');
+    lines.write(`${'\u20ac'.repeat(1365)}\n`);
+    expect(written[1]).toBe('a\n');
+    lines.write('b\n');
+    lines.write(`${'y'.repeat(5000)}\n`);
+    lines.write('c\n');
+    endTurn();
+    expect(written.slice(2).map((text) => Buffer.byteLength(text))).toEqual([4096, 2, 5001, 2]);
+  });
+});
+
+describe('of several processes', () => {
+  function lineOfWorker(worker: number, fields: LogFields, msg = 'told', render?: RenderLog): string {
+    let written = '';
+    createLog(
+      'info',
+      (line) => (written += line),
+      () => NOW,
+      () => render,
+      worker,
+    ).info(msg, fields);
+    return written;
+  }
+
+  test.each([0, 2])('behaviour: number %i stands in each line', (worker) => {
+    expect(lineOfWorker(worker, { a: 1 })).toBe(
+      `{"ts":"2026-11-22T01:02:03.004Z","level":"info","msg":"told","worker":${worker},"a":1}\n`,
+    );
+  });
+
+  test('behaviour: what fits is whole, what does not is cut, and the line stays JSON of 4,000 bytes at most', () => {
+    const around = Buffer.byteLength(lineOfWorker(1, { a: '' }));
+    const fits = lineOfWorker(1, { a: 'x'.repeat(4000 - around) });
+    expect(Buffer.byteLength(fits)).toBe(4000);
+    expect(JSON.parse(fits).a).toHaveLength(4000 - around);
+    const cut = JSON.parse(lineOfWorker(1, { a: 'x'.repeat(4001 - around), b: 7 }));
+    expect([cut.a, cut.b]).toEqual([`${'x'.repeat(2048)}\u2026`, 7]);
+  });
+
+  test.each<[string, LogFields, string?]>([
+    ['a path', { path: `/${'a'.repeat(8191)}`, status: 402 }],
+    ['several long ones', { path: 'a'.repeat(8192), reason: 'b'.repeat(8192), error: new Error('c'.repeat(8192)) }],
+    ['what is written as six characters each', { path: '\u0000'.repeat(8192) }],
+    ['three bytes each', { path: '\u20ac'.repeat(8192) }],
+    ['halves of a character', { path: `a${'\u{1f600}'.repeat(8192)}` }],
+    ['a list', { settings: Array.from({ length: 5000 }, (_, index) => `setting ${index}`) }],
+    ['many fields', Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`field ${index}`, 'a'.repeat(99)]))],
+    ['a name', { ['n'.repeat(5000)]: 1 }],
+    ['the message', {}, 'm'.repeat(5000)],
+  ])('attack: %s is cut, and the line stays a line', (_, fields, msg) => {
+    const text: RenderLog = (entry) => `${entry.msg} ${[...entry.fields].flat().join(' ')}\n`;
+    const written = lineOfWorker(3, fields, msg);
+    expect(Buffer.byteLength(written)).toBeLessThanOrEqual(4000);
+    expect(JSON.parse(written)).toMatchObject({ level: 'info', worker: 3 });
+    expect(Buffer.byteLength(lineOfWorker(3, fields, msg, text))).toBeLessThanOrEqual(4000);
+  });
+
+  test('attack: what is cut is as hidden as what is whole', () => {
+    const filler = 'a'.repeat(5000);
+    const line = lineOfWorker(1, { filler, token: 'hidden', list: [{ token: 'hidden', filler }] });
+    expect(line).not.toContain('hidden');
   });
 });

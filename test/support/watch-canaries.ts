@@ -12,8 +12,8 @@ import { keepRequest, keepSecret, openOutput, takeLeaks } from './canaries.ts';
 
 vi.mock('../../src/host/log.ts', async (original) => {
   const real = await original<typeof LogModule>();
-  const createLog: typeof real.createLog = (level, write, now, render) => {
-    const log = real.createLog(level, write, now, render);
+  const createLog: typeof real.createLog = (level, write, now, ...rest) => {
+    const log = real.createLog(level, write, now, ...rest);
     // Everything that could be logged, whatever this test's level.
     const all = real.createLog('debug', openOutput('a log in this process'), () => 0);
     const both =
