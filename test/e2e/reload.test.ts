@@ -323,7 +323,7 @@ describe('SIGHUP', () => {
     const changed: Parts = {
       upstream: two.url,
       proxy: ', limits: { headers: 16384, connections: 5 }, timeouts: { headers: 9s, idle: 8s }',
-      more: '',
+      more: 'workers: auto',
     };
     const file = path.join(files.folder, 'shared.yaml');
     const text = written(changed)
@@ -342,6 +342,7 @@ describe('SIGHUP', () => {
         'registry.store',
         'registry.limits',
         'admin.listen',
+        'workers',
       ],
     });
     expect(await (await get('/free')).text()).toBe('two');
