@@ -53,7 +53,9 @@ describe.skipIf(!hasPostgres)('calls of the database', () => {
     const away = await toldOf(() => Promise.allSettled([claim(3), store.routes.load(), write()]));
     expect([...away].filter((each) => each.endsWith(' ok'))).toEqual([]);
     expect(await toldOf(() => claim(4))).toContain('claim failed');
-    expect(await toldOf(() => store.routes.load())).toEqual(new Set(['read failed']));
+    // The claim's batch still tries to connect, and may be told here.
+    const read = await toldOf(() => store.routes.load());
+    expect([...read].filter((each) => each.startsWith('read'))).toEqual(['read failed']);
     await store.close();
     await tap.close();
   }, 60_000);
