@@ -128,7 +128,7 @@ async function reload(
   putInForce?.();
   registry?.recompile();
   gateway?.sync?.recompile();
-  if (assembly.current.snapshot !== undefined) void gateway?.discovery.tell(assembly.current.snapshot.routes);
+  if (assembly.current.snapshot !== undefined) gateway?.tell(assembly.current.snapshot.routes);
   log.info('configuration reloaded');
   if (restart.length > 0) log.warn('changed settings wait for a restart', { settings: restart });
 }

@@ -2,6 +2,7 @@
 // the proxy that all of them are for.
 import type { Config, ProxyConfig } from '../config/config.ts';
 import { owedBecauseOf } from '../domain/payment/claim-policy.ts';
+import type { Route } from '../domain/route.ts';
 import { rememberRefusals } from '../gateway/refusals.ts';
 import { createTelemetry, type Telemetry } from '../gateway/telemetry.ts';
 import { createDiscoverySource, type DiscoverySource } from './discovery.ts';
@@ -18,6 +19,8 @@ import type * as SyncPart from './sync.ts';
 export type Gateway = {
   readonly proxy: ProxyPart;
   readonly discovery: DiscoverySource;
+  /** Says in the log what the configuration in force means for `routes`. */
+  readonly tell: (routes: readonly Route[]) => void;
   /** Undefined in the process of the registry. */
   readonly sync: Awaited<ReturnType<typeof SyncPart.startSync>> | undefined;
 };
@@ -39,11 +42,12 @@ export async function startGateway(
   const own = { current, telemetry, payFor: payments?.payFor, rails, log, clock, random, aroundPage };
   const discovery = createDiscoverySource(log);
   const proxy = startProxy(config, section, await discovery.read(config), own);
-  void current.first.then(({ routes }) => {
+  const tell = (routes: readonly Route[]): void => {
     void discovery.tell(routes);
-    for (const warning of notShownWarnings(config, () => routes)) log.warn(warning);
-  });
-  return { proxy: addPart(assembly, 'proxy', proxy), discovery, sync };
+    for (const warning of notShownWarnings(assembly.config, () => routes)) log.warn(warning);
+  };
+  void current.first.then(({ routes }) => tell(routes));
+  return { proxy: addPart(assembly, 'proxy', proxy), discovery, tell, sync };
 }
 
 function watchWays(assembly: Assembly, { watch }: Rails): () => Promise<void> {

@@ -42,10 +42,14 @@ type Parts = {
   readonly proxy?: string;
   readonly registry?: string;
   readonly payTo?: string;
+  /** Its ways, in place of the one. */
+  readonly accepts?: string;
   readonly secrets?: string;
   readonly routes?: string;
   readonly more?: string;
 };
+
+const wayTo = (address: string): string => `network: base-sepolia, rpc_url: none, pay_to_address: "${address}"`;
 
 /** A configuration of which a test names the parts that it is about. */
 function written(parts: Parts = {}): string {
@@ -54,7 +58,7 @@ function written(parts: Parts = {}): string {
     `registry: { listen: 127.0.0.1:0, store: "sqlite:\${DATA}/tollgate.db", api_keys: [{ name: s, key: ${KEY}, scopes: [sdk] }]${parts.registry ?? ''} }`,
     'admin: { listen: 127.0.0.1:0 }',
     `charges: { secrets: ${parts.secrets ?? `[${SECRET}]`} }`,
-    `receivers: [{ id: default, network: base-sepolia, rpc_url: none, pay_to_address: "${parts.payTo ?? PAY_TO.one}", facilitators: [http://127.0.0.1:1] }]`,
+    `receivers: [{ id: default, ${parts.accepts ?? wayTo(parts.payTo ?? PAY_TO.one)}, facilitators: [http://127.0.0.1:1] }]`,
     `routes: ${parts.routes ?? '[{ route_pattern: "/paid/*", method: GET, amount: "0.10" }]'}`,
     parts.more ?? '',
   ].join('\n');
@@ -256,6 +260,14 @@ describe('SIGHUP', () => {
       route_pattern: '/gone',
       before: { amount: '0.30' },
     });
+  });
+
+  test('behaviour: ways that its 402s will have no room for are named', async () => {
+    const { reload, tollgate } = await staged('ways');
+    const ways = Array.from({ length: 8 }, (_, n) => `{ ${wayTo(`0x${String(n + 1).repeat(40)}`)} }`);
+    await reload({ accepts: `accepts: [${ways.join(', ')}]` });
+    const said = /^the route GET \/paid\/\* at 0\.10 USD does not show base-sepolia USDC/;
+    expect(await tollgate.line(({ msg }) => said.test(msg))).toMatchObject({ level: 'warn' });
   });
 
   test('behaviour: what a dashboard changed stays, and is named by readiness, a metric and check', async () => {
