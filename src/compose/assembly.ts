@@ -83,10 +83,11 @@ export function addPart<P extends Part>({ listeners, closers }: Assembly, name: 
 
 /** What became of the request or charge with `id`. */
 export async function answerWhy(assembly: Assembly, id: string): Promise<WhyReport> {
-  const { explainWhy } = await import('./why.ts');
+  const { explainWhy, findRefusals } = await import('./why.ts');
   const { config, current, ledgers, refusals, deps } = assembly;
   const { secrets, quoteTtlMs } = config.charges;
   const quotes = createQuotes({ secrets, ttlMs: quoteTtlMs, nonce: () => '' });
   const routeOf = (routeId: string): Route | undefined => current.snapshot?.matcher.get(routeId);
-  return explainWhy(id, { ...ledgers, refusals, quotes, quoteTtlMs, routeOf, clock: deps.clock });
+  const own = refusals && (async (asked: string) => findRefusals(refusals, asked));
+  return explainWhy(id, { ...ledgers, refusals: own, quotes, quoteTtlMs, routeOf, clock: deps.clock });
 }

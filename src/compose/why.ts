@@ -10,12 +10,14 @@ import type { Clock } from '../host/clock.ts';
 import { viewCharge } from '../registry/charges.ts';
 import type { WhyReport } from '../registry/charge-schemas.ts';
 
+export type FindRefusals = (id: string) => Promise<readonly RefusedRequest[]>;
+
 export type WhyParts = {
   /** Undefined if the ledger is elsewhere and takes whole charge ids alone. */
   readonly search: ((search: ChargeSearch, limit: number) => Promise<readonly ListedCharge[]>) | undefined;
   readonly findByChargeId: ((id: string) => Promise<ListedCharge | undefined>) | undefined;
-  /** Undefined if no proxy runs here. */
-  readonly refusals: RefusedRequests | undefined;
+  /** Those that an id names; undefined if no proxy runs here. */
+  readonly refusals: FindRefusals | undefined;
   readonly quotes: Pick<Quotes, 'explain'>;
   readonly quoteTtlMs: number;
   readonly routeOf: (id: string) => Route | undefined;
@@ -31,13 +33,7 @@ const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD'];
 
 export async function explainWhy(id: string, parts: WhyParts): Promise<WhyReport> {
   const charges = await findCharges(id, parts);
-  const { refusals } = parts;
-  const part = readIdPart(id);
-  const found = refusals?.find(
-    ({ requestId, chargeId }) =>
-      requestId === id || (chargeId !== undefined && part !== undefined && isOfPart(chargeId, part)),
-    MOST,
-  );
+  const found = await parts.refusals?.(id);
   // The refusal holds the whole offered id; the caller may have given its end alone.
   const offered = found?.find(({ chargeId }) => chargeId !== undefined)?.chargeId;
   return {
@@ -45,9 +41,27 @@ export async function explainWhy(id: string, parts: WhyParts): Promise<WhyReport
     charges: charges.map(viewCharge),
     quote: quoteOf(offered ?? id, parts),
     refusals: found?.map((refusal) => viewRefusal(refusal, parts)) ?? [],
-    refusals_elsewhere: refusals === undefined,
+    refusals_elsewhere: parts.refusals === undefined,
     ledger_elsewhere: parts.search === undefined,
   };
+}
+
+/** What a process remembers of `id`, newest first. */
+export function findRefusals({ find }: Pick<RefusedRequests, 'find'>, id: string): readonly RefusedRequest[] {
+  const part = readIdPart(id);
+  return find(
+    ({ requestId, chargeId }) =>
+      requestId === id || (chargeId !== undefined && part !== undefined && isOfPart(chargeId, part)),
+    MOST,
+  );
+}
+
+/** What several processes remember, as one. */
+export function newestOf(found: readonly (readonly RefusedRequest[])[]): readonly RefusedRequest[] {
+  return found
+    .flat()
+    .toSorted((a, b) => b.at - a.at)
+    .slice(0, MOST);
 }
 
 async function findCharges(id: string, { search, findByChargeId }: WhyParts): Promise<readonly ListedCharge[]> {

@@ -39,8 +39,25 @@ export type Metrics = {
     labels: readonly string[],
     read: (set: (values: Labels, value: Decimal) => void) => void,
   ) => void;
+  /** All of them as they are now. */
+  readonly families: () => Promise<readonly Family[]>;
   readonly text: () => Promise<string>;
   readonly contentType: string;
+};
+
+/** A metric with its series, as plain data. */
+export type Family = {
+  readonly name: string;
+  readonly help: string;
+  readonly type: string;
+  readonly values: readonly FamilyValue[];
+};
+export type FamilyValue = {
+  readonly labels: Readonly<Record<string, string | number | undefined>>;
+  /** Text: an exact decimal. */
+  readonly value: number | string;
+  /** Where it is not that of the family: `..._bucket`. */
+  readonly metricName?: string | undefined;
 };
 
 const PREFIX = 'tollgate_';
@@ -69,14 +86,18 @@ export function createMetrics(): Metrics {
   collectDefaultMetrics({ register: registry, ...EVENT_LOOP });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
   const registers = [registry];
-  // The library writes numbers only.
-  const exact: (() => string)[] = [];
+  // The library holds numbers only.
+  const exact: (() => Family)[] = [];
   const common = (name: string, help: string, labels: readonly string[]) => ({
     name: PREFIX + name,
     help,
     labelNames: [...labels],
     registers,
   });
+  const families = async (): Promise<readonly Family[]> => [
+    ...(await registry.getMetricsAsJSON()).map(({ name, help, type, values }) => ({ name, help, type, values })),
+    ...exact.map((read) => read()),
+  ];
   return {
     counter: (name, help, labels) => {
       // Counted here and handed over at a scrape: a request only adds to a number.
@@ -127,24 +148,45 @@ export function createMetrics(): Metrics {
         },
       });
     },
-    exact: (kind, name, help, labels, read) => {
+    exact: (kind, name, help, _labels, read) => {
       exact.push(() => {
-        const lines = [`# HELP ${PREFIX}${name} ${help}`, `# TYPE ${PREFIX}${name} ${kind}`];
-        read((values, value) => {
-          const named = labels.map((label) => `${label}="${escapeLabel(values[label] ?? '')}"`);
-          lines.push(`${PREFIX}${name}{${named.join(',')}} ${writeDecimal(value)}`);
-        });
-        return `${lines.join('\n')}\n`;
+        const values: FamilyValue[] = [];
+        read((named, value) => values.push({ labels: named, value: writeDecimal(value) }));
+        return { name: PREFIX + name, help, type: kind, values };
       });
     },
-    text: async () => (await registry.metrics()) + exact.map((write) => write()).join(''),
+    families,
+    text: async () => writeFamilies(await families()),
     contentType: registry.contentType,
   };
+}
+
+/** In the text format of Prometheus. */
+export function writeFamilies(families: readonly Family[]): string {
+  return families.map((family) => `${linesOf(family).join('\n')}\n`).join('\n');
+}
+
+function linesOf({ name, help, type, values }: Family): string[] {
+  const lines = values.map(({ labels, value, metricName = name }) => {
+    const named = Object.entries(labels).map(([label, text]) => `${label}="${escapeLabel(String(text))}"`);
+    return `${metricName}${named.length === 0 ? '' : `{${named.join(',')}}`} ${writeValue(value)}`;
+  });
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...lines];
+}
+
+function writeValue(value: number | string): string {
+  return value === Infinity ? '+Inf' : value === -Infinity ? '-Inf' : String(value);
 }
 
 export function addDecimals(a: Decimal, b: Decimal): Decimal {
   const scale = Math.max(a.scale, b.scale);
   return { units: a.units * 10n ** BigInt(scale - a.scale) + b.units * 10n ** BigInt(scale - b.scale), scale };
+}
+
+/** What `writeDecimal` wrote. */
+export function readDecimal(text: string): Decimal {
+  const [whole = '', fraction = ''] = text.split('.');
+  return { units: BigInt(whole + fraction), scale: fraction.length };
 }
 
 /** Without zeros at the end that say nothing. */
