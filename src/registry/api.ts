@@ -145,7 +145,7 @@ export const API: readonly Endpoint<Services>[] = [
     auth: SDK,
     ...takesNothing,
     ignoresUnknownQuery: true,
-    requestHeaders: ['If-None-Match'],
+    requestHeaders: ['If-None-Match', 'Tollgate-Revision'],
     responses: {
       200: { description: 'All routes', schema: routeSet, headers: ['ETag', 'Tollgate-Registry', 'Tollgate-Revision'] },
       304: { description: 'Unchanged', headers: ['ETag', 'Tollgate-Registry', 'Tollgate-Revision'] },
@@ -191,10 +191,10 @@ export const API: readonly Endpoint<Services>[] = [
     summary: 'Changes of routes as they happen (Server-Sent Events)',
     auth: SDK,
     ...takesNothing,
-    requestHeaders: ['Last-Event-ID'],
+    requestHeaders: ['Last-Event-ID', 'Tollgate-Revision'],
     responses: {
       200: {
-        description: 'Events route.created, route.updated, route.deleted and reset; their id is the revision',
+        description: 'Events route.created, route.updated, route.deleted, reset and head; their id is the revision',
         schema: z.string(),
         mediaType: 'text/event-stream',
         headers: ['Tollgate-Registry', 'Tollgate-Revision'],

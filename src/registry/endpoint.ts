@@ -8,7 +8,8 @@ import type { OwnResponse } from '../host/respond.ts';
 import type { Auth, Principal } from './credentials.ts';
 
 export type EndpointOutcome =
-  | ({ readonly kind: 'response' } & OwnResponse)
+  /** `sent`: called once when the response has left, or its client has. */
+  | ({ readonly kind: 'response'; readonly sent?: () => void } & OwnResponse)
   | { readonly kind: 'problem'; readonly problem: Problem }
   /** Takes the response over once its status line and `headers` are written; HEAD never gets that far. */
   | { readonly kind: 'stream'; readonly headers: readonly string[]; readonly open: (res: ServerResponse) => void };

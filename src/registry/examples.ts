@@ -205,7 +205,7 @@ const SDK = {
   },
   streamEvents: {
     description:
-      'After `reset` the whole set has to be read again. A comment every 15 seconds says that the stream is alive.',
+      'After `reset` the whole set has to be read again. Every 15 seconds, and once after what `Last-Event-ID` asks for, `head` says what the set is: `revision`, the number of `routes`, and a `digest` of 64 hex digits, the sum modulo 2^256 of the SHA-256 of each route’s JSON as the whole set has it. Who has applied every event in order has that digest; who has another one reads the whole set.',
     answer: `id: 42\nevent: route.updated\ndata: ${JSON.stringify(route)}\n\n`,
   },
 } as const;

@@ -6,17 +6,23 @@ import { gzip } from 'node:zlib';
 import { toWire, type Route } from '../domain/route.ts';
 import type { Routes } from './routes.ts';
 
-export type FeedBody = {
+/** Which set it is. */
+export type FeedName = {
   readonly revision: number;
-  readonly plain: Buffer;
   readonly etag: string;
   /** Another coding of the body has a strong tag of its own (RFC 9110 section 8.8.3.3). */
   readonly zippedEtag: string;
+};
+
+export type FeedBody = FeedName & {
+  readonly plain: Buffer;
   /** Undefined if compressing is not worth it. */
   readonly zipped: () => Promise<Buffer | undefined>;
 };
 
 export type Feed = {
+  /** Of the set as it is now, which is not made for that. */
+  readonly name: () => FeedName;
   /** The set as it is now, or as it became while this was made. */
   readonly current: () => Promise<FeedBody>;
 };
@@ -32,15 +38,18 @@ export function createFeed(routes: Pick<Routes, 'head' | 'routeSet'>): Feed {
   let madeFor: string | undefined;
   let making: Promise<FeedBody> | undefined;
 
-  const make = async (): Promise<FeedBody> => {
+  const name = (): FeedName => {
     const { revision, stamp } = routes.head();
+    return { revision, etag: `"${revision}.${stamp}"`, zippedEtag: `"${revision}.${stamp}.gzip"` };
+  };
+  const make = async (): Promise<FeedBody> => {
+    const { stamp } = routes.head();
+    const named = name();
     const plain = await serialise(routes.routeSet().routes);
     let zipped: Promise<Buffer | undefined> | undefined;
     made = {
-      revision,
+      ...named,
       plain,
-      etag: `"${revision}.${stamp}"`,
-      zippedEtag: `"${revision}.${stamp}.gzip"`,
       zipped: () => (zipped ??= plain.length < MIN_ZIPPED_BYTES ? Promise.resolve(undefined) : zip(plain)),
     };
     madeFor = stamp;
@@ -49,6 +58,7 @@ export function createFeed(routes: Pick<Routes, 'head' | 'routeSet'>): Feed {
   const isCurrent = (): boolean => madeFor === routes.head().stamp;
 
   return {
+    name,
     current: async () => {
       if (made && isCurrent()) return made;
       if (making) {

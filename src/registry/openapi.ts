@@ -18,7 +18,8 @@ const HEADERS: Readonly<Record<string, string>> = {
   ETag: 'A strong entity tag.',
   Location: 'Where the route can be read.',
   'Tollgate-Registry': 'The id of this registry.',
-  'Tollgate-Revision': 'A number that grows with every change of a route.',
+  'Tollgate-Revision':
+    'A number that grows with every change of a route. In a request: what the client has; it is not answered with less, unless the store has less.',
 };
 
 /** The first whose prefix a path has is its tag. */

@@ -28,6 +28,7 @@ import type { Store } from './store/ports.ts';
 import type { RegistryObserver } from './services.ts';
 import { createSidecars } from './sidecars.ts';
 import { createStreams, type StreamLimits } from './streams.ts';
+import { createWholeSets } from './whole-sets.ts';
 
 /** What a reload may change while the registry runs. */
 export type RegistrySettings = {
@@ -59,6 +60,7 @@ export const REGISTRY_LIMITS: RegistryLimits = {
   streamsPerKey: 500,
   streamBuffer: 1024 * 1024,
   heartbeatMs: 15_000,
+  keysMs: 250,
 };
 
 export type RegistryDeps = {
@@ -122,6 +124,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
   const streams = createStreams({
     routes,
     stillAllowed: (principal) => authenticator.stillAllowed(principal),
+    random,
     limits,
   });
   const sidecars = createSidecars(clock.monotonic);
@@ -129,6 +132,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     routes,
     isDeclared: declared.names,
     feed: createFeed(routes),
+    wholeSets: createWholeSets(systemSchedule, random),
     streams,
     sidecars,
     registrations: createRegistrations({

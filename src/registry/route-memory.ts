@@ -1,7 +1,9 @@
 // The routes of this registry in memory, as far as its store told of them: what reads and lists answer from. Listeners hear
 // of a change after it is applied here, so no listener can still see the old state in this process.
+import { setImmediate } from 'node:timers/promises';
 import { parsePattern } from '../domain/pattern.ts';
 import type { Route } from '../domain/route.ts';
+import { addAll, createSetDigest, type SetDigest } from '../domain/routing/set-digest.ts';
 import type { RouteSet } from '../domain/snapshot.ts';
 import type { Log } from '../host/log.ts';
 import type { ChangeKind, Head, RouteStore, StoredRoute } from './store/ports.ts';
@@ -24,8 +26,13 @@ export type RouteFilter = {
 /** Newest first. `nextBefore` is undefined on the last page. */
 export type RoutePage = { readonly routes: readonly Route[]; readonly nextBefore: number | undefined };
 
+/** What a set is, so that whoever followed its changes knows whether he has it. */
+export type SetProof = { readonly revision: number; readonly routes: number; readonly digest: string };
+
 export type RouteMemory = {
   readonly head: () => Head;
+  /** Of the set as it is when this resolves. Reckoned with the first call and kept from then on. */
+  readonly prove: () => Promise<SetProof>;
   /** Oldest first; the same array until something changes. */
   readonly routeSet: () => RouteSet;
   readonly get: (id: string) => StoredRoute | undefined;
@@ -53,6 +60,7 @@ export function createRouteMemory(
   // Made here and not with the first search: of 100,000 routes it takes 0.3 s, for which requests would wait.
   let byName = indexOf(loaded.routes, nameOf);
   let set: (RouteSet & { readonly routes: readonly StoredRoute[] }) | undefined;
+  let proof: { readonly digest: SetDigest; readonly whole: Promise<void> } | undefined;
 
   const tell = (change: RouteEvent): void => {
     for (const listener of listeners) {
@@ -68,19 +76,34 @@ export function createRouteMemory(
   };
   const forget = ({ id }: Route): void => {
     const known = byId.get(id);
-    if (known !== undefined) byName.delete(nameOf(known));
+    if (known === undefined) return;
+    byName.delete(nameOf(known));
+    proof?.digest.remove(known);
   };
   const keep = (route: StoredRoute): void => {
     forget(route);
     byId.set(route.id, route);
     byName.set(nameOf(route), route);
+    proof?.digest.add(route);
     set = undefined;
+  };
+  const prove = async (): Promise<SetProof> => {
+    if (proof === undefined) {
+      const digest = createSetDigest();
+      proof = { digest, whole: addAll(digest, [...byId.values()], setImmediate) };
+    }
+    const { digest, whole } = proof;
+    await whole;
+    // The set was read anew meanwhile.
+    if (proof?.digest !== digest) return prove();
+    return { revision: head.revision, routes: byId.size, digest: digest.hex() };
   };
   const routeSet = (): NonNullable<typeof set> =>
     (set ??= { registryId, revision: head.revision, routes: [...byId.values()] });
 
   return {
     head: () => head,
+    prove,
     routeSet,
     get: (id) => byId.get(id),
     all: () => byId.values(),
@@ -107,6 +130,7 @@ export function createRouteMemory(
       byId = indexOf(fresh.routes, ({ id }) => id);
       byName = indexOf(fresh.routes, nameOf);
       set = undefined;
+      proof = undefined;
       tell({ kind: 'reset', revision: head.revision });
     },
   };

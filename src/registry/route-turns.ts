@@ -30,6 +30,8 @@ type Turn = {
   readonly plan: () => Planned;
   readonly fail: (error: unknown) => void;
   readonly alone: boolean;
+  /** What the store holds when its turn comes is read before. */
+  readonly afresh: boolean;
   turns: number;
 };
 /** `end`: false for another turn. */
@@ -40,9 +42,12 @@ const TOGETHER = 8;
 /** Turns of one write, each after the store had moved on. */
 const MAX_TURNS = 4;
 const PAGE = 500;
+const NOTHING = (): Plan<true> => ({ writes: [], end: () => true });
 
 export type RouteTurns = {
   readonly takeTurn: TakeTurn;
+  /** Resolves once memory holds what the store held after this call; rejects if the store cannot say it. */
+  readonly catchUp: () => Promise<void>;
   /** Ends the watch of the store. */
   readonly close: () => void;
 };
@@ -125,7 +130,7 @@ export function createRouteTurns(store: RouteStore, memory: RouteMemory, maxRout
       const next = waiting.findIndex(({ alone }) => alone);
       const turns = waiting.splice(0, next === 0 ? 1 : Math.min(TOGETHER, next < 0 ? TOGETHER : next));
       try {
-        if (behind) await catchUp();
+        if (behind || turns.some(({ afresh }) => afresh)) await catchUp();
         await run(turns);
       } catch (error) {
         // What was written is not known.
@@ -136,20 +141,9 @@ export function createRouteTurns(store: RouteStore, memory: RouteMemory, maxRout
     working = false;
   };
 
-  const takeTurn: TakeTurn = (plan, alone = false) =>
+  const queue = <T>(plan: () => Plan<T>, { alone = false, afresh = false }): Promise<T> =>
     new Promise((resolve, reject) => {
-      const planOnce = (): Planned => {
-        const { writes, end } = plan();
-        return {
-          writes,
-          end: (outcomes) => {
-            const result = end(outcomes);
-            if (result !== undefined) resolve(result);
-            return result !== undefined;
-          },
-        };
-      };
-      waiting.push({ plan: planOnce, fail: reject, alone, turns: 0 });
+      waiting.push({ plan: () => endingWith(plan(), resolve), fail: reject, alone, afresh, turns: 0 });
       if (working) return;
       working = true;
       void work();
@@ -164,7 +158,22 @@ export function createRouteTurns(store: RouteStore, memory: RouteMemory, maxRout
       .then(work);
   });
 
-  return { takeTurn, close };
+  return {
+    takeTurn: (plan, alone) => queue(plan, { alone }),
+    catchUp: () => queue(NOTHING, { afresh: true }).then(() => undefined),
+    close,
+  };
+}
+
+function endingWith<T>({ writes, end }: Plan<T>, resolve: (result: T) => void): Planned {
+  return {
+    writes,
+    end: (outcomes) => {
+      const result = end(outcomes);
+      if (result !== undefined) resolve(result);
+      return result !== undefined;
+    },
+  };
 }
 
 function headOf({ revision, stamp }: Head): Head {

@@ -134,6 +134,10 @@ function indexPaths<S>(api: readonly Endpoint<S>[]): (path: string) => Found<S> 
 function send(res: ServerResponse, outcome: EndpointOutcome, headers: readonly string[], head: boolean): void {
   switch (outcome.kind) {
     case 'response':
+      if (outcome.sent !== undefined) {
+        if (res.destroyed) outcome.sent();
+        else res.once('close', outcome.sent);
+      }
       return respond(res, { ...outcome, headers: [...headers, ...withCaching(outcome.headers)] }, head);
     case 'problem': {
       const rendered = renderProblem(outcome.problem);

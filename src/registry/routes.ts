@@ -41,6 +41,11 @@ export type Routes = Omit<RouteMemory, 'apply' | 'noteDeclared' | 'replace' | 'f
     limit: number,
   ) => Promise<{ readonly changes: readonly RouteChange[]; readonly nextBefore: number | undefined }>;
   readonly changesAfter: RouteStore['changesAfter'];
+  /**
+   * Resolves once this process has `revision`, or what the store has if that is less. Rejects if the store cannot say it: who
+   * saw `revision` elsewhere must not be told an older set here.
+   */
+  readonly reach: (revision: number) => Promise<void>;
   readonly create: (creation: Creation) => Promise<Created>;
   /** Several at once in one transaction; each may have an outcome of its own. */
   readonly createAll: (creations: readonly Creation[]) => Promise<readonly Created[]>;
@@ -70,7 +75,7 @@ export type RoutesOptions = RouteRules & {
 export async function openRoutes(options: RoutesOptions): Promise<Routes> {
   const { store, maxRoutes, clock, random, log } = options;
   const memory = createRouteMemory(store.registryId, await store.load(), log);
-  const { takeTurn, close } = createRouteTurns(store, memory, maxRoutes, log);
+  const { takeTurn, catchUp, close } = createRouteTurns(store, memory, maxRoutes, log);
   const parts: Parts = {
     ...{ memory, takeTurn, rules: options },
     now: () => new Date(clock.now()).toISOString(),
@@ -81,6 +86,9 @@ export async function openRoutes(options: RoutesOptions): Promise<Routes> {
     registryId: store.registryId,
     find: ({ route_pattern: pattern, method }) => memory.find(method, pattern),
     changesAfter: store.changesAfter,
+    reach: async (revision) => {
+      if (revision > memory.head().revision) await catchUp();
+    },
     history: async (id, before, limit) => {
       const changes = await store.history(id, before, limit + 1);
       const page = changes.slice(0, limit);

@@ -1,11 +1,12 @@
 // The endpoints of SDKs and sidecars (interface section 4.2, and events, which Tollgate adds): the whole set of routes,
 // its changes as they happen, registering a route at every boot of an application, and which route a request would meet.
 // The answer to the last comes from the proxy's own matcher.
+import type { IncomingHttpHeaders } from 'node:http';
 import { matchRoute } from '../domain/explain.ts';
 import { problem } from '../domain/problem.ts';
 import { describePrincipal } from './credentials.ts';
 import { emptyResponse, jsonResponse, fail, JSON_TYPE, type EndpointCall, type EndpointOutcome } from './endpoint.ts';
-import { acceptsGzip } from './feed.ts';
+import { acceptsGzip, type FeedName } from './feed.ts';
 import { isUnmodified } from './preconditions.ts';
 import { routeResponse, logWrite, refusalOf } from './route-responses.ts';
 import type { RouteInput } from '../domain/route.ts';
@@ -18,26 +19,46 @@ const MAX_LOGGED_LENGTH = 64;
 const STREAM_RETRY_SECONDS = 60;
 /** A Last-Event-ID that is not one of ours: no log reaches back to it, so the client is told to read everything again. */
 const UNREADABLE_ID = -1;
+const REVISION = /^\d{1,15}$/;
 
 export async function serveRoutes(
   { headers }: EndpointCall,
-  { feed, routes, sidecars }: Services,
+  { feed, routes, sidecars, wholeSets }: Services,
 ): Promise<EndpointOutcome> {
   sidecars.polled(headers);
-  const body = await feed.current();
-  const zipped = acceptsGzip(headers['accept-encoding']) ? await body.zipped() : undefined;
-  const common = [
-    ...['Cache-Control', 'private, no-cache', 'Vary', 'Accept-Encoding', 'ETag', zipped ? body.zippedEtag : body.etag],
-    ...['Tollgate-Registry', routes.registryId, 'Tollgate-Revision', String(body.revision)],
+  await routes.reach(knownRevision(headers));
+  const zips = acceptsGzip(headers['accept-encoding']);
+  const headersOf = ({ revision, etag, zippedEtag }: FeedName, zipped: boolean): string[] => [
+    ...['Cache-Control', 'private, no-cache', 'Vary', 'Accept-Encoding', 'ETag', zipped ? zippedEtag : etag],
+    ...['Tollgate-Registry', routes.registryId, 'Tollgate-Revision', String(revision)],
   ];
-  if (isUnmodified(headers, body.etag, body.zippedEtag)) return emptyResponse(304, common);
-  const coding = zipped ? ['Content-Encoding', 'gzip'] : [];
-  return {
-    kind: 'response',
-    status: 200,
-    headers: [...common, 'Content-Type', JSON_TYPE, ...coding],
-    body: zipped ?? body.plain,
-  };
+  // The set itself is made for those alone who get it.
+  const name = feed.name();
+  if (isUnmodified(headers, name.etag)) return emptyResponse(304, headersOf(name, false));
+  if (isUnmodified(headers, name.zippedEtag)) return emptyResponse(304, headersOf(name, true));
+  const body = await feed.current();
+  const sent = await wholeSets.take(body.plain.length);
+  if (typeof sent !== 'function') return fail(sent);
+  try {
+    const zipped = zips ? await body.zipped() : undefined;
+    const coding = zipped ? ['Content-Encoding', 'gzip'] : [];
+    return {
+      kind: 'response',
+      status: 200,
+      headers: [...headersOf(body, zipped !== undefined), 'Content-Type', JSON_TYPE, ...coding],
+      body: zipped ?? body.plain,
+      sent,
+    };
+  } catch (error) {
+    sent();
+    throw error;
+  }
+}
+
+/** The revision that a sidecar has by its own word; 0 if it names none. */
+function knownRevision(headers: IncomingHttpHeaders): number {
+  const named = [headers['tollgate-revision'], headers['last-event-id']];
+  return Math.max(0, ...named.map((value) => (typeof value === 'string' && REVISION.test(value) ? Number(value) : 0)));
 }
 
 export async function registerRoute(
@@ -64,10 +85,11 @@ export function answerMatch({ query }: EndpointCall<unknown, MatchQuery>, servic
   return jsonResponse(200, matchRoute(services.snapshot(), { method, path, undeclared: services.undeclaredMethods() }));
 }
 
-export function streamEvents(
+export async function streamEvents(
   { headers, principal }: EndpointCall,
   { streams, sidecars, routes }: Services,
-): EndpointOutcome {
+): Promise<EndpointOutcome> {
+  await routes.reach(knownRevision(headers));
   if (!streams.hasRoom(principal)) {
     return fail(
       problem('too_many_requests', 'There are as many event streams as there may be; poll the routes instead.', {
@@ -78,8 +100,7 @@ export function streamEvents(
     );
   }
   const id = headers['last-event-id'];
-  const lastSeen =
-    id === undefined || id === '' ? undefined : /^\d{1,15}$/.test(String(id)) ? Number(id) : UNREADABLE_ID;
+  const lastSeen = id === undefined || id === '' ? undefined : REVISION.test(String(id)) ? Number(id) : UNREADABLE_ID;
   return {
     kind: 'stream',
     headers: [

@@ -9,6 +9,7 @@ import type { Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Routes } from './routes.ts';
 import type { Feed } from './feed.ts';
+import type { WholeSets } from './whole-sets.ts';
 import type { Registrations } from './registrations.ts';
 import type { Sidecars } from './sidecars.ts';
 import type { Streams } from './streams.ts';
@@ -19,6 +20,7 @@ export type Services = {
   /** Whether the configuration names this route: deleted, it is made again by the next start. */
   readonly isDeclared: (route: Route) => boolean;
   readonly feed: Feed;
+  readonly wholeSets: WholeSets;
   readonly streams: Streams;
   readonly sidecars: Sidecars;
   readonly registrations: Registrations;

@@ -1,9 +1,11 @@
 // Open event streams (Server-Sent Events): every change of the routes to every stream, resuming after what a client has
-// seen. A reader that does not keep up is dropped and not buffered for; a stream whose key was revoked ends before the
-// next event. Sidecars that are refused or dropped poll instead.
+// seen, and with every heartbeat the digest of the set, by which a client knows that it has missed nothing. A reader that
+// does not keep up is dropped and not buffered for; a stream whose key was revoked ends before the next event, and within a
+// second. Sidecars that are refused poll instead.
 import type { ServerResponse } from 'node:http';
 import { toWire } from '../domain/route.ts';
-import type { RouteEvent } from './route-memory.ts';
+import type { Random } from '../host/clock.ts';
+import type { RouteEvent, SetProof } from './route-memory.ts';
 import type { Routes } from './routes.ts';
 import { nameKey, type Principal } from './credentials.ts';
 
@@ -17,8 +19,9 @@ export type Streams = {
 };
 
 export type StreamOptions = {
-  readonly routes: Pick<Routes, 'head' | 'subscribe' | 'changesAfter'>;
+  readonly routes: Pick<Routes, 'head' | 'subscribe' | 'changesAfter' | 'prove'>;
   readonly stillAllowed: (principal: Principal) => Promise<boolean>;
+  readonly random: Random;
   readonly limits: StreamLimits;
 };
 
@@ -29,6 +32,8 @@ export type StreamLimits = {
   /** Bytes that may wait for one slow reader. */
   readonly streamBuffer: number;
   readonly heartbeatMs: number;
+  /** How often it is asked whether the keys of open streams still hold. */
+  readonly keysMs: number;
 };
 
 /** `live` once it has all that was; until then `waits` counts heartbeats in which its reader took nothing. `seen`: its revision. */
@@ -41,14 +46,19 @@ type Stream = {
   waits: number;
 };
 
-const RETRY_MS = 5_000;
+/** What leaves in order: a change for all, or the head for those who have the set it speaks of. */
+type Told =
+  | { readonly kind: 'change'; readonly change: RouteEvent }
+  | { readonly kind: 'head'; readonly proof: SetProof; readonly to: Stream | undefined };
+
+/** Readers come back after a time that is drawn for each: after a restart not all at once. */
+const RETRY_MS = { least: 1_000, most: 10_000 };
 const MAX_WAITS = 4;
 /** Changes read from the store at once for a client that resumes. */
 const PAGE = 200;
 
-export function createStreams({ routes, stillAllowed, limits }: StreamOptions): Streams {
+export function createStreams({ routes, stillAllowed, random, limits }: StreamOptions): Streams {
   const streams = new Set<Stream>();
-
   const drop = (stream: Stream): void => {
     streams.delete(stream);
     stream.res.destroy();
@@ -57,42 +67,24 @@ export function createStreams({ routes, stillAllowed, limits }: StreamOptions): 
     stream.res.write(text);
     if (stream.res.writableLength > limits.streamBuffer) drop(stream);
   };
-  let broadcasting: Promise<void> = Promise.resolve();
-  /** One after the other, each after it was asked who still may listen. `change` undefined: a sign of life. */
-  const broadcast = (change: RouteEvent | undefined): void => {
-    const text = change === undefined ? ': still here\n\n' : writeChange(change);
-    broadcasting = broadcasting.then(async () => {
-      const allowed = await askWhoMay();
-      for (const stream of streams) {
-        const may = allowed.get(stream.key);
-        // One that came meanwhile was let in just now.
-        if (may === false) drop(stream);
-        else if (stream.live && isNews(stream, change)) send(stream, text);
-      }
-    });
+  const queue = createTeller(streams, { stillAllowed, send, drop });
+  const tellHead = (to?: Stream): void => {
+    void routes.prove().then((proof) => queue({ kind: 'head', proof, to }));
   };
-  const isNews = (stream: Stream, change: RouteEvent | undefined): boolean => {
-    if (change === undefined) return true;
-    if (change.kind !== 'reset' && change.revision <= stream.seen) return false;
-    stream.seen = change.revision;
-    return true;
-  };
-  /** Asks once for each key, however many streams it has; a store that cannot say so ends the stream. */
-  const askWhoMay = async (): Promise<ReadonlyMap<string, boolean>> => {
-    const principals = new Map([...streams].map(({ key, principal }) => [key, principal]));
-    const asked = [...principals].map(async ([key, principal]): Promise<[string, boolean]> => [
-      key,
-      await stillAllowed(principal).catch(() => false),
-    ]);
-    return new Map(await Promise.all(asked));
+  /** A stream on which nothing is told ends soon as well; if the store cannot say it now, the next event asks again. */
+  const dropRevoked = async (): Promise<void> => {
+    if (streams.size === 0) return;
+    const allowed = await askWhoMay(streams, stillAllowed, true);
+    for (const stream of streams) if (allowed.get(stream.key) === false) drop(stream);
   };
 
-  const unsubscribe = routes.subscribe(broadcast);
+  const unsubscribe = routes.subscribe((change) => queue({ kind: 'change', change }));
   const heartbeat = setInterval(() => {
-    broadcast(undefined);
+    if (streams.size === 0) return;
+    tellHead();
     for (const stream of streams) if (!stream.live && ++stream.waits > MAX_WAITS) drop(stream);
-  }, limits.heartbeatMs);
-  heartbeat.unref();
+  }, limits.heartbeatMs).unref();
+  const keys = setInterval(() => void dropRevoked(), limits.keysMs).unref();
 
   /** Sends what was missed, a page each time the reader has taken the one before; then the stream is live. */
   const resume = async (stream: Stream): Promise<void> => {
@@ -120,6 +112,8 @@ export function createStreams({ routes, stillAllowed, limits }: StreamOptions): 
       }
     }
     stream.live = true;
+    // Whoever comes back is told at once whether he has it all.
+    tellHead(stream);
   };
   const resumeSafely = async (stream: Stream): Promise<void> => {
     if (!streams.has(stream)) return;
@@ -147,17 +141,82 @@ export function createStreams({ routes, stillAllowed, limits }: StreamOptions): 
       res.once('error', () => streams.delete(stream));
       // An id without data moves a client's last event id and is no event: it can resume from here.
       const start = lastSeen === undefined ? `id: ${routes.head().revision}\n` : '';
-      res.write(`retry: ${RETRY_MS}\n${start}\n`);
+      res.write(`retry: ${drawRetryMs(random)}\n${start}\n`);
       if (lastSeen !== undefined) void resumeSafely(stream);
     },
     count: () => streams.size,
     close: () => {
       clearInterval(heartbeat);
+      clearInterval(keys);
       unsubscribe();
       for (const { res } of streams) res.end();
       streams.clear();
     },
   };
+}
+
+type TellerDeps = Pick<StreamOptions, 'stillAllowed'> & {
+  readonly send: (stream: Stream, text: string) => void;
+  readonly drop: (stream: Stream) => void;
+};
+
+/** Tells what it is given in order, all that waits at a time, each time after it was asked who still may listen. */
+function createTeller(streams: ReadonlySet<Stream>, { stillAllowed, send, drop }: TellerDeps): (told: Told) => void {
+  let waiting: Told[] = [];
+  let telling = false;
+  const tell = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const told = waiting.map((each) => ({ ...each, text: writeTold(each) }));
+      waiting = [];
+      // A store that cannot say so ends the stream.
+      const allowed = await askWhoMay(streams, stillAllowed, false);
+      for (const stream of streams) {
+        // One that came meanwhile was let in just now.
+        if (allowed.get(stream.key) === false) drop(stream);
+        else if (stream.live) {
+          const text = told.map((each) => (isFor(stream, each) ? each.text : '')).join('');
+          if (text !== '') send(stream, text);
+        }
+      }
+    }
+    telling = false;
+  };
+  return (told) => {
+    waiting.push(told);
+    if (telling) return;
+    telling = true;
+    void tell();
+  };
+}
+
+/** Asks once for each key, however many streams it has; `otherwise` if the store cannot say it. */
+async function askWhoMay(
+  streams: ReadonlySet<Stream>,
+  stillAllowed: StreamOptions['stillAllowed'],
+  otherwise: boolean,
+): Promise<ReadonlyMap<string, boolean>> {
+  const principals = new Map([...streams].map(({ key, principal }) => [key, principal]));
+  const asked = [...principals].map(async ([key, principal]): Promise<[string, boolean]> => [
+    key,
+    await stillAllowed(principal).catch(() => otherwise),
+  ]);
+  return new Map(await Promise.all(asked));
+}
+
+function isFor(stream: Stream, told: Told): boolean {
+  if (told.kind === 'head') return (told.to === undefined || told.to === stream) && told.proof.revision === stream.seen;
+  const { change } = told;
+  if (change.kind !== 'reset' && change.revision <= stream.seen) return false;
+  stream.seen = change.revision;
+  return true;
+}
+
+function drawRetryMs(random: Random): number {
+  return RETRY_MS.least + (random(4).readUInt32BE(0) % (RETRY_MS.most - RETRY_MS.least + 1));
+}
+
+function writeTold(told: Told): string {
+  return told.kind === 'change' ? writeChange(told.change) : writeHead(told.proof);
 }
 
 function writeChange(change: RouteEvent): string {
@@ -180,4 +239,8 @@ function writeEvent({ kind, revision }: Pick<RouteEvent, 'kind' | 'revision'>, d
 
 function writeReset(revision: number): string {
   return `event: reset\nid: ${revision}\ndata: {"revision":${revision}}\n\n`;
+}
+
+function writeHead({ revision, routes, digest }: SetProof): string {
+  return `event: head\nid: ${revision}\ndata: ${JSON.stringify({ revision, routes, digest })}\n\n`;
 }

@@ -199,10 +199,10 @@ describe('two registries on one store', () => {
     registerBody.parse({ route_pattern: pattern, method: 'GET', amount });
   const BY = 'dashboard:ann';
   const log = createLog('error', () => undefined, Date.now);
-  const over = (store: RouteStore): Promise<Routes> =>
+  const over = (store: RouteStore, maxRoutes = 10): Promise<Routes> =>
     openRoutes({
       ...{ store, receivers: () => RECEIVERS, unknownReceiver: () => 'store', methods: () => new Set(['GET']) },
-      ...{ maxRoutes: 10, clock: systemClock, random: createRandom(), log },
+      ...{ maxRoutes, clock: systemClock, random: createRandom(), log },
     });
   const patterns = (routes: Routes): readonly string[] => routes.routeSet().routes.map(({ pattern }) => pattern);
 
@@ -256,6 +256,50 @@ describe('two registries on one store', () => {
     });
     expect(seen).toEqual([0, 1]);
     expect(patterns(there)).toEqual(['/a', '/of-1']);
+  });
+
+  test('behaviour: a revision that was seen elsewhere is there before it is asked for, or the store has none such', async () => {
+    const kept = createMemoryRoutes();
+    let away = false;
+    const store: RouteStore = {
+      ...kept,
+      watch: () => () => undefined,
+      changesAfter: async (...asked) => {
+        if (away) throw new Error('away');
+        return kept.changesAfter(...asked);
+      },
+    };
+    const [here, there] = [await over(store), await over(store)];
+    await here.createAll([
+      { input: input('/a'), by: BY },
+      { input: input('/b'), by: BY },
+    ]);
+    expect(there.head().revision).toBe(0);
+    away = true;
+    await there.reach(0);
+    await expect(there.reach(2)).rejects.toThrow('away');
+    away = false;
+    await Promise.all([there.reach(1), there.reach(2), there.reach(99)]);
+    expect(there.head()).toEqual(here.head());
+    expect(await there.prove()).toEqual(await here.prove());
+  });
+
+  test('behaviour: the proof of a set that changes while it is reckoned is that of the set as it is then', async () => {
+    const store: RouteStore = { ...createMemoryRoutes(), watch: () => () => undefined };
+    const [here, there] = [await over(store, 2000), await over(store, 2000)];
+    const made = await here.createAll(
+      Array.from({ length: 1000 }, (_, index) => ({ input: input(`/r/${index}`), by: BY })),
+    );
+    const proving = here.prove();
+    const { id = '' } = made[7] !== undefined && 'route' in made[7] ? made[7].route : {};
+    await here.patch(id, { amount: '2' }, BY, () => true);
+    await here.create({ input: input('/late'), by: BY });
+    const proof = await proving;
+    expect(proof).toMatchObject({ revision: 1002, routes: 1001 });
+    await there.reach(1002);
+    expect(await there.prove()).toEqual(proof);
+    await here.remove(id, BY, () => true);
+    expect((await here.prove()).digest).not.toBe(proof.digest);
   });
 
   test('behaviour: a store that says nothing fails the write, and what it wrote all the same is met later', async () => {

@@ -1,9 +1,11 @@
 // The event stream: every change once and in order, resuming, and what happens to readers that should not stay.
+import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import {
   declared,
   EVENTS,
+  FEED,
   LEDGER_KEY,
   LIST,
   openEvents,
@@ -48,7 +50,10 @@ describe('events', () => {
       ...{ 'content-type': 'text/event-stream', 'x-accel-buffering': 'no', 'cache-control': 'no-store' },
       ...{ 'tollgate-registry': kit.store.routes.registryId, 'tollgate-revision': '0' },
     });
-    await stream.until('retry: 5000\nid: 0\n\n');
+    await stream.until('\nid: 0\n\n');
+    const [, retry] = /^retry: (\d+)\nid: 0\n\n/.exec(stream.text()) ?? [];
+    expect(Number(retry)).toBeGreaterThanOrEqual(1000);
+    expect(Number(retry)).toBeLessThanOrEqual(10_000);
     const route = await register('/a', { name: 'line\nbreak' });
     expect(await stream.next()).toEqual({ event: 'route.created', id: '1', data: route });
     const patched = (await kit.dashboard('PATCH', `${LIST}/${route.id}`, { body: { amount: '2' } })).json;
@@ -110,10 +115,43 @@ describe('events', () => {
     expect(ids).toEqual(Array.from({ length: 1000 }, (_, index) => String(index + 2)));
   });
 
-  test('behaviour: heartbeats are comments', async () => {
+  test('behaviour: a heartbeat says the set by its digest, whatever became of it and in whatever order', async () => {
     await start({ limits: { heartbeatMs: 5 } });
     const stream = await listen();
-    await stream.until(': still here\n\n: still here\n\n');
+    const digests = async (revision: string): Promise<unknown> => {
+      for (;;) {
+        const { id, data } = await stream.head();
+        if (id === revision) return data;
+      }
+    };
+    const expected = async (): Promise<unknown> => {
+      const { list, headers } = await kit.sdk('GET', FEED);
+      return {
+        revision: Number(headers['tollgate-revision']),
+        routes: list.length,
+        digest: digestOf(list.map((route) => JSON.stringify(route))),
+      };
+    };
+    expect(await digests('0')).toEqual({ revision: 0, routes: 0, digest: '0'.repeat(64) });
+    const routes = [await register('/a', { name: 'É' }), await register('/b'), await register('/c')];
+    await kit.dashboard('PATCH', `${LIST}/${routes[1]?.id}`, { body: { amount: '7', route_pattern: '/d' } });
+    await kit.dashboard('DELETE', `${LIST}/${routes[0]?.id}`);
+    expect(await digests('5')).toEqual(await expected());
+    const again = await startRegistry({ file: kit.file, limits: { heartbeatMs: 5 } });
+    const fresh = await openEvents(again.port, { Authorization: `Bearer ${SDK_KEY}` });
+    expect((await fresh.head()).data).toEqual(await expected());
+    fresh.close();
+    await again.close();
+  });
+
+  test('behaviour: who resumes is told the head at once, after what was missed', async () => {
+    await start({ limits: { heartbeatMs: 3_600_000 } });
+    await register('/a');
+    await register('/b');
+    const resumed = await listen({ 'Last-Event-ID': '1' });
+    expect(await resumed.head()).toMatchObject({ id: '2', data: { revision: 2, routes: 2 } });
+    expect(await resumed.next()).toMatchObject({ event: 'route.created', id: '2' });
+    expect(resumed.text().indexOf('event: route.created')).toBeLessThan(resumed.text().indexOf('event: head'));
   });
 
   test('behaviour: HEAD answers the headers and ends', async () => {
@@ -172,8 +210,8 @@ describe('readers that should not stay', () => {
     expect([(await other.next()).id, (await other.next()).id]).toEqual(['1', '2']);
   });
 
-  test('behaviour: a revoked key loses an idle stream with the next heartbeat', async () => {
-    await start({ limits: { heartbeatMs: 5 } });
+  test('behaviour: a revoked key loses a stream on which nothing is told', async () => {
+    await start({ limits: { heartbeatMs: 3_600_000, keysMs: 5 } });
     const { key, stored } = await kit.createKey('sidecar', ['sdk']);
     const doomed = await listen({}, key);
     await kit.revokeKey(stored.id);
@@ -229,4 +267,10 @@ async function openAndNeverRead(header = ''): Promise<void> {
   opened.push({ close: () => socket.destroy() });
   await new Promise<void>((resolve) => socket.once('connect', resolve));
   socket.write(`GET ${EVENTS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${SDK_KEY}\r\n${header}\r\n`);
+}
+
+/** As it is said for anyone to reckon. */
+function digestOf(routes: readonly string[]): string {
+  const sum = routes.reduce((all, json) => all + BigInt(`0x${createHash('sha256').update(json).digest('hex')}`), 0n);
+  return (sum % 2n ** 256n).toString(16).padStart(64, '0');
 }

@@ -233,7 +233,7 @@ export function send(port: number, method: string, path: string, { auth, body, h
 
 export type SseEvent = { event: string; id: string; data: unknown };
 
-/** An event stream: `next` waits for the next event; `comments` holds heartbeats; `closed` resolves when it ends. */
+/** An event stream: `next` waits for the next change or reset, `head` for the next heartbeat; `closed` resolves when it ends. */
 export async function openEvents(
   port: number,
   headers: Record<string, string>,
@@ -242,6 +242,7 @@ export async function openEvents(
   headers: IncomingHttpHeaders;
   text: () => string;
   next: () => Promise<SseEvent>;
+  head: () => Promise<SseEvent>;
   until: (what: string) => Promise<void>;
   closed: Promise<void>;
   close: () => void;
@@ -251,8 +252,8 @@ export async function openEvents(
       const chunks: string[] = [];
       const text = (): string => chunks.join('');
       let rest = '';
-      let wake = (): void => undefined;
       const events: SseEvent[] = [];
+      const heads: SseEvent[] = [];
       res.setEncoding('utf8');
       res.on('data', (chunk: string) => {
         chunks.push(chunk);
@@ -263,25 +264,33 @@ export async function openEvents(
             block.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
           );
           const data = lines.get('data');
+          const event = lines.get('event') ?? '';
           if (data !== undefined)
-            events.push({ event: lines.get('event') ?? '', id: lines.get('id') ?? '', data: JSON.parse(data) });
+            (event === 'head' ? heads : events).push({ event, id: lines.get('id') ?? '', data: JSON.parse(data) });
         }
         wake();
       });
       const closed = new Promise<void>((done) => res.once('close', done));
       res.on('error', () => undefined);
-      const woken = (): Promise<void> => new Promise((done) => (wake = done));
+      const wakes = new Set<() => void>();
+      const wake = (): void => {
+        for (const done of wakes) done();
+        wakes.clear();
+      };
+      const woken = (): Promise<void> => new Promise((done) => void wakes.add(done));
+      const first = async (of: SseEvent[]): Promise<SseEvent> => {
+        for (;;) {
+          const event = of.shift();
+          if (event) return event;
+          await woken();
+        }
+      };
       resolve({
         status: res.statusCode ?? 0,
         headers: res.headers,
         text,
-        next: async () => {
-          for (;;) {
-            const event = events.shift();
-            if (event) return event;
-            await woken();
-          }
-        },
+        next: () => first(events),
+        head: () => first(heads),
         until: async (what) => {
           while (!text().includes(what)) await woken();
         },
