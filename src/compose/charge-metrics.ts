@@ -2,10 +2,22 @@
 import { CHARGE_STATES } from '../domain/payment/charge-fields.ts';
 import type { Alarms, ChargeReports } from '../domain/payment/charge-reports.ts';
 import { FAULTS } from '../domain/payment/claim-policy.ts';
+import type { ObserveLeases } from '../domain/payment/ledger.ts';
 import { addDecimals, type Decimal, type Metrics } from '../host/metrics.ts';
 
 /** From so long after its end on a payment should have been settled or failed. */
 const END_MARGIN_MS = 60_000;
+
+/** Where the store is, for all whose ledger it is. */
+export function countLeases(metrics: Metrics): ObserveLeases {
+  const lostHelp = 'Charges whose request went on with them and found that they are not its own any more.';
+  const takenHelp = 'Charges that were taken from an owner whose lease had run out.';
+  const [lost, takenOver] = [
+    metrics.counter('leases_lost_total', lostHelp, [])(),
+    metrics.counter('takeovers_total', takenHelp, [])(),
+  ];
+  return { lost: () => lost(1), takenOver: () => takenOver(1) };
+}
 
 /** Exports what the returned function read last. */
 export function exportCharges(

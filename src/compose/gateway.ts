@@ -114,6 +114,6 @@ async function openSidecarLedger(assembly: Assembly): Promise<SidecarLedger | un
   checks.push(own.readiness.check);
   assembly.isPossible = own.readiness.isPossible;
   if (own.stats !== undefined) observeStore(metrics, own.stats);
-  if (own.connections !== undefined) observeSharedStore(metrics, own.readiness.check, own.connections);
+  if (own.load !== undefined) observeSharedStore(metrics, own.readiness.check, own.load);
   return own;
 }

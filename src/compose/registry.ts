@@ -18,6 +18,7 @@ import { createRegistry, type RegistrySettings } from '../registry/registry.ts';
 import { ledgerOf, storeAt, type StoredLedger } from '../registry/store/open.ts';
 import { UPGRADING } from '../registry/store/ports.ts';
 import { differencesCheck, followConfiguration } from './declared-routes.ts';
+import { countLeases } from './charge-metrics.ts';
 import { keepCharges } from './keeping.ts';
 import { INTERNAL, pathOptions, receiversById, type Part } from './part.ts';
 import { storeReadiness } from './readiness.ts';
@@ -63,7 +64,7 @@ export async function startRegistry(
     ...{ random, now: clock.now, log, alone: true, as: 'server', observe: observeCalls(metrics, place) },
     onUpgrade: (upgrade) => log.info(UPGRADING, upgrade),
   });
-  const ledger = ledgerOf(store.charges, SPELLING);
+  const ledger = ledgerOf(store.charges, SPELLING, countLeases(metrics));
   const stopKeeping = keepCharges(store.charges, {
     ...{ clock, log, schedule: systemSchedule },
     retentionMs: () => config().charges.retentionMs,
@@ -100,9 +101,8 @@ export async function startRegistry(
   registry.subscribe((change) => void compiler.change(change, registry.routeSet));
   const { handle } = registry;
   const readiness = storeReadiness(ledger.check, { clock, log }, store.isShared);
-  const { connections } = store.charges;
-  if (connections !== undefined)
-    observeSharedStore(metrics, readiness.check, connections, () => current.snapshot?.revision);
+  const { load } = store.charges;
+  if (load !== undefined) observeSharedStore(metrics, readiness.check, load, () => current.snapshot?.revision);
   const listener = createListener(
     {
       ...{ name: 'registry', listen: section.listen, log },

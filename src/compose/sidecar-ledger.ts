@@ -11,6 +11,7 @@ import { ledgerOf, storeAt } from '../registry/store/open.ts';
 import type { ChargesStore, StorePlace } from '../registry/store/ports.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { observeCalls } from './store-metrics.ts';
+import { countLeases } from './charge-metrics.ts';
 import { keepCharges } from './keeping.ts';
 import { ledgerReadiness, storeReadiness, type Readiness } from './readiness.ts';
 
@@ -21,8 +22,8 @@ export type SidecarLedger = {
   readonly readiness: Readiness;
   /** Of its own store; undefined if the ledger is elsewhere. */
   readonly stats: StorePlace['stats'] | undefined;
-  /** To a store that others share. */
-  readonly connections: ChargesStore['connections'];
+  /** On a store that others share. */
+  readonly load: ChargesStore['load'];
   readonly close: () => Promise<void>;
 };
 
@@ -41,7 +42,7 @@ export async function ledgerOfSidecar(
   if (charges.store !== undefined) {
     const place = await storeAt(charges.store);
     const store = place.openCharges({ now: clock.now, log, alone: true, observe: observeCalls(metrics, place) });
-    const ledger = ledgerOf(store, SPELLING);
+    const ledger = ledgerOf(store, SPELLING, countLeases(metrics));
     const readiness = storeReadiness(ledger.check, { clock, log }, place.isShared);
     const stopKeeping = keepCharges(store, {
       ...{ clock, log, schedule: systemSchedule },
@@ -51,7 +52,7 @@ export async function ledgerOfSidecar(
       stopKeeping();
       return ledger.close();
     };
-    return { ledger, reports: ledger, readiness, stats: place.stats, connections: store.connections, close };
+    return { ledger, reports: ledger, readiness, stats: place.stats, load: store.load, close };
   }
   if (sync === undefined) return undefined;
   const { registryUrl, apiKey } = sync;
@@ -62,7 +63,7 @@ export async function ledgerOfSidecar(
     reports: undefined,
     readiness,
     stats: undefined,
-    connections: undefined,
+    load: undefined,
     close: store.close,
   };
 }

@@ -2,7 +2,7 @@
 import type { Metrics } from '../host/metrics.ts';
 import type { Check } from '../host/admin.ts';
 import type { RegistryObserver } from '../registry/services.ts';
-import type { ObserveCall, StoreConnections, StorePlace } from '../registry/store/ports.ts';
+import type { ObserveStore, StoreLoad, StorePlace } from '../registry/store/ports.ts';
 
 export function observeStore(metrics: Metrics, readStats: StorePlace['stats']): void {
   metrics.observed('gauge', 'store_bytes', 'Bytes of the files of the store.', ['file'], async (set) => {
@@ -19,27 +19,36 @@ export function observeStore(metrics: Metrics, readStats: StorePlace['stats']): 
   });
 }
 
+/** Calls in a transaction, 256 at most. */
+const BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
 /** Calls of a store that other processes share; undefined if there are no others. */
-export function observeCalls(metrics: Metrics, { isShared }: Pick<StorePlace, 'isShared'>): ObserveCall | undefined {
+export function observeCalls(metrics: Metrics, { isShared }: Pick<StorePlace, 'isShared'>): ObserveStore | undefined {
   if (!isShared) return undefined;
   const help = 'Calls of the shared store, as their callers waited for them.';
   const duration = metrics.duration('store_duration_seconds', help, ['operation', 'result']);
-  return (operation, result, seconds) => duration(operation, result)(seconds);
+  const batchHelp = 'Calls of the ledger that went to the shared store in one transaction.';
+  const batch = metrics.histogram('store_batch_calls', batchHelp, [], BATCHES)();
+  return { call: (operation, result, seconds) => duration(operation, result)(seconds), batch };
 }
 
 /** Of a store that other processes share. `revision`: of the routes that are in force here; undefined if it has none of them. */
 export function observeSharedStore(
   metrics: Metrics,
   check: Check,
-  connections: () => StoreConnections,
+  load: () => StoreLoad,
   revision?: () => number | undefined,
 ): void {
   const upHelp = '1 where the shared store takes writes of this process; each scrape asks, every five seconds at most.';
   metrics.observed('gauge', 'store_up', upHelp, [], async (set) => set({}, (await check.run()).ok ? 1 : 0));
   const help = 'Connections of this process to the shared store, those that are busy among them.';
   metrics.observed('gauge', 'store_connections', help, ['state'], (set) => {
-    for (const [state, count] of Object.entries(connections())) set({ state }, count);
+    const { open, busy } = load();
+    set({ state: 'open' }, open);
+    set({ state: 'busy' }, busy);
   });
+  const waitingHelp = 'Calls of the ledger that wait for a connection to the shared store.';
+  metrics.observed('gauge', 'store_waiting', waitingHelp, [], (set) => set({}, load().waiting));
   if (revision === undefined) return;
   const revisionHelp = 'Revision of the shared route set that is in force in this process.';
   metrics.observed('gauge', 'store_revision', revisionHelp, [], (set) => {

@@ -3,28 +3,11 @@
 import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import type { PostgresSettings, StoreSettings } from '../domain/store-settings.ts';
 import { isLoopback } from './addresses.ts';
 import { choice, count, duration, flag, text } from './fields.ts';
 import { key, section } from './keys.ts';
 import { isMap, valueAt, type Issue, type Path } from './problems.ts';
-
-export type PostgresConfig = {
-  readonly kind: 'postgres';
-  /** For people; it holds no secret. */
-  readonly name: string;
-  readonly host: string;
-  readonly port: number;
-  readonly user: string;
-  readonly database: string;
-  /** `file`: read again for each connection. */
-  readonly password: { readonly value: string } | { readonly file: string } | undefined;
-  readonly tls: { readonly mode: 'verify' | 'require' | 'off'; readonly caFile: string | undefined };
-  readonly schema: string;
-  readonly connections: number;
-  readonly timeoutMs: number;
-  readonly pooler: boolean;
-};
-export type StoreConfig = { readonly kind: 'sqlite'; readonly name: string; readonly file: string } | PostgresConfig;
 
 /** Where stores are written. */
 const PLACES: readonly Path[] = [
@@ -89,7 +72,7 @@ export function store(folder: string) {
       'How long a call may take, waiting for a connection included.',
     ),
     pooler: key('pooler', flag().default(false), 'True: behind a pooler in transaction mode.'),
-  }).transform((values, context): StoreConfig => {
+  }).transform((values, context): StoreSettings => {
     const { url } = values;
     if (!url.startsWith('postgres')) {
       const file = resolve(folder, url.slice('sqlite:'.length));
@@ -159,7 +142,7 @@ export function storeIssues(raw: Readonly<Record<string, unknown>>): Issue[] {
   return issues;
 }
 
-export function storeWarnings(named: StoreConfig | undefined, path: string): string[] {
+export function storeWarnings(named: StoreSettings | undefined, path: string): string[] {
   if (named?.kind !== 'postgres' || named.host.startsWith('/') || isLoopback(named.host)) return [];
   if (named.tls.mode === 'off')
     return [`${path}.tls: what is paid for travels unencrypted to the database; write mode: verify`];
@@ -172,7 +155,7 @@ function isPostgres(value: unknown): boolean {
   return typeof value === 'string' && /^postgres(ql)?:\/\//.test(value);
 }
 
-type Where = Pick<PostgresConfig, 'host' | 'port' | 'user' | 'database'> & { readonly password: string | undefined };
+type Where = Pick<PostgresSettings, 'host' | 'port' | 'user' | 'database'> & { readonly password: string | undefined };
 
 /** A sentence if it cannot be used. */
 function readUrl(value: string): Where | string {

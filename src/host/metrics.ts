@@ -22,6 +22,8 @@ export type Metrics = {
   readonly counter: (name: string, help: string, labels: readonly string[]) => Bound;
   /** Seconds, in buckets from 50 microseconds to 60 seconds. */
   readonly duration: (name: string, help: string, labels: readonly string[]) => Bound;
+  /** In buckets with these upper bounds, ascending. */
+  readonly histogram: (name: string, help: string, labels: readonly string[], buckets: readonly number[]) => Bound;
   readonly gauge: (name: string, help: string, labels: readonly string[]) => Bound;
   /** Values that are kept elsewhere and read at a scrape: series that `read` does not set are gone. */
   readonly observed: (
@@ -117,7 +119,9 @@ export function createMetrics(): Metrics {
       });
     },
     duration: (name, help, labels) =>
-      bind(labels, createDurations({ ...common(name, help, labels), buckets: BUCKETS })),
+      bind(labels, createHistogram({ ...common(name, help, labels), buckets: BUCKETS })),
+    histogram: (name, help, labels, buckets) =>
+      bind(labels, createHistogram({ ...common(name, help, labels), buckets })),
     gauge: (name, help, labels) => {
       const gauge = new Gauge<string>(common(name, help, labels));
       return bind(labels, (values) => {
@@ -221,7 +225,7 @@ function bind(names: readonly string[], make: (labels: Record<string, string>) =
   };
 }
 
-// Histograms of durations in plain numbers: a request adds to three, and the library's own observing costs more than all
+// Histograms in plain numbers: a request adds to three, and the library's own observing costs more than all
 // the rest of counting. A scrape reads them in the library's shape, and the library writes the text.
 
 type Values = MetricValueWithName<string>[];
@@ -233,17 +237,17 @@ type Series = {
   sum: number;
 };
 
-export type DurationSettings = {
+export type HistogramSettings = {
   readonly name: string;
   readonly help: string;
   readonly labelNames: string[];
   readonly registers: Registry[];
-  /** Upper bounds in seconds, ascending. */
+  /** Upper bounds, ascending. */
   readonly buckets: readonly number[];
 };
 
-/** Registers the histogram; what is returned makes the child for label values: `(seconds) => void`. */
-export function createDurations(settings: DurationSettings): (labels: Labels) => (seconds: number) => void {
+/** Registers the histogram; what is returned makes the child for label values: `(amount) => void`. */
+export function createHistogram(settings: HistogramSettings): (labels: Labels) => (amount: number) => void {
   const { buckets } = settings;
   const children: Series[] = [];
   const read = (): Values => children.flatMap((series) => valuesOf(settings, series));
@@ -254,11 +258,11 @@ export function createDurations(settings: DurationSettings): (labels: Labels) =>
     const series: Series = { labels, counts: new Float64Array(buckets.length + 1), sum: 0 };
     children.push(series);
     const { counts } = series;
-    return (seconds) => {
+    return (amount) => {
       let at = 0;
-      while (at < buckets.length && seconds > (buckets[at] ?? 0)) at++;
+      while (at < buckets.length && amount > (buckets[at] ?? 0)) at++;
       counts[at] = (counts[at] ?? 0) + 1;
-      series.sum += seconds;
+      series.sum += amount;
     };
   };
 }
@@ -284,7 +288,7 @@ class CountedHistogram extends Histogram<string> {
   }
 }
 
-function valuesOf({ name, buckets }: DurationSettings, { labels, counts, sum }: Series): Values {
+function valuesOf({ name, buckets }: HistogramSettings, { labels, counts, sum }: Series): Values {
   const values: Values = [];
   let below = 0;
   for (const [at, bound] of [...buckets, Infinity].entries()) {

@@ -1,28 +1,16 @@
 // kill -9 at every named point of a charge's life, for real: Tollgate stops dead there (a switch for tests), is killed,
 // starts again on what is on the disk, and the payer sends the same request again. The chain's balance has the last word.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { LEASE_MS } from '../../src/gateway/pay/lease.ts';
 import { CRASH_POINTS } from '../support/crash-point.ts';
+import { createThings, payThroughKill, THINGS } from '../support/killed-thing.ts';
 import { startPaidTollgate, until, type PaidTollgate } from '../support/paid-tollgate.ts';
 import { startProcess } from '../support/process.ts';
 
 let paid: PaidTollgate;
-let holding: (() => void) | undefined;
+const things = createThings();
 
 beforeAll(async () => {
-  paid = await startPaidTollgate({
-    routes: ['* /thing/* 0.10'],
-    handle: (req, res) => {
-      req.resume();
-      res.writeHead(200, { 'content-type': 'text/plain' });
-      if (!req.url?.includes('mid_body') || holding !== undefined) {
-        res.end(`thing of ${req.url ?? ''}`);
-        return;
-      }
-      res.write('half of ');
-      holding = () => res.end('it');
-    },
-  });
+  paid = await startPaidTollgate({ routes: THINGS, handle: things.handle });
 }, 180_000);
 
 afterAll(() => paid?.stop());
@@ -32,38 +20,12 @@ describe.each(CRASH_POINTS)('killed %s', (stop) => {
     'behaviour: %s is charged once and delivered, and the ledger equals the chain',
     async (method) => {
       const target = `/thing/${stop}?${method}`;
-      const before = await paid.earned();
-      holding = undefined;
+      things.hold();
       await paid.restart({ TOLLGATE_TEST_STOP_AT: stop });
       const credential = await paid.sign(await paid.quote(target, method));
-      const head = paid.pay(target, credential, { method });
-      const first = head.then(
-        async (response) => (await response.text().catch(() => 'broken')) !== 'broken',
-        () => false,
-      );
-      if (stop === 'mid_body') await head;
-      else await paid.tollgate().line(({ msg, ['at']: at }) => msg === 'stopped for a test' && at === stop);
-      const movedBefore = (await paid.earned()) - before;
-      expect(movedBefore).toBe(['after_claim', 'after_settle_started'].includes(stop) ? 0n : 100_000n);
-      if (stop === 'before_delivered') expect(await first).toBe(true);
-
-      // It is killed here, with SIGKILL.
-      await paid.restart();
-      const ready = performance.now();
-      expect(await first).toBe(stop === 'before_delivered');
-      const again = await until('the payer has what was paid for', async () => {
-        await paid.chain.mine(1);
-        const response = await paid.pay(target, credential, { method });
-        const body = await response.text();
-        // Never 402: the payment is the payer's word for good.
-        if (response.status !== 200) expect([409, 503]).toContain(response.status);
-        return response.status === 200 ? { body, receipt: response.headers.get('payment-response') } : undefined;
-      });
-      // Of a lease of the process that died nothing is waited for.
-      expect(performance.now() - ready).toBeLessThan(LEASE_MS - 2_000);
-      expect(again.body).toBe(`thing of ${target}`);
+      const what = { stop, target, method, credential };
+      const again = await payThroughKill(paid, what, () => paid.chain.mine(1));
       expect(again.receipt).not.toBe(null);
-      expect((await paid.earned()) - before).toBe(100_000n);
       const [charge] = await until('it is delivered', async () => {
         const charges = await paid.charges();
         return charges[0]?.status === 'delivered' ? charges : undefined;

@@ -40,6 +40,8 @@ const GATEWAY = {
   draining: ['gauge'],
   payments_possible: ['gauge'],
   build_info: ['gauge', 'version', 'node'],
+  leases_lost_total: ['counter'],
+  takeovers_total: ['counter'],
   store_bytes: ['gauge', 'file'],
   store_free_bytes: ['gauge'],
   store_volume_bytes: ['gauge'],
@@ -56,6 +58,8 @@ const SHARED = {
   store_up: ['gauge'],
   store_connections: ['gauge', 'state'],
   store_duration_seconds: ['histogram', 'operation', 'result'],
+  store_batch_calls: ['histogram'],
+  store_waiting: ['gauge'],
 } as const;
 const SHARED_REGISTRY = { store_revision: ['gauge'] } as const;
 const SYNC = { sync_total: ['counter', 'result'], sync_last_success_timestamp_seconds: ['gauge'] } as const;
@@ -116,7 +120,7 @@ function lint(families: Map<string, Family>): string[] {
     ...(/[A-Z:]|_(milliseconds|ms|minutes|hours|kilobytes|mb|percent|count|sum|bucket|gauge|histogram)(_|$)/.test(name)
       ? [`${name}: its name`]
       : []),
-    ...(kind === 'histogram' && !name.endsWith('_seconds') ? [`${name}: no unit`] : []),
+    ...(kind === 'histogram' && !/_(seconds|calls)$/.test(name) ? [`${name}: no unit`] : []),
     ...series.flatMap(({ labels }) =>
       labels.filter((label) => !/^[a-z_]+$/.test(label)).map((label) => `${name}: label ${label}`),
     ),

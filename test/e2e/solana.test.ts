@@ -1,29 +1,17 @@
 // Payments on Solana, over a real virtual machine with the reference client and facilitator: paid, refused, and killed at
 // every named point of a charge's life. The chain's balance has the last word.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { LEASE_MS } from '../../src/gateway/pay/lease.ts';
 import { CRASH_POINTS } from '../support/crash-point.ts';
+import { createThings, payThroughKill, THINGS } from '../support/killed-thing.ts';
 import { until } from '../support/paid-tollgate.ts';
 import { SVM_NETWORK } from '../support/svm/chain.ts';
 import { startPaidSolana, type PaidSolana } from '../support/svm/paid-solana.ts';
 
 let paid: PaidSolana;
-let holding: (() => void) | undefined;
+const things = createThings();
 
 beforeAll(async () => {
-  paid = await startPaidSolana({
-    routes: ['* /thing/* 0.10'],
-    handle: (req, res) => {
-      req.resume();
-      res.writeHead(200, { 'content-type': 'text/plain' });
-      if (!req.url?.includes('mid_body') || holding !== undefined) {
-        res.end(`thing of ${req.url ?? ''}`);
-        return;
-      }
-      res.write('half of ');
-      holding = () => res.end('it');
-    },
-  });
+  paid = await startPaidSolana({ routes: THINGS, handle: things.handle });
 }, 180_000);
 
 afterAll(() => paid?.stop());
@@ -57,35 +45,10 @@ const KILLS = CRASH_POINTS.map((stop, at) => [stop, at % 2 === 0 ? 'GET' : 'POST
 
 test.each(KILLS)('behaviour: killed %s, a %s is charged once and delivered', async (stop, method) => {
   const target = `/thing/${stop}?${method}`;
-  const before = paid.earned();
-  holding = undefined;
+  things.hold();
   await paid.restart({ TOLLGATE_TEST_STOP_AT: stop });
   const credential = await paid.sign(target, method);
-  const head = paid.pay(target, credential, { method });
-  const first = head.then(
-    async (response) => (await response.text().catch(() => 'broken')) !== 'broken',
-    () => false,
-  );
-  if (stop === 'mid_body') await head;
-  else await paid.tollgate().line(({ msg, ['at']: at }) => msg === 'stopped for a test' && at === stop);
-  const moved = paid.earned() - before;
-  expect(moved).toBe(['after_claim', 'after_settle_started'].includes(stop) ? 0n : 100_000n);
-  if (stop === 'before_delivered') expect(await first).toBe(true);
-
-  // It is killed here, with SIGKILL.
-  await paid.restart();
-  const ready = performance.now();
-  expect(await first).toBe(stop === 'before_delivered');
-  const again = await until('the payer has what was paid for', async () => {
-    const response = await paid.pay(target, credential, { method });
-    const body = await response.text();
-    // Never 402: the payment is the payer's word for good.
-    if (response.status !== 200) expect([409, 503]).toContain(response.status);
-    return response.status === 200 ? body : undefined;
-  });
-  expect(performance.now() - ready).toBeLessThan(LEASE_MS - 2_000);
-  expect(again).toBe(`thing of ${target}`);
-  expect(paid.earned() - before).toBe(100_000n);
+  await payThroughKill(paid, { stop, target, method, credential });
   await until('it is delivered', async () => (await paid.charges())[0]?.status === 'delivered');
 });
 

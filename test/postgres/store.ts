@@ -1,4 +1,5 @@
 // Stores on a PostgreSQL that the tests of one file share, each in a database of its own.
+import { Client } from 'pg';
 import type { Store } from '../../src/registry/store/ports.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openPostgres, type PostgresStoreOptions } from '../../src/registry/store/postgres/place.ts';
@@ -39,6 +40,29 @@ export function placeOf(url: string, rest: Partial<PostgresPlace['address']> = {
     schema: 'tollgate',
     connections: 2,
     timeoutMs: 5000,
+  };
+}
+
+/** Somebody else's transaction, which holds what it has until it is ended. */
+export type Holding = {
+  readonly query: (sql: string, values?: readonly unknown[]) => Promise<void>;
+  readonly end: (how: 'COMMIT' | 'ROLLBACK') => Promise<void>;
+};
+
+export async function holdTransaction(url: string): Promise<Holding> {
+  const client = new Client(url);
+  client.on('error', () => undefined);
+  await client.connect();
+  await client.query('BEGIN');
+  let over = false;
+  return {
+    query: async (sql, values = []) => void (await client.query(sql, [...values])),
+    end: async (how) => {
+      if (over) return;
+      over = true;
+      await client.query(how);
+      await client.end();
+    },
   };
 }
 

@@ -5,6 +5,10 @@ export type Tap = {
   readonly port: number;
   /** The next commit is carried out; its connection ends before its answer arrives. Resolves when that has happened. */
   readonly loseCommit: () => Promise<void>;
+  /** The next commit waits here, until what is resolved with is called. */
+  readonly holdCommit: () => Promise<() => void>;
+  /** Ends the connections that there are; later ones are served. */
+  readonly cut: () => void;
   /** From now on nothing arrives on the connections that there are. */
   readonly swallow: () => void;
   /** Later connections lead there. */
@@ -16,6 +20,7 @@ export async function startTap(first: number): Promise<Tap> {
   let target = first;
   const sockets = new Set<Socket>();
   let lost: (() => void) | undefined;
+  let held: ((letGo: () => void) => void) | undefined;
   let generation = 0;
   const server = createServer((client) => {
     const own = generation;
@@ -35,6 +40,11 @@ export async function startTap(first: number): Promise<Tap> {
     }
     client.on('data', (chunk) => {
       if (own < generation) return;
+      if (held !== undefined && chunk.includes('COMMIT')) {
+        held(() => upstream.write(chunk));
+        held = undefined;
+        return;
+      }
       if (lost !== undefined && chunk.includes('COMMIT')) losing = true;
       upstream.write(chunk);
     });
@@ -54,6 +64,10 @@ export async function startTap(first: number): Promise<Tap> {
   return {
     port: address.port,
     loseCommit: () => new Promise((resolve) => void (lost = resolve)),
+    holdCommit: () => new Promise((resolve) => void (held = resolve)),
+    cut: () => {
+      for (const socket of sockets) socket.destroy();
+    },
     aim: (next) => void (target = next),
     swallow: () => void (generation += 1),
     close: () =>

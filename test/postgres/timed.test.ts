@@ -17,12 +17,17 @@ describe.skipIf(!hasPostgres)('calls of the database', () => {
     const tap = await startTap(server.port);
     const place = { ...placeOf(await freshDatabase(), { port: tap.port }), connections: 1, timeoutMs: 1500 };
     let told: string[] = [];
+    const batches: number[] = [];
     const observe = (operation: string, result: string, seconds: number): void => {
       expect(seconds).toBeGreaterThan(0);
       expect(seconds).toBeLessThan(10);
       told.push(`${operation} ${result}`);
     };
-    const store = await openPostgres(place, { now: Date.now, log: silent, observe });
+    const store = await openPostgres(place, {
+      now: Date.now,
+      log: silent,
+      observe: { call: observe, batch: (calls) => void batches.push(calls) },
+    });
     const ledger = createLedger(store.charges, SPELLING);
     const claim = (n: number): Promise<unknown> =>
       ledger.claim(claimOf(n), { owner: 'run/one', leaseMs: 60_000, maxUnsettledPerPayer: 9, changeId: `change ${n}` });
@@ -36,6 +41,11 @@ describe.skipIf(!hasPostgres)('calls of the database', () => {
       store.routes.write([{ kind: 'insert', route, key: '/timed' }], { maxRoutes: 9 });
 
     expect(await toldOf(() => claim(1))).toEqual(new Set(['batch ok', 'claim ok']));
+    expect(batches).toEqual([1]);
+    const many = Promise.all([11, 12, 13, 14].map(claim));
+    expect(store.charges.load?.().waiting).toBe(4);
+    await many;
+    expect([batches, store.charges.load?.().waiting]).toEqual([[1, 4], 0]);
     expect(await toldOf(() => claim(1))).toContain('claim refused');
     expect(await toldOf(() => store.charges.countByState())).toEqual(new Set(['read ok']));
     expect(await toldOf(() => store.routes.load())).toEqual(new Set(['read ok']));

@@ -126,6 +126,10 @@ export type AdvanceConflict = TransitionRefusal | (typeof CONFLICTS)[number];
 /** What decides. */
 export type LedgerRules = { readonly decideClaim: typeof decideClaim; readonly transition: typeof transition };
 
+/** `lost`: a request goes on with a charge that is not its own any more. `takenOver`: from an owner whose lease ran out. */
+export type ObserveLeases = { readonly lost: () => void; readonly takenOver: () => void };
+const UNOBSERVED: ObserveLeases = { lost: () => undefined, takenOver: () => undefined };
+
 /** Charges in work that are remembered, so that most changes need no read. */
 const REMEMBERED = 4096;
 /** Decisions on one call at most, each on what came back from the one before. */
@@ -135,12 +139,18 @@ export function createLedger(
   store: ChargeStore,
   spelling: Spelling,
   rules: LedgerRules = { decideClaim, transition },
+  observe = UNOBSERVED,
 ): Ledger {
   const remembered = new LRUCache<string, StoredCharge>({ max: REMEMBERED });
   const remember = (stored: StoredCharge): Charge => {
     if (stored.charge.owner === null) remembered.delete(stored.charge.id);
     else remembered.set(stored.charge.id, stored);
     return stored.charge;
+  };
+  const written = (before: Charge | undefined, after: StoredCharge, actor: Actor): Charge => {
+    const last = before?.owner ?? null;
+    if (last !== null && last !== actor.owner && last !== after.charge.owner) observe.takenOver();
+    return remember(after);
   };
 
   const claim = async (wanted: Claim, options: ClaimOptions): Promise<Claimed> => {
@@ -157,7 +167,7 @@ export function createLedger(
         : store.update({ before: known, after, actor, because: { claim: wanted, options } }));
       switch (done.kind) {
         case 'written':
-          return { kind: 'claimed', charge: remember(done.charge) };
+          return { kind: 'claimed', charge: written(known?.charge, done.charge, actor) };
         case 'payment_known':
         case 'stale':
           known = done.charge;
@@ -181,6 +191,7 @@ export function createLedger(
     const last = remembered.get(id);
     remembered.delete(id);
     let known = last?.charge.owner === actor.owner ? last : undefined;
+    const owned = known !== undefined;
     let fresh = false;
     for (let round = 0; round <= ROUNDS; round++) {
       if (known === undefined) {
@@ -189,6 +200,7 @@ export function createLedger(
       }
       if (known === undefined) return { kind: 'conflict', because: 'unknown_charge', charge: undefined };
       const moved = rules.transition(known.charge, event, actor, store.now());
+      if (!moved.ok && fresh && owned && known.charge.owner !== actor.owner) observe.lost();
       if (!moved.ok && fresh) return { kind: 'conflict', because: moved.because, charge: known.charge };
       if (!moved.ok) {
         // What is remembered may be behind what the store says.
@@ -198,7 +210,7 @@ export function createLedger(
       const updated = await store.update({ before: known, after: moved.charge, actor, because: { event } });
       switch (updated.kind) {
         case 'written':
-          return { kind: 'ok', charge: remember(updated.charge) };
+          return { kind: 'ok', charge: written(known.charge, updated.charge, actor) };
         case 'stale':
           known = updated.charge;
           fresh = true;

@@ -8,28 +8,6 @@ import type { Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { Declared } from '../declared.ts';
 
-/** A store as the configuration names it. `name`: for people. */
-export type StoreSettings =
-  | { readonly kind: 'sqlite'; readonly name: string; readonly file: string }
-  | PostgresSettings;
-
-export type PostgresSettings = {
-  readonly kind: 'postgres';
-  readonly name: string;
-  readonly host: string;
-  readonly port: number;
-  readonly user: string;
-  readonly database: string;
-  /** `file`: read again for each connection. */
-  readonly password: { readonly value: string } | { readonly file: string } | undefined;
-  readonly tls: { readonly mode: 'verify' | 'require' | 'off'; readonly caFile: string | undefined };
-  readonly schema: string;
-  /** That write charges. */
-  readonly connections: number;
-  readonly timeoutMs: number;
-  readonly pooler: boolean;
-};
-
 /** A store that is named in the configuration and not open yet. */
 export type StorePlace = {
   /** Other processes may serve it at the same time, with files of their own. */
@@ -66,7 +44,7 @@ export type ChargesOptions = {
   readonly now: () => number;
   readonly log: Log;
   /** Told of each call to a store that others share. */
-  readonly observe?: ObserveCall | undefined;
+  readonly observe?: ObserveStore | undefined;
   /** This process holds the store alone, but for commands: leases of its own earlier runs are over, and clocks that are set move leases along. */
   readonly alone?: boolean;
 };
@@ -90,18 +68,22 @@ export class StoreUnavailable extends Error {
 export type ChargesStore = ChargeStore &
   ChargeReports &
   ChargeKeeping & {
-    /** Of this process to a store that others share; undefined where there are none. */
-    readonly connections?: () => StoreConnections;
+    /** Of this process on a store that others share; undefined where there are none. */
+    readonly load?: () => StoreLoad;
   };
 
 /** `batch`: calls of the ledger in one transaction; `claim`: of a new payment, as its caller waits for it; `change`: of routes or keys. */
 export type StoreOperation = 'batch' | 'claim' | 'read' | 'change';
 /** `refused`: the store said no; `unknown`: its answer did not come; `failed`: it was not reached in time. */
 export type StoreResult = 'ok' | 'refused' | 'unknown' | 'failed';
-export type ObserveCall = (operation: StoreOperation, result: StoreResult, seconds: number) => void;
+export type ObserveStore = {
+  readonly call: (operation: StoreOperation, result: StoreResult, seconds: number) => void;
+  /** Calls of the ledger that went out in one transaction. */
+  readonly batch: (calls: number) => void;
+};
 
-/** `busy`: those of `open` that somebody uses. */
-export type StoreConnections = { readonly open: number; readonly busy: number };
+/** Connections that are open, and those of them that somebody uses; calls of the ledger that wait for one. */
+export type StoreLoad = { readonly open: number; readonly busy: number; readonly waiting: number };
 
 export type ChangeKind = 'created' | 'updated' | 'deleted';
 

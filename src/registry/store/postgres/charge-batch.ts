@@ -20,6 +20,8 @@ export type BatchOptions = {
   readonly sql: ChargeSql;
   readonly now: () => number;
   readonly shift: () => number;
+  /** Until then a lease that ran out counts as running: its owner may be back in a moment. Undefined: none does. */
+  readonly quietUntil: () => number | undefined;
   readonly shard: number;
   /** Told what the database's clock said, at the latest when `at` was. */
   readonly onClock: (clock: number) => void;
@@ -60,9 +62,19 @@ export async function runBatch(
     ]),
     found(session, sql.findByIds, ids, (keys: readonly string[]) => [keys.map(plain)]),
   ]);
+  const until = options.quietUntil();
+  const seen = (stored: StoredCharge | undefined): StoredCharge | undefined => stored && held(stored, until);
   for (const { call, place } of missing)
-    outcomes[place] = { kind: 'done', result: missed(call, byPayment.get(place), byId.get(place)) };
+    outcomes[place] = { kind: 'done', result: missed(call, seen(byPayment.get(place)), seen(byId.get(place))) };
   return outcomes;
+}
+
+/** As long as somebody owns it, it is his until then. */
+function held(stored: StoredCharge, until: number | undefined): StoredCharge {
+  const { charge } = stored;
+  return until === undefined || charge.owner === null || charge.leaseUntil >= until
+    ? stored
+    : { ...stored, charge: { ...charge, leaseUntil: until } };
 }
 
 /** What a single call comes to if the database refused it; undefined: it is the database's own trouble. */
@@ -146,8 +158,8 @@ function kindOf(change: RowChange, kept: KeptAnswer | undefined): ChangeKindOfRo
 
 /** The places of the calls that were written. */
 async function write(session: Session, plan: Planned, options: BatchOptions): Promise<ReadonlySet<number>> {
-  const { sql, now, shift, shard, onClock, settings } = options;
-  const [at, shifted] = [now(), shift()];
+  const { sql, now, shift, quietUntil, shard, onClock, settings } = options;
+  const [at, shifted, quiet] = [now(), shift(), quietUntil() ?? 0];
   const begun = session.simple(`BEGIN${settings()}`);
   const locked = session.query(sql.lock, [plan.locks]);
   const sent: { readonly answer: Promise<Answer>; readonly places: (rows: readonly Row[]) => readonly number[] }[] = [];
@@ -160,7 +172,7 @@ async function write(session: Session, plan: Planned, options: BatchOptions): Pr
   }
   for (const { kind, changes } of plan.updates)
     sent.push({
-      answer: session.query(sql.update(kind), [at, shard, shifted, ...updateValues(kind, changes)]),
+      answer: session.query(sql.update(kind), [at, shard, shifted, quiet, ...updateValues(kind, changes)]),
       places: (rows) => rows.map((row) => integer(row, 'n')),
     });
   const committed = session.simple('COMMIT');

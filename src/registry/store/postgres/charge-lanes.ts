@@ -3,6 +3,7 @@
 // ledger recognises by its change id what was written the first time, and writes it once more. The queue is bounded.
 import { setTimeout as wait } from 'node:timers/promises';
 import { LedgerUnavailable } from '../../../domain/payment/ledger.ts';
+import type { Random } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
 import { createWhenIdle } from '../../../host/when-idle.ts';
 import {
@@ -13,7 +14,7 @@ import {
   type BatchResult,
   type BatchOutcome,
 } from './charge-batch.ts';
-import { codeOf, ConnectionLost, messageOf, type Link, type Session } from './connection.ts';
+import { byteOf, codeOf, ConnectionLost, messageOf, type Link, type Session } from './connection.ts';
 
 export type Lanes = {
   readonly call: (call: BatchCall) => Promise<BatchResult>;
@@ -21,6 +22,8 @@ export type Lanes = {
   readonly callLater: Lanes['call'];
   /** A connection for work that is no call of a payment. Rejects with LedgerUnavailable. */
   readonly use: <T>(work: (session: Session, shard: number) => Promise<T>) => Promise<T>;
+  /** Calls that wait for a connection. */
+  readonly waiting: () => number;
   /** Finishes what was called. */
   readonly close: () => Promise<void>;
 };
@@ -30,7 +33,10 @@ export type LanesOptions = {
   readonly batch: Omit<BatchOptions, 'shard'>;
   readonly timeoutMs: number;
   readonly maxQueued: number;
+  /** Told how many calls go out in one transaction. */
+  readonly onBatch: (calls: number) => void;
   readonly log: Log;
+  readonly random: Random;
 };
 
 type Waiting = {
@@ -53,8 +59,9 @@ const TRIES = 5;
 /** Before what a lost connection left unknown is asked again. */
 const LOST_MS = 20;
 
-export function createLanes({ connections, batch, timeoutMs, maxQueued, log }: LanesOptions): Lanes {
+export function createLanes({ connections, batch, timeoutMs, maxQueued, onBatch, log, random }: LanesOptions): Lanes {
   const whenIdle = createWhenIdle(COMPANY_MS);
+  const drawShard = (): number => byteOf(random) % SHARDS;
   const lanes: readonly Lane[] = connections.map((connection) => ({ connection, shard: drawShard(), busy: false }));
   let queue: Waiting[] = [];
   let scheduled = false;
@@ -64,7 +71,7 @@ export function createLanes({ connections, batch, timeoutMs, maxQueued, log }: L
   let closed: Promise<void> | undefined;
 
   const { refuse, finish } = createTelling(log);
-  const carryOut = createCarrying(batch, { refuse, finish });
+  const carryOut = createCarrying({ batch, onBatch }, drawShard, { refuse, finish });
 
   const run = async (lane: Lane): Promise<void> => {
     lane.busy = true;
@@ -128,6 +135,7 @@ export function createLanes({ connections, batch, timeoutMs, maxQueued, log }: L
         throw new LedgerUnavailable(messageOf(error), { cause: error });
       }
     },
+    waiting: () => queue.length,
     close: () =>
       (closed ??= new Promise<void>((resolve) => {
         closing = resolve;
@@ -164,7 +172,8 @@ function createTelling(log: Log): Telling {
 
 /** Carries calls out on a lane; whatever does not stand in what it returns was answered. */
 function createCarrying(
-  batch: LanesOptions['batch'],
+  { batch, onBatch }: Pick<LanesOptions, 'batch' | 'onBatch'>,
+  drawShard: () => number,
   { refuse, finish }: Telling,
 ): (lane: Lane, all: readonly Waiting[]) => Promise<readonly Waiting[]> {
   const carryOut = async (lane: Lane, all: readonly Waiting[]): Promise<readonly Waiting[]> => {
@@ -174,6 +183,7 @@ function createCarrying(
     for (let tries = 1; ; tries++) {
       try {
         const calls = waiting.map(({ call }) => call);
+        onBatch(calls.length);
         const outcomes = await lane.connection.use(deadline, (session) =>
           runBatch(session, calls, { ...batch, shard: lane.shard }),
         );
@@ -218,8 +228,4 @@ function createCarrying(
 function end(waiting: Waiting): void {
   waiting.over = true;
   clearTimeout(waiting.timer);
-}
-
-function drawShard(): number {
-  return Math.trunc(Math.random() * SHARDS);
 }

@@ -156,9 +156,9 @@ function insertSql(schema: string): string {
 }
 
 /**
- * Binds the time, the shard, the shift of the clock, then for each change its place, id and version; its lease if it is not
- * its owner's; its payer's limit if it is a claim; what it sets. A lease is compared with this database's clock: it takes
- * from somebody else.
+ * Binds the time, the shard, the shift of the clock, until when nothing is taken from an owner, then for each change its place,
+ * id and version; its lease if it is not its owner's; its payer's limit if it is a claim; what it sets. A lease is compared
+ * with this database's clock: it takes from somebody else.
  */
 function updateSql(schema: string, kind: ChangeKindOfRow): string {
   const changed = kind.columns.flatMap((index) => ALL[index] ?? []);
@@ -176,10 +176,15 @@ function updateSql(schema: string, kind: ChangeKindOfRow): string {
   const sets = [...(kind.setsCredential ? ['credential'] : []), ...answer.map(([name]) => name), ...changed];
   const parts = [
     `done AS (UPDATE ${schema}.charges AS c SET ${['version = c.version + 1', ...sets.map((name) => `${name} = ${written(name)}`)].join(', ')}
-      FROM ${rowsOf(columns, 4)} WHERE c.id = v.of_id AND c.version = v.of_version
-      ${kind.isOwner ? '' : `AND c.lease_until = v.of_lease AND c.lease_until <= ${CLOCK} + $3::int8`}
+      FROM ${rowsOf(columns, 5)} WHERE c.id = v.of_id AND c.version = v.of_version
+      ${
+        kind.isOwner
+          ? ''
+          : `AND c.lease_until = v.of_lease
+          AND CASE WHEN c.owner IS NULL THEN c.lease_until ELSE greatest(c.lease_until, $4::int8) END <= ${CLOCK} + $3::int8`
+      }
       ${kind.hasRoom ? `AND ${unsettled(schema, 'v')} < v.room` : ''}
-      AND $3::int8 IS NOT NULL AND $1::int8 IS NOT NULL
+      AND $4::int8 IS NOT NULL AND $3::int8 IS NOT NULL AND $1::int8 IS NOT NULL
       RETURNING v.n, c.seq, c.route_id, c.price_currency, c.network, c.asset, c.asset_decimals, c.amount, c.settled_at)`,
   ];
   if (kind.before !== kind.after) {

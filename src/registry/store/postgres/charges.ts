@@ -1,6 +1,5 @@
 // Charges on PostgreSQL: the ports of the ledger's store over any number of processes that share it. What is written was decided
 // by the ledger, and holds if the row still has the version that was decided on. Time is the database's.
-import { randomBytes } from 'node:crypto';
 import { LOCAL_RUN } from '../../../domain/charge.ts';
 import { LedgerUnavailable, type Change, type StoredCharge, type Updated } from '../../../domain/payment/ledger.ts';
 import {
@@ -32,7 +31,7 @@ export type PostgresChargesOptions = {
 
 const ANSWER_BYTES = 1024 * 1024;
 const MAX_QUEUED = 20_000;
-/** After an outage every lease has run out at once: for one lease their owners come first. */
+/** After an outage every lease has run out at once: for one lease their owners come first, and nothing is taken from them. */
 const QUIET_MS = 10_000;
 
 export function openPostgresCharges(links: Links, options: PostgresChargesOptions = {}): ChargesStore {
@@ -40,12 +39,18 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
   const shift = options.shift ?? (() => 0);
   const sql = createChargeSql(links.schema);
   const now = (): number => links.clock.now() + shift();
+  const quietUntil = (): number | undefined => {
+    const until = links.recoveredAt() + QUIET_MS;
+    return now() < until ? until : undefined;
+  };
   const lanes = createLanes({
     connections: links.writers,
-    batch: { sql, now, shift, onClock: links.clock.hear, settings: links.settings },
+    batch: { sql, now, shift, quietUntil, onClock: links.clock.hear, settings: links.settings },
     timeoutMs,
+    onBatch: links.observe.batch,
     maxQueued: options.maxQueued ?? MAX_QUEUED,
     log,
+    random: links.random,
   });
   const find = async (by: Parameters<ChargesStore['find']>[0]): Promise<StoredCharge | undefined> =>
     stored(await lanes.call({ kind: 'find', by }));
@@ -80,7 +85,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
   };
 
   return {
-    run: `${LOCAL_RUN}${randomBytes(12).toString('hex')}`,
+    run: `${LOCAL_RUN}${links.random(12).toString('hex')}`,
     now,
     keptBodyBytes: options.answerLimitBytes ?? ANSWER_BYTES,
     find,
@@ -97,7 +102,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
     },
     due: (limit) =>
       lanes.use(async (session) => {
-        if (links.recoveredFor() < QUIET_MS) return [];
+        if (quietUntil() !== undefined) return [];
         return (await session.query(sql.due, [now(), limit])).rows.map(readStored);
       }),
     renew: (run, ids, leaseMs) =>
@@ -109,7 +114,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
     check: () => lanes.use(async (session, shard) => void (await session.query(sql.touch, [shard]))),
     prune: (...asked) => prune(...asked),
     ...createReports(sql, ask, now),
-    connections: links.connections,
+    load: () => ({ ...links.connections(), waiting: lanes.waiting() }),
     close: async () => {
       await lanes.close();
       await links.close();

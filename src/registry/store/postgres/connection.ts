@@ -6,6 +6,7 @@ import { Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client, DatabaseError, type QueryResult } from 'pg';
+import type { Random } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
 import type { Row } from '../rows.ts';
 
@@ -45,6 +46,7 @@ export type ConnectionOptionsOfStore = {
   /** Milliseconds that a statement may take. */
   readonly timeoutMs: number;
   readonly log: Log;
+  readonly random: Random;
   /** Run on each new connection before anything else; what it throws ends that connection. */
   readonly greet?: (session: Session, opened: Opened) => Promise<void>;
 };
@@ -82,7 +84,7 @@ export function createConnection(options: ConnectionOptionsOfStore): Link {
         client = undefined;
         // Waiting does not help.
         if (error instanceof Refused) throw error;
-        const pause = retryMs * (0.5 + Math.random() / 2);
+        const pause = retryMs * (0.5 + byteOf(options.random) / 512);
         if (performance.now() + pause >= deadline) throw new ConnectionLost(messageOf(error), { cause: error });
         await wait(pause);
       }
@@ -104,8 +106,9 @@ export function createConnection(options: ConnectionOptionsOfStore): Link {
       return result;
     } catch (error) {
       if (using !== undefined && (isLosing(error) || !using.isUsable())) {
+        const why = using.reason(error);
         using.destroy();
-        throw new ConnectionLost(using.reason(error), { cause: error });
+        throw new ConnectionLost(why, { cause: error });
       }
       throw error;
     } finally {
@@ -124,6 +127,11 @@ export function createConnection(options: ConnectionOptionsOfStore): Link {
       client?.destroy();
     },
   };
+}
+
+/** 0 to 255. */
+export function byteOf(random: Random): number {
+  return random(1).readUInt8();
 }
 
 type Opening = {

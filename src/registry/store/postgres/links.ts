@@ -1,11 +1,12 @@
 // The connections of one process to one store, and what all of them share: where it is, the database's clock, what every
 // transaction sets for itself. Each connection is looked at before it is used: a standby, an engine that does not keep what it
 // was told, or a schema that this program cannot use serve nobody.
+import type { Random } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
 import { createConnection, Refused, type Address, type Link, type Opened, type Session } from './connection.ts';
 import { createDatabaseClock, type DatabaseClock } from './database-clock.ts';
 import { timedLink } from './timed.ts';
-import type { ObserveCall, StoreConnections } from '../ports.ts';
+import type { ObserveStore, StoreLoad } from '../ports.ts';
 import { integer, text } from '../rows.ts';
 
 export type PostgresPlace = {
@@ -21,6 +22,7 @@ export type Links = {
   readonly pooler: boolean;
   readonly timeoutMs: number;
   readonly log: Log;
+  readonly random: Random;
   readonly clock: DatabaseClock;
   readonly writers: readonly Link[];
   /** Of reports. */
@@ -29,17 +31,18 @@ export type Links = {
   readonly control: Link;
   /** The same connection for what callers wait for. */
   readonly controlFor: Readonly<Record<'read' | 'change', Link>>;
-  readonly observe: ObserveCall;
+  readonly observe: ObserveStore;
   /** Called with each new connection of `control`. */
   readonly onControl: (greet: (session: Session, opened: Opened) => Promise<void>) => void;
   /** What each transaction sets for itself: a pooler would hand settings of a session on to others. */
   readonly settings: () => string;
-  /** Milliseconds since a connection was lost and had again; infinite if none was. */
-  readonly recoveredFor: () => number;
-  readonly connections: () => StoreConnections;
+  /** When a connection that was lost was had again, by the database's clock; -Infinity if none was. */
+  readonly recoveredAt: () => number;
+  readonly connections: () => Omit<StoreLoad, 'waiting'>;
   readonly close: () => Promise<void>;
 };
 
+const UNOBSERVED: ObserveStore = { call: () => undefined, batch: () => undefined };
 const OLDEST = 15;
 const NEWEST = 18;
 /** Waits for another transaction; shorter than the database takes to find that two wait for each other. */
@@ -48,14 +51,15 @@ const LOCK_MS = 300;
 export type LinksOptions = {
   readonly now: () => number;
   readonly log: Log;
-  readonly observe?: ObserveCall | undefined;
+  readonly random: Random;
+  readonly observe?: ObserveStore | undefined;
   /** Of each new connection, before it is used: that the schema fits. */
   readonly prepare: (session: Session) => Promise<void>;
 };
 
 export function openLinks(
   { address, schema, connections, timeoutMs }: PostgresPlace,
-  { now, log, observe = () => undefined, prepare }: LinksOptions,
+  { now, log, random, observe = UNOBSERVED, prepare }: LinksOptions,
 ): Links {
   const clock = createDatabaseClock(now);
   let synchronous = '';
@@ -81,10 +85,10 @@ export function openLinks(
       ? 'SET LOCAL synchronous_commit = on; '
       : '';
     await prepare(session);
-    if (wasLost) [wasLost, recoveredAt] = [false, performance.now()];
+    if (wasLost) [wasLost, recoveredAt] = [false, clock.now()];
     opened.onLost(() => void (wasLost = true));
   };
-  const connection = (greeting = greet): Link => createConnection({ address, timeoutMs, log, greet: greeting });
+  const connection = (greeting = greet): Link => createConnection({ address, timeoutMs, log, random, greet: greeting });
   const planByIndex = async (session: Session): Promise<void> => {
     if (!address.pooler) await session.simple(BY_INDEX);
   };
@@ -102,13 +106,13 @@ export function openLinks(
   });
   const all = [...writers, reader, control];
   return {
-    ...{ schema, pooler: address.pooler, timeoutMs, log, observe, clock, control },
+    ...{ schema, pooler: address.pooler, timeoutMs, log, random, observe, clock, control },
     writers: writers.map((each) => timedLink(each, 'batch', observe)),
     reader: timedLink(reader, 'read', observe),
     controlFor: { read: timedLink(control, 'read', observe), change: timedLink(control, 'change', observe) },
     onControl: (greeting) => void (greetControl = greeting),
     settings: () => `; ${synchronous}SET LOCAL lock_timeout = '${LOCK_MS}ms'`,
-    recoveredFor: () => performance.now() - recoveredAt,
+    recoveredAt: () => recoveredAt,
     connections: () => ({
       open: all.filter((each) => each.isOpen()).length,
       busy: all.filter((each) => each.isBusy()).length,

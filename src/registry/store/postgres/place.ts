@@ -3,9 +3,10 @@
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { PostgresSettings } from '../../../domain/store-settings.ts';
 import { createLog, type Log } from '../../../host/log.ts';
 import { createRandom } from '../../../host/clock.ts';
-import type { ChargesOptions, ChargesStore, PostgresSettings, Store, StorePlace } from '../ports.ts';
+import type { ChargesOptions, ChargesStore, Store, StorePlace } from '../ports.ts';
 import { text } from '../rows.ts';
 import { createApiKeys } from './api-keys.ts';
 import { openPostgresCharges, type PostgresChargesOptions } from './charges.ts';
@@ -81,7 +82,7 @@ export async function openPostgres(
     const kept = changesKept === undefined ? {} : { changesKept };
     return {
       isShared: true,
-      routes: createRoutes({ links, watch, random: createRandom(), registryId, ...kept }),
+      routes: createRoutes({ links, watch, random: links.random, registryId, ...kept }),
       apiKeys: createApiKeys(links, watch),
       charges,
       stats: async () => undefined,
@@ -101,7 +102,13 @@ function openCharges(place: PostgresPlace, by: OpenedBy): ChargesStore {
 }
 
 function openUpToDate(place: PostgresPlace, { now, log, observe }: OpenedBy): Links {
-  return openLinks(place, { now, log, observe, prepare: (session) => upToDate(session, place.schema) });
+  return openLinks(place, {
+    now,
+    log,
+    random: createRandom(),
+    observe,
+    prepare: (session) => upToDate(session, place.schema),
+  });
 }
 
 async function migrate(place: PostgresPlace): Promise<readonly number[]> {
@@ -111,7 +118,7 @@ async function migrate(place: PostgresPlace): Promise<readonly number[]> {
 async function readRoutes(place: PostgresPlace): ReturnType<StorePlace['readRoutes']> {
   const isMade = await once(place, async (session) => (await readVersion(session, place.schema)) > 0);
   if (!isMade) return [];
-  const links = openLinks(place, { now: Date.now, log: QUIET, prepare: async () => undefined });
+  const links = openLinks(place, { now: Date.now, log: QUIET, random: createRandom(), prepare: async () => undefined });
   try {
     const watch = {
       routes: () => () => undefined,
@@ -119,7 +126,7 @@ async function readRoutes(place: PostgresPlace): ReturnType<StorePlace['readRout
       seen: () => undefined,
       close: () => undefined,
     };
-    const store = createRoutes({ links, watch, random: createRandom(), registryId: '' });
+    const store = createRoutes({ links, watch, random: links.random, registryId: '' });
     return (await store.load()).routes;
   } finally {
     await links.close();
@@ -127,7 +134,7 @@ async function readRoutes(place: PostgresPlace): ReturnType<StorePlace['readRout
 }
 
 async function once<T>(place: PostgresPlace, work: (session: Session) => Promise<T>): Promise<T> {
-  const links = openLinks(place, { now: Date.now, log: QUIET, prepare: async () => undefined });
+  const links = openLinks(place, { now: Date.now, log: QUIET, random: createRandom(), prepare: async () => undefined });
   try {
     return await links.control.use(performance.now() + place.timeoutMs, work);
   } catch (error) {

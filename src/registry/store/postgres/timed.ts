@@ -1,15 +1,15 @@
 // Tells how long calls of the database took, and how they ended: as who called saw it, waiting for a connection included.
-import type { ObserveCall, StoreOperation, StoreResult } from '../ports.ts';
+import type { ObserveStore, StoreOperation, StoreResult } from '../ports.ts';
 import { ConnectionLost, type Link } from './connection.ts';
 
 /** The same link; what is called over it is told as `operation`. */
-export function timedLink(link: Link, operation: StoreOperation, observe: ObserveCall): Link {
+export function timedLink(link: Link, operation: StoreOperation, { call }: ObserveStore): Link {
   return {
     ...link,
     use: async (deadline, work) => {
       const since = performance.now();
       let sent = false;
-      const tell = (result: StoreResult): void => observe(operation, result, (performance.now() - since) / 1000);
+      const tell = (result: StoreResult): void => call(operation, result, (performance.now() - since) / 1000);
       try {
         const done = await link.use(deadline, (session) => {
           sent = true;
@@ -28,7 +28,7 @@ export function timedLink(link: Link, operation: StoreOperation, observe: Observ
 
 /** A claim, over all batches that it went out with. */
 export async function timedClaim<T>(
-  observe: ObserveCall,
+  { call }: ObserveStore,
   claim: () => Promise<T>,
   isWritten: (result: T) => boolean,
 ): Promise<T> {
@@ -39,6 +39,6 @@ export async function timedClaim<T>(
     ended = isWritten(result) ? 'ok' : 'refused';
     return result;
   } finally {
-    observe('claim', ended, (performance.now() - since) / 1000);
+    call('claim', ended, (performance.now() - since) / 1000);
   }
 }

@@ -3,7 +3,14 @@ import type { RailOffer, Way } from '../../../../src/domain/payment/way.ts';
 import type { Presented, Rail } from '../../../../src/gateway/rails/rail.ts';
 import { findTokenAccount } from '../../../../src/gateway/rails/svm/addresses.ts';
 import { SVM_NETWORK, SVM_USDC } from '../../../support/svm/chain.ts';
-import { buildTransaction, computeLimit, computePrice, keyOf, transferChecked } from '../../../support/svm/wire.ts';
+import {
+  buildTransaction,
+  computeLimit,
+  computePrice,
+  keyOf,
+  transferChecked,
+  type Draft,
+} from '../../../support/svm/wire.ts';
 import { encode } from '../kit.ts';
 
 export const FEE_PAYER = keyOf('fee payer');
@@ -28,10 +35,9 @@ export const OFFER: RailOffer = {
   description: 'a report',
 };
 
-export const { base64: TRANSACTION } = buildTransaction({
-  feePayer: FEE_PAYER,
-  sign: [PAYER],
-  instructions: [
+/** The three instructions of a payment to the shop. */
+export function payInstructions(amount: bigint): readonly Draft['instructions'][number][] {
+  return [
     computeLimit(20_000),
     computePrice(1n),
     transferChecked({
@@ -39,10 +45,16 @@ export const { base64: TRANSACTION } = buildTransaction({
       mint: SVM_USDC,
       destination: findTokenAccount(SHOP.address, SVM_USDC) ?? '',
       authority: PAYER.address,
-      amount: 10_000n,
+      amount,
       decimals: 6,
     }),
-  ],
+  ];
+}
+
+export const { base64: TRANSACTION } = buildTransaction({
+  feePayer: FEE_PAYER,
+  sign: [PAYER],
+  instructions: payInstructions(10_000n),
 });
 export const ACCEPTED = {
   scheme: 'exact',

@@ -15,18 +15,9 @@ import {
   SVM_USDC,
   type SvmChain,
 } from '../../../support/svm/chain.ts';
-import {
-  base58,
-  buildTransaction,
-  computeLimit,
-  computePrice,
-  keyOf,
-  memo,
-  transferChecked,
-  unbase58,
-} from '../../../support/svm/wire.ts';
+import { base58, buildTransaction, memo, unbase58 } from '../../../support/svm/wire.ts';
+import { FEE_PAYER, PAYER, payInstructions, SHOP } from './kit.ts';
 
-const [FEE_PAYER, PAYER, SHOP] = [keyOf('fee payer'), keyOf('payer'), keyOf('shop')];
 const CLAIMED_MS = 1_790_000_000_000;
 
 let chain: SvmChain;
@@ -50,19 +41,7 @@ function makePayment(text: string, amount = 10_000n): Payment {
     feePayer: FEE_PAYER,
     sign: [PAYER],
     blockhash: unbase58(value.blockhash),
-    instructions: [
-      computeLimit(20_000),
-      computePrice(1n),
-      transferChecked({
-        source: findTokenAccount(PAYER.address, SVM_USDC) ?? '',
-        mint: SVM_USDC,
-        destination: findTokenAccount(SHOP.address, SVM_USDC) ?? '',
-        authority: PAYER.address,
-        amount,
-        decimals: 6,
-      }),
-      memo(text),
-    ],
+    instructions: [...payInstructions(amount), memo(text)],
   });
   const reading = readTransaction(bytes.toString('base64'));
   if (!reading.ok) throw new Error(reading.why);
