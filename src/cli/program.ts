@@ -2,6 +2,7 @@
 // that leaves whatever happens.
 import { z } from 'zod';
 import { gatherLines } from '../host/lines.ts';
+import { openStandardOutput } from '../host/standard-output.ts';
 import type { Command, Io } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { runCommandLine } from './run.ts';
@@ -23,9 +24,13 @@ export async function runProgram({ argv, packageFile, exitNow, commands = COMMAN
   const { version } = z.object({ version: z.string() }).parse(JSON.parse(packageFile));
   // The reader of our output may end first, as in `tollgate keys list | head`: that is no reason to die with a stack.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-  const output = gatherLines((text) => void process.stdout.write(text));
+  const standardOutput = openStandardOutput();
+  const output = gatherLines(standardOutput.write);
   // Also after an exception that was not caught.
-  process.on('exit', output.flush);
+  process.on('exit', () => {
+    output.flush();
+    standardOutput.end();
+  });
   try {
     return await runCommandLine(argv, commands, processIo({ version, write: output.write, exitNow }));
   } catch (error) {
