@@ -16,6 +16,7 @@ const PAGE_ASSETS = path.join(SRC, 'gateway/page/assets.ts');
 /** All lie flat in dist/: a thread's file beside the one that starts it, and the API of the compose example. */
 const ENTRIES = [
   path.join(SRC, 'main.ts'),
+  path.join(SRC, 'worker-process.ts'),
   path.join(SQLITE, 'charge-worker.ts'),
   path.join(SRC, 'config/openapi-worker.ts'),
   path.join(SRC, 'cli/demo-api.ts'),

@@ -3,7 +3,7 @@
 // gateway by calls; apart they come over HTTP. Nothing here decides about a request.
 import { addPart, answerWhy, createAssembly, type Assembly, type TollgateDeps } from './compose/assembly.ts';
 import { startGateway, type Gateway } from './compose/gateway.ts';
-import { INTERNAL } from './compose/part.ts';
+import { INTERNAL, type BoundListener } from './compose/part.ts';
 import { countCharges } from './compose/payments.ts';
 import { warnOfUpstream } from './compose/reach.ts';
 import { observePossible } from './compose/readiness.ts';
@@ -11,7 +11,7 @@ import { startRegistry, type RegistryPart } from './compose/registry.ts';
 import { applyConfig } from './compose/restart.ts';
 import type { Config, RegistryConfig } from './config/config.ts';
 import { createAdmin } from './host/admin.ts';
-import { createListener, type Listener } from './host/server.ts';
+import { createListener } from './host/server.ts';
 import { formatListen } from './config/addresses.ts';
 
 /** On the socket of this process. */
@@ -98,11 +98,13 @@ async function startOwnRegistry(assembly: Assembly, section: RegistryConfig): Pr
 }
 
 /** All listeners, or none and nothing goes on. */
-async function bind(assembly: Assembly, admin: Listener): Promise<Addresses> {
+async function bind(assembly: Assembly, admin: BoundListener): Promise<Addresses> {
   const listeners = [...assembly.listeners, ['admin', admin] as const];
   try {
     assembly.deps.beforeListening?.();
-    return await bindAll(assembly.config, listeners);
+    const addresses = await bindAll(assembly.config, listeners);
+    await assembly.allStarted();
+    return addresses;
   } catch (error) {
     await Promise.all(listeners.map(([, listener]) => listener.drain(0, 0)));
     await closeAll(assembly);
@@ -122,7 +124,7 @@ async function reload(
   const { config: taken, restart } = applyConfig(started, next);
   // First what can be refused; what follows cannot fail.
   const discovery = await gateway?.discovery.read(taken);
-  const putInForce = taken.proxy && gateway?.proxy.prepare(taken, taken.proxy, discovery);
+  const putInForce = taken.proxy && (await gateway?.proxy.prepare(taken, taken.proxy, discovery));
   await registry?.reconfigure(taken);
   assembly.config = taken;
   putInForce?.();
@@ -143,7 +145,7 @@ export type Addresses = Readonly<Record<string, { readonly address: string; read
 /** Rejects with the key to change if one cannot be bound. */
 async function bindAll(
   config: Config,
-  listeners: readonly (readonly [name: string, listener: Listener])[],
+  listeners: readonly (readonly [name: string, listener: BoundListener])[],
 ): Promise<Addresses> {
   const addresses: Record<string, Addresses[string]> = {};
   for (const [name, listener] of listeners) {

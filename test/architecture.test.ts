@@ -45,6 +45,7 @@ const MAY: Readonly<Record<string, { readonly folders: readonly string[]; readon
   registry: { folders: ['registry', 'domain', 'host'], packages: ['jose', 'zod', 'path-to-regexp', 'lru-cache', 'pg'] },
   config: { folders: ['config', 'domain', 'host'], packages: ['yaml', 'zod'] },
   page: { folders: ['page', 'domain'], packages: [] },
+  workers: { folders: ['workers', 'host'], packages: [] },
 };
 
 describe('who may import whom', () => {
@@ -116,11 +117,11 @@ describe('who may import whom', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('behaviour: only the paywall mints permits, and only main ends the process', () => {
+  test('behaviour: only the paywall mints permits, and only a program ends its process', () => {
     const minting = SOURCES.filter(({ text }) => /\bmintPermit\(/.test(text)).map(({ file }) => file);
     expect(minting.toSorted()).toEqual(MINTERS);
     const exiting = SOURCES.filter(({ text }) => /\bprocess\.exit\b/.test(text)).map(({ file }) => file);
-    expect(exiting).toEqual(['main.ts']);
+    expect(exiting.toSorted()).toEqual(['main.ts', 'worker-process.ts']);
   });
 });
 

@@ -18,8 +18,7 @@ import { demoScript } from './demo-script.ts';
 import { refuseLenientParser } from './parser-refusal.ts';
 import { announce, RUNNING_FILE } from './running.ts';
 import { placed } from './started.ts';
-import { takesColors } from './serve.ts';
-import { createTextLog } from './text-log.ts';
+import { createTextLog, takesColors } from './text-log.ts';
 
 const ROUTES = [
   { route_pattern: '/premium/report', method: 'GET', amount: '0.10', description: 'The quarterly report' },

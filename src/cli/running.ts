@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 
 import path from 'node:path';
 import { z } from 'zod';
 import type { LoadedConfig } from '../config/config.ts';
+import { dataFolderOf } from '../config/data-folder.ts';
 import { askControl, openControl, type Answering, type Control } from '../host/control.ts';
 import { sharedVariables } from './variables.ts';
 
@@ -28,18 +29,6 @@ export type RunningServer = {
   readonly variables: ReadonlyMap<string, string | null>;
   readonly socket: string;
 };
-
-/** Where a process keeps what it writes. */
-export function dataFolderOf({
-  registry,
-  charges,
-  sync,
-  folder,
-}: Pick<LoadedConfig, 'registry' | 'charges' | 'sync' | 'folder'>): string {
-  const store = registry?.store ?? charges.store;
-  if (store?.kind === 'sqlite') return path.dirname(store.file);
-  return sync === undefined ? path.join(folder, 'data') : path.dirname(sync.snapshotFile);
-}
 
 export type Announced = {
   readonly config: LoadedConfig;

@@ -7,6 +7,7 @@ import type { TollgateDeps } from '../compose/assembly.ts';
 import { lockStores } from '../compose/locks.ts';
 import { ADMIN_LISTEN_VARIABLE } from '../config/admin-listen.ts';
 import type { Config, LoadedConfig } from '../config/config.ts';
+import { dataFolderOf } from '../config/data-folder.ts';
 import { findConfigFile } from '../config/load.ts';
 import { resolveSecrets } from '../config/first-start.ts';
 import { quickConfig } from '../config/quick.ts';
@@ -16,13 +17,13 @@ import { createRandom, systemClock } from '../host/clock.ts';
 import { collectGarbage } from '../host/collect-garbage.ts';
 import type { Answering, Control } from '../host/control.ts';
 import { createLog, type Log } from '../host/log.ts';
+import { planWorkers, thisMachine, type WorkerPlan } from '../host/worker-count.ts';
 import type { Args, Flags } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadNamed, messageOf, reportProblems, type Loaded } from './configuration.ts';
 import { refuseLenientParser } from './parser-refusal.ts';
-import { dataFolderOf } from './running.ts';
 import { configFlagOf, tellStarted } from './started.ts';
-import { createTextLog } from './text-log.ts';
+import { createTextLog, takesColors } from './text-log.ts';
 import { createReloads, type Reloadable, type Reloads } from './reload.ts';
 
 export type Running = {
@@ -88,6 +89,7 @@ export async function runServe(args: Args, io: Io, start: Start): Promise<ExitCo
   const loaded = args.has('config') || !isQuick(args) ? loadServed(args, io) : loadQuick(args, io);
   if (!loaded.ok) return loaded.code;
   const configFlag = configFlagOf(loaded, args, io);
+  const workers = planWorkers(loaded.config.workers, thisMachine());
   let { level, format } = loaded.config.log;
   const forPeople = createTextLog(takesColors(io));
   const isText = (): boolean => format === 'text' || (format === 'auto' && io.terminal.shown);
@@ -96,7 +98,9 @@ export async function runServe(args: Args, io: Io, start: Start): Promise<ExitCo
     io.write,
     systemClock.now,
     () => (isText() ? forPeople : undefined),
+    workers.count > 1 ? 0 : undefined,
   );
+  if (loaded.config.workers !== 1) log.info('workers', { count: workers.count, because: workers.because });
   const tokenCommand = `${io.program} token${configFlag}`;
   const resolved = resolveSecrets(loaded.config, { random: createRandom(), log, tokenCommand });
   if (!resolved.ok) {
@@ -123,15 +127,10 @@ export async function runServe(args: Args, io: Io, start: Start): Promise<ExitCo
   });
   try {
     const onStarted = (running: Running): Promise<Control> => tellStarted(running, { loaded, configFlag, io });
-    return await supervise(resolved.config, { io, start, log, reloads, onStarted });
+    return await supervise(resolved.config, { io, start, log, workers, reloads, onStarted });
   } finally {
     await reloads.close();
   }
-}
-
-/** https://no-color.org */
-export function takesColors({ terminal, env }: Pick<Io, 'terminal' | 'env'>): boolean {
-  return terminal.shown && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
 }
 
 /** Hosts alone: a URL may hold a key. Once for all ways of a receiver on a network that ask the same. */
@@ -166,13 +165,17 @@ type Supervised = {
   readonly io: Io;
   readonly start: Start;
   readonly log: Log;
+  readonly workers: WorkerPlan;
   readonly reloads: Reloads;
   /** Opens what commands beside this process ask. */
   readonly onStarted: (running: Running) => Promise<Control>;
 };
 
 /** Runs until a signal says stop. */
-async function supervise(config: Config, { io, start, log, reloads, onStarted }: Supervised): Promise<ExitCode> {
+async function supervise(
+  config: Config,
+  { io, start, log, workers, reloads, onStarted }: Supervised,
+): Promise<ExitCode> {
   const stopAsked = Promise.withResolvers<{ readonly waiting: boolean }>();
   let signals = 0;
   for (const [signal, code] of [
@@ -194,7 +197,7 @@ async function supervise(config: Config, { io, start, log, reloads, onStarted }:
   io.onSignal('SIGHUP', () => reloads.request('SIGHUP'));
   let running: Running;
   try {
-    running = await start(config, { log, clock: systemClock, random: createRandom(), version: io.version });
+    running = await start(config, { log, clock: systemClock, random: createRandom(), version: io.version, workers });
   } catch (error) {
     log.error('could not start', { error: messageOf(error) });
     io.err(`Tollgate could not start: ${messageOf(error)}`);

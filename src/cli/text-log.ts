@@ -2,6 +2,7 @@
 // message and its fields. No value can end its line, move the cursor or turn the text around.
 import type { LogEntry, LogLevel, RenderLog } from '../host/log.ts';
 import { shortId } from '../domain/id-part.ts';
+import type { Io } from './command.ts';
 
 type Fields = LogEntry['fields'];
 type Paint = (color: keyof typeof CODES, text: string) => string;
@@ -14,6 +15,11 @@ const LEVELS = { debug: 'dim', info: 'cyan', warn: 'yellow', error: 'red' } as c
 
 /** Control characters, line ends of Unicode, and what changes the direction of text. */
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+
+/** https://no-color.org */
+export function takesColors({ terminal, env }: Pick<Io, 'terminal' | 'env'>): boolean {
+  return terminal.shown && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+}
 
 export function createTextLog(colors: boolean): RenderLog {
   const paint: Paint = colors ? (color, text) => `\u001b[${CODES[color]}m${text}\u001b[0m` : (_color, text) => text;

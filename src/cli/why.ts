@@ -1,13 +1,14 @@
 // `tollgate why ID`: what became of a charge, a request or a transaction. The running process is asked, because it remembers
 // what it refused; if none runs the ledger and the id itself still say what they know.
 import { join } from 'node:path';
+import { dataFolderOf } from '../config/data-folder.ts';
 import { askControl } from '../host/control.ts';
 import type { WhyReport } from '../registry/charge-schemas.ts';
 import { shortId } from '../domain/id-part.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadFor, messageOf } from './configuration.ts';
-import { dataFolderOf, SOCKET_FILE } from './running.ts';
+import { SOCKET_FILE } from './running.ts';
 import { whyOffline } from './why-offline.ts';
 import { tellWhy } from './why-text.ts';
 

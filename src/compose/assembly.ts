@@ -8,10 +8,10 @@ import { createCurrent, type Current } from '../gateway/sync/current.ts';
 import type { Check } from '../host/admin.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
+import type { WorkerPlan } from '../host/worker-count.ts';
 import { createMetrics, type Metrics } from '../host/metrics.ts';
-import type { Listener } from '../host/server.ts';
 import type { WhyReport } from '../registry/charge-schemas.ts';
-import type { Part } from './part.ts';
+import type { BoundListener, Part } from './part.ts';
 import type { AroundPayments } from './payments.ts';
 import type { AroundPage } from './proxy.ts';
 import type { WhyParts } from './why.ts';
@@ -27,6 +27,8 @@ export type TollgateDeps = {
   readonly aroundPayments?: AroundPayments | undefined;
   /** Put around the page for people. */
   readonly aroundPage?: AroundPage | undefined;
+  /** Processes that serve the proxy; left out, this one does. */
+  readonly workers?: WorkerPlan;
 };
 
 export type Assembly = {
@@ -39,9 +41,11 @@ export type Assembly = {
   /** Undefined if no proxy runs here. */
   readonly refusals: RefusedRequests | undefined;
   readonly checks: Check[];
-  readonly listeners: (readonly [name: string, listener: Listener])[];
+  readonly listeners: (readonly [name: string, listener: BoundListener])[];
   /** In the order in which they are called. */
   readonly closers: Part['close'][];
+  /** Resolves when all processes that begin with the listeners have started; rejects with a sentence. */
+  allStarted: () => Promise<void>;
   /** Where charges are looked for by an id. */
   ledgers: Pick<WhyParts, 'search' | 'findByChargeId'>;
   /** Whether payments can be taken, as far as is known. */
@@ -62,6 +66,7 @@ export function createAssembly(config: Config, deps: TollgateDeps): Assembly {
     checks: [],
     listeners: [],
     closers: [],
+    allStarted: () => Promise.resolve(),
     ledgers: { search: undefined, findByChargeId: undefined },
     isPossible: () => false,
   };

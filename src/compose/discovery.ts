@@ -15,11 +15,13 @@ export type ReadDiscovery = {
   /** What can be used; undefined: there is none, or it could not be read. */
   readonly description: NamedDescription | undefined;
 };
-type NamedDescription = OpenApi & { readonly name: string };
+export type NamedDescription = OpenApi & { readonly name: string };
 
 export type DiscoverySource = {
   /** For `config`; undefined: it wants none. */
   readonly read: (config: Pick<Config, 'discovery'>) => Promise<Discovery | undefined>;
+  /** What was read last. */
+  readonly description: () => NamedDescription | undefined;
   /** Says what is public of `routes`, by what was read last. */
   readonly tell: (routes: readonly Route[]) => Promise<void>;
 };
@@ -35,7 +37,7 @@ export async function readDiscovery(
   last?: NamedDescription,
 ): Promise<ReadDiscovery | undefined> {
   if (section === undefined) return undefined;
-  const { openapi, serviceName, tags, iconUrl, exclude } = section;
+  const { openapi } = section;
   const read = openapi === undefined ? undefined : await readOpenApiFile(openapi.file);
   const remarks: string[] = [];
   let description: NamedDescription | undefined;
@@ -48,9 +50,16 @@ export async function readDiscovery(
       : [{ ...read, message: `${read.message}; ${instead}` }])
       remarks.push(`${openapi.name}:${line}: ${message}`);
   }
+  return { discovery: discoveryOf(section, description), remarks, description };
+}
+
+/** By a description that was read before. */
+export function discoveryOf(
+  { serviceName, tags, iconUrl, exclude }: NonNullable<Config['discovery']>,
+  description: NamedDescription | undefined,
+): Discovery {
   const service = { serviceName, tags, iconUrl };
-  const discovery = createDiscovery({ service, exclude, operations: description?.operations ?? [] });
-  return { discovery, remarks, description };
+  return createDiscovery({ service, exclude, operations: description?.operations ?? [] });
 }
 
 /** How many of `routes` will be public, and those of them that the description does not know. Many of them stall nothing. */
@@ -79,6 +88,7 @@ export async function lookAtRoutes(
 export function createDiscoverySource(log: Log): DiscoverySource {
   let last: ReadDiscovery | undefined;
   return {
+    description: () => last?.description,
     read: async (config) => {
       last = await readDiscovery(config, last?.description);
       for (const remark of last?.remarks ?? []) log.warn(remark);

@@ -1,15 +1,20 @@
 // The gateway of a process, joined: where its routes come from, what writes its charges down, what takes payments, and
 // the proxy that all of them are for.
 import type { Config, ProxyConfig } from '../config/config.ts';
+import type { Discovery } from '../domain/discovery/listing.ts';
+import type { ChargeReports } from '../domain/payment/charge-reports.ts';
 import { owedBecauseOf } from '../domain/payment/claim-policy.ts';
+import type { Ledger } from '../domain/payment/ledger.ts';
 import type { Route } from '../domain/route.ts';
+import type { WorkerPlan } from '../host/worker-count.ts';
 import { rememberRefusals } from '../gateway/refusals.ts';
 import { createTelemetry, type Telemetry } from '../gateway/telemetry.ts';
 import { createDiscoverySource, type DiscoverySource } from './discovery.ts';
 import { addPart, type Assembly } from './assembly.ts';
 import type { Rails } from '../gateway/rails/rails.ts';
 import { startPayments, startRails, type Payments } from './payments.ts';
-import { startProxy, type ProxyPart } from './proxy.ts';
+import { startProxy, type OwnProxyPart, type ProxyPart } from './proxy.ts';
+import type { StoredLedger } from '../registry/store/open.ts';
 import type { RegistryPart } from './registry.ts';
 import type { SidecarLedger } from './sidecar-ledger.ts';
 import { notShownWarnings } from './way-warnings.ts';
@@ -32,22 +37,71 @@ export async function startGateway(
   registry: RegistryPart | undefined,
 ): Promise<Gateway> {
   const { config, current, deps } = assembly;
-  const { log, clock, random, aroundPage } = deps;
+  const { log } = deps;
   const sync = config.sync === undefined ? undefined : await startOwnSync(assembly, config.sync, section);
-  const telemetry = startTelemetry(assembly);
-  const rails = startRails(() => assembly.config, { ...deps, metrics: assembly.metrics });
-  const payments = await startOwnPayments(assembly, registry, telemetry, rails);
-  if (payments !== undefined) addPayments(assembly, payments);
-  assembly.closers.unshift(watchWays(assembly, rails));
-  const own = { current, telemetry, payFor: payments?.payFor, rails, log, clock, random, aroundPage };
+  const own = registry === undefined ? await openSidecarLedger(assembly) : undefined;
+  const ledger = registry?.ledger ?? own?.ledger;
   const discovery = createDiscoverySource(log);
-  const proxy = startProxy(config, section, await discovery.read(config), own);
+  const listed = await discovery.read(config);
+  const { workers } = deps;
+  const proxy =
+    workers !== undefined && workers.count > 1
+      ? await startWithWorkers(assembly, workers, discovery, registry?.ledger ?? own)
+      : takeRequests(assembly, section, { ledger, reports: registry?.ledger ?? own?.reports }, listed);
   const tell = (routes: readonly Route[]): void => {
     void discovery.tell(routes);
     for (const warning of notShownWarnings(assembly.config, () => routes)) log.warn(warning);
   };
   void current.first.then(({ routes }) => tell(routes));
   return { proxy: addPart(assembly, 'proxy', proxy), discovery, tell, sync };
+}
+
+/** Where charges are written. `reports` if that is in this process; `takesOnly`: another one looks after them. */
+export type Charged = {
+  readonly ledger: Ledger | undefined;
+  readonly reports: ChargeReports | undefined;
+  readonly takesOnly?: boolean;
+};
+
+/** The proxy of this process, and what takes its payments. */
+export function takeRequests(
+  assembly: Assembly,
+  section: ProxyConfig,
+  { ledger, reports, takesOnly = false }: Charged,
+  listed: Discovery | undefined,
+): OwnProxyPart {
+  const { config, current, metrics, deps } = assembly;
+  const { log, clock, random, aroundPage } = deps;
+  const telemetry = startTelemetry(assembly);
+  const inForce = (): Config => assembly.config;
+  const rails = startRails(inForce, { ...deps, metrics });
+  // Undefined if nothing could write a charge down.
+  const payments =
+    ledger && startPayments(inForce, ledger, reports, telemetry.label, rails, { ...deps, metrics, takesOnly });
+  if (payments !== undefined) addPayments(assembly, payments);
+  assembly.closers.unshift(watchWays(assembly, rails));
+  const own = { current, telemetry, payFor: payments?.payFor, rails, log, clock, random, aroundPage };
+  return startProxy(config, section, listed, own);
+}
+
+/** The proxy in processes of its own; here stays what there is one of. */
+async function startWithWorkers(
+  assembly: Assembly,
+  plan: WorkerPlan,
+  discovery: DiscoverySource,
+  own: StoredLedger | SidecarLedger | undefined,
+): Promise<ProxyPart> {
+  const { metrics, deps } = assembly;
+  const kept = own === undefined || !('readiness' in own) ? own : own.reports;
+  const ledger = own !== undefined && 'readiness' in own ? own.ledger : own;
+  const telemetry = startTelemetry(assembly);
+  const rails = startRails(() => assembly.config, { ...deps, metrics });
+  const payments =
+    ledger && startPayments(() => assembly.config, ledger, kept, telemetry.label, rails, { ...deps, metrics });
+  if (payments !== undefined) assembly.closers.unshift(payments.close);
+  // Who has no need of it loads none of it.
+  const { startWorkers } = await import('./workers.ts');
+  return startWorkers(assembly, plan, discovery, kept);
 }
 
 function watchWays(assembly: Assembly, { watch }: Rails): () => Promise<void> {
@@ -80,21 +134,6 @@ function addPayments(assembly: Assembly, { close, facilitators }: Payments): voi
   assembly.checks.push(facilitators.check);
   const { isPossible } = assembly;
   assembly.isPossible = () => isPossible() && facilitators.isCallable();
-}
-
-/** Undefined if nothing could write a charge down. */
-async function startOwnPayments(
-  assembly: Assembly,
-  registry: RegistryPart | undefined,
-  telemetry: Telemetry,
-  rails: Rails,
-): Promise<Payments | undefined> {
-  const { metrics, deps } = assembly;
-  const own = registry === undefined ? await openSidecarLedger(assembly) : undefined;
-  const ledger = registry?.ledger ?? own?.ledger;
-  if (ledger === undefined) return undefined;
-  const reports = registry?.ledger ?? own?.reports;
-  return startPayments(() => assembly.config, ledger, reports, telemetry.label, rails, { ...deps, metrics });
 }
 
 async function openSidecarLedger(assembly: Assembly): Promise<SidecarLedger | undefined> {

@@ -7,9 +7,12 @@ import type { Receiver } from '../domain/receiver.ts';
 import type { PathOptions } from '../domain/snapshot.ts';
 import type { Listener } from '../host/server.ts';
 
+/** What of a listener its starter needs. */
+export type BoundListener = Pick<Listener, 'start' | 'drain'>;
+
 export type Part = {
   /** Undefined if the part listens nowhere. */
-  readonly listener: Listener | undefined;
+  readonly listener: BoundListener | undefined;
   readonly close: () => void | Promise<void>;
 };
 

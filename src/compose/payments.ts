@@ -35,6 +35,8 @@ export type PaymentsDeps = {
   readonly random: Random;
   readonly metrics: Metrics;
   readonly aroundPayments?: AroundPayments | undefined;
+  /** Another process looks at charges without an end, and counts them. */
+  readonly takesOnly?: boolean;
 };
 
 export type Payments = {
@@ -66,18 +68,16 @@ export function startPayments(
   const leases = createLeases({ ledger, schedule: systemSchedule, newId, leaseMs: LEASE_MS });
   const { ranUnpaid } = modes;
   const reconcile = createReconcile({ rail, ledger, chargeLog, ranUnpaid, log, clock, random });
-  const stopReconciling = repeat(
-    reports === undefined ? RECONCILE_EVERY_MS.elsewhere : RECONCILE_EVERY_MS.here,
-    log,
-    async () => void (await reconcile()),
-  );
+  const everyMs = reports === undefined ? RECONCILE_EVERY_MS.elsewhere : RECONCILE_EVERY_MS.here;
+  const stopReconciling =
+    deps.takesOnly === true ? undefined : repeat(everyMs, log, async () => void (await reconcile()));
   const stopCounting = reports === undefined ? undefined : countCharges(reports, metrics, log, clock.now);
   return {
     facilitators: watchFacilitators(config, rails.standing, metrics),
     payFor: (next) =>
       payWith(next, config, { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, ...deps }),
     close: async () => {
-      await stopReconciling();
+      await stopReconciling?.();
       await stopCounting?.();
     },
   };

@@ -22,15 +22,21 @@ import type { Telemetry } from '../gateway/telemetry.ts';
 import { createTokens, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { createWriteBatch } from '../host/write-batch.ts';
-import { createListener } from '../host/server.ts';
+import { createListener, type Listener } from '../host/server.ts';
 import { createPool } from '../http/pool.ts';
 import { pathOptions, receiversById, type Part } from './part.ts';
 import { compileSnapshot } from '../domain/snapshot.ts';
 
 export type ProxyPart = Part & {
   /** Assembles for a new configuration; what is returned puts it in force and cannot fail. */
-  readonly prepare: (config: Config, proxy: ProxyConfig, discovery: Discovery | undefined) => () => void;
+  readonly prepare: (
+    config: Config,
+    proxy: ProxyConfig,
+    discovery: Discovery | undefined,
+  ) => (() => void) | Promise<() => void>;
 };
+/** In the process that serves its requests. */
+export type OwnProxyPart = ProxyPart & { readonly listener: Listener };
 
 /** Given by the program that starts it: no configuration can. */
 export type AroundPage = (page: Page) => Page;
@@ -56,7 +62,7 @@ export function startProxy(
   proxy: ProxyConfig,
   discovery: Discovery | undefined,
   deps: ProxyDeps,
-): ProxyPart {
+): OwnProxyPart {
   let assembled = assemble(config, proxy, discovery, deps);
   // The listener reads it for each request.
   const handler = { ...assembled.handler };

@@ -1,13 +1,12 @@
 // Where a sidecar writes its charges: a store of its own if the configuration names one, else its registry's ledger
 // over HTTP. A registry that has none answers so, and then no payment is taken.
 import type { Config } from '../config/config.ts';
-import type { ChargeReports } from '../domain/payment/charge-reports.ts';
 import { createLedger, type Ledger } from '../domain/payment/ledger.ts';
 import { SPELLING } from '../gateway/rails/networks.ts';
 import { createRemoteCharges } from '../gateway/sync/remote-charges.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import { ledgerOf, storeAt } from '../registry/store/open.ts';
+import { ledgerOf, storeAt, type StoredLedger } from '../registry/store/open.ts';
 import type { ChargesStore, StorePlace } from '../registry/store/ports.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { observeCalls } from './store-metrics.ts';
@@ -18,7 +17,7 @@ import { ledgerReadiness, storeReadiness, type Readiness } from './readiness.ts'
 export type SidecarLedger = {
   readonly ledger: Ledger;
   /** Undefined if the ledger is elsewhere. */
-  readonly reports: ChargeReports | undefined;
+  readonly reports: StoredLedger | undefined;
   readonly readiness: Readiness;
   /** Of its own store; undefined if the ledger is elsewhere. */
   readonly stats: StorePlace['stats'] | undefined;

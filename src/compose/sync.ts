@@ -7,6 +7,7 @@ import type { Current } from '../gateway/sync/current.ts';
 import { createSnapshotFile } from '../gateway/sync/snapshot-file.ts';
 import { createRelayApi } from '../gateway/sync/relay-api.ts';
 import { createRemote } from '../gateway/sync/remote.ts';
+import { createSocketFetch } from '../gateway/sync/socket-fetch.ts';
 import { createOfflineResponses } from '../gateway/sync/offline-responses.ts';
 import { checkRoutes } from '../gateway/sync/status.ts';
 import { createSync } from '../gateway/sync/sync.ts';
@@ -27,6 +28,36 @@ export type SyncPartDeps = {
 
 /** A registry that does not answer for this long is away; one that is polled often is given up sooner. */
 const ANSWER_MS = { min: 1_000, max: 10_000 };
+/** The host of a Unix socket has no name that matters. */
+export const PRIMARY_URL = 'http://primary';
+const PRIMARY_POLL_MS = 15_000;
+const NO_FILE = { read: async () => undefined, keep: () => undefined, settled: async () => undefined };
+
+/** How a worker follows the process that started it: what is in force there is right, whatever it is. */
+export async function followPrimary(
+  proxy: () => ProxyConfig,
+  current: Current,
+  { socketPath, key }: { readonly socketPath: string; readonly key: string },
+  { metrics, log, clock, random, version }: SyncPartDeps,
+): Promise<{ readonly recompile: () => void; readonly close: () => Promise<void> }> {
+  // What there is to say of the registry the primary says.
+  const quiet: Log = { ...log, info: log.debug, warn: log.debug };
+  const compiler = createCompiler(current, () => pathOptions(proxy()), log);
+  const sync = createSync(
+    { pollIntervalMs: PRIMARY_POLL_MS, emptyAfterMs: 0 },
+    {
+      source: createRemote({
+        ...{ registryUrl: PRIMARY_URL, apiKey: key, version, fetch: createSocketFetch(socketPath) },
+        schedule: systemSchedule,
+      }),
+      snapshotFile: NO_FILE,
+      compiler,
+      ...{ metrics, clock, schedule: systemSchedule, random, log: quiet },
+    },
+  );
+  await sync.start();
+  return { recompile: compiler.recompile, close: sync.close };
+}
 
 export async function startSync(
   { charges }: Config,

@@ -130,6 +130,14 @@ export function ownerOf(run: string, request: string): string {
  */
 export const LOCAL_RUN = 'local-';
 
+/** How the runs of its workers begin, which reach the store through it: they end with it. */
+export const WORKER_RUN = 'worker-';
+
+/** All runs of workers of the process whose run is `run` begin so. */
+export function workersOfRun(run: string): string {
+  return `${WORKER_RUN}${run.slice(LOCAL_RUN.length)}.`;
+}
+
 export function isOfRun(owner: string, run: string): boolean {
   return owner.startsWith(`${run}/`);
 }

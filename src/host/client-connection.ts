@@ -44,6 +44,8 @@ export class ClientConnection {
   /** Requests that wait for the current one. */
   private readonly queue: Current[] = [];
   private upgraded = false;
+  /** It has not brought a request yet. */
+  isFresh = true;
   /** What the parser found wrong after the current request. */
   private refusal: RefusalKind | undefined;
   private readonly onResponseClose = (): void => this.next();
@@ -62,6 +64,7 @@ export class ClientConnection {
   }
 
   accept(req: IncomingMessage, res: ServerResponse): void {
+    this.isFresh = false;
     // Behind the last answer of a connection nothing is handled: its response could not be sent.
     if (this.refusal !== undefined || this.socket.writableEnded) res.destroy();
     else if (this.current === undefined) this.handle({ req, res });

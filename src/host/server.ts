@@ -35,9 +35,17 @@ export type Listener = {
   readonly start: () => Promise<{ readonly address: string; readonly port: number }>;
   /**
    * From now on answers carry `Connection: close`; after `delayMs` nothing is accepted any more and idle connections are
-   * closed; `totalMs` after the call what is left is destroyed. Resolves when all are closed.
+   * closed; `totalMs` after the call what is left is destroyed. Resolves when all are closed. `freshMs`: for so long a
+   * connection that has not brought a request yet is left open.
    */
-  readonly drain: (delayMs: number, totalMs: number) => Promise<void>;
+  readonly drain: (delayMs: number, totalMs: number, freshMs?: number) => Promise<void>;
+  /** From now on answers carry `Connection: close`. */
+  readonly announceEnd: () => void;
+  /** In place of `start`: connections come by `take`, from a process that accepts them. */
+  readonly open: () => void;
+  readonly take: (socket: Socket) => void;
+  /** Connections that are open. */
+  readonly connections: () => number;
   /** Requests being answered and upgraded connections. */
   readonly inFlight: () => number;
 };
@@ -61,23 +69,47 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     Math.min(1000, Math.max(10, idleMs / 8)),
   ).unref();
 
+  const announceEnd = (): void => {
+    state.phase = 'draining';
+    for (const connection of connections.values()) connection.closeAfterCurrent();
+  };
+
   return {
     start: () => listen(server, options),
-    drain: async (delayMs, totalMs) => {
-      state.phase = 'draining';
-      for (const connection of connections.values()) connection.closeAfterCurrent();
+    // What looks after slow headers begins with it.
+    open: () => void server.emit('listening'),
+    take: (socket) => {
+      if (connections.size >= limits.connections) {
+        server.emit('drop');
+        socket.destroy();
+        return;
+      }
+      // As of sockets that the server accepts itself.
+      socket.allowHalfOpen = true;
+      server.emit('connection', socket);
+    },
+    connections: () => connections.size,
+    announceEnd,
+    drain: async (delayMs, totalMs, freshMs = 0) => {
+      announceEnd();
       const deadline = setTimeout(() => {
         for (const connection of connections.values()) connection.destroy();
       }, totalMs);
       if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, Math.min(delayMs, totalMs)));
       state.phase = 'closing';
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const connection of connections.values()) connection.closeUnlessBusy();
+      const closeIdle = (): void => {
+        for (const connection of connections.values()) connection.closeUnlessBusy();
+      };
+      for (const connection of connections.values())
+        if (freshMs === 0 || !connection.isFresh) connection.closeUnlessBusy();
+      const grace = setTimeout(closeIdle, freshMs);
       await closed;
-      clearTimeout(deadline);
       clearInterval(sweeper);
       // The sockets' own `close` comes a moment later; then nothing is in flight any more.
       await all.closed();
+      clearTimeout(deadline);
+      clearTimeout(grace);
     },
     inFlight: () => state.inFlight,
   };

@@ -19,7 +19,9 @@ export type Streams = {
 };
 
 export type StreamOptions = {
-  readonly routes: Pick<Routes, 'head' | 'subscribe' | 'changesAfter' | 'prove'>;
+  readonly routes: Pick<Routes, 'head' | 'subscribe' | 'prove'> & {
+    readonly changesAfter: (revision: number, limit: number) => Promise<readonly RouteEvent[] | 'too_old'>;
+  };
   readonly stillAllowed: (principal: Principal) => Promise<boolean>;
   readonly random: Random;
   readonly limits: StreamLimits;

@@ -7,6 +7,7 @@ import { owedBecauseOf, takesPlace } from '../../src/domain/payment/claim-policy
 import type { ChargeReports, ListedCharge, OwedSum, Sum } from '../../src/domain/payment/charge-reports.ts';
 import { SPELLING } from '../../src/gateway/rails/networks.ts';
 import { ledgerOf } from '../../src/registry/store/open.ts';
+import type { ChargesStore } from '../../src/registry/store/ports.ts';
 import {
   createLedger,
   type ChargeStore,
@@ -15,7 +16,9 @@ import {
   type StoredCharge,
 } from '../../src/domain/payment/ledger.ts';
 
-export type MemoryCharges = ChargeStore & ChargeReports & { readonly all: () => readonly Charge[] };
+export type MemoryCharges = ChargeStore &
+  ChargeReports &
+  Pick<ChargesStore, 'endRun'> & { readonly all: () => readonly Charge[] };
 export type MemoryLedger = Ledger & ChargeReports & Pick<MemoryCharges, 'all'> & { readonly store: MemoryCharges };
 
 /** `rules` decide; the simulation plants faults there. */
@@ -86,6 +89,11 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
         .filter(({ charge }) => isOpen(charge) && dueAt(charge) <= now())
         .sort((a, b) => dueAt(a.charge) - dueAt(b.charge))
         .slice(0, limit),
+    endRun: async (run) => {
+      for (const { charge, version } of charges.values())
+        if (charge.owner !== null && isOfRun(charge.owner, run) && charge.leaseUntil > now())
+          put({ ...charge, leaseUntil: now() }, version);
+    },
     renew: async (run, ids, leaseMs) =>
       ids.filter((id) => {
         const known = charges.get(id);

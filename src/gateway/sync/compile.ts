@@ -46,10 +46,10 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
   let last = 0;
   let inForce = 0;
 
-  const put = (snapshot: Snapshot, number: number): void => {
+  const put = (snapshot: Snapshot, number: number, change?: SetChange): void => {
     if (number < inForce) return;
     inForce = number;
-    current.swap(snapshot);
+    current.swap(snapshot, change);
     log.debug('routes in force', { revision: snapshot.revision, routes: snapshot.matcher.size });
   };
   const refused = (set: RouteSet, error: unknown): void =>
@@ -114,7 +114,7 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
       const changed = changeSnapshot(snapshot, next);
       if (changed === undefined) return load(whole());
       waiting = undefined;
-      put(changed, ++last);
+      put(changed, ++last, next);
       return true;
     } catch {
       return load(whole());

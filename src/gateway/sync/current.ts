@@ -1,11 +1,15 @@
 // The pointer to the snapshot that serves. Readers take it once per request and never wait; a newer one is
 // swapped in whole. There is no way to take a snapshot away: without a good one the last good one stays.
+import type { SetChange } from '../../domain/revise.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 
 export type Current = {
   /** Undefined until the first set was loaded. */
   readonly snapshot: Snapshot | undefined;
-  readonly swap: (next: Snapshot) => void;
+  /** `change`: all that the next one differs in, if it is known. */
+  readonly swap: (next: Snapshot, change?: SetChange) => void;
+  /** Called right after each swap. */
+  readonly onSwap: (listener: (next: Snapshot, before: Snapshot | undefined, change?: SetChange) => void) => void;
   /** The first one, once there is one. */
   readonly first: Promise<Snapshot>;
   /** Look-ups in the caches of all snapshots so far. */
@@ -16,14 +20,18 @@ export function createCurrent(): Current {
   // A field and not a call, because every request reads it.
   const now: { snapshot: Snapshot | undefined } = { snapshot: undefined };
   const first = Promise.withResolvers<Snapshot>();
+  const listeners: Parameters<Current['onSwap']>[0][] = [];
   let hits = 0;
   let misses = 0;
   return Object.assign(now, {
-    swap: (next: Snapshot) => {
+    onSwap: (listener: Parameters<Current['onSwap']>[0]) => void listeners.push(listener),
+    swap: (next: Snapshot, change?: SetChange) => {
+      const before = now.snapshot;
       hits += now.snapshot?.cache.hits ?? 0;
       misses += now.snapshot?.cache.misses ?? 0;
       now.snapshot = next;
       first.resolve(next);
+      for (const listener of listeners) listener(next, before, change);
     },
     first: first.promise,
     cacheTotals: () => ({

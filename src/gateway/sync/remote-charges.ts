@@ -31,6 +31,10 @@ export type RemoteChargesOptions = {
   readonly schedule: Schedule;
   readonly clock: Clock;
   readonly random: Random;
+  /** A Unix socket that stands for the host of `registryUrl`. */
+  readonly socketPath?: string;
+  /** Names this run of the process; drawn if left out. */
+  readonly run?: string;
   readonly limits?: Partial<RemoteChargesLimits>;
 };
 
@@ -133,7 +137,7 @@ export function createRemoteCharges(options: RemoteChargesOptions): ChargeStore 
 
   return {
     keptBodyBytes: ANSWER_BYTES,
-    run: `sidecar-${drawId(random)}`,
+    run: options.run ?? `sidecar-${drawId(random)}`,
     now: theirs.now,
     find: async (by) => {
       if ('id' in by && !CHARGE_ID.test(by.id)) return undefined;
@@ -177,6 +181,7 @@ function createCalls(options: RemoteChargesOptions, theirs: RemoteClock): Calls 
   const base = registry.pathname.replace(/\/$/, '');
   const transport = createPool({
     ...{ upstream: registry, writeBatch: createWriteBatch(), maxSockets: MAX_SOCKETS, now: clock.monotonic },
+    ...(options.socketPath === undefined ? {} : { socketPath: options.socketPath }),
     timeouts: { connectMs: attemptMs, headersMs: attemptMs, idleMs: attemptMs },
   });
   const callJson = createJsonCall({ transport, maxBytes, schedule });

@@ -2,9 +2,9 @@
 // loaded when it is asked for, so that a command without a store starts without one.
 import type { ChargeReports } from '../../domain/payment/charge-reports.ts';
 import type { Spelling } from '../../domain/charge.ts';
-import { createLedger, type ChargeStore, type Ledger, type ObserveLeases } from '../../domain/payment/ledger.ts';
+import { createLedger, type Ledger, type ObserveLeases } from '../../domain/payment/ledger.ts';
 import type { StoreSettings } from '../../domain/store-settings.ts';
-import type { StorePlace } from './ports.ts';
+import type { ChargesStore, StorePlace } from './ports.ts';
 
 export async function storeAt(named: StoreSettings): Promise<StorePlace> {
   if (named.kind === 'postgres') {
@@ -15,19 +15,19 @@ export async function storeAt(named: StoreSettings): Promise<StorePlace> {
   return sqlitePlace(named.file);
 }
 
-export type StoredLedger = Ledger & ChargeReports & Pick<ChargeStore, 'check' | 'close'>;
+export type StoredLedger = Ledger & ChargeReports & Pick<ChargesStore, 'check' | 'close' | 'endRun'>;
 
 /** The ledger over a store of this process, and what it reports, in whatever spelling it is asked for. */
 export function ledgerOf(
-  store: ChargeStore & ChargeReports,
+  store: Omit<ChargesStore, 'prune' | 'load'>,
   spelling: Spelling,
   observe?: ObserveLeases,
 ): StoredLedger {
-  const { get, summary, alarms, countByState, check, close } = store;
+  const { get, summary, alarms, countByState, check, close, endRun } = store;
   const spell = (text: string | undefined): string | undefined => text && spelling.identifier(text);
   return {
     ...createLedger(store, spelling, undefined, observe),
-    ...{ get, summary, alarms, countByState, check, close },
+    ...{ get, summary, alarms, countByState, check, close, endRun },
     list: (filter) => store.list({ ...filter, payer: spell(filter.payer) }),
     search: (search, limit) => store.search({ ...search, transaction: spell(search.transaction) }, limit),
   };

@@ -47,6 +47,8 @@ export type ChargesOptions = {
   readonly observe?: ObserveStore | undefined;
   /** This process holds the store alone, but for commands: leases of its own earlier runs are over, and clocks that are set move leases along. */
   readonly alone?: boolean;
+  /** Names this run of the process; drawn if left out. */
+  readonly run?: string | undefined;
 };
 
 export type Store = {
@@ -68,6 +70,8 @@ export class StoreUnavailable extends Error {
 export type ChargesStore = ChargeStore &
   ChargeReports &
   ChargeKeeping & {
+    /** Ends the leases of a run whose process is gone, such as a worker's. */
+    readonly endRun: (run: string) => Promise<void>;
     /** Of this process on a store that others share; undefined where there are none. */
     readonly load?: () => StoreLoad;
   };

@@ -77,6 +77,11 @@ export function createChargeSql(schema: string) {
       `UPDATE ${charges} SET lease_until = $1 WHERE id = ANY ($2::text[]) AND left(owner, length($3) + 1) = $3 || '/'
          AND state IN ('claimed', 'settling', 'settled') RETURNING id`,
     ),
+    /** Binds the time and a run. */
+    endRun: named(
+      `UPDATE ${charges} SET lease_until = $1 WHERE lease_until > $1 AND left(owner, length($2) + 1) = $2 || '/'
+         AND seq IN (SELECT seq FROM ${charges} WHERE is_open UNION ALL SELECT seq FROM ${schema}.charges_undelivered)`,
+    ),
     /** Binds the shard. Touches a row that nothing else reads. */
     touch: named(
       `INSERT INTO ${schema}.charge_counts (state, shard, charges) VALUES ('claimed', $1, 0)

@@ -25,6 +25,8 @@ import { timedClaim } from './timed.ts';
 export type PostgresChargesOptions = {
   readonly answerLimitBytes?: number;
   readonly maxQueued?: number;
+  /** Names this run of the process; drawn if left out. */
+  readonly run?: string | undefined;
   /** For tests: moves the ledger's clock, in milliseconds. */
   readonly shift?: () => number;
 };
@@ -85,7 +87,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
   };
 
   return {
-    run: `${LOCAL_RUN}${links.random(12).toString('hex')}`,
+    run: options.run ?? `${LOCAL_RUN}${links.random(12).toString('hex')}`,
     now,
     keptBodyBytes: options.answerLimitBytes ?? ANSWER_BYTES,
     find,
@@ -111,6 +113,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
         const ours = new Set(rows.map((row) => text(row, 'id')));
         return ids.filter((id) => ours.has(id));
       }),
+    endRun: (run) => lanes.use(async (session) => void (await session.query(sql.endRun, [now(), run]))),
     check: () => lanes.use(async (session, shard) => void (await session.query(sql.touch, [shard]))),
     prune: (...asked) => prune(...asked),
     ...createReports(sql, ask, now),

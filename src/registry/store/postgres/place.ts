@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { PostgresSettings } from '../../../domain/store-settings.ts';
 import { createLog, type Log } from '../../../host/log.ts';
 import { createRandom } from '../../../host/clock.ts';
-import type { ChargesOptions, ChargesStore, Store, StorePlace } from '../ports.ts';
+import type { ChargesOptions, Store, StorePlace } from '../ports.ts';
 import { text } from '../rows.ts';
 import { createApiKeys } from './api-keys.ts';
 import { openPostgresCharges, type PostgresChargesOptions } from './charges.ts';
@@ -33,7 +33,7 @@ export function postgresPlace(settings: PostgresSettings): StorePlace {
     grants: (user) => chargeGrants(place.schema, user),
     readRoutes: () => readRoutes(place),
     open: (options) => openPostgres(place, options, { patient: options.as === 'server' }),
-    openCharges: (options) => openCharges(place, options),
+    openCharges: (options) => openPostgresCharges(openUpToDate(place, options), options),
     stats: async () => undefined,
   };
 }
@@ -95,10 +95,6 @@ export async function openPostgres(
     await links.close();
     throw error;
   }
-}
-
-function openCharges(place: PostgresPlace, by: OpenedBy): ChargesStore {
-  return openPostgresCharges(openUpToDate(place, by));
 }
 
 function openUpToDate(place: PostgresPlace, { now, log, observe }: OpenedBy): Links {

@@ -1,7 +1,7 @@
 // The statements of the ledger's thread on its SQLite file. What they write was decided by the ledger on the other side
 // of the thread. The caller holds a transaction with the write lock around all of it and commits before anybody is told.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { LOCAL_RUN, NO_DEADLINE_MS, type KeptAnswer } from '../../../domain/charge.ts';
+import { LOCAL_RUN, NO_DEADLINE_MS, WORKER_RUN, workersOfRun, type KeptAnswer } from '../../../domain/charge.ts';
 import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
 import type { ChargeName, StoredCharge } from '../../../domain/payment/ledger.ts';
 import type { NotInserted, NotUpdated, Room, RowChange, RowInsert } from '../charge-changes.ts';
@@ -26,6 +26,8 @@ export type ChargeWrites = {
   readonly prune: Prune;
   /** Leases of earlier runs of processes that held this file alone are over. */
   readonly endRunsBut: (run: string, now: number) => void;
+  /** Leases of this run are over. */
+  readonly endRun: (run: string, now: number) => void;
   /** The clock was set by `stepMs` since `then`: leases that ran then run as long as before. */
   readonly moveLeases: (then: number, stepMs: number) => void;
   /** Writes the counts and sums of what was done since `begin`: before the commit. */
@@ -148,10 +150,15 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
   };
 }
 
-type Leases = Pick<ChargeWrites, 'renew' | 'endRunsBut' | 'moveLeases'>;
+type Leases = Pick<ChargeWrites, 'renew' | 'endRun' | 'endRunsBut' | 'moveLeases'>;
 
-const OF_EARLIER_RUN = `AND substr(owner, 1, ${LOCAL_RUN.length}) = '${LOCAL_RUN}'
-  AND substr(owner, 1, length(?2) + 1) <> ?2 || '/'`;
+/** Binds its own run and how those of its workers begin. */
+const OF_EARLIER_RUN = `AND (
+  substr(owner, 1, ${LOCAL_RUN.length}) = '${LOCAL_RUN}' AND substr(owner, 1, length(?2) + 1) <> ?2 || '/'
+  OR substr(owner, 1, ${WORKER_RUN.length}) = '${WORKER_RUN}' AND substr(owner, 1, length(?3)) <> ?3)`;
+const OF_RUN = "AND substr(owner, 1, length(?2) + 1) = ?2 || '/'";
+const END_UNSETTLED = "UPDATE charges SET lease_until = ?1 WHERE state IN ('claimed', 'settling') AND lease_until > ?1";
+const END_SETTLED = "UPDATE charges SET lease_until = ?1 WHERE state = 'settled' AND lease_until > ?1";
 
 function createLeases(db: DatabaseSync): Leases {
   const sql = {
@@ -159,12 +166,10 @@ function createLeases(db: DatabaseSync): Leases {
       `UPDATE charges SET lease_until = ?1 WHERE id = ?2 AND substr(owner, 1, length(?3) + 1) = ?3 || '/'
          AND state IN ('claimed', 'settling', 'settled')`,
     ),
-    endRunsUnsettled: db.prepare(
-      `UPDATE charges SET lease_until = ?1 WHERE state IN ('claimed', 'settling') AND lease_until > ?1 ${OF_EARLIER_RUN}`,
-    ),
-    endRunsSettled: db.prepare(
-      `UPDATE charges SET lease_until = ?1 WHERE state = 'settled' AND lease_until > ?1 ${OF_EARLIER_RUN}`,
-    ),
+    endRunsUnsettled: db.prepare(`${END_UNSETTLED} ${OF_EARLIER_RUN}`),
+    endRunsSettled: db.prepare(`${END_SETTLED} ${OF_EARLIER_RUN}`),
+    endRunUnsettled: db.prepare(`${END_UNSETTLED} ${OF_RUN}`),
+    endRunSettled: db.prepare(`${END_SETTLED} ${OF_RUN}`),
     moveUnsettled: db.prepare(
       "UPDATE charges SET lease_until = lease_until + ?2 WHERE state IN ('claimed', 'settling') AND lease_until > ?1",
     ),
@@ -175,8 +180,13 @@ function createLeases(db: DatabaseSync): Leases {
   return {
     renew: (run, ids, leaseMs, now) => ids.filter((id) => sql.renew.run(now + leaseMs, id, run).changes === 1),
     endRunsBut: (run, now) => {
-      sql.endRunsUnsettled.run(now, run);
-      sql.endRunsSettled.run(now, run);
+      const workers = workersOfRun(run);
+      sql.endRunsUnsettled.run(now, run, workers);
+      sql.endRunsSettled.run(now, run, workers);
+    },
+    endRun: (run, now) => {
+      sql.endRunUnsettled.run(now, run);
+      sql.endRunSettled.run(now, run);
     },
     moveLeases: (then, stepMs) => {
       sql.moveUnsettled.run(then, stepMs);

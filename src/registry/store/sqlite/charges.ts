@@ -79,6 +79,7 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
     },
     due: (limit) => writer.call('due', limit, now()),
     renew: (owner, ids, leaseMs) => writer.call('renew', owner, ids, leaseMs, now()),
+    endRun: (owner) => writer.call('endRun', owner, now()),
     check: () => writer.call('check'),
     prune: (before, limit) => writer.call('prune', before, limit, now()),
     list: async (filter) => (await reading()).call('list', filter, now()),

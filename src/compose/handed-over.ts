@@ -1,0 +1,63 @@
+// What a worker is given by its primary: the checked configuration, secrets included, and where the primary answers. As one
+// text over the channel between them, never by environment or file; a key crosses in the form that it was read from.
+import { createPrivateKey, KeyObject } from 'node:crypto';
+import { deserialize, serialize } from 'node:v8';
+import type { Config } from '../config/config.ts';
+import type { StoreSettings } from '../domain/store-settings.ts';
+import type { NamedDescription } from './discovery.ts';
+
+/** What a reload changes, too. */
+export type Configured = {
+  /** Without the sections that are the primary's alone. */
+  readonly config: Config;
+  /** As the primary read it: no worker reads it again. */
+  readonly description: NamedDescription | undefined;
+};
+
+export type Given = Configured & {
+  readonly socketPath: string;
+  /** Of that socket. */
+  readonly key: string;
+  /** If it is `own`: shared with others, and served by each worker itself. */
+  readonly store: StoreSettings | undefined;
+  /** Whose ledger it writes charges into. */
+  readonly ledger: 'primary' | 'own' | 'registry' | 'none';
+  /** The primary has routes in force: the worker waits for them. */
+  readonly hasRoutes: boolean;
+  readonly version: string;
+};
+
+type HandedKey = { readonly handedKey: Buffer };
+
+export function writeGiven(given: Configured | Given): string {
+  return serialize(exchange(given, handKey)).toString('base64');
+}
+
+export function readGiven(text: string): Given {
+  return readConfigured(text) as Given;
+}
+
+export function readConfigured(text: string): Configured {
+  return exchange(deserialize(Buffer.from(text, 'base64')), takeKey) as Configured;
+}
+
+function handKey(value: object): unknown {
+  if (!(value instanceof KeyObject)) return undefined;
+  return { handedKey: value.export({ format: 'der', type: 'pkcs8' }) } satisfies HandedKey;
+}
+
+function takeKey(value: object): unknown {
+  if (!('handedKey' in value) || !(value.handedKey instanceof Uint8Array)) return undefined;
+  return createPrivateKey({ key: Buffer.from(value.handedKey), format: 'der', type: 'pkcs8' });
+}
+
+/** A copy, with what `replace` makes of each object in it; undefined: it is copied. */
+function exchange(value: unknown, replace: (value: object) => unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const instead = replace(value);
+  if (instead !== undefined) return instead;
+  if (Array.isArray(value)) return value.map((each) => exchange(each, replace));
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, exchange(each, replace)]));
+}

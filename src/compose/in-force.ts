@@ -1,0 +1,88 @@
+// The routes in force in this process, as a registry has them that its workers follow: numbered here, from the first set on,
+// whatever they are called where they came from. A change is told the moment it is in force.
+import { setImmediate } from 'node:timers/promises';
+import type { SetChange } from '../domain/revise.ts';
+import type { Route } from '../domain/route.ts';
+import { addAll, createSetDigest, type SetDigest } from '../domain/routing/set-digest.ts';
+import type { Snapshot } from '../domain/snapshot.ts';
+import type { Current } from '../gateway/sync/current.ts';
+import type { Random } from '../host/clock.ts';
+import type { RoutesInForce } from '../registry/worker-api.ts';
+import type { RouteEvent } from '../registry/route-memory.ts';
+
+/** Changes that a worker may have missed and still be told of. */
+const KEPT = 1_000;
+/** Differences of two sets that are told one by one. */
+const MOST_TOLD = 100;
+
+export function numberRoutes(current: Current, random: Random): RoutesInForce {
+  const registryId = `primary-${random(12).toString('hex')}`;
+  const listeners = new Set<(change: RouteEvent) => void>();
+  let kept: RouteEvent[] = [];
+  let revision = current.snapshot === undefined ? 0 : 1;
+
+  const tell = (change: RouteEvent): void => {
+    if (change.kind === 'reset') kept = [];
+    else kept.push(change);
+    if (kept.length > KEPT) kept.shift();
+    for (const listener of listeners) listener(change);
+  };
+  /** Of the set as it is; reckoned when it is first asked for. */
+  let proof: { readonly digest: SetDigest; readonly whole: Promise<void> } | undefined;
+  const prove: RoutesInForce['prove'] = async () => {
+    if (proof === undefined) {
+      const digest = createSetDigest();
+      proof = { digest, whole: addAll(digest, current.snapshot?.routes ?? [], setImmediate) };
+    }
+    const { digest, whole } = proof;
+    await whole;
+    // The set became another one meanwhile.
+    if (proof?.digest !== digest) return prove();
+    return { revision, routes: current.snapshot?.routes.length ?? 0, digest: digest.hex() };
+  };
+  current.onSwap((next, before, change) => {
+    const changes = change === undefined ? differences(before, next) : [change];
+    if (changes === undefined) {
+      proof = undefined;
+      tell({ kind: 'reset', revision: ++revision });
+      return;
+    }
+    for (const { kind, route } of changes) {
+      const old = before?.matcher.get(route.id);
+      if (old !== undefined) proof?.digest.remove(old);
+      if (kind !== 'deleted') proof?.digest.add(route);
+      tell({ kind, route, revision: ++revision });
+    }
+  });
+
+  return {
+    registryId,
+    isKnown: () => current.snapshot !== undefined,
+    head: () => ({ revision, stamp: `${registryId}.${revision}` }),
+    prove,
+    routeSet: () => ({ registryId, revision, routes: current.snapshot?.routes ?? [] }),
+    subscribe: (listener) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    changesAfter: async (seen, limit) => {
+      const missed = revision - seen;
+      if (missed < 0 || missed > kept.length) return 'too_old';
+      return kept.slice(kept.length - missed, kept.length - missed + limit).filter((change) => change.kind !== 'reset');
+    },
+  };
+}
+
+/** Undefined: too many to be told one by one. Routes that did not change are the same objects. */
+function differences(before: Snapshot | undefined, next: Snapshot): Omit<SetChange, 'revision'>[] | undefined {
+  if (before === undefined) return undefined;
+  const changes: Omit<SetChange, 'revision'>[] = [];
+  const found = (kind: SetChange['kind'], route: Route): boolean => changes.push({ kind, route }) <= MOST_TOLD;
+  for (const route of before.routes)
+    if (next.matcher.get(route.id) === undefined && !found('deleted', route)) return undefined;
+  for (const route of next.routes) {
+    const old = before.matcher.get(route.id);
+    if (old !== route && !found(old === undefined ? 'created' : 'updated', route)) return undefined;
+  }
+  return changes;
+}

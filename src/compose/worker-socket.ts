@@ -1,0 +1,109 @@
+// The Unix socket on which a process answers its workers: in its data folder, or, where that takes none, in a folder of its
+// own among the system's temporary ones. No other user may connect (mode 0600). What dead processes left is removed.
+import { mkdtempSync, mkdirSync, readdirSync, rmSync, rmdirSync } from 'node:fs';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { http } from '../host/node-http.ts';
+
+export type WorkerSocket = { readonly path: string; readonly close: () => Promise<void> };
+
+/** Systems take names of a little more. */
+const MOST_BYTES = 100;
+const NAME = /^workers-\d+\.sock$/;
+const FOLDER = 'tollgate-workers-';
+
+export async function openWorkerSocket(
+  folder: string,
+  handle: (req: IncomingMessage, res: ServerResponse) => void,
+): Promise<WorkerSocket> {
+  await removeOld(folder);
+  // Calls take as long as the ledger does, and connections are kept for as long as their worker lives.
+  const server = http.createServer({ keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0 }, handle);
+  const name = `workers-${process.pid}.sock`;
+  let place = path.join(folder, name);
+  let own: string | undefined;
+  if (Buffer.byteLength(place) > MOST_BYTES || !(await listensIn(server, folder, place))) {
+    own = mkdtempSync(path.join(tmpdir(), FOLDER));
+    place = path.join(own, name);
+    await listen(server, place);
+  }
+  server.unref();
+  return {
+    path: place,
+    close: async () => {
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      });
+      if (own !== undefined) rmSync(own, { recursive: true, force: true });
+    },
+  };
+}
+
+async function listensIn(server: Server, folder: string, place: string): Promise<boolean> {
+  try {
+    mkdirSync(folder, { recursive: true });
+    await listen(server, place);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function listen(server: Server, place: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    // From its first moment on it is its owner's alone; bound before this call returns.
+    const mask = process.umask(0o177);
+    try {
+      server.listen(place, () => {
+        server.removeListener('error', reject);
+        resolve();
+      });
+    } finally {
+      process.umask(mask);
+    }
+  });
+}
+
+/** Those on which no process answers. */
+async function removeOld(folder: string): Promise<void> {
+  for (const name of namesIn(folder)) if (NAME.test(name)) await removeUnlessAnswered(path.join(folder, name));
+  for (const name of namesIn(tmpdir())) {
+    if (!name.startsWith(FOLDER)) continue;
+    const own = path.join(tmpdir(), name);
+    for (const socket of namesIn(own)) if (NAME.test(socket)) await removeUnlessAnswered(path.join(own, socket));
+    quietly(() => rmdirSync(own));
+  }
+}
+
+async function removeUnlessAnswered(place: string): Promise<void> {
+  const isAnswered = await new Promise<boolean>((resolve) => {
+    const socket = connect(place);
+    socket.on('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    // Only a refusal says that nobody listens.
+    socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'ECONNREFUSED'));
+  });
+  if (!isAnswered) quietly(() => rmSync(place, { force: true }));
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function quietly(run: () => void): void {
+  try {
+    run();
+  } catch {
+    // It is another user's, or not empty.
+  }
+}

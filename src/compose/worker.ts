@@ -1,0 +1,116 @@
+// A worker: the proxy alone, composed from what its primary handed over. Routes come from the primary as to a sidecar from its
+// registry, charges go to the primary, to the shared store, or to the registry that keeps them.
+import type { Config, ProxyConfig } from '../config/config.ts';
+import { createLedger, type Ledger } from '../domain/payment/ledger.ts';
+import { SPELLING } from '../gateway/rails/networks.ts';
+import { createRemoteCharges } from '../gateway/sync/remote-charges.ts';
+import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
+import type { Log } from '../host/log.ts';
+import { createMetrics } from '../host/metrics.ts';
+import { storeAt } from '../registry/store/open.ts';
+import type { Served } from '../workers/worker.ts';
+import { createAssembly, type Assembly } from './assembly.ts';
+import { discoveryOf } from './discovery.ts';
+import { takeRequests } from './gateway.ts';
+import { readConfigured, type Configured, type Given } from './handed-over.ts';
+import { observeCalls } from './store-metrics.ts';
+import { followPrimary, PRIMARY_URL } from './sync.ts';
+
+export type WorkerDeps = {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** After each configuration that was put in force. */
+  readonly onTaken: (config: Config) => void;
+};
+
+/** A connection without a request yet: its client may be about to send one. */
+const FRESH_MS = 1_000;
+
+/** `run` names this life of the worker. */
+export async function startWorker(given: Given, run: string, deps: WorkerDeps): Promise<Served> {
+  const { log, onTaken } = deps;
+  const { config, description, socketPath, key, version, hasRoutes } = given;
+  const assembly = createAssembly(config, { ...deps, version });
+  const { current, closers } = assembly;
+  const proxyOf = (next: Config): ProxyConfig => {
+    if (next.proxy === undefined) throw new Error('workers serve a proxy');
+    return next.proxy;
+  };
+  const inForce = (): ProxyConfig => proxyOf(assembly.config);
+  // The registry's metrics are the primary's.
+  const routes = await followPrimary(
+    inForce,
+    current,
+    { socketPath, key },
+    { ...deps, version, metrics: createMetrics() },
+  );
+  closers.unshift(routes.close);
+  const ledger = await openLedger(assembly, given, run);
+  const listed = (next: Configured): ReturnType<typeof discoveryOf> | undefined =>
+    next.config.discovery && discoveryOf(next.config.discovery, next.description);
+  const proxy = takeRequests(
+    assembly,
+    proxyOf(config),
+    { ledger, reports: undefined, takesOnly: true },
+    listed({ config, description }),
+  );
+  closers.unshift(async () => proxy.close());
+  const { listener } = proxy;
+  listener.open();
+  onTaken(config);
+  if (hasRoutes) await current.first;
+  return {
+    take: listener.take,
+    open: listener.connections,
+    says: () => JSON.stringify({ possible: assembly.isPossible() }),
+    prepare: async (text) => {
+      const next = readConfigured(text);
+      const putInForce = await proxy.prepare(next.config, proxyOf(next.config), listed(next));
+      return () => {
+        assembly.config = next.config;
+        putInForce();
+        routes.recompile();
+        onTaken(next.config);
+      };
+    },
+    answer: async (question) => answerOf(assembly, question),
+    drain: () => {
+      assembly.draining = true;
+      listener.announceEnd();
+    },
+    close: async (withinMs) => {
+      await listener.drain(0, withinMs, FRESH_MS);
+      for (const close of closers) await close();
+      log.debug('the worker ends');
+    },
+  };
+}
+
+async function openLedger(assembly: Assembly, given: Given, run: string): Promise<Ledger | undefined> {
+  const { metrics, closers, config, deps } = assembly;
+  const { log, clock, random, version } = deps;
+  const { ledger: whose, store, socketPath, key } = given;
+  // What is known of it is the primary's to say.
+  assembly.isPossible = () => true;
+  if (whose === 'own' && store !== undefined) {
+    const place = await storeAt(store);
+    const charges = place.openCharges({ now: clock.now, log, run, observe: observeCalls(metrics, place) });
+    closers.push(charges.close);
+    return createLedger(charges, SPELLING);
+  }
+  const common = { version, schedule: systemSchedule, clock, random, run };
+  const charges =
+    whose === 'primary'
+      ? createRemoteCharges({ ...common, registryUrl: PRIMARY_URL, apiKey: key, socketPath })
+      : whose === 'registry' && config.sync !== undefined
+        ? createRemoteCharges({ ...common, registryUrl: config.sync.registryUrl, apiKey: config.sync.apiKey })
+        : undefined;
+  if (charges === undefined) return undefined;
+  closers.push(charges.close);
+  return createLedger(charges, SPELLING);
+}
+
+function answerOf(_assembly: Assembly, _question: string): string {
+  return '';
+}

@@ -1,0 +1,154 @@
+// The proxy in processes of its own. This one keeps what there is one of, binds the port, hands connections over, and is to its
+// workers what a registry is to its sidecars. The port is theirs once the first of them can answer.
+import { fork, type ChildProcess } from 'node:child_process';
+import { z } from 'zod';
+import type { Config } from '../config/config.ts';
+import { dataFolderOf } from '../config/data-folder.ts';
+import { workersOfRun } from '../domain/charge.ts';
+import { systemSchedule } from '../host/clock.ts';
+import type { StoredLedger } from '../registry/store/open.ts';
+import { createWorkerApi } from '../registry/worker-api.ts';
+import type { WorkerPlan } from '../host/worker-count.ts';
+import type { Report } from '../workers/channel.ts';
+import { createHandOver } from '../workers/hand-over.ts';
+import type { Member } from '../workers/member.ts';
+import { createSupervisor, type Supervisor } from '../workers/supervisor.ts';
+import type { Assembly } from './assembly.ts';
+import type { DiscoverySource } from './discovery.ts';
+import { writeGiven, type Configured, type Given } from './handed-over.ts';
+import { numberRoutes } from './in-force.ts';
+import { createReloads } from './worker-reloads.ts';
+import { shareOf } from './worker-shares.ts';
+import type { BoundListener } from './part.ts';
+import type { ProxyPart } from './proxy.ts';
+import { openWorkerSocket } from './worker-socket.ts';
+
+const PROGRAM = new URL(
+  import.meta.url.endsWith('.ts') ? '../worker-process.ts' : './worker-process.js',
+  import.meta.url,
+);
+/** For the ends of connections that are on their way, and of processes. */
+const END_MS = 2_000;
+
+/** `kept`: the ledger of this process, in whatever store. */
+export async function startWorkers(
+  assembly: Assembly,
+  { count, oldSpaceMiB }: WorkerPlan,
+  discovery: DiscoverySource,
+  kept: StoredLedger | undefined,
+): Promise<ProxyPart> {
+  const { deps, current, checks, config } = assembly;
+  const { log, clock, random, version } = deps;
+  const key = random(32).toString('base64url');
+  const store = config.registry?.store ?? config.charges.store;
+  const ledger =
+    kept === undefined ? (config.sync ? 'registry' : 'none') : store?.kind === 'sqlite' ? 'primary' : 'own';
+  const api = createWorkerApi({
+    ...{ routes: numberRoutes(current, random), key, clock, random, log },
+    ledger: ledger === 'primary' ? kept : undefined,
+  });
+  const socket = await openWorkerSocket(dataFolderOf(config), api.handle);
+  const configured = (next: Config): Configured => {
+    return { config: { ...shareOf(next, count), registry: undefined }, description: discovery.description() };
+  };
+  const given = (): Given => ({
+    ...configured(assembly.config),
+    ...{ socketPath: socket.path, key, ledger, version, hasRoutes: current.snapshot !== undefined },
+    store: ledger === 'own' ? store : undefined,
+  });
+  // A registry elsewhere must not take them for processes of its own.
+  const runs = kept === undefined ? `sidecar-${random(12).toString('hex')}.` : workersOfRun(kept.run);
+  const supervisor = createSupervisor({
+    count,
+    fork: (worker) => startProcess(worker, oldSpaceMiB),
+    nameRun: (worker, start) => `${runs}${worker}.${start}`,
+    given: () => writeGiven(given()),
+    ...{ clock, schedule: systemSchedule, log },
+  });
+  const reloads = createReloads(supervisor, systemSchedule);
+  const listener = listen(assembly, supervisor, {
+    heard: (member, message) => {
+      if (message.kind === 'prepared') reloads.prepared(member, message);
+    },
+    died: (member) => {
+      reloads.died(member);
+      // Whoever asks again is served at once. Where this fails its leases run out.
+      void kept?.endRun(member.run).catch(() => undefined);
+    },
+  });
+  assembly.allStarted = supervisor.allStarted;
+  checks.push({ name: 'workers', run: () => checkWorkers(supervisor) });
+  const { isPossible } = assembly;
+  assembly.isPossible = () => isPossible() && supervisor.members().some(({ says }) => saysPossible(says));
+  return {
+    listener,
+    prepare: (next) => reloads.prepare(writeGiven(configured(next))),
+    close: async () => {
+      await supervisor.end(0);
+      api.close();
+      await socket.close();
+    },
+  };
+}
+
+type Heard = {
+  readonly heard: (member: Member, message: Report) => void;
+  readonly died: (member: Member) => void;
+};
+
+function listen(assembly: Assembly, supervisor: Supervisor, { heard, died }: Heard): BoundListener {
+  const { deps, config } = assembly;
+  const { log, clock } = deps;
+  const { listen: place, limits } = config.proxy ?? noProxy();
+  const handOver = createHandOver({
+    ...{ listen: place, members: supervisor.members, clock, schedule: systemSchedule },
+    maxWaiting: limits.connections,
+  });
+  return {
+    start: async () => {
+      const bound = await handOver.bind();
+      await supervisor.start({ heard, died, able: handOver.able });
+      log.info('listening', { listener: 'proxy', address: bound.address, port: bound.port });
+      return bound;
+    },
+    drain: async (delayMs, totalMs) => {
+      for (const member of supervisor.members()) if (member.life === 'ready') member.life = 'draining';
+      supervisor.tell({ kind: 'drain' });
+      if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, Math.min(delayMs, totalMs)));
+      await handOver.close();
+      const withinMs = Math.max(0, totalMs - delayMs);
+      supervisor.tell({ kind: 'close', withinMs });
+      await supervisor.end(withinMs + END_MS);
+    },
+  };
+}
+
+function noProxy(): never {
+  throw new Error('workers serve a proxy');
+}
+
+/** `says` of a worker that runs. */
+const saying = z.object({ possible: z.boolean() });
+
+function saysPossible(says: string): boolean {
+  return says !== '' && saying.parse(JSON.parse(says)).possible;
+}
+
+function checkWorkers(supervisor: Supervisor): { readonly ok: boolean; readonly detail: string } {
+  const lives = supervisor.lives();
+  const missing = lives.filter(({ life }) => life !== 'ready').map(({ worker }) => worker);
+  const ready = lives.length - missing.length;
+  const detail = missing.length === 0 ? `all ${ready} workers are ready` : `not ready: ${missing.join(', ')}`;
+  return { ok: supervisor.haveStarted() && ready > 0, detail };
+}
+
+/** Secrets of the environment are none of its business; what Node and the system's libraries read is. */
+function startProcess(worker: number, oldSpaceMiB: number | undefined): ChildProcess {
+  const limit = oldSpaceMiB === undefined ? [] : [`--max-old-space-size=${oldSpaceMiB}`];
+  const execArgv = [...process.execArgv, ...limit];
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => SHARED.test(name)));
+  return fork(PROGRAM, [String(worker)], { env, execArgv, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+}
+
+const SHARED =
+  /^(NODE_.*|UV_.*|PATH|HOME|USER|TZ|LANG|LC_.*|TMPDIR|TERM|NO_COLOR|SSL_CERT_(FILE|DIR)|(https?|no)_proxy|RES_OPTIONS|LOCALDOMAIN)$/i;

@@ -1,0 +1,15 @@
+// The folder in which a process keeps what it writes: that of its SQLite store, of its snapshot file, or `data` beside its
+// configuration.
+import path from 'node:path';
+import type { LoadedConfig } from './config.ts';
+
+export function dataFolderOf({
+  registry,
+  charges,
+  sync,
+  folder,
+}: Pick<LoadedConfig, 'registry' | 'charges' | 'sync' | 'folder'>): string {
+  const store = registry?.store ?? charges.store;
+  if (store?.kind === 'sqlite') return path.dirname(store.file);
+  return sync === undefined ? path.join(folder, 'data') : path.dirname(sync.snapshotFile);
+}

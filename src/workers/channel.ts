@@ -1,0 +1,33 @@
+// The messages between a process and its workers, over the channel that Node opens between them. Control alone, and texts
+// that only their sender and their reader understand: requests, routes and charges take other ways.
+
+export type Order =
+  /** The first one. `given`: all that it needs; `run` names this life of it. */
+  | { readonly kind: 'start'; readonly worker: number; readonly run: string; readonly given: string }
+  /** With a socket; answered by `taken`. */
+  | { readonly kind: 'connection' }
+  /** A new configuration; answered by `prepared`. Nothing of it is in force before `commit`. */
+  | { readonly kind: 'prepare'; readonly reload: number; readonly given: string }
+  | { readonly kind: 'commit'; readonly reload: number }
+  /** Answered by `answer`. */
+  | { readonly kind: 'ask'; readonly ask: number; readonly question: string }
+  /** Answers carry `Connection: close` from now on. */
+  | { readonly kind: 'drain' }
+  /** No further connection comes: what is in flight is finished within that time, then it ends. */
+  | { readonly kind: 'close'; readonly withinMs: number };
+
+export type Report =
+  /** It can answer requests. */
+  | { readonly kind: 'ready' }
+  /** It cannot start; it ends by itself. */
+  | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'taken'; readonly open: number }
+  /** Every second: its event loop goes round. `open`: connections; `says`: a text for who composes it. */
+  | { readonly kind: 'alive'; readonly open: number; readonly says: string }
+  /** `problem`: why the configuration cannot be taken. */
+  | { readonly kind: 'prepared'; readonly reload: number; readonly problem: string | null }
+  | { readonly kind: 'answer'; readonly ask: number; readonly answer: string }
+  /** Counters as text, every second. */
+  | { readonly kind: 'metrics'; readonly snapshot: string };
+
+export const ALIVE_MS = 1_000;

@@ -1,0 +1,107 @@
+// The port of the proxy where workers serve it: accepts connections and hands each to the worker that has the fewest. One
+// connection at a time is on its way to a worker, so that a worker that stands still or dies holds up no other one.
+import { createServer, type Server, type Socket } from 'node:net';
+import type { Clock, Schedule } from '../host/clock.ts';
+import type { Member } from './member.ts';
+
+export type HandOverOptions = {
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly members: () => readonly Member[];
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly schedule: Schedule;
+  /** Connections that wait for a worker at most; one more is closed at once. */
+  readonly maxWaiting: number;
+};
+
+export type HandOver = {
+  /** Rejects if the port cannot be bound. */
+  readonly bind: () => Promise<{ readonly address: string; readonly port: number }>;
+  /** Some worker may be able to take one. */
+  readonly able: () => void;
+  /** Accepts nothing any more; resolves when those that were accepted are with a worker, or closed. */
+  readonly close: () => Promise<void>;
+};
+
+type Waiting = { readonly socket: Socket; readonly since: number };
+
+/** A worker that has not taken a connection for so long is passed over. */
+const SLOW_MS = 200;
+/** For a connection, without any worker that takes it. */
+const WAIT_MS = 5_000;
+
+export function createHandOver({ listen, members, clock, schedule, maxWaiting }: HandOverOptions): HandOver {
+  let waiting: Waiting[] = [];
+  let timed = false;
+  let emptied: (() => void) | undefined;
+  // What is sent is read by the worker; half-open connections are its affair.
+  const server = createServer({ pauseOnConnect: true, noDelay: true, allowHalfOpen: true });
+
+  const later = (): void => {
+    if (timed) return;
+    timed = true;
+    schedule(SLOW_MS, () => {
+      timed = false;
+      const now = clock.monotonic();
+      for (const { socket } of waiting.filter(({ since }) => now - since > WAIT_MS)) socket.resetAndDestroy();
+      waiting = waiting.filter(({ since }) => now - since <= WAIT_MS);
+      able();
+    });
+  };
+
+  /** Undefined: none, or the one whose turn it is has yet to take another. */
+  const choose = (now: number): Member | undefined => {
+    let chosen: Member | undefined;
+    for (const member of members()) {
+      if (member.life !== 'ready' || member.waitingMs(now) > SLOW_MS) continue;
+      if (chosen === undefined || member.load < chosen.load) chosen = member;
+    }
+    return chosen?.isFree === true ? chosen : undefined;
+  };
+
+  const able = (): void => {
+    const now = clock.monotonic();
+    for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
+      const member = choose(now);
+      if (member === undefined) break;
+      waiting.shift();
+      member.give(next.socket, now);
+    }
+    if (waiting.length > 0) later();
+    else emptied?.();
+  };
+
+  server.on('connection', (socket) => {
+    socket.on('error', () => undefined);
+    if (waiting.length >= maxWaiting) {
+      socket.destroy();
+      return;
+    }
+    waiting.push({ socket, since: clock.monotonic() });
+    able();
+  });
+
+  return {
+    bind: () => bind(server, listen),
+    able,
+    close: async () => {
+      server.close();
+      if (waiting.length > 0) await new Promise<void>((resolve) => (emptied = resolve));
+    },
+  };
+}
+
+function bind(
+  server: Server,
+  { host, port }: HandOverOptions['listen'],
+): Promise<{ readonly address: string; readonly port: number }> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.removeListener('error', reject);
+      server.on('error', () => undefined);
+      const bound = server.address();
+      if (bound === null || typeof bound === 'string') reject(new Error('the proxy has no address'));
+      else resolve({ address: bound.address, port: bound.port });
+    });
+  });
+}

@@ -1,0 +1,100 @@
+// A worker's end of the channel. Messages are worked on one after the other, so that a reload waits for the start; a
+// connection is taken at once. Says every second that its event loop goes round.
+import { Socket } from 'node:net';
+import { ALIVE_MS, type Report, type Order } from './channel.ts';
+
+/** What a worker does, once it was started. */
+export type Served = {
+  readonly take: (socket: Socket) => void;
+  /** Connections that are open. */
+  readonly open: () => number;
+  /** What is told every second. */
+  readonly says: () => string;
+  /** Rejects with a sentence if `given` cannot be taken; what it resolves with puts it in force and cannot fail. */
+  readonly prepare: (given: string) => Promise<() => void>;
+  readonly answer: (question: string) => Promise<string>;
+  readonly drain: () => void;
+  /** Resolves when everything is finished, or the time is over. */
+  readonly close: (withinMs: number) => Promise<void>;
+};
+
+export type WorkerStart = { readonly worker: number; readonly run: string; readonly given: string };
+
+/** Node's `process`, as far as it is needed. */
+export type Channel = {
+  readonly send: (message: Report) => void;
+  readonly onMessage: (listener: (message: Order, socket: unknown) => void) => void;
+};
+
+/** Resolves with the exit code once it is to end. */
+export function runWorker(
+  { send, onMessage }: Channel,
+  start: (started: WorkerStart) => Promise<Served>,
+  couldNot: number,
+): Promise<number> {
+  const ended = Promise.withResolvers<number>();
+  let served: Served | undefined;
+  let prepared: { readonly reload: number; readonly putInForce: () => void } | undefined;
+  const open = (): number => served?.open() ?? 0;
+  const alive = setInterval(() => send({ kind: 'alive', open: open(), says: served?.says() ?? '' }), ALIVE_MS);
+
+  const begin = async (started: WorkerStart): Promise<void> => {
+    try {
+      served = await start(started);
+      send({ kind: 'ready' });
+    } catch (error) {
+      send({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) });
+      ended.resolve(couldNot);
+    }
+  };
+  const prepare = async (reload: number, given: string): Promise<void> => {
+    try {
+      if (served === undefined) return;
+      prepared = { reload, putInForce: await served.prepare(given) };
+      send({ kind: 'prepared', reload, problem: null });
+    } catch (error) {
+      send({ kind: 'prepared', reload, problem: error instanceof Error ? error.message : String(error) });
+    }
+  };
+  const perform = async (message: Order): Promise<void> => {
+    switch (message.kind) {
+      case 'start':
+        return begin(message);
+      case 'prepare':
+        return prepare(message.reload, message.given);
+      case 'commit':
+        if (prepared?.reload === message.reload) prepared.putInForce();
+        prepared = undefined;
+        return undefined;
+      case 'ask':
+        if (served !== undefined)
+          send({ kind: 'answer', ask: message.ask, answer: await served.answer(message.question) });
+        return undefined;
+      case 'drain':
+        served?.drain();
+        return undefined;
+      case 'close':
+        await served?.close(message.withinMs);
+        ended.resolve(0);
+        return undefined;
+      case 'connection':
+        return undefined;
+      default:
+        return message satisfies never;
+    }
+  };
+  let last = Promise.resolve();
+  onMessage((message, socket) => {
+    if (message.kind !== 'connection') {
+      last = last.then(() => perform(message));
+      return;
+    }
+    // Its client may have gone on the way: then there is none.
+    if (socket instanceof Socket) {
+      if (served === undefined) socket.destroy();
+      else served.take(socket);
+    }
+    send({ kind: 'taken', open: open() });
+  });
+  return ended.promise.finally(() => clearInterval(alive));
+}
