@@ -7,7 +7,7 @@ export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     include: ['test/**/*.test.ts'],
-    setupFiles: ['test/support/watch-canaries.ts'],
+    setupFiles: ['test/support/patience.ts', 'test/support/watch-canaries.ts'],
     pool: 'forks',
     // Two at least, where vitest itself would take one less than there are cores: half of the time is waiting for
     // time-outs and for processes to start.
@@ -16,6 +16,7 @@ export default defineConfig({
     // Processes start as fast as a busy machine lets them: a test that hangs is told apart from one that waits.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 30_000 } },
     // A terminal sees the run go by; elsewhere a line a file and the failures are what is read.
     reporters: process.env['CI'] || !process.stdout.isTTY ? ['default'] : ['dot'],
   },

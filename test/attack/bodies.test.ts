@@ -137,7 +137,7 @@ describe('answers', () => {
     made.requestsOf(token)[0]?.connection.socket.write(frame(body, 'length').subarray(30_000));
     const gone = await vi.waitFor(
       () => made.gateway.outcomes.find(({ kind }) => kind === 'client_gone') ?? expect.fail('no outcome yet'),
-      { interval: 2, timeout: 5000 },
+      { interval: 2, timeout: 30_000 },
     );
     expect(gone.kind === 'client_gone' && digest(Buffer.from(gone.kept?.response().body ?? ''))).toBe(digest(body));
   });
@@ -170,7 +170,7 @@ describe('answers', () => {
       client.send(`POST /free/${token} HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n`);
       if (i % 3 === 2) leaving.push(token);
     }
-    await vi.waitFor(() => expect(waiting).toHaveLength(CLIENTS * 2), { interval: 2, timeout: 5000 });
+    await vi.waitFor(() => expect(waiting).toHaveLength(CLIENTS * 2), { interval: 2, timeout: 30_000 });
     for (const [i, client] of clients.entries()) if (i % 3 === 2) client.close();
     await turn();
     for (const go of waiting) {
@@ -183,7 +183,7 @@ describe('answers', () => {
       const { body } = await client.answer();
       expect(digest(body)).toBe(digest(bodies.get(tokens[i] ?? '') ?? Buffer.alloc(0)));
     }
-    await vi.waitFor(() => expect(made.gateway.outcomes).toHaveLength(CLIENTS * 2), { interval: 2, timeout: 5000 });
+    await vi.waitFor(() => expect(made.gateway.outcomes).toHaveLength(CLIENTS * 2), { interval: 2, timeout: 30_000 });
     const kept = made.gateway.outcomes.flatMap((outcome) =>
       outcome.kind === 'client_gone' && outcome.kept !== undefined
         ? [digest(Buffer.from(outcome.kept.response().body))]

@@ -34,7 +34,7 @@ async function run(
     cwd: folder,
     env: { ...BARE_ENV, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
-    timeout: 15_000,
+    timeout: 30_000,
     killSignal: 'SIGKILL',
   });
   const [stderr] = await Promise.all([text(child.stderr), once(child, 'close')]);

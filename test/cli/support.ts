@@ -60,7 +60,7 @@ export async function tollgate(
     env: { ...BARE_ENV, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A command that hangs must not hang whoever tests it.
-    timeout: 15_000,
+    timeout: 45_000,
     killSignal: 'SIGKILL',
   });
   const closed = once(child, 'close');

@@ -131,14 +131,14 @@ describe('a restart under load', () => {
     };
     const staying = Array.from({ length: 10 }, stay);
     const count = (): number => [...outcomes.values()].reduce((sum, more) => sum + more, 0);
-    await vi.waitFor(() => expect(count()).toBeGreaterThan(500), { timeout: 10_000 });
+    await vi.waitFor(() => expect(count()).toBeGreaterThan(500), { timeout: 30_000 });
     const stoppedAt = performance.now();
     old.signal('SIGTERM');
     await vi.waitFor(async () => expect(await isReady(old)).toBe(false), { interval: 5 });
     expect(performance.now() - stoppedAt).toBeLessThan(900);
     expect(await old.exited).toBe(0);
     const before = count();
-    await vi.waitFor(() => expect(count()).toBeGreaterThan(before + 500), { timeout: 10_000 });
+    await vi.waitFor(() => expect(count()).toBeGreaterThan(before + 500), { timeout: 30_000 });
     clearInterval(pace);
     clearInterval(look);
     stopped.abort();

@@ -261,7 +261,7 @@ describe('made small', () => {
         const text = await (await fetch(`${tollgate.url('admin')}/metrics`)).text();
         expect(text).toMatch(/^tollgate_requests_in_flight 0$/m);
       },
-      { timeout: 8000, interval: 50 },
+      { timeout: 30_000, interval: 50 },
     );
     expect(written).toBeLessThan(64 * 1024 * 1024);
     expect(memoryMb(tollgate.pid) - before).toBeLessThan(64);

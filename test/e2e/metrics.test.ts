@@ -215,7 +215,7 @@ async function traffic(tollgate: TollgateProcess): Promise<void> {
   await vi
     .waitFor(
       async () => expect((await scrape(tollgate)).families.get('tollgate_charges')?.series.length).toBeGreaterThan(0),
-      { timeout: 8000 },
+      { timeout: 30_000 },
     )
     .catch(() => undefined);
 }
@@ -308,7 +308,7 @@ describe('sidecar', () => {
       `metrics: { max_routes: ${MAX_ROUTES} }`,
     ]);
     await vi.waitFor(async () => expect((await fetch(`${tollgate.url('admin')}/readyz`)).status).toBe(200), {
-      timeout: 8000,
+      timeout: 30_000,
     });
     await traffic(tollgate);
     const { text, families } = await scrape(tollgate);
@@ -334,7 +334,7 @@ describe('a registry alone', () => {
     await tollgate.line(({ msg }) => msg === 'configuration reloaded');
     await vi.waitFor(
       async () => expect((await scrape(tollgate)).families.get('tollgate_charges')?.series.length).toBeGreaterThan(0),
-      { timeout: 8000 },
+      { timeout: 30_000 },
     );
     const { text, families } = await scrape(tollgate);
     const wanted = { ...without(GATEWAY, PROXY_ONLY), ...REGISTRY };
@@ -439,9 +439,9 @@ describe.skipIf(!hasPostgres)('on a store that several share', () => {
       `charges: { secrets: [${SECRET}], store: { url: "${store.replace('tollgate@', 'sidecar@')}", connections: 3, timeout: 2s } }`,
     ]);
     for (const each of [registry, sidecar])
-      await vi.waitFor(async () => expect(await valueOf(each, 'store_up')).toBe(1), { timeout: 8000 });
+      await vi.waitFor(async () => expect(await valueOf(each, 'store_up')).toBe(1), { timeout: 30_000 });
     await vi.waitFor(async () => expect(await valueOf(registry, 'charges{state="settled"}')).toBe(0), {
-      timeout: 8000,
+      timeout: 30_000,
     });
     const { text, families } = await scrape(registry);
     const wanted = { ...without(GATEWAY, PROXY_ONLY), ...REGISTRY, ...SHARED, ...SHARED_REGISTRY };

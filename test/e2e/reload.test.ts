@@ -85,7 +85,7 @@ async function after(tollgate: TollgateProcess, change: () => void, msg: string)
       if (line === undefined) throw new Error(`no "${msg}" in ${JSON.stringify(tollgate.lines.slice(mark))}`);
       return line;
     },
-    { timeout: 8000, interval: 10 },
+    { timeout: 30_000, interval: 10 },
   );
 }
 
@@ -323,7 +323,7 @@ describe('SIGHUP', () => {
       });
     }
     await vi.waitFor(() => expect(tollgate.lines.slice(mark).some(({ msg }) => msg === TAKEN)).toBe(true), {
-      timeout: 8000,
+      timeout: 30_000,
     });
     const ends = tollgate.lines.slice(mark).filter(({ msg }) => msg === TAKEN || msg === FAILED);
     expect(ends.map(({ msg }) => msg)).toEqual([TAKEN]);

@@ -94,7 +94,7 @@ describe('back-pressure', () => {
         last = now;
         if (!stands) throw new Error('still writing');
       },
-      { interval: 100, timeout: 5000 },
+      { interval: 100, timeout: 30_000 },
     );
     expect(written).toBeLessThan(SIZE / 4);
   });

@@ -72,7 +72,7 @@ describe('a request that goes well', () => {
     const one = await client();
     one.send(head('POST', 'Content-Length: 4'));
     // It waits a second for the first byte of its body.
-    await vi.waitFor(() => expect(upstream.requests).toHaveLength(1), { interval: 5, timeout: 10_000 });
+    await vi.waitFor(() => expect(upstream.requests).toHaveLength(1), { interval: 5, timeout: 30_000 });
     upstream.sockets[0]?.write(OK);
     expect((await one.answer()).status).toBe(200);
   });

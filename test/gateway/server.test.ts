@@ -51,7 +51,7 @@ async function stage(
 
 const GET = 'GET / HTTP/1.1\r\nHost: h\r\n\r\n';
 const hello = (_: IncomingMessage, res: ServerResponse): void => void res.end('hello');
-const until = (check: () => void): Promise<void> => vi.waitFor(check, { interval: 5, timeout: 4000 });
+const until = (check: () => void): Promise<void> => vi.waitFor(check, { interval: 5, timeout: 30_000 });
 
 describe('what it refuses by itself', () => {
   it.each([

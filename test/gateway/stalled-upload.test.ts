@@ -111,7 +111,7 @@ describe('an upload, by a clock of its own', () => {
       const before = looks;
       await vi.waitFor(() => expect(events.length > 0 || looks > before + 4).toBe(true), {
         interval: 5,
-        timeout: 5000,
+        timeout: 30_000,
       });
     };
     return { client, body, upstream, events, pass };
@@ -157,7 +157,7 @@ describe('an upload, by a clock of its own', () => {
     const { client, body, upstream, events, pass } = await uploading(size);
     upstream.onHead((_request, socket) => void socket.pause());
     client.write(Buffer.alloc(size));
-    await vi.waitFor(() => expect(body.isPaused()).toBe(true), { interval: 5, timeout: 5000 });
+    await vi.waitFor(() => expect(body.isPaused()).toBe(true), { interval: 5, timeout: 30_000 });
     await vi.waitFor(() => expect(upstream.requests).toHaveLength(1), { interval: 5 });
     await pass(0);
     await pass(40);

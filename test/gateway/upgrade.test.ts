@@ -49,7 +49,7 @@ const heard = async (upstream: RawUpstream, text: string): Promise<void> => {
   await vi.waitFor(() => expect(all).toContain(text), { interval: 5 });
 };
 
-const until = (check: () => void): Promise<void> => vi.waitFor(check, { interval: 5, timeout: 4000 });
+const until = (check: () => void): Promise<void> => vi.waitFor(check, { interval: 5, timeout: 30_000 });
 
 describe('a handshake that the upstream takes', () => {
   it('behaviour: 101 crosses, then bytes cross both ways', async () => {

@@ -113,7 +113,7 @@ async function setPrice(amount: string): Promise<void> {
 async function quoteIsOver(): Promise<void> {
   const { extra } = await paid.quote('/priced');
   const expiresAt = Buffer.from(extra.external_ref.slice('chg_'.length), 'base64url').readUInt32BE(52);
-  await expect.poll(() => Date.now(), { timeout: 10_000 }).toBeGreaterThan(expiresAt * 1000);
+  await expect.poll(() => Date.now(), { timeout: 30_000 }).toBeGreaterThan(expiresAt * 1000);
 }
 
 async function connect(page: Page, name = 'Connect Test Wallet'): Promise<void> {

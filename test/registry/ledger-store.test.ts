@@ -378,7 +378,7 @@ describe('threads', () => {
     await refused;
     await behind;
     await vi.waitFor(async () => expect((await claim(ledger, 1)).kind).toBe('in_use'), {
-      timeout: 5_000,
+      timeout: 30_000,
       interval: 50,
     });
     expect(started.length).toBe(2);
@@ -406,7 +406,7 @@ describe('threads', () => {
       console.log(JSON.stringify(await ledger.countByState()));`;
     const output = execFileSync(process.execPath, ['--input-type=module', '-e', code], {
       encoding: 'utf8',
-      timeout: 15_000,
+      timeout: 30_000,
     });
     expect(JSON.parse(output)).toMatchObject({ claimed: 0 });
   });

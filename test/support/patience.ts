@@ -1,0 +1,9 @@
+// Runs before every test file: what a test waits for may take as long as a busy machine needs. Vitest's own second is less
+// than a process takes to start beside other load.
+import { vi } from 'vitest';
+
+const PATIENCE_MS = 30_000;
+
+const { waitFor } = vi;
+vi.waitFor = (callback, options) =>
+  waitFor(callback, typeof options === 'number' ? options : { timeout: PATIENCE_MS, ...options });
