@@ -130,7 +130,7 @@ test('refuses: anything around the page for people, but what the demo is given b
   expect(naming.map(({ file }) => file)).toEqual(['cli/demo.ts']);
 });
 
-const MINTERS = ['gateway/paywall.ts', 'gateway/permit.ts'];
+const MINTERS = ['domain/decide.ts', 'gateway/paywall.ts'];
 
 describe('how files are written', () => {
   test('refuses: switches that only tests throw', () => {

@@ -1,5 +1,6 @@
-// The decision about a request: pure and total. It is told everything and does nothing; the caller has to handle
-// each kind of Verdict. An unknown kind of anything does not compile here, and there is no "otherwise let it through".
+// The decision about a request: pure and total. It is told everything and does nothing; the caller has to handle each kind
+// of Verdict. An unknown kind does not compile, and there is no "otherwise let it through". Below it is the Permit, the
+// proof that a request may pass.
 import type { UndeclaredMethods } from './explain.ts';
 import type { Offer } from './offer.ts';
 import { problem, type Problem } from './problem.ts';
@@ -117,4 +118,31 @@ function price<Request>(
   if (credential !== undefined && !isUnread) return { kind: 'verify', route, offer, caller, credential };
   if ('code' in offer) return { kind: 'refuse', problem: offer };
   return { kind: 'demand', offer, caller, because: isUnread ? 'x402_version_unsupported' : 'payment_required' };
+}
+
+// The proof that a request may pass. Only `Exchange.forward` opens the way to the upstream, and it takes a Permit. So a
+// path through the journey that forgot to decide does not compile. Permits are made here for a request that costs nothing,
+// and by the paywall for a charge that was claimed (test/architecture.test.ts holds that).
+
+declare const proof: unique symbol;
+
+export type Permit = {
+  readonly [proof]: true;
+  readonly because: 'unprotected' | 'paused' | 'undeclared' | 'preflight' | 'paid';
+  readonly route: Route | undefined;
+  /** Headers that tell the upstream who paid for what: flat name, value pairs. Empty for a request that costs nothing. */
+  readonly headers: readonly string[];
+};
+
+/** For a request that costs nothing. */
+export function passPermit({ because, route }: Pass): Permit {
+  return mintPermit(because, route);
+}
+
+export function mintPermit(
+  because: Permit['because'],
+  route: Route | undefined,
+  headers: readonly string[] = [],
+): Permit {
+  return { because, route, headers } as Permit;
 }

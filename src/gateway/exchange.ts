@@ -6,12 +6,12 @@ import type { Socket } from 'node:net';
 import { respond } from '../host/respond.ts';
 import type { CallFault, UploadFault, UpstreamCall, UpstreamFault, UpstreamListener } from '../http/transport.ts';
 import { breakOff, ClientResponse, sendEarlyHints, sendOwn, type ClientResponseListener } from './client-response.ts';
-import { noteEnd, type ClientGone, type End } from './end.ts';
+import { noteEnd, type ClientGone, type End } from './telemetry.ts';
 import { hasBody, responseHeaders, upstreamHeaders } from './headers.ts';
 import { InFlight, type ExchangeContext } from './in-flight.ts';
 import type { KeptResponse } from './kept-responses.ts';
 import type { ResponseOutcome, Aside, PaidOutcome, ResponseHeadSeen, ResponseVerdict } from './outcome.ts';
-import type { Permit } from './permit.ts';
+import type { Permit } from '../domain/decide.ts';
 import { acceptsTunnel, openTunnel, TUNNEL_OFFER } from './tunnel.ts';
 
 type Held = { readonly at: 'held'; readonly since: number; ended: boolean; failure: CallFault | undefined };

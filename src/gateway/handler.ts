@@ -3,7 +3,7 @@
 // Whatever goes wrong in here is answered with a Problem: there is no way past the paywall but a Permit.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { decide, type Policy, type Rules, type Verdict } from '../domain/decide.ts';
+import { decide, type Policy, type Rules, type Verdict, passPermit } from '../domain/decide.ts';
 import type { Offer } from '../domain/offer.ts';
 import { problem, type Problem } from '../domain/problem.ts';
 import type { Route } from '../domain/route.ts';
@@ -16,13 +16,11 @@ import type { Admission } from './admission.ts';
 import { readCaller } from './caller.ts';
 import type { TakePlace } from './client-semaphores.ts';
 import { Exchange } from './exchange.ts';
-import { inspectInbound } from './headers.ts';
+import { inspectInbound, createTraceReader, type TraceReader } from './headers.ts';
 import type { ExchangeContext } from './in-flight.ts';
 import type { Outcome } from './outcome.ts';
 import type { Paywall } from './paywall.ts';
-import { passPermit } from './permit.ts';
 import type { RequestRecord, Telemetry } from './telemetry.ts';
-import { createTraceReader, type TraceReader } from './trace.ts';
 
 export type HandlerOptions = {
   readonly target: TargetOptions;

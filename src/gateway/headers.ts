@@ -1,13 +1,12 @@
 // The headers that cross each border. Towards the upstream: nothing with which a client could speak in our name, change
-// path or method after the decision, or frame the request in a second way. Towards the client: nothing hop-by-hop,
-// nothing that lets a cache keep what was paid for, nothing that leads around us. Raw headers in order, in one pass; a
-// header is dropped by name (header-rules.ts), never turned into another.
-// Sources: RFC 9110 section 7.6, RFC 9112 section 6.
+// path or method after the decision, or frame the request in a second way. Towards the client: nothing hop-by-hop, nothing
+// that lets a cache keep what was paid for, nothing that leads around us. Headers are raw, in order, read in one pass. One
+// is dropped by name (header-rules.ts), never turned into another. Sources: RFC 9110 section 7.6, RFC 9112 section 6.
 import type { IncomingMessage } from 'node:http';
 import { problem, type Problem } from '../domain/problem.ts';
 import { inboundRule, outboundRule } from './header-rules.ts';
-import type { Permit } from './permit.ts';
-import type { Trace } from './trace.ts';
+import type { Permit } from '../domain/decide.ts';
+import { createTokens, type Random } from '../host/clock.ts';
 
 /** A name that cannot be meant for an address, with a port that cannot be too large: most of them. */
 const PLAIN_HOST = /^(?:[A-Za-z0-9_-]+\.)*[A-Za-z_][A-Za-z0-9_-]*(?::\d{1,4})?$/;
@@ -262,4 +261,54 @@ function publicLocation(value: string, facts: ResponseFacts): string {
   const absolute = authority.startsWith('//') ? `${upstream.protocol}${authority}` : authority;
   if (!URL.canParse(absolute) || new URL(absolute).origin !== upstream.origin) return value;
   return `${facts.publicOrigin}${value.slice(authority.length)}`;
+}
+
+// The two identities that follow a request through every log: its request id and its W3C trace context. Both are taken
+// from the client only in exactly their form. Anything else is replaced or dropped, so that no client writes into our
+// logs or the upstream's.
+
+export type Trace = {
+  readonly requestId: string;
+  /** `traceparent` for the upstream as the client sent it: a span of ours would never be exported. */
+  readonly traceparent: string | undefined;
+  readonly tracestate: string | undefined;
+  readonly traceId: string | undefined;
+};
+
+/** Of a request that was not read yet. */
+export const NO_TRACE: Trace = { requestId: '', traceparent: undefined, tracestate: undefined, traceId: undefined };
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+/** W3C Trace Context, section 3.2; of a later version what it begins with. */
+const TRACEPARENT =
+  /^(?:00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}|(?!00|ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-[\x21-\x7e]{0,200})?)$/;
+const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
+const ZEROS = /^0+$/;
+
+type Header = string | string[] | undefined;
+
+export type TraceReader = (givenId: Header, givenParent: Header, givenState: Header) => Trace;
+
+export function createTraceReader(random: Random): TraceReader {
+  const newId = createTokens(random, 16, 'hex');
+  return (givenId, givenParent, givenState) => {
+    const requestId = typeof givenId === 'string' && REQUEST_ID.test(givenId) ? givenId : newId();
+    const traceId = typeof givenParent === 'string' ? traceIdOf(givenParent) : undefined;
+    if (typeof givenParent !== 'string' || traceId === undefined)
+      return { requestId, traceparent: undefined, tracestate: undefined, traceId: undefined };
+    return {
+      requestId,
+      traceparent: givenParent,
+      tracestate: typeof givenState === 'string' && TRACESTATE.test(givenState) ? givenState : undefined,
+      traceId,
+    };
+  };
+}
+
+function traceIdOf(parent: string): string | undefined {
+  const found = TRACEPARENT.exec(parent);
+  const traceId = found?.[1] ?? found?.[3];
+  const spanId = found?.[2] ?? found?.[4];
+  if (traceId === undefined || spanId === undefined || ZEROS.test(traceId) || ZEROS.test(spanId)) return undefined;
+  return traceId;
 }

@@ -6,13 +6,12 @@ import type { Log } from '../host/log.ts';
 import type { WriteBatch } from '../host/write-batch.ts';
 import type { Transport } from '../http/transport.ts';
 import type { ReleasePlace } from './client-semaphores.ts';
-import type { ResponseFacts, UpstreamFacts } from './headers.ts';
+import { type ResponseFacts, type UpstreamFacts, NO_TRACE, type Trace } from './headers.ts';
 import type { ResponseOutcome, PaidOutcome, RequestFacts } from './outcome.ts';
 import type { Paywall } from './paywall.ts';
 import { asksForPage } from './page/asks.ts';
 import { publicOrigin } from './caller.ts';
 import { startRecord, type RequestRecord, type Telemetry } from './telemetry.ts';
-import { NO_TRACE, type Trace } from './trace.ts';
 
 /** What is the same for every request of a configuration. */
 export type ExchangeContext = {

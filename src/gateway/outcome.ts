@@ -1,17 +1,15 @@
 // The outcomes of a verdict: an answer of ours, the way upstream, or nothing because the client left; and the facts of
 // the request that the steps of a payment read. Types alone, for those who perform a verdict and those who carry it out.
 import type { Charge } from '../domain/charge.ts';
-import type { Credential } from '../domain/decide.ts';
+import type { Credential, Permit } from '../domain/decide.ts';
 import type { ListingOf } from '../domain/discovery/listing.ts';
 import type { Offer } from '../domain/offer.ts';
 import type { Problem } from '../domain/problem.ts';
 import type { Quotes } from '../domain/quote.ts';
 import type { Route } from '../domain/route.ts';
 import type { OwnResponse } from '../host/respond.ts';
-import type { End } from './end.ts';
+import type { End, RequestOutcome } from './telemetry.ts';
 import type { KeptResponse } from './kept-responses.ts';
-import type { Permit } from './permit.ts';
-import type { RequestOutcome } from './telemetry.ts';
 
 export type Outcome = ResponseOutcome | ForwardedOutcome | GoneOutcome;
 

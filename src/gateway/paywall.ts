@@ -1,7 +1,7 @@
 // Performs a verdict on a request that costs something: the only one who talks to rails and ledger, and who mints their
 // Permits. What it returns is either the way upstream, with the proof that the way is open, or an answer of ours. OwnResponses of ours carry CORS headers
 // for the configured origins, so that a browser's payer can read a 402.
-import type { Pass, Verdict } from '../domain/decide.ts';
+import { type Pass, type Verdict, mintPermit } from '../domain/decide.ts';
 import type { ListingOf } from '../domain/discovery/listing.ts';
 import type { Offer } from '../domain/offer.ts';
 import type { PaymentRequired, Demand } from '../domain/payment-required.ts';
@@ -13,7 +13,6 @@ import { EXPOSED } from './headers.ts';
 import type { ResponseOutcome, OwnResponses, GoneOutcome, Outcome, PaidOutcome, RequestFacts } from './outcome.ts';
 import type { Page } from './page/document.ts';
 import type { Pay } from './pay/pay.ts';
-import { mintPermit } from './permit.ts';
 
 export type Paywall = {
   /** A promise only if a payment is presented. */

@@ -1,12 +1,12 @@
-// One client's connection to a listener, as node:http leaves it to us. Requests are handled one after the other, however
-// many a client sends at once. So one packet cannot start a thousand of them, and an upgrade never meets an answer that
-// is still being written. What the parser refuses is answered behind the requests that were read whole. No socket error
+// The connections of a listener, as node:http leaves them to us. On each, requests are handled one after the other, however
+// many a client sends at once. So one packet cannot start a thousand of them, and an upgrade never meets an answer that is
+// still being written. What the parser refuses is answered behind the requests that were read whole. No socket error
 // reaches the process.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse, Server } from 'node:http';
 import { Socket } from 'node:net';
 import type { Log } from './log.ts';
-import { bytesOf, closing, refusalOf, type ParserError, type RefusalKind, type Refusals } from './refusal.ts';
-import { respond } from './respond.ts';
+import { respond, type OwnResponse } from './respond.ts';
+import { http } from './node-http.ts';
 
 export type ListenerHandlers = {
   /** Has to answer each request, also one with `Expect: 100-continue`: no 100 was sent. */
@@ -194,6 +194,61 @@ export class ClientConnection {
   }
 }
 
+/** Hands what happens on `server` to its connections. `closed` resolves when none is left. */
+export function followConnections(
+  server: Server,
+  connections: Map<Socket, ClientConnection>,
+  state: ListenerState,
+  limit: number,
+): { readonly closed: () => Promise<void> } {
+  let full = false;
+  let emptied: (() => void) | undefined;
+  const accept = (req: IncomingMessage, res: ServerResponse): void => {
+    const connection = connections.get(req.socket);
+    if (connection === undefined) res.destroy();
+    else connection.accept(req, res);
+  };
+
+  server.on('connection', (socket: Socket) => {
+    connections.set(socket, new ClientConnection(socket, state));
+    socket.on('close', () => {
+      connections.delete(socket);
+      if (connections.size === 0) emptied?.();
+      if (connections.size < limit * 0.9) full = false;
+    });
+  });
+  server.on('request', accept);
+  server.on('checkContinue', accept);
+  server.on('checkExpectation', accept);
+  server.on('upgrade', (req, socket, head) => {
+    socket.on('error', () => socket.destroy());
+    const connection = socket instanceof Socket ? connections.get(socket) : undefined;
+    if (connection === undefined) socket.destroy();
+    else connection.upgrade(req, head);
+  });
+  server.on('connect', (_req, socket) => {
+    socket.on('error', () => socket.destroy());
+    const connection = socket instanceof Socket ? connections.get(socket) : undefined;
+    // An answer to an earlier request may be half written; nothing may be put into it.
+    if (connection?.isFree === true) connection.refuse('methodUnsupported');
+    else socket.destroy();
+  });
+  server.on('clientError', (error: ParserError, socket: Socket) => {
+    const connection = connections.get(socket);
+    if (connection === undefined || socket.destroyed || error.code === 'ECONNRESET') socket.destroy();
+    else connection.onParserError(error);
+  });
+  server.on('drop', () => {
+    if (!full) state.log.warn('connection limit reached', { listener: state.name, limit });
+    full = true;
+  });
+  return {
+    closed: async () => {
+      if (connections.size > 0) await new Promise<void>((resolve) => (emptied = resolve));
+    },
+  };
+}
+
 /** Ends our side, and drops what still comes until the client has ended its own, for `ms` at most. */
 function endAndDrop(socket: Socket, ms: number): void {
   socket.end();
@@ -219,4 +274,64 @@ function refuseInbound(req: IncomingMessage): RefusalKind | undefined {
  */
 function isUpgradeNotTaken({ headers }: IncomingMessage): boolean {
   return headers.upgrade !== undefined && headers.connection?.toLowerCase().includes('upgrade') === true;
+}
+
+// Refusals of a listener itself, before any handler sees the request. Its owner says in what words. Every refusal closes
+// the connection.
+
+export type RefusalKind =
+  | 'malformed'
+  | 'targetAmbiguous'
+  | 'hostMissing'
+  | 'timeout'
+  | 'targetTooLong'
+  | 'expectationFailed'
+  | 'headersTooLarge'
+  | 'internal'
+  | 'methodUnsupported';
+export type Refusals = Readonly<Record<RefusalKind, OwnResponse & { readonly body: string }>>;
+
+/** An error of Node's parser: what was read last, and how much of that was parsed. */
+type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly bytesParsed?: number };
+
+function refusalOf(error: ParserError): RefusalKind {
+  switch (error.code ?? '') {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return 'timeout';
+    case 'HPE_HEADER_OVERFLOW':
+      return endsInRequestLine(error) ? 'targetTooLong' : 'headersTooLarge';
+    case 'HPE_INVALID_URL':
+      return 'targetAmbiguous';
+    case 'HPE_INVALID_METHOD':
+      // The parser knows a fixed list; what is no request at all, such as TLS, ends here too.
+      return REQUEST_LINE.test(lineOf(error)) ? 'methodUnsupported' : 'malformed';
+    default:
+      return 'malformed';
+  }
+}
+
+const REQUEST_LINE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32} [\x21-\x7e]+ HTTP\/1\.[01]\r\n/;
+
+/** The line that the parser stopped in, and what follows. */
+function lineOf({ rawPacket, bytesParsed = 0 }: ParserError): string {
+  if (rawPacket === undefined) return '';
+  const start = bytesParsed === 0 ? 0 : rawPacket.lastIndexOf(0x0a, bytesParsed - 1) + 1;
+  return rawPacket.toString('latin1', start, start + 1024);
+}
+
+function endsInRequestLine({ rawPacket, bytesParsed }: ParserError): boolean {
+  if (rawPacket === undefined || !/^[A-Z]+ /.test(rawPacket.toString('latin1', 0, 32))) return false;
+  return !rawPacket.subarray(0, bytesParsed).includes(0x0a);
+}
+
+function closing(refusal: OwnResponse): OwnResponse {
+  return { ...refusal, headers: [...refusal.headers, 'Connection', 'close'] };
+}
+
+/** The whole answer, for a socket that has no response object. */
+function bytesOf(refusal: Refusals[RefusalKind]): string {
+  const { status, headers } = closing(refusal);
+  let text = `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n`;
+  for (let i = 0; i + 1 < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  return `${text}Content-Length: ${Buffer.byteLength(refusal.body)}\r\n\r\n${refusal.body}`;
 }

@@ -1,11 +1,16 @@
 // A listener: node:http with every limit set, used alike by the proxy, the registry and the admin port. What happens on one
 // connection is client-connection.ts'. Knows no domain word.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { Socket } from 'node:net';
-import { ClientConnection, type ListenerHandlers, type ListenerState } from './client-connection.ts';
+import type { Socket } from 'node:net';
+import {
+  followConnections,
+  type ClientConnection,
+  type ListenerHandlers,
+  type ListenerState,
+  type Refusals,
+} from './client-connection.ts';
 import type { Log } from './log.ts';
 import { http } from './node-http.ts';
-import type { ParserError, Refusals } from './refusal.ts';
 
 export type ListenerOptions = {
   /** For the log. */
@@ -60,7 +65,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
   const server = createServer(options, (req) => {
     return handlers.upgrade !== undefined && isWebSocket(req) && connections.get(req.socket)?.isFree !== false;
   });
-  const all = follow(server, connections, state, limits.connections);
+  const all = followConnections(server, connections, state, limits.connections);
   const sweeper = setInterval(
     () => {
       const now = performance.now();
@@ -136,61 +141,6 @@ function createServer({ limits, timeouts }: ListenerOptions, takesUpgrade: (req:
   server.maxConnections = limits.connections;
   server.timeout = 0;
   return server;
-}
-
-/** Hands what happens on `server` to its connections. `closed` resolves when none is left. */
-function follow(
-  server: Server,
-  connections: Map<Socket, ClientConnection>,
-  state: ListenerState,
-  limit: number,
-): { readonly closed: () => Promise<void> } {
-  let full = false;
-  let emptied: (() => void) | undefined;
-  const accept = (req: IncomingMessage, res: ServerResponse): void => {
-    const connection = connections.get(req.socket);
-    if (connection === undefined) res.destroy();
-    else connection.accept(req, res);
-  };
-
-  server.on('connection', (socket: Socket) => {
-    connections.set(socket, new ClientConnection(socket, state));
-    socket.on('close', () => {
-      connections.delete(socket);
-      if (connections.size === 0) emptied?.();
-      if (connections.size < limit * 0.9) full = false;
-    });
-  });
-  server.on('request', accept);
-  server.on('checkContinue', accept);
-  server.on('checkExpectation', accept);
-  server.on('upgrade', (req, socket, head) => {
-    socket.on('error', () => socket.destroy());
-    const connection = socket instanceof Socket ? connections.get(socket) : undefined;
-    if (connection === undefined) socket.destroy();
-    else connection.upgrade(req, head);
-  });
-  server.on('connect', (_req, socket) => {
-    socket.on('error', () => socket.destroy());
-    const connection = socket instanceof Socket ? connections.get(socket) : undefined;
-    // An answer to an earlier request may be half written; nothing may be put into it.
-    if (connection?.isFree === true) connection.refuse('methodUnsupported');
-    else socket.destroy();
-  });
-  server.on('clientError', (error: ParserError, socket: Socket) => {
-    const connection = connections.get(socket);
-    if (connection === undefined || socket.destroyed || error.code === 'ECONNRESET') socket.destroy();
-    else connection.onParserError(error);
-  });
-  server.on('drop', () => {
-    if (!full) state.log.warn('connection limit reached', { listener: state.name, limit });
-    full = true;
-  });
-  return {
-    closed: async () => {
-      if (connections.size > 0) await new Promise<void>((resolve) => (emptied = resolve));
-    },
-  };
 }
 
 function listen(

@@ -3,9 +3,29 @@
 // after it. Anything else that happens on the socket ends the connection, so that no caller gets another's bytes.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
-import { timeout, unreachable, type CallConnection, type PoolCall } from './call.ts';
-import { type ResponseHead, ResponseReader, SPEAKS_TLS, type ResponseEvent } from './response-reader.ts';
-import type { CallFault, PoolOptions } from './transport.ts';
+import { type ResponseHead, ResponseReader, SPEAKS_TLS, type ResponseEvent, Inbox } from './response-reader.ts';
+import type { CallFault, PoolOptions, BatchedWrites, UpstreamListener, UpstreamRequest } from './transport.ts';
+import type { Upload } from './request-writer.ts';
+
+/** What a connection needs of the call that it carries. */
+export type CarriedCall = {
+  readonly request: UpstreamRequest;
+  readonly listener: UpstreamListener;
+  readonly upload: Upload | undefined;
+  /** Until when all of it has to be over, and until when it waits for a connection, in milliseconds of the pool's clock. */
+  readonly endsAt: number;
+  deadline: number;
+  readonly paused: boolean;
+  /** `queued`: nothing of it left yet. */
+  readonly sending: 'queued' | 'body' | 'sent';
+  moveTo(connection: Connection): void;
+  sendOn(socket: Socket, writeBatch: BatchedWrites): void;
+  /** True once, if it may be sent a second time. */
+  takeRetry(): boolean;
+  /** Nothing more is said of it. */
+  end(): void;
+  fail(fault: CallFault): void;
+};
 
 /** What a connection needs of its pool. */
 export type ConnectionPool = {
@@ -15,12 +35,12 @@ export type ConnectionPool = {
   /** Its socket is closed. */
   onClosed(connection: Connection): void;
   /** `call` ended without a byte of a response on a connection that had served others. */
-  onStale(call: PoolCall, fault: CallFault): void;
+  onStale(call: CarriedCall, fault: CallFault): void;
 };
 
-type Busy = { readonly at: 'busy'; readonly call: PoolCall; readonly reading: ResponseReader };
+type Busy = { readonly at: 'busy'; readonly call: CarriedCall; readonly reading: ResponseReader };
 type State =
-  | { readonly at: 'connecting'; readonly call: PoolCall }
+  | { readonly at: 'connecting'; readonly call: CarriedCall }
   | { readonly at: 'idle' }
   | Busy
   | { readonly at: 'closed' };
@@ -31,7 +51,7 @@ const UPLOAD_MS = 30_000;
 /** Of a response that is held so much is read on, so that an upstream that dies meanwhile is noticed. */
 const HELD_BYTES = 64 * 1024;
 
-export class Connection implements CallConnection {
+export class Connection {
   private readonly pool: ConnectionPool;
   private readonly inbox = new Inbox();
   private readonly socket: Socket;
@@ -43,7 +63,7 @@ export class Connection implements CallConnection {
   private quietSince: number | undefined;
 
   /** Connects, and sends `first`. */
-  constructor(pool: ConnectionPool, first: PoolCall) {
+  constructor(pool: ConnectionPool, first: CarriedCall) {
     this.pool = pool;
     this.state = { at: 'connecting', call: first };
     this.socket = this.open(first.request.upgrade);
@@ -80,7 +100,7 @@ export class Connection implements CallConnection {
   }
 
   /** Sends `call`; only from `onIdle` on. */
-  start(call: PoolCall): void {
+  start(call: CarriedCall): void {
     this.state = { at: 'busy', call, reading: new ResponseReader(call.request.method === 'HEAD') };
     this.calls++;
     this.moved();
@@ -298,73 +318,14 @@ export class Connection implements CallConnection {
   }
 }
 
+export function unreachable(detail: string): CallFault {
+  return { code: 'upstream_unreachable', detail };
+}
+
+export function timeout(detail: string): CallFault {
+  return { code: 'upstream_timeout', detail };
+}
+
 function ignore(): void {
   // `close` follows.
-}
-
-// The memory that responses are read into: one shared buffer for small reads, whose bytes are copied out, and for the reads
-// of long bodies buffers that are handed over and used again once the listener gave them back. What is never given back is
-// only garbage. Without the buffers a download of 10 MB takes 2.6 times the CPU (0.97 ms a MB in place of 0.37, `isLong`
-// always false, `npm run bench -- --only download --rounds 5 --checkout ../without`).
-
-const SHARED_BYTES = 64 * 1024;
-const OWN_BYTES = 256 * 1024;
-/** From this size on a read of a long body is handed over with its buffer. */
-const HANDED_OVER_BYTES = 16 * 1024;
-/** Free buffers that are kept: 4 MiB. */
-const KEPT = 16;
-
-const shared = Buffer.allocUnsafeSlow(SHARED_BYTES);
-const free: Buffer[] = [];
-/** By what was handed over. */
-const buffers = new WeakMap<Buffer, Buffer>();
-
-/** Says that nothing will look at `chunk` again, and what was made of it; it may be written over. Once is enough. */
-export function giveBack(chunk: Buffer): void {
-  const buffer = buffers.get(chunk);
-  buffers.delete(chunk);
-  if (buffer !== undefined) keep(buffer);
-}
-
-function keep(buffer: Buffer): void {
-  if (free.length < KEPT) free.push(buffer);
-}
-
-/** Of a connection: where its reads go, and what becomes of them. */
-export class Inbox {
-  /** The last read filled its buffer: more may have come than was read. */
-  isFull = false;
-  /** More of a long body comes. */
-  private isLong = false;
-  /** For the next read; undefined: the shared one. */
-  private own: Buffer | undefined;
-
-  /** Where the next read goes. */
-  next(): Buffer {
-    if (this.isLong) this.own ??= free.pop() ?? Buffer.allocUnsafeSlow(OWN_BYTES);
-    return this.own ?? shared;
-  }
-
-  /** The `size` bytes that were read, to keep. */
-  read(size: number): Buffer {
-    const { own } = this;
-    const buffer = own ?? shared;
-    const handsOver = own !== undefined && size >= HANDED_OVER_BYTES;
-    this.own = undefined;
-    this.isFull = size === buffer.length;
-    this.isLong = this.isFull || handsOver;
-    if (handsOver) {
-      const chunk = buffer.subarray(0, size);
-      buffers.set(chunk, buffer);
-      return chunk;
-    }
-    if (own !== undefined) keep(own);
-    // Not copyBytesFrom: it makes an ArrayBuffer a read, which the garbage collector pays for.
-    return Buffer.from(buffer.subarray(0, size));
-  }
-
-  /** The body ended. */
-  rest(): void {
-    this.isLong = false;
-  }
 }

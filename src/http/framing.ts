@@ -1,5 +1,5 @@
-// What both sides of a message share: which characters its lines may hold, how it says where its body ends, and the one
-// place where the bytes of a body are counted against what was announced.
+// How a message is framed: which characters its lines may hold, and how it says where its body ends. The bytes of a body
+// are counted against what was announced here alone, both ways. The chunked coding of a response is taken off here.
 
 // The name of a header or a trailer (RFC 9110 section 5.6.2), and a value: no control character but a tab (section 5.5).
 export const NAME = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
@@ -30,5 +30,100 @@ export class ByteCount {
     const taken = Math.min(size, this.left);
     this.left -= taken;
     return taken;
+  }
+}
+
+// The chunked coding (RFC 9112 section 7.1), read strictly: hexadecimal digits, CRLF, and nothing that another reader
+// could take for a line break. Extensions and trailers are read, bounded and dropped. It stops at the body's last byte.
+
+type Step = 'size' | 'data' | 'data_end' | 'trailer' | 'whole' | 'broken';
+
+const LF = 0x0a;
+/** Up to 2^48 bytes: more than anybody sends in one chunk, less than what a number holds exactly. */
+const SIZE_LINE = new RegExp(`^([0-9a-f]{1,12})(;${VALUE})?\\r\\n$`, 'i');
+/** Two names could move the end of the body for another reader. */
+const TRAILER_LINE = new RegExp(`^(?!(?:content-length|transfer-encoding):)${NAME}:${VALUE}\\r\\n$`, 'i');
+/** Bytes of extensions and of trailers in one response. */
+const EXTRA_BYTES = 16 * 1024;
+/** Of a size, its line break, and the one behind a chunk's data. */
+const SIZE_BYTES = 16;
+/** Moving a chunk of up to this size to the one before it costs less than a piece of its own. */
+const MOVED_BYTES = 1024;
+
+export class Chunks {
+  /** Where the last `read` stopped. */
+  at = 0;
+  private step: Step = 'size';
+  /** The beginning of a line. */
+  private line = '';
+  private extra = 0;
+  private readonly count = new ByteCount(0);
+
+  get state(): 'more' | 'whole' | 'broken' {
+    return this.step === 'whole' || this.step === 'broken' ? this.step : 'more';
+  }
+
+  /**
+   * Reads `bytes` from the start, up to the end of the next piece of data, which is a view of `bytes`. Small chunks are
+   * moved together in there first, so that many of them cost their bytes and not their number. Undefined: no data in the
+   * rest.
+   */
+  read(bytes: Buffer): Buffer | undefined {
+    let at = 0;
+    let start = 0;
+    let stop = 0;
+    while (at < bytes.length && this.state === 'more') {
+      if (this.step !== 'data') {
+        at = this.readLine(bytes, at);
+        continue;
+      }
+      const available = Math.min(bytes.length - at, this.count.left);
+      if (start === stop) start = stop = at;
+      else if (available <= MOVED_BYTES) bytes.copyWithin(stop, at, at + available);
+      else break;
+      stop += this.count.take(available);
+      at += available;
+      if (this.count.left === 0) this.step = 'data_end';
+    }
+    this.at = at;
+    return stop > start ? bytes.subarray(start, stop) : undefined;
+  }
+
+  /** Returns where the line ends, or the bytes. */
+  private readLine(bytes: Buffer, at: number): number {
+    const feed = bytes.indexOf(LF, at);
+    const end = feed < 0 ? bytes.length : feed + 1;
+    this.line += bytes.toString('latin1', at, end);
+    if (this.extra + this.line.length > EXTRA_BYTES + SIZE_BYTES) {
+      this.step = 'broken';
+    } else if (feed >= 0) {
+      this.step = this.next(this.line);
+      this.line = '';
+    }
+    return end;
+  }
+
+  private next(line: string): Step {
+    switch (this.step) {
+      case 'size': {
+        const [, size, extension = ''] = SIZE_LINE.exec(line) ?? [];
+        if (size === undefined) return 'broken';
+        this.extra += extension.length;
+        this.count.left = Number.parseInt(size, 16);
+        return this.count.left === 0 ? 'trailer' : 'data';
+      }
+      case 'data_end':
+        return line === '\r\n' ? 'size' : 'broken';
+      case 'trailer':
+        this.extra += line.length;
+        if (line === '\r\n') return 'whole';
+        return TRAILER_LINE.test(line) ? 'trailer' : 'broken';
+      case 'data':
+      case 'whole':
+      case 'broken':
+        return this.step;
+      default:
+        return this.step satisfies never;
+    }
   }
 }

@@ -1,14 +1,24 @@
-// The transport: keep-alive connections to one upstream on node:net and node:tls, the one used last first. A request is
-// sent a second time only if that changes nothing: an idempotent method without a body, on a pooled connection
-// that the upstream closed before it responded with a single byte. One sweep over all connections looks after time-outs.
-import { PoolCall, timeout, unreachable } from './call.ts';
-import { Connection, POOL_IDLE_MS, type ConnectionPool } from './connection.ts';
-import { writeHead } from './request-writer.ts';
-import type { CallFault, PoolOptions, Transport } from './transport.ts';
+// The transport: keep-alive connections to one upstream, the one used last first, and the calls that go over them. A call
+// is sent a second time only if that changes nothing: an idempotent method without a body, on a pooled connection that
+// the upstream closed before the first byte of a response. One sweep over all connections looks after time-outs.
+import type { Socket } from 'node:net';
+import { Connection, POOL_IDLE_MS, type ConnectionPool, timeout, unreachable, type CarriedCall } from './connection.ts';
+import { writeHead, Upload, type UploadListener } from './request-writer.ts';
+import type {
+  CallFault,
+  PoolOptions,
+  Transport,
+  BatchedWrites,
+  UpstreamCall,
+  UpstreamListener,
+  UpstreamRequest,
+} from './transport.ts';
+import { readFraming } from './framing.ts';
 
 /** For so long the head of a request waits for the first byte of its body. */
 const FIRST_BYTE_MS = 1000;
 const CLOSED = 'the pool was closed';
+const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 
 export function createPool(options: PoolOptions): Transport {
   return new Pool(options);
@@ -81,7 +91,7 @@ class Pool implements Transport, ConnectionPool {
     else if (connections.size === 0) this.closed?.();
   }
 
-  onStale(call: PoolCall, fault: CallFault): void {
+  onStale(call: CarriedCall, fault: CallFault): void {
     if (this.closed !== undefined || !call.takeRetry()) return call.fail(fault);
     call.deadline = this.now() + this.options.timeouts.connectMs;
     this.open(call);
@@ -110,7 +120,7 @@ class Pool implements Transport, ConnectionPool {
     return undefined;
   }
 
-  private open(call: PoolCall): void {
+  private open(call: CarriedCall): void {
     this.connections.add(new Connection(this, call));
     this.sweepOn();
   }
@@ -134,5 +144,113 @@ class Pool implements Transport, ConnectionPool {
     if (connections.size > 0 || this.waiting.length > 0 || gathering.size > 0) return;
     clearInterval(this.sweeper);
     this.sweeper = undefined;
+  }
+}
+
+// One request on its way: what was asked, who listens, and how far it got. It is on one connection at a time, and its
+// listener hears of one end.
+
+/** A class, because every request makes one. */
+class PoolCall implements CarriedCall, UpstreamCall, UploadListener {
+  readonly request: UpstreamRequest;
+  /** The request's head as it is written. */
+  readonly head: string;
+  readonly listener: UpstreamListener;
+  /** Until when all of it has to be over, in milliseconds of the pool's clock. */
+  readonly endsAt: number;
+  /** Of a request with a body. */
+  readonly upload: Upload | undefined;
+  /** Until when it waits for the beginning of its body, or for a connection. */
+  deadline = 0;
+  paused = false;
+  /** On this connection; `queued`: nothing of it left yet. */
+  sending: 'queued' | 'body' | 'sent' = 'queued';
+  /** A byte of it may have left, on this connection or the one before. */
+  private hasLeft = false;
+  private retried = false;
+  private place: 'waiting' | Connection | 'over' = 'waiting';
+  private readonly whenReady: (call: PoolCall) => void;
+
+  /** `whenReady`: the first byte of its body is there. */
+  constructor(
+    request: UpstreamRequest,
+    head: string,
+    listener: UpstreamListener,
+    endsAt: number,
+    whenReady: (call: PoolCall) => void,
+  ) {
+    const { body, headers } = request;
+    this.request = request;
+    this.head = head;
+    this.listener = listener;
+    this.endsAt = endsAt;
+    this.whenReady = whenReady;
+    this.upload =
+      body === undefined || head === '' ? undefined : new Upload(body, head, readFraming(headers) ?? 0, this);
+  }
+
+  get isOver(): boolean {
+    return this.place === 'over';
+  }
+
+  moveTo(connection: Connection): void {
+    this.place = connection;
+  }
+
+  sendOn(socket: Socket, writeBatch: BatchedWrites): void {
+    this.sending = 'queued';
+    if (this.upload === undefined) writeBatch.write(socket, this.head, 'latin1', () => this.onProgress('sent'));
+    else this.upload.sendOn(socket, writeBatch);
+  }
+
+  pause(): void {
+    this.paused = true;
+  }
+
+  resume(): void {
+    this.paused = false;
+    if (typeof this.place === 'object') this.place.resume();
+  }
+
+  abort(): void {
+    const { place } = this;
+    this.end();
+    if (typeof place === 'object') place.destroy();
+  }
+
+  onProgress(progress: 'ready' | 'body' | 'sent'): void {
+    if (progress === 'ready') return this.whenReady(this);
+    this.sending = progress;
+    this.hasLeft = true;
+    if (typeof this.place === 'object') this.place.moved();
+  }
+
+  onBroken(fault: CallFault): void {
+    this.abort();
+    this.tell(fault);
+  }
+
+  /** True once, for a call that can be sent twice without a difference to anybody: idempotent and without a body. */
+  takeRetry(): boolean {
+    const { body, upgrade, method } = this.request;
+    if (this.retried || body !== undefined || upgrade || !REPEATABLE.has(method)) return false;
+    this.retried = true;
+    return true;
+  }
+
+  /** Nothing more is said of it. */
+  end(): void {
+    this.place = 'over';
+    this.upload?.stop();
+  }
+
+  fail(fault: CallFault): void {
+    if (this.isOver) return;
+    this.end();
+    this.tell(fault);
+  }
+
+  private tell(fault: CallFault): void {
+    this.listener.onFailure({ ...fault, sent: this.hasLeft });
   }
 }

@@ -2,7 +2,7 @@
 // request it reads ours, each exactly once, and on a free one none. Names are compared as CGI would see them.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { mintPermit } from '../../src/gateway/permit.ts';
+import { mintPermit } from '../../src/domain/decide.ts';
 import { openRaw } from '../support/raw-client.ts';
 import { REQUEST_ID } from '../support/small-gateway.ts';
 import type { StrictRequest } from '../support/strict-upstream.ts';

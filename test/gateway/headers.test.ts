@@ -3,7 +3,7 @@
 import { createServer } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { inspectInbound, responseHeaders, type ResponseFacts } from '../../src/gateway/headers.ts';
-import { mintPermit } from '../../src/gateway/permit.ts';
+import { mintPermit } from '../../src/domain/decide.ts';
 import { headerOf, openRaw } from '../support/raw-client.ts';
 import { startRawUpstream, type SeenRequest } from '../support/raw-upstream.ts';
 import { REQUEST_ID, startSmallGateway, type SmallGatewayOptions } from '../support/small-gateway.ts';

@@ -12,7 +12,7 @@ import {
 } from 'node:tls';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createWriteBatch } from '../../src/host/write-batch.ts';
-import { giveBack } from '../../src/http/connection.ts';
+import { giveBack } from '../../src/http/response-reader.ts';
 import { createPool } from '../../src/http/pool.ts';
 import type {
   PoolOptions,

@@ -7,14 +7,13 @@ import { LISTENER_REFUSALS, renderProblem, type Problem } from '../../src/domain
 import { profileFolding } from '../../src/domain/profile.ts';
 import { allowedMethods } from '../../src/domain/method.ts';
 import { canonicalPath, splitTarget, type TargetOptions } from '../../src/domain/target.ts';
-import type { End } from '../../src/gateway/end.ts';
+import type { End, RequestRecord } from '../../src/gateway/telemetry.ts';
 import { Exchange } from '../../src/gateway/exchange.ts';
 import type { ExchangeContext } from '../../src/gateway/in-flight.ts';
 import { inspectInbound } from '../../src/gateway/headers.ts';
 import { createResponseMemory, KeptResponse, type ResponseMemory } from '../../src/gateway/kept-responses.ts';
 import type { PaidOutcome } from '../../src/gateway/outcome.ts';
-import { mintPermit, type Permit } from '../../src/gateway/permit.ts';
-import type { RequestRecord } from '../../src/gateway/telemetry.ts';
+import { mintPermit, type Permit } from '../../src/domain/decide.ts';
 import { systemClock } from '../../src/host/clock.ts';
 import { createLog, type LogFields } from '../../src/host/log.ts';
 import { createWriteBatch } from '../../src/host/write-batch.ts';

@@ -2,7 +2,7 @@
 // went first, or why it did not arrive, which decides how often the upstream may be asked again.
 import type { Charge, KeptAnswer } from '../../domain/charge.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
-import type { ClientGone, End } from '../end.ts';
+import type { ClientGone, End } from '../telemetry.ts';
 import type { PaidOutcome } from '../outcome.ts';
 import { KeptResponse } from '../kept-responses.ts';
 import type { Lease } from './lease.ts';
