@@ -1,7 +1,7 @@
 // `npm run test:journey`: which files and functions of src one request passes, by V8's precise coverage of an all-in-one in
 // this process. Each request is sent a few times after a first one that makes the connections; what every one of them
-// entered counts, so that a timer in between does not. The threads of the store are not counted. `--list` names them,
-// `--json` is for the test.
+// entered counts. What is entered is counted anew right before each, so that a timer beside it hardly ever counts. The
+// threads of the store are not counted. `--list` names them, `--json` is for the test.
 import { createServer, request, Agent, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { Session, type Profiler } from 'node:inspector/promises';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -20,7 +20,7 @@ import { makeUpPayment, readTerms } from '../support/made-up-payment.ts';
 
 const { values } = parseArgs({ options: { list: { type: 'boolean' }, json: { type: 'boolean' } } });
 const SRC = path.resolve(import.meta.dirname, '../../src');
-const TIMES = 5;
+const TIMES = 10;
 
 /** File -> names of the functions of it that were entered. */
 type Passed = ReadonlyMap<string, ReadonlySet<string>>;
@@ -83,19 +83,20 @@ try {
 /** `end`: in the line of the log that is the last of such a request. */
 async function journey(run: () => Promise<void>, end: string): Promise<Passed> {
   let common: Map<string, Set<string>> | undefined;
+  await session.post('Profiler.enable');
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
   for (let time = -1; time < TIMES; time++) {
-    await session.post('Profiler.enable');
-    await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
     lines.length = 0;
+    await session.post('Profiler.takePreciseCoverage');
     await run();
     while (!lines.some((line) => line.includes(end))) await new Promise(setImmediate);
     await new Promise(setImmediate);
     const { result } = await session.post('Profiler.takePreciseCoverage');
-    await session.post('Profiler.stopPreciseCoverage');
     if (time >= 0) common = inBoth(common, entered(result));
     // What came late of this one is not counted for the next.
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
+  await session.post('Profiler.stopPreciseCoverage');
   return common ?? new Map();
 }
 

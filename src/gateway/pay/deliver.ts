@@ -1,13 +1,188 @@
-// Forwards for a charge that is settled, and tells the ledger what became of the response: delivered, kept for a client that
-// went first, or why it did not arrive, which decides how often the upstream may be asked again.
+// Serves a charge of this request, and tells the ledger what became of the response. A claimed charge is settled before the
+// upstream is asked, or when its status line is there and nothing of it has reached the client. Nothing is buffered
+// meanwhile: the upstream's body waits in its socket. A settled charge is delivered, kept for a client that went first, or
+// the ledger is told why it did not arrive. That decides how often the upstream may be asked again.
 import type { Charge, KeptAnswer } from '../../domain/charge.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
 import type { ClientGone, End } from '../telemetry.ts';
-import type { PaidOutcome } from '../outcome.ts';
+import type { PaidOutcome, ResponseOutcome, Aside, ResponseVerdict } from '../outcome.ts';
 import { KeptResponse } from '../kept-responses.ts';
-import type { Lease } from './lease.ts';
-import { whatIsShown, type PayDeps, type Payment } from './payment.ts';
-import { retryUntilRecorded } from './record.ts';
+import { type Lease, retryUntilRecorded, releaseUnsent } from './record.ts';
+import {
+  whatIsShown,
+  type PayDeps,
+  type Payment,
+  alreadyPaid,
+  paymentInUse,
+  receiptOf,
+  type PayOutcome,
+  demandAnew,
+  facilitatorUnavailable,
+  ledgerUnavailable,
+  refusePayment,
+  settlementUnknown,
+} from './payment.ts';
+import type { RailOffer } from '../../domain/payment/way.ts';
+import { isCharged, settleCharge, type SettleEnd } from './settle.ts';
+
+/** How long a response is waited for that shall be kept with a charge of unknown end. */
+const COLLECT_MS = 10_000;
+
+/** A charge that was claimed. `terms`: what was verified. */
+export async function serve(deps: PayDeps, payment: Payment, charge: Charge, terms: RailOffer): Promise<PayOutcome> {
+  const lease = deps.leases.keep(charge.id);
+  return charge.settle === 'before_forward'
+    ? settleAndForward(deps, payment, charge, terms, lease)
+    : forwardAndSettle(deps, payment, charge, terms, lease);
+}
+
+/** Also for a charge that was taken over: what an upstream answered before is nothing that could be waited for. */
+export async function settleAndForward(
+  deps: PayDeps,
+  payment: Payment,
+  charge: Charge,
+  terms: RailOffer,
+  lease: Lease,
+): Promise<PayOutcome> {
+  const end = await settleCharge(deps, payment, charge, terms);
+  if (end.kind === 'settled' && end.charge.owner === payment.owner) {
+    const receipt = deps.rail.receiptHeader(payment.presented.version, end.receipt);
+    return deliver(deps, payment, end.charge, receipt, 'ask', lease);
+  }
+  lease.stop();
+  if (end.kind === 'settled') return redeem(deps, payment, end.charge);
+  if (end.kind === 'left') return { kind: 'gone', routeId: payment.route.id };
+  return unsettled(deps, payment, charge, end);
+}
+
+function forwardAndSettle(
+  deps: PayDeps,
+  payment: Payment,
+  charge: Charge,
+  terms: RailOffer,
+  lease: Lease,
+): PaidOutcome {
+  const { modes, options, rail } = deps;
+  const { payer } = payment.presented.key;
+  let phase: { at: 'open' | 'settling' | 'over' } | { at: 'settled'; charge: Charge } = { at: 'open' };
+  const release = (reason: string): void => {
+    phase = { at: 'over' };
+    deps.chargeLog.counted(charge.route.id, 'released', charge.way.network);
+    void releaseUnsent(deps, payment, charge, reason).finally(lease.stop);
+  };
+  const settle = async (): Promise<ResponseVerdict> => {
+    phase = { at: 'settling' };
+    const collected = isSafe(charge) ? undefined : collector(deps);
+    const end = await settleCharge(deps, payment, charge, terms, collected?.answer);
+    if (end.kind === 'settled') {
+      phase = { at: 'settled', charge: end.charge };
+      const receipt = rail.receiptHeader(payment.presented.version, end.receipt);
+      return { kind: 'stream', headers: receipt, keep: keptResponse(deps) };
+    }
+    phase = { at: 'over' };
+    if (end.kind !== 'unknown' && end.kind !== 'lost') modes.ranUnpaid(payer);
+    const recorded = end.kind === 'unknown' ? end.recorded : undefined;
+    void Promise.resolve(recorded).finally(lease.stop);
+    const { response } = unsettled(deps, payment, charge, end);
+    return recorded === undefined || collected === undefined
+      ? { kind: 'replace', response }
+      : { kind: 'replace', response, keep: collected.keep };
+  };
+  return {
+    kind: 'paid',
+    charge,
+    route: payment.route,
+    customerId: payment.customerId,
+    settles: 'before_response',
+    // Not paid yet: a client that leaves takes the request with it.
+    keep: undefined,
+    beforeResponse: ({ status, headers }) => {
+      if (isCharged(status, headers, options.ownAuthorities)) return settle();
+      // The response costs nothing, so it does not wait for the ledger either.
+      release(`upstream_answered_${status}`);
+      return { kind: 'stream', headers: [] };
+    },
+    tookMoney: () => phase.at === 'settled',
+    done: (outcome) => {
+      if (phase.at === 'settled')
+        void recordDelivery(deps, payment, phase.charge, outcome, 'answered').finally(lease.stop);
+      if (phase.at !== 'open') return;
+      if (outcome.kind === 'client_gone' || outcome.kind === 'not_sent') modes.leftEarly(payer);
+      release(outcome.kind === 'failed' ? outcome.code : 'client_gone');
+    },
+  };
+}
+
+function isSafe({ request: { method } }: Charge): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+/** Where the exchange reads the response of a replaced one into, and the promise of it. */
+function collector(deps: PayDeps): {
+  readonly keep: Aside;
+  readonly answer: () => Promise<KeptAnswer | undefined>;
+} {
+  const response = keptResponse(deps);
+  let ended: (whole: boolean) => void = () => undefined;
+  const whole = new Promise<boolean>((resolve) => {
+    ended = resolve;
+  });
+  return {
+    keep: { response, ended },
+    answer: async () => {
+      const inTime = await Promise.race([whole, deps.pause(COLLECT_MS).then(() => false)]);
+      const answer = inTime && response.isKept ? keptAnswer(response) : undefined;
+      response.drop();
+      return answer;
+    },
+  };
+}
+
+/** What a client is told if the settlement did not end well. */
+function unsettled(
+  deps: PayDeps,
+  payment: Payment,
+  charge: Charge,
+  end: Exclude<SettleEnd, { kind: 'settled' }>,
+): ResponseOutcome {
+  const { facts, route, presented } = payment;
+  const { rail, chargeLog } = deps;
+  const { network } = charge.way;
+  switch (end.kind) {
+    case 'refused': {
+      chargeLog.counted(route.id, 'refused', network);
+      return demandAnew(deps, payment, 'settlement_refused', rail.receiptHeader(presented.version, end.receipt));
+    }
+    case 'unknown':
+      chargeLog.counted(route.id, 'unknown', network);
+      return deps.refuse(settlementUnknown(deps, end.charge), facts.origin, route.id);
+    case 'left':
+      chargeLog.counted(route.id, 'released', network);
+      return deps.refuse(
+        facilitatorUnavailable(deps, payment, 'settled', undefined, charge.id),
+        facts.origin,
+        route.id,
+      );
+    case 'not_carried_out':
+      chargeLog.counted(route.id, 'unavailable', network);
+      return deps.refuse(
+        facilitatorUnavailable(deps, payment, 'settled', end.retryAfterMs, charge.id),
+        facts.origin,
+        route.id,
+      );
+    case 'declined':
+      return refusePayment(deps, payment, charge.amount, end.refusal);
+    case 'lost':
+      chargeLog.counted(route.id, 'unavailable', network);
+      return deps.refuse(
+        end.because === 'ledger' ? ledgerUnavailable(charge.id) : paymentInUse(deps, charge),
+        facts.origin,
+        route.id,
+      );
+    default:
+      return end satisfies never;
+  }
+}
 
 /** `ask`: this time the upstream's response is the one that was paid for; `answered`: it gave one before. */
 export type Upstream = 'ask' | 'answered';
@@ -98,4 +273,54 @@ function isUsable(status: number | undefined): boolean {
 export function keptAnswer(kept: KeptResponse): KeptAnswer {
   const { status, headers, body } = kept.response();
   return { status, headers, body: typeof body === 'string' ? Buffer.from(body) : body };
+}
+
+// Fetches what was paid for and did not arrive, without a second charge: the kept answer is replayed as it was, or the
+// upstream is asked once more. A request gets here only with the identical credential for the very same thing
+// (domain/payment/claim-policy). The ledger lets one request at a time through.
+
+export async function redeem(deps: PayDeps, payment: Payment, charge: Charge): Promise<PayOutcome> {
+  const { ledger, rail, newId, options, chargeLog } = deps;
+  const { facts, owner, presented, route } = payment;
+  const event = { kind: 'redeem_started', request: whatIsShown(payment), leaseMs: options.leaseMs } as const;
+  const taken = await ledger.advance(charge.id, event, { owner, changeId: newId() });
+  if (taken.kind !== 'ok') {
+    if (taken.because !== 'lease_running') return alreadyPaid(deps, payment, taken.charge ?? charge);
+    chargeLog.counted(route.id, 'in_use', charge.way.network);
+    return deps.refuse(paymentInUse(deps, taken.charge), facts.origin, route.id);
+  }
+  chargeLog.changed(taken.charge, event.kind);
+  chargeLog.counted(route.id, 'replayed', charge.way.network);
+  const lease = deps.leases.keep(charge.id);
+  const { answer, undelivered } = taken.charge;
+  if (answer === null) {
+    const receipt = receiptOf(taken.charge);
+    const header = receipt === undefined ? [] : rail.receiptHeader(presented.version, receipt);
+    const upstream = undelivered === 'answer_lost' || undelivered === 'answer_dropped' ? 'answered' : 'ask';
+    return deliver(deps, payment, taken.charge, header, upstream, lease);
+  }
+  const body = Buffer.from(answer.body);
+  return {
+    kind: 'response',
+    response: { status: answer.status, headers: answer.headers, body },
+    outcome: 'paid',
+    reason: 'replayed',
+    chargeId: charge.id,
+    routeId: route.id,
+    delivered: (whole) => {
+      if (whole) keepReplayed(deps, payment, charge, answer);
+      const kept = { kind: 'answer_kept', answer: { ...answer, body }, headSent: false } as const;
+      const ended = whole ? ({ kind: 'delivered', partial: false } as const) : kept;
+      void retryUntilRecorded(deps, payment, charge.id, ended).finally(lease.stop);
+    },
+  };
+}
+
+/** This last byte may be lost as well. */
+function keepReplayed(deps: PayDeps, payment: Payment, charge: Charge, answer: KeptAnswer): void {
+  const { memory, replays } = deps.responses;
+  const kept = new KeptResponse(memory, answer.body.length);
+  kept.begin(answer.status, answer.headers);
+  kept.add(Buffer.from(answer.body));
+  if (kept.isKept) replays.remember(whatIsShown(payment), kept, { chargeId: charge.id, routeId: charge.route.id });
 }

@@ -1,17 +1,15 @@
-// The types that the steps of a payment share: what they work with, the one payment they work on, and how its ends are
-// told to the client. A step that cannot say what happened to the money says just that (503 and the charge id), never
-// 402: a payer who is told to pay again may pay twice.
+// The types that the steps of a payment share, and how its ends are told to the client. A step that cannot say what
+// happened to the money says just that, with 503 and the charge id. It never answers 402: a payer who is told to pay again
+// may pay twice.
 import { hash } from 'node:crypto';
-import { endsAt, type Charge } from '../../domain/charge.ts';
-import type { Ledger } from '../../domain/payment/ledger.ts';
+import { endsAt, type Charge, type Claim } from '../../domain/charge.ts';
 import type { Offer } from '../../domain/offer.ts';
 import { problem, secondsToWait, type Problem, type ProblemCode } from '../../domain/problem.ts';
 import type { Way } from '../../domain/payment/way.ts';
-import type { WayServices } from '../../domain/receiver.ts';
+import type { WayServices, Receiver } from '../../domain/receiver.ts';
 import type { Route } from '../../domain/route.ts';
 import type { PresentedRequest } from '../../domain/payment/claim-policy.ts';
 import type { Clock } from '../../host/clock.ts';
-import type { Log } from '../../host/log.ts';
 import type { ResponseOutcome, OwnResponses, GoneOutcome, PaidOutcome, RequestFacts } from '../outcome.ts';
 import type { Replays, ResponseMemory } from '../kept-responses.ts';
 import {
@@ -22,28 +20,19 @@ import {
   type Receipt,
   type Refusal,
 } from '../rails/rail.ts';
-import type { OwnAuthorities } from './charged.ts';
-import type { ChargeLog } from './charge-log.ts';
-import type { Leases } from './lease.ts';
+import type { Leases, RecordDeps } from './record.ts';
 import type { SeenPayments } from './seen-payments.ts';
-import type { SettleModes } from './settle-mode.ts';
 
-export type PayDeps = OwnResponses & {
-  readonly rail: Rail;
-  readonly ledger: Ledger;
-  readonly seenPayments: SeenPayments;
-  readonly chargeLog: ChargeLog;
-  readonly modes: SettleModes;
-  readonly leases: Leases;
-  readonly responses: { readonly memory: ResponseMemory; readonly replays: Replays };
-  readonly log: Log;
-  readonly clock: Clock;
-  /** A name that nothing else has. */
-  readonly newId: () => string;
-  readonly options: PayOptions;
-  /** Waits. */
-  readonly pause: (ms: number) => Promise<void>;
-};
+export type PayDeps = OwnResponses &
+  RecordDeps & {
+    readonly rail: Rail;
+    readonly seenPayments: SeenPayments;
+    readonly modes: SettleModes;
+    readonly leases: Leases;
+    readonly responses: { readonly memory: ResponseMemory; readonly replays: Replays };
+    readonly clock: Clock;
+    readonly options: PayOptions;
+  };
 
 export type PayOptions = {
   /** A response up to this size is kept for a payer who may not have had it whole. */
@@ -57,6 +46,30 @@ export type PayOptions = {
   /** As configured now. */
   readonly services: (way: Way) => WayServices | undefined;
 };
+
+export type SettleMode = Claim['settle'];
+
+export type SettleFacts = {
+  readonly wanted: Receiver['settle'];
+  readonly method: string;
+  readonly conditionalWrite: boolean;
+  readonly payer: string;
+  /** Until the authorization ends. */
+  readonly leftMs: number;
+  /** Less than this may run out before the upstream has answered and the money has moved. */
+  readonly enoughMs: number;
+};
+
+export type SettleModes = {
+  readonly modeFor: (facts: SettleFacts) => SettleMode;
+  /** The upstream ran for this payer and the settlement afterwards took nothing. */
+  readonly ranUnpaid: (payer: string) => void;
+  /** The client left before the upstream's status line was there, and its claim was released. */
+  readonly leftEarly: (payer: string) => void;
+};
+
+/** `host:port` of everything that is this API; undefined if nothing says under which names clients reach it. */
+export type OwnAuthorities = ReadonlySet<string> | undefined;
 
 /** One payment on its way. */
 export type Payment = {

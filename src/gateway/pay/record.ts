@@ -1,14 +1,32 @@
-// Changes of the ledger that a request makes: tried twice if the request waits for the end, and for as long as it takes
-// if it does not: a lost change would leave money or a service hanging.
-import { LedgerUnavailable, type Advanced } from '../../domain/payment/ledger.ts';
-import type { Charge } from '../../domain/charge.ts';
+// What a request writes into the ledger, and what is told of it. A change is tried twice if the request waits for its end.
+// If it does not, a change is tried for as long as it takes: a lost one would leave money or a service hanging. Below are
+// the log line and the metrics of each change, and the leases of the charges that this process works on.
+import { LedgerUnavailable, type Advanced, MAX_RENEWED, type Ledger } from '../../domain/payment/ledger.ts';
+import { type Charge, flowOf, ownerOf, type PaymentKey } from '../../domain/charge.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
-import type { PayDeps, Payment } from './payment.ts';
+import type { Log } from '../../host/log.ts';
+import { addDecimals, type Decimal, type Metrics } from '../../host/metrics.ts';
+import type { Schedule } from '../../host/clock.ts';
+
+/** What changes of the ledger are made with. */
+export type RecordDeps = {
+  readonly ledger: Ledger;
+  readonly chargeLog: ChargeLog;
+  readonly log: Log;
+  /** A name that nothing else has. */
+  readonly newId: () => string;
+  /** Waits. */
+  readonly pause: (ms: number) => Promise<void>;
+};
+
+/** Whose change it is. */
+type Owned = { readonly owner: string };
+type Presenting = Owned & { readonly presented: { readonly key: PaymentKey } };
 
 /** One change, tried twice: the second time the ledger recognises the first. */
 export async function step(
-  { ledger, newId, log, chargeLog }: PayDeps,
-  { owner }: Payment,
+  { ledger, newId, log, chargeLog }: RecordDeps,
+  { owner }: Owned,
   id: string,
   event: ChargeEvent,
   changeId = newId(),
@@ -36,8 +54,8 @@ const PAUSES_MS = [100, 500, 2_000, 10_000, 30_000];
  * `changeId`: of an attempt before this one, which may have been written all the same: then this one is told as that one.
  */
 export async function retryUntilRecorded(
-  deps: PayDeps,
-  { owner }: Payment,
+  deps: RecordDeps,
+  { owner }: Owned,
   id: string,
   event: ChargeEvent,
   changeId?: string,
@@ -62,7 +80,7 @@ export async function retryUntilRecorded(
 }
 
 /** Releases a charge for which nothing was sent, however far it came: also if its last change has no certain end. */
-export async function releaseUnsent(deps: PayDeps, payment: Payment, charge: Charge, reason: string): Promise<void> {
+export async function releaseUnsent(deps: RecordDeps, payment: Owned, charge: Charge, reason: string): Promise<void> {
   const { ledger, log, newId, chargeLog } = deps;
   const changeIds = { released: newId(), not_carried_out: newId() };
   for (const pauseMs of [...PAUSES_MS, undefined]) {
@@ -90,7 +108,7 @@ const LONGEST_PAUSE_MS = 30_000;
 const ANSWERS = 6;
 
 /** A claim that was refused for want of an answer may have been written: it is given back as soon as it is seen. */
-export async function giveBackLater(deps: PayDeps, payment: Payment): Promise<void> {
+export async function giveBackLater(deps: RecordDeps, payment: Presenting): Promise<void> {
   // A write that is on its way to a ledger elsewhere may arrive after the first answers.
   let pauseMs = FIRST_PAUSE_MS;
   for (let answers = 0; answers < ANSWERS; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
@@ -103,4 +121,181 @@ export async function giveBackLater(deps: PayDeps, payment: Payment): Promise<vo
       if (!(error instanceof LedgerUnavailable)) throw error;
     }
   }
+}
+
+// Logs and counts what became of a charge. One log line says that money moved, and one says what did not go as it should.
+// The ordinary steps in between are logged at level debug only. The metrics of money are exact to the last unit. Never a
+// credential, never a kept answer. The ledger is the truth: the writer of a settlement tells it once, and a process that is
+// killed in between leaves it out.
+
+/** How a presented payment ended. */
+export type PaymentResult =
+  | 'settled'
+  | 'delivered'
+  | 'settled_undelivered'
+  | 'replayed'
+  | 'released'
+  | 'refused'
+  | 'in_use'
+  | 'already_used'
+  | 'unknown'
+  | 'unavailable';
+
+export type ChargeLog = {
+  /** `by`: the change that made `charge` what it is. */
+  readonly changed: (charge: Charge, by: ChargeEvent['kind'] | 'claimed') => void;
+  /** `network`: of the way that was chosen, CAIP-2. */
+  readonly counted: (routeId: string, result: PaymentResult, network: string | undefined) => void;
+};
+
+type Revenue = { readonly labels: Readonly<Record<string, string>>; sum: Decimal };
+
+const NO_WAY = 'none';
+
+export function createChargeLog(metrics: Metrics, log: Log, routeLabel: (id: string) => string): ChargeLog {
+  const payments = metrics.counter('payments_total', 'Presented payments, by how they ended.', [
+    'route_id',
+    'result',
+    'network',
+  ]);
+  const revenues = new Map<string, Revenue>();
+  metrics.exact(
+    'counter',
+    'revenue_total',
+    'Settled money in the currency of the route, to the last unit.',
+    ['route_id', 'currency', 'network'],
+    (set) => {
+      for (const { labels, sum } of revenues.values()) set(labels, sum);
+    },
+  );
+  const counted: ChargeLog['counted'] = (routeId, result, network) =>
+    payments(routeLabel(routeId), result, network ?? NO_WAY)(1);
+  const earned = ({ route, price: { currency }, way, amount }: Charge): void => {
+    const { network } = way;
+    const routeId = routeLabel(route.id);
+    const name = `${routeId} ${currency} ${network}`;
+    const known = revenues.get(name);
+    const sum = { units: amount, scale: way.decimals };
+    if (known === undefined) revenues.set(name, { labels: { route_id: routeId, currency, network }, sum });
+    else known.sum = addDecimals(known.sum, sum);
+  };
+  return {
+    counted,
+    changed: (charge, by) => {
+      if (by === 'settled') {
+        counted(charge.route.id, 'settled', charge.way.network);
+        earned(charge);
+      }
+      const level = by === 'settled' || !isOrdinary(charge, by) ? 'info' : 'debug';
+      if (log.enabled(level)) log[level](by === 'settled' ? 'charge settled' : 'charge', describe(charge, by));
+    },
+  };
+}
+
+/** A step of every payment: the ledger has it, and the line about the money says as much. */
+function isOrdinary({ state, attempts, asks }: Charge, by: ChargeEvent['kind'] | 'claimed'): boolean {
+  switch (state) {
+    case 'claimed':
+      return true;
+    case 'settling':
+      return attempts === 0 || by === 'looked';
+    case 'delivered':
+      return asks.all <= 1;
+    case 'settled':
+      return by === 'redeem_started';
+    case 'released':
+    case 'failed':
+      return false;
+    default:
+      return state satisfies never;
+  }
+}
+
+function describe(charge: Charge, by: ChargeEvent['kind'] | 'claimed'): Readonly<Record<string, unknown>> {
+  const { id, state, route, requestId, payment, way, price, proof, reason, attempts, customerId } = charge;
+  return {
+    charge_id: id,
+    state,
+    by,
+    request_id: requestId ?? undefined,
+    route_id: route.id,
+    customer_id: customerId ?? undefined,
+    payer: payment.payer,
+    network: way.network,
+    asset: way.asset,
+    scheme: way.scheme,
+    pay_to_address: way.payTo,
+    x402_version: charge.x402Version,
+    flow: flowOf(charge),
+    amount: price.amount,
+    currency: price.currency,
+    amount_atomic: charge.amount,
+    transaction: proof?.transaction,
+    reason: reason ?? undefined,
+    attempts: attempts > 0 ? attempts : undefined,
+  };
+}
+
+// Renews the leases of a process, every few seconds and in one call for all of its charges. Time is monotonic: a clock that
+// is set changes nothing. If a renewal fails, nothing is done. The lease runs out, another request takes the charge over,
+// and the ledger refuses every later step of ours.
+
+export type Lease = { readonly stop: () => void };
+
+export type Leases = {
+  /** A new name for one request of this run. */
+  readonly newOwner: () => string;
+  /** Renews the lease of a charge of this run until it is stopped. */
+  readonly keep: (chargeId: string) => Lease;
+};
+
+export type LeaseOptions = {
+  readonly ledger: Pick<Ledger, 'renew' | 'run'>;
+  readonly schedule: Schedule;
+  readonly newId: () => string;
+  readonly leaseMs: number;
+};
+
+export const LEASE_MS = 10_000;
+/** Of a lease's length: two renewals may be lost. */
+const RENEWALS = 10 / 3;
+
+export function createLeases({ ledger, schedule, newId, leaseMs }: LeaseOptions): Leases {
+  const { run } = ledger;
+  /** How many requests work on a charge: one, but for the moment in which it changes hands within this process. */
+  const kept = new Map<string, { requests: number; renew: boolean }>();
+  let running = false;
+
+  const renewLater = (): void => {
+    running = kept.size > 0;
+    if (running) schedule(leaseMs / RENEWALS, renew);
+  };
+  const renew = (): void => {
+    const ids = [...kept].flatMap(([id, each]) => (each.renew ? [id] : []));
+    // What was taken since the last turn has most of its lease left.
+    for (const each of kept.values()) each.renew = true;
+    for (let from = 0; from < ids.length; from += MAX_RENEWED) {
+      ledger.renew(run, ids.slice(from, from + MAX_RENEWED), leaseMs).catch(() => undefined);
+    }
+    renewLater();
+  };
+
+  return {
+    newOwner: () => ownerOf(run, newId()),
+    keep: (chargeId) => {
+      const each = kept.get(chargeId) ?? { requests: 0, renew: false };
+      each.requests += 1;
+      kept.set(chargeId, each);
+      if (!running) renewLater();
+      let stopped = false;
+      return {
+        stop: () => {
+          if (stopped) return;
+          stopped = true;
+          each.requests -= 1;
+          if (each.requests === 0) kept.delete(chargeId);
+        },
+      };
+    },
+  };
 }

@@ -4,7 +4,7 @@ import { makeOffer, type Offer } from '../../../src/domain/offer.ts';
 import { createQuotes, joinChargeId } from '../../../src/domain/quote.ts';
 import type { Receiver } from '../../../src/domain/receiver.ts';
 import type { RequestFacts } from '../../../src/gateway/outcome.ts';
-import { agreementOf } from '../../../src/gateway/pay/agreement.ts';
+import { agreementOf } from '../../../src/gateway/pay/pay.ts';
 import type { Presented } from '../../../src/gateway/rails/rail.ts';
 import { receiverOf } from '../../cases/receivers.ts';
 import { route } from '../../cases/routes.ts';
