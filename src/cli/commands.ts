@@ -2,6 +2,7 @@
 import { charges } from './charges.ts';
 import { check } from './check.ts';
 import type { Command } from './command.ts';
+import { copy } from './copy.ts';
 import { demo } from './demo.ts';
 import { healthcheck } from './healthcheck.ts';
 import { keys } from './keys.ts';
@@ -27,6 +28,7 @@ export const COMMANDS: readonly Command[] = [
   healthcheck,
   openapi,
   migrate,
+  copy,
   routes,
   charges,
   why,

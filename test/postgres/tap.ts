@@ -11,6 +11,10 @@ export type Tap = {
   readonly cut: () => void;
   /** From now on nothing arrives on the connections that there are. */
   readonly swallow: () => void;
+  /** Once so many bytes more have gone through, both ways together, all else waits for `release`. */
+  readonly holdAfter: (bytes: number) => { readonly held: Promise<void>; readonly release: () => void };
+  /** Bytes that went through so far. */
+  readonly carried: () => number;
   /** Later connections lead there. */
   readonly aim: (target: number) => void;
   readonly close: () => Promise<void>;
@@ -22,6 +26,16 @@ export async function startTap(first: number): Promise<Tap> {
   let lost: (() => void) | undefined;
   let held: ((letGo: () => void) => void) | undefined;
   let generation = 0;
+  let carried = 0;
+  let hold: { readonly at: number; readonly begin: () => void; readonly waiting: (() => void)[] } | undefined;
+  const carry = (chunk: Buffer | string, on: () => void): void => {
+    carried += chunk.length;
+    if (hold === undefined || carried < hold.at) on();
+    else {
+      hold.waiting.push(on);
+      hold.begin();
+    }
+  };
   const server = createServer((client) => {
     const own = generation;
     const upstream = connect(target, '127.0.0.1');
@@ -38,25 +52,29 @@ export async function startTap(first: number): Promise<Tap> {
         other.destroy();
       });
     }
-    client.on('data', (chunk) => {
-      if (own < generation) return;
-      if (held !== undefined && chunk.includes('COMMIT')) {
-        held(() => upstream.write(chunk));
-        held = undefined;
-        return;
-      }
-      if (lost !== undefined && chunk.includes('COMMIT')) losing = true;
-      upstream.write(chunk);
-    });
-    upstream.on('data', (chunk) => {
-      if (own < generation) return;
-      // The tag of the answer: it was carried out.
-      if (losing && chunk.includes('COMMIT')) {
-        client.destroy();
-        lost?.();
-        lost = undefined;
-      } else if (!losing) client.write(chunk);
-    });
+    client.on('data', (chunk) =>
+      carry(chunk, () => {
+        if (own < generation) return;
+        if (held !== undefined && chunk.includes('COMMIT')) {
+          held(() => upstream.write(chunk));
+          held = undefined;
+          return;
+        }
+        if (lost !== undefined && chunk.includes('COMMIT')) losing = true;
+        upstream.write(chunk);
+      }),
+    );
+    upstream.on('data', (chunk) =>
+      carry(chunk, () => {
+        if (own < generation) return;
+        // The tag of the answer: it was carried out.
+        if (losing && chunk.includes('COMMIT')) {
+          client.destroy();
+          lost?.();
+          lost = undefined;
+        } else if (!losing) client.write(chunk);
+      }),
+    );
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
@@ -68,6 +86,17 @@ export async function startTap(first: number): Promise<Tap> {
     cut: () => {
       for (const socket of sockets) socket.destroy();
     },
+    holdAfter: (bytes) => {
+      const { promise: held, resolve: begin } = Promise.withResolvers<void>();
+      const waiting: (() => void)[] = [];
+      hold = { at: carried + bytes, begin, waiting };
+      const release = (): void => {
+        hold = undefined;
+        for (const on of waiting) on();
+      };
+      return { held, release };
+    },
+    carried: () => carried,
     aim: (next) => void (target = next),
     swallow: () => void (generation += 1),
     close: () =>

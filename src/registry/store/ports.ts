@@ -7,6 +7,7 @@ import type { Route, RouteWire } from '../../domain/route.ts';
 import type { Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { Declared } from '../declared.ts';
+import type { CopySource, CopyTarget } from './copy-ports.ts';
 
 /** A store that is named in the configuration and not open yet. */
 export type StorePlace = {
@@ -28,6 +29,10 @@ export type StorePlace = {
   readonly open: (options: OpenOptions) => Promise<Store>;
   /** Its charges; opened with the first call. */
   readonly openCharges: (options: ChargesOptions) => ChargesStore;
+  /** To copy from it as its one process; without `holder` to rehearse that beside others. Throws a sentence. Undefined: not from this kind. */
+  readonly openSource?: (holder: Holder | undefined) => CopySource;
+  /** Undefined: not into this kind. */
+  readonly openTarget?: () => CopyTarget;
   /** Undefined if it cannot be asked. */
   readonly stats: () => Promise<StoreStats | undefined>;
 };

@@ -37,27 +37,37 @@ export function isCurrent(version: number): boolean {
 }
 
 /** The versions that were applied; none if there was nothing to do. */
-export async function migrateSchema(session: Session, schema: string, random: Random): Promise<readonly number[]> {
-  const applied: number[] = [];
-  await inTransaction(session, `; SET LOCAL lock_timeout = '${LOCK_MS}ms'`, async () => {
-    await session.query(
-      { name: 'tollgate_migrate', text: `SELECT pg_advisory_xact_lock(${LOCK}, hashtext('${schema}'))::text` },
-      [],
-    );
-    const from = await readVersion(session, schema);
-    if (isCurrent(from)) return;
-    await session.simple(`CREATE SCHEMA IF NOT EXISTS ${schema}; SET LOCAL search_path = ${schema}`);
-    for (const [index, { file, leastReader }] of SCHEMA.entries()) {
-      const version = index + 1;
-      if (version <= from) continue;
-      await session.simple(readFileSync(new URL(file, import.meta.url), 'utf8'));
-      await session.query(
-        { name: '', text: version === 1 ? FIRST : NEXT },
-        version === 1 ? [version, leastReader, makeUuid(random)] : [version, leastReader],
-      );
-      applied.push(version);
-    }
+export function migrateSchema(session: Session, schema: string, random: Random): Promise<readonly number[]> {
+  return inTransaction(session, `; SET LOCAL lock_timeout = '${LOCK_MS}ms'`, async () => {
+    await lockMigrations(session, schema);
+    return bringUp(session, schema, random);
   });
+}
+
+/** To the end of the transaction. */
+export async function lockMigrations(session: Session, schema: string): Promise<void> {
+  await session.query(
+    { name: 'tollgate_migrate', text: `SELECT pg_advisory_xact_lock(${LOCK}, hashtext('${schema}'))::text` },
+    [],
+  );
+}
+
+/** In a transaction that holds the lock; the versions that were applied. */
+export async function bringUp(session: Session, schema: string, random: Random): Promise<readonly number[]> {
+  const applied: number[] = [];
+  const from = await readVersion(session, schema);
+  if (isCurrent(from)) return applied;
+  await session.simple(`CREATE SCHEMA IF NOT EXISTS ${schema}; SET LOCAL search_path = ${schema}`);
+  for (const [index, { file, leastReader }] of SCHEMA.entries()) {
+    const version = index + 1;
+    if (version <= from) continue;
+    await session.simple(readFileSync(new URL(file, import.meta.url), 'utf8'));
+    await session.query(
+      { name: '', text: version === 1 ? FIRST : NEXT },
+      version === 1 ? [version, leastReader, makeUuid(random)] : [version, leastReader],
+    );
+    applied.push(version);
+  }
   return applied;
 }
 

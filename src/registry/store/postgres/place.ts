@@ -11,6 +11,7 @@ import { text } from '../rows.ts';
 import { createApiKeys } from './api-keys.ts';
 import { openPostgresCharges, type PostgresChargesOptions } from './charges.ts';
 import { messageOf, Refused, type Session } from './connection.ts';
+import { openCopyTarget } from './copy-target.ts';
 import { chargeGrants } from './grants.ts';
 import { openLinks, type Links, type PostgresPlace } from './links.ts';
 import { isCurrent, lacksRights, migrateSchema, readVersion } from './migrate.ts';
@@ -34,6 +35,7 @@ export function postgresPlace(settings: PostgresSettings): StorePlace {
     readRoutes: () => readRoutes(place),
     open: (options) => openPostgres(place, options, { patient: options.as === 'server' }),
     openCharges: (options) => openPostgresCharges(openUpToDate(place, options), options),
+    openTarget: () => openCopyTarget(place),
     stats: async () => undefined,
   };
 }

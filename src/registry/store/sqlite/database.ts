@@ -1,11 +1,13 @@
 // Opens the registry's SQLite file and brings its schema up to date. Writes are durable when they return (WAL with
 // synchronous FULL), unless disk.ts says otherwise. Another process may have the same file open, such as `tollgate keys`. A
 // file that a newer version wrote, or that is not ours, is refused and never touched.
-import { accessSync, closeSync, constants, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
+import type { CopyMark } from '../copy-ports.ts';
 import type { OnUpgrade } from '../ports.ts';
+import { readMark, refuseCopied } from './copy-mark.ts';
 
 /** The schema, then what brings a file from each version to the next: SQL files beside this one. */
 const SCHEMA: readonly string[] = ['schema.sql'];
@@ -55,6 +57,23 @@ export function isMigrated(file: string): boolean {
     return knownVersion(db, file, SCHEMA.length) === SCHEMA.length;
   } finally {
     db.close();
+  }
+}
+
+/** Throws a sentence if `file` is there and was marked; what else is wrong with it is told by what opens it. */
+export function refuseServing(file: string): void {
+  if (existsSync(file)) refuseCopied(markOf(file), file);
+}
+
+function markOf(file: string): CopyMark | undefined {
+  let db: DatabaseSync | undefined;
+  try {
+    db = new DatabaseSync(file, { readOnly: true, timeout: OPEN_BUSY_MS });
+    return readMark(db);
+  } catch {
+    return undefined;
+  } finally {
+    db?.close();
   }
 }
 
@@ -127,6 +146,7 @@ function connect(file: string): DatabaseSync {
   const db = new DatabaseSync(file, { timeout: OPEN_BUSY_MS, enableForeignKeyConstraints: true, defensive: true });
   try {
     refuseForeign(db, file);
+    refuseCopied(readMark(db), file);
     const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
     if (mode !== 'wal') throw new Error(`The database ${file} cannot use a write-ahead log; put it on a local disk.`);
     db.exec(`PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);

@@ -1,8 +1,9 @@
 // SQLite as a kind of store: one file, made if there is none, and its journals and its lock beside it.
 import { existsSync } from 'node:fs';
-import type { StorePlace } from '../ports.ts';
-import { isMigrated, migrateFile } from './database.ts';
+import type { Holder, StoreLock, StorePlace } from '../ports.ts';
+import { isMigrated, migrateFile, refuseServing } from './database.ts';
 import { openCharges } from './charges.ts';
+import { openCopySource } from './copy-source.ts';
 import { lockStore } from './lock.ts';
 import { readStoredRoutes } from './read-only.ts';
 import { readStoreStats } from './stats.ts';
@@ -15,7 +16,7 @@ export function sqlitePlace(file: string): StorePlace {
   return {
     isShared: false,
     exists: () => existsSync(file),
-    lock: (holder) => lockStore(file, holder),
+    lock: (holder) => lockServed(file, holder),
     migrate: async (onUpgrade) => migrateFile(file, onUpgrade),
     isMigrated: async () => existsSync(file) && isMigrated(file),
     grants: () => undefined,
@@ -35,6 +36,18 @@ export function sqlitePlace(file: string): StorePlace {
       };
     },
     openCharges: (options) => openCharges(file, options),
+    openSource: (holder) => openCopySource(file, holder),
     stats: () => readStoreStats(file),
   };
+}
+
+function lockServed(file: string, holder: Holder): StoreLock {
+  const lock = lockStore(file, holder);
+  try {
+    refuseServing(file);
+    return lock;
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
 }

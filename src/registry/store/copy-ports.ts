@@ -1,0 +1,54 @@
+// What a store is copied from and to: rows of tables that every kind of store has, whatever it calls them.
+
+export type CopiedTable =
+  | 'meta'
+  | 'routes'
+  | 'changes'
+  | 'api_keys'
+  | 'charges'
+  | 'charge_answers'
+  | 'charge_counts'
+  | 'charge_sums';
+export type CopyValue = string | number | null | Uint8Array;
+export type CopyRow = readonly CopyValue[];
+
+/** Stands in the source from before its first row leaves it. `copiedAt`: the target has all of it. Times are RFC 3339. */
+export type CopyMark = { readonly target: string; readonly since: string; readonly copiedAt: string | null };
+
+/** Synchronous: it is a file. */
+export type CopySource = {
+  readonly mark: () => CopyMark | undefined;
+  /** Durable when it returns. */
+  readonly setMark: (mark: CopyMark | undefined) => void;
+  readonly count: (table: CopiedTable) => number;
+  /** In the order of its key. */
+  readonly rows: (table: CopiedTable) => Iterable<CopyRow>;
+  /** The number of the next charge. */
+  readonly nextSeq: () => number;
+  readonly close: () => void;
+};
+
+export type CopyTarget = {
+  /** For people; it tells one target from another. */
+  readonly name: string;
+  /** In one transaction, as the only copy into it. Rejects if it is not known how it ended. */
+  readonly transact: <T>(work: (session: CopySession) => Promise<CopyEnd<T>>) => Promise<T>;
+  readonly close: () => Promise<void>;
+};
+/** `keeps`: what was written is committed; else it is undone. */
+export type CopyEnd<T> = { readonly keeps: boolean; readonly result: T };
+export type CopySession = {
+  /** `used`: anything was kept in it, or a server ran on it. */
+  readonly state: () => Promise<'gone' | 'empty' | 'used'>;
+  /** Until the end of the transaction nobody else reads or writes what is there. */
+  readonly hold: () => Promise<void>;
+  /** Makes its schema, or brings it up to date. */
+  readonly make: () => Promise<void>;
+  readonly write: (table: CopiedTable, rows: readonly CopyRow[]) => Promise<void>;
+  /** All rows are there; the next charge gets the number `nextSeq`. */
+  readonly finish: (nextSeq: number) => Promise<void>;
+  /** In the order of its key. */
+  readonly rows: (table: CopiedTable) => AsyncIterable<readonly CopyRow[]>;
+  /** Writes what changes nothing, so that the commit says that what was read before it is durable. */
+  readonly touch: () => Promise<void>;
+};
