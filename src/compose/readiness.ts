@@ -5,6 +5,7 @@ import type { Check, CheckResult } from '../host/admin.ts';
 import { systemSchedule, type Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
+import { StoreRefused } from '../registry/store/ports.ts';
 
 /** What was found last. `at`: milliseconds of the monotonic clock. */
 type Found =
@@ -24,16 +25,32 @@ const FRESH_MS = 5_000;
 /** Below what orchestrators wait for a probe. */
 const WAIT_MS = 1_500;
 
+/** From so long on a store that says no may say it to this process alone. */
+const REFUSED_MS = 30_000;
+
 /**
  * A store of this process: `write` changes a row and resolves once that is on the disk. `isShared`: by other processes too. Once
- * it has worked, its failure is named and no more: all of them would be taken out at once, and free routes with them.
+ * it has worked, its failure is named and no more: all of them would be taken out at once, and free routes with them. Where there
+ * are none (`hasProxy`), one that goes on saying no (StoreRefused) ends readiness: others may be served.
  */
 export function storeReadiness(
   write: () => Promise<void>,
   { clock, log }: ReadinessDeps,
-  isShared: boolean,
+  { isShared, hasProxy }: { readonly isShared: boolean; readonly hasProxy: boolean },
 ): Readiness {
-  const asked = createAsking(write, clock, (reason) =>
+  let refusedSince: number | undefined;
+  const trying = async (): Promise<void> => {
+    try {
+      await write();
+      refusedSince = undefined;
+    } catch (error) {
+      if (error instanceof StoreRefused) refusedSince ??= clock.monotonic();
+      throw error;
+    }
+  };
+  const isRefused = (): boolean =>
+    refusedSince !== undefined && clock.monotonic() - refusedSince >= REFUSED_MS && !hasProxy;
+  const asked = createAsking(trying, clock, (reason) =>
     reason === undefined
       ? log.info('the store takes writes again')
       : log.error('the store takes no writes', { reason }),
@@ -46,7 +63,7 @@ export function storeReadiness(
         const found = await asked.ask();
         if (found.kind === 'works') return { ok: true, detail: 'the store takes writes' };
         const detail = `the store does not take writes: ${reasonOf(found)}`;
-        return { ok: false, isTolerated: isShared && asked.hasWorked(), detail };
+        return { ok: false, isTolerated: isShared && asked.hasWorked() && !isRefused(), detail };
       },
     },
   };

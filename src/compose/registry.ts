@@ -17,6 +17,7 @@ import type { WhyReport } from '../registry/charge-schemas.ts';
 import { createRegistry, type RegistrySettings } from '../registry/registry.ts';
 import { ledgerOf, storeAt, type StoredLedger } from '../registry/store/open.ts';
 import { UPGRADING } from '../registry/store/ports.ts';
+import { shareSettings } from './common-settings.ts';
 import { differencesCheck, followConfiguration } from './declared-routes.ts';
 import { countLeases } from './charge-metrics.ts';
 import { keepCharges } from './keeping.ts';
@@ -95,12 +96,20 @@ export async function startRegistry(
   });
   observeConnections(metrics, registry.connections);
   observeStore(metrics, store.stats);
+  await shareSettings(store, config(), section, log);
   await followConfiguration(config(), registry, 'start', log);
   compiler.load(registry.routeSet());
   await compiler.settled();
   registry.subscribe((change) => void compiler.change(change, registry.routeSet));
   const { handle } = registry;
-  const readiness = storeReadiness(ledger.check, { clock, log }, store.isShared);
+  const readiness = storeReadiness(
+    ledger.check,
+    { clock, log },
+    {
+      isShared: store.isShared,
+      hasProxy: config().proxy !== undefined,
+    },
+  );
   const { load } = store.charges;
   if (load !== undefined) observeSharedStore(metrics, readiness.check, load, () => current.snapshot?.revision);
   const listener = createListener(
@@ -128,6 +137,7 @@ export async function startRegistry(
       registry.reconfigure(settingsOf(next, next.registry));
       try {
         await followConfiguration(next, registry, 'reload', log);
+        await shareSettings(store, next, next.registry, log);
       } catch (error) {
         registry.reconfigure(settingsOf(before, before.registry ?? section));
         throw error;

@@ -42,7 +42,7 @@ export async function ledgerOfSidecar(
     const place = await storeAt(charges.store);
     const store = place.openCharges({ now: clock.now, log, alone: true, observe: observeCalls(metrics, place) });
     const ledger = ledgerOf(store, SPELLING, countLeases(metrics));
-    const readiness = storeReadiness(ledger.check, { clock, log }, place.isShared);
+    const readiness = storeReadiness(ledger.check, { clock, log }, { isShared: place.isShared, hasProxy: true });
     const stopKeeping = keepCharges(store, {
       ...{ clock, log, schedule: systemSchedule },
       retentionMs: () => charges.retentionMs,

@@ -13,7 +13,7 @@ import { RECEIVER, SECRET } from '../config/support.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
 import { until } from '../support/paid-tollgate.ts';
 import { hasPostgres } from './server.ts';
-import { freshDatabase, sharedPostgres, silent, stopSharedPostgres } from './store.ts';
+import { freshDatabase, settingsOf, sharedPostgres, silent, stopSharedPostgres } from './store.ts';
 
 describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
   const folder = temporaryFolder();
@@ -81,12 +81,7 @@ describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
       // Twice is once.
       await server.query(stdout, database);
 
-      const charges = postgresPlace({
-        kind: 'postgres',
-        ...{ name: 'test', host: '127.0.0.1', port: server.port, user, database },
-        ...{ password: undefined, tls: { mode: 'off', caFile: undefined }, schema },
-        ...{ connections: 2, timeoutMs: 10_000, pooler: false },
-      }).openCharges({ now: Date.now, log: silent });
+      const charges = postgresPlace(settingsOf(url, { user, schema })).openCharges({ now: Date.now, log: silent });
       const ledger = createLedger(charges, SPELLING);
       const [claim, actor] = [claimOf(1), { owner: 'run/one' }];
       await charges.check();

@@ -9,7 +9,7 @@ import { transition, type ChargeEvent } from '../../src/domain/payment/transitio
 import { SPELLING } from '../../src/gateway/rails/networks.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { toRowChange, toRowInsert } from '../../src/registry/store/charge-changes.ts';
-import type { ChargesStore, Store } from '../../src/registry/store/ports.ts';
+import type { ChargesStore, Store, StorePlace } from '../../src/registry/store/ports.ts';
 import { runBatch, type BatchCall } from '../../src/registry/store/postgres/charge-batch.ts';
 import { createChargeSql } from '../../src/registry/store/postgres/charge-sql.ts';
 import { createConnection, type Session } from '../../src/registry/store/postgres/connection.ts';
@@ -18,7 +18,15 @@ import { openPostgres, postgresPlace, type PostgresStoreOptions } from '../../sr
 import { claimOf, proofOf } from '../cases/claims.ts';
 import { until } from '../support/paid-tollgate.ts';
 import { hasPostgres, type PostgresServer } from './server.ts';
-import { freshDatabase, holdTransaction, placeOf, sharedPostgres, silent, stopSharedPostgres } from './store.ts';
+import {
+  freshDatabase,
+  holdTransaction,
+  placeOf,
+  settingsOf,
+  sharedPostgres,
+  silent,
+  stopSharedPostgres,
+} from './store.ts';
 import { startTap, type Tap } from './tap.ts';
 
 const LEASE = 60_000;
@@ -249,14 +257,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and many on it', () => {
   test('behaviour: of two that migrate at once one waits for the other and finds it done', async () => {
     const empty = await freshDatabase();
     const tap = await tapped();
-    const placeAt = (port: number): ReturnType<typeof postgresPlace> => {
-      const { host, user, database } = placeOf(empty).address;
-      return postgresPlace({
-        ...{ kind: 'postgres', name: 'test', host, port, user, database, schema: 'tollgate' },
-        ...{ password: undefined, tls: { mode: 'off', caFile: undefined }, pooler: false },
-        ...{ connections: 1, timeoutMs: DEADLINE },
-      });
-    };
+    const placeAt = (port: number): StorePlace => postgresPlace(settingsOf(empty, { port, timeoutMs: DEADLINE }));
     const holding = tap.holdCommit();
     const first = placeAt(tap.port).migrate();
     const letGo = await holding;

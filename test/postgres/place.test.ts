@@ -4,14 +4,17 @@ import path from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createLedger } from '../../src/domain/payment/ledger.ts';
 import { SPELLING } from '../../src/gateway/rails/networks.ts';
-import type { PostgresSettings } from '../../src/domain/store-settings.ts';
-import type { ChargesStore, StorePlace } from '../../src/registry/store/ports.ts';
+import type { ChargesStore, CommonSettings, Store, StorePlace } from '../../src/registry/store/ports.ts';
 import { postgresPlace } from '../../src/registry/store/postgres/place.ts';
+import { digestsOf } from '../../src/compose/common-settings.ts';
+import type { RegistryConfig } from '../../src/config/config.ts';
+import type { Receiver } from '../../src/domain/receiver.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { claimOf, proofOf } from '../cases/claims.ts';
 import { temporaryFolder } from '../support/process.ts';
+import { until } from '../support/paid-tollgate.ts';
 import { hasPostgres } from './server.ts';
-import { freshDatabase, openTestStore, sharedPostgres, silent, stopSharedPostgres } from './store.ts';
+import { freshDatabase, openTestStore, settingsOf, sharedPostgres, silent, stopSharedPostgres } from './store.ts';
 
 const LEASE = 60_000;
 const DAY = 86_400_000;
@@ -19,15 +22,6 @@ const DAY = 86_400_000;
 describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
   afterAll(stopSharedPostgres);
 
-  const settingsOf = (url: string, rest: Partial<PostgresSettings> = {}): PostgresSettings => {
-    const { hostname: host, port, username: user, pathname } = new URL(url);
-    return {
-      ...{ kind: 'postgres', name: 'test', host, port: Number(port), user, database: pathname.slice(1) },
-      ...{ password: undefined, tls: { mode: 'off', caFile: undefined }, schema: 'tollgate' },
-      ...{ connections: 2, timeoutMs: 10_000, pooler: false },
-      ...rest,
-    };
-  };
   const command = { random: createRandom(), now: Date.now, log: silent, as: 'command' } as const;
   const nameOf = (url: string): string => new URL(url).pathname.slice(1);
   const claimAt = (store: ChargesStore, n: number): Promise<{ readonly kind: string }> =>
@@ -106,6 +100,42 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
     const wrong = postgresPlace(settingsOf(url, { user: 'locked', password: { value: 'third' }, timeoutMs: 1000 }));
     await expect(wrong.open(command)).rejects.toThrow('password authentication failed');
     remove();
+  });
+
+  test('behaviour: registries with other receivers or API keys hear of each other, once', async () => {
+    const url = await freshDatabase();
+    const [one, other] = [await openTestStore(url), await openTestStore(url)];
+    const heard: string[] = [];
+    const share = async (store: Store, who: string, receivers: string, keys: string): Promise<void> =>
+      store.share?.({ receivers, api_keys: keys }, (setting) => void heard.push(`${who} ${setting}`));
+    await share(one, 'one', 'a', 'k');
+    await share(other, 'other', 'a', 'k');
+    expect(heard).toEqual([]);
+    await share(other, 'other', 'a', 'l');
+    await until('the one hears of it', async () => heard.length > 0);
+    expect(heard).toEqual(['one api_keys']);
+    // Its own word from before is no other's.
+    await share(one, 'one', 'b', 'k');
+    await until('the other hears of both', async () => heard.length === 4);
+    expect(heard.slice(1).toSorted()).toEqual(['one api_keys', 'other api_keys', 'other receivers']);
+    await Promise.all([one.close(), other.close()]);
+  });
+
+  test('behaviour: digests of settings say where money goes and who is let in, in whatever order', () => {
+    const way = (payTo: string): Receiver['ways'][number] =>
+      ({ way: { payTo }, facilitators: [{ url: payTo }] }) as unknown as Receiver['ways'][number];
+    const receiver = (id: string, payTo: string): Receiver =>
+      ({ id, currencies: ['USD'], settle: 'auto', ways: [way(payTo)] }) as const;
+    const digests = (receivers: readonly Receiver[], keys: readonly string[]): CommonSettings =>
+      digestsOf({ receivers }, {
+        apiKeys: keys.map((key) => ({ name: key, key, scopes: ['sdk'] })),
+      } as unknown as RegistryConfig);
+    const [a, b] = [receiver('a', '0x1'), receiver('b', '0x2')];
+    const before = digests([a, b], ['k', 'l']);
+    expect(digests([b, a], ['l', 'k'])).toEqual(before);
+    expect(digests([receiver('a', '0x3'), b], ['k', 'l'])).toMatchObject({ api_keys: before.api_keys });
+    expect(digests([receiver('a', '0x3'), b], ['k', 'l']).receivers).not.toBe(before.receivers);
+    expect(digests([a, b], ['k']).api_keys).not.toBe(before.api_keys);
   });
 
   test('refuses: a database that is not there', async () => {

@@ -1,5 +1,6 @@
 // Stores on a PostgreSQL that the tests of one file share, each in a database of its own.
 import { Client } from 'pg';
+import type { PostgresSettings } from '../../src/domain/store-settings.ts';
 import type { Store } from '../../src/registry/store/ports.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openPostgres, type PostgresStoreOptions } from '../../src/registry/store/postgres/place.ts';
@@ -22,6 +23,17 @@ export async function stopSharedPostgres(): Promise<void> {
 /** The URL of a database that nobody has used. */
 export async function freshDatabase(): Promise<string> {
   return (await sharedPostgres()).createDatabase();
+}
+
+/** As a configuration says it. */
+export function settingsOf(url: string, rest: Partial<PostgresSettings> = {}): PostgresSettings {
+  const { hostname: host, port, username: user, pathname } = new URL(url);
+  return {
+    ...{ kind: 'postgres', name: 'test', host, port: Number(port), user, database: pathname.slice(1) },
+    ...{ password: undefined, tls: { mode: 'off', caFile: undefined }, schema: 'tollgate' },
+    ...{ connections: 2, timeoutMs: 10_000, pooler: false },
+    ...rest,
+  };
 }
 
 export function placeOf(url: string, rest: Partial<PostgresPlace['address']> = {}): PostgresPlace {

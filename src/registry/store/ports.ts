@@ -2,7 +2,7 @@
 // charges. Each kind of store is a folder beside this file that implements it; open.ts chooses.
 import type { Scope } from '../../domain/scope.ts';
 import type { ChargeReports } from '../../domain/payment/charge-reports.ts';
-import type { ChargeKeeping, ChargeStore } from '../../domain/payment/ledger.ts';
+import { LedgerUnavailable, type ChargeKeeping, type ChargeStore } from '../../domain/payment/ledger.ts';
 import type { Route, RouteWire } from '../../domain/route.ts';
 import type { Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
@@ -64,14 +64,26 @@ export type Store = {
   readonly charges: ChargesStore;
   /** Undefined if it cannot be asked. */
   readonly stats: () => Promise<StoreStats | undefined>;
+  /**
+   * Of a store that others serve as well: says what this process goes by, instead of what it said before, and calls `differs`
+   * for what another one says otherwise, now or later.
+   */
+  readonly share?: (own: CommonSettings, differs: (setting: keyof CommonSettings) => void) => Promise<void>;
   readonly close: () => Promise<void>;
 };
+
+/** What all processes on a store should have alike, each as a digest. */
+export type CommonSettings = Readonly<Record<'receivers' | 'api_keys', string>>;
 
 /** The store cannot do or say it: a write may have happened or not. For operators, not for clients. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
+/** The store says no, perhaps to this process alone: to its password, its rights, its TLS or its version. */
+export class StoreRefused extends LedgerUnavailable {}
+
+/** `check` rejects with StoreRefused where the store is there and says no. */
 export type ChargesStore = ChargeStore &
   ChargeReports &
   ChargeKeeping & {

@@ -37,7 +37,8 @@ export async function runBatch(
 ): Promise<readonly BatchOutcome[]> {
   const { sql } = options;
   const plan = planOf(calls);
-  const done = plan.writes ? await write(session, plan, options) : new Set<number>();
+  const until = options.quietUntil();
+  const done = plan.writes ? await write(session, plan, options, until) : new Set<number>();
   const outcomes: BatchOutcome[] = calls.map(() => ({ kind: 'done', result: undefined }));
   for (const place of plan.again) outcomes[place] = { kind: 'again' };
   const missing = calls.flatMap((call, place) => (done.has(place) || plan.again.has(place) ? [] : [{ call, place }]));
@@ -62,7 +63,6 @@ export async function runBatch(
     ]),
     found(session, sql.findByIds, ids, (keys: readonly string[]) => [keys.map(plain)]),
   ]);
-  const until = options.quietUntil();
   const seen = (stored: StoredCharge | undefined): StoredCharge | undefined => stored && held(stored, until);
   for (const { call, place } of missing)
     outcomes[place] = { kind: 'done', result: missed(call, seen(byPayment.get(place)), seen(byId.get(place))) };
@@ -157,9 +157,14 @@ function kindOf(change: RowChange, kept: KeptAnswer | undefined): ChangeKindOfRo
 }
 
 /** The places of the calls that were written. */
-async function write(session: Session, plan: Planned, options: BatchOptions): Promise<ReadonlySet<number>> {
-  const { sql, now, shift, quietUntil, shard, onClock, settings } = options;
-  const [at, shifted, quiet] = [now(), shift(), quietUntil() ?? 0];
+async function write(
+  session: Session,
+  plan: Planned,
+  options: BatchOptions,
+  quietUntil: number | undefined,
+): Promise<ReadonlySet<number>> {
+  const { sql, now, shift, shard, onClock, settings } = options;
+  const [at, shifted, quiet] = [now(), shift(), quietUntil ?? 0];
   const begun = session.simple(`BEGIN${settings()}`);
   const locked = session.query(sql.lock, [plan.locks]);
   const sent: { readonly answer: Promise<Answer>; readonly places: (rows: readonly Row[]) => readonly number[] }[] = [];

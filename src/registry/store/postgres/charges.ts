@@ -11,14 +11,14 @@ import {
   type RowChange,
 } from '../charge-changes.ts';
 import { readStored } from '../charge-values.ts';
-import type { ChargesStore } from '../ports.ts';
+import { StoreRefused, type ChargesStore } from '../ports.ts';
 import { text } from '../rows.ts';
 import type { BatchResult } from './charge-batch.ts';
 import { createLanes } from './charge-lanes.ts';
 import { createPrune } from './charge-prune.ts';
 import { createReports } from './charge-reports.ts';
 import { createChargeSql } from './charge-sql.ts';
-import { messageOf } from './connection.ts';
+import { isRefusal, messageOf } from './connection.ts';
 import type { Links } from './links.ts';
 import { timedClaim } from './timed.ts';
 
@@ -114,7 +114,13 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
         return ids.filter((id) => ours.has(id));
       }),
     endRun: (run) => lanes.use(async (session) => void (await session.query(sql.endRun, [now(), run]))),
-    check: () => lanes.use(async (session, shard) => void (await session.query(sql.touch, [shard]))),
+    check: async () => {
+      try {
+        await lanes.use((session, shard) => session.query(sql.touch, [shard]));
+      } catch (error) {
+        throw isRefusal(error) ? new StoreRefused(messageOf(error), { cause: error }) : error;
+      }
+    },
     prune: (...asked) => prune(...asked),
     ...createReports(sql, ask, now),
     load: () => ({ ...links.connections(), waiting: lanes.waiting() }),

@@ -216,6 +216,20 @@ export class Refused extends Error {
   override readonly name: string = 'Refused';
 }
 
+/** Rights, the database, its schema; certificates. A password file that cannot be read is an error of `open`. */
+const REFUSING =
+  /^(?:28...|42501|3D000|3F000|42P01|42703|(?:ERR_TLS|ERR_SSL|CERT|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO)_.*)$/;
+/** As the driver says it. */
+const NO_TLS = 'The server does not support SSL connections';
+
+/** Whether the database is there and says no: waiting does not help, and another process may be served. */
+export function isRefusal(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof Refused || error.message === NO_TLS) return true;
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  return syscall === 'open' || (code !== undefined && REFUSING.test(code)) || isRefusal(error.cause);
+}
+
 /** What the driver says of a connection is a plain Error. */
 const OURS = [Refused, TypeError, SyntaxError, RangeError];
 

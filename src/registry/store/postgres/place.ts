@@ -10,6 +10,7 @@ import type { ChargesOptions, Store, StorePlace } from '../ports.ts';
 import { text } from '../rows.ts';
 import { createApiKeys } from './api-keys.ts';
 import { openPostgresCharges, type PostgresChargesOptions } from './charges.ts';
+import { createCommonSettings } from './common-settings.ts';
 import { messageOf, Refused, type Session } from './connection.ts';
 import { openCopyTarget } from './copy-target.ts';
 import { chargeGrants } from './grants.ts';
@@ -86,6 +87,7 @@ export async function openPostgres(
       isShared: true,
       routes: createRoutes({ links, watch, random: links.random, registryId, ...kept }),
       apiKeys: createApiKeys(links, watch),
+      share: createCommonSettings(links, watch),
       charges,
       stats: async () => undefined,
       close: async () => {
@@ -121,6 +123,7 @@ async function readRoutes(place: PostgresPlace): ReturnType<StorePlace['readRout
     const watch = {
       routes: () => () => undefined,
       keys: () => () => undefined,
+      settings: () => () => undefined,
       seen: () => undefined,
       close: () => undefined,
     };

@@ -11,7 +11,10 @@ CREATE TABLE meta (
   registry_id text NOT NULL,
   revision bigint NOT NULL,
   stamp text NOT NULL,
-  keys_revision bigint NOT NULL
+  keys_revision bigint NOT NULL,
+  -- Digests of settings that all registries on this store should have alike: those of the one that started last.
+  receivers_sha256 text,
+  api_keys_sha256 text
 );
 
 -- `seq` is the revision that made the route. `written_by`: `config`, `dashboard:SUBJECT` or `api_key:NAME`. `declared`: what

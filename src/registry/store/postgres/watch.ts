@@ -3,7 +3,7 @@
 import type { Log } from '../../../host/log.ts';
 import type { Head } from '../ports.ts';
 import { readHead } from '../route-values.ts';
-import { integer } from '../rows.ts';
+import { integer, type Row } from '../rows.ts';
 import { ConnectionLost } from './connection.ts';
 import type { Links } from './links.ts';
 
@@ -11,6 +11,8 @@ export type ChangeWatch = {
   /** Calls `hint` when the routes are no longer those of the head that was seen last; returns how to stop. */
   readonly routes: (hint: () => void) => () => void;
   readonly keys: (hint: () => void) => () => void;
+  /** Calls `hear` with the row that holds them whenever it was read. */
+  readonly settings: (hear: (row: Row) => void) => () => void;
   /** What this process wrote itself is no news. */
   readonly seen: (head: Head) => void;
   readonly close: () => void;
@@ -21,6 +23,7 @@ const EVERY_MS = 500;
 export function createWatch({ control, schema, pooler, onControl, timeoutMs }: Links, log: Log): ChangeWatch {
   const routes = new Set<() => void>();
   const keys = new Set<() => void>();
+  const settings = new Set<(row: Row) => void>();
   let head: string | undefined;
   let keysRevision: number | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -39,7 +42,10 @@ export function createWatch({ control, schema, pooler, onControl, timeoutMs }: L
       try {
         const { rows } = await control.use(performance.now() + timeoutMs, (session) =>
           session.query(
-            { name: 'tollgate_heads', text: `SELECT revision, stamp, keys_revision FROM ${schema}.meta` },
+            {
+              name: 'tollgate_heads',
+              text: `SELECT revision, stamp, keys_revision, receivers_sha256, api_keys_sha256 FROM ${schema}.meta`,
+            },
             [],
           ),
         );
@@ -47,6 +53,7 @@ export function createWatch({ control, schema, pooler, onControl, timeoutMs }: L
         const foundKeys = integer(rows[0] ?? {}, 'keys_revision');
         if (found !== head) for (const hint of routes) hint();
         if (foundKeys !== keysRevision) for (const hint of keys) hint();
+        for (const hear of settings) hear(rows[0] ?? {});
         [head, keysRevision] = [found, foundKeys];
       } catch (error) {
         // A store that is away is told of by what needs it.
@@ -66,7 +73,7 @@ export function createWatch({ control, schema, pooler, onControl, timeoutMs }: L
     onNotification(() => void look());
   });
 
-  const listen = (all: Set<() => void>, hint: () => void): (() => void) => {
+  const listen = <T>(all: Set<T>, hint: T): (() => void) => {
     if (timer === undefined && !looking) start();
     all.add(hint);
     return () => void all.delete(hint);
@@ -74,6 +81,7 @@ export function createWatch({ control, schema, pooler, onControl, timeoutMs }: L
   return {
     routes: (hint) => listen(routes, hint),
     keys: (hint) => listen(keys, hint),
+    settings: (hear) => listen(settings, hear),
     seen: (written) => void (head = nameOf(written)),
     close: () => {
       closed = true;

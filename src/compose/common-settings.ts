@@ -1,0 +1,47 @@
+// Settings that all registries on one store should have: receivers, so that none refuses a route that another took, and API keys,
+// so that a key is known wherever it is presented. Compared by digest, and warned about: files change one after the other.
+import { createHash } from 'node:crypto';
+import type { Config, RegistryConfig } from '../config/config.ts';
+import type { Log } from '../host/log.ts';
+import type { CommonSettings, Store } from '../registry/store/ports.ts';
+
+/** Resolves when this process has said what it goes by; a store that could not be asked is told of, and no more. */
+export async function shareSettings(
+  { share }: Pick<Store, 'share'>,
+  config: Config,
+  section: RegistryConfig,
+  log: Log,
+): Promise<void> {
+  if (share === undefined) return;
+  const warn = (setting: keyof CommonSettings): void => {
+    const key = setting === 'receivers' ? 'receivers' : 'registry.api_keys';
+    // Who said it last may be gone by now, or have been this one before a restart.
+    log.warn('the registry that started last on this store has other settings: all need the same', { setting: key });
+  };
+  try {
+    await share(digestsOf(config, section), warn);
+  } catch (error) {
+    log.warn('settings were not compared with those of other registries on this store', { error });
+  }
+}
+
+/** Where money goes, whoever is asked about it; and who is let in. */
+export function digestsOf({ receivers }: Pick<Config, 'receivers'>, { apiKeys }: RegistryConfig): CommonSettings {
+  const where = receivers.map(({ id, currencies, settle, ways }) => ({
+    ...{ id, currencies, settle },
+    ways: ways.map(({ way }) => way),
+  }));
+  const keys = apiKeys.map(({ name, key, scopes }) => ({ name, key: sha256(key), scopes: scopes.toSorted() }));
+  return {
+    receivers: sha256(JSON.stringify(where.toSorted((a, b) => compare(a.id, b.id)))),
+    api_keys: sha256(JSON.stringify(keys.toSorted((a, b) => compare(a.name, b.name)))),
+  };
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

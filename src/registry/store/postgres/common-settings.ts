@@ -1,0 +1,45 @@
+// Whether all registries on one store go by the same settings: each writes a digest of its own over the last one's, and hears
+// when another one does. What differs is told once for each digest, at both.
+import { inTransaction } from './connection.ts';
+import type { CommonSettings, Store } from '../ports.ts';
+import type { Row } from '../rows.ts';
+import type { Links } from './links.ts';
+import { createAsk } from './routes.ts';
+import type { ChangeWatch } from './watch.ts';
+
+const COLUMNS: Readonly<Record<keyof CommonSettings, string>> = {
+  receivers: 'receivers_sha256',
+  api_keys: 'api_keys_sha256',
+};
+const NAMES = ['receivers', 'api_keys'] as const;
+
+export function createCommonSettings(links: Links, watch: ChangeWatch): NonNullable<Store['share']> {
+  const { schema, settings } = links;
+  const ask = createAsk(links, 'change');
+  const columns = Object.values(COLUMNS).join(', ');
+  const last = `SELECT ${columns} FROM ${schema}.meta FOR UPDATE`;
+  const write = `UPDATE ${schema}.meta SET (${columns}) = ROW ($1::text, $2::text)`;
+  let stop = (): void => undefined;
+  let before: CommonSettings | undefined;
+  return async (own, differs) => {
+    // What this process said itself is no other's word.
+    const told = new Map<string, unknown>(Object.entries(before ?? {}));
+    const compare = (row: Row): void => {
+      for (const name of NAMES) {
+        const said = row[COLUMNS[name]];
+        if (said !== null && said !== own[name] && said !== told.get(name)) differs(name);
+        told.set(name, said);
+      }
+    };
+    stop();
+    await ask((session) =>
+      inTransaction(session, settings(), async () => {
+        const { rows } = await session.query({ name: 'tollgate_settings', text: last }, []);
+        compare(rows[0] ?? {});
+        await session.query({ name: 'tollgate_settings_write', text: write }, [own.receivers, own.api_keys]);
+      }),
+    );
+    before = own;
+    stop = watch.settings(compare);
+  };
+}
