@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { COMPILE_CACHE } from './support/compile-cache.ts';
 import { SlowestFirst } from './support/slowest-first.ts';
 
 // One project, processes instead of threads: tests start real servers and real child processes.
@@ -8,6 +9,7 @@ export default defineConfig({
     root: new URL('..', import.meta.url).pathname,
     include: ['test/**/*.test.ts'],
     setupFiles: ['test/support/patience.ts', 'test/support/watch-canaries.ts'],
+    env: COMPILE_CACHE,
     pool: 'forks',
     // Two at least, where vitest itself would take one less than there are cores: half of the time is waiting for
     // time-outs and for processes to start.
