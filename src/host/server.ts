@@ -102,13 +102,14 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
       }, totalMs);
       if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, Math.min(delayMs, totalMs)));
       state.phase = 'closing';
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      const closeIdle = (): void => {
-        for (const connection of connections.values()) connection.closeUnlessBusy();
-      };
+      const close = (): Promise<void> => new Promise((resolve) => server.close(() => resolve()));
+      // It closes connections without a request too.
+      const closed = freshMs === 0 ? close() : all.closed().then(close);
       for (const connection of connections.values())
         if (freshMs === 0 || !connection.isFresh) connection.closeUnlessBusy();
-      const grace = setTimeout(closeIdle, freshMs);
+      const grace = setTimeout(() => {
+        for (const connection of connections.values()) connection.closeUnlessBusy();
+      }, freshMs);
       await closed;
       clearInterval(sweeper);
       // The sockets' own `close` comes a moment later; then nothing is in flight any more.

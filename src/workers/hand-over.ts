@@ -1,6 +1,7 @@
 // The port of the proxy where workers serve it: accepts connections and hands each to the worker that has the fewest. One
 // connection at a time is on its way to a worker, so that a worker that stands still or dies holds up no other one.
 import { createServer, type Server, type Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import type { Clock, Schedule } from '../host/clock.ts';
 import type { Member } from './member.ts';
 
@@ -24,6 +25,8 @@ export type HandOver = {
 
 type Waiting = { readonly socket: Socket; readonly since: number };
 
+/** Of connections that the system lets in for us; Node's own. */
+const BACKLOG = 511;
 /** A worker that has not taken a connection for so long is passed over. */
 const SLOW_MS = 200;
 /** For a connection, without any worker that takes it. */
@@ -32,6 +35,7 @@ const WAIT_MS = 5_000;
 export function createHandOver({ listen, members, clock, schedule, maxWaiting }: HandOverOptions): HandOver {
   let waiting: Waiting[] = [];
   let timed = false;
+  let accepted = 0;
   let emptied: (() => void) | undefined;
   // What is sent is read by the worker; half-open connections are its affair.
   const server = createServer({ pauseOnConnect: true, noDelay: true, allowHalfOpen: true });
@@ -52,7 +56,7 @@ export function createHandOver({ listen, members, clock, schedule, maxWaiting }:
   const choose = (now: number): Member | undefined => {
     let chosen: Member | undefined;
     for (const member of members()) {
-      if (member.life !== 'ready' || member.waitingMs(now) > SLOW_MS) continue;
+      if (member.life === 'starting' || member.waitingMs(now) > SLOW_MS) continue;
       if (chosen === undefined || member.load < chosen.load) chosen = member;
     }
     return chosen?.isFree === true ? chosen : undefined;
@@ -71,6 +75,7 @@ export function createHandOver({ listen, members, clock, schedule, maxWaiting }:
   };
 
   server.on('connection', (socket) => {
+    accepted++;
     socket.on('error', () => undefined);
     if (waiting.length >= maxWaiting) {
       socket.destroy();
@@ -84,6 +89,11 @@ export function createHandOver({ listen, members, clock, schedule, maxWaiting }:
     bind: () => bind(server, listen),
     able,
     close: async () => {
+      // Clients that the system let in already are accepted first: one with each turn.
+      for (let seen = -1, left = BACKLOG; seen < accepted && left > 0; left--) {
+        seen = accepted;
+        for (let turns = 0; turns < 2; turns++) await setImmediate();
+      }
       server.close();
       if (waiting.length > 0) await new Promise<void>((resolve) => (emptied = resolve));
     },

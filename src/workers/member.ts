@@ -51,7 +51,7 @@ export class Member {
   }
 
   get isFree(): boolean {
-    return this.life === 'ready' && this.onItsWay === undefined && this.child.connected;
+    return this.life !== 'starting' && this.onItsWay === undefined && this.child.connected;
   }
 
   /** How long the one on its way has been. */

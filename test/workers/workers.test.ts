@@ -1,0 +1,243 @@
+// Workers as processes that serve next to nothing: who gets which connection, and that none is left hanging whatever dies. What
+// they serve in Tollgate is e2e/workers.test.ts'.
+import { fork } from 'node:child_process';
+import { setTimeout as wait } from 'node:timers/promises';
+import path from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { createReloads } from '../../src/compose/worker-reloads.ts';
+import { systemClock, systemSchedule } from '../../src/host/clock.ts';
+import { createLog } from '../../src/host/log.ts';
+import { createHandOver } from '../../src/workers/hand-over.ts';
+import type { Member } from '../../src/workers/member.ts';
+import {
+  createSupervisor,
+  type EndReason,
+  type Supervisor,
+  type SupervisorLimits,
+} from '../../src/workers/supervisor.ts';
+import { openRaw, type RawClient } from '../support/raw-client.ts';
+
+const PROGRAM = path.join(import.meta.dirname, 'small-worker.ts');
+const GET = 'GET / HTTP/1.1\r\nHost: h\r\n\r\n';
+const SLOW = 'GET /slow HTTP/1.1\r\nHost: h\r\n\r\n';
+
+type House = {
+  readonly supervisor: Supervisor;
+  readonly reloads: ReturnType<typeof createReloads>;
+  readonly port: number;
+  readonly deaths: { readonly worker: number; readonly run: string; readonly reason: EndReason }[];
+  readonly answers: readonly string[];
+  readonly close: () => Promise<void>;
+};
+
+async function open(count: number, given: string, limits: Partial<SupervisorLimits> = {}): Promise<House> {
+  const log = createLog('error', () => undefined, Date.now);
+  const supervisor = createSupervisor({
+    count,
+    fork: (worker) => fork(PROGRAM, [String(worker)], { execArgv: [] }),
+    nameRun: (worker, start) => `run-${worker}.${start}`,
+    given: () => given,
+    ...{ clock: systemClock, schedule: systemSchedule, log, limits },
+  });
+  onTestFinished(() => supervisor.end(0));
+  const handOver = createHandOver({
+    ...{ listen: { host: '127.0.0.1', port: 0 }, members: supervisor.members },
+    ...{ clock: systemClock, schedule: systemSchedule, maxWaiting: 1_000 },
+  });
+  onTestFinished(() => handOver.close());
+  const answers: string[] = [];
+  const deaths: { worker: number; run: string; reason: EndReason }[] = [];
+  const reloads = createReloads(supervisor, systemSchedule);
+  const { port } = await handOver.bind();
+  await supervisor.start({
+    heard: (member, message) => {
+      if (message.kind === 'prepared') reloads.prepared(member, message);
+      if (message.kind === 'answer') answers.push(message.answer);
+    },
+    able: handOver.able,
+    died: (member, reason) => {
+      reloads.died(member);
+      deaths.push({ worker: member.number, run: member.run, reason });
+    },
+  });
+  await supervisor.allStarted();
+  return { supervisor, reloads, port, deaths, answers, close: handOver.close };
+}
+
+/** The answer's text; `cut` where the connection was closed instead. Rejects where it is left hanging. */
+function endOf(client: RawClient): Promise<string> {
+  return client.answer().then(
+    ({ body }) => body.toString(),
+    (error: unknown) => {
+      if (error instanceof Error && error.message.startsWith('closed')) return 'cut';
+      throw error;
+    },
+  );
+}
+
+/** The same on a connection of its own. */
+async function ask(port: number, request = GET): Promise<string> {
+  const client = await openRaw(port);
+  try {
+    client.send(request);
+    return await endOf(client);
+  } finally {
+    client.close();
+  }
+}
+
+const ready = (supervisor: Supervisor): readonly Member[] =>
+  supervisor.members().filter(({ life }) => life === 'ready');
+
+test('behaviour: each worker gets about as many connections, also after one of them was replaced', async () => {
+  const { port, supervisor, deaths } = await open(4, 'x', { youngMs: 0 });
+  const serve = async (connections: number): Promise<number[]> => {
+    const clients = await Promise.all(Array.from({ length: connections }, () => openRaw(port)));
+    onTestFinished(() => clients.forEach(({ close }) => close()));
+    const counts = new Map<string, number>();
+    for (const client of clients) {
+      client.send(GET);
+      const worker = (await client.answer()).body.toString();
+      counts.set(worker, (counts.get(worker) ?? 0) + 1);
+    }
+    return [...counts.values()];
+  };
+  for (const count of await serve(80)) expect(Math.abs(count - 20)).toBeLessThanOrEqual(3);
+  supervisor.members()[0]?.kill();
+  await vi.waitFor(() => expect(deaths).toHaveLength(1), { timeout: 60_000, interval: 5 });
+  await vi.waitFor(() => expect(ready(supervisor)).toHaveLength(4), { timeout: 60_000, interval: 20 });
+  // The new one has none yet: it gets as many as the others have.
+  await serve(80);
+  const loads = supervisor.members().map(({ load }) => load);
+  for (const load of loads) expect(Math.abs(load - 35)).toBeLessThanOrEqual(6);
+});
+
+test('behaviour: of 12 kills of a loaded worker no connection is left hanging, and nobody else notices', async () => {
+  const { port, supervisor, deaths } = await open(2, 'x', { youngMs: 0 });
+  const over = new AbortController();
+  let answered = 0;
+  let cut = 0;
+  const churn = async (): Promise<void> => {
+    while (!over.signal.aborted) {
+      const client = await openRaw(port);
+      client.send(answered % 3 === 0 ? SLOW : GET);
+      if ((await endOf(client)) === 'cut') cut++;
+      else answered++;
+      client.close();
+    }
+  };
+  const churning = Promise.all(Array.from({ length: 24 }, churn));
+  for (let kills = 0; kills < 12; kills++) {
+    await vi.waitFor(() => expect(ready(supervisor)).toHaveLength(2), { timeout: 60_000, interval: 10 });
+    const [victim, other] = kills % 2 === 0 ? supervisor.members() : supervisor.members().toReversed();
+    // Held by the other one over the death.
+    await vi.waitFor(() => expect(victim?.load).toBeGreaterThan(2), { timeout: 60_000, interval: 5 });
+    const before = other?.run;
+    victim?.kill();
+    await vi.waitFor(() => expect(deaths).toHaveLength(kills + 1), { timeout: 60_000, interval: 5 });
+    expect(supervisor.members().map(({ run }) => run)).toContain(before);
+  }
+  over.abort();
+  await churning;
+  expect(answered).toBeGreaterThan(100);
+  // Those that were with the dead one and no more.
+  expect(cut).toBeLessThanOrEqual(12 * 24);
+  expect(new Set(deaths.map(({ run }) => run)).size).toBe(12);
+  expect(deaths.every(({ reason }) => reason === 'signal')).toBe(true);
+});
+
+test('behaviour: requests of the other workers go on over a death', async () => {
+  const { port, supervisor } = await open(2, 'x', { youngMs: 0 });
+  const clients = await Promise.all(Array.from({ length: 20 }, () => openRaw(port)));
+  onTestFinished(() => clients.forEach(({ close }) => close()));
+  const by = await Promise.all(
+    clients.map(async (client) => {
+      client.send(GET);
+      return (await client.answer()).body.toString();
+    }),
+  );
+  const ends = clients.map(async (client) => {
+    client.send(SLOW);
+    return endOf(client);
+  });
+  await wait(50);
+  supervisor.members()[0]?.kill();
+  expect(await Promise.all(ends)).toEqual(by.map((worker) => (worker === '1 x' ? 'cut' : worker)));
+});
+
+test('behaviour: a worker that stands still is killed and replaced, and holds up nobody meanwhile', async () => {
+  const { port, supervisor, deaths } = await open(2, 'x', { youngMs: 0, stalledMs: 3_000 });
+  const [still] = supervisor.members();
+  still?.child.kill('SIGSTOP');
+  const answers: string[] = [];
+  const stuck: Promise<string>[] = [];
+  while (deaths.length === 0) {
+    const answer = ask(port);
+    stuck.push(answer);
+    await Promise.race([answer.then((said) => answers.push(said)), wait(100)]);
+  }
+  expect(deaths).toEqual([{ worker: 1, run: 'run-1.1', reason: 'stalled' }]);
+  // But for the one that was on its way to it, which was reset, not left.
+  const all = await Promise.all(stuck);
+  expect(all.filter((said) => said === 'cut').length).toBeLessThanOrEqual(1);
+  expect(answers.length).toBeGreaterThan(3);
+  await vi.waitFor(() => expect(ready(supervisor)).toHaveLength(2), { timeout: 60_000, interval: 20 });
+});
+
+test('refuses: a start with a worker that cannot start', async () => {
+  await expect(open(3, 'fails 2')).rejects.toThrow('worker 2 could not start: it was told not to');
+});
+
+test('behaviour: a configuration is taken by all workers or by none', async () => {
+  const { port, supervisor, reloads, deaths } = await open(2, 'old', { youngMs: 0 });
+  await expect(reloads.prepare('refused by 2')).rejects.toThrow('not this one');
+  const told = async (): Promise<Set<string>> => {
+    const said = new Set<string>();
+    for (let asked = 0; asked < 8; asked++) said.add((await ask(port)).split(' ').slice(1).join(' '));
+    return said;
+  };
+  expect(await told()).toEqual(new Set(['old']));
+  const commit = await reloads.prepare('new');
+  expect(await told()).toEqual(new Set(['old']));
+  commit();
+  await vi.waitFor(async () => expect(await told()).toEqual(new Set(['new'])), { timeout: 60_000, interval: 50 });
+  // One that does not answer is replaced; the others take it.
+  (await reloads.prepare('ignored by 1'))();
+  await vi.waitFor(() => expect(deaths.map(({ worker, reason }) => [worker, reason])).toEqual([[1, 'stalled']]), {
+    timeout: 60_000,
+    interval: 20,
+  });
+  expect(supervisor.lives().map(({ worker }) => worker)).toEqual([1, 2]);
+});
+
+test('behaviour: a drain lets a connection bring its first request, and closes those that bring none', async () => {
+  const { port, supervisor, answers, close } = await open(2, 'x');
+  const fresh = await Promise.all(Array.from({ length: 8 }, () => openRaw(port)));
+  const silent = await Promise.all(Array.from({ length: 8 }, () => openRaw(port)));
+  onTestFinished(() => [...fresh, ...silent].forEach((client) => client.close()));
+  supervisor.tell({ kind: 'drain' });
+  await close();
+  supervisor.tell({ kind: 'ask', ask: 1, question: 'have you heard?' });
+  await vi.waitFor(() => expect(answers.toSorted()).toEqual(['1: have you heard?', '2: have you heard?']), {
+    timeout: 60_000,
+    interval: 5,
+  });
+  supervisor.tell({ kind: 'close', withinMs: 30_000 });
+  const ended = supervisor.end(60_000);
+  for (const client of fresh) client.send(GET);
+  for (const client of fresh) {
+    const { status, headers } = await client.answer();
+    expect(status).toBe(200);
+    expect(headers.map((pair) => pair.join(': ').toLowerCase())).toContain('connection: close');
+  }
+  for (const client of silent) await client.closed;
+  await ended;
+});
+
+test('behaviour: slow headers are answered 408 by the worker that has the connection', async () => {
+  const { port } = await open(2, 'hasty');
+  const client = await openRaw(port);
+  onTestFinished(() => client.close());
+  client.send('GET / HTTP/1.1\r\n');
+  expect((await client.answer()).status).toBe(408);
+});
