@@ -1,7 +1,7 @@
 // Metrics and readiness of the facilitators of all receivers: for Prometheus and /readyz?verbose. They are third parties
 // and never make the process unready, because free routes have to go on.
 import type { Config } from '../config/config.ts';
-import type { Standing } from '../gateway/rails/x402/facilitators.ts';
+import type { Standing } from '../gateway/rails/x402/facilitator-calls.ts';
 import type { Facilitator, ReceiverWay } from '../domain/receiver.ts';
 import type { Check } from '../host/admin.ts';
 import type { Metrics } from '../host/metrics.ts';

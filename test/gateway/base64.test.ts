@@ -1,6 +1,6 @@
 // What counts as base64: held against the expression that says it, over every way to spoil a text that is.
 import { describe, expect, it } from 'vitest';
-import { decodeBase64 } from '../../src/gateway/base64.ts';
+import { decodeBase64 } from '../../src/gateway/rails/x402/client-wire.ts';
 
 const PADDED = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)$/;
 const UNPADDED = /^(?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/]{2,4}$/;

@@ -36,3 +36,14 @@ export type QuoteFacts = {
 
 /** The entry of `accepts` for an offer in a version of x402; undefined: that version cannot name it. */
 export type Requirement = (offer: RailOffer, quote: QuoteFacts, version: 1 | 2) => object | undefined;
+
+/** What a client is shown. Public: no text of a facilitator or a node is in it. */
+export type Receipt = {
+  readonly success: boolean;
+  readonly network: string;
+  readonly payer: string;
+  readonly amount: string;
+  /** Empty if nothing was settled. */
+  readonly transaction: string;
+  readonly reason: string | undefined;
+};

@@ -2,24 +2,17 @@
 // happened to the money says just that, with 503 and the charge id. It never answers 402: a payer who is told to pay again
 // may pay twice.
 import { hash } from 'node:crypto';
-import { endsAt, type Charge, type Claim } from '../../domain/charge.ts';
+import { endsAt, type Charge, type Claim, type PaymentKey } from '../../domain/charge.ts';
 import type { Offer } from '../../domain/offer.ts';
 import { problem, secondsToWait, type Problem, type ProblemCode } from '../../domain/problem.ts';
-import type { Way } from '../../domain/payment/way.ts';
+import type { Way, Receipt } from '../../domain/payment/way.ts';
 import type { WayServices, Receiver } from '../../domain/receiver.ts';
 import type { Route } from '../../domain/route.ts';
 import type { PresentedRequest } from '../../domain/payment/claim-policy.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { ResponseOutcome, OwnResponses, GoneOutcome, PaidOutcome, RequestFacts } from '../outcome.ts';
 import type { Replays, ResponseMemory } from '../kept-responses.ts';
-import {
-  refusedReceipt,
-  settledReceipt,
-  type Presented,
-  type Rail,
-  type Receipt,
-  type Refusal,
-} from '../rails/rail.ts';
+import type { Presented, Rail, Refusal } from '../rails/rail.ts';
 import type { Leases, RecordDeps } from './record.ts';
 import type { SeenPayments } from './seen-payments.ts';
 
@@ -227,4 +220,21 @@ export function whatIsShown({ presented, facts }: Pick<Payment, 'presented' | 'f
 
 export function sha256Of(text: string): string {
   return hash('sha256', text);
+}
+
+/** The receipt of a payment of `amount` that was settled by `transaction`. */
+export function settledReceipt(key: PaymentKey, amount: bigint, transaction: string): Receipt {
+  return {
+    success: true,
+    network: key.network,
+    payer: key.payer,
+    amount: amount.toString(),
+    transaction,
+    reason: undefined,
+  };
+}
+
+/** The receipt that says that nothing was taken. */
+export function refusedReceipt(key: PaymentKey, amount: bigint, reason: string): Receipt {
+  return { success: false, network: key.network, payer: key.payer, amount: amount.toString(), transaction: '', reason };
 }

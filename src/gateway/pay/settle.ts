@@ -4,11 +4,18 @@
 import { LRUCache } from 'lru-cache';
 import type { Charge, KeptAnswer } from '../../domain/charge.ts';
 import { settlesFirst } from '../../domain/receiver.ts';
-import type { RailOffer } from '../../domain/payment/way.ts';
+import type { RailOffer, Receipt } from '../../domain/payment/way.ts';
 import { releaseUnsent, retryUntilRecorded, step } from './record.ts';
-import type { PayDeps, Payment, SettleModes, OwnAuthorities } from './payment.ts';
+import {
+  type PayDeps,
+  type Payment,
+  type SettleModes,
+  type OwnAuthorities,
+  refusedReceipt,
+  settledReceipt,
+} from './payment.ts';
 import { FIRST_LOOK_MS } from '../../domain/payment/transition.ts';
-import { refusedReceipt, settledReceipt, type Receipt, type Refusal } from '../rails/rail.ts';
+import type { Refusal } from '../rails/rail.ts';
 
 /** A head may take this long and settling 10 s more; never less than a minute. */
 export function enoughToServeFirst(upstreamHeadersMs: number): number {

@@ -7,7 +7,8 @@ import type { WayServices } from '../../domain/receiver.ts';
 import type { NetworkRail } from './rail.ts';
 import type { Fetch } from './service-call.ts';
 import type { ChainWords } from './x402/chain-words.ts';
-import type { FacilitatorDeps, Facilitators } from './x402/facilitators.ts';
+import type { Facilitators } from './x402/facilitators.ts';
+import type { FacilitatorDeps } from './x402/facilitator-calls.ts';
 
 export type ChainFamily = {
   /** Those that are known by name. */

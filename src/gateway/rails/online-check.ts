@@ -9,7 +9,7 @@ import type { FamilyPayments, NodeFinding } from './family.ts';
 import { callService, urlBelow, type Fetch, type JsonReply } from './service-call.ts';
 import type { Authorize } from './x402/auth.ts';
 import { createWriteRequest, readSupportedAnswer, speaksOfPayment, readNotTaken } from './x402/facilitator-wire.ts';
-import { ANSWER_LIMITS, MAX_ANSWER_BYTES } from './x402/facilitators.ts';
+import { ANSWER_LIMITS, MAX_ANSWER_BYTES } from './x402/facilitator-calls.ts';
 
 export type Finding = NodeFinding & { readonly receiver: string };
 

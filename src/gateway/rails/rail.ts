@@ -1,12 +1,12 @@
-// The port between the payment journey and whatever moves the money. The journey knows payments as a key that can be
-// used once, as something to check, verify and settle, and as a receipt; it never sees a signature, a chain or a
-// facilitator. A rail never writes to the ledger and never decides what a client is told: it says what is known, and
-// keeps "no" and "not known" apart, because mistaking the second for the first makes a payer pay twice.
+// The port between the payment journey and whatever moves the money. The journey knows a payment as a key that can be used
+// once, as something to check, verify and settle, and as a receipt. It never sees a signature, a chain or a facilitator. A
+// rail never writes to the ledger and never decides what a client is told: it says what is known. It keeps "no" and "not
+// known" apart, because mistaking the second for the first makes a payer pay twice.
 import type { Charge, PaymentKey, Proof, Search } from '../../domain/charge.ts';
 import type { Credential } from '../../domain/decide.ts';
-import type { RailOffer, Requirement, Way } from '../../domain/payment/way.ts';
+import type { RailOffer, Requirement, Way, Receipt } from '../../domain/payment/way.ts';
 import type { Problem } from '../../domain/problem.ts';
-import type { Envelope } from './x402/envelope.ts';
+import type { Envelope } from './x402/client-wire.ts';
 
 /** A credential, read. Everything in it is the client's claim until it was checked and verified. */
 export type Presented = {
@@ -65,17 +65,6 @@ export type SettleHistory = {
 
 /** Called before each facilitator is called: what must be durable before that. False: the call is not made, nor any other. */
 export type Sending = (via: string) => Promise<boolean>;
-
-/** What a client is shown. Public: no text of a facilitator or a node is in it. */
-export type Receipt = {
-  readonly success: boolean;
-  readonly network: string;
-  readonly payer: string;
-  readonly amount: string;
-  /** Empty if nothing was settled. */
-  readonly transaction: string;
-  readonly reason: string | undefined;
-};
 
 export type Rail = {
   /** An entry of `accepts`. */
@@ -136,20 +125,3 @@ export type Look =
   | Unavailable;
 
 export type Unavailable = { readonly kind: 'unavailable'; readonly detail: string };
-
-/** The receipt of a payment of `amount` that was settled by `transaction`. */
-export function settledReceipt(key: PaymentKey, amount: bigint, transaction: string): Receipt {
-  return {
-    success: true,
-    network: key.network,
-    payer: key.payer,
-    amount: amount.toString(),
-    transaction,
-    reason: undefined,
-  };
-}
-
-/** The receipt that says that nothing was taken. */
-export function refusedReceipt(key: PaymentKey, amount: bigint, reason: string): Receipt {
-  return { success: false, network: key.network, payer: key.payer, amount: amount.toString(), transaction: '', reason };
-}

@@ -1,12 +1,13 @@
-// The rails of all networks as one: each call goes to the rail of the payment's network, and all of them ask the same
-// facilitators.
+// The rails of all networks as one. A credential is read for the way that it names, each call goes to the rail of the
+// payment's network, and all of them ask the same facilitators.
 import type { Way } from '../../domain/payment/way.ts';
 import { problem } from '../../domain/problem.ts';
 import { FAMILIES } from './families.ts';
-import type { NetworkRail, Rail } from './rail.ts';
-import { readEnvelope } from './x402/envelope.ts';
-import { chooseWay, wayMismatch } from './x402/choose-way.ts';
-import { createFacilitators, type FacilitatorDeps, type Facilitators } from './x402/facilitators.ts';
+import type { NetworkRail, Rail, Refusal } from './rail.ts';
+import { readEnvelope, type Envelope } from './x402/client-wire.ts';
+import { createFacilitators, type Facilitators } from './x402/facilitators.ts';
+import type { FacilitatorDeps } from './x402/facilitator-calls.ts';
+import type { ChainWords } from './x402/chain-words.ts';
 
 export type RailsDeps = FacilitatorDeps;
 /** With what facilitators were like lately, whichever rail asked them. */
@@ -73,4 +74,51 @@ export function createRails(deps: RailsDeps): Rails {
         detail: 'no rail serves this network',
       },
   };
+}
+
+// Finds the way that a payment names: in version 2 by network, asset and receiving address, in version 1 by its network
+// alone. A payment is never tried as another way than the one that it names. A mismatch is told in words of ours.
+
+/** To a payment that names none of the ways that it was read for, or that holds one of another kind than its way's. */
+export function wayMismatch(expected: string): Refusal {
+  return { reason: 'way_mismatch', expected };
+}
+
+/** `chain`: of the network that `envelope` names; undefined: it is of no chain that is known here. */
+export function chooseWay(
+  { version, network, accepted }: Envelope,
+  ways: readonly Way[],
+  chain: ChainWords | undefined,
+): Way | Refusal {
+  const there = ways.filter((way) => (version === 2 ? way.network : chain?.v1NameOf(way.network)) === network);
+  const [first] = there;
+  if (first === undefined || chain === undefined) return wayMismatch(whereNone(version, network, ways, chain));
+  // Version 1 says no more.
+  if (accepted === undefined) return first;
+  const inAsset = there.filter(({ asset }) => chain.isSameAddress(asset, accepted.asset));
+  const found = inAsset.find(({ payTo }) => chain.isSameAddress(payTo, accepted.payTo));
+  if (found !== undefined) return found;
+  return inAsset.length === 0
+    ? wayMismatch(`asset ${oneOf(there.map(({ asset }) => asset))} on ${first.network}`)
+    : wayMismatch(`payTo ${oneOf(inAsset.map(({ payTo }) => payTo))} on ${first.network}`);
+}
+
+/** Only a name that is known is repeated: then it is ours. */
+function whereNone(
+  version: Envelope['version'],
+  network: string,
+  ways: readonly Way[],
+  chain: ChainWords | undefined,
+): string {
+  const caip2 = chain?.isKnown(network) === true ? chain.findCaip2(network) : undefined;
+  if (chain === undefined || caip2 === undefined) return 'this network is not offered';
+  if (!ways.some((way) => way.network === caip2)) return `network ${caip2} is not offered`;
+  const name = version === 2 ? caip2 : chain.v1NameOf(caip2);
+  return name === undefined
+    ? `network ${caip2} is not offered in version 1`
+    : `network ${name}, as version ${version} names it`;
+}
+
+function oneOf(values: readonly string[]): string {
+  return [...new Set(values)].join(' or ');
 }

@@ -1,7 +1,7 @@
 // One JSON call over ky to a service that an operator named: a facilitator or a node. It follows no redirect, because that
-// would carry the signed payment and the operator's credentials elsewhere; it reads a bounded response; one deadline covers
-// everything; and a failure says whether a byte may have been sent, because only if none was may another facilitator be
-// asked to move the same money. It never logs: URLs and headers of these services are secrets.
+// would carry the signed payment and the operator's credentials elsewhere. It reads a bounded response, and one deadline
+// covers everything. A failure says whether a byte may have been sent: only if none was may another facilitator be asked to
+// move the same money. It never logs: URLs and headers of these services are secrets.
 import { isUtf8 } from 'node:buffer';
 
 export type Fetch = typeof globalThis.fetch;
@@ -193,9 +193,9 @@ function textOf(error: Error, name: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-// Reads JSON of another party. What nests deeper, holds more or longer than its reader expects is refused as a whole. So
-// are member names that JavaScript gives a meaning of its own (`__proto__`): nothing that comes out of here may surprise
-// code that copies, walks or logs it. Says nothing about meaning: schemas do.
+// Reads JSON of another party. What nests deeper, or holds more or longer than its reader expects, is refused as a whole. So
+// are member names that JavaScript gives a meaning of its own (`__proto__`). Nothing that comes out of here may surprise
+// code that copies, walks or logs it. What it means, schemas say.
 
 export type JsonLimits = {
   /** Objects and arrays inside each other; a bare value has depth 0. */
@@ -255,4 +255,64 @@ function findExcess(root: unknown, { depth, nodes, string }: JsonLimits): string
     return undefined;
   };
   return walk(root, 0);
+}
+
+// A semaphore with a bounded queue, so that a service that stalls holds no more calls than these. `wait` fails at once when
+// the queue is full. A caller that runs out of time leaves the queue.
+
+/** Gives the place back; calling it again does nothing. */
+export type Release = () => void;
+
+export type Semaphore = {
+  /** A free place. */
+  readonly take: () => Release | undefined;
+  /** The next place that becomes free; undefined if the queue is full or `signal` fires first. */
+  readonly wait: (signal?: AbortSignal) => Promise<Release | undefined>;
+};
+
+export function createSemaphore(places: number, queue: number): Semaphore {
+  let free = places;
+  const waiting = new Set<(release: Release) => void>();
+
+  const occupy = (): Release => {
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      const [next] = waiting;
+      if (next === undefined) {
+        free++;
+        return;
+      }
+      waiting.delete(next);
+      next(occupy());
+    };
+  };
+
+  const take = (): Release | undefined => {
+    if (free === 0) return undefined;
+    free--;
+    return occupy();
+  };
+
+  return {
+    take,
+    wait: (signal) => {
+      if (signal?.aborted === true) return Promise.resolve(undefined);
+      const now = take();
+      if (now !== undefined || waiting.size >= queue) return Promise.resolve(now);
+      return new Promise((resolve) => {
+        const leave = (): void => {
+          waiting.delete(enter);
+          resolve(undefined);
+        };
+        const enter = (release: Release): void => {
+          signal?.removeEventListener('abort', leave);
+          resolve(release);
+        };
+        waiting.add(enter);
+        signal?.addEventListener('abort', leave, { once: true });
+      });
+    },
+  };
 }

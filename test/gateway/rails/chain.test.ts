@@ -2,7 +2,7 @@
 // chain, behind or lying is unavailable: that is never the same as "not there". The proof itself is tested on a real
 // chain, in settle.test.ts.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { PlainReceiver } from '../../cases/receivers.ts';
+import { type PlainReceiver, wayOf } from '../../cases/receivers.ts';
 import {
   AUTHORIZATION_CANCELED,
   AUTHORIZATION_STATE,
@@ -13,7 +13,6 @@ import {
 } from '../../../src/gateway/rails/evm/look.ts';
 import type { Look, LookedAt, Rail } from '../../../src/gateway/rails/rail.ts';
 import { findServices } from '../../../src/domain/receiver.ts';
-import { wayOf } from '../../cases/receivers.ts';
 import { systemClock, systemSchedule } from '../../../src/host/clock.ts';
 import { PAY_TO, deadUrl, fakeTime, json, looked, makeReceiver, startScripted, type Scripted } from './kit.ts';
 

@@ -5,7 +5,7 @@ import { CHAIN, EVM_NETWORKS } from './networks.ts';
 import { hasAuthorization, UNSIGNED_PAYMENT, canonicalIdentifier, canonicalPayment } from './payload.ts';
 import { createEvmRail, EVM_WORDS } from './rail.ts';
 import { readEvmWay } from './read-way.ts';
-import { createRequirement } from '../x402/requirement.ts';
+import { createRequirement } from '../x402/client-wire.ts';
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 

@@ -3,7 +3,7 @@
 // would deliver for nothing. Sources: EIP-3009, EIP-712 (the token's name and version), ERC-1271 and ERC-6492
 // (signatures).
 import { z } from 'zod';
-import { describeFault, type Envelope } from '../x402/envelope.ts';
+import { describeFault, type Envelope } from '../x402/client-wire.ts';
 import type { PaymentKey } from '../../../domain/charge.ts';
 import { findEvmNetwork } from './networks.ts';
 

@@ -2,7 +2,7 @@
 // whether the account that receives exists.
 import { z } from 'zod';
 import type { FamilyPayments, FindingLevel, NodeFinding } from '../family.ts';
-import { createRpc } from '../json-rpc.ts';
+import { createRpc } from '../nodes.ts';
 import { findTokenAccount, TOKEN_PROGRAM } from './addresses.ts';
 import { caip2OfGenesis } from './networks.ts';
 

@@ -3,8 +3,7 @@ import type { ChainFamily } from '../family.ts';
 import { isSvmAddress } from './addresses.ts';
 import { checkNode } from './check-node.ts';
 import { SVM_NETWORKS } from './networks.ts';
-import { hasTransaction, UNSIGNED_PAYMENT } from './payload.ts';
-import { canonicalPayment } from './payment-key.ts';
+import { hasTransaction, UNSIGNED_PAYMENT, canonicalPayment } from './payload.ts';
 import { createSvmRail, fullRequirement, SVM_WORDS } from './rail.ts';
 import { readSvmWay } from './read-way.ts';
 

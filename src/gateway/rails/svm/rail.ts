@@ -5,16 +5,13 @@ import type { QuoteFacts, RailOffer, Requirement, Way } from '../../../domain/pa
 import { problem } from '../../../domain/problem.ts';
 import type { RailDeps } from '../family.ts';
 import type { LookedAt, NetworkRail, Presented, Refusal } from '../rail.ts';
-import { readEnvelope } from '../x402/envelope.ts';
-import { writeReceipt } from '../x402/receipt.ts';
+import { readEnvelope, quoteExtra, requirementV2, writeReceipt } from '../x402/client-wire.ts';
 import type { ChainWords } from '../x402/chain-words.ts';
-import { quoteExtra, requirementV2 } from '../x402/requirement.ts';
 import { findTokenAccount, readBase58 } from './addresses.ts';
 import { checkTransaction, readTransfer, type Wanted } from './check.ts';
 import { createLook, type Sought } from './look.ts';
 import { findSvmNetwork } from './networks.ts';
-import { readSvmPayload, svmPayloadOf } from './payload.ts';
-import { canonicalPayment } from './payment-key.ts';
+import { readSvmPayload, svmPayloadOf, canonicalPayment } from './payload.ts';
 import { createReadiness } from './readiness.ts';
 import { SIGNATURE_BYTES } from './transaction.ts';
 

@@ -5,8 +5,8 @@ import { z } from 'zod';
 import type { Way } from '../../../domain/payment/way.ts';
 import type { WayServices } from '../../../domain/receiver.ts';
 import type { RailDeps } from '../family.ts';
-import { createRpc } from '../json-rpc.ts';
-import { askSupported } from '../x402/supported.ts';
+import { createRpc } from '../nodes.ts';
+import { askSupported } from '../x402/facilitator-calls.ts';
 import { findTokenAccount, isSvmAddress, TOKEN_PROGRAM } from './addresses.ts';
 
 export type WayReadiness = {

@@ -3,7 +3,7 @@
 // are not read: what they touch would be known only to the chain.
 // Source: Solana's transaction format, legacy and version 0.
 import { createPublicKey, hash, verify } from 'node:crypto';
-import { decodeBase64 } from '../../base64.ts';
+import { decodeBase64 } from '../x402/client-wire.ts';
 import { readBase58, writeBase58 } from './addresses.ts';
 
 export type Instruction = {

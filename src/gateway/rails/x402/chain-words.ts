@@ -1,11 +1,10 @@
 // The port of a chain towards x402: what requirements, facilitators and their answers hold that only its rail understands.
 import type { RailOffer, Way } from '../../../domain/payment/way.ts';
-import type { Presented } from '../rail.ts';
 
 /** What only the rail of a network knows of the words that a facilitator is told and says. */
 export type ChainWords = {
   /** What was signed, and nothing else of a credential. */
-  readonly payload: (presented: Pick<Presented, 'payload'>, offer: RailOffer) => object;
+  readonly payload: (presented: { readonly payload: unknown }, offer: RailOffer) => object;
   /** What is said of the asset beside its address, and of the `payload` that pays; undefined: nothing is paid yet. */
   readonly extra: (way: Way, payload: unknown) => object;
   /** The one spelling of a transaction; undefined: it is none. */

@@ -6,12 +6,10 @@ import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import type { RailOffer, Way } from '../../../domain/payment/way.ts';
 import { shortDescription } from '../../../domain/payment/header-form.ts';
-import { decodeBase64 } from '../../base64.ts';
+import { decodeBase64, MIME_TYPE, requirementV1, requirementV2 } from './client-wire.ts';
 import type { Presented, Refusal } from '../rail.ts';
 import type { ChainWords } from './chain-words.ts';
 import { adviceFor, classifyWord, isOwnFailure, mayHideSuccess, publicReason } from './reasons.ts';
-import { MIME_TYPE, requirementV1, requirementV2 } from './requirement.ts';
-import type { NotTaken } from './breaker.ts';
 import type { JsonReply } from '../service-call.ts';
 
 /** Writes the body of /verify and of /settle: JSON. */
@@ -198,7 +196,8 @@ function nonsense(why: string): { readonly kind: 'nonsense'; readonly why: strin
   return { kind: 'nonsense', why };
 }
 
-// Reads the answers that are about the call and not about the payment: it was not looked at, nothing moved, and nothing will.
+// Reads the answers that are about the call and not about the payment. The payment was not looked at, nothing moved, and
+// nothing will.
 // Sources: RFC 9110 (statuses, Date, Retry-After), errors of the Coinbase CDP API.
 
 const REASONS: ReadonlyMap<number, NotTaken['reason']> = new Map([
@@ -223,6 +222,19 @@ const ADVICE: Readonly<Record<NotTaken['reason'], string>> = {
 };
 
 const CLOCK_OFF_MS = 5000;
+
+/** Why a call was not taken: who calls, or how often, not what is paid. */
+export type NotTaken = {
+  readonly reason:
+    | 'unauthorized'
+    | 'clock_skew'
+    | 'payment_required'
+    | 'forbidden'
+    | 'rate_limited'
+    | 'not_carried_out';
+  /** Before that it would not be taken either. */
+  readonly retryAfterMs: number | undefined;
+};
 
 export type NotTakenReply = NotTaken & {
   /** For the log and for operators; of ours alone. */

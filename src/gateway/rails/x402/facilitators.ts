@@ -1,219 +1,39 @@
-// Asks facilitators, in the order in which they are configured. Verifying may go on to the next one whenever one does not
-// know; settling only if the call was certainly not carried out, because a second facilitator asked to move money that
-// the first may be moving turns one lost answer into two transactions. What does not have the form of an answer is none.
-// Never logs a URL, a header or a word of theirs but a checked reason and what they say of extensions.
+// Asks facilitators, in the order in which they are configured. Verifying may go on to the next one if one does not know.
+// Settling goes on only if the call was certainly not carried out: a second facilitator, asked to move money that the first
+// may be moving, makes two transactions of one lost answer. What does not have the form of an answer is none.
 import type { RailOffer, Way } from '../../../domain/payment/way.ts';
-import type { Facilitator, WayServices } from '../../../domain/receiver.ts';
-import type { Clock, Schedule } from '../../../host/clock.ts';
-import type { Log } from '../../../host/log.ts';
+import type { Facilitator } from '../../../domain/receiver.ts';
 import {
-  createBreaker,
-  type Breaker,
-  type CallEnd,
-  type NotTaken,
-  type OpenReason,
-  type Operation,
-} from './breaker.ts';
-import {
-  createWriteRequest,
-  readExtensionResponses,
-  readSettleAnswer,
-  readVerifyAnswer,
-  speaksOfPayment,
-  readNotTaken,
-  type NotTakenReply,
-} from './facilitator-wire.ts';
+  createCalls,
+  leftAlone,
+  type FacilitatorCalls,
+  type Called,
+  type CallResult,
+  type FacilitatorDeps,
+} from './facilitator-calls.ts';
+import { createWriteRequest, readSettleAnswer, readVerifyAnswer } from './facilitator-wire.ts';
 import type { ChainWords } from './chain-words.ts';
 import type { Presented, Rail, Refusal, Settlement } from '../rail.ts';
-import { createSemaphore, type Release, type Semaphore } from '../semaphore.ts';
-import { callService, urlBelow, type Fetch, type JsonReply } from '../service-call.ts';
-import type { Authorize } from './auth.ts';
-import { createSettlers, nameOf, type SettleOrder } from './settlers.ts';
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 
-export type Facilitators = {
+export type Facilitators = Pick<FacilitatorCalls, 'standing' | 'revision'> & {
   /** For payments that `chain` has words for. */
   readonly askFor: (chain: ChainWords, options?: SettleOrder) => Pick<Rail, 'verify' | 'settle' | 'firstVia'>;
-  /** How each of these stands, one entry a facilitator. */
-  readonly standing: (facilitators: readonly Facilitator[]) => readonly Standing[];
-  /** Raised whenever one is left alone, or no more. */
-  readonly revision: () => number;
 };
 
-export type Standing = {
-  /** The host and, if one URL is called with several keys, whose key. */
-  readonly name: string;
-  /** Why it is left alone; undefined: it is not. */
-  readonly open: OpenReason | undefined;
-};
-
-export type FacilitatorDeps = {
-  readonly fetch: Fetch;
-  readonly schedule: Schedule;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly authorize: Authorize;
-  /** As configured now. */
-  readonly services: (way: Way) => WayServices | undefined;
-  /** One call that was made, or skipped because the facilitator is left alone or busy. */
-  readonly observe: (operation: Operation, result: CallResult, durationMs: number) => void;
-};
-
-export type CallResult = 'ok' | 'refused' | NotTaken['reason'] | 'unknown' | 'nonsense' | 'failed' | 'skipped';
-
-export const MAX_ANSWER_BYTES = 64 * 1024;
-export const ANSWER_LIMITS = { depth: 16, nodes: 8192, string: 16_384 } as const;
-
-type Skipped = { readonly kind: 'skipped'; readonly why: string };
-type Known = {
-  /** For the log: the host and, if there is one, whose key is used. */
-  readonly named: { readonly facilitator: string; readonly account?: string };
-  readonly breaker: Breaker;
-  readonly semaphores: Readonly<Record<Operation, Semaphore>>;
-  readonly urls: Readonly<Record<Operation, string>>;
-};
-
-/** With what is known of each facilitator, whichever chain it was asked about. */
 export function createFacilitators(deps: FacilitatorDeps): Facilitators {
-  const { fetch, schedule, clock, log, authorize, observe } = deps;
-  // By URL, account and limits: several receivers may share a facilitator, and a reloaded configuration finds the state it left.
-  const known = new Map<string, Known>();
-  let revision = 0;
-
-  const stateOf = ({ url, account, limits: { calls, waiting } }: Facilitator): Known => {
-    const name = `${calls} ${waiting} ${url} ${account ?? ''}`;
-    let state = known.get(name);
-    if (state === undefined) {
-      // What was verified is not turned away for the length of a queue, because it is too late to say that nothing happened:
-      // it waits as long as its time lasts, and there are no more of them than payments may be taken at a time.
-      const semaphores = { verify: createSemaphore(calls, waiting), settle: createSemaphore(calls, Infinity) };
-      const urls = { verify: urlBelow(url, 'verify'), settle: urlBelow(url, 'settle') };
-      const named = { facilitator: new URL(url).host, ...(account === undefined ? {} : { account }) };
-      known.set(name, (state = { named, breaker: createBreaker(clock), semaphores, urls }));
-    }
-    return state;
-  };
-
-  /** A place of `semaphore` within `waitMs`. */
-  const waitFor = async (semaphore: Semaphore, waitMs: number): Promise<Release | undefined> => {
-    const late = new AbortController();
-    const cancel = schedule(waitMs, () => late.abort());
-    return semaphore.wait(late.signal).finally(cancel);
-  };
-
-  const sayExtensions = (headers: Headers | undefined, about: object): void => {
-    const extensions = readExtensionResponses(headers);
-    if (extensions !== undefined) log.info('a facilitator says what became of extensions', { ...about, extensions });
-  };
-
-  /** Makes the call that `end`'s breaker admitted. */
-  const call = async (
-    facilitator: Facilitator,
-    operation: Operation,
-    body: string,
-    end: (how: CallEnd) => void,
-  ): Promise<Called> => {
-    const { semaphores, urls, named, breaker } = stateOf(facilitator);
-    const { verifyMs, settleMs } = facilitator.timeouts;
-    let timeoutMs = operation === 'verify' ? verifyMs : settleMs;
-    const semaphore = semaphores[operation];
-    let release = semaphore.take();
-    if (release === undefined) {
-      const since = clock.monotonic();
-      release = await waitFor(semaphore, timeoutMs);
-      timeoutMs -= Math.floor(clock.monotonic() - since);
-    }
-    if (release === undefined || timeoutMs <= 0) {
-      release?.();
-      end('none');
-      return { kind: 'skipped', why: 'too many calls are waiting for it' };
-    }
-    try {
-      const { auth } = facilitator;
-      const url = urls[operation];
-      const headers =
-        auth === undefined
-          ? facilitator.headers
-          : { ...facilitator.headers, Authorization: await authorize(auth, 'POST', new URL(url)) };
-      const limits = { maxBytes: MAX_ANSWER_BYTES, limits: ANSWER_LIMITS };
-      const reply = await callService({ method: 'POST', url, headers, body, timeoutMs, ...limits }, fetch);
-      sayExtensions(reply.headers, { ...named, operation });
-      const notTaken = readNotTaken(reply, (answer) => speaksOfPayment(operation, answer), clock.now());
-      if (notTaken?.secondsAhead !== undefined) {
-        const seconds_ahead = notTaken.secondsAhead;
-        log.error('the clock of this machine is not that of the facilitator', { ...named, seconds_ahead });
-      }
-      const before = breaker.reason();
-      end(notTaken ?? (reply.slow ? 'slow' : 'answered'));
-      const reason = breaker.reason();
-      if ((before === undefined) !== (reason === undefined)) revision++;
-      if (before === undefined && reason !== undefined) log.error('a facilitator is left alone', { ...named, reason });
-      if (before !== undefined && reason === undefined) log.info('a facilitator is back', named);
-      return notTaken === undefined ? reply : { ...notTaken, kind: 'not_taken' };
-    } catch (error) {
-      end('none');
-      throw error;
-    } finally {
-      release();
-    }
-  };
-
-  /** How long until the first of them is asked again; undefined if none is left alone. */
-  const shortestRest = (facilitators: readonly Facilitator[]): number | undefined => {
-    const rests = facilitators.map((facilitator) => stateOf(facilitator).breaker.rest());
-    const shortest = Math.min(...rests);
-    return shortest > 0 ? shortest : undefined;
-  };
-
-  /** Counts and logs how a call to `facilitator` ended; returns what to say of it. */
-  const note = (
-    operation: Operation,
-    facilitator: Facilitator,
-    since: number,
-    result: CallResult,
-    why = '',
-  ): string => {
-    observe(operation, result, clock.monotonic() - since);
-    const { named } = stateOf(facilitator);
-    if (result !== 'ok' && result !== 'refused') log.warn('facilitator', { ...named, operation, result, why });
-    return `${named.facilitator}: ${why}`;
-  };
-
-  const calls: Calls = { stateOf, call, shortestRest, note };
+  const calls = createCalls(deps);
   return {
     askFor: (chain, options = { settles: 'in_order' }) => createAsking(deps, calls, chain, options),
-    revision: () => revision,
-    standing: (facilitators) => {
-      const byState = new Map(facilitators.map((facilitator) => [stateOf(facilitator), facilitator]));
-      const urls = [...byState.values()].map(({ url }) => url);
-      return [...byState].map(([{ named, breaker }, { url, account }]) => {
-        const several = account !== undefined && urls.filter((other) => other === url).length > 1;
-        return { name: several ? `${named.facilitator} ${account}` : named.facilitator, open: breaker.reason() };
-      });
-    },
+    revision: calls.revision,
+    standing: calls.standing,
   };
 }
 
-type Calls = {
-  readonly stateOf: (facilitator: Facilitator) => Known;
-  readonly call: (
-    facilitator: Facilitator,
-    operation: Operation,
-    body: string,
-    end: (how: CallEnd) => void,
-  ) => Promise<Called>;
-  readonly shortestRest: (facilitators: readonly Facilitator[]) => number | undefined;
-  readonly note: (
-    operation: Operation,
-    facilitator: Facilitator,
-    since: number,
-    result: CallResult,
-    why?: string,
-  ) => string;
-};
-
 function createAsking(
   { clock, log, services }: FacilitatorDeps,
-  { stateOf, call, shortestRest, note }: Calls,
+  { stateOf, call, shortestRest, note }: FacilitatorCalls,
   chain: ChainWords,
   { settles }: SettleOrder,
 ): Pick<Rail, 'verify' | 'settle' | 'firstVia'> {
@@ -330,13 +150,6 @@ function createAsking(
   };
 }
 
-/** An end of a call, or why none was made. */
-type Called = JsonReply | Skipped | ({ readonly kind: 'not_taken' } & NotTakenReply);
-
-function leftAlone(breaker: Breaker): Skipped {
-  return { kind: 'skipped', why: `it is left alone for a while (${breaker.reason()})` };
-}
-
 /** `settlement` undefined: this facilitator did not carry the call out, and the next one may be asked. */
 type Conclusion = {
   readonly settlement: Settlement | undefined;
@@ -388,4 +201,47 @@ function conclude(
 /** What a payer is told if not one of them takes such a payment. */
 function refusalOfAll(declined: readonly Refusal[], facilitators: readonly Facilitator[]): Refusal | undefined {
   return declined.length === facilitators.length ? declined[0] : undefined;
+}
+
+// Who may be asked to settle a payment, and in which order. Only this process remembers who verified a payment: what a
+// restart has to know stands in the charge.
+
+/** `who_verified`: only the facilitator that verified a payment may settle it, where it is known which one did. */
+export type SettleOrder = { readonly settles: 'in_order' | 'who_verified' };
+
+/** Payments of which it is kept who verified them. */
+const VERIFIERS = 10_000;
+
+export type Settlers = {
+  readonly verified: (presented: Presented, by: Facilitator) => void;
+  readonly mayBeAsked: (presented: Presented, offer: RailOffer, via: string | undefined) => readonly Facilitator[];
+};
+
+export function createSettlers(
+  facilitatorsOf: (way: Way) => readonly Facilitator[],
+  settles: SettleOrder['settles'],
+): Settlers {
+  const verifiers = new LRUCache<string, string>({ max: VERIFIERS });
+  return {
+    verified: (presented, by) => void verifiers.set(presented.key.unique, nameOf(by)),
+    mayBeAsked: (presented, { way }, via) => {
+      const facilitators = facilitatorsOf(way);
+      if (settles === 'in_order') return inOrder(facilitators, via);
+      const only = via ?? verifiers.get(presented.key.unique);
+      return facilitators.filter((each) => only === undefined || nameOf(each) === only);
+    },
+  };
+}
+
+/** Who was asked first before is asked first: no other may remember that attempt. */
+function inOrder(facilitators: readonly Facilitator[], via: string | undefined): readonly Facilitator[] {
+  if (via === undefined) return facilitators;
+  const asked = facilitators.filter((facilitator) => nameOf(facilitator) === via);
+  return [...asked, ...facilitators.filter((facilitator) => !asked.includes(facilitator))];
+}
+
+/** Stands for a facilitator in a ledger row: its URL may hold a secret. */
+export function nameOf({ url, account }: Facilitator): string {
+  const name = account === undefined ? url : `${url} ${account}`;
+  return createHash('sha256').update(name).digest('hex').slice(0, 16);
 }

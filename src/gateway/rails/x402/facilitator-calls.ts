@@ -1,0 +1,316 @@
+// Calls of facilitators: what is known of each, whether it may be called now, and how a call ends. A call waits for a place,
+// and says who calls. Never logs a URL, a header or a word of theirs, but for a checked reason and what they say of
+// extensions.
+import type { Way } from '../../../domain/payment/way.ts';
+import type { Facilitator, WayServices } from '../../../domain/receiver.ts';
+import type { Clock, Schedule } from '../../../host/clock.ts';
+import type { Log } from '../../../host/log.ts';
+import {
+  type NotTaken,
+  readExtensionResponses,
+  speaksOfPayment,
+  readNotTaken,
+  type NotTakenReply,
+  readSupportedAnswer,
+  type Kind,
+} from './facilitator-wire.ts';
+import {
+  createSemaphore,
+  type Release,
+  type Semaphore,
+  callService,
+  urlBelow,
+  type Fetch,
+  type JsonReply,
+} from '../service-call.ts';
+import type { Authorize } from './auth.ts';
+
+export type Standing = {
+  /** The host and, if one URL is called with several keys, whose key. */
+  readonly name: string;
+  /** Why it is left alone; undefined: it is not. */
+  readonly open: OpenReason | undefined;
+};
+
+export type FacilitatorDeps = {
+  readonly fetch: Fetch;
+  readonly schedule: Schedule;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly authorize: Authorize;
+  /** As configured now. */
+  readonly services: (way: Way) => WayServices | undefined;
+  /** One call that was made, or skipped because the facilitator is left alone or busy. */
+  readonly observe: (operation: Operation, result: CallResult, durationMs: number) => void;
+};
+
+export type CallResult = 'ok' | 'refused' | NotTaken['reason'] | 'unknown' | 'nonsense' | 'failed' | 'skipped';
+
+export const MAX_ANSWER_BYTES = 64 * 1024;
+export const ANSWER_LIMITS = { depth: 16, nodes: 8192, string: 16_384 } as const;
+
+export type Skipped = { readonly kind: 'skipped'; readonly why: string };
+export type Known = {
+  /** For the log: the host and, if there is one, whose key is used. */
+  readonly named: { readonly facilitator: string; readonly account?: string };
+  readonly breaker: Breaker;
+  readonly semaphores: Readonly<Record<Operation, Semaphore>>;
+  readonly urls: Readonly<Record<Operation, string>>;
+};
+
+/** Calls of facilitators, and how each stands. */
+export type FacilitatorCalls = {
+  /** How each of these stands, one entry a facilitator. */
+  readonly standing: (facilitators: readonly Facilitator[]) => readonly Standing[];
+  /** Raised whenever one is left alone, or no more. */
+  readonly revision: () => number;
+  readonly stateOf: (facilitator: Facilitator) => Known;
+  readonly call: (
+    facilitator: Facilitator,
+    operation: Operation,
+    body: string,
+    end: (how: CallEnd) => void,
+  ) => Promise<Called>;
+  readonly shortestRest: (facilitators: readonly Facilitator[]) => number | undefined;
+  readonly note: (
+    operation: Operation,
+    facilitator: Facilitator,
+    since: number,
+    result: CallResult,
+    why?: string,
+  ) => string;
+};
+
+/** An end of a call, or why none was made. */
+export type Called = JsonReply | Skipped | ({ readonly kind: 'not_taken' } & NotTakenReply);
+
+export function leftAlone(breaker: Breaker): Skipped {
+  return { kind: 'skipped', why: `it is left alone for a while (${breaker.reason()})` };
+}
+
+/** With what is known of each facilitator, whichever chain it was asked about. */
+export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
+  const { fetch, schedule, clock, log, authorize, observe } = deps;
+  // By URL, account and limits: several receivers may share a facilitator, and a reloaded configuration finds the state it left.
+  const known = new Map<string, Known>();
+  let revision = 0;
+
+  const stateOf = ({ url, account, limits: { calls, waiting } }: Facilitator): Known => {
+    const name = `${calls} ${waiting} ${url} ${account ?? ''}`;
+    let state = known.get(name);
+    if (state === undefined) {
+      // What was verified is not turned away for the length of a queue, because it is too late to say that nothing happened:
+      // it waits as long as its time lasts, and there are no more of them than payments may be taken at a time.
+      const semaphores = { verify: createSemaphore(calls, waiting), settle: createSemaphore(calls, Infinity) };
+      const urls = { verify: urlBelow(url, 'verify'), settle: urlBelow(url, 'settle') };
+      const named = { facilitator: new URL(url).host, ...(account === undefined ? {} : { account }) };
+      known.set(name, (state = { named, breaker: createBreaker(clock), semaphores, urls }));
+    }
+    return state;
+  };
+
+  /** A place of `semaphore` within `waitMs`. */
+  const waitFor = async (semaphore: Semaphore, waitMs: number): Promise<Release | undefined> => {
+    const late = new AbortController();
+    const cancel = schedule(waitMs, () => late.abort());
+    return semaphore.wait(late.signal).finally(cancel);
+  };
+
+  const sayExtensions = (headers: Headers | undefined, about: object): void => {
+    const extensions = readExtensionResponses(headers);
+    if (extensions !== undefined) log.info('a facilitator says what became of extensions', { ...about, extensions });
+  };
+
+  /** Makes the call that `end`'s breaker admitted. */
+  const call = async (
+    facilitator: Facilitator,
+    operation: Operation,
+    body: string,
+    end: (how: CallEnd) => void,
+  ): Promise<Called> => {
+    const { semaphores, urls, named, breaker } = stateOf(facilitator);
+    const { verifyMs, settleMs } = facilitator.timeouts;
+    let timeoutMs = operation === 'verify' ? verifyMs : settleMs;
+    const semaphore = semaphores[operation];
+    let release = semaphore.take();
+    if (release === undefined) {
+      const since = clock.monotonic();
+      release = await waitFor(semaphore, timeoutMs);
+      timeoutMs -= Math.floor(clock.monotonic() - since);
+    }
+    if (release === undefined || timeoutMs <= 0) {
+      release?.();
+      end('none');
+      return { kind: 'skipped', why: 'too many calls are waiting for it' };
+    }
+    try {
+      const { auth } = facilitator;
+      const url = urls[operation];
+      const headers =
+        auth === undefined
+          ? facilitator.headers
+          : { ...facilitator.headers, Authorization: await authorize(auth, 'POST', new URL(url)) };
+      const limits = { maxBytes: MAX_ANSWER_BYTES, limits: ANSWER_LIMITS };
+      const reply = await callService({ method: 'POST', url, headers, body, timeoutMs, ...limits }, fetch);
+      sayExtensions(reply.headers, { ...named, operation });
+      const notTaken = readNotTaken(reply, (answer) => speaksOfPayment(operation, answer), clock.now());
+      if (notTaken?.secondsAhead !== undefined) {
+        const seconds_ahead = notTaken.secondsAhead;
+        log.error('the clock of this machine is not that of the facilitator', { ...named, seconds_ahead });
+      }
+      const before = breaker.reason();
+      end(notTaken ?? (reply.slow ? 'slow' : 'answered'));
+      const reason = breaker.reason();
+      if ((before === undefined) !== (reason === undefined)) revision++;
+      if (before === undefined && reason !== undefined) log.error('a facilitator is left alone', { ...named, reason });
+      if (before !== undefined && reason === undefined) log.info('a facilitator is back', named);
+      return notTaken === undefined ? reply : { ...notTaken, kind: 'not_taken' };
+    } catch (error) {
+      end('none');
+      throw error;
+    } finally {
+      release();
+    }
+  };
+
+  /** How long until the first of them is asked again; undefined if none is left alone. */
+  const shortestRest = (facilitators: readonly Facilitator[]): number | undefined => {
+    const rests = facilitators.map((facilitator) => stateOf(facilitator).breaker.rest());
+    const shortest = Math.min(...rests);
+    return shortest > 0 ? shortest : undefined;
+  };
+
+  /** Counts and logs how a call to `facilitator` ended; returns what to say of it. */
+  const note = (
+    operation: Operation,
+    facilitator: Facilitator,
+    since: number,
+    result: CallResult,
+    why = '',
+  ): string => {
+    observe(operation, result, clock.monotonic() - since);
+    const { named } = stateOf(facilitator);
+    if (result !== 'ok' && result !== 'refused') log.warn('facilitator', { ...named, operation, result, why });
+    return `${named.facilitator}: ${why}`;
+  };
+
+  return {
+    stateOf,
+    call,
+    shortestRest,
+    note,
+    revision: () => revision,
+    standing: (facilitators) => {
+      const byState = new Map(facilitators.map((facilitator) => [stateOf(facilitator), facilitator]));
+      const urls = [...byState.values()].map(({ url }) => url);
+      return [...byState].map(([{ named, breaker }, { url, account }]) => {
+        const several = account !== undefined && urls.filter((other) => other === url).length > 1;
+        return { name: several ? `${named.facilitator} ${account}` : named.facilitator, open: breaker.reason() };
+      });
+    },
+  };
+}
+
+// A circuit breaker for one facilitator. After some calls in a row that were slow, or that it did not take, it is left alone.
+// Then one call at a time tries whether it is back. Verifying and settling are counted apart: a facilitator that answers one
+// and hangs on the other would otherwise never be left alone. An answer about a payment never counts. A payload that makes
+// a facilitator stumble must not let its sender shut everybody else out.
+
+export type Operation = 'verify' | 'settle';
+
+/** `none`: the call was not made after all. */
+export type CallEnd = 'answered' | 'slow' | 'none' | NotTaken;
+
+export type Breaker = {
+  /** Undefined: do not call now. Otherwise the call may be made, and its end has to be reported once. */
+  readonly admit: (operation: Operation) => ((end: CallEnd) => void) | undefined;
+  /** How long it stays open, in milliseconds; 0 while it is closed. */
+  readonly rest: () => number;
+  /** Why it is open, until a call is answered again; undefined while it is closed. */
+  readonly reason: () => OpenReason | undefined;
+};
+export type OpenReason = 'slow' | NotTaken['reason'];
+
+export type BreakerOptions = {
+  /** Calls of one operation in a row that open it. */
+  readonly failures: number;
+  /** How long it stays open at first; twice as long after every trial that fails. */
+  readonly openMs: number;
+  readonly maxOpenMs: number;
+};
+
+export const BREAKER: BreakerOptions = { failures: 5, openMs: 1000, maxOpenMs: 30_000 };
+
+type Row = { kind: 'slow' | 'not_taken'; count: number };
+
+export function createBreaker(clock: Pick<Clock, 'monotonic'>, options: BreakerOptions = BREAKER): Breaker {
+  const rows: Record<Operation, Row> = {
+    verify: { kind: 'slow', count: 0 },
+    settle: { kind: 'slow', count: 0 },
+  };
+  let open: { readonly until: number; readonly reason: OpenReason } | undefined;
+  let openMs = options.openMs;
+  let trying = false;
+
+  const close = (operation: Operation): void => {
+    open = undefined;
+    openMs = options.openMs;
+    // The other operation has not shown yet that it is back: one such call of it is enough.
+    const other = rows[operation === 'verify' ? 'settle' : 'verify'];
+    other.count = Math.min(other.count, options.failures - 1);
+  };
+
+  const fail = (operation: Operation, trial: boolean, how: 'slow' | NotTaken): void => {
+    const kind = how === 'slow' ? 'slow' : 'not_taken';
+    const { [operation]: row } = rows;
+    rows[operation] = { kind, count: row.kind === kind ? row.count + 1 : 1 };
+    if (trial) openMs = Math.min(openMs * 2, options.maxOpenMs);
+    if (!trial && (open !== undefined || rows[operation].count < options.failures)) return;
+    const asked = how === 'slow' ? 0 : Math.min(how.retryAfterMs ?? 0, options.maxOpenMs);
+    open = {
+      until: clock.monotonic() + Math.max(openMs, asked),
+      reason: how === 'slow' ? 'slow' : how.reason,
+    };
+  };
+
+  const end = (operation: Operation, trial: boolean, how: CallEnd): void => {
+    if (trial) trying = false;
+    if (how === 'none') return;
+    if (how !== 'answered') return fail(operation, trial, how);
+    rows[operation].count = 0;
+    if (open !== undefined) close(operation);
+  };
+
+  return {
+    admit: (operation) => {
+      if (open === undefined) return (how) => end(operation, false, how);
+      if (trying || clock.monotonic() < open.until) return undefined;
+      trying = true;
+      return (how) => end(operation, true, how);
+    },
+    rest: () => (open === undefined ? 0 : Math.max(0, open.until - clock.monotonic())),
+    reason: () => open?.reason,
+  };
+}
+
+// Asks the facilitators of a way what they take of its kind. For what has to be known before a way is offered.
+// Source: x402 facilitator API, /supported.
+
+/** Kinds of version 2, those of the first facilitator first. One that is away lists none. */
+export async function askSupported(
+  way: Way,
+  { services, authorize, fetch }: Pick<FacilitatorDeps, 'services' | 'authorize' | 'fetch'>,
+): Promise<readonly Kind[]> {
+  const kinds: Kind[] = [];
+  for (const { url: base, auth, headers: own, timeouts } of services(way)?.facilitators ?? []) {
+    const url = urlBelow(base, 'supported');
+    const headers = auth === undefined ? own : { ...own, Authorization: await authorize(auth, 'GET', new URL(url)) };
+    const limits = { maxBytes: MAX_ANSWER_BYTES, limits: ANSWER_LIMITS, timeoutMs: timeouts.verifyMs };
+    const reply = await callService({ method: 'GET', url, headers, body: undefined, ...limits }, fetch);
+    const said = reply.kind === 'reply' ? readSupportedAnswer(reply.status, reply.body) : undefined;
+    const isMeant = ({ x402Version, scheme, network }: Kind): boolean =>
+      x402Version === 2 && scheme === way.scheme && network === way.network;
+    kinds.push(...(said ?? []).filter(isMeant));
+  }
+  return kinds;
+}
