@@ -14,7 +14,7 @@ import type * as reviseModule from '../src/domain/revise.ts';
 import type * as snapshotModule from '../src/domain/snapshot.ts';
 import type { PathOptions, RouteSet } from '../src/domain/snapshot.ts';
 import type { Requirement } from '../src/domain/payment/way.ts';
-import type { Receiver } from '../src/domain/receiver.ts';
+import type { Receiver } from '../src/domain/offer.ts';
 import { freePaths, makeRoute, makeRoutes, paidPath, paidPaths } from './routes.ts';
 import { NETWORK, PAY_TO } from './tollgate.ts';
 

@@ -5,7 +5,7 @@
 import type { Charge } from '../domain/charge.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
-import { findServices, type Receiver } from '../domain/receiver.ts';
+import { findServices, type Receiver } from '../domain/offer.ts';
 import type { ChargeEvent } from '../domain/payment/transition.ts';
 import type { Look, Rail } from '../gateway/rails/rail.ts';
 import { createRails } from '../gateway/rails/rails.ts';

@@ -4,14 +4,14 @@ import { suggest } from '../domain/suggest.ts';
 import { oneOf } from '../config/fields.ts';
 import { CHARGE_ID } from '../domain/charge.ts';
 import { CHARGE_STATES } from '../domain/payment/charge-fields.ts';
-import type { Receiver } from '../domain/receiver.ts';
+import type { Receiver } from '../domain/offer.ts';
 import type { ChargeFilter } from '../domain/payment/charge-reports.ts';
 import type { ChargeView } from '../registry/charge-schemas.ts';
 import { NETWORKS, SPELLING } from '../gateway/rails/networks.ts';
 import { ledgerOf, storeAt, type StoredLedger } from '../registry/store/open.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
-import { readIdPart, shortId } from '../domain/id-part.ts';
+import { readIdPart, shortId } from '../domain/quote.ts';
 import { tableOf } from './table.ts';
 import { CONFIG_FLAG, loadFor, messageOf, talk, type Loaded } from './configuration.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { dataFolderOf } from '../config/data-folder.ts';
 import { askControl } from '../host/control.ts';
 import type { WhyReport } from '../registry/charge-schemas.ts';
-import { shortId } from '../domain/id-part.ts';
+import { shortId } from '../domain/quote.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadFor, messageOf } from './configuration.ts';

@@ -1,6 +1,6 @@
 // The routes of the configuration, made to be what the registry holds, and every change of them said.
 import type { Config } from '../config/config.ts';
-import { findUnpayable } from '../domain/payable.ts';
+import { findUnpayable } from '../domain/offer.ts';
 import type { Check } from '../host/admin.ts';
 import type { Log } from '../host/log.ts';
 import { describeDifference, sweep, type Declared, type DeclaredPlan, type Difference } from '../registry/declared.ts';

@@ -3,7 +3,7 @@
 import type { Config, ProxyConfig } from '../config/config.ts';
 import { LISTENER_REFUSALS } from '../domain/problem.ts';
 import { FULL_FOLDING, profileFolding } from '../domain/profile.ts';
-import type { Receiver } from '../domain/receiver.ts';
+import type { Receiver } from '../domain/offer.ts';
 import type { PathOptions } from '../domain/snapshot.ts';
 import type { Listener } from '../host/server.ts';
 

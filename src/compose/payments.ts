@@ -3,7 +3,7 @@
 import type { Config } from '../config/config.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
-import { findServices, type WayServices } from '../domain/receiver.ts';
+import { findServices, type WayServices } from '../domain/offer.ts';
 import type { Way } from '../domain/payment/way.ts';
 import type { OwnResponses } from '../gateway/outcome.ts';
 import { createChargeLog, type ChargeLog, createLeases, LEASE_MS, type Leases } from '../gateway/pay/record.ts';

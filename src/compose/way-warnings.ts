@@ -2,10 +2,9 @@
 // clients pay without being told to, and which ways a 402 has no room for. `check` says all of it, a start the last.
 import type { LoadedConfig } from '../config/config.ts';
 import { comparePrices } from '../domain/money.ts';
-import { makeOffer, type Offer, type OfferedWay } from '../domain/offer.ts';
+import { makeOffer, type Offer, type OfferedWay, type ReceiverWay } from '../domain/offer.ts';
 import { waysNotShown } from '../domain/payment-required.ts';
 import type { Way } from '../domain/payment/way.ts';
-import type { ReceiverWay } from '../domain/receiver.ts';
 import type { Route } from '../domain/route.ts';
 import { fullRequirement, NETWORKS } from '../gateway/rails/networks.ts';
 import { receiversById } from './part.ts';

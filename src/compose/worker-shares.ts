@@ -1,6 +1,6 @@
 // What one of several workers has of the limits that are those of a whole process: its share, rounded up.
 import type { Config } from '../config/config.ts';
-import type { Facilitator, ReceiverWay } from '../domain/receiver.ts';
+import type { Facilitator, ReceiverWay } from '../domain/offer.ts';
 
 /** The configuration of one of `workers` workers. */
 export function shareOf(config: Config, workers: number): Config {

@@ -2,7 +2,7 @@
 // key to the wrong place, or in the open, is refused here.
 import { generateKeyPairSync } from 'node:crypto';
 import { z } from 'zod';
-import type { Facilitator, FacilitatorAuth } from '../domain/receiver.ts';
+import type { Facilitator, FacilitatorAuth } from '../domain/offer.ts';
 import { markedVariable, type Env } from './environment.ts';
 import { choice, count, duration, flag, headerName, isSafeUrl, text, url } from './fields.ts';
 import { isMap, type Issue, type Path } from './problems.ts';

@@ -1,8 +1,7 @@
 // Checks that the routes of a configuration can be paid with its receivers: a route that cannot be paid would answer 503
 // for ever, so it is refused before anything starts.
-import { findUnpayable } from '../domain/payable.ts';
+import { findUnpayable, type Receiver } from '../domain/offer.ts';
 import type { Networks } from '../domain/network.ts';
-import type { Receiver } from '../domain/receiver.ts';
 import { receiverIssues } from './receiver-issues.ts';
 import { receiverSchema, toReceiver } from './receivers.ts';
 import { configRouteSchema } from './routes.ts';

@@ -2,7 +2,7 @@
 // a token and an address may be is judged by the networks that are handed in; here stands the rest.
 import { z } from 'zod';
 import type { Networks, WayInput, WayReading } from '../domain/network.ts';
-import type { Receiver, ReceiverWay } from '../domain/receiver.ts';
+import type { Receiver, ReceiverWay } from '../domain/offer.ts';
 import { facilitatorSchema, toFacilitator } from './facilitators.ts';
 import { choice, count, identifier, text, whatStands } from './fields.ts';
 

@@ -3,7 +3,7 @@
 import { hostOf, isSafeUrl, parseUrl } from './fields.ts';
 import { isNearby } from './addresses.ts';
 import type { Networks } from '../domain/network.ts';
-import type { ReceiverWay } from '../domain/receiver.ts';
+import type { ReceiverWay } from '../domain/offer.ts';
 import { readAgain } from './receivers.ts';
 import { storeWarnings } from './store.ts';
 import type { ConfigRoute, LoadedConfig, ProxyConfig } from './config.ts';

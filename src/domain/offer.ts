@@ -1,12 +1,12 @@
 // An offer is a route's price in the terms of one receiver: the ways to pay it, the price in the smallest unit of each way's
-// asset, and a hash of everything a payer agrees to. A route that cannot be priced has no offer but a problem, and its
-// requests are refused: never free.
-import { createHash } from 'node:crypto';
+// asset, and a hash of everything a payer agrees to. A route that cannot be priced has no offer but a problem. Its requests
+// are refused: never free. Below stand the receivers, and the check of a route's price against them.
+import { createHash, type KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { formatPrice, parsePrice, toAtomic, type Price } from './money.ts';
-import { problem, type Problem } from './problem.ts';
-import type { Receiver, ReceiverWay } from './receiver.ts';
+import { problem, type Problem, type FieldError } from './problem.ts';
 import { describeRoute, type Route } from './route.ts';
+import type { Way } from './payment/way.ts';
 
 export type Offer = {
   readonly route: Route;
@@ -61,6 +61,20 @@ export function mostDecimals({ ways }: Receiver): number {
   return Math.max(...ways.map(({ way }) => way.decimals));
 }
 
+const DESCRIPTION_BYTES = 256;
+
+/** As x402 shows it: one line of at most 256 bytes. */
+export function shortDescription(description: string): string {
+  return clip(description.replace(/[\u0000-\u001f\u007f]+/g, ' '), DESCRIPTION_BYTES);
+}
+
+/** `text` cut to `bytes` bytes of UTF-8, at a character. */
+export function clip(text: string, bytes: number): string {
+  if (Buffer.byteLength(text) <= bytes) return text;
+  const cut = Buffer.from(text).subarray(0, bytes).toString();
+  return cut.replace(/\uFFFD+$/, '');
+}
+
 /** Offers that are not made again. */
 const REMEMBERED = 4096;
 
@@ -91,4 +105,99 @@ function hashTerms({ id, ways }: Receiver): Buffer {
     .update(JSON.stringify([id, ...terms.toSorted()]))
     .digest()
     .subarray(0, 8);
+}
+
+// Receivers: where money goes. They come only from the process's own configuration, never from the network: who can change a
+// receiver can redirect every payment.
+
+export type ReceiverSettle = 'auto' | 'before_response' | 'before_forward';
+
+/** How a facilitator is told who calls. Nothing of it but a key id may stand in a log, an error or a metric. */
+export type FacilitatorAuth = { readonly kind: 'bearer'; readonly token: string } | SigningAuth;
+/** A key of an account: EC P-256 or Ed25519. */
+export type SigningAuth = { readonly kind: 'cdp' | 'payai'; readonly keyId: string; readonly key: KeyObject };
+
+export type Facilitator = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeouts: { readonly verifyMs: number; readonly settleMs: number };
+  /** Of each operation: calls at a time, and how many more may wait for one of them to end. */
+  readonly limits: { readonly calls: number; readonly waiting: number };
+  readonly auth: FacilitatorAuth | undefined;
+  /** Who is known there: the key id, or of a token the receiver. With the URL it says which facilitator this is. */
+  readonly account: string | undefined;
+};
+
+/** Who is asked about payments that are made in a way. */
+export type WayServices = {
+  readonly facilitators: readonly Facilitator[];
+  /** Nodes that are asked about settlements of unknown end, in this order; none: no node is asked. */
+  readonly rpcUrls: readonly string[];
+  /** Whether all of these are public endpoints, whose word alone ends a payment later than that of a node of one's own. */
+  readonly rpcPublic: boolean;
+  readonly confirmations: number;
+};
+
+export type ReceiverWay = WayServices & {
+  readonly way: Way;
+  /** The network as configured: what the interface's `rail_config.network` answers. */
+  readonly networkName: string;
+  /** Undefined: not known. */
+  readonly testnet: boolean | undefined;
+};
+
+export type Receiver = {
+  readonly id: string;
+  /** In order of preference, at least one. */
+  readonly ways: readonly ReceiverWay[];
+  /** Route currencies this receiver takes, at par. */
+  readonly currencies: readonly string[];
+  readonly settle: ReceiverSettle;
+};
+
+/** Whether a request is settled before it is forwarded if nothing about it or its payer asks for that. */
+export function settlesFirst(settle: ReceiverSettle, method: string): boolean {
+  return settle === 'auto' ? method !== 'GET' && method !== 'HEAD' : settle === 'before_forward';
+}
+
+/** Of the same way, or of another one on its network if that is configured no more; undefined: none can be asked. */
+export function findServices(receivers: ReadonlyMap<string, Receiver>, way: Way): WayServices | undefined {
+  const ways = receivers.get(way.receiverId)?.ways.filter((each) => each.way.network === way.network);
+  return ways?.find((each) => each.way.asset === way.asset && each.way.payTo === way.payTo) ?? ways?.[0];
+}
+
+// Checks that a configured receiver of this process could take a route's price. If the proxy that serves the route is in
+// the same process, an unknown receiver is an error too. A registry for other processes' proxies cannot judge it and stores
+// the route: a proxy that cannot price it answers 503, never free.
+
+export function findUnpayable(
+  route: Pick<Route, 'amount' | 'currency' | 'receiverConfigId'>,
+  receivers: ReadonlyMap<string, Receiver>,
+  unknownReceiver: 'refuse' | 'store' = 'store',
+): readonly FieldError[] {
+  const id = route.receiverConfigId ?? DEFAULT_RECEIVER;
+  const receiver = receivers.get(id);
+  if (!receiver) {
+    if (unknownReceiver === 'store') return [];
+    const known = [...receivers.keys()].join(', ');
+    const detail = `There is no receiver ${id} here, so that nobody could pay. ${known === '' ? 'None is configured.' : `Configured are ${known}.`}`;
+    return [{ pointer: '/receiver_config_id', detail }];
+  }
+  const errors: FieldError[] = [];
+  if (!receiver.currencies.includes(route.currency)) {
+    errors.push({
+      pointer: '/currency',
+      detail: `The receiver ${receiver.id} takes ${receiver.currencies.join(', ')}, not ${route.currency}.`,
+    });
+  }
+  const price = parsePrice(route.amount);
+  if (price && offeredWays(receiver, price).length === 0) {
+    const most = mostDecimals(receiver);
+    const has =
+      receiver.ways.length > 1
+        ? `No asset of the receiver ${receiver.id} has more than ${most} decimals`
+        : `The asset of the receiver ${receiver.id} has ${most} decimals`;
+    errors.push({ pointer: '/amount', detail: `${has}; write at most that many digits after the point.` });
+  }
+  return errors;
 }

@@ -3,11 +3,10 @@
 // Both are public: nothing here may depend on who asks. Sources: interface 7.1, x402 v1 and v2.
 import { LRUCache } from 'lru-cache';
 import type { Listing } from './discovery/listing.ts';
-import type { Offer, OfferedWay } from './offer.ts';
+import { type Offer, type OfferedWay, settlesFirst, shortDescription } from './offer.ts';
 import {
   bytesWithoutUrl,
   cutUrl,
-  shortDescription,
   fitHeader,
   fitInto,
   HOLE,
@@ -18,7 +17,6 @@ import {
 } from './payment/header-form.ts';
 import type { Requirement, Way } from './payment/way.ts';
 import type { ChargeId } from './quote.ts';
-import { settlesFirst } from './receiver.ts';
 
 export type Demand = {
   readonly offer: Offer;

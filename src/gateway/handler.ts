@@ -12,12 +12,10 @@ import { refuseAmbiguous, splitTarget, type TargetOptions } from '../domain/targ
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { responseOn } from '../host/server.ts';
-import type { Admission } from './admission.ts';
-import { readCaller } from './caller.ts';
-import type { TakePlace } from './client-semaphores.ts';
+import type { Admission, TakePlace } from './admission.ts';
+import { readCaller, type ExchangeContext } from './in-flight.ts';
 import { Exchange } from './exchange.ts';
 import { inspectInbound, createTraceReader, type TraceReader } from './headers.ts';
-import type { ExchangeContext } from './in-flight.ts';
 import type { Outcome } from './outcome.ts';
 import type { Paywall } from './paywall.ts';
 import type { RequestRecord, Telemetry } from './telemetry.ts';

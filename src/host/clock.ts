@@ -1,4 +1,5 @@
-// Time and randomness as arguments, so that tests can hold them. Everything that needs either takes one of these.
+// Time and randomness as arguments, so that tests can hold them. Everything that needs either takes one of these. Also here:
+// random identifiers, and work that waits for an idle event loop.
 import { randomFillSync } from 'node:crypto';
 
 export type Clock = {
@@ -53,5 +54,53 @@ export function createRandom(pageBytes = 4096): Random {
     }
     used += size;
     return page.subarray(used - size, used);
+  };
+}
+
+// Random identifiers (RFC 9562, version 4) from the randomness that was handed in.
+
+export function makeUuid(random: Random): string {
+  const bytes = Uint8Array.from(random(16));
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = Buffer.from(bytes).toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+// Runs work when the event loop is idle, and after a few milliseconds at the latest: for work that is cheaper in larger
+// batches. An idle loop notices no difference. A busy loop does its other work first, which would have waited for the
+// processor anyway.
+
+/** Runs what it is given once. */
+export type WhenIdle = (run: () => void) => void;
+
+/** What is looked at of the event loop. */
+export type Loop = {
+  /** Runs `run` after everything that the current turn brought. */
+  readonly afterTurn: (run: () => void) => void;
+  /** Events that sockets, threads and the like have brought so far. */
+  readonly events: () => number;
+  /** Milliseconds that only ever grow. */
+  readonly now: () => number;
+};
+
+const eventLoop: Loop = {
+  afterTurn: setImmediate,
+  events: () => performance.nodeTiming.uvMetricsInfo.events,
+  now: systemClock.monotonic,
+};
+
+/** `maxMs`: how long something waits while every turn of the loop brings events. */
+export function createWhenIdle(maxMs: number, { afterTurn, events, now }: Loop = eventLoop): WhenIdle {
+  return (run) => {
+    const latest = now() + maxMs;
+    let seen: number | undefined;
+    const look = (): void => {
+      const brought = events();
+      if (brought === seen || now() >= latest) return run();
+      seen = brought;
+      afterTurn(look);
+    };
+    afterTurn(look);
   };
 }

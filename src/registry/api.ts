@@ -37,7 +37,7 @@ import {
 } from './schemas.ts';
 import { advancedWire, chargesWire, claimedWire, renewedWire } from '../domain/ledger-wire.ts';
 import { routeWire } from '../domain/route.ts';
-import { matchQuery } from '../domain/routing/match-query.ts';
+import { matchQuery } from '../domain/routing/query.ts';
 import { answerMatch, registerRoute, serveDocument, serveHealth, serveRoutes, streamEvents } from './sdk.ts';
 import type { Services } from './services.ts';
 import { answerWhy } from './why.ts';

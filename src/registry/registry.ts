@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { UndeclaredMethods } from '../domain/explain.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
-import type { Receiver } from '../domain/receiver.ts';
+import type { Receiver } from '../domain/offer.ts';
 import type { RouteSet, Snapshot } from '../domain/snapshot.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';

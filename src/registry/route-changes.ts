@@ -1,10 +1,9 @@
 // A route as somebody wants it: made of what they wrote, or of what is there and a patch, and whether it may be so. Pure.
 import type { FieldError } from '../domain/problem.ts';
-import type { Receiver } from '../domain/receiver.ts';
+import { type Receiver, findUnpayable } from '../domain/offer.ts';
 import { fromWire, patchRoute, type Route, type RouteInput, type RoutePatch } from '../domain/route.ts';
 import { parsePattern } from '../domain/pattern.ts';
 import { refuseMethod } from '../domain/method.ts';
-import { findUnpayable } from '../domain/payable.ts';
 import type { NewRoute, StoredRoute, Writer } from './store/ports.ts';
 
 export type RouteRules = {

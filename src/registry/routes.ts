@@ -2,13 +2,11 @@
 // to memory once they are durable. What is written is decided when its turn comes; if the store has moved on since, memory
 // catches up and it is decided again. What a request is answered is in force in this process.
 import type { FieldError } from '../domain/problem.ts';
-import { toWire, type Route } from '../domain/route.ts';
-import type { Clock, Random } from '../host/clock.ts';
+import { toWire, type Route, type RouteInput, type RoutePatch } from '../domain/route.ts';
+import { type Clock, type Random, makeUuid } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import { makeUuid } from '../host/uuid.ts';
 import { applyPatch, findChangeFaults, findNewFaults, keyOf, makeRoute, type RouteRules } from './route-changes.ts';
 import { createRouteMemory, type RouteMemory } from './route-memory.ts';
-import type { RouteInput, RoutePatch } from '../domain/route.ts';
 import { createRouteTurns, type Ended, type Plan, type TakeTurn } from './route-turns.ts';
 import type { Conflict, NewRoute, RouteChange, RouteStore, RouteWrite, StoredRoute, Writer } from './store/ports.ts';
 

@@ -10,7 +10,7 @@ import { acceptsGzip, type FeedName } from './feed.ts';
 import { isUnmodified } from './preconditions.ts';
 import { routeResponse, logWrite, refusalOf } from './route-responses.ts';
 import type { RouteInput } from '../domain/route.ts';
-import type { MatchQuery } from '../domain/routing/match-query.ts';
+import type { MatchQuery } from '../domain/routing/query.ts';
 
 import type { Services } from './services.ts';
 

@@ -1,6 +1,6 @@
 // A receiver for tests: USDC on Base Sepolia, as a configuration would make it. Tests change it by plain fields.
 import type { Way } from '../../src/domain/payment/way.ts';
-import type { Receiver, ReceiverWay } from '../../src/domain/receiver.ts';
+import type { Receiver, ReceiverWay } from '../../src/domain/offer.ts';
 import { EVM_WORDS } from '../../src/gateway/rails/evm/rail.ts';
 import { createRequirement } from '../../src/gateway/rails/x402/client-wire.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { runCommandLine } from '../../src/cli/run.ts';
-import { shortId } from '../../src/domain/id-part.ts';
+import { shortId } from '../../src/domain/quote.ts';
 import type { ChargeEvent } from '../../src/domain/payment/transition.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openLedger } from '../support/sqlite-ledger.ts';

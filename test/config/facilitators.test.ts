@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createPublicKey } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { FacilitatorAuth } from '../../src/domain/receiver.ts';
+import type { FacilitatorAuth } from '../../src/domain/offer.ts';
 import { markOf } from '../../src/config/environment.ts';
 import { quickConfig } from '../../src/config/quick.ts';
 import { NETWORKS } from '../../src/gateway/rails/networks.ts';

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { makeOffer, type Offer } from '../../src/domain/offer.ts';
+import { makeOffer, type Offer, type Receiver } from '../../src/domain/offer.ts';
 import { createQuotes, joinChargeId } from '../../src/domain/quote.ts';
-import type { Receiver } from '../../src/domain/receiver.ts';
 import type { Route } from '../../src/domain/route.ts';
 import { RECEIVER, receiverOf, type PlainReceiver } from '../cases/receivers.ts';
 import { route } from '../cases/routes.ts';

@@ -8,7 +8,7 @@ import type { ChargesStore, CommonSettings, Store, StorePlace } from '../../src/
 import { postgresPlace } from '../../src/registry/store/postgres/place.ts';
 import { digestsOf } from '../../src/compose/common-settings.ts';
 import type { RegistryConfig } from '../../src/config/config.ts';
-import type { Receiver } from '../../src/domain/receiver.ts';
+import type { Receiver } from '../../src/domain/offer.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { claimOf, proofOf } from '../cases/claims.ts';
 import { temporaryFolder } from '../support/process.ts';

@@ -3,10 +3,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PaymentKey } from '../../src/domain/charge.ts';
 import type { Way } from '../../src/domain/payment/way.ts';
-import { findServices } from '../../src/domain/receiver.ts';
+import { findServices, type Offer } from '../../src/domain/offer.ts';
 import { SPELLING } from '../../src/gateway/rails/networks.ts';
 import { createLedger, type Ledger, type LedgerRules } from '../../src/domain/payment/ledger.ts';
-import type { Offer } from '../../src/domain/offer.ts';
 import { createQuotes } from '../../src/domain/quote.ts';
 import type { RequestFacts } from '../../src/gateway/outcome.ts';
 import { createPaywall, type Paywall } from '../../src/gateway/paywall.ts';

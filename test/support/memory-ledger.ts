@@ -1,7 +1,7 @@
 // Charges in memory: the store that the contract suite compares others with, and the one of the simulation. It is as exact
 // as a real one and forgets everything with its process. Every call takes effect in one go and answers later.
 import { endsAt, isOfRun, samePayment, type Charge, type ChargeState } from '../../src/domain/charge.ts';
-import { isOfPart } from '../../src/domain/id-part.ts';
+import { isOfPart } from '../../src/domain/quote.ts';
 import { CHARGE_STATES } from '../../src/domain/payment/charge-fields.ts';
 import { owedBecauseOf, takesPlace } from '../../src/domain/payment/claim-policy.ts';
 import type { ChargeReports, ListedCharge, OwedSum, Sum } from '../../src/domain/payment/charge-reports.ts';

@@ -1,7 +1,7 @@
 // Reports on a store of charges, for people and dashboards: lists, sums and counts, and what an operator has to look
 // after. A port beside that of the ledger: nothing here decides about money.
 import type { Charge, ChargeState } from '../charge.ts';
-import type { IdPart } from '../id-part.ts';
+import type { IdPart } from '../quote.ts';
 import type { Fault } from './claim-policy.ts';
 
 /** A charge as people see it: without what could be replayed or belongs to its payer alone. */

@@ -1,7 +1,7 @@
 // What the header of a 402 shows of an offer. It is bounded, because proxies in front keep little room for the head of a
 // response, 4 KiB by nginx's default; what does not fit is left out in a fixed order, once for an offer and not for a
 // request. What is left out is payable all the same.
-import type { OfferedWay } from '../offer.ts';
+import { type OfferedWay, clip } from '../offer.ts';
 import { CHARGE_ID_BYTES } from '../quote.ts';
 
 /** Of the header as it is sent: base64. */
@@ -11,7 +11,8 @@ const MAX_JSON_BYTES = (MAX_HEADER_BYTES / 4) * 3;
 const URL_BYTES = { sure: 256, most: 1024 } as const;
 /** The longest reason that is a code alone. */
 const CODE_BYTES = 'x402_version_unsupported'.length;
-const DESCRIPTION_BYTES = { most: 256, least: 64 } as const;
+/** Of a description that has to make room. */
+const SHORT_DESCRIPTION_BYTES = 64;
 
 const MIME_TYPE = 'application/json';
 
@@ -29,11 +30,6 @@ export type HeaderForm = {
   readonly bazaar: string | undefined;
 };
 
-/** As x402 shows it: one line of at most 256 bytes. */
-export function shortDescription(description: string): string {
-  return clip(description.replace(/[\u0000-\u001f\u007f]+/g, ' '), DESCRIPTION_BYTES.most);
-}
-
 /**
  * The fullest form that there is room for. `ways`: with the hole in the place of the charge id, once in each entry.
  * `bazaars`: the fullest first.
@@ -48,7 +44,7 @@ export function fitHeader(description: string, ways: readonly ShownWay[], bazaar
 /** The fullest first. The last one is taken in any case: it has one way, and room. */
 function* formsOf(description: string, ways: readonly ShownWay[], bazaars: readonly string[]): Generator<HeaderForm> {
   for (const bazaar of [...bazaars, undefined]) yield { description, ways, bazaar };
-  const short = clip(description, DESCRIPTION_BYTES.least);
+  const short = clip(description, SHORT_DESCRIPTION_BYTES);
   for (let count = ways.length; count > 0; count--)
     yield { description: short, ways: ways.slice(0, count), bazaar: undefined };
 }
@@ -89,11 +85,4 @@ export function fitInto(bytes: number, url: string, reason: string): { readonly 
 /** At most `bytes` bytes of `url`, never ending inside a percent-escape. */
 export function cutUrl(url: string, bytes: number = URL_BYTES.most): string {
   return url.length <= bytes ? url : url.slice(0, bytes).replace(/%[0-9A-F]?$/, '');
-}
-
-/** `text` cut to `bytes` bytes of UTF-8, at a character. */
-function clip(text: string, bytes: number): string {
-  if (Buffer.byteLength(text) <= bytes) return text;
-  const cut = Buffer.from(text).subarray(0, bytes).toString();
-  return cut.replace(/\uFFFD+$/, '');
 }

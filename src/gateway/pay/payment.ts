@@ -3,10 +3,9 @@
 // may pay twice.
 import { hash } from 'node:crypto';
 import { endsAt, type Charge, type Claim, type PaymentKey } from '../../domain/charge.ts';
-import type { Offer } from '../../domain/offer.ts';
+import type { Offer, WayServices, Receiver } from '../../domain/offer.ts';
 import { problem, secondsToWait, type Problem, type ProblemCode } from '../../domain/problem.ts';
 import type { Way, Receipt } from '../../domain/payment/way.ts';
-import type { WayServices, Receiver } from '../../domain/receiver.ts';
 import type { Route } from '../../domain/route.ts';
 import type { PresentedRequest } from '../../domain/payment/claim-policy.ts';
 import type { Clock } from '../../host/clock.ts';

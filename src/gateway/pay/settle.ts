@@ -3,7 +3,7 @@
 // follows. So a payment that may come to that is settled first.
 import { LRUCache } from 'lru-cache';
 import type { Charge, KeptAnswer } from '../../domain/charge.ts';
-import { settlesFirst } from '../../domain/receiver.ts';
+import { settlesFirst } from '../../domain/offer.ts';
 import type { RailOffer, Receipt } from '../../domain/payment/way.ts';
 import { releaseUnsent, retryUntilRecorded, step } from './record.ts';
 import {

@@ -3,7 +3,7 @@
 import type { Spelling } from '../../domain/charge.ts';
 import type { KnownNetwork, WayInput, WayReading } from '../../domain/network.ts';
 import type { Requirement, Way } from '../../domain/payment/way.ts';
-import type { WayServices } from '../../domain/receiver.ts';
+import type { WayServices } from '../../domain/offer.ts';
 import type { NetworkRail } from './rail.ts';
 import type { Fetch } from './service-call.ts';
 import type { ChainWords } from './x402/chain-words.ts';

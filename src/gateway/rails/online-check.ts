@@ -2,7 +2,7 @@
 // network and protocol versions, and the chain, if a node is configured, for what it says of the token. Only
 // `tollgate check --online` does; a start never waits for any of them. Names services by host, never by URL.
 import type { RailOffer, Way } from '../../domain/payment/way.ts';
-import type { Facilitator, Receiver, ReceiverWay } from '../../domain/receiver.ts';
+import type { Facilitator, Receiver, ReceiverWay } from '../../domain/offer.ts';
 import type { Clock } from '../../host/clock.ts';
 import { FAMILIES } from './families.ts';
 import type { FamilyPayments, NodeFinding } from './family.ts';

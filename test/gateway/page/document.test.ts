@@ -3,8 +3,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { PageData } from '../../../src/domain/page-data.ts';
-import { makeOffer, type Offer } from '../../../src/domain/offer.ts';
-import type { Receiver } from '../../../src/domain/receiver.ts';
+import { makeOffer, type Offer, type Receiver } from '../../../src/domain/offer.ts';
 import { readPageAssets } from '../../../src/gateway/page/assets.ts';
 import { createPage, type PageSection } from '../../../src/gateway/page/document.ts';
 import { isPaidInBrowser, NETWORKS } from '../../../src/gateway/rails/networks.ts';

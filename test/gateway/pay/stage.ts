@@ -2,10 +2,9 @@
 import { createQuotes } from '../../../src/domain/quote.ts';
 import type { Charge } from '../../../src/domain/charge.ts';
 import { LedgerUnavailable, type Ledger } from '../../../src/domain/payment/ledger.ts';
-import { makeOffer, type Offer } from '../../../src/domain/offer.ts';
+import { makeOffer, type Offer, findServices, type Receiver } from '../../../src/domain/offer.ts';
 import type { Problem } from '../../../src/domain/problem.ts';
 import type { Way } from '../../../src/domain/payment/way.ts';
-import { findServices, type Receiver } from '../../../src/domain/receiver.ts';
 import type { Outcome, RequestFacts } from '../../../src/gateway/outcome.ts';
 import { createPaywall } from '../../../src/gateway/paywall.ts';
 import { createReplays, createResponseMemory } from '../../../src/gateway/kept-responses.ts';

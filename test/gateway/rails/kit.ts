@@ -3,7 +3,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { onTestFinished, vi } from 'vitest';
 import type { RailOffer, Way } from '../../../src/domain/payment/way.ts';
-import type { Facilitator, Receiver, WayServices } from '../../../src/domain/receiver.ts';
+import type { Facilitator, Receiver, WayServices } from '../../../src/domain/offer.ts';
 import { createRandom, systemClock, systemSchedule } from '../../../src/host/clock.ts';
 import { createLog } from '../../../src/host/log.ts';
 import type { LookedAt, Presented, Rail, Sending, SettleHistory } from '../../../src/gateway/rails/rail.ts';

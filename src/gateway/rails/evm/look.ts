@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import type { PaymentKey, Search } from '../../../domain/charge.ts';
 import type { Way } from '../../../domain/payment/way.ts';
-import type { WayServices } from '../../../domain/receiver.ts';
+import type { WayServices } from '../../../domain/offer.ts';
 import { findEvmNetwork } from './networks.ts';
 import { createNodes, type ChainNode, type Identity, type NodeAnswer, type NodesDeps, type Turn } from '../nodes.ts';
 import { createPayerLooks } from '../payer-looks.ts';

@@ -3,7 +3,7 @@
 // then now and again, never for a request.
 import { z } from 'zod';
 import type { Way } from '../../../domain/payment/way.ts';
-import type { WayServices } from '../../../domain/receiver.ts';
+import type { WayServices } from '../../../domain/offer.ts';
 import type { RailDeps } from '../family.ts';
 import { createRpc } from '../nodes.ts';
 import { askSupported } from '../x402/facilitator-calls.ts';

@@ -2,7 +2,7 @@
 // and says who calls. Never logs a URL, a header or a word of theirs, but for a checked reason and what they say of
 // extensions.
 import type { Way } from '../../../domain/payment/way.ts';
-import type { Facilitator, WayServices } from '../../../domain/receiver.ts';
+import type { Facilitator, WayServices } from '../../../domain/offer.ts';
 import type { Clock, Schedule } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
 import {
@@ -109,13 +109,6 @@ export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
     return state;
   };
 
-  /** A place of `semaphore` within `waitMs`. */
-  const waitFor = async (semaphore: Semaphore, waitMs: number): Promise<Release | undefined> => {
-    const late = new AbortController();
-    const cancel = schedule(waitMs, () => late.abort());
-    return semaphore.wait(late.signal).finally(cancel);
-  };
-
   const sayExtensions = (headers: Headers | undefined, about: object): void => {
     const extensions = readExtensionResponses(headers);
     if (extensions !== undefined) log.info('a facilitator says what became of extensions', { ...about, extensions });
@@ -135,7 +128,7 @@ export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
     let release = semaphore.take();
     if (release === undefined) {
       const since = clock.monotonic();
-      release = await waitFor(semaphore, timeoutMs);
+      release = await waitFor(semaphore, timeoutMs, schedule);
       timeoutMs -= Math.floor(clock.monotonic() - since);
     }
     if (release === undefined || timeoutMs <= 0) {
@@ -209,6 +202,13 @@ export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
       });
     },
   };
+}
+
+/** A place of `semaphore` within `waitMs`. */
+async function waitFor(semaphore: Semaphore, waitMs: number, schedule: Schedule): Promise<Release | undefined> {
+  const late = new AbortController();
+  const cancel = schedule(waitMs, () => late.abort());
+  return semaphore.wait(late.signal).finally(cancel);
 }
 
 // A circuit breaker for one facilitator. After some calls in a row that were slow, or that it did not take, it is left alone.

@@ -2,7 +2,7 @@
 // Settling goes on only if the call was certainly not carried out: a second facilitator, asked to move money that the first
 // may be moving, makes two transactions of one lost answer. What does not have the form of an answer is none.
 import type { RailOffer, Way } from '../../../domain/payment/way.ts';
-import type { Facilitator } from '../../../domain/receiver.ts';
+import type { Facilitator } from '../../../domain/offer.ts';
 import {
   createCalls,
   leftAlone,

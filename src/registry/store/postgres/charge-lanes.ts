@@ -3,9 +3,8 @@
 // ledger recognises by its change id what was written the first time, and writes it once more. The queue is bounded.
 import { setTimeout as wait } from 'node:timers/promises';
 import { LedgerUnavailable } from '../../../domain/payment/ledger.ts';
-import type { Random } from '../../../host/clock.ts';
+import { type Random, createWhenIdle } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
-import { createWhenIdle } from '../../../host/when-idle.ts';
 import {
   refusalOf,
   runBatch,

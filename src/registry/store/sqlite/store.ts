@@ -2,8 +2,7 @@
 // asked often. One process owns the routes; others, such as `tollgate keys`, may have the file open beside it. Whatever SQLite
 // says goes out as StoreUnavailable, and a lock is waited for without blocking the thread.
 import type { DatabaseSync } from 'node:sqlite';
-import { makeUuid } from '../../../host/uuid.ts';
-import type { Random } from '../../../host/clock.ts';
+import { makeUuid, type Random } from '../../../host/clock.ts';
 import { StoreUnavailable, type OnUpgrade, type Store } from '../ports.ts';
 import { createApiKeyRows } from './api-keys.ts';
 import { inTransaction, isStoreFailure, openDatabase, retryWhileBusy } from './database.ts';

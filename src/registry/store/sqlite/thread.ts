@@ -4,7 +4,7 @@
 import type { Worker } from 'node:worker_threads';
 import { LedgerUnavailable } from '../../../domain/payment/ledger.ts';
 import type { Log } from '../../../host/log.ts';
-import { createWhenIdle } from '../../../host/when-idle.ts';
+import { createWhenIdle } from '../../../host/clock.ts';
 import {
   writeBatch,
   type Arguments,
