@@ -26,8 +26,11 @@ export type SyncPartDeps = {
   readonly version: string;
 };
 
-/** A registry that does not answer for this long is away; one that is polled often is given up sooner. */
-const ANSWER_MS = { min: 1_000, max: 10_000 };
+/**
+ * A registry that does not answer for this long is away; one that is polled often is given up sooner. One that sends large sets
+ * to others keeps us waiting for ten seconds before it says so.
+ */
+const ANSWER_MS = { min: 1_000, max: 12_000 };
 /** The host of a Unix socket has no name that matters. */
 export const PRIMARY_URL = 'http://primary';
 const PRIMARY_POLL_MS = 15_000;

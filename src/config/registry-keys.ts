@@ -120,7 +120,12 @@ export function syncSection(folder: string) {
       'restart',
     ),
     insecure: key('', flag().default(false), 'True: plain http to anywhere.', 'restart'),
-    poll_interval: key('pollIntervalMs', duration(10).prefault('15s'), 'How often it is asked.', 'restart'),
+    poll_interval: key(
+      'pollIntervalMs',
+      duration(10).prefault('15s'),
+      'How often it is asked, beside its event stream.',
+      'restart',
+    ),
     snapshot_file: key(
       'snapshotFile',
       text('a file name')

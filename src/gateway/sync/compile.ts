@@ -3,6 +3,7 @@
 // does not stall the traffic. Of several sets waiting only the newest is compiled, and an older one never replaces a newer.
 // A set that is not valid is logged and replaces nothing.
 import { changeSnapshot, reviseSnapshot, type SetChange } from '../../domain/revise.ts';
+import type { Route } from '../../domain/route.ts';
 import {
   compileSnapshot,
   compileSnapshotInSlices,
@@ -20,6 +21,8 @@ export type Compiler = {
   readonly change: (change: SetChange | Reset, whole: () => RouteSet) => boolean;
   /** For a set from elsewhere: the caller is told what is wrong with it. */
   readonly take: (set: RouteSet) => Promise<Taken>;
+  /** The next change of such a set. */
+  readonly takeChange: (change: FedChange) => Promise<ChangedByOne | NotCompiled>;
   /** Compiles the newest set again, for paths that are read in another way now. */
   readonly recompile: () => void;
   /** Resolves once nothing is being compiled. */
@@ -29,8 +32,22 @@ export type Compiler = {
 /** Anything may have changed. */
 export type Reset = { readonly kind: 'reset' };
 
+/** A change as a registry tells it; a deleted route by its id alone. */
+export type FedChange =
+  | { readonly kind: 'created' | 'updated'; readonly revision: number; readonly route: Route }
+  | { readonly kind: 'deleted'; readonly revision: number; readonly id: string };
+
+/** `was` and `is`: the route before and with the change. */
+export type ChangedByOne = Made & {
+  readonly was: Route | undefined;
+  readonly is: Route | undefined;
+};
 /** `reason` names the route that is wrong. */
-export type Taken = { readonly ok: true } | { readonly ok: false; readonly reason: string };
+export type NotCompiled = { readonly ok: false; readonly reason: string };
+export type Taken = { readonly ok: true } | NotCompiled;
+
+/** `change`: all that the snapshot differs in from the one in force, if it is known. */
+type Made = { readonly ok: true; readonly snapshot: Snapshot; readonly change?: SetChange };
 
 /** A set and its place in the order in which sets came. */
 type Numbered = { readonly set: RouteSet; readonly number: number };
@@ -60,16 +77,7 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
     const snapshot = current.snapshot;
     return snapshot?.registryId === registryId && readsAlike(snapshot.paths, paths()) ? snapshot : undefined;
   };
-  const revise = (set: RouteSet): Snapshot | undefined => {
-    const snapshot = base(set.registryId);
-    if (snapshot === undefined) return undefined;
-    try {
-      return reviseSnapshot(snapshot, set);
-    } catch {
-      // Compiled whole it is refused too, with the same words whatever stood before.
-      return undefined;
-    }
-  };
+  const revise = (set: RouteSet): Snapshot | undefined => reviseOrNot(base(set.registryId), set);
 
   const work = async (): Promise<void> => {
     while (waiting !== undefined) {
@@ -121,6 +129,21 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
     }
   };
 
+  /** Puts in force what `make` makes; again if a reload compiled the older set anew meanwhile, for other paths. */
+  const takeMade = async <T extends Made>(make: () => Promise<T | NotCompiled>): Promise<T | NotCompiled> => {
+    try {
+      for (;;) {
+        const number = ++last;
+        const made = await make();
+        if (made.ok && number !== last) continue;
+        if (made.ok) put(made.snapshot, number, made.change);
+        return made;
+      }
+    } catch (error) {
+      return { ok: false, reason: error instanceof Error ? error.message : 'the set could not be compiled' };
+    }
+  };
+
   return {
     load,
     change,
@@ -129,23 +152,59 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
       if (set !== undefined) load(set);
     },
     take: async (set) => {
-      try {
-        for (;;) {
-          const number = ++last;
-          const snapshot = revise(set) ?? (await compileSnapshotInSlices(set, paths(), breathe));
-          // A reload in between compiled the older set anew, for other paths: this one is still the newer.
-          if (number !== last) continue;
-          put(snapshot, number);
-          return { ok: true };
-        }
-      } catch (error) {
-        return { ok: false, reason: error instanceof Error ? error.message : 'the set could not be compiled' };
-      }
+      const make = async (): Promise<Made> => ({
+        ok: true,
+        snapshot: revise(set) ?? (await compileSnapshotInSlices(set, paths(), breathe)),
+      });
+      const taken = await takeMade(make);
+      return taken.ok ? { ok: true } : taken;
     },
+    takeChange: (next) =>
+      takeMade<ChangedByOne>(async () => {
+        // A reload that compiles the set for other paths comes first.
+        await working;
+        const { snapshot } = current;
+        return snapshot === undefined
+          ? { ok: false, reason: 'there is no set that could change' }
+          : changeFed(snapshot, next, paths());
+      }),
     settled: async () => {
       await working;
     },
   };
+}
+
+/** `snapshot` with its next change. */
+async function changeFed(snapshot: Snapshot, next: FedChange, paths: PathOptions): Promise<ChangedByOne | NotCompiled> {
+  const { revision } = next;
+  const id = next.kind === 'deleted' ? next.id : next.route.id;
+  const was = snapshot.matcher.get(id);
+  const is = next.kind === 'deleted' ? undefined : next.route;
+  if ((was === undefined) !== (next.kind === 'created'))
+    return { ok: false, reason: `route ${id}: it is ${was === undefined ? 'not there' : 'there already'}` };
+  const route = is ?? was;
+  if (route === undefined) throw new Error('a change without a route');
+  const change = { kind: next.kind, revision, route };
+  const changed = readsAlike(snapshot.paths, paths) ? changeSnapshot(snapshot, change) : undefined;
+  return {
+    ...{ ok: true, was, is, change },
+    snapshot: changed ?? (await compileSnapshotInSlices(withChange(snapshot, change), paths, breathe)),
+  };
+}
+
+function withChange({ registryId, routes }: Snapshot, { kind, revision, route }: SetChange): RouteSet {
+  const others = kind === 'updated' ? routes.map((each) => (each.id === route.id ? route : each)) : routes;
+  if (kind === 'created') return { registryId, revision, routes: [...routes, route] };
+  return { registryId, revision, routes: kind === 'deleted' ? routes.filter(({ id }) => id !== route.id) : others };
+}
+
+function reviseOrNot(base: Snapshot | undefined, set: RouteSet): Snapshot | undefined {
+  try {
+    return base && reviseSnapshot(base, set);
+  } catch {
+    // Compiled whole it is refused too, with the same words whatever stood before.
+    return undefined;
+  }
 }
 
 function readsAlike(a: PathOptions, b: PathOptions): boolean {

@@ -1,148 +1,147 @@
-// Change events: a stream of Server-Sent Events that says that routes changed. An event starts a poll, which reads
-// what; the event's text is not believed, so that a forged or a mixed-up one costs a request and no more. Comes back
-// after every break, further apart each time, and asks to resume where it was. If no stream is offered, polling does.
-import type { Clock, Random, Schedule } from '../../host/clock.ts';
-import type { Log } from '../../host/log.ts';
-import { backOffMs } from './poll-schedule.ts';
-import type { RouteSource } from './source.ts';
+// A registry's event stream as the changes, heads and resets that it tells: bytes into Server-Sent Events as the HTML
+// standard reads them, and these into what they mean. Nothing is believed before its shape was checked; what cannot be read
+// is said, because a change that is left out would be missed for good.
+import { z } from 'zod';
+import type { FedChange } from './compile.ts';
+import { FEED_LIMITS, readFeedRoute } from './feed.ts';
 
-export type ChangeEventsOptions = {
-  readonly openEvents: RouteSource['openEvents'];
-  /** Something changed, or may have while the stream was closed. */
-  readonly onChange: () => void;
-  readonly clock: Pick<Clock, 'monotonic'>;
-  readonly schedule: Schedule;
-  readonly random: Random;
-  readonly log: Log;
+/** What a registry says of its set; the set that has it is the same. */
+export type SetHead = {
+  readonly kind: 'head';
+  readonly revision: number;
+  readonly routes: number;
+  readonly digest: string;
 };
 
-export type ChangeEvents = {
-  readonly start: () => void;
-  /** The registry is there again: does not wait any longer. */
-  readonly reconnect: () => void;
-  readonly close: () => void;
+export type RegistryEvent =
+  | FedChange
+  | SetHead
+  /** The changes that are missing can be told no more. */
+  | { readonly kind: 'reset' }
+  | { readonly kind: 'unreadable'; readonly reason: string };
+
+/** As it was sent, with its own id; `data` is undefined if it was too long to be kept. */
+export type ServerSentEvent = {
+  readonly name: string;
+  readonly id: string | undefined;
+  readonly data: string | undefined;
 };
 
-const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 60_000;
-/** A registry that has no stream today may have one after its next update. */
-const NOT_OFFERED_WAIT_MS = 10 * 60_000;
-/** A stream that lived this long was a good one: its break counts as the first. */
-const GOOD_STREAM_MS = 10_000;
-/** Of a line that is not complete yet; only names of fields and ids matter, and ids are shorter. */
-const KEPT_OF_LINE = 256;
+/** Of a line and of an event's data. */
+const MAX_LENGTH = FEED_LIMITS.routeBytes + 1024;
+const REVISION = /^\d{1,15}$/;
 
-export function createChangeEvents({
-  openEvents,
-  onChange,
-  clock,
-  schedule,
-  random,
-  log,
-}: ChangeEventsOptions): ChangeEvents {
-  const controller = new AbortController();
-  const { signal } = controller;
-  let lastEventId: string | undefined;
-  let failures = 0;
-  let listening = false;
-  let cancel = (): void => undefined;
+const headData = z.object({
+  revision: z.int().nonnegative(),
+  routes: z.int().nonnegative(),
+  digest: z.string().regex(/^[0-9a-f]{64}$/),
+});
+const deletedData = z.object({ id: z.guid().transform((id) => id.toLowerCase()) });
 
-  const listen = async (): Promise<number> => {
-    const events = await openEvents(lastEventId, signal);
-    if (events.kind === 'not_offered') return NOT_OFFERED_WAIT_MS;
-    if (events.kind === 'unavailable') {
-      log.debug('no event stream', { reason: events.reason });
-      return waitMs(++failures);
+export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<RegistryEvent, void, undefined> {
+  const parser = createEventParser();
+  for await (const chunk of chunks) {
+    for (const event of parser.push(chunk)) {
+      const read = readEvent(event);
+      if (read !== undefined) yield read;
     }
-    const openedAt = clock.monotonic();
-    // Between the last poll and now anything may have happened.
-    onChange();
-    const parser = createEventParser();
-    try {
-      for await (const chunk of events.chunks) {
-        const ended = parser.push(chunk);
-        lastEventId = parser.lastEventId() ?? lastEventId;
-        if (ended) onChange();
-      }
-    } catch {
-      // It broke off or went quiet: the same as an end.
-    }
-    onChange();
-    if (clock.monotonic() - openedAt >= GOOD_STREAM_MS) failures = 0;
-    return waitMs(++failures);
-  };
-
-  const waitMs = (failed: number): number => backOffMs(failed, FIRST_WAIT_MS, LONGEST_WAIT_MS, random);
-
-  const run = (): void => {
-    cancel();
-    if (listening || signal.aborted) return;
-    listening = true;
-    void listen().then((ms) => {
-      listening = false;
-      if (!signal.aborted) cancel = schedule(ms, run);
-    });
-  };
-
-  return {
-    start: run,
-    reconnect: () => {
-      if (listening || failures === 0) return;
-      failures = 0;
-      run();
-    },
-    close: () => {
-      controller.abort();
-      cancel();
-    },
-  };
+  }
 }
 
-type EventParser = {
-  /** Whether an event ended in these bytes. */
-  readonly push: (bytes: Uint8Array) => boolean;
-  readonly lastEventId: () => string | undefined;
+/** Undefined: it tells nothing of the set. */
+function readEvent({ name, id, data }: ServerSentEvent): RegistryEvent | undefined {
+  switch (name) {
+    case 'reset':
+      return { kind: 'reset' };
+    case 'head': {
+      const head = headData.safeParse(parse(data));
+      return head.success ? { kind: 'head', ...head.data } : unreadable(name);
+    }
+    case 'route.created':
+    case 'route.updated':
+    case 'route.deleted': {
+      if (id === undefined || !REVISION.test(id)) return unreadable(name);
+      const revision = Number(id);
+      if (name === 'route.deleted') {
+        const deleted = deletedData.safeParse(parse(data));
+        return deleted.success ? { kind: 'deleted', revision, id: deleted.data.id } : unreadable(name);
+      }
+      const read = readFeedRoute(parse(data));
+      const kind = name === 'route.created' ? 'created' : 'updated';
+      return read.ok ? { kind, revision, route: read.route } : unreadable(name);
+    }
+    default:
+      return undefined;
+  }
+}
+
+function unreadable(name: string): RegistryEvent {
+  return { kind: 'unreadable', reason: `an event ${name} cannot be read` };
+}
+
+function parse(data: string | undefined): unknown {
+  try {
+    return data === undefined ? undefined : JSON.parse(data);
+  } catch {
+    return undefined;
+  }
+}
+
+export type EventParser = {
+  /** The events that end in these bytes. */
+  readonly push: (bytes: Uint8Array) => readonly ServerSentEvent[];
 };
 
-/** As the HTML standard reads a stream, but for the contents of `data`, which is not needed here. */
 export function createEventParser(): EventParser {
   const decoder = new TextDecoder();
   let line = '';
+  let isCut = false;
   let afterReturn = false;
-  let hasData = false;
+  let name = '';
   let id: string | undefined;
-  let lastEventId: string | undefined;
+  /** Undefined before the first line of data. */
+  let data: string | undefined;
+  let isTooLong = false;
 
-  /** True if the line ends an event. */
-  const read = (text: string): boolean => {
-    if (text === '') {
-      lastEventId = id;
-      const ends = hasData;
-      hasData = false;
-      return ends;
-    }
+  const readField = (text: string, cut: boolean): void => {
     const colon = text.indexOf(':');
     const field = colon < 0 ? text : text.slice(0, colon);
-    if (field === 'data') hasData = true;
-    if (field === 'id' && colon >= 0) {
-      const value = text.slice(text[colon + 1] === ' ' ? colon + 2 : colon + 1);
-      if (/^[\x20-\x7e]{0,128}$/.test(value)) id = value === '' ? undefined : value;
-    }
-    return false;
+    const value = colon < 0 ? '' : text.slice(text[colon + 1] === ' ' ? colon + 2 : colon + 1);
+    if (field === 'data') {
+      data = data === undefined ? value : `${data}\n${value}`;
+      if (cut || data.length > MAX_LENGTH) [data, isTooLong] = ['', true];
+    } else if (field === 'event') name = value;
+    else if (field === 'id' && /^[\x20-\x7e]{0,128}$/.test(value)) id = value === '' ? undefined : value;
+  };
+  /** The event that an empty line ends. */
+  const end = (): ServerSentEvent | undefined => {
+    const event = data === undefined ? undefined : { name, id, data: isTooLong ? undefined : data };
+    [name, id, data, isTooLong] = ['', undefined, undefined, false];
+    return event;
   };
 
   return {
     push: (bytes) => {
       const decoded = decoder.decode(bytes, { stream: true });
-      if (decoded === '') return false;
+      if (decoded === '') return [];
       const text = afterReturn && decoded.startsWith('\n') ? decoded.slice(1) : decoded;
       afterReturn = decoded.endsWith('\r');
       const lines = (line + text).split(/\r\n|\n|\r/);
-      line = (lines.pop() ?? '').slice(0, KEPT_OF_LINE);
-      let ended = false;
-      for (const whole of lines) if (read(whole)) ended = true;
-      return ended;
+      const rest = lines.pop() ?? '';
+      const events: ServerSentEvent[] = [];
+      for (const whole of lines) {
+        if (whole === '' && !isCut) {
+          const event = end();
+          if (event !== undefined) events.push(event);
+        } else readField(whole.slice(0, MAX_LENGTH), isCut || whole.length > MAX_LENGTH);
+        isCut = false;
+      }
+      // Of a line that is too long its beginning is kept: which field it is.
+      isCut ||= rest.length > MAX_LENGTH;
+      line = isCut ? rest.slice(0, KEPT_OF_CUT) : rest;
+      return events;
     },
-    lastEventId: () => lastEventId,
   };
 }
+
+const KEPT_OF_CUT = 256;

@@ -1,18 +1,32 @@
-// The last good set of routes, and what becomes of it as the registry answers: replaced, confirmed, or kept while another
-// set is held back or refused. Nothing here takes routes away. Judging a set is accept.ts' and compiling it compile.ts'.
+// The last good set of routes, and what becomes of it as the registry answers: replaced, changed, proven, or kept while
+// another set is held back or refused. Changes are applied in the order of their revisions and no other. Nothing here takes
+// routes away. Judging a set is accept.ts' and compiling it compile.ts'.
+import { setImmediate as breathe } from 'node:timers/promises';
+import { addAll, createSetDigest, type SetDigest } from '../../domain/routing/set-digest.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
-import type { Compiler } from './compile.ts';
+import type { Compiler, FedChange } from './compile.ts';
+import type { SetHead } from './events.ts';
 import type { SnapshotFile } from './snapshot-file.ts';
 import { decideSet, describeHolding, type Holding, type Polled, type SetFacts } from './accept.ts';
+import type { Route } from '../../domain/route.ts';
 import type { FetchResult, FoundSet } from './source.ts';
 import { statusOf, type SyncStatus } from './status.ts';
 
 /** The last good set, for what answers in the registry's place. */
 export type LastGood = { readonly set: FoundSet; readonly confirmedAt: number };
 
-/** What a poll came to. */
+/** An answer that speaks of the set in force or of another. */
+type JudgedResult = Exclude<FetchResult, { readonly kind: 'named' }>;
+
+/** What an answer of the registry came to. */
 export type PollResult = 'updated' | 'unchanged' | 'held' | 'invalid' | 'unauthorized' | 'unavailable';
+
+/** `known`: it is in force already. `gap`: one before it is missing. */
+export type ChangeResult = 'applied' | 'known' | 'gap' | 'refused';
+
+/** Whether a registry's head is that of the set in force. `gap`: the registry has more changes; `lower`: it has fewer. */
+export type ProofResult = 'same' | 'gap' | 'lower' | 'differs';
 
 export type LastGoodDeps = {
   readonly snapshotFile: SnapshotFile;
@@ -27,6 +41,9 @@ export class LastGoodSet {
   private readonly deps: LastGoodDeps;
   private source: 'registry' | 'disk' = 'disk';
   private set: FoundSet | undefined;
+  private size = 0;
+  /** Of the set in force; reckoned when it is first asked for, then kept with every change. */
+  private digest: SetDigest | undefined;
   private confirmedAt: number | undefined;
   private holding: Holding | undefined;
   private lastError: string | undefined;
@@ -64,19 +81,61 @@ export class LastGoodSet {
     const { set, savedAt } = stored;
     const taken = await this.compile(set);
     if (taken.ok) {
-      this.set = set;
+      this.put(set, set.routes.length);
       this.confirmedAt = savedAt;
       log.info('routes loaded from the snapshot file', { revision: set.revision, routes: set.routes.length });
     } else log.error('the snapshot file was refused', { reason: taken.reason });
   }
 
-  async judge(found: FetchResult): Promise<PollResult> {
+  async judge(found: JudgedResult): Promise<PollResult> {
     const result = await this.decide(found);
     this.away = result === 'unavailable';
     return result;
   }
 
-  private async decide(found: FetchResult): Promise<PollResult> {
+  /** The registry answered, though nothing about the set in force. */
+  answered(): void {
+    this.away = false;
+  }
+
+  /** The next change, as the registry tells it. */
+  async change(event: FedChange): Promise<ChangeResult> {
+    const { set } = this;
+    if (set?.revision === undefined || event.revision > set.revision + 1) return 'gap';
+    if (event.revision <= set.revision) return 'known';
+    const taken = await this.deps.compiler.takeChange(event);
+    if (!taken.ok) {
+      this.fail('error', 'a change of a route was refused, the last good set stays', taken.reason);
+      return 'refused';
+    }
+    const { was, is } = taken;
+    const { matcher } = taken.snapshot;
+    if (was !== undefined) this.digest?.remove(was);
+    if (is !== undefined) this.digest?.add(is);
+    this.tellSynced(event.revision, matcher.size);
+    this.size = matcher.size;
+    this.confirm(changedSet(set, event.revision, matcher.list));
+    return 'applied';
+  }
+
+  /** Whether the set in force is the one that the registry speaks of. */
+  async prove({ revision, routes, digest }: SetHead): Promise<ProofResult> {
+    const { set } = this;
+    if (set?.revision === undefined || revision > set.revision) return 'gap';
+    if (revision < set.revision) return 'lower';
+    return routes === this.size && digest === (await this.ownDigest(set)) ? 'same' : 'differs';
+  }
+
+  private async ownDigest({ routes }: FoundSet): Promise<string> {
+    if (this.digest === undefined) {
+      const digest = createSetDigest();
+      await addAll(digest, routes, breathe);
+      this.digest = digest;
+    }
+    return this.digest.hex();
+  }
+
+  private async decide(found: JudgedResult): Promise<PollResult> {
     const { clock, log, emptyAfterMs } = this.deps;
     const good = this.facts();
     const { holding } = this;
@@ -87,8 +146,8 @@ export class LastGoodSet {
       case 'keep':
         if (this.lastError !== undefined) log.info('the registry answers again');
         if (holding !== undefined) log.info('the set that was held back is gone: the registry has the routes in force');
-        this.lastError = undefined;
-        if (this.set !== undefined) this.confirm(this.set);
+        if (this.set === undefined) this.lastError = undefined;
+        else this.confirm(this.set);
         return 'unchanged';
       case 'hold': {
         const reason = describeHolding(decision.holding, good);
@@ -118,22 +177,34 @@ export class LastGoodSet {
       }
     }
     if (waited) log.warn('the set that was held back is taken: the registry kept saying so');
-    if (this.lastError !== undefined || this.set === undefined || this.source === 'disk')
-      log.info('routes synced', { revision: set.revision, routes: set.routes.length });
-    this.lastError = undefined;
+    this.tellSynced(set.revision, set.routes.length);
+    this.put(set, set.routes.length);
     this.confirm(set);
     return 'updated';
+  }
+
+  private tellSynced(revision: number | undefined, routes: number): void {
+    if (this.lastError !== undefined || this.set === undefined || this.source === 'disk')
+      this.deps.log.info('routes synced', { revision, routes });
+  }
+
+  /** A set that is in force as a whole. */
+  private put(set: FoundSet, size: number): void {
+    if (set.routes !== this.set?.routes) this.digest = undefined;
+    this.set = set;
+    this.size = size;
   }
 
   private confirm(set: FoundSet): void {
     this.source = 'registry';
     this.set = set;
+    this.lastError = undefined;
     this.holding = undefined;
     this.confirmedAt = this.deps.clock.now();
     this.deps.snapshotFile.keep(set, this.confirmedAt);
   }
 
-  private refuse(found: FetchResult): PollResult {
+  private refuse(found: JudgedResult): PollResult {
     switch (found.kind) {
       case 'invalid':
         this.fail('error', 'route set refused, the last good one stays', found.reason);
@@ -154,7 +225,7 @@ export class LastGoodSet {
 
   /** Why the last poll came to nothing: told once, not at every poll. */
   private fail(level: 'warn' | 'error', msg: string, reason: string): void {
-    this.deps.log[reason === this.lastError ? 'debug' : level](msg, { reason, routes: this.set?.routes.length });
+    this.deps.log[reason === this.lastError ? 'debug' : level](msg, { reason, routes: this.set && this.size });
     this.lastError = reason;
   }
 
@@ -163,15 +234,26 @@ export class LastGoodSet {
   }
 
   private facts(): SetFacts | undefined {
-    return this.set && factsOf(this.set);
+    return this.set && { registryId: this.set.registryId, revision: this.set.revision, size: this.size };
   }
+}
+
+/** `set` with its next change; its routes are listed for who asks. */
+function changedSet({ registryId }: FoundSet, revision: number, list: () => readonly Route[]): FoundSet {
+  let routes: readonly Route[] | undefined;
+  return {
+    ...{ registryId, revision, etag: undefined, digest: '' },
+    get routes() {
+      return (routes ??= list());
+    },
+  };
 }
 
 function factsOf({ registryId, revision, routes }: FoundSet): SetFacts {
   return { registryId, revision, size: routes.length };
 }
 
-function polledOf(found: FetchResult): Polled {
+function polledOf(found: JudgedResult): Polled {
   switch (found.kind) {
     case 'set':
       return { kind: 'set', facts: factsOf(found.set) };

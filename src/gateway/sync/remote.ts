@@ -1,11 +1,11 @@
-// A registry over HTTP: asks for the whole set with the tag of the one we have, and opens the stream of changes if
-// there is one. Expects nothing beyond the interface: a bare array is enough. Nothing that comes back is believed
+// A registry over HTTP: asks which set it has or for the whole of it with the tag of the one we have, and opens the stream of
+// changes after it if there is one. Names the revision we have, so that no replica answers with less. Expects nothing beyond the interface: a bare array is enough. Nothing that comes back is believed
 // before its size, its coding and its shape were checked, and a redirect is never followed with our key.
 import { createHash } from 'node:crypto';
 import type { Schedule } from '../../host/clock.ts';
 import { createDeadline, type Deadline } from './deadline.ts';
 import { FEED_LIMITS, readFeed, type FeedLimits } from './feed.ts';
-import type { FetchResult, FoundSet, OpenedEvents, RouteSource } from './source.ts';
+import type { FetchResult, FoundSet, OpenedEvents, RouteSource, SetRequest } from './source.ts';
 import { createRegistryClient } from './registry-client.ts';
 
 export type RemoteOptions = {
@@ -50,16 +50,20 @@ export function createRemote(options: RemoteOptions): RouteSource {
   const limits = { ...REMOTE_LIMITS, ...options.limits };
   const http = createRegistryClient(options);
 
-  const fetchSet = async (known: FoundSet | undefined, signal: AbortSignal): Promise<FetchResult> => {
+  const fetchSet = async ({ known, want }: SetRequest, signal: AbortSignal): Promise<FetchResult> => {
     const deadline = createDeadline(signal, limits.answerMs, schedule);
     const overall = schedule(limits.totalMs, deadline.expire);
     try {
-      const etag = known?.etag;
-      const headers = { Accept: 'application/json', ...(etag === undefined ? {} : { 'If-None-Match': etag }) };
+      const tag = want === 'name' ? '*' : want === 'anew' ? undefined : known?.etag;
+      const headers = { Accept: 'application/json', ...revisionHeader(known?.revision), ...tagHeader(tag) };
       const response = await deadline.race(http.get(FEED, { headers, signal: deadline.signal }));
-      if (response.status === 304 && etag !== undefined) return { kind: 'unchanged' };
+      if (response.status === 304 && want === 'name') {
+        const { registryId, revision } = nameOf(response.headers);
+        return { kind: 'named', registryId, revision };
+      }
+      if (response.status === 304 && tag !== undefined) return { kind: 'unchanged' };
       if (response.status !== 200) return refusalOf(response);
-      return await readSet(response, known, limits, deadline);
+      return await readSet(response, want === 'anew' ? undefined : known, limits, deadline);
     } catch (error) {
       return unavailable(deadline.passed() ? LATE : reasonOf(error));
     } finally {
@@ -68,25 +72,22 @@ export function createRemote(options: RemoteOptions): RouteSource {
     }
   };
 
-  const openEvents = async (lastEventId: string | undefined, signal: AbortSignal): Promise<OpenedEvents> => {
+  const openEvents: RouteSource['openEvents'] = async ({ registryId, revision }, signal) => {
     const deadline = createDeadline(signal, limits.answerMs, schedule);
     try {
-      const resume = lastEventId === undefined ? {} : { 'Last-Event-ID': lastEventId };
-      const headers = { Accept: 'text/event-stream', ...resume };
+      const headers = { Accept: 'text/event-stream', 'Last-Event-ID': String(revision), ...revisionHeader(revision) };
       const response = await deadline.race(http.get(EVENTS, { headers, signal: deadline.signal }));
-      const type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
-      if (response.status === 200 && type === 'text/event-stream' && response.body !== null) {
-        return { kind: 'open', chunks: watch(response.body, deadline, limits.quietMs) };
-      }
+      const { body } = response;
+      const name = nameOf(response.headers).registryId;
+      if (response.status === 200 && isEventStream(response.headers) && body !== null && name === registryId)
+        return { kind: 'open', chunks: watch(body, deadline, limits.quietMs) };
       deadline.clear();
       discard(response);
-      const passing = response.status === 429 || response.status >= 500 || isDenied(response.status);
-      return passing
-        ? { kind: 'unavailable', reason: `the registry answered ${response.status}` }
-        : { kind: 'not_offered' };
+      if (response.status === 200 && isEventStream(response.headers) && name !== undefined) return { kind: 'stranger' };
+      return noStreamOf(response);
     } catch (error) {
       deadline.clear();
-      return { kind: 'unavailable', reason: deadline.passed() ? LATE : reasonOf(error) };
+      return { kind: 'unavailable', reason: deadline.passed() ? LATE : reasonOf(error), isThere: false };
     }
   };
 
@@ -198,10 +199,33 @@ function refusalOf(response: Response): FetchResult {
     return unavailable(`the registry redirects (${status}); write where it is into sync.registry_url`);
   }
   if (status === 404) return unavailable('the registry has no feed of routes (404); is sync.registry_url right?');
+  return { kind: 'unavailable', reason: `the registry answered ${status}`, retryAfterMs: retryAfterOf(headers) };
+}
+
+function noStreamOf({ status, headers }: Response): OpenedEvents {
+  const reason = `the registry answered ${status}`;
+  if (status >= 500) return { kind: 'unavailable', reason, isThere: true };
+  if (status === 429 || isDenied(status)) return { kind: 'refused', reason, retryAfterMs: retryAfterOf(headers) };
+  return { kind: 'not_offered' };
+}
+
+function isEventStream(headers: Headers): boolean {
+  return headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() === 'text/event-stream';
+}
+
+function retryAfterOf(headers: Headers): number | undefined {
   const after = headers.get('retry-after');
-  const seconds =
-    after !== null && /^\d{1,9}$/.test(after) ? Math.min(Number(after), MAX_RETRY_AFTER_SECONDS) : undefined;
-  return { kind: 'unavailable', reason: `the registry answered ${status}`, retryAfterMs: seconds && seconds * 1000 };
+  return after !== null && /^\d{1,9}$/.test(after)
+    ? Math.min(Number(after), MAX_RETRY_AFTER_SECONDS) * 1000
+    : undefined;
+}
+
+function revisionHeader(revision: number | undefined): Record<string, string> {
+  return revision === undefined ? {} : { 'Tollgate-Revision': String(revision) };
+}
+
+function tagHeader(tag: string | undefined): Record<string, string> {
+  return tag === undefined ? {} : { 'If-None-Match': tag };
 }
 
 /** Lets go of the connection; what is left of the body is of no use. */

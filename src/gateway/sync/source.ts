@@ -7,16 +7,25 @@ export type SetName = { readonly registryId: string | undefined; readonly revisi
 
 export type FoundSet = SetName & {
   readonly etag: string | undefined;
-  /** A hash of the bytes: recognises a set if the registry gives no tag. */
+  /** A hash of the bytes: recognises a set if the registry gives no tag. Empty if it came by changes. */
   readonly digest: string;
   /** The very array of the set that was asked about if the bytes are the same. */
   readonly routes: readonly Route[];
+};
+
+export type SetRequest = {
+  /** The set in force. */
+  readonly known: FoundSet | undefined;
+  /** `name`: only which set there is, if the registry can say so. `anew`: its bytes, whatever is known. */
+  readonly want: 'changed' | 'name' | 'anew';
 };
 
 export type FetchResult =
   | { readonly kind: 'set'; readonly set: FoundSet }
   /** It is the set that was asked about, by every name. */
   | { readonly kind: 'unchanged' }
+  /** The set was not sent. */
+  | ({ readonly kind: 'named' } & SetName)
   /** An answer, but no set of routes. */
   | { readonly kind: 'invalid'; readonly reason: string }
   /** The registry does not let us in. */
@@ -24,15 +33,24 @@ export type FetchResult =
   /** No answer, or one that says that it cannot be given now. */
   | { readonly kind: 'unavailable'; readonly reason: string; readonly retryAfterMs: number | undefined };
 
-/** A stream of changes. Its bytes say when something changed and from where to resume, never what. */
+/** A set whose changes can be followed. */
+export type FollowedName = { readonly registryId: string; readonly revision: number };
+
+/**
+ * A stream of changes after the set that was named. `refused`: there may be one later, until then there is none;
+ * `unavailable`: nobody knows; `isThere`: somebody answered.
+ */
 export type OpenedEvents =
   | { readonly kind: 'open'; readonly chunks: AsyncIterable<Uint8Array> }
+  /** It is of another registry. */
+  | { readonly kind: 'stranger' }
   | { readonly kind: 'not_offered' }
-  | { readonly kind: 'unavailable'; readonly reason: string };
+  | { readonly kind: 'refused'; readonly reason: string; readonly retryAfterMs: number | undefined }
+  | { readonly kind: 'unavailable'; readonly reason: string; readonly isThere: boolean };
 
 /** Neither rejects, whatever the other side does: what went wrong is a value. */
 export type RouteSource = {
-  readonly fetchSet: (known: FoundSet | undefined, signal: AbortSignal) => Promise<FetchResult>;
+  readonly fetchSet: (request: SetRequest, signal: AbortSignal) => Promise<FetchResult>;
   /** Iterating `chunks` throws if the stream breaks off or goes quiet. */
-  readonly openEvents: (lastEventId: string | undefined, signal: AbortSignal) => Promise<OpenedEvents>;
+  readonly openEvents: (after: FollowedName, signal: AbortSignal) => Promise<OpenedEvents>;
 };

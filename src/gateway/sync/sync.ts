@@ -1,15 +1,18 @@
-// Keeps a sidecar's routes in step with its registry: the file at the start, then polls, one at a time, and sooner after a
-// change event. Whatever happens on the way the last good set stays in force (last-good.ts), and no failure of the registry, the
-// network or the disk reaches a request.
+// Keeps a sidecar's routes in step with its registry: the file at the start, then the changes of the event stream, one after the
+// other, and polls beside it that ask which set the registry has. The whole set comes only if there is none yet, if the stream
+// cannot tell what is missing, if the digest says that ours is another, or if there is no stream: then polls take it. Whatever
+// happens on the way the last good set stays in force (last-good.ts), and no failure of the registry, the network or the disk
+// reaches a request.
 import type { Clock, Random, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { Metrics } from '../../host/metrics.ts';
 import type { Compiler } from './compile.ts';
 import type { SnapshotFile } from './snapshot-file.ts';
-import { createChangeEvents } from './events.ts';
-import { LastGoodSet, type LastGood } from './last-good.ts';
+import { createFollower } from './follow.ts';
+import { createHearing } from './hearing.ts';
+import { LastGoodSet, type LastGood, type PollResult } from './last-good.ts';
 import { eventWaitMs, pollWaitMs } from './poll-schedule.ts';
-import type { RouteSource } from './source.ts';
+import type { RouteSource, SetRequest } from './source.ts';
 import type { SyncStatus } from './status.ts';
 
 export type SyncOptions = { readonly pollIntervalMs: number; readonly emptyAfterMs: number };
@@ -45,28 +48,40 @@ export function createSync({ pollIntervalMs, emptyAfterMs }: SyncOptions, deps: 
   let lastFlight = { endedAt: -Infinity, ms: 0 };
   let rung = false;
   let cancel = (): void => undefined;
+  /** The whole set is to be taken before anything else. */
+  let whole: 'changed' | 'anew' | undefined;
+  let lastWant: SetRequest['want'] = 'changed';
 
-  const counts = metrics.counter('sync_total', 'Polls of the registry, by what they came to.', ['result']);
-  const confirmedHelp = 'When the registry last confirmed the routes in force.';
-  metrics.observed('gauge', 'sync_last_success_timestamp_seconds', confirmedHelp, [], (set) => {
-    const { lastSuccess } = inForce.status();
-    if (lastSuccess !== undefined) set({}, lastSuccess / 1000);
-  });
+  const count = countResults(metrics, inForce);
 
   /** How long the registry asks to be left alone, if it does. */
   const poll = async (): Promise<number | undefined> => {
     const startedAt = clock.monotonic();
-    const found = await source.fetchSet(inForce.known, controller.signal);
+    const { known } = inForce;
+    const want = whole ?? (follower.isExpected() ? 'name' : 'changed');
+    lastWant = want;
+    const found = await source.fetchSet({ known, want }, controller.signal);
     if (controller.signal.aborted) return undefined;
     const wasAway = inForce.isAway;
-    const result = await inForce.judge(found);
-    counts(result)(1);
+    const result = await hearing.judge(found, known?.revision);
+    if (result !== undefined) count(result);
     const answered = !inForce.isAway && result !== 'unauthorized';
     failures = answered ? 0 : failures + 1;
     const endedAt = clock.monotonic();
     lastFlight = { endedAt, ms: endedAt - startedAt };
-    if (wasAway && !inForce.isAway) changeEvents.reconnect();
+    if (result === 'updated' || (result === 'unchanged' && found.kind !== 'named')) {
+      if (want === 'anew') hearing.takenAnew();
+      whole = undefined;
+      follower.start();
+    }
+    if (wasAway && !inForce.isAway) follower.reconnect();
     return found.kind === 'unavailable' ? found.retryAfterMs : undefined;
+  };
+
+  const takeWhole = (want: 'changed' | 'anew'): void => {
+    whole = want;
+    follower.stop();
+    nudge();
   };
 
   const next = (retryAfterMs = 0): void => {
@@ -105,30 +120,47 @@ export function createSync({ pollIntervalMs, emptyAfterMs }: SyncOptions, deps: 
     if (flight === undefined) next();
   };
 
-  const changeEvents = createChangeEvents({
+  const reconnect = (): void => follower.reconnect();
+  const hearing = createHearing({ inForce, takeWhole, reconnect, count, clock, log });
+  const follower = createFollower({
     openEvents: source.openEvents,
-    onChange: nudge,
-    clock,
-    schedule,
-    random,
-    log,
+    known: () => inForce.known,
+    onEvent: hearing.hear,
+    onStranger: () => takeWhole('changed'),
+    onOpen: () => {
+      if (inForce.isAway) nudge();
+    },
+    onNone: () => {
+      if (lastWant === 'name') nudge();
+    },
+    ...{ clock, schedule, random, log },
   });
 
   return {
     start: async () => {
       await inForce.load();
+      follower.start();
       fly();
-      changeEvents.start();
     },
     nudge,
     lastGood: () => inForce.lastGood,
     status: () => inForce.status(),
     close: async () => {
       controller.abort(new Error('closing'));
-      changeEvents.close();
+      follower.close();
       cancel();
       await flight;
       await snapshotFile.settled();
     },
   };
+}
+
+function countResults(metrics: Metrics, inForce: LastGoodSet): (result: PollResult) => void {
+  const counts = metrics.counter('sync_total', 'What the registry said of the routes, by what it came to.', ['result']);
+  const confirmedHelp = 'When the registry last confirmed the routes in force.';
+  metrics.observed('gauge', 'sync_last_success_timestamp_seconds', confirmedHelp, [], (set) => {
+    const { lastSuccess } = inForce.status();
+    if (lastSuccess !== undefined) set({}, lastSuccess / 1000);
+  });
+  return (result) => counts(result)(1);
 }

@@ -1,7 +1,7 @@
 // Time that tests move, timers on it, and a source that answers what a test puts into it.
 import { createLog, type LogFields } from '../../../src/host/log.ts';
 import type { Clock, Random, Schedule } from '../../../src/host/clock.ts';
-import type { FetchResult, FoundSet, OpenedEvents, RouteSource } from '../../../src/gateway/sync/source.ts';
+import type { FetchResult, FoundSet, OpenedEvents, RouteSource, SetRequest } from '../../../src/gateway/sync/source.ts';
 import { route } from '../../cases/routes.ts';
 
 export type FakeTime = Clock & {
@@ -71,27 +71,31 @@ export function collectLog(): {
 }
 
 export type FakeSource = RouteSource & {
-  /** What each poll asked with, oldest first. */
+  /** What each poll asked with, oldest first, and for. */
   readonly asked: (FoundSet | undefined)[];
+  readonly wants: SetRequest['want'][];
   /** The answer to every poll from now on; a promise holds the poll up. */
   answer: FetchResult | Promise<FetchResult>;
   /** How the next streams open; the last one goes for all that follow. */
   streams: OpenedEvents[];
-  readonly streamIds: (string | undefined)[];
+  /** The revision that each stream was asked to go on from. */
+  readonly streamIds: number[];
 };
 
 export function fakeSource(answer: FetchResult): FakeSource {
   const source: FakeSource = {
     asked: [],
+    wants: [],
     answer,
     streams: [{ kind: 'not_offered' }],
     streamIds: [],
-    fetchSet: async (known) => {
+    fetchSet: async ({ known, want }) => {
       source.asked.push(known);
+      source.wants.push(want);
       return source.answer;
     },
-    openEvents: async (lastEventId) => {
-      source.streamIds.push(lastEventId);
+    openEvents: async ({ revision }) => {
+      source.streamIds.push(revision);
       const next = source.streams.length > 1 ? source.streams.shift() : source.streams[0];
       return next ?? { kind: 'not_offered' };
     },

@@ -6,9 +6,9 @@ import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { systemSchedule } from '../../../src/host/clock.ts';
-import { createEventParser } from '../../../src/gateway/sync/events.ts';
+import { createEventParser, readEvents, type ServerSentEvent } from '../../../src/gateway/sync/events.ts';
 import { createRemote, type RemoteLimits } from '../../../src/gateway/sync/remote.ts';
-import type { FoundSet } from '../../../src/gateway/sync/source.ts';
+import type { FoundSet, SetRequest } from '../../../src/gateway/sync/source.ts';
 import { toWire } from '../../../src/domain/route.ts';
 import { startRegistry } from '../../registry/kit.ts';
 
@@ -46,7 +46,7 @@ async function serve(handle: RequestListener, limits: Partial<RemoteLimits> = {}
     schedule: systemSchedule,
     limits,
   });
-  const ask = (known?: FoundSet) => remote.fetchSet(known, NEVER);
+  const ask = (known?: FoundSet, want: SetRequest['want'] = 'changed') => remote.fetchSet({ known, want }, NEVER);
   const connections = (): Promise<number> =>
     new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count))));
   return { remote, ask, seen, port, connections };
@@ -155,7 +155,7 @@ describe('the set', () => {
         fetch: globalThis.fetch,
         schedule: systemSchedule,
       });
-      const result = await remote.fetchSet(undefined, NEVER);
+      const result = await remote.fetchSet({ known: undefined, want: 'changed' }, NEVER);
       if (result.kind !== 'set') throw new Error(result.kind);
       expect(result.set).toMatchObject({
         registryId: kit.store.routes.registryId,
@@ -163,7 +163,11 @@ describe('the set', () => {
         etag: expect.stringContaining('gzip') as string,
       });
       expect(result.set.routes.map(toWire)).toEqual(kit.registry.routeSet().routes.map(toWire));
-      expect(await remote.fetchSet(result.set, NEVER)).toEqual({ kind: 'unchanged' });
+      const known = result.set;
+      expect(await remote.fetchSet({ known, want: 'changed' }, NEVER)).toEqual({ kind: 'unchanged' });
+      const { registryId, revision } = known;
+      expect(await remote.fetchSet({ known, want: 'name' }, NEVER)).toEqual({ kind: 'named', registryId, revision });
+      expect(await remote.fetchSet({ known, want: 'anew' }, NEVER)).toMatchObject({ kind: 'set', set: { revision } });
     } finally {
       await kit.close();
     }
@@ -277,7 +281,8 @@ describe('answers that are no set', () => {
 });
 
 describe('events', () => {
-  const EVENTS = { 'Content-Type': 'text/event-stream; charset=utf-8' };
+  const EVENTS = { 'Content-Type': 'text/event-stream; charset=utf-8', 'Tollgate-Registry': 'A' };
+  const AFTER = { registryId: 'A', revision: 41 };
 
   test('behaviour: opens with the last id, gives the bytes as they come, and ends when told to', async () => {
     const { remote, seen } = await serve((_req, res) => {
@@ -285,11 +290,12 @@ describe('events', () => {
       res.write(': hello\n\n');
     });
     const controller = new AbortController();
-    const opened = await remote.openEvents('41', controller.signal);
+    const opened = await remote.openEvents(AFTER, controller.signal);
     if (opened.kind !== 'open') throw new Error(opened.kind);
     expect(seen[0]?.headers).toMatchObject({
       accept: 'text/event-stream',
       'last-event-id': '41',
+      'tollgate-revision': '41',
       authorization: `Bearer ${KEY}`,
     });
     const chunks = opened.chunks[Symbol.asyncIterator]();
@@ -308,7 +314,7 @@ describe('events', () => {
       },
       { quietMs: 250 },
     );
-    const opened = await remote.openEvents(undefined, NEVER);
+    const opened = await remote.openEvents(AFTER, NEVER);
     if (opened.kind !== 'open') throw new Error(opened.kind);
     let bytes = 0;
     const drain = async (): Promise<void> => {
@@ -322,40 +328,84 @@ describe('events', () => {
     ['a registry that serves only the interface', answer(404), 'not_offered'],
     ['a method it does not know there', answer(405), 'not_offered'],
     ['a page instead of a stream', answer(200, { 'Content-Type': 'text/html' }, '<html>'), 'not_offered'],
-    ['a key that is not taken just now', answer(401), 'unavailable'],
-    ['too many streams', answer(429), 'unavailable'],
+    ['a stream that is of no registry', answer(200, { 'Content-Type': 'text/event-stream' }), 'not_offered'],
+    ['a stream of another registry', answer(200, { ...EVENTS, 'Tollgate-Registry': 'B' }), 'stranger'],
+    ['a key that is not taken just now', answer(401), 'refused'],
+    ['too many streams', answer(429), 'refused'],
     ['a registry in trouble', answer(503), 'unavailable'],
     ['silence', () => undefined, 'unavailable'],
     ['a connection that is cut', (_req, res) => void res.destroy(), 'unavailable'],
   ])('behaviour: %s', async (_what, handle, kind) => {
     const { remote } = await serve(handle, kind === 'unavailable' ? QUICK : {});
-    expect(await remote.openEvents(undefined, NEVER)).toMatchObject({ kind });
+    expect(await remote.openEvents(AFTER, NEVER)).toMatchObject({ kind });
   });
 });
 
 describe('reading events', () => {
-  const events = (text: string, size = text.length): { events: number; id: string | undefined } => {
+  const events = (text: string, size = text.length): readonly ServerSentEvent[] => {
     const parser = createEventParser();
     const bytes = Buffer.from(text);
-    let count = 0;
-    for (let at = 0; at < bytes.length; at += size) if (parser.push(bytes.subarray(at, at + size))) count++;
-    return { events: count, id: parser.lastEventId() };
+    const found: ServerSentEvent[] = [];
+    for (let at = 0; at < bytes.length; at += size) found.push(...parser.push(bytes.subarray(at, at + size)));
+    return found;
   };
+  const LONG = 'x'.repeat(1_000_000);
 
-  test.each<[string, string, number, string | undefined]>([
-    ['an event', 'event: x\nid: 5\ndata: {}\n\n', 1, '5'],
-    ['an event of one line, without spaces', 'data\n\n', 1, undefined],
-    ['lines that end in CR LF, and in CR', 'id:7\r\ndata:x\r\n\r\ndata:y\r\r', 2, '7'],
-    ['an id without data', 'id: 9\n\n', 0, '9'],
-    ['a comment and a retry', ': hi\nretry: 10\n\n', 0, undefined],
-    ['an event that has not ended', 'id: 3\ndata: x\n', 0, undefined],
-    ['an id that could not be sent back', 'id: a\u0000b\ndata: x\n\n', 1, undefined],
-    ['an id that is too long', `id: ${'9'.repeat(200)}\ndata: x\n\n`, 1, undefined],
-    ['a field that only looks like data', 'database: x\n\n', 0, undefined],
-    ['a line of a megabyte', `data: ${'x'.repeat(1_000_000)}\n\ndata: y\n\n`, 2, undefined],
-  ])('behaviour: %s', (_what, text, count, id) => {
-    expect(events(text, 1)).toEqual({ events: count, id });
-    expect(events(text, 3)).toEqual({ events: count, id });
-    expect(events(text).events).toBe(Math.min(1, count));
+  test.each<[string, string, readonly (readonly [string, string | undefined, string | undefined])[]]>([
+    ['an event', 'event: x\nid: 5\ndata: {}\n\n', [['x', '5', '{}']]],
+    ['an event of one line, without spaces', 'data\n\n', [['', undefined, '']]],
+    [
+      'lines that end in CR LF, and in CR',
+      'id:7\r\ndata:x\r\n\r\ndata:y\r\r',
+      [
+        ['', '7', 'x'],
+        ['', undefined, 'y'],
+      ],
+    ],
+    ['data in several lines', 'data: a\ndata:b\n\n', [['', undefined, 'a\nb']]],
+    ['an id that is not its own', 'id: 9\n\ndata: x\n\n', [['', undefined, 'x']]],
+    ['a comment and a retry', ': hi\nretry: 10\n\n', []],
+    ['an event that has not ended', 'id: 3\ndata: x\n', []],
+    ['an id that could not be sent back', 'id: a\u0000b\ndata: x\n\n', [['', undefined, 'x']]],
+    ['an id that is too long', `id: ${'9'.repeat(200)}\ndata: x\n\n`, [['', undefined, 'x']]],
+    ['a field that only looks like data', 'database: x\n\n', []],
+    ['letters of several bytes', 'data: é€😀\n\n', [['', undefined, 'é€😀']]],
+    [
+      'data that is longer than a route may be, said and not kept',
+      `data: ${LONG}\n\ndata: y\n\n`,
+      [
+        ['', undefined, undefined],
+        ['', undefined, 'y'],
+      ],
+    ],
+    ['too much data in many lines', `${`data: ${'x'.repeat(1000)}\n`.repeat(1000)}\n`, [['', undefined, undefined]]],
+  ])('behaviour: %s', (_what, text, expected) => {
+    const whole = events(text).map(({ name, id, data }) => [name, id, data]);
+    expect(whole).toEqual(expected);
+    for (const size of text.length > 10_000 ? [65_536] : [1, 3]) expect(events(text, size)).toEqual(events(text));
+  });
+
+  test.each<[string, string, object]>([
+    ['a route', `event: route.created\nid: 2\ndata: ${FEED.slice(1, -1)}\n\n`, { kind: 'created', revision: 2 }],
+    ['a deleted one', `event: route.deleted\nid: 3\ndata: {"id":"${ROUTE.id}"}\n\n`, { kind: 'deleted', id: ROUTE.id }],
+    ['a reset', 'event: reset\nid: 3\ndata: {"revision":3}\n\n', { kind: 'reset' }],
+    [
+      'a head',
+      `event: head\nid: 3\ndata: {"revision":3,"routes":1,"digest":"${'0'.repeat(64)}"}\n\n`,
+      { kind: 'head', revision: 3, routes: 1 },
+    ],
+    ['a route without a number', `event: route.created\ndata: ${FEED.slice(1, -1)}\n\n`, { kind: 'unreadable' }],
+    ['what is no route', 'event: route.updated\nid: 2\ndata: {"id":7}\n\n', { kind: 'unreadable' }],
+    ['what is no JSON', 'event: route.updated\nid: 2\ndata: {\n\n', { kind: 'unreadable' }],
+    ['a route that was too long', `event: route.updated\nid: 2\ndata: ${LONG}\n\n`, { kind: 'unreadable' }],
+    ['a head without its digest', 'event: head\ndata: {"revision":3,"routes":1}\n\n', { kind: 'unreadable' }],
+  ])('behaviour: %s, and an event of a later version is passed over', async (_what, text, expected) => {
+    async function* chunks(): AsyncGenerator<Uint8Array, void, undefined> {
+      yield Buffer.from(`event: later\nid: 1\ndata: x\n\n${text}`);
+    }
+    const read: object[] = [];
+    for await (const event of readEvents(chunks())) read.push(event);
+    expect(read).toMatchObject([expected]);
+    expect(read).toHaveLength(1);
   });
 });

@@ -1,13 +1,16 @@
 // The loop that keeps a sidecar in step: when it asks, what it takes, what it says. Time and the registry are fakes.
 import { describe, expect, test } from 'vitest';
+import { createSetDigest } from '../../../src/domain/routing/set-digest.ts';
+import { toWire, type Route } from '../../../src/domain/route.ts';
 import { FULL_FOLDING } from '../../../src/domain/profile.ts';
 import { createCompiler } from '../../../src/gateway/sync/compile.ts';
 import { createCurrent } from '../../../src/gateway/sync/current.ts';
 import type { SnapshotFile, StoredSet } from '../../../src/gateway/sync/snapshot-file.ts';
-import type { FetchResult } from '../../../src/gateway/sync/source.ts';
+import type { FetchResult, FoundSet } from '../../../src/gateway/sync/source.ts';
 import { checkRoutes } from '../../../src/gateway/sync/status.ts';
 import { createSync, type SyncOptions } from '../../../src/gateway/sync/sync.ts';
 import { createMetrics } from '../../../src/host/metrics.ts';
+import { route } from '../../cases/routes.ts';
 import { AWAY, collectLog, fakeSource, fakeStream, fakeTime, found, settle, steadyRandom } from './fakes.ts';
 
 const MINUTE = 60_000;
@@ -264,7 +267,7 @@ describe('the snapshot file', () => {
     expect(patterns()).toEqual(['/kept']);
     source.answer = { kind: 'unchanged' };
     await time.advance(15_000);
-    expect(sync.status()).toMatchObject({ source: 'registry', ageMs: 0 });
+    expect(sync.status()).toMatchObject({ source: 'registry', lastError: undefined, held: undefined });
     await sync.close();
   });
 
@@ -287,34 +290,282 @@ describe('the snapshot file', () => {
   });
 });
 
-describe('change events', () => {
-  test('behaviour: an event makes a poll at once, a comment does not, and a break resumes from the last id', async () => {
-    const [first, second] = [fakeStream(), fakeStream()];
-    const { sync, source, time } = setUp(found('A', 1, []), { pollIntervalMs: 60 * MINUTE });
-    source.streams = [first.opened, second.opened, { kind: 'unavailable', reason: 'gone' }];
-    await sync.start();
-    await time.advance(1000);
-    // One at the start and one because the stream opened.
-    expect(source.asked).toHaveLength(2);
-    first.send(': still here\n\nretry: 5\nid: 41\n\n');
-    await time.advance(1000);
-    expect(source.asked).toHaveLength(2);
-    first.send('event: route.updated\nid: 42\ndata: {"amount":"0.00","free":tr');
-    await time.advance(1000);
-    expect(source.asked).toHaveLength(2);
-    first.send('ue}\n\n');
-    await time.advance(20);
-    expect(source.asked).toHaveLength(3);
-    first.end();
+describe('the event stream', () => {
+  /** A registry that tells its changes, as ours does. */
+  class Told {
+    revision: number;
+    readonly routes = new Map<string, Route>();
+    constructor(set: FoundSet) {
+      this.revision = set.revision ?? 0;
+      for (const each of set.routes) this.routes.set(each.id, each);
+    }
+    change(kind: 'created' | 'updated' | 'deleted', changed: Route): string {
+      this.revision++;
+      if (kind === 'deleted') this.routes.delete(changed.id);
+      else this.routes.set(changed.id, changed);
+      const data = kind === 'deleted' ? { id: changed.id } : toWire(changed);
+      return `event: route.${kind}\nid: ${this.revision}\ndata: ${JSON.stringify(data)}\n\n`;
+    }
+    head(digest = this.digest()): string {
+      const data = JSON.stringify({ revision: this.revision, routes: this.routes.size, digest });
+      return `event: head\nid: ${this.revision}\ndata: ${data}\n\n`;
+    }
+    digest(): string {
+      const digest = createSetDigest();
+      for (const each of this.routes.values()) digest.add(each);
+      return digest.hex();
+    }
+    set(registryId = 'A'): FetchResult {
+      const routes = [...this.routes.values()];
+      return { kind: 'set', set: { registryId, revision: this.revision, etag: undefined, digest: 'x', routes } };
+    }
+    named(registryId = 'A'): FetchResult {
+      return { kind: 'named', registryId, revision: this.revision };
+    }
+  }
+
+  const follow = async (rules: readonly string[], options: Partial<SyncOptions> = {}) => {
+    const first = found('A', 7, rules);
+    const world = setUp(first, { pollIntervalMs: 60 * MINUTE, ...options });
+    const stream = fakeStream();
+    const told = new Told(first.set);
+    world.source.streams = [stream.opened, { kind: 'unavailable', reason: 'gone', isThere: false }];
+    await world.sync.start();
+    await settle();
+    world.source.answer = told.named();
+    const prices = (): readonly string[] | undefined =>
+      world.current.snapshot?.routes.map(({ pattern, amount }) => `${pattern} ${amount}`).toSorted();
+    const end = async (): Promise<void> => {
+      await world.sync.close();
+      stream.end();
+    };
+    return { ...world, send: stream.send, endStream: stream.end, told, first: first.set, prices, end };
+  };
+
+  test('behaviour: a change is in force when it is heard, and nothing is asked for it', async () => {
+    const { source, send, told, first, prices, counted, sync, kept, end } = await follow(['GET /a', 'GET /b']);
+    const [a, b] = first.routes;
+    if (a === undefined || b === undefined) throw new Error('no routes');
+    expect([source.asked.length, source.streamIds]).toEqual([1, [7]]);
+    send(told.change('updated', { ...a, amount: '9' }));
+    send(told.change('deleted', b) + told.change('created', route('GET /c 0.30')));
+    send(told.head());
+    await settle();
+    expect(prices()).toEqual(['/a 9', '/c 0.30']);
+    expect(sync.status()).toMatchObject({ revision: 10, routes: 2 });
+    expect(await counted()).toEqual({ updated: 4, unchanged: 1 });
+    expect(source.asked).toHaveLength(1);
+    // What is kept on disk is the set as it is.
+    expect(kept.at(-1)?.set).toMatchObject({ revision: 10, etag: undefined });
+    expect(
+      kept
+        .at(-1)
+        ?.set.routes.map(({ pattern }) => pattern)
+        .toSorted(),
+    ).toEqual(['/a', '/c']);
+    await end();
+  });
+
+  test('behaviour: a head that is ours confirms the routes; polls beside it ask which set there is', async () => {
+    const { source, send, told, time, sync, end } = await follow(['GET /a'], { pollIntervalMs: MINUTE });
+    await time.advance(30_000);
+    expect(sync.status().ageMs).toBe(30_000);
+    send(told.head());
+    await settle();
+    expect(sync.status().ageMs).toBe(0);
+    await time.advance(30_000);
+    expect(source.wants).toEqual(['changed', 'name']);
+    expect(sync.status().ageMs).toBe(0);
+    await end();
+  });
+
+  test('behaviour: after a break it goes on from the revision it has, and takes no whole set', async () => {
+    const { source, send, told, first, prices, time, sync, end, endStream } = await follow(['GET /a']);
+    const [a] = first.routes;
+    if (a === undefined) throw new Error('no route');
+    const second = fakeStream();
+    source.streams = [second.opened];
+    send(told.change('updated', { ...a, amount: '1' }));
+    await settle();
+    endStream();
+    const missed = told.change('updated', { ...a, amount: '2' });
     await time.advance(500);
-    expect(source.streamIds).toEqual([undefined, '42']);
-    await sync.close();
+    expect(source.streamIds).toEqual([7, 8]);
+    second.send(missed + told.head());
+    await settle();
+    expect([prices(), sync.status().revision, source.asked.length]).toEqual([['/a 2'], 9, 1]);
+    await end();
     second.end();
+  });
+
+  test('attack: events out of order, twice, or with one missing change nothing; what is missing is asked for', async () => {
+    const { source, send, told, first, prices, time, end } = await follow(['GET /a']);
+    const [a] = first.routes;
+    if (a === undefined) throw new Error('no route');
+    const [eight, nine] = [
+      told.change('updated', { ...a, amount: '8' }),
+      told.change('updated', { ...a, amount: '9' }),
+    ];
+    const second = fakeStream();
+    source.streams = [second.opened];
+    send(nine);
+    await settle();
+    expect(prices()).toEqual(['/a 0.10']);
+    await time.advance(0);
+    expect(source.streamIds).toEqual([7, 7]);
+    second.send(eight + nine + eight + told.head());
+    await settle();
+    expect(prices()).toEqual(['/a 9']);
+    expect(source.asked).toHaveLength(1);
+    await end();
+    second.end();
+  });
+
+  test('attack: a head of more than was told is a gap, and one that stays is the whole set', async () => {
+    const { source, send, told, first, prices, time, end } = await follow(['GET /a']);
+    const [a] = first.routes;
+    if (a === undefined) throw new Error('no route');
+    const [second, third] = [fakeStream(), fakeStream()];
+    source.streams = [second.opened, third.opened];
+    told.change('updated', { ...a, amount: '8' });
+    send(told.head());
+    await time.advance(0);
+    expect(source.streamIds).toEqual([7, 7]);
+    source.answer = told.set();
+    second.send(told.head());
+    await time.advance(20);
+    expect(source.wants).toEqual(['changed', 'changed']);
+    expect(prices()).toEqual(['/a 8']);
+    expect(source.streamIds).toEqual([7, 7, 8]);
+    await end();
+    second.end();
+    third.end();
+  });
+
+  test('attack: another digest is another set: it is taken anew, once, and polled if that is no help', async () => {
+    const { source, send, told, time, prices, said, end } = await follow(['GET /a'], { pollIntervalMs: MINUTE });
+    const [second, third] = [fakeStream(), fakeStream()];
+    source.streams = [second.opened, third.opened];
+    // The registry has another price, and never told.
+    for (const each of told.routes.values()) told.routes.set(each.id, { ...each, amount: '5' });
+    send(told.head());
+    source.answer = told.set();
+    await time.advance(20);
+    expect(source.wants).toEqual(['changed', 'anew']);
+    expect(prices()).toEqual(['/a 5']);
+    second.send(told.head('f'.repeat(64)));
+    await settle();
+    expect(said('warn')).toEqual([
+      'the routes in force are not those of the registry and are taken anew',
+      'the registry gives another digest than its own set has; its routes are polled',
+    ]);
+    await time.advance(2 * MINUTE);
+    expect(source.wants.slice(2)).toEqual(['changed', 'changed']);
+    expect(source.streamIds).toHaveLength(2);
+    await end();
+    second.end();
+    third.end();
+  });
+
+  test('attack: fewer routes under a digest that is ours by chance are another set too', async () => {
+    const { source, send, told, time, end } = await follow(['GET /a']);
+    send(told.head().replace('"routes":1', '"routes":2'));
+    await time.advance(20);
+    expect(source.wants).toEqual(['changed', 'anew']);
+    await end();
+  });
+
+  test.each<[string, (told: Told) => string]>([
+    ['a reset', () => 'event: reset\nid: 9\ndata: {"revision":9}\n\n'],
+    ['a change that cannot be read', () => 'event: route.updated\nid: 8\ndata: {}\n\n'],
+    ['a change that cannot be: made twice', (told) => told.change('created', first(told))],
+    ['one of what is not there', (told) => told.change('updated', route('GET /other'))],
+    ['a price that is none', (told) => told.change('updated', { ...first(told), amount: '0' })],
+  ])('behaviour: after %s the whole set is taken, and followed from there', async (_what, event) => {
+    const { source, send, told, time, patterns, end } = await follow(['GET /a']);
+    const second = fakeStream();
+    source.streams = [second.opened];
+    send(event(told));
+    source.answer = found('A', 12, ['GET /whole']);
+    await time.advance(20);
+    expect([patterns(), source.wants, source.streamIds]).toEqual([['/whole'], ['changed', 'changed'], [7, 12]]);
+    await end();
+    second.end();
+  });
+
+  test('attack: a head of fewer changes, and a poll that finds fewer, are held back as an older set is', async () => {
+    for (const by of ['head', 'poll'] as const) {
+      const { source, send, told, time, prices, sync, end } = await follow(['GET /a'], { pollIntervalMs: MINUTE });
+      told.revision = 5;
+      if (by === 'head') send(told.head());
+      else {
+        source.answer = told.named();
+        await time.advance(MINUTE);
+      }
+      source.answer = found('A', 5, []);
+      await time.advance(20);
+      expect(sync.status().held).toBe('the registry is at revision 5, the routes in force are at 7');
+      expect(prices()).toEqual(['/a 0.10']);
+      await time.advance(6 * MINUTE);
+      expect(prices()).toEqual([]);
+      expect(new Set(source.streamIds.slice(1))).toEqual(new Set([5]));
+      await end();
+    }
+  });
+
+  test('attack: a stream of another registry is not listened to, and its set is held back', async () => {
+    const { sync, source, time, patterns } = setUp(found('A', 7, ['GET /a']), { pollIntervalMs: MINUTE });
+    source.streams = [{ kind: 'stranger' }];
+    await sync.start();
+    source.answer = found('B', 1, []);
+    await time.advance(20);
+    expect(sync.status().held).toContain('calls itself B');
+    expect(patterns()).toEqual(['/a']);
+    await sync.close();
+  });
+
+  test('behaviour: a stream that tells nothing of what polls see is not waited for', async () => {
+    const { source, told, first, time, prices, end } = await follow(['GET /a'], { pollIntervalMs: 10_000 });
+    const [a] = first.routes;
+    if (a === undefined) throw new Error('no route');
+    told.change('updated', { ...a, amount: '8' });
+    source.answer = told.named();
+    await time.advance(10_000);
+    expect(source.wants).toEqual(['changed', 'name']);
+    await time.advance(10_000);
+    source.answer = told.set();
+    await time.advance(20);
+    expect(source.wants).toEqual(['changed', 'name', 'name', 'changed']);
+    expect(prices()).toEqual(['/a 8']);
+    await end();
+  });
+
+  test('behaviour: back from a snapshot file it resumes the stream, and asks for no set', async () => {
+    const { set } = found('A', 7, ['GET /kept']);
+    const { sync, source, time, patterns } = setUp(
+      { kind: 'named', registryId: 'A', revision: 8 },
+      { stored: { set, savedAt: 1_799_999_999_000 } },
+    );
+    const stream = fakeStream();
+    const told = new Told(set);
+    source.streams = [stream.opened];
+    await sync.start();
+    await settle();
+    expect([source.wants, source.streamIds]).toEqual([['name'], [7]]);
+    stream.send(told.change('created', route('GET /missed')));
+    stream.send(told.head());
+    await settle();
+    expect(patterns()).toEqual(['/kept', '/missed']);
+    expect(sync.status()).toMatchObject({ source: 'registry', ageMs: 0, revision: 8 });
+    await time.advance(4_000);
+    expect(source.wants).toEqual(['name']);
+    await sync.close();
+    stream.end();
   });
 
   test('behaviour: streams that fail are tried further and further apart, and at once when the registry answers again', async () => {
     const { sync, source, time } = setUp(found('A', 1, []), { pollIntervalMs: 60 * MINUTE });
-    source.streams = [{ kind: 'unavailable', reason: 'gone' }];
+    source.streams = [{ kind: 'unavailable', reason: 'gone', isThere: false }];
     await sync.start();
     await time.advance(0);
     expect(time.waits()[0]).toBe(500);
@@ -337,8 +588,35 @@ describe('change events', () => {
     await time.advance(9 * MINUTE);
     expect(source.streamIds).toHaveLength(1);
     expect(source.asked.length).toBeGreaterThan(30);
+    expect(new Set(source.wants)).toEqual(new Set(['changed']));
     await time.advance(2 * MINUTE);
     expect(source.streamIds).toHaveLength(2);
     await sync.close();
   });
+
+  test('behaviour: while streams are refused the whole set is polled, and a stream is tried when it may be', async () => {
+    const { sync, source, time } = setUp(found('A', 1, []));
+    source.streams = [{ kind: 'refused', reason: 'full', retryAfterMs: 60_000 }];
+    await sync.start();
+    await time.advance(59_000);
+    expect(source.streamIds).toHaveLength(1);
+    expect(new Set(source.wants)).toEqual(new Set(['changed']));
+    await time.advance(2_000);
+    expect(source.streamIds).toHaveLength(2);
+    await sync.close();
+  });
+
+  test('behaviour: a registry that names no set is polled and not followed', async () => {
+    const { sync, source, time } = setUp(found(undefined, undefined, ['GET /a']));
+    await sync.start();
+    await time.advance(MINUTE);
+    expect([source.streamIds.length, new Set(source.wants)]).toEqual([0, new Set(['changed'])]);
+    await sync.close();
+  });
+
+  function first(told: Told): Route {
+    const [one] = told.routes.values();
+    if (one === undefined) throw new Error('no route');
+    return one;
+  }
 });
