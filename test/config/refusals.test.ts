@@ -927,6 +927,17 @@ test('behaviour: everything wrong is reported at once, in the order of the file'
   ]);
 });
 
+test('refuses: an answer of a byte more than PostgreSQL keeps; one of as many is fine', () => {
+  const keeping = (bytes: number): string[] =>
+    problemsOf(
+      `${registry(`jwt: { secret: "${SECRET}" }\n  store: postgres://h/db`)}charges: { keep_response: ${bytes} }\n`,
+    );
+  expect(keeping(1_048_576)).toEqual([]);
+  expect(keeping(1_048_577)).toEqual([
+    '4:27 charges.keep_response: is more than PostgreSQL keeps; write at most 1048576',
+  ]);
+});
+
 test('attack: aliases that multiply are refused without being followed to the end', () => {
   const levels = Array.from(
     { length: 12 },

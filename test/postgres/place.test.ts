@@ -9,6 +9,7 @@ import { postgresPlace } from '../../src/registry/store/postgres/place.ts';
 import { digestsOf } from '../../src/compose/common-settings.ts';
 import type { RegistryConfig } from '../../src/config/config.ts';
 import type { Receiver } from '../../src/domain/offer.ts';
+import { PRUNE_LEASE_MS } from '../../src/registry/store/postgres/charge-prune.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { claimOf, proofOf } from '../cases/claims.ts';
 import { temporaryFolder } from '../support/process.ts';
@@ -100,6 +101,49 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
     const wrong = postgresPlace(settingsOf(url, { user: 'locked', password: { value: 'third' }, timeoutMs: 1000 }));
     await expect(wrong.open(command)).rejects.toThrow('password authentication failed');
     remove();
+  });
+
+  test('behaviour: of two processes one takes away what is over, and the other when that one comes no more', async () => {
+    const url = await freshDatabase();
+    let shift = 0;
+    const two = [await openTestStore(url, { shift: () => shift }), await openTestStore(url, { shift: () => shift })];
+    const [one, other] = two.map(({ charges }) => charges) as [ChargesStore, ChargesStore];
+    const release = async (n: number): Promise<void> => {
+      await claimAt(one, n);
+      await createLedger(one, SPELLING).advance(claimOf(n).id, { kind: 'released', reason: 'x' }, { owner: 'run/one' });
+    };
+    const prune = async (store: ChargesStore): Promise<number> => {
+      const now = store.now() + DAY;
+      await store.prune({ closedMs: now, releasedMs: now, answersMs: now }, 9);
+      return (await store.countByState()).released;
+    };
+    for (const n of [1, 2]) await release(n);
+    expect(await prune(one)).toBe(0);
+    await release(3);
+    expect(await prune(other)).toBe(1);
+    expect(await prune(one)).toBe(0);
+    await release(4);
+    shift = PRUNE_LEASE_MS + 1000;
+    expect(await prune(other)).toBe(0);
+    await release(5);
+    expect(await prune(one)).toBe(1);
+    await Promise.all(two.map((store) => store.close()));
+  });
+
+  test('behaviour: an answer of 1 MiB is kept, and comes back as it was', async () => {
+    const store = await openTestStore(await freshDatabase());
+    const ledger = createLedger(store.charges, SPELLING);
+    expect(ledger.answerLimitBytes).toBe(1_048_576);
+    const [what, actor] = [claimOf(1), { owner: 'run/one' }];
+    await claimAt(store.charges, 1);
+    await ledger.advance(what.id, { kind: 'settle_started', via: 'v', leaseMs: LEASE }, actor);
+    await ledger.advance(what.id, { kind: 'settled', proof: proofOf(what), leaseMs: LEASE }, actor);
+    const body = Uint8Array.from({ length: ledger.answerLimitBytes }, (_, at) => at % 251);
+    const answer = { status: 200, headers: ['A', 'b'], body };
+    await ledger.advance(what.id, { kind: 'answer_kept', answer, headSent: false }, actor);
+    const kept = (await ledger.findByChargeId(what.id))?.answer;
+    expect(Buffer.compare(Buffer.from(kept?.body ?? []), body)).toBe(0);
+    await store.close();
   });
 
   test('behaviour: registries with other receivers or API keys hear of each other, once', async () => {

@@ -12,6 +12,23 @@ import { startTap } from './tap.ts';
 describe.skipIf(!hasPostgres)('calls of the database', () => {
   afterAll(stopSharedPostgres);
 
+  test('behaviour: 256 go out in one transaction at most, and no more wait than may', async () => {
+    await sharedPostgres();
+    const batches: number[] = [];
+    const place = { ...placeOf(await freshDatabase()), connections: 1, timeoutMs: 60_000 };
+    const observe = { call: () => undefined, batch: (calls: number) => void batches.push(calls) };
+    const by = { now: Date.now, log: silent, observe };
+    const { charges, close } = await openPostgres(place, by, { maxQueued: 257 });
+    const look = (calls: number): Promise<readonly string[]> =>
+      Promise.allSettled(Array.from({ length: calls }, () => charges.find({ id: 'chg_nobody' }))).then((all) =>
+        all.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : [])),
+      );
+    expect(await look(257)).toEqual([]);
+    expect(batches).toEqual([256, 1]);
+    expect(await look(258)).toEqual(['LedgerUnavailable: Too many calls wait for the ledger.']);
+    await close();
+  });
+
   test('behaviour: each is told by what it was and how it ended, with its seconds', async () => {
     const server = await sharedPostgres();
     const tap = await startTap(server.port);

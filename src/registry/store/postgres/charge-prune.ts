@@ -1,4 +1,5 @@
-// Takes charges away that can be asked for no more, a bounded part of them at a time. Of several processes one does it.
+// Takes charges away that can be asked for no more, a bounded part of them at a time. Of several processes one does it: the
+// first to come, which goes on with it as long as it comes back in time.
 import { transition, type ChargeEvent } from '../../../domain/payment/transition.ts';
 import type { PruneBefore, StoredCharge } from '../../../domain/payment/ledger.ts';
 import { toRowChange, type NotUpdated, type RowChange } from '../charge-changes.ts';
@@ -11,10 +12,13 @@ import { inTransaction, type Answer, type Session } from './connection.ts';
 const WALKED_FOR_EACH = 5;
 /** From so long after its claim on, a payment without a deadline is over. */
 const NO_DEADLINE_KEPT_MS = 24 * 3_600_000;
-const LOCK = 0x50525553;
+/** Longer than the pause in which there is nothing to do. */
+export const PRUNE_LEASE_MS = 150_000;
 
 export type PruneDeps = {
   readonly sql: ChargeSql;
+  /** Of this process. */
+  readonly run: string;
   readonly use: <T>(work: (session: Session, shard: number) => Promise<T>) => Promise<T>;
   readonly find: (id: string) => Promise<StoredCharge | undefined>;
   readonly update: (change: RowChange) => Promise<NotUpdated | undefined>;
@@ -24,10 +28,15 @@ export type PruneDeps = {
 };
 
 /** True if there may be more to take away. */
-export function createPrune({ sql, use, find, update, now, settings }: PruneDeps) {
+export function createPrune({ sql, run, use, find, update, now, settings }: PruneDeps) {
   const { charges, schema, named } = sql;
   const statements = {
-    lock: named(`SELECT pg_try_advisory_xact_lock(${LOCK}, hashtext('${schema}')) AS ours`),
+    /** Binds the run, the end of its lease and the time. */
+    take: named(
+      `INSERT INTO ${schema}.charge_work AS w (name, run, lease_until) VALUES ('prune', $1, $2)
+       ON CONFLICT (name) DO UPDATE SET run = excluded.run, lease_until = excluded.lease_until
+         WHERE w.run = excluded.run OR w.lease_until <= $3`,
+    ),
     answers: named(
       `UPDATE ${charges} SET answer_status = NULL, answer_headers = NULL, answer_body = NULL WHERE seq IN (
          SELECT seq FROM ${schema}.charges_undelivered JOIN ${charges} USING (seq)
@@ -85,10 +94,10 @@ export function createPrune({ sql, use, find, update, now, settings }: PruneDeps
     const at = now();
     let more = false;
     let partly: readonly Row[] = [];
-    await use((session, shard) =>
-      inTransaction(session, settings(), async () => {
-        const { rows: locked } = await session.query(statements.lock, []);
-        if (integer(locked[0] ?? {}, 'ours') !== 1) return;
+    await use(async (session, shard) => {
+      const { count: ours } = await session.query(statements.take, [run, at + PRUNE_LEASE_MS, at]);
+      if (ours === 0) return;
+      await inTransaction(session, settings(), async () => {
         const count = (row: { state: string; by: number }): Promise<Answer> =>
           session.query(sql.addCounts, [row.state, shard, row.by]);
         await session.query(statements.answers, [at, answersMs, limit]);
@@ -104,8 +113,8 @@ export function createPrune({ sql, use, find, update, now, settings }: PruneDeps
         await session.query(statements.remove, [seqs]);
         await session.query(statements.removeUndelivered, [seqs]);
         for (const [state, rows] of Map.groupBy(closed.picked, stateOf)) await count({ state, by: -rows.length });
-      }),
-    );
+      });
+    });
     for (const row of partly) await deliverPartly(text(row, 'id'), at);
     return more;
   };

@@ -40,6 +40,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
   const { timeoutMs, log } = links;
   const shift = options.shift ?? (() => 0);
   const sql = createChargeSql(links.schema);
+  const run = options.run ?? `${LOCAL_RUN}${links.random(12).toString('hex')}`;
   const now = (): number => links.clock.now() + shift();
   const quietUntil = (): number | undefined => {
     const until = links.recoveredAt() + QUIET_MS;
@@ -62,7 +63,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
   ): Promise<NotUpdated | undefined> =>
     refusal(await lanes.call({ kind: 'update', change, kept })) as NotUpdated | undefined;
   const prune = createPrune({
-    ...{ sql, now, use: lanes.use, settings: links.settings },
+    ...{ sql, run, now, use: lanes.use, settings: links.settings },
     find: (id) => find({ id }),
     update: write,
   });
@@ -87,7 +88,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
   };
 
   return {
-    run: options.run ?? `${LOCAL_RUN}${links.random(12).toString('hex')}`,
+    run,
     now,
     keptBodyBytes: options.answerLimitBytes ?? ANSWER_BYTES,
     find,

@@ -22,24 +22,25 @@ export function createCommonSettings(links: Links, watch: ChangeWatch): NonNulla
   let stop = (): void => undefined;
   let before: CommonSettings | undefined;
   return async (own, differs) => {
-    // What this process said itself is no other's word.
-    const told = new Map<string, unknown>(Object.entries(before ?? {}));
-    const compare = (row: Row): void => {
+    const told = new Map<string, unknown>();
+    const compare = (row: Row, mine?: CommonSettings): void => {
       for (const name of NAMES) {
         const said = row[COLUMNS[name]];
-        if (said !== null && said !== own[name] && said !== told.get(name)) differs(name);
+        if (said === null || said === own[name] || said === mine?.[name] || said === told.get(name)) continue;
         told.set(name, said);
+        differs(name);
       }
     };
     stop();
     await ask((session) =>
       inTransaction(session, settings(), async () => {
         const { rows } = await session.query({ name: 'tollgate_settings', text: last }, []);
-        compare(rows[0] ?? {});
+        // What this process said itself is no other's word.
+        compare(rows[0] ?? {}, before);
         await session.query({ name: 'tollgate_settings_write', text: write }, [own.receivers, own.api_keys]);
       }),
     );
     before = own;
-    stop = watch.settings(compare);
+    stop = watch.settings((row) => compare(row));
   };
 }

@@ -2,7 +2,7 @@
 // changes no price and reads no key.
 
 /** Of postgres.sql and what follows it. */
-const CHARGE_TABLES = ['charges', 'charges_undelivered', 'charge_counts', 'charge_sums'];
+const CHARGE_TABLES = ['charges', 'charges_undelivered', 'charge_counts', 'charge_sums', 'charge_work'];
 const MAX_NAME_BYTES = 63;
 /** A role that is granted to is everybody under one of these names, or nobody; quotes do not help. */
 const RESERVED: ReadonlySet<string> = new Set(['public', 'none']);

@@ -175,3 +175,10 @@ CREATE TABLE charge_sums (
   amount numeric NOT NULL,
   PRIMARY KEY (hour, route_id, currency, network, asset, asset_decimals, shard)
 );
+
+-- What one process does for all: which run does it, until when it need not come back.
+CREATE TABLE charge_work (
+  name text PRIMARY KEY,
+  run text NOT NULL,
+  lease_until bigint NOT NULL
+);
