@@ -1,5 +1,6 @@
 // The registry part: its store, its ledger and its listener. It hands routes to the gateway of the same process by a
 // call, before the dashboard that changed them has its answer.
+import { setTimeout as wait } from 'node:timers/promises';
 import { http } from '../host/node-http.ts';
 import type { Config, RegistryConfig } from '../config/config.ts';
 import { allowedMethods } from '../domain/method.ts';
@@ -16,7 +17,7 @@ import type { Difference } from '../registry/declared.ts';
 import type { WhyReport } from '../registry/charge-schemas.ts';
 import { createRegistry, type RegistrySettings } from '../registry/registry.ts';
 import { ledgerOf, storeAt, type StoredLedger } from '../registry/store/open.ts';
-import { UPGRADING } from '../registry/store/ports.ts';
+import { StoreUnavailable, UPGRADING } from '../registry/store/ports.ts';
 import { shareSettings } from './common-settings.ts';
 import { differencesCheck, followConfiguration } from './declared-routes.ts';
 import { countLeases } from './charge-metrics.ts';
@@ -71,7 +72,8 @@ export async function startRegistry(
     retentionMs: () => config().charges.retentionMs,
   });
   const compiler = createCompiler(current, () => pathOptions(config().proxy), log);
-  const registry = await createRegistry({
+  const patiently = createPatience(store.isShared ?? false, log);
+  const options = {
     store,
     ledger,
     why,
@@ -93,11 +95,12 @@ export async function startRegistry(
     random,
     version,
     observer: observeRegistry(metrics),
-  });
+  };
+  const registry = await patiently(() => createRegistry(options));
   observeConnections(metrics, registry.connections);
   observeStore(metrics, store.stats);
   await shareSettings(store, config(), section, log);
-  await followConfiguration(config(), registry, 'start', log);
+  await patiently(() => followConfiguration(config(), registry, 'start', log));
   compiler.load(registry.routeSet());
   await compiler.settled();
   registry.subscribe((change) => void compiler.change(change, registry.routeSet));
@@ -152,6 +155,24 @@ export async function startRegistry(
     },
   };
 }
+
+/** A start waits for a shared store, also for one that goes away again in the middle of it. */
+function createPatience(isShared: boolean, log: Log): <T>(work: () => Promise<T>) => Promise<T> {
+  return async (work) => {
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LAST_PAUSE_MS)) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!isShared || !(error instanceof StoreUnavailable)) throw error;
+        log.warn('the store went away during the start', { error: error.message });
+        await wait(pauseMs);
+      }
+    }
+  };
+}
+
+const FIRST_PAUSE_MS = 50;
+const LAST_PAUSE_MS = 5_000;
 
 function settingsOf(config: Config, { jwt, apiKeys, corsOrigins }: RegistryConfig): RegistrySettings {
   const undeclaredMethods = config.proxy?.undeclaredMethods ?? 'forward';

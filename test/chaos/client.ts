@@ -7,7 +7,7 @@ import { parseSignature, type Hex } from 'viem';
 import { createPayer, type Payer } from '../support/chain/payer.ts';
 import type { Conclusion, Journal } from './journal.ts';
 import type { PaymentPlan } from './plan.ts';
-import { PRICE, USDC, type World } from './world.ts';
+import { PRICE, USDC, type Door, type World } from './world.ts';
 
 export type Client = {
   readonly plan: PaymentPlan;
@@ -26,6 +26,8 @@ const FINAL_REASONS =
 /** Answers that promise that nothing was taken and nothing will be. */
 const NOTHING_TAKEN = /^(facilitator_unavailable|ledger_unavailable|payment_refused|settlement_refused)/;
 const PAUSE_MS = 150;
+/** Between copies of one that goes on. */
+const GAP_MS = 8;
 /** It comes back when it was told to, but not so late that a run takes minutes. */
 const LONGEST_PAUSE_MS = 3_000;
 /** Longer than a lease and all time-outs of one request together. */
@@ -49,11 +51,13 @@ export async function runClient(world: World, journal: Journal, plan: PaymentPla
   const accepted = await quote(world, plan);
   const credential = await sign(plan, payer, accepted, client.nonce);
   let sent = 0;
-  for (let attempt = 0; attempt < plan.copies.length && !client.done && !client.gaveUp; attempt++) {
+  const isOver = (): boolean => client.gaveUp || (client.done && !plan.goesOn);
+  for (let attempt = 0; attempt < plan.copies.length && !isOver(); attempt++) {
     const ends = await Promise.all(
-      Array.from({ length: plan.copies[attempt] ?? 1 }, () =>
-        send(world, journal, plan, credential, plan.leaves[sent++]),
-      ),
+      Array.from({ length: plan.copies[attempt] ?? 1 }, async (_, copy) => {
+        if (plan.goesOn) await setTimeout(copy * GAP_MS);
+        return send(world.door(), journal, plan, credential, plan.leaves[sent++]);
+      }),
     );
     if (plan.kind === 'cancelled' && attempt === 0) await cancel(world, key, client.nonce);
     judge(journal, client, ends);
@@ -69,19 +73,21 @@ const waiting = new WeakMap<Client, string>();
 export async function insist(world: World, journal: Journal, client: Client, untilMs: number): Promise<void> {
   const credential = waiting.get(client) ?? '';
   while (!client.done && !client.gaveUp && performance.now() < untilMs) {
-    const end = await send(world, journal, client.plan, credential, undefined);
+    const end = await send(world.door(), journal, client.plan, credential, undefined);
     judge(journal, client, [end]);
     const told = end.kind === 'told' ? end.retryAfterMs : 0;
     if (!client.done) await setTimeout(Math.min(Math.max(PAUSE_MS, told), LONGEST_PAUSE_MS));
   }
   if (!client.done || client.askedAgain || !client.plan.asksAgain) return;
   client.askedAgain = true;
-  await send(world, journal, client.plan, credential, undefined);
+  await send(world.door(), journal, client.plan, credential, undefined);
 }
 
 function judge(journal: Journal, client: Client, ends: readonly Conclusion[]): void {
   const code = (end: Conclusion): string => (end.kind === 'told' ? end.code : '');
-  if (ends.some((end) => end.kind === 'served' && end.status < 500)) client.done = true;
+  // What was not charged is no end for one that goes on: a later copy may be.
+  const { goesOn } = client.plan;
+  if (ends.some((end) => end.kind === 'served' && end.status < 500 && (end.charged || !goesOn))) client.done = true;
   if (ends.every((end) => FINAL_REASONS.test(code(end)))) client.done = true;
   const all = journal.requests.filter(({ n }) => n === client.plan.n);
   client.gaveUp ||= client.plan.givesUp && all.every(({ end }) => NOTHING_TAKEN.test(code(end)));
@@ -89,7 +95,7 @@ function judge(journal: Journal, client: Client, ends: readonly Conclusion[]): v
 
 async function quote(world: World, { n, method }: PaymentPlan): Promise<Accepted> {
   for (;;) {
-    const response = await fetch(`${world.proxy}/paid/${n}?of=${n}`, { method }).catch(() => undefined);
+    const response = await fetch(`${world.door().url}/paid/${n}?of=${n}`, { method }).catch(() => undefined);
     await response?.arrayBuffer().catch(() => undefined);
     const header = response?.headers.get('payment-required');
     if (header !== undefined && header !== null) {
@@ -138,7 +144,7 @@ async function cancel(world: World, key: Hex, nonce: Hex): Promise<void> {
 
 /** One request, on a connection of its own. */
 function send(
-  world: World,
+  { who, url }: Door,
   journal: Journal,
   plan: PaymentPlan,
   credential: string,
@@ -149,13 +155,13 @@ function send(
     const headers = { [plan.version === 2 ? 'payment-signature' : 'x-payment']: credential };
     const body = plan.method === 'POST' ? 'x'.repeat(3000) : undefined;
     const { n, method } = plan;
-    const outgoing = request(`${world.proxy}/paid/${n}?of=${n}`, { method, headers, agent: false });
+    const outgoing = request(`${url}/paid/${n}?of=${n}`, { method, headers, agent: false });
     let over = false;
     const end = (conclusion: Conclusion): void => {
       if (over) return;
       over = true;
       clearTimeout(patience);
-      journal.requests.push({ n, from, to: performance.now(), end: conclusion });
+      journal.requests.push({ n, who, from, to: performance.now(), end: conclusion });
       outgoing.destroy();
       resolve(conclusion);
     };

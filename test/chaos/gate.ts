@@ -1,31 +1,91 @@
-// A TCP relay in front of a server that can be shut: connections are refused and open ones end, as if the server's
-// machine were gone. What was not accepted was not sent.
+// A TCP relay in front of a server, or of several, that does what networks do: it can be shut (connections are refused and
+// open ones end, as if the server's machine were gone), cut what is open, pass on late, or end a connection around a word
+// that passes. Several servers take new connections in turn; one that refuses is passed over.
 import { connect, createServer, type Socket } from 'node:net';
 
 export type Gate = {
   readonly port: number;
   readonly shut: () => Promise<void>;
   readonly open: () => Promise<void>;
+  /** Ends the connections that are open, wherever they stand; how many. */
+  readonly cut: () => number;
+  /** The next connection on which a client says `word` ends before that arrives, or before an answer with it does. */
+  readonly cutAt: (word: string, when: 'asked' | 'answered') => void;
+  /** From now on each piece is passed on so much later. */
+  readonly delay: (ms: number) => void;
   readonly close: () => Promise<void>;
 };
 
-export async function startGate(target: number): Promise<Gate> {
+type Trap = { readonly word: string; readonly when: 'asked' | 'answered' };
+
+/** `targets`: ports, asked anew for each connection. */
+export async function startGate(targets: () => readonly number[]): Promise<Gate> {
   const sockets = new Set<Socket>();
-  const begin = (client: Socket): void => {
-    const server = connect(target, '127.0.0.1');
-    for (const [socket, other] of [
+  let delayMs = 0;
+  let trap: Trap | undefined;
+  let turn = 0;
+
+  const reach = (ports: readonly number[], reached: (server: Socket | undefined) => void): void => {
+    const [first, ...others] = ports;
+    if (first === undefined) return reached(undefined);
+    const server = connect(first, '127.0.0.1');
+    const refused = (): void => reach(others, reached);
+    server.once('error', refused);
+    server.once('connect', () => {
+      server.off('error', refused);
+      reached(server);
+    });
+  };
+
+  const join = (client: Socket, server: Socket): void => {
+    let sprung: Trap | undefined;
+    const end = (): void => {
+      client.destroy();
+      server.destroy();
+    };
+    hold(sockets, server);
+    for (const [from, to] of [
       [client, server],
       [server, client],
     ] as const) {
-      sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.on('close', () => {
-        sockets.delete(socket);
-        other.destroy();
+      from.setNoDelay(true);
+      from.on('end', () => to.end());
+      from.on('close', (failed) => (failed ? to.destroy() : to.end()));
+      from.on('data', (chunk: Buffer) => {
+        if (from === client && sprung === undefined && trap !== undefined && chunk.includes(trap.word)) {
+          sprung = trap;
+          trap = undefined;
+          if (sprung.when === 'asked') return end();
+        } else if (from === server && sprung !== undefined) {
+          if (chunk.includes(sprung.word)) end();
+          return;
+        }
+        if (delayMs > 0) {
+          from.pause();
+          setTimeout(() => {
+            to.write(chunk);
+            from.resume();
+          }, delayMs);
+        } else if (!to.write(chunk)) {
+          from.pause();
+          to.once('drain', () => from.resume());
+        }
       });
     }
-    client.pipe(server).pipe(client);
   };
+
+  const begin = (client: Socket): void => {
+    hold(sockets, client);
+    const all = targets();
+    const at = turn++ % Math.max(1, all.length);
+    reach([...all.slice(at), ...all.slice(0, at)], (server) => {
+      if (server === undefined || client.destroyed) {
+        server?.destroy();
+        client.destroy();
+      } else join(client, server);
+    });
+  };
+
   let server = createServer(begin);
   const listen = (port: number): Promise<void> =>
     new Promise((resolve, reject) => {
@@ -33,13 +93,32 @@ export async function startGate(target: number): Promise<Gate> {
       server.once('error', reject);
       server.listen(port, '127.0.0.1', resolve);
     });
+  const cut = (): number => {
+    const count = sockets.size;
+    for (const socket of sockets) socket.destroy();
+    return count;
+  };
   const shut = (): Promise<void> =>
     new Promise((resolve) => {
       server.close(() => resolve());
-      for (const socket of sockets) socket.destroy();
+      cut();
     });
   await listen(0);
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  return { port, shut, open: () => listen(port), close: shut };
+  return {
+    port,
+    shut,
+    open: () => listen(port),
+    cut,
+    cutAt: (word, when) => void (trap = { word, when }),
+    delay: (ms) => void (delayMs = ms),
+    close: shut,
+  };
+}
+
+function hold(sockets: Set<Socket>, socket: Socket): void {
+  sockets.add(socket);
+  socket.on('error', () => undefined);
+  socket.on('close', () => void sockets.delete(socket));
 }

@@ -10,24 +10,41 @@ export type Conclusion =
   /** No answer: the client left, or the connection broke. */
   | { readonly kind: 'left' | 'broken' };
 
+/** `who`, here and below: the name of the process that was asked, asks or was killed. */
 export type ClientRequest = {
   readonly n: number;
+  readonly who: string;
   readonly from: number;
   readonly to: number;
   readonly end: Conclusion;
 };
 
-export type Run = { readonly n: number; readonly run: number; readonly at: number; readonly chargeId: string };
+export type Run = {
+  readonly n: number;
+  readonly run: number;
+  readonly who: string;
+  readonly at: number;
+  /** When its answer had been handed over, or its connection had ended. */
+  endedAt: number;
+  readonly chargeId: string;
+};
 export type SettleCall = { readonly nonce: string; readonly at: number };
+/** When it was killed, and when it was there again. */
+export type Kill = { readonly who: string; readonly how: string; readonly at: number; readonly backAt: number };
 
 export type Journal = {
   readonly requests: ClientRequest[];
   readonly runs: Run[];
   readonly settles: SettleCall[];
-  /** When Tollgate was killed, and when it was ready again. */
-  readonly kills: { readonly at: number; readonly backAt: number }[];
+  readonly kills: Kill[];
+  /** What else was done to connections and facilitator, and how often. */
+  readonly weather: Map<string, number>;
 };
 
 export function createJournal(): Journal {
-  return { requests: [], runs: [], settles: [], kills: [] };
+  return { requests: [], runs: [], settles: [], kills: [], weather: new Map() };
+}
+
+export function noteWeather({ weather }: Journal, what: string): void {
+  weather.set(what, (weather.get(what) ?? 0) + 1);
 }

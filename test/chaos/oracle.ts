@@ -1,8 +1,9 @@
 // What must hold after a run, judged by the upstream's, the facilitator's, the clients' and the chain's own records. The
 // ledger is only compared with them.
 import type { Client } from './client.ts';
-import type { ClientRequest, Journal } from './journal.ts';
+import type { ClientRequest, Journal, Kill, Run } from './journal.ts';
 import { readPaid } from './paid.ts';
+import type { Conduct } from './plan.ts';
 import { PAY_TO, PRICE, SETTLE_MS, type ListedCharge, type World } from './world.ts';
 
 /**
@@ -15,6 +16,12 @@ const LEFT_SLACK_MS = SETTLE_MS + 1_000;
 /** From the last byte of an answer to the moment in which its client is known to have it. */
 const SEEN_MS = 300;
 const RUNS = { GET: 14, POST: 5 } as const;
+/** Of a claim that nobody renews; less what a busy machine takes between the claim and the run of the handler. */
+const LEASE_MS = 10_000 - 3_000;
+/** From the end of a claim to the moment in which the upstream sees its connection end. */
+const END_SEEN_MS = 500;
+/** For the record of a delivery, however often the database is away meanwhile: its time-out, and the lease of the charge. */
+const RECORD_MS = 15_000;
 
 export type Verdict = { readonly violations: readonly string[]; readonly counts: Readonly<Record<string, number>> };
 
@@ -29,6 +36,8 @@ export async function judgeRun(
   const paid = await readPaid(world.chain, PAY_TO);
   const charges = new Map((await world.charges()).map((charge) => [charge.nonce, charge]));
   const requests = Map.groupBy(journal.requests, ({ n }) => n);
+  const runs = Map.groupBy(journal.runs, ({ n }) => n);
+  let again = 0;
   for (const client of clients) {
     const mine = requests.get(client.plan.n) ?? [];
     const wrong = (what: string): void => {
@@ -40,7 +49,10 @@ export async function judgeRun(
       );
     };
     judgeMoney(client, mine, paid.has(client.nonce), charges.get(client.nonce), wrong, journal.kills);
-    judgeAnswers(client, mine, journal, charges.get(client.nonce), wrong);
+    const ran = runs.get(client.plan.n) ?? [];
+    again += judgeAnswers(client, mine, ran, journal.kills, lagMs, charges.get(client.nonce), wrong);
+    judgeRuns(client, mine, ran, journal.kills, lagMs, wrong);
+    judgeLeases(ran, journal.kills, lagMs, wrong);
     judgeSettles(client, mine, journal, lagMs, wrong);
   }
   for (const { n, run, chargeId } of journal.runs) {
@@ -51,7 +63,8 @@ export async function judgeRun(
   const earned = await world.chain.balanceOf(PAY_TO);
   if (booked !== earned) violations.push(`the ledger has ${booked}, the chain ${earned}`);
   if (BigInt(paid.size) * PRICE !== earned) violations.push(`${paid.size} payments moved ${earned}`);
-  return { violations, counts: countEnds(journal, clients, paid.size, settled.length) };
+  const counts = { ...countEnds(journal, clients, paid.size, settled.length), 'delivered again after a death': again };
+  return { violations, counts };
 }
 
 type Wrong = (what: string) => void;
@@ -62,7 +75,7 @@ function judgeMoney(
   moved: boolean,
   charge: ListedCharge | undefined,
   wrong: Wrong,
-  kills: Journal['kills'],
+  kills: readonly Kill[],
 ): void {
   const served = mine.some(({ end }) => end.kind === 'served' && end.charged);
   if (moved !== (charge !== undefined && isSettled(charge))) wrong(`moved ${moved}, and the ledger disagrees`);
@@ -86,44 +99,101 @@ function judgeMoney(
 }
 
 /**
- * Whether the whole answer was handed over while its client was leaving, and the copy that is kept for such a client died
- * with the process before it came back: what lies in the buffer of a client's socket nobody can know.
+ * Whether the whole answer was handed over while its client was leaving, and the copy that its process keeps for a minute
+ * died with it, or was asked for elsewhere: what lies in the buffer of a client's socket nobody can know.
  */
-function lostAnswer(
-  mine: readonly ClientRequest[],
-  charge: ListedCharge | undefined,
-  kills: Journal['kills'],
-): boolean {
+function lostAnswer(mine: readonly ClientRequest[], charge: ListedCharge | undefined, kills: readonly Kill[]): boolean {
   const deliveredAt = Date.parse(charge?.delivered_at ?? '') - performance.timeOrigin;
-  const left = mine.some(
-    ({ from, to, end }) => unread.has(end.kind) && from <= deliveredAt && deliveredAt <= to + SEEN_MS,
-  );
   const last = Math.max(...mine.map(({ to }) => to));
-  return left && kills.some(({ at }) => at > deliveredAt && at < last);
+  return mine.some(
+    ({ who, from, to, end }) =>
+      unread.has(end.kind) &&
+      from <= deliveredAt &&
+      deliveredAt <= to + SEEN_MS &&
+      (mine.some((other) => other.who !== who && other.to > deliveredAt) ||
+        kills.some((kill) => kill.who === who && kill.at > deliveredAt && kill.at < last)),
+  );
 }
 
 const unread = new Set<ClientRequest['end']['kind']>(['left', 'broken', 'cut']);
 
+/**
+ * A delivery is a run of the handler whose whole answer a client got under a receipt. There is one for a payment, and one more
+ * only where the process that gave it was killed before it could write that down: that is what is returned.
+ */
 function judgeAnswers(
   { plan }: Client,
   mine: readonly ClientRequest[],
-  journal: Journal,
+  ran: readonly Run[],
+  kills: readonly Kill[],
+  lagMs: number,
   charge: ListedCharge | undefined,
   wrong: Wrong,
-): void {
-  const whole = mine.flatMap(({ end, to }) =>
-    end.kind === 'served' && end.status < 500 && end.charged ? [{ run: end.run, at: to }] : [],
-  );
-  const runs = new Set(whole.map(({ run }) => run));
-  // Killed between the last byte and its record, the process cannot know that the answer arrived.
-  const times = whole.map(({ at }) => at);
-  const [first, last] = [Math.min(...times), Math.max(...times)];
-  const killed = journal.kills.filter(({ at }) => at > first - SEEN_MS && at < last).length;
-  if (runs.size > 1 + killed) wrong(`was delivered ${runs.size} times`);
-  const asked = journal.runs.filter(({ n }) => n === plan.n).length;
+): number {
+  const whole = mine.filter(({ end }) => end.kind === 'served' && end.status < 500 && end.charged);
+  const runOf = ({ end }: ClientRequest): number => (end.kind === 'served' ? (end.run ?? 0) : 0);
+  const runs = Map.groupBy(whole, runOf);
+  let again = 0;
+  for (const [run, answers] of runs) {
+    const next = Math.min(...whole.filter((answer) => runOf(answer) > run).map(({ to }) => to));
+    if (next === Infinity) continue;
+    const died = answers.some(({ who, to }) =>
+      kills.some(
+        (kill) => kill.who === who && kill.at > to - SEEN_MS - lagMs && kill.at < Math.min(next, to + RECORD_MS),
+      ),
+    );
+    if (died) again++;
+    else wrong(`was delivered again after run ${run}, whose process lived on`);
+  }
   const claims = Number(charge?.['claims'] ?? 1);
   // Before it is settled a run may be repeated with every claim.
-  if (asked > RUNS[plan.method] + claims - 1) wrong(`ran the handler ${asked} times`);
+  if (ran.length > RUNS[plan.method] + claims - 1) wrong(`ran the handler ${ran.length} times`);
+  return again;
+}
+
+/**
+ * A handler runs again for a payment only where the run before it came to nothing: by its own conduct, by the death of the
+ * process that asked for it, or for a request that was told so or was not there any more.
+ */
+function judgeRuns(
+  { plan }: Client,
+  mine: readonly ClientRequest[],
+  ran: readonly Run[],
+  kills: readonly Kill[],
+  lagMs: number,
+  wrong: Wrong,
+): void {
+  for (const [index, { run, who, at }] of ran.entries()) {
+    const next = ran[index + 1];
+    if (next === undefined || USELESS.has(plan.conducts[run - 1] ?? 'small')) continue;
+    const died = kills.some((kill) => kill.who === who && kill.at >= at - SEEN_MS - lagMs && kill.at <= next.at);
+    const came = mine.some(
+      (request) =>
+        request.who === who && request.from <= at && at <= request.to + lagMs + LEFT_SLACK_MS && isLost(request),
+    );
+    if (!died && !came) wrong(`ran again, at ${next.who}, after run ${run} at ${who}, which was good`);
+  }
+}
+
+const USELESS: ReadonlySet<Conduct> = new Set(['not_found', 'fails', 'hangs_up', 'breaks_off']);
+
+function isLost({ end }: ClientRequest): boolean {
+  return (
+    unread.has(end.kind) || (end.kind === 'told' && (end.status >= 500 || end.code.startsWith('settlement_refused')))
+  );
+}
+
+/** While a process that lives works on a payment, no other one runs its handler. */
+function judgeLeases(ran: readonly Run[], kills: readonly Kill[], lagMs: number, wrong: Wrong): void {
+  for (const first of ran) {
+    const died = kills.find(({ who, at }) => who === first.who && at >= first.at)?.at ?? Infinity;
+    const leaseUntil = Math.min(first.endedAt - END_SEEN_MS - lagMs, first.at + LEASE_MS, died);
+    for (const { run, who, at } of ran)
+      if (at > first.at && at < leaseUntil)
+        wrong(
+          `ran twice at once: run ${first.run} at ${first.who} and, ${(at - first.at).toFixed(0)} ms later, run ${run} at ${who}`,
+        );
+  }
 }
 
 /** A settle call is sent only for a request that waits for it. */
@@ -163,6 +233,8 @@ function countEnds(
     payments: clients.length,
     requests: journal.requests.length,
     kills: journal.kills.length,
+    ...countBy(journal.kills.map(({ who, how }) => `${who}: ${how}`)),
+    ...Object.fromEntries([...journal.weather].toSorted(([a], [b]) => (a < b ? -1 : 1))),
     'runs of the handler': journal.runs.length,
     'calls to settle': journal.settles.length,
     'payments that moved money': paid,
@@ -174,4 +246,10 @@ function countEnds(
     cut: ends('cut'),
     told: ends('told'),
   };
+}
+
+function countBy(names: readonly string[]): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    [...Map.groupBy(names.toSorted(), (name) => name)].map(([name, all]) => [name, all.length]),
+  );
 }

@@ -6,9 +6,10 @@ import { createJournal, type Journal } from './journal.ts';
 import { judgeRun, type Verdict } from './oracle.ts';
 import { readPaid } from './paid.ts';
 import { createPlan, type Scale } from './plan.ts';
+import { startFleet } from './fleet.ts';
 import { PAY_TO, startWorld, type World } from './world.ts';
 
-const AT_ONCE = 16;
+const AT_ONCE = { one: 16, postgres: 48 } as const;
 /** Each word of one is a process of its own. */
 const OPERATORS = 3;
 /** For a payer to have an answer once all is well: a lease, the slowest call, and the chain's proof that a short authorization has ended. */
@@ -22,12 +23,16 @@ export async function runChaos(scale: Scale, say: (line: string) => void = () =>
   const journal = createJournal();
   const lag = monitorEventLoopDelay({ resolution: 10 });
   lag.enable();
-  const world = await startWorld(plan, journal, scale.chain);
+  const world =
+    scale.topology === 'one'
+      ? await startWorld(plan, journal, scale.chain)
+      : await startFleet(plan, journal, scale.fault);
   try {
+    say('all processes are there');
     world.restless(plan.draw);
     const clients: Client[] = [];
     const next = plan.payments.values();
-    const payers = Array.from({ length: AT_ONCE }, async () => {
+    const payers = Array.from({ length: AT_ONCE[scale.topology] }, async () => {
       for (const payment of next) {
         clients.push(await runClient(world, journal, payment));
         if (clients.length % 100 === 0) say(`${clients.length} of ${scale.payments} payers have asked`);
@@ -38,12 +43,13 @@ export async function runChaos(scale: Scale, say: (line: string) => void = () =>
       // Spread over the payers, not over time: a slow machine kills no less often per payment.
       const due = ((kill + plan.draw.below(100) / 100) * scale.payments) / scale.kills;
       if (await reached(() => clients.length >= due, over)) break;
-      await world.kill();
+      await world.kill(plan.draw);
     }
     await over;
     await world.calm();
     say(`all have asked, ${journal.kills.length} kills; waiting for what is open`);
     await calmDown(world, journal, clients, scale.chain);
+    say('nothing is open');
     return await judgeRun(world, journal, clients, lag.max / 1e6);
   } finally {
     lag.disable();

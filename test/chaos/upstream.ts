@@ -7,22 +7,35 @@ import type { Conduct, PaymentPlan } from './plan.ts';
 
 const LARGE_BYTES = 300_000;
 const SLOW_MS = 400;
+/** Longer than it takes to see that two work on one payment. */
+const SLOW_AMONG_MANY_MS = 1_500;
 
-export function startApi(plans: readonly PaymentPlan[], journal: Journal): Promise<Upstream> {
-  const runs = new Map<number, number>();
+/** Whatever comes to it is `who`'s. */
+export function startApi(
+  plans: readonly PaymentPlan[],
+  journal: Journal,
+  who: string,
+  runs: Map<number, number>,
+): Promise<Upstream> {
   return startUpstream((req, res) => {
     const n = Number(/^\/paid\/(\d+)/.exec(req.url ?? '')?.[1] ?? -1);
     const run = (runs.get(n) ?? 0) + 1;
     runs.set(n, run);
     const chargeId = String(req.headers['tollgate-charge-id'] ?? '');
-    journal.runs.push({ n, run, at: performance.now(), chargeId });
-    const conduct = plans[n]?.conducts[run - 1] ?? 'small';
+    const seen = { n, run, who, at: performance.now(), endedAt: Infinity, chargeId };
+    journal.runs.push(seen);
+    res.on('close', () => void (seen.endedAt = performance.now()));
+    const plan = plans[n];
+    const conduct = plan?.conducts[run - 1] ?? 'small';
+    const slowMs = plan?.goesOn === true ? SLOW_AMONG_MANY_MS : SLOW_MS;
     req.resume();
-    act(conduct, n, run, req, res).catch(() => res.destroy());
+    act({ conduct, slowMs, n, run }, req, res).catch(() => res.destroy());
   });
 }
 
-async function act(conduct: Conduct, n: number, run: number, req: IncomingMessage, res: ServerResponse): Promise<void> {
+type Act = { readonly conduct: Conduct; readonly slowMs: number; readonly n: number; readonly run: number };
+
+async function act({ conduct, slowMs, n, run }: Act, req: IncomingMessage, res: ServerResponse): Promise<void> {
   const body = `payment ${n} run ${run}\n`;
   const headers = { 'content-type': 'text/plain', 'x-run': String(run) };
   switch (conduct) {
@@ -33,7 +46,7 @@ async function act(conduct: Conduct, n: number, run: number, req: IncomingMessag
       res.write(body, () => req.socket.destroy());
       return;
     case 'slow':
-      await setTimeout(SLOW_MS);
+      await setTimeout(slowMs);
       break;
     case 'large':
       res.writeHead(200, headers).end(body.repeat(Math.ceil(LARGE_BYTES / body.length)));

@@ -7,7 +7,7 @@ import type { Fault, TestFacilitator } from '../support/facilitator-server.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
 import type { Draw } from '../simulation/scheduler.ts';
 import { startGate, type Gate } from './gate.ts';
-import type { Journal } from './journal.ts';
+import { noteWeather, type Journal } from './journal.ts';
 import type { Plan } from './plan.ts';
 import { startApi } from './upstream.ts';
 
@@ -18,9 +18,10 @@ export const SETTLE_MS = 1_500;
 
 export type World = {
   readonly chain: Chain;
-  readonly proxy: string;
-  /** Ends it with SIGKILL and starts it again on what is on the disk; resolves when it listens. */
-  readonly kill: () => Promise<void>;
+  /** Where the next request goes. */
+  readonly door: () => Door;
+  /** Ends a process with SIGKILL and starts it again on what is on the disk; resolves when it is there. */
+  readonly kill: (draw: Draw) => Promise<void>;
   /** From now on nothing goes wrong any more. */
   readonly calm: () => Promise<void>;
   readonly restless: (draw: Draw) => void;
@@ -29,6 +30,8 @@ export type World = {
   readonly vouch: (id: string, transaction: string | undefined) => Promise<void>;
   readonly stop: () => Promise<void>;
 };
+
+export type Door = { readonly who: string; readonly url: string };
 
 export type ListedCharge = {
   readonly id: string;
@@ -44,8 +47,8 @@ export async function startWorld(plan: Plan, journal: Journal, readsChain: boole
   const files = temporaryFolder();
   const chain = await startChain();
   const facilitator = await startFacilitator({ rpcUrl: chain.rpcUrl });
-  const gate = await startGate(Number(new URL(facilitator.url).port));
-  const api = await startApi(plan.payments, journal);
+  const gate = await startGate(() => [Number(new URL(facilitator.url).port)]);
+  const api = await startApi(plan.payments, journal, 'tollgate', new Map());
   const port = await freePort();
   const config = files.write(
     'tollgate.yaml',
@@ -66,17 +69,17 @@ export async function startWorld(plan: Plan, journal: Journal, readsChain: boole
     startProcess({ args: ['serve', '-c', config], listeners: ['proxy', 'registry', 'admin'] });
   let tollgate = await start();
   const token = await commandOutput(config, 'token');
-  const weather = createWeather(facilitator, gate);
+  const weather = createWeather(facilitator, gate, journal);
   watchSettles(facilitator, journal);
 
   return {
     chain,
-    proxy: `http://127.0.0.1:${port}`,
+    door: () => ({ who: 'tollgate', url: `http://127.0.0.1:${port}` }),
     kill: async () => {
       const at = performance.now();
       await tollgate.kill();
       tollgate = await start();
-      journal.kills.push({ at, backAt: performance.now() });
+      journal.kills.push({ who: 'tollgate', how: 'SIGKILL', at, backAt: performance.now() });
     },
     calm: weather.calm,
     restless: weather.begin,
@@ -97,7 +100,7 @@ export async function startWorld(plan: Plan, journal: Journal, readsChain: boole
   };
 }
 
-function watchSettles(facilitator: TestFacilitator, journal: Journal): void {
+export function watchSettles(facilitator: TestFacilitator, journal: Journal): void {
   void facilitator.next('settle').then(({ body }) => {
     const at = performance.now();
     journal.settles.push({ nonce: /"nonce":"(0x[0-9a-f]{64})"/.exec(JSON.stringify(body))?.[1] ?? '', at });
@@ -121,18 +124,22 @@ const FAULTS: readonly [Fault, ...Fault[]] = [
   { kind: 'raw', bytes: 'HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{"success":true' },
 ];
 
-type Weather = { readonly begin: (draw: Draw) => void; readonly calm: () => Promise<void> };
+export type Weather = { readonly begin: (draw: Draw) => void; readonly calm: () => Promise<void> };
 
 /** Faults on some calls, a facilitator that forgets, and now and then one that is gone for a moment. */
-function createWeather(facilitator: TestFacilitator, gate: Gate): Weather {
+export function createWeather(facilitator: TestFacilitator, gate: Gate, journal: Journal): Weather {
   let raging = false;
   let shutting: Promise<void> = Promise.resolve();
   const step = (draw: Draw): void => {
     if (!raging) return;
-    if (draw.chance(0.5)) facilitator.fault('settle', draw.pick(FAULTS));
+    if (draw.chance(0.5)) {
+      facilitator.fault('settle', draw.pick(FAULTS));
+      noteWeather(journal, 'facilitator: a settlement goes wrong');
+    }
     if (draw.chance(0.15)) facilitator.fault('verify', draw.pick(FAULTS.slice(3) as [Fault, ...Fault[]]));
     if (draw.chance(0.03)) facilitator.forget();
     if (draw.chance(0.04)) {
+      noteWeather(journal, 'facilitator: away for a moment');
       shutting = shutting.then(async () => {
         await gate.shut();
         await new Promise((resolve) => {
@@ -156,7 +163,7 @@ function createWeather(facilitator: TestFacilitator, gate: Gate): Weather {
   };
 }
 
-async function readCharges(registry: string, token: string): Promise<readonly ListedCharge[]> {
+export async function readCharges(registry: string, token: string): Promise<readonly ListedCharge[]> {
   const all: ListedCharge[] = [];
   for (let cursor: string | null = ''; cursor !== null;) {
     const response: Response = await fetch(
@@ -170,7 +177,7 @@ async function readCharges(registry: string, token: string): Promise<readonly Li
   return all;
 }
 
-async function commandOutput(config: string, ...args: string[]): Promise<string> {
+export async function commandOutput(config: string, ...args: string[]): Promise<string> {
   const command = await startProcess({ args: [...args, '-c', config], listeners: [] });
   await command.exited;
   return command.lines
@@ -180,7 +187,7 @@ async function commandOutput(config: string, ...args: string[]): Promise<string>
 }
 
 /** Kept by one address through all its lives. */
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', reject);

@@ -38,6 +38,8 @@ export type StartOptions = {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** Instead of src/main.ts. */
+  readonly program?: string;
   /** The Node that runs it; by default the one of this repository. */
   readonly node?: string;
   /** Listeners to wait for; none: resolve at once. */
@@ -50,9 +52,9 @@ export async function startProcess({
   env = {},
   cwd = ROOT,
   node = NODE,
+  program = env['TOLLGATE_TEST_STOP_AT'] === undefined ? MAIN : CRASHING,
   listeners = ['proxy', 'admin'],
 }: StartOptions): Promise<TollgateProcess> {
-  const program = env['TOLLGATE_TEST_STOP_AT'] === undefined ? MAIN : CRASHING;
   const child: ChildProcess = spawn(node, [program, ...args], {
     cwd,
     env: { ...cleanEnvironment(), ...env },

@@ -1,0 +1,57 @@
+// Configurations of parts that share one PostgreSQL.
+import { PAY_TO, SETTLE_MS } from './world.ts';
+
+const SECRET = 'a-secret-of-the-test-of-at-least-32-bytes';
+const API_KEY = 'an-api-key-of-the-test';
+
+export type RegistryParts = { readonly port: number; readonly store: string };
+
+/** What a proxy has, whoever keeps its routes. */
+export type ProxyParts = {
+  readonly port: number;
+  readonly upstream: string;
+  readonly rpcUrl: string;
+  readonly facilitator: number;
+  readonly workers?: number;
+  /** How long it serves on while it is already not ready. */
+  readonly drainDelay?: string;
+};
+
+const ADMIN = 'admin: { listen: 127.0.0.1:0 }';
+const ROUTES = ['routes:', '  - { method: "*", route_pattern: "/paid/*", amount: "0.10" }'];
+
+export function registryConfig(parts: RegistryParts): string {
+  return [registry(parts), ADMIN, ...ROUTES].join('\n');
+}
+
+/** Without a `store` its charges are in the registry's ledger. */
+export function sidecarConfig(
+  parts: ProxyParts & { readonly registry: number; readonly snapshot: string; readonly store: string | undefined },
+): string {
+  const { registry, snapshot, store } = parts;
+  return [
+    ...proxy(parts, store === undefined ? '' : `, store: ${store}`),
+    `sync: { registry_url: "http://127.0.0.1:${registry}", api_key: ${API_KEY}, snapshot_file: ${snapshot} }`,
+  ].join('\n');
+}
+
+export function allInOneConfig(parts: ProxyParts & { readonly store: string }): string {
+  return [...proxy(parts, ''), registry({ port: 0, store: parts.store }), ...ROUTES].join('\n');
+}
+
+function registry({ port, store }: RegistryParts): string {
+  return `registry: { listen: 127.0.0.1:${port}, store: ${store}, jwt: { secret: ${SECRET} }, api_keys: [{ name: k, key: ${API_KEY}, scopes: [sdk, ledger] }] }`;
+}
+
+function proxy({ port, upstream, rpcUrl, facilitator, workers, drainDelay }: ProxyParts, charges: string): string[] {
+  return [
+    `proxy: { listen: 127.0.0.1:${port}, upstream: ${upstream}, public_url: "https://api.example.com", timeouts: { drain_delay: ${drainDelay ?? '0s'}, drain: 10s } }`,
+    ADMIN,
+    ...(workers === undefined ? [] : [`workers: ${workers}`]),
+    'x402: { v1: true }',
+    `charges: { secrets: [${SECRET}], max_unsettled_per_payer: 10000${charges} }`,
+    'receivers:',
+    `  - { id: default, network: base-sepolia, pay_to_address: "${PAY_TO}", rpc_url: ${rpcUrl},`,
+    `      facilitators: [{ url: "http://127.0.0.1:${facilitator}", timeouts: { verify: 2s, settle: ${SETTLE_MS}ms } }] }`,
+  ];
+}

@@ -1,0 +1,42 @@
+// Faults to plant in the program, each as what it says in the source and what it says instead. A run of chaos that finds
+// nothing wrong with one of them is worth nothing.
+export type Change = { readonly file: string; readonly text: string; readonly by: string };
+
+export const FAULTS: Readonly<Record<string, readonly Change[]>> = {
+  'a guard removed': [
+    {
+      file: 'registry/store/postgres/charge-sql.ts',
+      text: 'WHERE c.id = v.of_id AND c.version = v.of_version',
+      by: 'WHERE c.id = v.of_id',
+    },
+  ],
+  'a lease ignored': [
+    {
+      file: 'domain/payment/claim-policy.ts',
+      text: 'const free = charge.leaseUntil <= now;',
+      by: 'const free = true;',
+    },
+    {
+      file: 'domain/payment/transition.ts',
+      text: "if (leaseUntil > now) return 'lease_running';",
+      by: '',
+    },
+    {
+      file: 'domain/payment/transition.ts',
+      text: "if (charge.leaseUntil > now) return 'lease_running';",
+      by: '',
+    },
+    {
+      file: 'registry/store/postgres/charge-sql.ts',
+      text: 'THEN c.lease_until ELSE greatest(c.lease_until, $4::int8) END <=',
+      by: 'THEN 0 ELSE 0 * $4::int8 END <=',
+    },
+  ],
+  'a commit assumed': [
+    {
+      file: 'registry/store/postgres/charge-lanes.ts',
+      text: 'return unlessOver(waiting, messageOf(error));',
+      by: 'for (const each of waiting) finish(each, undefined); return [];',
+    },
+  ],
+};
