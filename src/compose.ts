@@ -48,7 +48,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
   observePossible(metrics, () => assembly.isPossible());
   const admin = createListener(
     { name: 'admin', listen: config.admin.listen, ...INTERNAL, log },
-    { request: createAdmin(metrics, checks) },
+    { request: createAdmin({ contentType: metrics.contentType, text: () => assembly.metricsText() }, checks) },
   );
   const addresses = await bind(assembly, admin);
 

@@ -16,7 +16,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 const { runWorkerProgram } = await import('./cli/worker.ts');
 const code = await runWorkerProgram(
   {
-    send: (message: Report) => void process.send?.(message, undefined, undefined, () => undefined),
+    send: (message: Report, sent = () => undefined) => void process.send?.(message, undefined, undefined, sent),
     onMessage: (listener) => void process.on('message', (message, socket) => listener(message as Order, socket)),
   },
   Number(process.argv[2]),

@@ -14,7 +14,7 @@ import type { WhyReport } from '../registry/charge-schemas.ts';
 import type { BoundListener, Part } from './part.ts';
 import type { AroundPayments } from './payments.ts';
 import type { AroundPage } from './proxy.ts';
-import type { WhyParts } from './why.ts';
+import type { FindRefusals, WhyParts } from './why.ts';
 
 export type TollgateDeps = {
   readonly log: Log;
@@ -37,9 +37,13 @@ export type Assembly = {
   config: Config;
   draining: boolean;
   readonly metrics: Metrics;
+  /** What is scraped. */
+  metricsText: Metrics['text'];
   readonly current: Current;
   /** Undefined if no proxy runs here. */
   readonly refusals: RefusedRequests | undefined;
+  /** In all processes of the proxy; undefined if none runs. */
+  findRefusals: FindRefusals | undefined;
   readonly checks: Check[];
   readonly listeners: (readonly [name: string, listener: BoundListener])[];
   /** In the order in which they are called. */
@@ -55,14 +59,17 @@ export type Assembly = {
 export function createAssembly(config: Config, deps: TollgateDeps): Assembly {
   const metrics = createMetrics();
   const { version } = deps;
+  const refusals = config.proxy === undefined ? undefined : createRefusals();
   metrics.gauge('build_info', 'Version of Tollgate and of Node.', ['version', 'node'])(version, process.version)(1);
   const assembly: Assembly = {
     deps,
     config,
     draining: false,
     metrics,
+    metricsText: metrics.text,
     current: createCurrent(),
-    refusals: config.proxy === undefined ? undefined : createRefusals(),
+    refusals,
+    findRefusals: refusals && (async (id) => (await import('./why.ts')).findRefusals(refusals, id)),
     checks: [],
     listeners: [],
     closers: [],
@@ -88,11 +95,10 @@ export function addPart<P extends Part>({ listeners, closers }: Assembly, name: 
 
 /** What became of the request or charge with `id`. */
 export async function answerWhy(assembly: Assembly, id: string): Promise<WhyReport> {
-  const { explainWhy, findRefusals } = await import('./why.ts');
-  const { config, current, ledgers, refusals, deps } = assembly;
+  const { explainWhy } = await import('./why.ts');
+  const { config, current, ledgers, findRefusals: refusals, deps } = assembly;
   const { secrets, quoteTtlMs } = config.charges;
   const quotes = createQuotes({ secrets, ttlMs: quoteTtlMs, nonce: () => '' });
   const routeOf = (routeId: string): Route | undefined => current.snapshot?.matcher.get(routeId);
-  const own = refusals && (async (asked: string) => findRefusals(refusals, asked));
-  return explainWhy(id, { ...ledgers, refusals: own, quotes, quoteTtlMs, routeOf, clock: deps.clock });
+  return explainWhy(id, { ...ledgers, refusals, quotes, quoteTtlMs, routeOf, clock: deps.clock });
 }

@@ -101,7 +101,7 @@ async function startWithWorkers(
   if (payments !== undefined) assembly.closers.unshift(payments.close);
   // Who has no need of it loads none of it.
   const { startWorkers } = await import('./workers.ts');
-  return startWorkers(assembly, plan, discovery, kept);
+  return startWorkers(assembly, plan, discovery, kept, telemetry.label);
 }
 
 function watchWays(assembly: Assembly, { watch }: Rails): () => Promise<void> {

@@ -8,14 +8,18 @@ const OF_THE_PRIMARY: ReadonlySet<string> = new Set([
   ...['tollgate_routes', 'tollgate_route_info'],
   ...['tollgate_sync_total', 'tollgate_sync_last_success_timestamp_seconds'],
   ...['tollgate_charges', 'tollgate_owed', 'tollgate_owed_charges', 'tollgate_settling_overdue_seconds'],
-  ...['tollgate_store_bytes', 'tollgate_store_free_bytes', 'tollgate_store_volume_bytes', 'tollgate_store_revision'],
+  ...[
+    'tollgate_store_bytes',
+    'tollgate_store_free_bytes',
+    'tollgate_store_volume_bytes',
+    'tollgate_store_revision',
+    'tollgate_store_up',
+  ],
   ...['nodejs_version_info', 'process_start_time_seconds'],
 ]);
 
 /** What one process is worst at, all of them are. */
 const MERGING: Merging = {
-  tollgate_payments_possible: 'min',
-  tollgate_store_up: 'min',
   tollgate_facilitator_open: 'max',
   nodejs_eventloop_lag_seconds: 'max',
   nodejs_eventloop_lag_min_seconds: 'min',

@@ -14,6 +14,7 @@ import { discoveryOf } from './discovery.ts';
 import { takeRequests } from './gateway.ts';
 import { readConfigured, type Configured, type Given } from './handed-over.ts';
 import { observeCalls } from './store-metrics.ts';
+import { reportMetrics } from './worker-metrics.ts';
 import { followPrimary, PRIMARY_URL } from './sync.ts';
 
 export type WorkerDeps = {
@@ -57,6 +58,7 @@ export async function startWorker(given: Given, run: string, deps: WorkerDeps): 
   );
   closers.unshift(async () => proxy.close());
   const { listener } = proxy;
+  const report = reportMetrics(assembly.metrics);
   listener.open();
   onTaken(config);
   if (hasRoutes) await current.first;
@@ -74,7 +76,8 @@ export async function startWorker(given: Given, run: string, deps: WorkerDeps): 
         onTaken(next.config);
       };
     },
-    answer: async (question) => answerOf(assembly, question),
+    answer: async (id) => JSON.stringify((await assembly.findRefusals?.(id)) ?? []),
+    report: async () => JSON.stringify(await report()),
     drain: () => {
       assembly.draining = true;
       listener.announceEnd();
@@ -109,8 +112,4 @@ async function openLedger(assembly: Assembly, given: Given, run: string): Promis
   if (charges === undefined) return undefined;
   closers.push(charges.close);
   return createLedger(charges, SPELLING);
-}
-
-function answerOf(_assembly: Assembly, _question: string): string {
-  return '';
 }

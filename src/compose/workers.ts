@@ -6,17 +6,23 @@ import type { Config } from '../config/config.ts';
 import { dataFolderOf } from '../config/data-folder.ts';
 import { workersOfRun } from '../domain/charge.ts';
 import { systemSchedule } from '../host/clock.ts';
+import type { Family } from '../host/metrics.ts';
+import type { RefusedRequest } from '../gateway/refusals.ts';
+import type { Telemetry } from '../gateway/telemetry.ts';
 import type { StoredLedger } from '../registry/store/open.ts';
 import { createWorkerApi } from '../registry/worker-api.ts';
 import type { WorkerPlan } from '../host/worker-count.ts';
 import type { Report } from '../workers/channel.ts';
 import { createHandOver } from '../workers/hand-over.ts';
 import type { Member } from '../workers/member.ts';
-import { createSupervisor, type Supervisor } from '../workers/supervisor.ts';
+import { createSupervisor, type Supervisor, type SupervisorEvents } from '../workers/supervisor.ts';
 import type { Assembly } from './assembly.ts';
 import type { DiscoverySource } from './discovery.ts';
 import { writeGiven, type Configured, type Given } from './handed-over.ts';
 import { numberRoutes } from './in-force.ts';
+import { newestOf } from './why.ts';
+import { createAsking } from './worker-asking.ts';
+import { sumMetrics } from './worker-metrics.ts';
 import { createReloads } from './worker-reloads.ts';
 import { shareOf } from './worker-shares.ts';
 import type { BoundListener } from './part.ts';
@@ -36,6 +42,7 @@ export async function startWorkers(
   { count, oldSpaceMiB }: WorkerPlan,
   discovery: DiscoverySource,
   kept: StoredLedger | undefined,
+  routeLabel: Telemetry['label'],
 ): Promise<ProxyPart> {
   const { deps, current, checks, config } = assembly;
   const { log, clock, random, version } = deps;
@@ -66,12 +73,22 @@ export async function startWorkers(
     ...{ clock, schedule: systemSchedule, log },
   });
   const reloads = createReloads(supervisor, systemSchedule);
+  const asking = createAsking(supervisor, systemSchedule);
+  assembly.findRefusals = async (id) =>
+    newestOf((await asking.ask(id)).map((answer) => JSON.parse(answer) as readonly RefusedRequest[]));
+  const sums = sumMetrics(assembly.metrics, supervisor.lives, routeLabel);
+  assembly.metricsText = sums.text;
   const listener = listen(assembly, supervisor, {
     heard: (member, message) => {
       if (message.kind === 'prepared') reloads.prepared(member, message);
+      if (message.kind === 'answer') asking.answered(member, message);
+      if (message.kind === 'metrics') sums.add(member.number, JSON.parse(message.report) as readonly Family[]);
     },
-    died: (member) => {
+    died: (member, reason) => {
       reloads.died(member);
+      asking.died(member);
+      sums.forget(member.number);
+      sums.restarted(reason);
       // Whoever asks again is served at once. Where this fails its leases run out.
       void kept?.endRun(member.run).catch(() => undefined);
     },
@@ -93,7 +110,7 @@ export async function startWorkers(
 
 type Heard = {
   readonly heard: (member: Member, message: Report) => void;
-  readonly died: (member: Member) => void;
+  readonly died: SupervisorEvents['died'];
 };
 
 function listen(assembly: Assembly, supervisor: Supervisor, { heard, died }: Heard): BoundListener {

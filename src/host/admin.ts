@@ -12,7 +12,7 @@ export type Check = { readonly name: string; readonly run: () => CheckResult | P
 
 /** `/livez` answers whenever the event loop does; `/readyz` is 503 while any check fails, `?verbose` says which and why. */
 export function createAdmin(
-  metrics: Metrics,
+  metrics: Pick<Metrics, 'text' | 'contentType'>,
   checks: readonly Check[],
 ): (req: IncomingMessage, res: ServerResponse) => void {
   const answerTo = async (req: IncomingMessage): Promise<OwnResponse> => {

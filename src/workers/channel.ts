@@ -27,7 +27,7 @@ export type Report =
   /** `problem`: why the configuration cannot be taken. */
   | { readonly kind: 'prepared'; readonly reload: number; readonly problem: string | null }
   | { readonly kind: 'answer'; readonly ask: number; readonly answer: string }
-  /** Counters as text, every second. */
-  | { readonly kind: 'metrics'; readonly snapshot: string };
+  /** What was counted since the last one, every second and at the end. */
+  | { readonly kind: 'metrics'; readonly report: string };
 
 export const ALIVE_MS = 1_000;

@@ -13,6 +13,8 @@ export type Served = {
   /** Rejects with a sentence if `given` cannot be taken; what it resolves with puts it in force and cannot fail. */
   readonly prepare: (given: string) => Promise<() => void>;
   readonly answer: (question: string) => Promise<string>;
+  /** What was counted since the last one. */
+  readonly report: () => Promise<string>;
   readonly drain: () => void;
   /** Resolves when everything is finished, or the time is over. */
   readonly close: (withinMs: number) => Promise<void>;
@@ -22,7 +24,8 @@ export type WorkerStart = { readonly worker: number; readonly run: string; reado
 
 /** Node's `process`, as far as it is needed. */
 export type Channel = {
-  readonly send: (message: Report) => void;
+  /** `sent`: it has left. */
+  readonly send: (message: Report, sent?: () => void) => void;
   readonly onMessage: (listener: (message: Order, socket: unknown) => void) => void;
 };
 
@@ -36,7 +39,23 @@ export function runWorker(
   let served: Served | undefined;
   let prepared: { readonly reload: number; readonly putInForce: () => void } | undefined;
   const open = (): number => served?.open() ?? 0;
-  const alive = setInterval(() => send({ kind: 'alive', open: open(), says: served?.says() ?? '' }), ALIVE_MS);
+  let reporting: Promise<void> | undefined;
+  const alive = setInterval(() => {
+    send({ kind: 'alive', open: open(), says: served?.says() ?? '' });
+    reporting ??= report().finally(() => {
+      reporting = undefined;
+    });
+  }, ALIVE_MS);
+
+  /** Resolves when it has left; what goes wrong with it must not end a worker. */
+  const report = async (): Promise<void> => {
+    try {
+      const text = await served?.report();
+      if (text !== undefined) await new Promise<void>((resolve) => send({ kind: 'metrics', report: text }, resolve));
+    } catch {
+      // What was counted since the last one is not told; requests go on.
+    }
+  };
 
   const begin = async (started: WorkerStart): Promise<void> => {
     try {
@@ -75,6 +94,9 @@ export function runWorker(
         return undefined;
       case 'close':
         await served?.close(message.withinMs);
+        clearInterval(alive);
+        await reporting;
+        await report();
         ended.resolve(0);
         return undefined;
       case 'connection':
