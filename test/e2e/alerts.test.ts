@@ -16,16 +16,24 @@ import { freshDatabase, stopSharedPostgres } from '../postgres/store.ts';
 import { findSilence, promtool, type Series } from '../deploy/alerts-fire.ts';
 import { ALERTS, keptLabelsOf, selectorsOf, type Matcher } from '../deploy/alerts.ts';
 
-const KNOWN = ['all-in-one', 'registry', 'sidecar', 'sidecar with a store', 'registry on PostgreSQL'] as const;
+const KNOWN = [
+  'all-in-one',
+  'all-in-one of two workers',
+  'registry',
+  'sidecar',
+  'sidecar with a store',
+  'registry on PostgreSQL',
+] as const;
 type Shape = (typeof KNOWN)[number];
 const SHAPES = KNOWN.filter((shape) => hasPostgres || shape !== 'registry on PostgreSQL');
 const EVERY: readonly Shape[] = SHAPES;
 /** With a proxy listener. */
-const PROXY: readonly Shape[] = ['all-in-one', 'sidecar', 'sidecar with a store'];
+const PROXY: readonly Shape[] = ['all-in-one', 'all-in-one of two workers', 'sidecar', 'sidecar with a store'];
+const WORKERS: readonly Shape[] = ['all-in-one of two workers'];
 /** With a registry elsewhere. */
 const SIDECAR: readonly Shape[] = ['sidecar', 'sidecar with a store'];
 /** With a store of charges on its own disk; what a sidecar without one does is seen in its registry. */
-const DISK: readonly Shape[] = ['all-in-one', 'registry', 'sidecar with a store'];
+const DISK: readonly Shape[] = ['all-in-one', 'all-in-one of two workers', 'registry', 'sidecar with a store'];
 /** Others may share it. */
 const SHARED: readonly Shape[] = ['registry on PostgreSQL'];
 const STORE: readonly Shape[] = [...DISK, ...SHARED];
@@ -50,6 +58,7 @@ const APPLIES: Readonly<Record<string, readonly Shape[]>> = {
   TollgateReplays: PROXY,
   TollgateRevenueStopped: PROXY,
   TollgateConfigReloadFailed: EVERY,
+  TollgateWorkerEnded: WORKERS,
   TollgateDrainingLong: EVERY,
   TollgateOverheadHigh: PROXY,
   TollgateEventLoopLate: EVERY,
@@ -86,6 +95,7 @@ async function startShapes(): Promise<Readonly<Record<Shape, Started>>> {
   const keys = `api_keys: [{ name: a, key: ${KEY}, scopes: [sdk, ledger] }]`;
   const listens = `registry: { listen: 127.0.0.1:0, ${store}, ${keys} }`;
   const allInOne = await start('all-in-one', [...pays, listens, routes], ['proxy', 'registry']);
+  const several = await start('several', [...pays, listens, routes, 'workers: 2'], ['proxy', 'registry']);
   const registry = await start('registry', [listens, routes], ['registry']);
   const sync = `sync: { registry_url: ${registry.tollgate.url('registry')}, api_key: ${KEY}, poll_interval: 1s, snapshot_file: "${files.folder}/NAME.json" }`;
   const sidecar = await start('sidecar', [...pays, sync, `charges: { secrets: [${SECRET}] }`], ['proxy']);
@@ -98,6 +108,7 @@ async function startShapes(): Promise<Readonly<Record<Shape, Started>>> {
   const shared = hasPostgres ? await sharing() : registry;
   return {
     'all-in-one': allInOne,
+    'all-in-one of two workers': several,
     registry,
     sidecar,
     'sidecar with a store': storing,
@@ -140,11 +151,11 @@ function reload({ tollgate, file }: Started, text: string): void {
   tollgate.signal('SIGHUP');
 }
 
-/** Its metrics, once every one of `series` is there. */
-const becomes = ({ tollgate }: Started, series: readonly string[]): Promise<string> =>
+/** Its metrics, once there is a series for every one of `series`. */
+const becomes = ({ tollgate }: Started, series: readonly RegExp[]): Promise<string> =>
   until(`the metrics show ${series.join(', ')}`, async () => {
     const text = await (await fetch(`${tollgate.url('admin')}/metrics`)).text();
-    return series.every((each) => text.includes(`\n${each}`)) && text;
+    return series.every((each) => each.test(text)) && text;
   });
 
 beforeAll(async () => {
@@ -167,12 +178,15 @@ beforeAll(async () => {
   for (const shape of PROXY) await live(shapes[shape]);
   const { registry } = shapes;
   reload(registry, registry.text.replace(KEY, 'another-key-of-the-alerts-test'));
-  for (const shape of SIDECAR) await becomes(shapes[shape], ['tollgate_sync_total{result="unauthorized"}']);
+  for (const shape of SIDECAR) await becomes(shapes[shape], [/^tollgate_sync_total\{result="unauthorized"\}/m]);
   for (const shape of SHAPES) reload(shapes[shape], 'proxy: nonsense');
   for (const shape of SHAPES) {
     // Charges are counted every five seconds.
-    const counted = STORE.includes(shape) ? ['tollgate_owed_charges{'] : [];
-    const text = await becomes(shapes[shape], ['tollgate_config_reloads_total{result="failure"}', ...counted]);
+    const counted = STORE.includes(shape) ? [/^tollgate_owed_charges\{/m] : [];
+    // The end of what `live` does; workers tell of it within a second.
+    const lived = PROXY.includes(shape) ? [/^tollgate_payments_total\{.*result="unknown"/m] : [];
+    const failed = /^tollgate_config_reloads_total\{result="failure"\}/m;
+    const text = await becomes(shapes[shape], [failed, ...counted, ...lived]);
     scraped.set(shape, text);
   }
 }, 600_000);

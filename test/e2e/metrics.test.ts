@@ -62,6 +62,8 @@ const SHARED = {
   store_waiting: ['gauge'],
 } as const;
 const SHARED_REGISTRY = { store_revision: ['gauge'] } as const;
+/** Where several processes serve the proxy: workers-told.test.ts. */
+const WORKERS = { workers: ['gauge', 'state'], worker_restarts_total: ['counter', 'reason'] } as const;
 const SYNC = { sync_total: ['counter', 'result'], sync_last_success_timestamp_seconds: ['gauge'] } as const;
 /** Nobody pays for real here: paying.test.ts, books.test.ts and owed.test.ts see money counted. */
 const WITHOUT_SERIES = new Set([
@@ -257,7 +259,7 @@ test('behaviour: the README names every metric, and none that there is not', () 
     .map((row) => row.split('|')[1] ?? '');
   const named = cells.flatMap((cell) => [...cell.matchAll(/`([a-z_]+)/g)].map(([, name = '']) => name));
   expect(named.toSorted()).toEqual(
-    Object.keys({ ...GATEWAY, ...REGISTRY, ...SYNC, ...SHARED, ...SHARED_REGISTRY }).toSorted(),
+    Object.keys({ ...GATEWAY, ...REGISTRY, ...SYNC, ...SHARED, ...SHARED_REGISTRY, ...WORKERS }).toSorted(),
   );
 });
 

@@ -31,7 +31,7 @@ const serve = (headersMs: number): Listener =>
   );
 const code = await runWorker(
   {
-    send: (report) => void process.send?.(report),
+    send: (report, sent = () => undefined) => void process.send?.(report, undefined, undefined, sent),
     onMessage: (hear) => void process.on('message', (message, socket) => hear(message as Order, socket)),
   },
   async ({ given }) => {
@@ -48,6 +48,7 @@ const code = await runWorker(
         if (next === `ignored by ${process.argv[2]}`) await new Promise(() => undefined);
         return () => void (told = next);
       },
+      report: async () => '[]',
       answer: async (question) => `${process.argv[2]}: ${question}`,
       drain: listener.announceEnd,
       close: (withinMs) => listener.drain(0, withinMs, 1_000),
