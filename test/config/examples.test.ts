@@ -16,6 +16,7 @@ const ENV = {
   TOLLGATE_API_KEY: KEY,
   TOLLGATE_JWT_SECRET: SECRET,
   TOLLGATE_CHARGE_SECRET: SECRET,
+  POSTGRES_PASSWORD: 'the-password-of-the-database',
   FACILITATOR_KEY: 'f',
 };
 
@@ -23,6 +24,7 @@ test.each([
   ['all-in-one.yaml', 'all-in-one'],
   ['sidecar.yaml', 'sidecar'],
   ['registry.yaml', 'registry'],
+  ['postgres.yaml', 'all-in-one'],
 ])('behaviour: %s loads as %s, without a warning that the file could spare', (file, shape) => {
   const result = loadConfig(join(FOLDER, file), ENV, '/', NETWORKS);
   expect(result.ok ? [] : result.problems.map(formatProblem)).toEqual([]);
@@ -58,7 +60,7 @@ test('behaviour: the several ways of the README load, but for the placeholders',
 });
 
 describe('behaviour: what a comment calls a default changes nothing when it is written', () => {
-  test.each(['all-in-one.yaml', 'sidecar.yaml', 'registry.yaml'])('%s', (file) => {
+  test.each(['all-in-one.yaml', 'sidecar.yaml', 'registry.yaml', 'postgres.yaml'])('%s', (file) => {
     const text = readFileSync(join(FOLDER, file), 'utf8');
     // A commented-out key is "# key: value", maybe indented; prose has no colon right after its first word.
     const commented = /^( *)# ( *[a-z_0-9]+: .*)$/;

@@ -31,6 +31,9 @@ const compose = z
         command: z.array(z.string()).default([]),
         stop_grace_period: z.string().optional(),
         network_mode: z.string().optional(),
+        profiles: z.array(z.string()).default([]),
+        deploy: z.strictObject({ replicas: z.number() }).optional(),
+        healthcheck: z.looseObject({}).optional(),
         depends_on: z
           .union([z.array(z.string()), z.record(z.string(), z.object({ condition: z.string() }))])
           .default([]),
@@ -51,7 +54,7 @@ function serviceNamed(name: string): Service {
   return service;
 }
 
-/** `${NAME:?advice}` filled in, as compose does. */
+/** `${NAME:?advice}` and `${NAME:-default}` filled in, as compose does. */
 function filled(environment: Record<string, string>): Record<string, string> {
   const values: Record<string, string> = VALUES;
   return Object.fromEntries(
@@ -59,7 +62,7 @@ function filled(environment: Record<string, string>): Record<string, string> {
       name,
       value
         .replace(/\$\{(\w+):\?[^}]*\}/g, (_all, variable: string) => values[variable] ?? '')
-        .replace(/\$\{\w+:-([^}]*)\}/g, '$1'),
+        .replace(/\$\{(\w+):-([^}]*)\}/g, (_all, variable: string, otherwise: string) => values[variable] ?? otherwise),
     ]),
   );
 }
@@ -77,17 +80,21 @@ function configOf(name: string): LoadedConfig {
 
 const seconds = (text: string | undefined): number => Number(/^(\d+)s$/.exec(text ?? '')?.[1]) * 1000;
 
-describe.each(['registry', 'tollgate'])('the service %s', (name) => {
+describe.each([
+  ['registry', 'registry'],
+  ['tollgate', 'sidecar'],
+  ['replica', 'all-in-one'],
+])('the service %s', (name, shape) => {
   const service = serviceNamed(name);
   const config = configOf(name);
 
   test('behaviour: its configuration loads', () => {
-    expect(config.shape).toBe(name === 'registry' ? 'registry' : 'sidecar');
-    expect(configWarnings(config, NETWORKS)).toEqual(
-      name === 'registry'
-        ? []
-        : [expect.stringContaining('without `public_url` and `hosts`'), expect.stringContaining('sync.insecure')],
-    );
+    expect(config.shape).toBe(shape);
+    expect(configWarnings(config, NETWORKS)).toEqual([
+      ...(shape === 'registry' ? [] : [expect.stringContaining('without `public_url` and `hosts`')]),
+      ...(shape === 'sidecar' ? [expect.stringContaining('sync.insecure')] : []),
+      ...(shape === 'all-in-one' ? [expect.stringContaining('registry.store.tls')] : []),
+    ]);
   });
 
   test('refuses: to start without what a user has to choose, and the first lines say how', () => {
@@ -104,12 +111,13 @@ describe.each(['registry', 'tollgate'])('the service %s', (name) => {
   });
 
   test('behaviour: what it keeps lies in its volume, the rest may not be written', () => {
+    expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
     const kept = config.registry?.store.name ?? config.sync?.snapshotFile ?? '';
+    if (config.registry?.store.kind === 'postgres') return;
     // The image leads this folder to /data.
     expect(kept).toMatch(/^\/etc\/tollgate\/data\//);
     const volume = service.volumes.map((item) => item.split(':')).find(([, target]) => target === '/data');
     expect(Object.keys(compose.volumes)).toContain(volume?.[0]);
-    expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
   });
 
   test('behaviour: it is this version, built from here, published where it listens, and has time to drain', () => {
@@ -139,6 +147,53 @@ test('behaviour: after `up` the curls of the first lines meet what they say, and
   expect(serviceNamed('tollgate')).toMatchObject({
     environment: { UPSTREAM: expect.stringMatching(/^\$\{UPSTREAM:-/) },
     extra_hosts: ['host.docker.internal:host-gateway'],
+  });
+});
+
+test('behaviour: the profile postgres is three all-in-ones, the database that they name, and nothing that needs it otherwise', async () => {
+  const profiled = Object.entries(compose.services).filter(([, { profiles }]) => profiles.length > 0);
+  expect(profiled.map(([name, { profiles }]) => [name, profiles])).toEqual(
+    ['replica', 'replica-api', 'postgres'].map((name) => [name, ['postgres']]),
+  );
+  const replica = serviceNamed('replica');
+  const [first = 0, last = 0] = (replica.ports[0]?.split(':')[0] ?? '').split('-').map(Number);
+  expect([replica.deploy?.replicas, last - first + 1]).toEqual([3, 3]);
+  expect(replica.depends_on).toEqual({
+    postgres: { condition: 'service_healthy' },
+    'replica-api': { condition: 'service_started' },
+  });
+  const store = configOf('replica').registry?.store;
+  const database = serviceNamed('postgres');
+  expect(store).toMatchObject({
+    ...{ kind: 'postgres', host: 'postgres', port: 5432, tls: { mode: 'off' } },
+    ...{ user: database.environment['POSTGRES_USER'], database: database.environment['POSTGRES_DB'] },
+    password: { value: VALUES.POSTGRES_PASSWORD },
+  });
+  expect(database.environment['POSTGRES_PASSWORD']).toBe(replica.environment['POSTGRES_PASSWORD']);
+  // A variable that must be there is asked for in every profile, also where nothing needs it.
+  expect(database.environment['POSTGRES_PASSWORD']).toBe('${POSTGRES_PASSWORD:-}');
+  const volumes = [database, replica].map(({ volumes: [volume = ''] }) => volume.split(':')[0]);
+  expect(Object.keys(compose.volumes)).toContain(volumes[0]);
+  expect(database).toMatchObject({
+    ports: [],
+    healthcheck: { test: expect.arrayContaining(['pg_isready']) as unknown },
+  });
+
+  const text = readText('config/compose.yaml');
+  const [, port, target = ''] =
+    /^# +curl -i http:\/\/localhost:(\d+)(\/\S*) +# 402, .* config\/postgres\.yaml say so/m.exec(text) ?? [];
+  expect(Number(port) >= first && Number(port) <= last).toBe(true);
+  const io = fakeIo({ folder: path.join(ROOT, 'config'), env: VALUES });
+  const routes = configOf('replica').routes.map(({ route_pattern: pattern }) => pattern);
+  expect(routes.some((pattern) => target.startsWith(pattern.replace('*', '')))).toBe(true);
+  expect(await runCommandLine(['check', '-c', 'postgres.yaml'], COMMANDS, io)).toBe(0);
+  expect(text).toMatch(/^# +export POSTGRES_PASSWORD=/m);
+  expect(text).toMatch(/exec --index 2 replica tollgate keys create/);
+  const upstream = filled(replica.environment)['UPSTREAM'];
+  expect(upstream).toBe('http://replica-api:3000');
+  expect(serviceNamed('replica-api')).toMatchObject({
+    ports: [],
+    command: [expect.stringContaining("listen(3000, '0.0.0.0')")],
   });
 });
 

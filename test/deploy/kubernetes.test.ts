@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import { afterAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { COMMANDS } from '../../src/cli/commands.ts';
 import type { LoadedConfig } from '../../src/config/config.ts';
 import { isWildcard } from '../../src/config/addresses.ts';
 import { formatProblem } from '../../src/config/problems.ts';
@@ -26,12 +27,20 @@ import {
 } from './support.ts';
 import { NETWORKS } from '../../src/gateway/rails/networks.ts';
 
-const FILES = ['config/kubernetes/sidecar.yaml', 'config/kubernetes/registry.yaml'] as const;
+const FILES = [
+  ['config/kubernetes/sidecar.yaml', 'sidecar'],
+  ['config/kubernetes/registry.yaml', 'registry'],
+  ['config/kubernetes/postgres/all-in-one.yaml', 'all-in-one'],
+  ['config/kubernetes/postgres/registry.yaml', 'registry'],
+] as const;
 const SECRETS = {
   'api-key': VALUES.TOLLGATE_API_KEY,
   'charge-secrets': `${VALUES.TOLLGATE_CHARGE_SECRET}\n`,
   'jwt-secret': VALUES.TOLLGATE_JWT_SECRET,
+  'db-password': VALUES.POSTGRES_PASSWORD,
 };
+/** Nothing but the database itself can tell that it is wrong. */
+const UNCHECKED: ReadonlySet<string> = new Set(['db-password']);
 
 function configText({ configMap }: Manifest): string {
   const text = configMap.data['tollgate.yaml'];
@@ -48,9 +57,9 @@ function configOf(manifest: Manifest): LoadedConfig {
   return result.config;
 }
 
-describe.each(FILES)('%s', (file) => {
+describe.each(FILES)('%s', (file, shape) => {
   const manifest = readManifest(file);
-  const { workload, tollgate, services, policy, configMap } = manifest;
+  const { workload, tollgate, services, policy, budgets, configMap } = manifest;
   const pod = workload.spec.template.spec;
   const config = configOf(manifest);
   const listeners = Object.entries({
@@ -62,13 +71,11 @@ describe.each(FILES)('%s', (file) => {
     tollgate.ports.find((port) => port.name === name || port.containerPort === name)?.containerPort;
 
   test('behaviour: its configuration loads, and what it warns of is what its comments say', () => {
-    expect(config.shape).toBe(file.includes('sidecar') ? 'sidecar' : 'registry');
-    const warnings = configWarnings(config, NETWORKS);
-    expect(warnings).toEqual(
-      file.includes('sidecar')
-        ? [expect.stringContaining('without `public_url` and `hosts`'), expect.stringContaining('sync.insecure')]
-        : [],
-    );
+    expect(config.shape).toBe(shape);
+    expect(configWarnings(config, NETWORKS)).toEqual([
+      ...(shape === 'registry' ? [] : [expect.stringContaining('without `public_url` and `hosts`')]),
+      ...(shape === 'sidecar' ? [expect.stringContaining('sync.insecure')] : []),
+    ]);
   });
 
   test('refuses: to start as it comes, for the sake of what is marked EDIT and nothing else', () => {
@@ -82,7 +89,7 @@ describe.each(FILES)('%s', (file) => {
       const marked = key === undefined ? written.includes('# EDIT') : manifest.secret.stringData[key] === 'EDIT';
       expect.soft(marked, `${path}: ${message}`).toBe(true);
     }
-    const files = Object.keys(manifest.secret.stringData);
+    const files = Object.keys(manifest.secret.stringData).filter((name) => !UNCHECKED.has(name));
     expect(result.problems.length).toBe(files.length + (config.proxy === undefined ? 0 : 1));
   });
 
@@ -118,10 +125,11 @@ describe.each(FILES)('%s', (file) => {
   });
 
   test('behaviour: what is kept lies in a volume that may be written, and every volume is there', () => {
-    const kept = [config.registry?.store.name, config.sync?.snapshotFile, config.charges.store?.name].filter(
+    const store = config.registry?.store;
+    const kept = [store?.kind === 'sqlite' ? store.file : undefined, config.sync?.snapshotFile].filter(
       (name) => name !== undefined,
     );
-    expect(kept.length).toBeGreaterThan(0);
+    expect(kept.length).toBe(store?.kind === 'postgres' ? 0 : 1);
     for (const name of kept) {
       expect(
         writableFolders(manifest).some((folder) => name.startsWith(`${folder}/`)),
@@ -153,23 +161,50 @@ describe.each(FILES)('%s', (file) => {
 
   test('behaviour: services and the network policy lead to its ports and nowhere else', () => {
     const labels = workload.spec.template.metadata.labels;
-    const [main, metrics, ...more] = services;
-    expect(more).toEqual([]);
     for (const selector of [
-      main?.spec.selector,
-      metrics?.spec.selector,
+      ...services.map(({ spec }) => spec.selector),
       policy.spec.podSelector.matchLabels,
       workload.spec.selector.matchLabels,
     ]) {
       expect(labels).toMatchObject(selector ?? { nothing: 'selected' });
     }
-    const served = config.proxy?.listen.port ?? config.registry?.listen.port;
-    expect(main?.spec.ports.map(({ targetPort }) => targetPort)).toEqual([served]);
-    expect(metrics?.spec.ports.map(({ targetPort }) => targetPort)).toEqual([config.admin.listen.port]);
+    const served = [config.proxy?.listen.port, config.registry?.listen.port].filter((port) => port !== undefined);
+    expect(services.flatMap(({ spec }) => spec.ports.map(({ targetPort }) => targetPort))).toEqual([
+      ...served,
+      config.admin.listen.port,
+    ]);
     expect(policy.spec.policyTypes).toEqual(['Ingress']);
     const open = policy.spec.ingress.filter(({ from }) => from === undefined).flatMap(({ ports }) => ports);
     const closed = policy.spec.ingress.filter(({ from }) => from !== undefined).flatMap(({ ports }) => ports);
-    expect([open, closed]).toEqual([[{ port: served }], [{ port: config.admin.listen.port }]]);
+    expect([open, closed]).toEqual([served.map((port) => ({ port })), [{ port: config.admin.listen.port }]]);
+  });
+
+  test('behaviour: of several pods one at a time is taken away, and they stand apart', () => {
+    const { replicas } = workload.spec;
+    const labels = workload.spec.template.metadata.labels;
+    expect(replicas > 1).toBe(config.registry?.store.kind !== 'sqlite');
+    if (shape === 'all-in-one') expect(replicas).toBe(3);
+    expect(budgets.map(({ spec }) => spec)).toEqual(
+      replicas > 1 ? [{ maxUnavailable: 1, selector: { matchLabels: labels } }] : [],
+    );
+    expect(pod.topologySpreadConstraints.map(({ topologyKey, labelSelector }) => [topologyKey, labelSelector])).toEqual(
+      replicas > 1
+        ? ['topology.kubernetes.io/zone', 'kubernetes.io/hostname'].map((key) => [key, { matchLabels: labels }])
+        : [],
+    );
+    if (replicas > 1) expect(workload.spec['strategy']).toEqual({ rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } });
+  });
+
+  test('behaviour: what its first lines run are commands of this program, in the container that has it', () => {
+    const [first = ''] = readText(file).split('\napiVersion');
+    const lines = [...first.matchAll(/kubectl exec (\S+)( -c tollgate)? -- tollgate (\w+)/g)];
+    for (const [, name = '', container, command] of lines) {
+      const kind = workload.kind === 'Deployment' ? `deploy/${workload.metadata.name}` : `${workload.metadata.name}-0`;
+      expect([name, container !== undefined]).toEqual([kind, pod.containers[0]?.name !== 'tollgate']);
+      expect(COMMANDS.map((each) => each.name)).toContain(command);
+    }
+    expect(lines.length > 1).toBe(config.registry !== undefined);
+    if (config.registry?.store.kind === 'postgres') expect(first).toContain('tollgate routes delete ID');
   });
 
   test('behaviour: the image is this version, and says what it needs', () => {
@@ -194,14 +229,19 @@ describe('the sidecar', () => {
   const folder = temporaryFolder();
   afterAll(folder.remove);
 
-  test('behaviour: is a native one: an init container that stays', () => {
-    const { initContainers } = manifest.workload.spec.template.spec;
-    expect(initContainers.map(({ name, restartPolicy }) => [name, restartPolicy])).toEqual([['tollgate', 'Always']]);
-  });
+  test.each(['sidecar.yaml', 'postgres/all-in-one.yaml'])(
+    'behaviour: %s: is a native one, an init container that stays, and ends in the same way',
+    (file) => {
+      const { workload, tollgate } = readManifest(`config/kubernetes/${file}`);
+      const { initContainers } = workload.spec.template.spec;
+      expect(initContainers.map(({ name, restartPolicy }) => [name, restartPolicy])).toEqual([['tollgate', 'Always']]);
+      expect(tollgate.lifecycle).toEqual(manifest.tollgate.lifecycle);
+    },
+  );
 
-  test('behaviour: its registry is that of registry.yaml', () => {
+  test.each(['registry.yaml', 'postgres/registry.yaml'])('behaviour: its registry is that of %s', (file) => {
     const url = new URL(configOf(manifest).sync?.registryUrl ?? '');
-    const [service] = readManifest('config/kubernetes/registry.yaml').services;
+    const [service] = readManifest(`config/kubernetes/${file}`).services;
     expect([url.hostname, Number(url.port)]).toEqual([service?.metadata.name, service?.spec.ports[0]?.port]);
   });
 
@@ -231,7 +271,7 @@ admin: { listen: "127.0.0.1:0" }
   });
 });
 
-test('behaviour: servicemonitor.yaml finds the metrics of both', () => {
+test('behaviour: servicemonitor.yaml finds the metrics of all', () => {
   const monitor = z
     .object({
       apiVersion: z.literal('monitoring.coreos.com/v1'),
@@ -245,7 +285,7 @@ test('behaviour: servicemonitor.yaml finds the metrics of both', () => {
     })
     .parse(readYaml('config/kubernetes/servicemonitor.yaml')[0]);
   const [endpoint] = monitor.spec.endpoints;
-  for (const file of FILES) {
+  for (const [file] of FILES) {
     const found = readManifest(file).services.filter(({ metadata }) =>
       Object.entries(monitor.spec.selector.matchLabels).every(([name, value]) => metadata.labels[name] === value),
     );

@@ -43,6 +43,16 @@ const podSpec = z.looseObject({
   terminationGracePeriodSeconds: z.number(),
   automountServiceAccountToken: z.boolean(),
   securityContext: z.looseObject({}),
+  topologySpreadConstraints: z
+    .array(
+      z.strictObject({
+        maxSkew: z.number(),
+        topologyKey: z.string(),
+        whenUnsatisfiable: z.enum(['ScheduleAnyway', 'DoNotSchedule']),
+        labelSelector: z.object({ matchLabels: z.record(z.string(), z.string()) }),
+      }),
+    )
+    .default([]),
   initContainers: z.array(container).default([]),
   containers: z.array(container),
   volumes: z.array(
@@ -92,6 +102,16 @@ const networkPolicy = z.object({
   }),
 });
 
+const budget = z.object({
+  kind: z.literal('PodDisruptionBudget'),
+  apiVersion: z.literal('policy/v1'),
+  metadata,
+  spec: z.strictObject({
+    maxUnavailable: z.number(),
+    selector: z.object({ matchLabels: z.record(z.string(), z.string()) }),
+  }),
+});
+
 const configMap = z.object({
   kind: z.literal('ConfigMap'),
   apiVersion: z.literal('v1'),
@@ -105,13 +125,14 @@ const secret = z.object({
   stringData: z.record(z.string(), z.string()),
 });
 
-const object = z.discriminatedUnion('kind', [workload, service, networkPolicy, configMap, secret]);
+const object = z.discriminatedUnion('kind', [workload, service, networkPolicy, budget, configMap, secret]);
 
 export type Manifest = {
   readonly workload: Workload;
   readonly tollgate: Container;
   readonly services: readonly Service[];
   readonly policy: z.output<typeof networkPolicy>;
+  readonly budgets: readonly z.output<typeof budget>[];
   readonly configMap: z.output<typeof configMap>;
   readonly secret: z.output<typeof secret>;
 };
@@ -140,6 +161,7 @@ export function readManifest(file: string): Manifest {
       objects.filter((item) => item.kind === 'NetworkPolicy'),
       'NetworkPolicy',
     ),
+    budgets: objects.filter((item) => item.kind === 'PodDisruptionBudget'),
     configMap: only(
       objects.filter((item) => item.kind === 'ConfigMap'),
       'ConfigMap',

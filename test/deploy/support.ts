@@ -29,6 +29,7 @@ export const VALUES = {
   TOLLGATE_API_KEY: 'key-of-sixteen-characters',
   TOLLGATE_JWT_SECRET: 'jwt-secret-jwt-secret-jwt-secret-1234',
   TOLLGATE_CHARGE_SECRET: 'charge-secret-charge-secret-charge-12',
+  POSTGRES_PASSWORD: 'the-password-of-the-database',
 } as const;
 
 export function readText(file: string): string {
