@@ -73,11 +73,10 @@ export function takeRequests(
   const { config, current, metrics, deps } = assembly;
   const { log, clock, random, aroundPage } = deps;
   const telemetry = startTelemetry(assembly);
-  const inForce = (): Config => assembly.config;
-  const rails = startRails(inForce, { ...deps, metrics });
+  const rails = startRails(assembly, { ...deps, metrics });
   // Undefined if nothing could write a charge down.
   const payments =
-    ledger && startPayments(inForce, ledger, reports, telemetry.label, rails, { ...deps, metrics, takesOnly });
+    ledger && startPayments(assembly, ledger, reports, telemetry.label, rails, { ...deps, metrics, takesOnly });
   if (payments !== undefined) addPayments(assembly, payments);
   assembly.closers.unshift(watchWays(assembly, rails));
   const own = { current, telemetry, payFor: payments?.payFor, rails, log, clock, random, aroundPage };
@@ -95,9 +94,8 @@ async function startWithWorkers(
   const kept = own === undefined || !('readiness' in own) ? own : own.reports;
   const ledger = own !== undefined && 'readiness' in own ? own.ledger : own;
   const telemetry = startTelemetry(assembly);
-  const rails = startRails(() => assembly.config, { ...deps, metrics });
-  const payments =
-    ledger && startPayments(() => assembly.config, ledger, kept, telemetry.label, rails, { ...deps, metrics });
+  const rails = startRails(assembly, { ...deps, metrics });
+  const payments = ledger && startPayments(assembly, ledger, kept, telemetry.label, rails, { ...deps, metrics });
   if (payments !== undefined) assembly.closers.unshift(payments.close);
   // Who has no need of it loads none of it.
   const { startWorkers } = await import('./workers.ts');

@@ -3,8 +3,7 @@
 import type { Config } from '../config/config.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
-import { findServices, type WayServices } from '../domain/offer.ts';
-import type { Way } from '../domain/payment/way.ts';
+import { servicesInForce } from '../domain/offer.ts';
 import type { OwnResponses } from '../gateway/outcome.ts';
 import { createChargeLog, type ChargeLog, createLeases, LEASE_MS, type Leases } from '../gateway/pay/record.ts';
 import { createSeenPayments, type SeenPayments } from '../gateway/pay/seen-payments.ts';
@@ -14,6 +13,7 @@ import { ownAuthorities, createSettleModes, enoughToServeFirst } from '../gatewa
 import type { SettleModes, PayDeps, PayOptions } from '../gateway/pay/payment.ts';
 import { createRails, type Rails } from '../gateway/rails/rails.ts';
 import { createAuthorize } from '../gateway/rails/x402/auth.ts';
+import { observeFacilitators } from '../gateway/rails/x402/facilitator-calls.ts';
 import type { Rail } from '../gateway/rails/rail.ts';
 import { createReconcile } from '../gateway/reconcile.ts';
 import { createTokens, systemSchedule, type Clock, type Random } from '../host/clock.ts';
@@ -21,7 +21,6 @@ import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { exportCharges } from './charge-metrics.ts';
 import { watchFacilitators, type FacilitatorState } from './facilitators.ts';
-import { receiversById } from './part.ts';
 
 /** What payments are written into and settled by. */
 export type PaymentPorts = { readonly ledger: Ledger; readonly rail: Rail };
@@ -43,12 +42,15 @@ export type Payments = {
   readonly close: () => Promise<void>;
 };
 
+/** The configuration in force: read whenever it is needed. */
+type Settings = { readonly config: Config };
+
 const RECONCILE_EVERY_MS = { here: 1_000, elsewhere: 5_000 };
 const COUNT_EVERY_MS = 5_000;
 
 /** `reports` if the ledger is in this process: then the charges are counted for the metrics. */
 export function startPayments(
-  config: () => Config,
+  settings: Settings,
   givenLedger: Ledger,
   reports: ChargeReports | undefined,
   routeLabel: (id: string) => string,
@@ -71,9 +73,9 @@ export function startPayments(
     deps.takesOnly === true ? undefined : repeat(everyMs, log, async () => void (await reconcile()));
   const stopCounting = reports === undefined ? undefined : countCharges(reports, metrics, log, clock.now);
   return {
-    facilitators: watchFacilitators(config, rails.standing, metrics),
+    facilitators: watchFacilitators(() => settings.config, rails.standing, metrics),
     payFor: (next) =>
-      payWith(next, config, { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, ...deps }),
+      payWith(next, settings, { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, ...deps }),
     close: async () => {
       await stopReconciling?.();
       await stopCounting?.();
@@ -81,30 +83,16 @@ export function startPayments(
   };
 }
 
-export function startRails(config: () => Config, { log, clock, random, metrics }: PaymentsDeps): Rails {
-  const calls = metrics.duration('facilitator_duration_seconds', 'Calls to facilitators, by their end.', [
-    'operation',
-    'result',
-  ]);
+export function startRails(settings: Settings, { log, clock, random, metrics }: PaymentsDeps): Rails {
   return createRails({
     fetch: globalThis.fetch,
     schedule: systemSchedule,
     clock,
     log,
-    services: servicesOf(config),
+    services: servicesInForce(settings),
     authorize: createAuthorize(clock, random),
-    observe: (operation, result, durationMs) => calls(operation, result)(durationMs / 1000),
+    observe: observeFacilitators(metrics),
   });
-}
-
-/** By the configuration that is in force when it is asked, for what was claimed under another one. */
-function servicesOf(config: () => Config): (way: Way) => WayServices | undefined {
-  let known: { readonly config: Config; readonly receivers: ReturnType<typeof receiversById> } | undefined;
-  return (way) => {
-    const inForce = config();
-    if (known?.config !== inForce) known = { config: inForce, receivers: receiversById(inForce) };
-    return findServices(known.receivers, way);
-  };
 }
 
 type PayParts = PaymentsDeps & {
@@ -120,7 +108,7 @@ type PayParts = PaymentsDeps & {
 
 function payWith(
   { charges, proxy }: Config,
-  running: () => Config,
+  running: Settings,
   { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, log, clock }: PayParts,
 ): (answers: OwnResponses) => Pay {
   if (proxy === undefined) throw new Error('only a proxy takes payments');
@@ -131,7 +119,7 @@ function payWith(
     ownAuthorities: ownAuthorities({ publicUrl: proxy.publicUrl, hosts: proxy.hosts, upstream }),
     enoughToServeFirstMs: enoughToServeFirst(proxy.timeouts.headersMs),
     leaseMs: LEASE_MS,
-    services: servicesOf(running),
+    services: servicesInForce(running),
   };
   return (answers) =>
     createPay({

@@ -109,7 +109,7 @@ function assemble(
       nonce: createTokens(random, 12, 'base64url'),
     }),
     paymentRequired: createPaymentRequired({ v1: config.x402.v1, ...rails }),
-    listingOf: discovery?.listingOf ?? (() => undefined),
+    listingOf: discovery?.listingOf,
     page: page && (deps.aroundPage?.(page) ?? page),
     corsOrigins: proxy.corsOrigins,
     methods,

@@ -166,6 +166,18 @@ export function findServices(receivers: ReadonlyMap<string, Receiver>, way: Way)
   return ways?.find((each) => each.way.asset === way.asset && each.way.payTo === way.payTo) ?? ways?.[0];
 }
 
+/** By the receivers that are configured when it is asked, for what was claimed under others too. */
+export function servicesInForce(settings: {
+  readonly config: { readonly receivers: readonly Receiver[] };
+}): (way: Way) => WayServices | undefined {
+  let known: { readonly receivers: readonly Receiver[]; readonly byId: Receivers } | undefined;
+  return (way) => {
+    const { receivers } = settings.config;
+    if (known?.receivers !== receivers) known = { receivers, byId: new Map(receivers.map((each) => [each.id, each])) };
+    return findServices(known.byId, way);
+  };
+}
+
 // Checks that a configured receiver of this process could take a route's price. If the proxy that serves the route is in
 // the same process, an unknown receiver is an error too. A registry for other processes' proxies cannot judge it and stores
 // the route: a proxy that cannot price it answers 503, never free.

@@ -105,7 +105,8 @@ export type RequestFacts = {
 /** How a payment's ends are told to the client. */
 export type OwnResponses = {
   readonly quotes: Quotes;
-  readonly listingOf: ListingOf;
+  /** Undefined: nothing is listed. */
+  readonly listingOf: ListingOf | undefined;
   /**
    * A 402 with a new quote. `headers` are added; `expected`: what would have been right, in words of ours, printable ASCII.
    */

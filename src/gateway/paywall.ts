@@ -26,7 +26,8 @@ export type PaywallDeps = {
   /** Takes payments, with the answers that this paywall gives; undefined if there is no ledger to write them into. */
   readonly createPay: (answers: OwnResponses) => Pay | undefined;
   readonly quotes: Quotes;
-  readonly listingOf: ListingOf;
+  /** Undefined: nothing is listed. */
+  readonly listingOf: ListingOf | undefined;
   readonly paymentRequired: (demand: Demand) => PaymentRequired | undefined;
   /** What browsers are shown; undefined: what everybody else gets. */
   readonly page: Page | undefined;
@@ -65,7 +66,7 @@ export function createPaywall(deps: PaywallDeps): Paywall {
     shownOn?: Page,
   ): ResponseOutcome => {
     const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
-    const listing = listingOf(offer.route, facts.method, facts.path);
+    const listing = listingOf?.(offer.route, facts.method, facts.path);
     const rendered = paymentRequired({ offer, listing, chargeId, ...whatIsAsked(facts), reason });
     if (rendered === undefined) return refuse(nothingToOffer(), facts.origin, offer.route.id);
     const { body, bodyBytes, header, ways } = rendered;

@@ -123,7 +123,7 @@ export function startProcess(world: World, name: string): Process {
         ...{ log, clock, newId, options, pause },
       }),
     quotes,
-    listingOf: () => undefined,
+    listingOf: undefined,
     page: undefined,
     paymentRequired: () => ({ body: '', bodyBytes: 0, header: '', ways: [] }),
     corsOrigins: [],

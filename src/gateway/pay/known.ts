@@ -180,6 +180,6 @@ function termsOf(
     description: describeRoute(route),
     // This request is the one that was charged, by its method and target.
     resource: facts.publicOrigin + facts.path,
-    listing: listingOf(route, facts.method, facts.path),
+    listing: listingOf?.(route, facts.method, facts.path),
   };
 }

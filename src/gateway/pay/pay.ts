@@ -233,7 +233,7 @@ export function agreementOf(
       amount,
       description: offer.description,
       resource: facts.publicOrigin + facts.path,
-      listing: listingOf(current.route, facts.method, facts.path),
+      listing: listingOf?.(current.route, facts.method, facts.path),
     },
   });
   const quote = chargeId === undefined ? undefined : quotes.read(chargeId, facts.nowMs);

@@ -155,7 +155,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
         pause: (ms) => new Promise((resolve) => void schedule(ms, resolve)),
       }),
     quotes,
-    listingOf: () => undefined,
+    listingOf: undefined,
     page: undefined,
     paymentRequired: () => ({ body: '', bodyBytes: 0, header: '', ways: [] }),
     corsOrigins: [],

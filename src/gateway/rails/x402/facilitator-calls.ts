@@ -5,6 +5,7 @@ import type { Way } from '../../../domain/payment/way.ts';
 import type { Facilitator, WayServices } from '../../../domain/offer.ts';
 import type { Clock, Schedule } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
+import type { Metrics } from '../../../host/metrics.ts';
 import {
   type NotTaken,
   readExtensionResponses,
@@ -45,6 +46,15 @@ export type FacilitatorDeps = {
 };
 
 export type CallResult = 'ok' | 'refused' | NotTaken['reason'] | 'unknown' | 'nonsense' | 'failed' | 'skipped';
+
+/** Into a histogram, by operation and result. */
+export function observeFacilitators(metrics: Metrics): FacilitatorDeps['observe'] {
+  const calls = metrics.duration('facilitator_duration_seconds', 'Calls to facilitators, by their end.', [
+    'operation',
+    'result',
+  ]);
+  return (operation, result, durationMs) => calls(operation, result)(durationMs / 1000);
+}
 
 export const MAX_ANSWER_BYTES = 64 * 1024;
 export const ANSWER_LIMITS = { depth: 16, nodes: 8192, string: 16_384 } as const;
