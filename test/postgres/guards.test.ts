@@ -8,7 +8,7 @@ import { createLedger, LedgerUnavailable, type Ledger, type StoredCharge } from 
 import { transition, type ChargeEvent } from '../../src/domain/payment/transition.ts';
 import { SPELLING } from '../../src/gateway/rails/networks.ts';
 import { createRandom } from '../../src/host/clock.ts';
-import { toRowChange, toRowInsert } from '../../src/registry/store/charge-changes.ts';
+import { toRowChange, toRowInsert } from '../../src/registry/store/charge-values.ts';
 import type { ChargesStore, Store, StorePlace } from '../../src/registry/store/ports.ts';
 import { runBatch, type BatchCall } from '../../src/registry/store/postgres/charge-batch.ts';
 import { createChargeSql } from '../../src/registry/store/postgres/charge-sql.ts';

@@ -10,7 +10,7 @@ import { runBatch } from '../../src/registry/store/postgres/charge-batch.ts';
 import { createChargeSql } from '../../src/registry/store/postgres/charge-sql.ts';
 import type { Answer, Session } from '../../src/registry/store/postgres/connection.ts';
 import { openPostgres } from '../../src/registry/store/postgres/place.ts';
-import { toRowInsert } from '../../src/registry/store/charge-changes.ts';
+import { toRowInsert } from '../../src/registry/store/charge-values.ts';
 import { decideClaim } from '../../src/domain/payment/claim-policy.ts';
 import { createRandom, systemClock } from '../../src/host/clock.ts';
 import { createApiKey, digestKey } from '../../src/registry/api-keys.ts';

@@ -2,8 +2,14 @@
 // nothing is looked up after it. Only the word COMMIT says that something was written.
 import type { Charge, KeptAnswer, PaymentKey } from '../../../domain/charge.ts';
 import type { ChargeName, StoredCharge } from '../../../domain/payment/ledger.ts';
-import type { NotInserted, NotUpdated, RowChange, RowInsert } from '../charge-changes.ts';
-import { readStored, type Value } from '../charge-values.ts';
+import {
+  type NotInserted,
+  type NotUpdated,
+  type RowChange,
+  type RowInsert,
+  readStored,
+  type Value,
+} from '../charge-values.ts';
 import { integer, text, type Row } from '../rows.ts';
 import type { ChangeKindOfRow, ChargeSql } from './charge-sql.ts';
 import { codeOf, constraintOf, Refused, type Answer, type Session, type Statement } from './connection.ts';

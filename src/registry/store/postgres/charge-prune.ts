@@ -2,8 +2,7 @@
 // first to come, which goes on with it as long as it comes back in time.
 import { transition, type ChargeEvent } from '../../../domain/payment/transition.ts';
 import type { PruneBefore, StoredCharge } from '../../../domain/payment/ledger.ts';
-import { toRowChange, type NotUpdated, type RowChange } from '../charge-changes.ts';
-import { stateOf } from '../charge-values.ts';
+import { toRowChange, type NotUpdated, type RowChange, stateOf } from '../charge-values.ts';
 import { integer, text, type Row } from '../rows.ts';
 import type { ChargeSql } from './charge-sql.ts';
 import { inTransaction, type Answer, type Session } from './connection.ts';

@@ -9,8 +9,8 @@ import {
   type NotInserted,
   type NotUpdated,
   type RowChange,
-} from '../charge-changes.ts';
-import { readStored } from '../charge-values.ts';
+  readStored,
+} from '../charge-values.ts';
 import { StoreRefused, type ChargesStore } from '../ports.ts';
 import { text } from '../rows.ts';
 import type { BatchResult } from './charge-batch.ts';

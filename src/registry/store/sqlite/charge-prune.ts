@@ -2,8 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { transition, type ChargeEvent } from '../../../domain/payment/transition.ts';
 import type { PruneBefore, StoredCharge } from '../../../domain/payment/ledger.ts';
-import { toRowChange, type RowChange } from '../charge-changes.ts';
-import { stateOf } from '../charge-values.ts';
+import { toRowChange, type RowChange, stateOf } from '../charge-values.ts';
 import type { Totals } from './charge-totals.ts';
 import { integer, text } from '../rows.ts';
 

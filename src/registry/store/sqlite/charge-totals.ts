@@ -3,7 +3,7 @@
 // rows of them. What is written belongs to exactly the charges that the transaction wrote.
 import type { DatabaseSync } from 'node:sqlite';
 import type { ChargeState } from '../../../domain/charge.ts';
-import type { Settled } from '../charge-changes.ts';
+import type { Settled } from '../charge-values.ts';
 import { integer, text } from '../rows.ts';
 
 export type Totals = {

@@ -4,8 +4,14 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { LOCAL_RUN, NO_DEADLINE_MS, WORKER_RUN, workersOfRun, type KeptAnswer } from '../../../domain/charge.ts';
 import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
 import type { ChargeName, StoredCharge } from '../../../domain/payment/ledger.ts';
-import type { NotInserted, NotUpdated, Room, RowChange, RowInsert } from '../charge-changes.ts';
-import { readStored } from '../charge-values.ts';
+import {
+  type NotInserted,
+  type NotUpdated,
+  type Room,
+  type RowChange,
+  type RowInsert,
+  readStored,
+} from '../charge-values.ts';
 import { INSERT, SELECT_BY_ID, SELECT_BY_PAYMENT, updateOf } from './charge-rows.ts';
 import { createPrune, type Prune } from './charge-prune.ts';
 import { createTotals } from './charge-totals.ts';
