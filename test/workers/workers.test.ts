@@ -115,12 +115,13 @@ test('behaviour: each worker gets about as many connections, also after one of t
 test('behaviour: of 12 kills of a loaded worker no connection is left hanging, and nobody else notices', async () => {
   const { port, supervisor, deaths } = await open(2, 'x', { youngMs: 0 });
   const over = new AbortController();
+  let begun = 0;
   let answered = 0;
   let cut = 0;
   const churn = async (): Promise<void> => {
     while (!over.signal.aborted) {
       const client = await openRaw(port);
-      client.send(answered % 3 === 0 ? SLOW : GET);
+      client.send(begun++ % 3 === 0 ? SLOW : GET);
       if ((await endOf(client)) === 'cut') cut++;
       else answered++;
       client.close();
@@ -133,6 +134,8 @@ test('behaviour: of 12 kills of a loaded worker no connection is left hanging, a
     // Held by the other one over the death.
     await vi.waitFor(() => expect(victim?.load).toBeGreaterThan(2), { timeout: 60_000, interval: 5 });
     const before = other?.run;
+    const enough = answered + 10;
+    await vi.waitFor(() => expect(answered).toBeGreaterThan(enough), { timeout: 60_000, interval: 5 });
     victim?.kill();
     await vi.waitFor(() => expect(deaths).toHaveLength(kills + 1), { timeout: 60_000, interval: 5 });
     expect(supervisor.members().map(({ run }) => run)).toContain(before);
