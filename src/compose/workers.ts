@@ -29,10 +29,8 @@ import type { BoundListener } from './part.ts';
 import type { ProxyPart } from './proxy.ts';
 import { openWorkerSocket } from './worker-socket.ts';
 
-const PROGRAM = new URL(
-  import.meta.url.endsWith('.ts') ? '../worker-process.ts' : './worker-process.js',
-  import.meta.url,
-);
+const [FOLDER, ENDING] = import.meta.url.endsWith('.ts') ? ['..', '.ts'] : ['.', '.js'];
+const PROGRAM = new URL(`${FOLDER}/worker-process${ENDING}`, import.meta.url);
 /** For the ends of connections that are on their way, and of processes. */
 const END_MS = 2_000;
 

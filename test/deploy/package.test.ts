@@ -118,7 +118,7 @@ describe('the tarball', () => {
 
   test('behaviour: every file of it can be loaded, with no package beside it', () => {
     const parts = packed
-      .filter((name) => name.endsWith('.js') && !/(?:main|charge-worker)\.js$/.test(name))
+      .filter((name) => name.endsWith('.js') && !/(?:main|charge-worker|worker-process)\.js$/.test(name))
       .map((name) => `await import(${JSON.stringify(path.join(installed, name))});`);
     run(NODE, ['--input-type=module', '--eval', parts.join('\n')], temporary.folder);
   });
