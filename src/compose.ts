@@ -158,6 +158,8 @@ async function bindAll(
 
 function unbound({ proxy, registry, sync, admin }: Config, name: string, error: unknown): Error {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  // No refusal of the system: it says itself what is wrong.
+  if (error instanceof Error && code === '') return error;
   const why: Readonly<Record<string, string>> = {
     EADDRINUSE: 'is taken by another program; end that one, or write another address',
     EACCES: 'may not be bound by this user; write a port from 1024 up',

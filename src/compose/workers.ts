@@ -33,6 +33,7 @@ const [FOLDER, ENDING] = import.meta.url.endsWith('.ts') ? ['..', '.ts'] : ['.',
 const PROGRAM = new URL(`${FOLDER}/worker-process${ENDING}`, import.meta.url);
 /** For the ends of connections that are on their way, and of processes. */
 const END_MS = 2_000;
+const LATE_CALL_MS = 1_000;
 
 /** `kept`: the ledger of this process, in whatever store. */
 export async function startWorkers(
@@ -59,7 +60,8 @@ export async function startWorkers(
   const given = (): Given => ({
     ...configured(assembly.config),
     ...{ socketPath: socket.path, key, ledger, version, hasRoutes: current.snapshot !== undefined },
-    store: ledger === 'own' ? store : undefined,
+    // Many processes: each has one connection that writes.
+    store: ledger === 'own' && store?.kind === 'postgres' ? { ...store, connections: 1 } : undefined,
   });
   // A registry elsewhere must not take them for processes of its own.
   const runs = kept === undefined ? `sidecar-${random(12).toString('hex')}.` : workersOfRun(kept.run);
@@ -87,8 +89,9 @@ export async function startWorkers(
       asking.died(member);
       sums.forget(member.number);
       sums.restarted(reason);
-      // Whoever asks again is served at once. Where this fails its leases run out.
-      void kept?.endRun(member.run).catch(() => undefined);
+      // Whoever asks again is served at once. Where this fails its leases run out. Twice: a call of it may be on its way.
+      for (const ms of [0, LATE_CALL_MS])
+        systemSchedule(ms, () => void kept?.endRun(member.run).catch(() => undefined));
     },
   });
   assembly.allStarted = supervisor.allStarted;

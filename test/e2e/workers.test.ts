@@ -1,8 +1,8 @@
 // Several workers behind one port, as real processes: who serves, what each of them knows, and what becomes of everything when
-// one of them, or the process that started them, dies.
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+// one of them, or the process that started them, ends.
+import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { until } from '../support/paid-tollgate.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
 import { openRaw } from '../support/raw-client.ts';
@@ -10,6 +10,7 @@ import { startUpstream, type Upstream } from '../support/upstream.ts';
 
 const files = temporaryFolder();
 const SECRET = 'a-charge-secret-of-at-least-32-bytes';
+const API_KEY = 'an-api-key-of-the-test';
 let upstream: Upstream;
 beforeAll(async () => {
   upstream = await startUpstream();
@@ -19,15 +20,15 @@ afterAll(async () => {
   files.remove();
 });
 
-type Options = { readonly workers?: number; readonly price?: string; readonly drainDelay?: string };
+type Options = { readonly price?: string; readonly undeclared?: 'forward' | 'refuse'; readonly folder?: string };
 
-const configured = (name: string, { workers = 2, price = '0.10', drainDelay = '0s' }: Options = {}): string =>
+const configured = (name: string, { price = '0.10', undeclared = 'forward', folder = name }: Options = {}): string =>
   files.write(
     `${name}.yaml`,
     [
-      `workers: ${workers}`,
-      `proxy: { listen: 127.0.0.1:0, upstream: "${upstream.url}", timeouts: { drain_delay: ${drainDelay}, drain: 10s } }`,
-      `registry: { listen: 127.0.0.1:0, store: "sqlite:${name}/t.db" }`,
+      'workers: 2',
+      `proxy: { listen: 127.0.0.1:0, upstream: "${upstream.url}", undeclared_methods: ${undeclared}, timeouts: { drain_delay: 3s, drain: 20s } }`,
+      `registry: { listen: 127.0.0.1:0, store: "sqlite:${folder}/t.db", api_keys: [{ name: t, key: ${API_KEY} }] }`,
       'admin: { listen: 127.0.0.1:0 }',
       `charges: { secrets: ["\${CHARGE_SECRET}"] }`,
       'receivers:',
@@ -37,79 +38,168 @@ const configured = (name: string, { workers = 2, price = '0.10', drainDelay = '0
     ].join('\n'),
   );
 
-async function started(name: string, options?: Options, env: Record<string, string> = {}): Promise<TollgateProcess> {
-  const process = await startProcess({
+async function start(name: string, options?: Options, env: Record<string, string> = {}): Promise<TollgateProcess> {
+  const tollgate = await startProcess({
     args: ['serve', '-c', configured(name, options)],
     env: { CHARGE_SECRET: SECRET, ...env },
     listeners: ['proxy', 'registry', 'admin'],
   });
-  onTestFinished(() => process.kill());
-  await allReady(process, options?.workers ?? 2);
-  return process;
-}
-
-async function allReady(tollgate: TollgateProcess, workers: number): Promise<void> {
-  for (let worker = 1; worker <= workers; worker++)
+  for (const worker of [1, 2])
     await tollgate.line(({ msg, number }) => msg === 'a worker is ready' && number === worker);
+  return tollgate;
 }
 
-/** By number, as they were started last. */
-function pidOf(tollgate: TollgateProcess, worker: number): number {
-  const told = tollgate.lines.filter(({ msg, number }) => msg === 'a worker is ready' && number === worker);
-  return Number(told.at(-1)?.['pid']);
-}
+const livesOf = (tollgate: TollgateProcess, worker: number): readonly number[] =>
+  tollgate.lines.flatMap(({ msg, number, pid }) =>
+    msg === 'a worker is ready' && number === worker ? [Number(pid)] : [],
+  );
+const pidOf = (tollgate: TollgateProcess, worker: number): number => livesOf(tollgate, worker).at(-1) ?? 0;
+const socketsIn = (folder: string): string[] =>
+  readdirSync(path.join(files.folder, folder)).filter((name) => name.startsWith('workers-'));
 
-const isGone = (pid: number): boolean => {
+function isGone(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
   } catch {
     return true;
   }
-};
+}
 
-test('behaviour: two workers answer free requests and 402s, each about as many connections', async () => {
-  const tollgate = await started('even');
-  const clients = await Promise.all(Array.from({ length: 40 }, () => openRaw(tollgate.port('proxy'))));
-  onTestFinished(() => clients.forEach(({ close }) => close()));
-  for (const client of clients) client.send('GET /free HTTP/1.1\r\nHost: h\r\n\r\n');
-  const served = new Map<unknown, number>();
-  await until('all are logged', async () => {
-    served.clear();
-    for (const { msg, worker } of tollgate.lines)
-      if (msg === 'request') served.set(worker, (served.get(worker) ?? 0) + 1);
-    return served.values().reduce((sum, count) => sum + count, 0) === 40;
+describe('two workers', () => {
+  let tollgate: TollgateProcess;
+  beforeAll(async () => {
+    tollgate = await start('two');
   });
-  expect(new Set(served.keys())).toEqual(new Set([1, 2]));
-  expect(Math.abs((served.get(1) ?? 0) - (served.get(2) ?? 0))).toBeLessThanOrEqual(6);
+  afterAll(() => tollgate?.kill());
 
-  const paid = await fetch(`${tollgate.url('proxy')}/paid/a`);
-  expect(paid.status).toBe(402);
-  const ready = await fetch(`${tollgate.url('admin')}/readyz?verbose`);
-  expect(ready.status).toBe(200);
-  expect(await ready.text()).toContain('all 2 workers are ready');
-  expect(tollgate.lines.filter(({ msg, listener }) => msg === 'listening' && listener === 'proxy')).toHaveLength(1);
+  const status = async (target: string, method = 'GET'): Promise<number> =>
+    (await fetch(`${tollgate.url('proxy')}${target}`, { method })).status;
+  const price = async (): Promise<string> => {
+    const { headers } = await fetch(`${tollgate.url('proxy')}/paid/a`);
+    const text = Buffer.from(headers.get('payment-required') ?? '', 'base64').toString();
+    return (JSON.parse(text) as { accepts: [{ amount: string }] }).accepts[0].amount;
+  };
+  /** What `look` says at eight connections at a time: both workers are among them. */
+  const atAll = async <T>(look: () => Promise<T>): Promise<readonly T[]> => [
+    ...new Set(await Promise.all(Array.from({ length: 8 }, look))),
+  ];
+
+  test('behaviour: both answer free requests and 402s, each about as many connections', async () => {
+    const clients = await Promise.all(Array.from({ length: 40 }, () => openRaw(tollgate.port('proxy'))));
+    onTestFinished(() => clients.forEach(({ close }) => close()));
+    for (const client of clients) client.send('GET /free HTTP/1.1\r\nHost: h\r\n\r\n');
+    const counts = await until('all are logged', async () => {
+      const workers = tollgate.lines.flatMap(({ msg, worker }) => (msg === 'request' ? [Number(worker)] : []));
+      return workers.length === 40 && [1, 2].map((worker) => workers.filter((each) => each === worker).length);
+    });
+    expect(Math.abs((counts[0] ?? 0) - (counts[1] ?? 0))).toBeLessThanOrEqual(6);
+    expect(await atAll(() => status('/paid/a'))).toEqual([402]);
+    const ready = await fetch(`${tollgate.url('admin')}/readyz?verbose`);
+    expect([ready.status, await ready.text()]).toEqual([200, expect.stringContaining('all 2 workers are ready')]);
+    const listening = tollgate.lines.filter(({ msg, listener }) => msg === 'listening' && listener === 'proxy');
+    expect(listening).toHaveLength(1);
+  });
+
+  test('behaviour: their configuration comes over a channel, their routes over a socket of their owner alone', () => {
+    expect(socketsIn('two')).toEqual([`workers-${tollgate.pid}.sock`]);
+    const socket = path.join(files.folder, 'two', `workers-${tollgate.pid}.sock`);
+    expect(statSync(socket).mode & 0o777).toBe(0o600);
+    for (const worker of [1, 2])
+      for (const file of ['environ', 'cmdline'])
+        expect(readFileSync(`/proc/${pidOf(tollgate, worker)}/${file}`, 'utf8')).not.toContain(SECRET);
+  });
+
+  test('behaviour: a route that is made here is in force in both', async () => {
+    expect(await atAll(() => status('/new'))).toEqual([200]);
+    const made = await fetch(`${tollgate.url('registry')}/v1/protected-routes/routes/register`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        ...{ name: 'new', method: 'GET', route_pattern: '/new', amount: '0.10', currency: 'USD' },
+        receiver_config_id: 'default',
+      }),
+    });
+    expect(made.status).toBe(201);
+    await until('both ask for money', async () => {
+      const seen = await atAll(() => status('/new'));
+      return seen.length === 1 && seen[0] === 402;
+    });
+  });
+
+  test('behaviour: a reload is in force in both, signals to a worker change nothing, one that starts later has it too', async () => {
+    expect([await atAll(() => status('/paid/a', 'POST')), await atAll(price)]).toEqual([[200], ['100000']]);
+    for (const worker of [1, 2])
+      for (const signal of ['SIGHUP', 'SIGTERM', 'SIGINT'] as const) process.kill(pidOf(tollgate, worker), signal);
+    configured('two', { undeclared: 'refuse', price: '0.20' });
+    tollgate.signal('SIGHUP');
+    await tollgate.line(({ msg }) => msg === 'configuration reloaded');
+    await until('it is in force everywhere', async () => {
+      const [posts, prices] = [await atAll(() => status('/paid/a', 'POST')), await atAll(price)];
+      return posts.length === 1 && posts[0] === 405 && prices.length === 1 && prices[0] === '200000';
+    });
+    expect(livesOf(tollgate, 1)).toHaveLength(1);
+    process.kill(pidOf(tollgate, 1), 'SIGKILL');
+    await until('the dead one is replaced', async () => livesOf(tollgate, 1).length === 2);
+    expect([await atAll(() => status('/paid/a', 'POST')), await atAll(price)]).toEqual([[405], ['200000']]);
+  });
+
+  test('behaviour: a drain under load loses nothing and leaves nothing behind', async () => {
+    const stopping = new AbortController();
+    void tollgate.line(({ msg }) => msg === 'draining').then(() => stopping.abort());
+    let answered = 0;
+    const clients = Array.from({ length: 8 }, async () => {
+      while (!stopping.signal.aborted) {
+        expect(await status('/free')).toBe(200);
+        answered++;
+      }
+    });
+    await until('it is under load', async () => answered > 100);
+    tollgate.signal('SIGTERM');
+    await Promise.all(clients);
+    expect(await tollgate.exited).toBe(0);
+    const errors = tollgate.lines.filter(({ level }) => level === 'error');
+    expect(errors.map(({ msg }) => msg)).toEqual(['a worker ended and is replaced']);
+    expect(socketsIn('two')).toEqual([]);
+    for (const worker of [1, 2]) expect(isGone(pidOf(tollgate, worker))).toBe(true);
+  });
 });
 
-test('behaviour: a worker has its configuration over its channel, and a socket that nobody else may use', async () => {
-  const tollgate = await started('secrets');
-  const folder = path.join(files.folder, 'secrets');
-  const sockets = readdirSync(folder).filter((name) => name.startsWith('workers-'));
-  expect(sockets).toEqual([`workers-${tollgate.pid}.sock`]);
-  expect(statSync(path.join(folder, sockets[0] ?? '')).mode & 0o777).toBe(0o600);
-  for (const worker of [1, 2]) {
-    const pid = pidOf(tollgate, worker);
-    expect(readFileSync(`/proc/${pid}/environ`, 'utf8')).not.toContain(SECRET);
-    expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8')).not.toContain(SECRET);
-  }
-  tollgate.signal('SIGTERM');
-  expect(await tollgate.exited).toBe(0);
-  expect(readdirSync(folder).filter((name) => name.startsWith('workers-'))).toEqual([]);
-  for (const worker of [1, 2]) expect(isGone(pidOf(tollgate, worker))).toBe(true);
-});
-
-test('behaviour: when the primary is killed its workers end at once', async () => {
-  const tollgate = await started('orphans');
-  const pids = [pidOf(tollgate, 1), pidOf(tollgate, 2)];
-  await tollgate.kill();
+test('behaviour: when the primary is killed its workers end at once, and the next start removes their socket', async () => {
+  // A path that no socket can have: it stands in a temporary folder.
+  const folder = 'a-long-name-of-a-folder/'.repeat(4);
+  mkdirSync(path.join(files.folder, folder), { recursive: true });
+  const temporary = path.join(files.folder, 'tmp');
+  mkdirSync(temporary);
+  const places = (): string[] => readdirSync(temporary, { recursive: true, encoding: 'utf8' }).toSorted();
+  const first = await start('long', { folder }, { TMPDIR: temporary });
+  onTestFinished(() => first.kill());
+  expect((await fetch(`${first.url('proxy')}/paid/a`)).status).toBe(402);
+  const [own = ''] = places();
+  expect(places()).toEqual([own, path.join(own, `workers-${first.pid}.sock`)]);
+  expect(statSync(path.join(temporary, own)).mode & 0o777).toBe(0o700);
+  expect(statSync(path.join(temporary, own, `workers-${first.pid}.sock`)).mode & 0o777).toBe(0o600);
+  const pids = [pidOf(first, 1), pidOf(first, 2)];
+  await first.kill();
   await until('both are gone', async () => pids.every(isGone));
+
+  const second = await start('long', { folder }, { TMPDIR: temporary });
+  onTestFinished(() => second.kill());
+  expect(places().filter((name) => name.endsWith('.sock'))).toHaveLength(1);
+  expect(places()).not.toContain(own);
+});
+
+test('refuses: a start whose second worker cannot start, and leaves nothing behind', async () => {
+  const preload = files.write(
+    'preload.cjs',
+    "if (process.argv[1]?.includes('worker-process') && process.argv[2] === '2') process.exit(3);",
+  );
+  const tollgate = await startProcess({
+    args: ['serve', '-c', configured('unstartable')],
+    env: { CHARGE_SECRET: SECRET, NODE_OPTIONS: `--require ${preload}` },
+    listeners: [],
+  });
+  onTestFinished(() => tollgate.kill());
+  expect(await tollgate.exited).toBe(69);
+  expect(tollgate.stderr()).toContain('worker 2 could not start: it ended before it was ready (exit code 3)');
+  expect(socketsIn('unstartable')).toEqual([]);
 });
