@@ -1,14 +1,18 @@
 // The calls of `tollgate check --online`: the facilitators and nodes of every receiver, the registry of a sidecar with
-// its key, and the upstream. Nothing is changed anywhere; the upstream gets a connection and no request.
+// its key, a store that others share, and the upstream. Nothing is changed anywhere; the upstream gets a connection and no request.
 import { reachUpstream } from '../compose/reach.ts';
 import type { LoadedConfig, SyncConfig } from '../config/config.ts';
 import { checkReceivers, type Finding } from '../gateway/rails/online-check.ts';
 import { createAuthorize } from '../gateway/rails/x402/auth.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
+import { planWorkers, thisMachine } from '../host/worker-count.ts';
+import { storeAt } from '../registry/store/open.ts';
 import { EXIT, type ExitCode } from './command.ts';
 
 /** About a receiver, or about a service that is no receiver's. */
-export type OnlineFinding = Finding | (Omit<Finding, 'receiver'> & { readonly service: 'registry' | 'upstream' });
+export type OnlineFinding =
+  | Finding
+  | (Omit<Finding, 'receiver'> & { readonly service: 'registry' | 'upstream' | 'store' });
 
 const ANSWER_MS = 5000;
 
@@ -23,6 +27,7 @@ export async function askServices(config: LoadedConfig, version: string): Promis
     }),
     sync === undefined ? [] : askRegistry(sync, charges.store === undefined, version),
     proxy === undefined ? [] : askUpstream(proxy),
+    askStores(config),
   ]);
   return found.flat();
 }
@@ -36,6 +41,17 @@ export function describeFinding(finding: OnlineFinding): string {
 export function codeOf(findings: readonly OnlineFinding[]): ExitCode {
   if (findings.some(({ level }) => level === 'cannot_serve')) return EXIT.no;
   return findings.some(({ level }) => level === 'away') ? EXIT.away : EXIT.fine;
+}
+
+async function askStores({ registry, charges, workers }: LoadedConfig): Promise<OnlineFinding[]> {
+  const { count } = planWorkers(workers, thisMachine());
+  // The one that hands connections to its workers is one more.
+  const processes = count > 1 ? count + 1 : 1;
+  const stores = [registry?.store, charges.store].filter((named) => named !== undefined);
+  const found = await Promise.all(
+    stores.map(async (named) => (await storeAt(named)).examine({ processes, isRegistry: named === registry?.store })),
+  );
+  return found.flat().map(({ level, detail }) => ({ service: 'store', level, detail }));
 }
 
 async function askUpstream(proxy: NonNullable<LoadedConfig['proxy']>): Promise<OnlineFinding[]> {

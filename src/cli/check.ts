@@ -26,7 +26,9 @@ export const check: Command = {
   ],
   flags: {
     ...CONFIG_FLAG,
-    online: { help: 'also ask facilitators, nodes, the registry of a sidecar, and the upstream (a connection alone)' },
+    online: {
+      help: 'also ask facilitators, nodes, the registry of a sidecar, a PostgreSQL store, and the upstream (a connection alone)',
+    },
     json: { help: 'print {ok, file, problems, warnings, summary, start, online}' },
   },
   words: { min: 0, max: 0 },

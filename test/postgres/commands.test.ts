@@ -1,5 +1,7 @@
 // Commands on a PostgreSQL store, in this process: what they write where, their exit codes, and what a database user can do
 // with the rights that one of them prints.
+import { appendFileSync } from 'node:fs';
+import path from 'node:path';
 import { Client } from 'pg';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
@@ -142,6 +144,49 @@ describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
       stdout: '',
       stderr: expect.stringContaining(sentence),
     });
+  });
+
+  test('behaviour: check --online says whether it serves, and has connections for one more of these', async () => {
+    const server = await sharedPostgres();
+    const url = await freshDatabase();
+    type Remark = { readonly service: string; readonly level: string; readonly detail: string };
+    const check = async (): Promise<{ code: number; store: readonly string[] }> => {
+      const { code, stdout } = await run('check', '--online', '--json');
+      const { online } = JSON.parse(stdout) as { online: readonly Remark[] };
+      const ofStore = online.filter(({ service }) => service === 'store');
+      return { code, store: ofStore.map(({ level, detail }) => `${level}: ${detail}`) };
+    };
+    const free = expect.stringMatching(/^ok: one more of these takes 4 of \d+ connections that are free$/) as string;
+    // Somebody who may read nothing of others.
+    await server.query('CREATE ROLE reader LOGIN');
+    configure(url.replace('tollgate@', 'reader@'));
+    const unmade = 'ok: it takes writes; its schema is made by the first start, or by `tollgate migrate`';
+    expect(await check()).toEqual({ code: 0, store: [unmade, free] });
+    configure(url);
+    await run('migrate');
+    expect(await check()).toEqual({ code: 0, store: ['ok: it takes writes; its schema is up to date', free] });
+
+    configure(url, ', connections: 16');
+    appendFileSync(
+      path.join(folder.folder, 'tollgate.yaml'),
+      `proxy: { upstream: "http://127.0.0.1:1" }\ncharges: { secrets: [${SECRET}] }\nworkers: 4\n`,
+    );
+    const { store } = await check();
+    // Four workers and the process that has them.
+    expect(store[1]).toMatch(/^warning: one more of these takes 86 connections, and \d+ of 57 are in use: raise/);
+
+    configure(url);
+    await server.query('ALTER SYSTEM SET fsync = off');
+    await server.query('SELECT pg_reload_conf()');
+    await until('it forgets what it confirmed', async () => (await server.query('SHOW fsync'))[0]?.['fsync'] === 'off');
+    const refused = 'cannot_serve: the database has fsync off, and forgets what it confirmed; switch it on';
+    expect(await check()).toEqual({ code: 1, store: [refused] });
+    await server.query('ALTER SYSTEM RESET fsync');
+    await server.query('SELECT pg_reload_conf()');
+    await until('it is as before', async () => (await server.query('SHOW fsync'))[0]?.['fsync'] === 'on');
+
+    configure('postgres://tollgate@127.0.0.1:1/x', ', timeout: 1s');
+    expect(await check()).toEqual({ code: 69, store: [expect.stringMatching(/^away: .*ECONNREFUSED/)] });
   });
 
   test('behaviour: what a file names no more is logged with the command that deletes it, in force at all within a second', async () => {

@@ -4,11 +4,11 @@ import type { Claimed } from '../../src/domain/payment/claim-policy.ts';
 import { createLedger, type Ledger } from '../../src/domain/payment/ledger.ts';
 import { SPELLING } from '../../src/gateway/rails/networks.ts';
 import type { Store } from '../../src/registry/store/ports.ts';
-import { openPostgres } from '../../src/registry/store/postgres/place.ts';
+import { openPostgres, postgresPlace } from '../../src/registry/store/postgres/place.ts';
 import { claimOf } from '../cases/claims.ts';
 import { until } from '../support/paid-tollgate.ts';
 import { hasPostgres, startPostgres, startStandby, type PostgresServer } from './server.ts';
-import { placeOf, silent } from './store.ts';
+import { placeOf, settingsOf, silent } from './store.ts';
 import { startTap, type Tap } from './tap.ts';
 
 describe.skipIf(!hasPostgres)('PostgreSQL, and a standby that takes its place', () => {
@@ -20,6 +20,10 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and a standby that takes its place', 
   let store: Store;
   let ledger: Ledger;
   let name: string;
+  /** While nobody waited for the standby. */
+  let remarks: readonly string[];
+  const examine = async (url: string): Promise<readonly string[]> =>
+    (await postgresPlace(settingsOf(url)).examine({ processes: 1, isRegistry: false })).map(({ level }) => level);
 
   beforeAll(async () => {
     primary = await startPostgres();
@@ -30,6 +34,8 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and a standby that takes its place', 
     store = await openPostgres(place, { now: Date.now, log: silent });
     ledger = createLedger(store.charges, SPELLING);
     standby = await startStandby(primary, behind.port);
+    await until('it follows', async () => (await primary.query('SELECT 1 FROM pg_stat_replication')).length > 0);
+    remarks = await examine(url);
     await primary.query("ALTER SYSTEM SET synchronous_standby_names = 'standby'");
     await primary.query('SELECT pg_reload_conf()');
     await until('the standby follows', async () => {
@@ -40,6 +46,11 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and a standby that takes its place', 
   afterAll(async () => {
     await store?.close();
     for (const part of [front, behind, standby, primary]) await part?.close();
+  });
+
+  test('behaviour: check --online warns of standbys that nobody waits for', async () => {
+    expect(remarks).toEqual(['ok', 'ok', 'warning']);
+    expect(await examine(`postgres://tollgate@127.0.0.1:${primary.port}/${name}`)).toEqual(['ok', 'ok']);
   });
 
   test('attack: a claim that only a lost primary had is not told by what a look there finds, and is claimed once', async () => {

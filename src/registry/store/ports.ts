@@ -23,6 +23,8 @@ export type StorePlace = {
   readonly isMigrated: () => Promise<boolean>;
   /** Statements that let a user of its database keep charges and do nothing else; undefined if it knows no users. Throws what is wrong with the name. */
   readonly grants: (user: string) => readonly string[] | undefined;
+  /** What an operator should know of it before this configuration uses it; asks it, and changes nothing. */
+  readonly examine: (use: StoreUse) => Promise<readonly StoreRemark[]>;
   /** Its routes without making, migrating or writing it. Rejects if it cannot be read, or an older version wrote it. */
   readonly readRoutes: () => Promise<readonly StoredRoute[]>;
   /** Migrated. Rejects with a sentence. */
@@ -35,6 +37,14 @@ export type StorePlace = {
   readonly openTarget?: () => CopyTarget;
   /** Undefined if it cannot be asked. */
   readonly stats: () => Promise<StoreStats | undefined>;
+};
+
+/** Of one running Tollgate: `processes` with their workers. */
+export type StoreUse = { readonly processes: number; readonly isRegistry: boolean };
+/** `detail`: a sentence. */
+export type StoreRemark = {
+  readonly level: 'ok' | 'warning' | 'cannot_serve' | 'away';
+  readonly detail: string;
 };
 
 export type OpenOptions = ChargesOptions & {

@@ -13,6 +13,7 @@ import { openPostgresCharges, type PostgresChargesOptions } from './charges.ts';
 import { createCommonSettings } from './common-settings.ts';
 import { messageOf, Refused, type Session } from './connection.ts';
 import { openCopyTarget } from './copy-target.ts';
+import { examine } from './examine.ts';
 import { chargeGrants } from './grants.ts';
 import { openLinks, type Links, type PostgresPlace } from './links.ts';
 import { isCurrent, lacksRights, migrateSchema, readVersion } from './migrate.ts';
@@ -33,6 +34,7 @@ export function postgresPlace(settings: PostgresSettings): StorePlace {
     migrate: () => migrate(place),
     isMigrated: () => once(place, async (session) => isCurrent(await readVersion(session, place.schema))),
     grants: (user) => chargeGrants(place.schema, user),
+    examine: (use) => examine(place, use, (work) => once(place, work)),
     readRoutes: () => readRoutes(place),
     open: (options) => openPostgres(place, options, { patient: options.as === 'server' }),
     openCharges: (options) => openPostgresCharges(openUpToDate(place, options), options),

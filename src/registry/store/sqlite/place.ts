@@ -20,6 +20,8 @@ export function sqlitePlace(file: string): StorePlace {
     migrate: async (onUpgrade) => migrateFile(file, onUpgrade),
     isMigrated: async () => existsSync(file) && isMigrated(file),
     grants: () => undefined,
+    // Its file is looked at by a start.
+    examine: async () => [],
     readRoutes: async () => readStoredRoutes(file),
     open: async ({ as, random, onUpgrade, ...rest }) => {
       const upgrade = onUpgrade === undefined ? {} : { onUpgrade };
