@@ -250,8 +250,8 @@ const routesOf = (count: number) =>
     updated_at: '2026-01-01T00:00:00Z',
   }));
 
-test('behaviour: the README names every metric, and none that there is not', () => {
-  const readme = readFileSync(path.join(import.meta.dirname, '../../README.md'), 'utf8');
+test('behaviour: config/README.md names every metric, and none that there is not', () => {
+  const readme = readFileSync(path.join(import.meta.dirname, '../../config/README.md'), 'utf8');
   const [table = ''] = readme.slice(readme.indexOf('| metric (prefix `tollgate_`)')).split('\n\n', 1);
   const cells = table
     .split('\n')
