@@ -135,9 +135,9 @@ function bestOf(matcher: Matcher, keys: readonly string[], method: string): Foun
 // filter of hashes says which paths may be in there at all. A path never seen takes 306 ns so, 803 without that filter,
 // 1,337 without both (`npm run bench -- --only matcher --routes 100000`).
 
-export type CacheCounts = { hits: number; misses: number };
+type CacheCounts = { hits: number; misses: number };
 
-export type PathCache<T> = {
+type PathCache<T> = {
   readonly resolve: (method: string, path: string) => T;
   /** Look-ups so far. */
   readonly cache: CacheCounts;

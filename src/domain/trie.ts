@@ -224,7 +224,7 @@ function better(specific: Found, general: Found): Found {
 // typed arrays, so that 100,000 routes are no work for the garbage collector. The table only ever grows. What a client sends
 // is never put in, so no client can crowd it.
 
-export type SegmentTable = {
+type SegmentTable = {
   /** The number of the node that `segment` leads to from `node`, or 0. */
   readonly find: (node: number, path: string, start: number, end: number) => number;
   /** Makes `segment` lead from `node` to `child`; it must not lead anywhere yet. */
@@ -238,7 +238,7 @@ const GOLDEN = 0x9e3779b1;
 const FIELDS = 4;
 
 /** Nodes are numbered from 0; 0 is the root, which nothing leads to. */
-export function createSegmentTable(): SegmentTable {
+function createSegmentTable(): SegmentTable {
   // Entries are numbered from 1; a slot holds the number of an entry, or 0.
   let entries = new Int32Array((FIRST_SLOTS / 2) * FIELDS);
   let count = 1;
@@ -302,11 +302,11 @@ function hashSegment(node: number, text: string, start: number, end: number): nu
 }
 
 /** A copy with room for at least `length` numbers. */
-export function grown<T extends Int32Array | Uint16Array>(array: T, length: number, make: (size: number) => T): T {
+function grown<T extends Int32Array | Uint16Array>(array: T, length: number, make: (size: number) => T): T {
   const copy = make(Math.max(length, array.length * 2));
   copy.set(array);
   return copy;
 }
 
-export const makeInt32 = (size: number): Int32Array<ArrayBuffer> => new Int32Array(size);
+const makeInt32 = (size: number): Int32Array<ArrayBuffer> => new Int32Array(size);
 const makeUint16 = (size: number): Uint16Array<ArrayBuffer> => new Uint16Array(size);

@@ -91,7 +91,7 @@ export type ChallengeLimitOptions = {
 };
 
 /** Counts one 402 for `client`; the Problem to answer instead if it had its share. */
-export type ChallengeLimit = (client: string) => Problem | undefined;
+type ChallengeLimit = (client: string) => Problem | undefined;
 
 /**
  * A 402 costs next to nothing and stores nothing, so by default there is no limit; it counts answers to requests that
@@ -118,7 +118,7 @@ function createChallengeLimit(
 // facilitator counts, and any client can make up such payments. Beyond the limit no facilitator is asked: the client is told
 // to wait for what is left of its minute. Payments that are good count for nothing here.
 
-export type RefusalLimit = {
+type RefusalLimit = {
   /** The Problem to answer instead, if `client` has had its share. */
   readonly findExcess: (client: string) => Problem | undefined;
   readonly refused: (client: string) => void;
@@ -131,7 +131,7 @@ const CLIENTS = 65_536;
 type Minute = { readonly endsAt: number; refusals: number };
 
 /** `perMinute` 0: no limit. */
-export function createRefusalLimit(perMinute: number, monotonic: () => number): RefusalLimit | undefined {
+function createRefusalLimit(perMinute: number, monotonic: () => number): RefusalLimit | undefined {
   if (perMinute === 0) return undefined;
   const minutes = new LRUCache<string, Minute>({ max: CLIENTS });
   const current = (client: string): Minute | undefined => {
@@ -161,7 +161,7 @@ export function createRefusalLimit(perMinute: number, monotonic: () => number): 
 // has such a network, and could draw a new address from it for every request. Behind trusted proxies it is the last address
 // of X-Forwarded-For that is not a trusted proxy itself. What stands before that one is the client's word.
 
-export type Addressed = Pick<IncomingMessage, 'headers'> & {
+type Addressed = Pick<IncomingMessage, 'headers'> & {
   readonly socket: { readonly remoteAddress?: string | undefined };
 };
 

@@ -220,7 +220,7 @@ export function createTrust(cidrs: readonly string[]): (address: string | undefi
 const HOST = /^[A-Za-z0-9.\-_~[\]:]{1,255}$/;
 
 /** Scheme and authority under which the client reached us: the configured one, a trusted peer's word, or our own view. */
-export function publicOrigin(req: IncomingMessage, configured: string | undefined, trusted: boolean): string {
+function publicOrigin(req: IncomingMessage, configured: string | undefined, trusted: boolean): string {
   if (configured !== undefined) return configured;
   const proto = trusted ? last(req.headers['x-forwarded-proto']) : undefined;
   const forwarded = trusted ? last(req.headers['x-forwarded-host']) : undefined;

@@ -279,7 +279,7 @@ function isUpgradeNotTaken({ headers }: IncomingMessage): boolean {
 // Refusals of a listener itself, before any handler sees the request. Its owner says in what words. Every refusal closes
 // the connection.
 
-export type RefusalKind =
+type RefusalKind =
   | 'malformed'
   | 'targetAmbiguous'
   | 'hostMissing'

@@ -185,9 +185,9 @@ function unsettled(
 }
 
 /** `ask`: this time the upstream's response is the one that was paid for; `answered`: it gave one before. */
-export type Upstream = 'ask' | 'answered';
+type Upstream = 'ask' | 'answered';
 
-export function deliver(
+function deliver(
   deps: PayDeps,
   payment: Payment,
   charge: Charge,
@@ -208,12 +208,12 @@ export function deliver(
   };
 }
 
-export function keptResponse({ responses, options }: PayDeps): KeptResponse {
+function keptResponse({ responses, options }: PayDeps): KeptResponse {
   return new KeptResponse(responses.memory, options.keepResponseBytes);
 }
 
 /** What becomes of a settled charge. */
-export async function recordDelivery(
+async function recordDelivery(
   deps: PayDeps,
   payment: Payment,
   charge: Charge,
@@ -270,7 +270,7 @@ function isUsable(status: number | undefined): boolean {
   return status !== undefined && status < 500;
 }
 
-export function keptAnswer(kept: KeptResponse): KeptAnswer {
+function keptAnswer(kept: KeptResponse): KeptAnswer {
   const { status, headers, body } = kept.response();
   return { status, headers, body: typeof body === 'string' ? Buffer.from(body) : body };
 }

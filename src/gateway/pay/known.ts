@@ -101,7 +101,7 @@ export async function answerTaken(
 // Takes a payment over whose settlement has no certain end, for the payer who asks again. What the chain proves is served.
 // What is used up and not proven yet stays unknown. Else it is settled again, which moves the money once at most.
 
-export async function resume(deps: PayDeps, payment: Payment, charge: Charge): Promise<PayOutcome> {
+async function resume(deps: PayDeps, payment: Payment, charge: Charge): Promise<PayOutcome> {
   const { ledger, options, chargeLog, newId } = deps;
   const { facts, route, owner } = payment;
   const event = { kind: 'taken_over', leaseMs: options.leaseMs } as const;

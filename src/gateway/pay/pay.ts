@@ -212,7 +212,7 @@ function isUsedUp({ reason }: Refusal): boolean {
 
 // What a payer agreed to: the quote that the payment names, or the route's price now. The claim is made of it.
 
-export type Agreement = { readonly offer: Offer; readonly terms: RailOffer; readonly quote: Quote | undefined };
+type Agreement = { readonly offer: Offer; readonly terms: RailOffer; readonly quote: Quote | undefined };
 
 /**
  * The quote that the payment names, if it is ours and still good; else the route's current price, in the way that it names.
@@ -250,7 +250,7 @@ export function agreementOf(
     : agreeOn(current, offered.amount, undefined);
 }
 
-export function makeClaim(
+function makeClaim(
   { presented, facts, customerId, route }: Payment,
   { offer, terms: { way, amount } }: Agreement,
   credential: Credential,

@@ -80,12 +80,12 @@ export function createRails(deps: RailsDeps): Rails {
 // alone. A payment is never tried as another way than the one that it names. A mismatch is told in words of ours.
 
 /** To a payment that names none of the ways that it was read for, or that holds one of another kind than its way's. */
-export function wayMismatch(expected: string): Refusal {
+function wayMismatch(expected: string): Refusal {
   return { reason: 'way_mismatch', expected };
 }
 
 /** `chain`: of the network that `envelope` names; undefined: it is of no chain that is known here. */
-export function chooseWay(
+function chooseWay(
   { version, network, accepted }: Envelope,
   ways: readonly Way[],
   chain: ChainWords | undefined,

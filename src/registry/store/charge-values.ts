@@ -36,7 +36,7 @@ const COMPOSED_FROM = 1 + CLAIM_COLUMNS.length;
 const ROWS_FROM = COMPOSED_FROM + COMPOSED_COLUMNS.length;
 /** Held as bytes, written and read as hexadecimal. */
 export const DIGESTS: ReadonlySet<string> = new Set(['credential_sha256', 'target_sha256']);
-export function allValues(charge: Charge): Value[] {
+function allValues(charge: Charge): Value[] {
   const { payment, way, route, request, price } = charge;
   return [
     charge.id,
@@ -72,12 +72,12 @@ export function allValues(charge: Charge): Value[] {
 }
 
 /** What a claim after a release writes: all but the id. */
-export function rewrittenOf(charge: Charge): Changed {
+function rewrittenOf(charge: Charge): Changed {
   return { columns: ALL.slice(1).map((_, index) => index + 1), values: allValues(charge).slice(1) };
 }
 
 /** What an event changed: nothing of what the claim fixed. */
-export function changedOf(before: Charge, after: Charge): Changed {
+function changedOf(before: Charge, after: Charge): Changed {
   const [old, fresh] = [composedValues(before), composedValues(after)];
   const columns: number[] = [];
   const values: Value[] = [];

@@ -60,7 +60,7 @@ function compare({ network, decimals, terms }: Way, token: Token): readonly Node
 
 // Reads what a token contract says of itself: the EIP-712 domain that payers have to sign for, and its decimals.
 
-export type Token = {
+type Token = {
   readonly kind: 'token';
   /** Undefined: the contract does not say. */
   readonly name: string | undefined;
@@ -82,10 +82,7 @@ const MAX_TEXT = 256;
 const REVERTED = new Set([3, -32_000, -32_015]);
 
 /** Asks `asset`; `no_contract` if no code is at the address. */
-export async function readToken(
-  rpc: Rpc,
-  asset: string,
-): Promise<Token | { readonly kind: 'no_contract' } | Unavailable> {
+async function readToken(rpc: Rpc, asset: string): Promise<Token | { readonly kind: 'no_contract' } | Unavailable> {
   const code = await rpc('eth_getCode', [asset, 'latest'], z.string().regex(/^0x[0-9a-f]*$/i));
   if (code.kind === 'error') return { kind: 'unavailable', detail: `eth_getCode: error ${code.code}` };
   if (code.kind === 'unavailable') return code;

@@ -59,8 +59,8 @@ export function observeFacilitators(metrics: Metrics): FacilitatorDeps['observe'
 export const MAX_ANSWER_BYTES = 64 * 1024;
 export const ANSWER_LIMITS = { depth: 16, nodes: 8192, string: 16_384 } as const;
 
-export type Skipped = { readonly kind: 'skipped'; readonly why: string };
-export type Known = {
+type Skipped = { readonly kind: 'skipped'; readonly why: string };
+type Known = {
   /** For the log: the host and, if there is one, whose key is used. */
   readonly named: { readonly facilitator: string; readonly account?: string };
   readonly breaker: Breaker;
@@ -226,10 +226,10 @@ async function waitFor(semaphore: Semaphore, waitMs: number, schedule: Schedule)
 // and hangs on the other would otherwise never be left alone. An answer about a payment never counts. A payload that makes
 // a facilitator stumble must not let its sender shut everybody else out.
 
-export type Operation = 'verify' | 'settle';
+type Operation = 'verify' | 'settle';
 
 /** `none`: the call was not made after all. */
-export type CallEnd = 'answered' | 'slow' | 'none' | NotTaken;
+type CallEnd = 'answered' | 'slow' | 'none' | NotTaken;
 
 export type Breaker = {
   /** Undefined: do not call now. Otherwise the call may be made, and its end has to be reported once. */
@@ -249,7 +249,7 @@ export type BreakerOptions = {
   readonly maxOpenMs: number;
 };
 
-export const BREAKER: BreakerOptions = { failures: 5, openMs: 1000, maxOpenMs: 30_000 };
+const BREAKER: BreakerOptions = { failures: 5, openMs: 1000, maxOpenMs: 30_000 };
 
 type Row = { kind: 'slow' | 'not_taken'; count: number };
 

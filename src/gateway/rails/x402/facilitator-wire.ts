@@ -243,7 +243,7 @@ export type NotTakenReply = NotTaken & {
   readonly secondsAhead: number | undefined;
 };
 
-export function isNotTaken(status: number): boolean {
+function isNotTaken(status: number): boolean {
   return REASONS.has(status);
 }
 

@@ -207,17 +207,17 @@ function refusalOfAll(declined: readonly Refusal[], facilitators: readonly Facil
 // restart has to know stands in the charge.
 
 /** `who_verified`: only the facilitator that verified a payment may settle it, where it is known which one did. */
-export type SettleOrder = { readonly settles: 'in_order' | 'who_verified' };
+type SettleOrder = { readonly settles: 'in_order' | 'who_verified' };
 
 /** Payments of which it is kept who verified them. */
 const VERIFIERS = 10_000;
 
-export type Settlers = {
+type Settlers = {
   readonly verified: (presented: Presented, by: Facilitator) => void;
   readonly mayBeAsked: (presented: Presented, offer: RailOffer, via: string | undefined) => readonly Facilitator[];
 };
 
-export function createSettlers(
+function createSettlers(
   facilitatorsOf: (way: Way) => readonly Facilitator[],
   settles: SettleOrder['settles'],
 ): Settlers {
@@ -241,7 +241,7 @@ function inOrder(facilitators: readonly Facilitator[], via: string | undefined):
 }
 
 /** Stands for a facilitator in a ledger row: its URL may hold a secret. */
-export function nameOf({ url, account }: Facilitator): string {
+function nameOf({ url, account }: Facilitator): string {
   const name = account === undefined ? url : `${url} ${account}`;
   return createHash('sha256').update(name).digest('hex').slice(0, 16);
 }
