@@ -86,7 +86,7 @@ export async function startSync(
       }),
       snapshotFile: createSnapshotFile({
         ...{ file: section.snapshotFile, maxAgeMs: section.snapshotMaxAgeMs, registryUrl },
-        ...{ secrets: charges.secrets, clock, log },
+        ...{ secrets: charges.secrets, clock, schedule: systemSchedule, log },
       }),
       compiler,
       ...{ metrics, clock, schedule: systemSchedule, random, log },

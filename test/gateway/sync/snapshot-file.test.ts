@@ -1,7 +1,7 @@
 // The snapshot file, on a real disk: what it survives, and what is not read from it.
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createSnapshotFile, type SnapshotFileOptions } from '../../../src/gateway/sync/snapshot-file.ts';
 import type { FoundSet } from '../../../src/gateway/sync/source.ts';
 import { temporaryFolder } from '../../support/process.ts';
@@ -30,6 +30,7 @@ function setUp(options: Partial<SnapshotFileOptions> = {}) {
     secrets: [SECRET],
     maxAgeMs: 24 * HOUR,
     clock: time,
+    schedule: time.schedule,
     log,
     ...options,
   });
@@ -47,6 +48,36 @@ const SET: FoundSet = {
 };
 
 describe('what is kept', () => {
+  test('behaviour: a set that changes all the time is written a tenth of the time, as it is by then', async () => {
+    let now = 0;
+    const time = fakeTime();
+    // Each write takes a second of this clock: it is read before and after.
+    const clock = { now: time.now, monotonic: () => (now += 500) };
+    const waits: number[] = [];
+    let due = (): void => undefined;
+    const { snapshotFile } = setUp({
+      clock,
+      schedule: (ms, run) => {
+        waits.push(ms);
+        due = run;
+        return () => undefined;
+      },
+    });
+    const revision = (): unknown => JSON.parse(readFileSync(file, 'utf8')).revision;
+    const until = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 30_000, interval: 5 });
+    for (const next of [1, 2, 3, 4]) snapshotFile.keep({ ...SET, revision: next }, clock.now());
+    await until(() => expect(waits).toHaveLength(1));
+    expect([waits[0], revision()]).toEqual([expect.toSatisfy((ms) => Number(ms) > 3000), 1]);
+    due();
+    await until(() => expect(revision()).toBe(4));
+    snapshotFile.keep({ ...SET, revision: 5 }, clock.now());
+    await until(() => expect(waits).toHaveLength(2));
+    // At its end it is written at once.
+    snapshotFile.keep({ ...SET, revision: 6 }, clock.now());
+    await snapshotFile.settled();
+    expect(revision()).toBe(6);
+  });
+
   test('behaviour: a set is read back as it was, with the names the registry gave it', async () => {
     const { snapshotFile, save, time } = setUp();
     await save();
