@@ -13,7 +13,7 @@ import { RECEIVERS } from '../cases/receivers.ts';
 import { storedRoute as route } from '../cases/routes.ts';
 import { temporaryFolder } from '../registry/kit.ts';
 import { hasPostgres } from '../postgres/server.ts';
-import { freshDatabase, openTestStore, stopSharedPostgres } from '../postgres/store.ts';
+import { freshDatabase, openTestStore, sharedPostgres, stopSharedPostgres } from '../postgres/store.ts';
 import { createMemoryRoutes } from '../support/memory-routes.ts';
 
 type Opened = { readonly store: RouteStore; readonly close: () => void | Promise<void> };
@@ -192,18 +192,37 @@ describe.each(IMPLEMENTATIONS)('routes: %s', (_name, open) => {
     ]);
     expect((await store.history(made.id, 3, 1)).map(({ revision }) => revision)).toEqual([2]);
   });
+
+  test('behaviour: the proof that followed the changes is that of the set read anew, here and by who reached them', async () => {
+    const [routes, follower] = [await over(store), await over({ ...store, watch: () => () => undefined })];
+    expect((await routes.prove()).digest).toBe('0'.repeat(64));
+    expect((await follower.prove()).routes).toBe(0);
+    const ids: string[] = [];
+    for (const name of ['/a', '/b', '/c']) {
+      const created = await routes.create({ input: input(name), by: BY });
+      ids.push(created.kind === 'created' ? created.route.id : '');
+    }
+    await routes.patch(ids[0] ?? '', { amount: '7', name: 'É\n' }, BY, () => true);
+    await routes.patch(ids[1] ?? '', { route_pattern: '/d' }, BY, () => true);
+    await routes.remove(ids[2] ?? '', BY, () => true);
+    const proof = await routes.prove();
+    expect(proof).toMatchObject({ revision: 6, routes: 2 });
+    await follower.reach(6);
+    expect([await follower.prove(), await (await over(store)).prove()]).toEqual([proof, proof]);
+  });
 });
 
+const BY = 'dashboard:ann';
+const log = createLog('error', () => undefined, Date.now);
+const input = (pattern: string, amount = '1'): RouteInput =>
+  registerBody.parse({ route_pattern: pattern, method: 'GET', amount });
+const over = (store: RouteStore, maxRoutes = 10): Promise<Routes> =>
+  openRoutes({
+    ...{ store, receivers: () => RECEIVERS, unknownReceiver: () => 'store', methods: () => new Set(['GET']) },
+    ...{ maxRoutes, clock: systemClock, random: createRandom(), log },
+  });
+
 describe('two registries on one store', () => {
-  const input = (pattern: string, amount = '1'): RouteInput =>
-    registerBody.parse({ route_pattern: pattern, method: 'GET', amount });
-  const BY = 'dashboard:ann';
-  const log = createLog('error', () => undefined, Date.now);
-  const over = (store: RouteStore, maxRoutes = 10): Promise<Routes> =>
-    openRoutes({
-      ...{ store, receivers: () => RECEIVERS, unknownReceiver: () => 'store', methods: () => new Set(['GET']) },
-      ...{ maxRoutes, clock: systemClock, random: createRandom(), log },
-    });
   const patterns = (routes: Routes): readonly string[] => routes.routeSet().routes.map(({ pattern }) => pattern);
 
   test('behaviour: what one writes the other serves, after a hint alone', async () => {
@@ -321,3 +340,39 @@ describe('two registries on one store', () => {
     expect(patterns(routes)).toEqual(['/a']);
   });
 });
+
+test.skipIf(!hasPostgres)(
+  'attack: commits that a database lost, and others in their place, are a reset at every replica, and the set as it is now',
+  async () => {
+    const url = await freshDatabase();
+    const database = new URL(url).pathname.slice(1);
+    const { query } = await sharedPostgres();
+    const stores = [await openTestStore(url), await openTestStore(url)];
+    const [one, other] = await Promise.all(stores.map(({ routes }) => over(routes)));
+    if (one === undefined || other === undefined) throw new Error('no routes');
+    for (const name of ['/a', '/b', '/c']) await one.create({ input: input(name), by: BY });
+    await vi.waitFor(() => expect(other.head().revision).toBe(3));
+    const heard: string[][] = [[], []];
+    for (const [index, each] of [one, other].entries())
+      each.subscribe(({ kind, revision }) => void heard[index]?.push(`${kind} ${revision}`));
+    // Back to the first change, and another second one: a higher revision is not told, but the same number of another set is.
+    await query(
+      `BEGIN; DELETE FROM tollgate.routes WHERE route_pattern <> '/a'; DELETE FROM tollgate.changes WHERE revision = 3;
+       UPDATE tollgate.changes SET stamp = 'elsewhere' WHERE revision = 2;
+       UPDATE tollgate.meta SET revision = 2, stamp = 'elsewhere'; COMMIT`,
+      database,
+    );
+    await vi.waitFor(() => expect(heard).toEqual([['reset 2'], ['reset 2']]));
+    for (const each of [one, other]) {
+      expect(each.routeSet().routes.map(({ pattern }) => pattern)).toEqual(['/a']);
+      expect(await each.prove()).toEqual(await (await over(createMemoryCopy(each))).prove());
+    }
+    for (const { close } of stores) await close();
+  },
+);
+
+/** The same routes in a store of memory, at the same revision. */
+function createMemoryCopy(routes: Routes): RouteStore {
+  const set = [...routes.all()];
+  return { ...createMemoryRoutes(), load: async () => ({ head: routes.head(), routes: set }) };
+}

@@ -46,7 +46,7 @@ const LONGEST_WAIT_MS = 60_000;
 /** A registry that has no stream today may have one after its next update. */
 const NOT_OFFERED_WAIT_MS = 10 * 60_000;
 /** A stream that lived this long was a good one: its break counts as the first. */
-const GOOD_STREAM_MS = 10_000;
+const GOOD_STREAM_MS = 2_000;
 
 type State =
   | { readonly at: 'stopped' }

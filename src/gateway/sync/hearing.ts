@@ -27,7 +27,7 @@ export type Hearing = {
 };
 
 /** How long a stream may tell nothing of a change that polls know of. */
-const STREAM_LAG_MS = 5_000;
+const STREAM_LAG_MS = 10_000;
 
 export function createHearing({ inForce, takeWhole, reconnect, count, clock, log }: HearingDeps): Hearing {
   /** Since when polls have found the registry ahead of this revision. */
