@@ -41,6 +41,17 @@ export function observeSharedStore(
 ): void {
   const upHelp = '1 where the shared store takes writes of this process; each scrape asks, every five seconds at most.';
   metrics.observed('gauge', 'store_up', upHelp, [], async (set) => set({}, (await check.run()).ok ? 1 : 0));
+  observeLoad(metrics, load);
+  if (revision === undefined) return;
+  const revisionHelp = 'Revision of the shared route set that is in force in this process.';
+  metrics.observed('gauge', 'store_revision', revisionHelp, [], (set) => {
+    const known = revision();
+    if (known !== undefined) set({}, known);
+  });
+}
+
+/** What a process does with the store, also if it tells nothing of the store itself. */
+export function observeLoad(metrics: Metrics, load: () => StoreLoad): void {
   const help = 'Connections of this process to the shared store, those that are busy among them.';
   metrics.observed('gauge', 'store_connections', help, ['state'], (set) => {
     const { open, busy } = load();
@@ -49,12 +60,6 @@ export function observeSharedStore(
   });
   const waitingHelp = 'Calls of the ledger that wait for a connection to the shared store.';
   metrics.observed('gauge', 'store_waiting', waitingHelp, [], (set) => set({}, load().waiting));
-  if (revision === undefined) return;
-  const revisionHelp = 'Revision of the shared route set that is in force in this process.';
-  metrics.observed('gauge', 'store_revision', revisionHelp, [], (set) => {
-    const known = revision();
-    if (known !== undefined) set({}, known);
-  });
 }
 
 export function observeRegistry(metrics: Metrics): RegistryObserver {

@@ -9,11 +9,12 @@ import type { Log } from '../host/log.ts';
 import { createMetrics } from '../host/metrics.ts';
 import { storeAt } from '../registry/store/open.ts';
 import type { Served } from '../workers/worker.ts';
+import { countLeases } from './charge-metrics.ts';
 import { createAssembly, type Assembly } from './assembly.ts';
 import { discoveryOf } from './discovery.ts';
 import { takeRequests } from './gateway.ts';
 import { readConfigured, type Configured, type Given } from './handed-over.ts';
-import { observeCalls } from './store-metrics.ts';
+import { observeCalls, observeLoad } from './store-metrics.ts';
 import { reportMetrics } from './worker-metrics.ts';
 import { followPrimary, PRIMARY_URL } from './sync.ts';
 
@@ -100,7 +101,8 @@ async function openLedger(assembly: Assembly, given: Given, run: string): Promis
     const place = await storeAt(store);
     const charges = place.openCharges({ now: clock.now, log, run, observe: observeCalls(metrics, place) });
     closers.push(charges.close);
-    return createLedger(charges, SPELLING);
+    if (charges.load !== undefined) observeLoad(metrics, charges.load);
+    return createLedger(charges, SPELLING, undefined, countLeases(metrics));
   }
   const common = { version, schedule: systemSchedule, clock, random, run };
   const charges =

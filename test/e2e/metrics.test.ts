@@ -437,6 +437,7 @@ describe.skipIf(!hasPostgres)('on a store that several share', () => {
     const grants = chargeGrants('tollgate', 'sidecar').join('\n');
     await server.query(grants, new URL(store).pathname.slice(1));
     const sidecar = await start('sharing', [
+      'workers: 2',
       `sync: { registry_url: "${registry.url('registry')}", api_key: an-api-key-of-the-test, poll_interval: 1s, snapshot_file: sharing.json }`,
       `charges: { secrets: [${SECRET}], store: { url: "${store.replace('tollgate@', 'sidecar@')}", connections: 3, timeout: 2s } }`,
     ]);
@@ -455,12 +456,18 @@ describe.skipIf(!hasPostgres)('on a store that several share', () => {
     // Two for charges, one for reports, one for routes; those that were needed so far.
     expect(await valueOf(registry, 'store_connections{state="open"}')).toBeGreaterThanOrEqual(2);
     expect(await valueOf(registry, 'store_connections{state="open"}')).toBeLessThanOrEqual(4);
-    expect(ownOf((await scrape(sidecar)).families)).toEqual(Object.keys({ ...GATEWAY, ...SYNC, ...SHARED }).toSorted());
+    const several = (await scrape(sidecar)).families;
+    expect(ownOf(several)).toEqual(Object.keys({ ...GATEWAY, ...SYNC, ...SHARED, ...WORKERS }).toSorted());
+    expectContract(several, WORKERS, new Set());
+    expect(lint(several)).toEqual([]);
 
     await server.stop('SIGKILL');
     for (const each of [registry, sidecar]) {
       await vi.waitFor(async () => expect(await valueOf(each, 'store_up')).toBe(0), { timeout: 20_000 });
-      expect(await valueOf(each, 'store_connections{state="open"}')).toBe(0);
+      // What workers have is told within a second.
+      await vi.waitFor(async () => expect(await valueOf(each, 'store_connections{state="open"}')).toBe(0), {
+        timeout: 20_000,
+      });
       // Others would go with it.
       expect((await fetch(`${each.url('admin')}/readyz`)).status).toBe(200);
     }
