@@ -82,7 +82,11 @@ export async function startWorkers(
     heard: (member, message) => {
       if (message.kind === 'prepared') reloads.prepared(member, message);
       if (message.kind === 'answer') asking.answered(member, message);
-      if (message.kind === 'metrics') sums.add(member.number, JSON.parse(message.report) as readonly Family[]);
+      if (message.kind === 'metrics') {
+        // The last words of one that ended may come behind its end.
+        const lives = supervisor.members().includes(member);
+        sums.add(lives ? member.number : undefined, JSON.parse(message.report) as readonly Family[]);
+      }
     },
     died: (member, reason) => {
       reloads.died(member);

@@ -32,7 +32,8 @@ export function createReporter(families: () => Promise<readonly Family[]>, omitt
 }
 
 export type MetricSums = {
-  readonly add: (worker: number, report: readonly Family[]) => void;
+  /** `worker`: undefined if it is gone, and its gauges with it. */
+  readonly add: (worker: number | undefined, report: readonly Family[]) => void;
   /** Its gauges are no more; what it counted stays. */
   readonly forget: (worker: number) => void;
   readonly text: () => Promise<string>;
@@ -59,7 +60,7 @@ export function createMetricSums({ own, merging, folds }: MetricSumsOptions): Me
   return {
     add: (worker, report) => {
       const [now, since] = partition(report);
-      gauges.set(worker, now);
+      if (worker !== undefined) gauges.set(worker, now);
       for (const family of since) mergeInto(counted, { ...family, values: family.values.map(fold) }, merging);
     },
     forget: (worker) => void gauges.delete(worker),
