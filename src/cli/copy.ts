@@ -9,7 +9,7 @@ import type { StoreSettings } from '../domain/store-settings.ts';
 import { NETWORKS } from '../gateway/rails/networks.ts';
 import { createRandom } from '../host/clock.ts';
 import type { CopyMark, CopySource, CopyTarget } from '../registry/store/copy-ports.ts';
-import { copyStore, thawStore, type CopyProgress, type CopyResult } from '../registry/store/copy.ts';
+import type { CopyProgress, CopyResult } from '../registry/store/copy.ts';
 import { storeAt } from '../registry/store/open.ts';
 import type { StorePlace } from '../registry/store/ports.ts';
 import type { Args } from './args.ts';
@@ -117,6 +117,7 @@ async function copyWithWord(
     io.err(progress === undefined ? 'waiting for the database' : `${rows} of ${of} rows ${doing}`);
   }, TOLD_MS);
   try {
+    const { copyStore } = await import('../registry/store/copy.ts');
     return await copyStore(source, target, { now: Date.now, rehearses, onProgress: (next) => (progress = next) });
   } finally {
     clearInterval(timer);
@@ -168,6 +169,7 @@ const DONE = {
 } as const;
 
 async function thaw(source: CopySource, target: CopyTarget, args: Args, io: Io): Promise<ExitCode> {
+  const { thawStore } = await import('../registry/store/copy.ts');
   const result = await thawStore(source, target);
   if (result.kind === 'elsewhere') {
     sayElsewhere(result.mark, target.name, io);

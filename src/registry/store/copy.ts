@@ -59,7 +59,7 @@ export async function copyStore(source: CopySource, target: CopyTarget, options:
   const told = { target: target.name, since: mark?.since ?? timeOf(now()) };
   const result = await target.transact(async (session): Promise<CopyEnd<CopyResult>> => {
     if ((await session.state()) === 'used')
-      return mark === undefined ? OCCUPIED : { keeps: true, result: await findWhole(source, session, options) };
+      return mark === undefined ? OCCUPIED : { keeps: !rehearses, result: await findWhole(source, session, options) };
     await session.hold();
     // A server may have come before the lock.
     if ((await session.state()) === 'used') return OCCUPIED;
@@ -71,8 +71,8 @@ export async function copyStore(source: CopySource, target: CopyTarget, options:
     if (table !== undefined) return { keeps: false, result: { kind: 'differs', table, written: true } };
     return { keeps: !rehearses, result: { kind: rehearses ? 'rehearsed' : 'copied', tables } };
   });
-  if (!rehearses && (result.kind === 'copied' || result.kind === 'found'))
-    source.setMark({ ...told, copiedAt: mark?.copiedAt ?? timeOf(now()) });
+  if (!rehearses && (result.kind === 'copied' || (result.kind === 'found' && mark?.copiedAt === null)))
+    source.setMark({ ...told, copiedAt: timeOf(now()) });
   return result;
 }
 

@@ -102,7 +102,7 @@ function createSession(session: Session, schema: string, random: Random): CopySe
 
 /** A row in any of them is one of a store that was used; `check` of a server that started leaves one. */
 const FILLED = [
-  ...['routes', 'changes', 'api_keys', 'charges', 'charges_undelivered', 'charge_counts', 'charge_sums'],
+  ...['routes', 'changes', 'api_keys', 'charges', 'charges_undelivered', 'charge_counts', 'charge_sums', 'charge_work'],
 ] as const;
 
 type Target = {
