@@ -1,4 +1,4 @@
-// `node bench/paid.ts [--seconds S] [--rounds N] [--connections N] [--root CHECKOUT ...] [--paid] [--profile]`: CPU of
+// `node bench/paid.ts [--seconds S] [--rounds N] [--connections N] [--root CHECKOUT ...] [--paid] [--profile] [--workers N]`: CPU of
 // Tollgate per paid request, with a facilitator that says yes at once, in both settle modes, on the store as it is shipped
 // (SQLite, every step durable). Several checkouts are all started and measured in turn, so that a drift of the machine
 // meets all of them; two processes of one checkout differ by a few percent as long as they live, so each is better given twice
@@ -19,7 +19,16 @@ import { parseArgs } from 'node:util';
 import type { ClosedJob, ClosedResult } from './closed.ts';
 import { CONSTANT, PAID_GET, PAID_POST, suffixOf } from './names.ts';
 import { startConstant } from './peers/peers.ts';
-import { LOAD_CORE, NODE, readThreadsUs, SERVER_CORE, startServer, type Server, type ThreadsUs } from './process.ts';
+import {
+  LOAD_CORE,
+  NODE,
+  readFamily,
+  readThreadsUs,
+  SERVER_CORE,
+  startServer,
+  type Server,
+  type ThreadsUs,
+} from './process.ts';
 import { renderProfiles } from './profile.ts';
 import { build, programOf } from './program.ts';
 import { formatSpread, median, percentile, spread } from './report.ts';
@@ -35,6 +44,8 @@ const { values } = parseArgs({
     /** Nothing but paid requests. */
     paid: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
+    /** Processes that serve, on all cores; left out, one, on one core. */
+    workers: { type: 'string' },
   },
 });
 const seconds = Number(values.seconds);
@@ -150,9 +161,12 @@ async function enter(root: string, suffix: string, services: Server): Promise<En
   writeFileSync(config, configuration(services.port('upstream'), services.port('facilitator')));
   const profiling = values.profile ? ['--cpu-prof', `--cpu-prof-dir=${home}`] : [];
   build(root);
-  const tollgate = await start('Tollgate', [...profiling, ...programOf(root), 'serve', '-c', config], SERVER_CORE, [
-    'proxy',
-  ]);
+  const tollgate = await start(
+    'Tollgate',
+    [...profiling, ...programOf(root), 'serve', '-c', config],
+    values.workers === undefined ? SERVER_CORE : undefined,
+    ['proxy'],
+  );
   const agent = new Agent({ keepAlive: true, maxSockets: connections + BUSY_PAYERS });
   const send = (load: Load, headers: Record<string, string>): Promise<Reply> =>
     call(tollgate.port('proxy'), agent, load.method, load.path, headers);
@@ -192,10 +206,10 @@ async function enter(root: string, suffix: string, services: Server): Promise<En
     return took;
   };
   const measure: Entrant['measure'] = async (load) => {
-    const [before, startedAt] = [readThreadsUs(tollgate.pid), performance.now()];
+    const [before, startedAt] = [readFamilyUs(tollgate.pid), performance.now()];
     const took = (await fire(load, seconds * 1000)).toSorted((a, b) => a - b);
     const elapsed = (performance.now() - startedAt) / 1000;
-    const after = readThreadsUs(tollgate.pid);
+    const after = readFamilyUs(tollgate.pid);
     const each = (key: keyof ThreadsUs): number => (after[key] - before[key]) / took.length;
     return {
       ...{ all: each('all'), main: each('main'), ledger: each('ledger') },
@@ -238,7 +252,12 @@ async function startYardstick(): Promise<() => Promise<Pace>> {
   return measure;
 }
 
-async function start(name: string, args: string[], core: number, listeners: string[]): ReturnType<typeof startServer> {
+async function start(
+  name: string,
+  args: string[],
+  core: number | undefined,
+  listeners: string[],
+): ReturnType<typeof startServer> {
   const server = await startServer(
     { name, file: NODE, args, core, folder: path.resolve(import.meta.dirname, '..') },
     listeners,
@@ -272,6 +291,13 @@ function call(
   });
 }
 
+/** Of a process and its workers; `main`: the main threads of all of them. */
+function readFamilyUs(pid: number): ThreadsUs {
+  const each = readFamily(pid).map(readThreadsUs);
+  const sum = (key: keyof ThreadsUs): number => each.reduce((total, times) => total + times[key], 0);
+  return { all: sum('all'), main: sum('main'), ledger: sum('ledger') };
+}
+
 /** The headers of a new payment each time, as an x402 v2 client makes them of `accepted`. */
 function payerOf(accepted: Accepted): () => Record<string, string> {
   const payers = Array.from({ length: PAYER_COUNT }, () => `0x${randomBytes(20).toString('hex')}`);
@@ -301,6 +327,7 @@ function payerOf(accepted: Accepted): () => Record<string, string> {
 
 function configuration(upstream: number, facilitator: number): string {
   return `
+workers: ${values.workers ?? 1}
 proxy: { listen: 127.0.0.1:0, upstream: "http://127.0.0.1:${upstream}", timeouts: { drain_delay: 0s } }
 registry: { listen: 127.0.0.1:0, store: sqlite:data/tollgate.db }
 admin: { listen: 127.0.0.1:0 }

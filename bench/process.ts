@@ -17,7 +17,8 @@ export type Command = {
   readonly name: string;
   readonly file: string;
   readonly args: readonly string[];
-  readonly core: number;
+  /** Undefined: on all of them. */
+  readonly core: number | undefined;
   readonly folder?: string;
 };
 
@@ -120,6 +121,14 @@ export function readThreadsUs(pid: number): ThreadsUs {
   return sum;
 }
 
+/** A process and those that it started. */
+export function readFamily(pid: number): readonly number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    .split(' ')
+    .filter((each) => each !== '');
+  return [pid, ...children.flatMap((child) => readFamily(Number(child)))];
+}
+
 export type MemoryMb = { readonly resident: number; readonly anonymous: number; readonly peak: number };
 
 /** Memory of a process in MB: resident now; of that what is no file's, such as its program; and the most it ever was. */
@@ -140,7 +149,7 @@ export function isIdle(pid: number): boolean {
 }
 
 function launch({ file, args, core, folder }: Command, stdout: 'pipe' | 'ignore'): ChildProcess {
-  const pinned = canPin() ? ['taskset', '-c', String(core)] : [];
+  const pinned = core !== undefined && canPin() ? ['taskset', '-c', String(core)] : [];
   // The kernel ends it with us, however we end.
   const bound = isInstalled('setpriv') ? ['setpriv', '--pdeathsig', 'TERM'] : [];
   const [first = file, ...rest] = [...pinned, ...bound, file, ...args];

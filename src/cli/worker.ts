@@ -2,6 +2,7 @@
 import type { Config, LoadedConfig } from '../config/config.ts';
 import { readGiven } from '../compose/handed-over.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
+import { collectGarbage } from '../host/collect-garbage.ts';
 import { gatherLines } from '../host/lines.ts';
 import { createLog } from '../host/log.ts';
 import { openStandardOutput } from '../host/standard-output.ts';
@@ -37,7 +38,9 @@ export function runWorkerProgram(channel: Channel, worker: number): Promise<numb
     async ({ run, given }) => {
       const { startWorker } = await import('../compose/worker.ts');
       const deps = { log, clock: systemClock, random: createRandom(), onTaken };
-      return startWorker(readGiven(given), run, deps);
+      const served = await startWorker(readGiven(given), run, deps);
+      collectGarbage();
+      return served;
     },
     EXIT.away,
   );

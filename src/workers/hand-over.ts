@@ -57,7 +57,7 @@ export function createHandOver({ listen, members, clock, schedule, maxWaiting }:
     let chosen: Member | undefined;
     for (const member of members()) {
       if (member.life === 'starting' || member.waitingMs(now) > SLOW_MS) continue;
-      if (chosen === undefined || member.load < chosen.load) chosen = member;
+      if (chosen === undefined || comesBefore(member, chosen)) chosen = member;
     }
     return chosen?.isFree === true ? chosen : undefined;
   };
@@ -98,6 +98,11 @@ export function createHandOver({ listen, members, clock, schedule, maxWaiting }:
       if (waiting.length > 0) await new Promise<void>((resolve) => (emptied = resolve));
     },
   };
+}
+
+/** Of those with as many connections it is the turn of the one that waits longest. */
+function comesBefore(a: Member, b: Member): boolean {
+  return a.load < b.load || (a.load === b.load && a.givenAt < b.givenAt);
 }
 
 function bind(

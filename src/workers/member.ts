@@ -24,6 +24,8 @@ export class Member {
   failure: string | undefined;
   /** It was killed, because its event loop stood still. */
   stalled = false;
+  /** When it was given a connection last. */
+  givenAt = -Infinity;
   /** For so long nothing was heard of it, by the turns of the primary. */
   silentMs = 0;
   says = '';
@@ -67,6 +69,7 @@ export class Member {
   give(socket: Socket, now: number): void {
     const message: Order = { kind: 'connection' };
     this.onItsWay = { socket, since: now };
+    this.givenAt = now;
     this.child.send(message, socket, { keepOpen: true }, () => undefined);
   }
 
