@@ -45,7 +45,8 @@ function serve(req: IncomingMessage, res: ServerResponse): void {
 function serveFeed({ headers }: IncomingMessage, res: ServerResponse, name: Readonly<Record<string, string>>): void {
   const body = bodies[revision % bodies.length];
   const etag = `"${revision}"`;
-  if (headers['if-none-match'] === etag || body === undefined) return void res.writeHead(304, name).end();
+  const known = headers['if-none-match'];
+  if (known === etag || known === '*' || body === undefined) return void res.writeHead(304, name).end();
   const zips = headers['accept-encoding']?.includes('gzip') === true;
   const coding = zips ? { 'Content-Encoding': 'gzip' } : {};
   const bytes = zips ? body.zipped : body.plain;

@@ -12,7 +12,7 @@ import { makeRoutes } from '../../bench/routes.ts';
 import { openEvents } from '../registry/kit.ts';
 import { hasPostgres } from '../postgres/server.ts';
 import { freshDatabase, openTestStore, stopSharedPostgres } from '../postgres/store.ts';
-import { startCountingPipe, type CountingPipe } from '../support/counting-pipe.ts';
+import { startCountingPipe, type CountingPipe } from '../../bench/counting-pipe.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
 import { until } from '../support/paid-tollgate.ts';
 import { startUpstream } from '../support/upstream.ts';
