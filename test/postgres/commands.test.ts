@@ -146,6 +146,19 @@ describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
     });
   });
 
+  test('refuses: to serve a schema of a newer version: exit code 69, with a sentence', async () => {
+    const url = await freshDatabase();
+    configure(url);
+    await run('migrate');
+    const newer = 'UPDATE tollgate.meta SET schema_version = 9, least_reader = 9';
+    await (await sharedPostgres()).query(newer, nameOf(url));
+    const file = path.join(folder.folder, 'tollgate.yaml');
+    const refused = await startProcess({ args: ['serve', '-c', file], listeners: [] });
+    onTestFinished(() => refused.kill());
+    expect(await refused.exited).toBe(69);
+    expect(refused.stderr() + JSON.stringify(refused.lines)).toContain('written by a newer version of Tollgate');
+  });
+
   test('behaviour: check --online says whether it serves, and has connections for one more of these', async () => {
     const server = await sharedPostgres();
     const url = await freshDatabase();

@@ -5,17 +5,26 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { createLedger } from '../../src/domain/payment/ledger.ts';
 import { SPELLING } from '../../src/gateway/rails/networks.ts';
 import type { ChargesStore, CommonSettings, Store, StorePlace } from '../../src/registry/store/ports.ts';
-import { postgresPlace } from '../../src/registry/store/postgres/place.ts';
+import { openPostgres, postgresPlace } from '../../src/registry/store/postgres/place.ts';
 import { digestsOf } from '../../src/compose/common-settings.ts';
 import type { RegistryConfig } from '../../src/config/config.ts';
 import type { Receiver } from '../../src/domain/offer.ts';
 import { PRUNE_LEASE_MS } from '../../src/registry/store/postgres/charge-prune.ts';
+import { createLog } from '../../src/host/log.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { claimOf, proofOf } from '../cases/claims.ts';
 import { temporaryFolder } from '../support/process.ts';
 import { until } from '../support/paid-tollgate.ts';
 import { hasPostgres } from './server.ts';
-import { freshDatabase, openTestStore, settingsOf, sharedPostgres, silent, stopSharedPostgres } from './store.ts';
+import {
+  freshDatabase,
+  openTestStore,
+  placeOf,
+  settingsOf,
+  sharedPostgres,
+  silent,
+  stopSharedPostgres,
+} from './store.ts';
 
 const LEASE = 60_000;
 const DAY = 86_400_000;
@@ -79,6 +88,44 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
     const store = await asClerk.open(command);
     expect((await claimAt(store.charges, 1)).kind).toBe('claimed');
     await store.close();
+  });
+
+  test('behaviour: a server whose user may not make the schema waits, says again and again what is missing, and goes on', async () => {
+    const url = await freshDatabase();
+    const server = await sharedPostgres();
+    await server.query('CREATE ROLE waiter LOGIN', nameOf(url));
+    const told: string[] = [];
+    const log = createLog('error', (line) => void told.push(line), Date.now);
+    const place = placeOf(url, { user: 'waiter' });
+    const opening = openPostgres({ ...place, timeoutMs: 500 }, { now: Date.now, log }, { patient: true, tellMs: 1 });
+    await until('it is told twice', async () => told.length >= 2);
+    expect(told[0]).toContain('this user may not make or read the schema tollgate: run `tollgate migrate`');
+    await postgresPlace(settingsOf(url)).migrate();
+    await server.query(
+      'GRANT USAGE ON SCHEMA tollgate TO waiter; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA tollgate TO waiter',
+      nameOf(url),
+    );
+    const store = await opening;
+    expect((await store.routes.load()).routes).toEqual([]);
+    await store.close();
+  });
+
+  test('behaviour: a newer schema that this version may use is used, and left as it is', async () => {
+    const url = await freshDatabase();
+    const place = postgresPlace(settingsOf(url));
+    await place.migrate();
+    const server = await sharedPostgres();
+    await server.query(
+      'UPDATE tollgate.meta SET schema_version = 9; ALTER TABLE tollgate.charges ADD COLUMN newer text',
+      nameOf(url),
+    );
+    expect([await place.isMigrated(), await place.migrate()]).toEqual([true, []]);
+    const store = await place.open(command);
+    expect((await claimAt(store.charges, 1)).kind).toBe('claimed');
+    await store.close();
+    expect(await server.query('SELECT schema_version FROM tollgate.meta', nameOf(url))).toEqual([
+      { schema_version: 9 },
+    ]);
   });
 
   test('behaviour: a password is read again for every connection', async () => {

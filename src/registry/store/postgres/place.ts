@@ -20,7 +20,6 @@ import { isCurrent, lacksRights, migrateSchema, readVersion } from './migrate.ts
 import { createRoutes } from './routes.ts';
 import { createWatch } from './watch.ts';
 
-/** How often it is told that the database cannot be used yet. */
 const TOLD_MS = 30_000;
 const PAUSE_MS = 1000;
 
@@ -66,6 +65,8 @@ export type PostgresStoreOptions = PostgresChargesOptions & {
   readonly changesKept?: number;
   /** Waits for the database for as long as it takes, where waiting may help. */
   readonly patient?: boolean;
+  /** How often it is told that it cannot be used yet. */
+  readonly tellMs?: number;
 };
 
 type OpenedBy = Pick<ChargesOptions, 'now' | 'log' | 'observe'>;
@@ -73,12 +74,12 @@ type OpenedBy = Pick<ChargesOptions, 'now' | 'log' | 'observe'>;
 export async function openPostgres(
   place: PostgresPlace,
   by: OpenedBy,
-  { changesKept, patient = false, ...options }: PostgresStoreOptions = {},
+  { changesKept, patient = false, tellMs = TOLD_MS, ...options }: PostgresStoreOptions = {},
 ): Promise<Store> {
   const { log } = by;
   const links = openUpToDate(place, by);
   try {
-    const registryId = await untilUsable(links, patient, log, async (session) => {
+    const registryId = await untilUsable(links, patient && tellMs, log, async (session) => {
       const { rows } = await session.simple(`SELECT registry_id FROM ${place.schema}.meta`);
       return text(rows[0] ?? {}, 'registry_id');
     });
@@ -161,7 +162,8 @@ async function upToDate(session: Session, schema: string): Promise<void> {
 
 async function untilUsable<T>(
   { control, timeoutMs }: Links,
-  patient: boolean,
+  /** How often a patient one tells; false: it does not wait. */
+  tellMs: number | false,
   log: Log,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
@@ -171,8 +173,8 @@ async function untilUsable<T>(
       return await control.use(performance.now() + timeoutMs, work);
     } catch (error) {
       const refused = refusalIn(error);
-      if (refused !== undefined || !patient) throw refused ?? error;
-      if (performance.now() - toldAt > TOLD_MS) {
+      if (refused !== undefined || tellMs === false) throw refused ?? error;
+      if (performance.now() - toldAt > tellMs) {
         toldAt = performance.now();
         log.error('the store cannot be used yet', { error: messageOf(error) });
       }
