@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startPaidTollgate, until, type PaidTollgate } from '../support/paid-tollgate.ts';
 import type { TollgateProcess } from '../support/process.ts';
+import { isPooled } from '../postgres/pooler.ts';
 import { hasPostgres } from '../postgres/server.ts';
 import { freshDatabase, sharedPostgres, stopSharedPostgres } from '../postgres/store.ts';
 
@@ -21,7 +22,7 @@ describe.skipIf(!hasPostgres)('all-in-ones over one PostgreSQL', () => {
         setTimeout(() => response.end('paid'), 50);
       },
       routes: ['GET /a 0.10', 'POST /b 0.10'],
-      registry: `store: { url: "${await freshDatabase()}", timeout: 30s }, jwt: { secret: ${SECRET} }, api_keys: [{ name: k, key: an-api-key-of-the-test, scopes: [sdk, ledger] }]`,
+      registry: `store: { url: "${await freshDatabase()}", timeout: 30s, pooler: ${isPooled} }, jwt: { secret: ${SECRET} }, api_keys: [{ name: k, key: an-api-key-of-the-test, scopes: [sdk, ledger] }]`,
       more: `charges: { secrets: [${SECRET}] }`,
     });
     other = await paid.another();

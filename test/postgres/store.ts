@@ -5,9 +5,11 @@ import type { Store } from '../../src/registry/store/ports.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openPostgres, type PostgresStoreOptions } from '../../src/registry/store/postgres/place.ts';
 import type { PostgresPlace } from '../../src/registry/store/postgres/links.ts';
+import { isPooled, startPooler, type Pooler } from './pooler.ts';
 import { startPostgres, type PostgresServer } from './server.ts';
 
 let shared: Promise<PostgresServer> | undefined;
+let pooler: Promise<Pooler> | undefined;
 
 /** Started with the first call; `stopSharedPostgres` ends it. */
 export function sharedPostgres(): Promise<PostgresServer> {
@@ -15,14 +17,19 @@ export function sharedPostgres(): Promise<PostgresServer> {
 }
 
 export async function stopSharedPostgres(): Promise<void> {
+  await (await pooler)?.close();
   const server = await shared;
-  shared = undefined;
+  [shared, pooler] = [undefined, undefined];
   await server?.close();
 }
 
 /** The URL of a database that nobody has used. */
 export async function freshDatabase(): Promise<string> {
-  return (await sharedPostgres()).createDatabase();
+  const server = await sharedPostgres();
+  const url = await server.createDatabase();
+  if (!isPooled) return url;
+  const { port } = await (pooler ??= startPooler(server.port));
+  return url.replace(`:${server.port}/`, `:${port}/`);
 }
 
 /** As a configuration says it. */
@@ -31,7 +38,7 @@ export function settingsOf(url: string, rest: Partial<PostgresSettings> = {}): P
   return {
     ...{ kind: 'postgres', name: 'test', host, port: Number(port), user, database: pathname.slice(1) },
     ...{ password: undefined, tls: { mode: 'off', caFile: undefined }, schema: 'tollgate' },
-    ...{ connections: 2, timeoutMs: 10_000, pooler: false },
+    ...{ connections: 2, timeoutMs: 10_000, pooler: isPooled },
     ...rest,
   };
 }
@@ -46,7 +53,7 @@ export function placeOf(url: string, rest: Partial<PostgresPlace['address']> = {
       database: pathname.slice(1),
       password: () => undefined,
       tls: () => false,
-      pooler: false,
+      pooler: isPooled,
       ...rest,
     },
     schema: 'tollgate',
