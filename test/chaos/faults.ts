@@ -5,9 +5,19 @@ export type Change = { readonly file: string; readonly text: string; readonly by
 export const FAULTS: Readonly<Record<string, readonly Change[]>> = {
   'a guard removed': [
     {
+      file: 'registry/store/postgres/migrate.ts',
+      text: "readFileSync(new URL(file, import.meta.url), 'utf8')",
+      by: "readFileSync(new URL(file, import.meta.url), 'utf8') + '; DROP INDEX charges_payment; ALTER TABLE charges DROP CONSTRAINT charges_id_key'",
+    },
+    {
       file: 'registry/store/postgres/charge-sql.ts',
-      text: 'WHERE c.id = v.of_id AND c.version = v.of_version',
-      by: 'WHERE c.id = v.of_id',
+      text: 'k.unique_key = v.unique_key',
+      by: 'k.unique_key = v.unique_key AND false',
+    },
+    {
+      file: 'registry/store/postgres/charge-sql.ts',
+      text: 'WHERE k.id = v.id)',
+      by: 'WHERE k.id = v.id AND false)',
     },
   ],
   'a lease ignored': [

@@ -25,10 +25,10 @@ import {
 
 const REGISTRIES = ['registry 1', 'registry 2'] as const;
 const SIDECARS = [
-  { who: 'sidecar 1', charges: 'database' },
-  { who: 'sidecar 2', charges: 'database' },
-  { who: 'sidecar 3', charges: 'registry' },
-  { who: 'sidecar 4', charges: 'registry' },
+  { who: 'sidecar 1', charges: 'database', workers: 1 },
+  { who: 'sidecar 2', charges: 'database', workers: 2 },
+  { who: 'sidecar 3', charges: 'registry', workers: 1 },
+  { who: 'sidecar 4', charges: 'registry', workers: 1 },
 ] as const;
 const DATABASE = 'database';
 const NOWHERE: Door = { who: 'nowhere', url: 'http://127.0.0.1:1' };
@@ -40,7 +40,12 @@ async function allOf<T>(starting: readonly Promise<T>[]): Promise<T[]> {
   return Promise.all(starting);
 }
 
-type Member = { readonly start: () => Promise<void>; readonly stop: (signal: 'SIGKILL' | 'SIGINT') => Promise<void> };
+type Member = {
+  readonly start: () => Promise<void>;
+  readonly stop: (signal: 'SIGKILL' | 'SIGINT') => Promise<void>;
+  /** Ends one of its workers, which it replaces. */
+  readonly stopWorker?: () => void;
+};
 type Links = { readonly what: string; readonly gate: Gate }[];
 
 export async function startFleet(plan: Plan, journal: Journal, fault: string | undefined): Promise<World> {
@@ -75,23 +80,26 @@ export async function startFleet(plan: Plan, journal: Journal, fault: string | u
     // Both at once: one of them makes the schema.
     await allOf(
       [config, other].map(async (file, index) => {
-        members.set(REGISTRIES[index] ?? '', await startMember(file, ['registry', 'admin'], fault, closing));
+        members.set(
+          REGISTRIES[index] ?? '',
+          await startMember({ config: file, listeners: ['registry', 'admin'], fault }, closing),
+        );
       }),
     );
     const runs = new Map<number, number>();
     const doors = await allOf(
-      SIDECARS.map(async ({ who, charges }, index) => {
+      SIDECARS.map(async ({ who, charges, workers }, index) => {
         const port = await freePort();
         const api = await startApi(plan.payments, journal, who, runs);
         closing.push(api.close);
         const text = sidecarConfig({
-          ...{ port, upstream: api.url, rpcUrl: chain.rpcUrl, snapshot: `routes-${index}.json` },
+          ...{ port, workers, upstream: api.url, rpcUrl: chain.rpcUrl, snapshot: `routes-${index}.json` },
           registry: await gateTo('registry', () => registries),
           facilitator: await gateTo('facilitator', () => [calls.port]),
           store: charges === 'database' ? await store() : undefined,
         });
         const file = files.write(`sidecar-${index}.yaml`, text);
-        members.set(who, await startMember(file, ['proxy'], fault, closing));
+        members.set(who, await startMember({ config: file, listeners: ['proxy'], workers, fault }, closing));
         return { who, url: `http://127.0.0.1:${port}` };
       }),
     );
@@ -126,10 +134,15 @@ export async function startFleet(plan: Plan, journal: Journal, fault: string | u
   }
 }
 
+type MemberOptions = {
+  readonly config: string;
+  readonly listeners: readonly string[];
+  readonly workers?: number;
+  readonly fault: string | undefined;
+};
+
 async function startMember(
-  config: string,
-  listeners: readonly string[],
-  fault: string | undefined,
+  { config, listeners, workers = 1, fault }: MemberOptions,
   closing: (() => unknown)[],
 ): Promise<Member> {
   const launch = (): Promise<TollgateProcess> =>
@@ -140,7 +153,16 @@ async function startMember(
     });
   let running = await launch();
   closing.push(() => running.kill());
-  return { start: async () => void (running = await launch()), stop: () => running.kill() };
+  return {
+    start: async () => void (running = await launch()),
+    stop: () => running.kill(),
+    ...(workers > 1 ? { stopWorker: () => killWorker(running) } : {}),
+  };
+}
+
+function killWorker({ lines }: TollgateProcess): void {
+  const last = lines.findLast(({ msg }) => msg === 'a worker is ready');
+  if (last !== undefined) process.kill(Number(last['pid']), 'SIGKILL');
 }
 
 function memberOf({ start, stop }: PostgresServer): Member {
@@ -157,6 +179,11 @@ async function killOne(members: ReadonlyMap<string, Member>, draw: Draw, journal
   // A database also ends in order, as when it is brought up to date.
   const how = who === DATABASE && draw.chance(0.5) ? 'SIGINT' : 'SIGKILL';
   const at = performance.now();
+  if (member.stopWorker !== undefined && draw.chance(0.5)) {
+    member.stopWorker();
+    journal.kills.push({ who, how: 'SIGKILL of a worker', at, backAt: at });
+    return;
+  }
   await member.stop(how);
   await member.start();
   journal.kills.push({ who, how, at, backAt: performance.now() });

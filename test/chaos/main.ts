@@ -1,22 +1,29 @@
 // `npm run chaos`: payments over a real chain while Tollgate is killed and its facilitator and upstream fail, of one process
-// or of registries and sidecars over PostgreSQL. Prints what happened; exit code 1 where a rule was broken, with the command
+// or of registries and sidecars over PostgreSQL; with `--rolling` everything is restarted in order instead. Prints what happened; exit code 1 where a rule was broken, with the command
 // that runs the same plan again.
 import { parseArgs } from 'node:util';
 import { FAULTS } from './faults.ts';
 import type { Scale } from './plan.ts';
+import { runRolling } from './rolling.ts';
 import { runChaos } from './run.ts';
 
 const { values } = parseArgs({
   options: {
     topology: { type: 'string', default: 'one' },
     fault: { type: 'string' },
+    rolling: { type: 'string' },
     payments: { type: 'string', default: '3500' },
     kills: { type: 'string', default: '100' },
     seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
     'no-chain': { type: 'boolean', default: false },
   },
 });
-const { fault, topology } = values;
+const { fault, topology, rolling } = values;
+const since = performance.now();
+const say = (line: string): void =>
+  console.log(`${((performance.now() - since) / 1000).toFixed(0).padStart(5)} s  ${line}`);
+/** Of load before the first restart. */
+const CALM_MS = 20_000;
 const scale: Scale = {
   topology: topology === 'postgres' ? topology : 'one',
   ...(fault === undefined ? {} : { fault }),
@@ -25,21 +32,38 @@ const scale: Scale = {
   seed: Number(values.seed),
   chain: !values['no-chain'],
 };
-if (
+if (rolling !== undefined && Number(rolling) > 0) {
+  const { restarts, free, payments, p99, moved } = await runRolling(
+    { rounds: Number(rolling), short: false, calmMs: CALM_MS },
+    say,
+  );
+  const failed = [...free].filter(([outcome]) => outcome !== '200');
+  const asked = [...free.values()].reduce((sum, count) => sum + count, 0);
+  for (const [name, count] of Object.entries(restarts))
+    console.log(`${String(count).padStart(8)}  restarts of ${name}`);
+  console.log(
+    `${String(asked).padStart(8)}  free requests, of which failed: ${JSON.stringify(Object.fromEntries(failed))}`,
+  );
+  console.log(
+    `${String(payments.atOnce).padStart(8)}  payments served at the first request, ${payments.later} when asked again, lost: ${JSON.stringify(payments.lost)}`,
+  );
+  console.log(
+    `          p99 of a free request: ${p99.calm.toFixed(1)} ms before, ${p99.rolling.toFixed(1)} ms during the restarts`,
+  );
+  console.log(`          moved: ${moved.chain} by the chain, ${moved.ledger} by the ledger`);
+  if (failed.length > 0 || payments.lost.length > 0 || moved.chain !== moved.ledger) process.exitCode = 1;
+} else if (
   ![scale.payments, scale.kills, scale.seed].every((number) => Number.isSafeInteger(number) && number >= 0) ||
   topology !== scale.topology ||
   (fault !== undefined && (topology === 'one' || FAULTS[fault] === undefined)) ||
   (topology !== 'one' && !scale.chain)
 ) {
   console.error(
-    `usage: npm run chaos -- [--topology one|postgres] [--payments N] [--kills N] [--seed S] [--no-chain] [--fault NAME]\nfaults, with --topology postgres:\n  ${Object.keys(FAULTS).join('\n  ')}`,
+    `usage: npm run chaos -- [--topology one|postgres] [--payments N] [--kills N] [--seed S] [--no-chain] [--fault NAME] | --rolling ROUNDS\nfaults, with --topology postgres:\n  ${Object.keys(FAULTS).join('\n  ')}`,
   );
   process.exitCode = 64;
 } else {
-  const since = performance.now();
-  const { violations, counts } = await runChaos(scale, (line) =>
-    console.log(`${((performance.now() - since) / 1000).toFixed(0).padStart(5)} s  ${line}`),
-  );
+  const { violations, counts } = await runChaos(scale, say);
   for (const [what, count] of Object.entries(counts)) console.log(`${String(count).padStart(8)}  ${what}`);
   for (const violation of violations) console.error(`broken: ${violation}`);
   const flags = `--topology ${topology} --payments ${scale.payments} --kills ${scale.kills} --seed ${scale.seed}${scale.chain ? '' : ' --no-chain'}${fault === undefined ? '' : ` --fault '${fault}'`}`;
