@@ -12,6 +12,7 @@ import {
   type Updated,
 } from '../../src/domain/payment/ledger.ts';
 import { transition, type ChargeEvent } from '../../src/domain/payment/transition.ts';
+import type { ChargesStore } from '../../src/registry/store/ports.ts';
 import { claimOf, proofOf } from '../cases/claims.ts';
 
 export type OpenedStores = {
@@ -133,6 +134,35 @@ export function describeChargeStore(
         answer: { status: 200 },
       });
     });
+
+    // Another process's store ends them itself.
+    test.skipIf(decides)(
+      'behaviour: of a run that is gone the leases are over, in every state, and no others',
+      async () => {
+        const owner = 'gone/one';
+        const claimed = entryOf(fresh(), { owner });
+        const settled = entryOf(fresh(), { owner });
+        const others = [entryOf(fresh(), { owner: 'gone.2/one' }), entryOf(fresh(), { owner: 'go/one' })];
+        const made: StoredCharge[] = [];
+        for (const entry of [claimed, settled, ...others]) {
+          const done = await store.insert(entry);
+          if (done.kind !== 'written') throw new Error(done.kind);
+          made.push(done.charge);
+        }
+        const settling = written(await store.update(changeOf(made[1] ?? (await inserted()), START, owner)));
+        const proof = proofOf(settled.claim);
+        const version = written(
+          await store.update(changeOf(settling, { kind: 'settled', proof, leaseMs: LEASE }, owner)),
+        ).version;
+        await (other as ChargeStore & Pick<ChargesStore, 'endRun'>).endRun('gone');
+        const leaseOf = async (entry: Entry): Promise<number> =>
+          (await store.find({ id: entry.charge.id }))?.charge.leaseUntil ?? Number.NaN;
+        expect(await leaseOf(claimed)).toBeLessThanOrEqual(opened.now());
+        expect(await leaseOf(settled)).toBeLessThanOrEqual(opened.now());
+        expect((await store.find({ id: settled.charge.id }))?.version).toBe(version);
+        for (const entry of others) expect(await leaseOf(entry)).toBeGreaterThan(opened.now());
+      },
+    );
 
     test('attack: nobody else takes a charge by what its lease was before it was renewed', async () => {
       const what = fresh();

@@ -3,6 +3,7 @@
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { startGate } from '../chaos/gate.ts';
 import { until } from '../support/paid-tollgate.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
 import { openRaw } from '../support/raw-client.ts';
@@ -11,6 +12,12 @@ import { startUpstream, type Upstream } from '../support/upstream.ts';
 const files = temporaryFolder();
 const SECRET = 'a-charge-secret-of-at-least-32-bytes';
 const API_KEY = 'an-api-key-of-the-test';
+const MONEY = [
+  'receivers:',
+  '  - { id: default, network: base-sepolia, pay_to_address: "0x1111111111111111111111111111111111111111", facilitators: ["http://127.0.0.1:1"], rpc_url: none }',
+  'routes:',
+  '  - { method: GET, route_pattern: "/paid/*", amount: "0.10" }',
+];
 let upstream: Upstream;
 beforeAll(async () => {
   upstream = await startUpstream();
@@ -31,10 +38,7 @@ const configured = (name: string, { price = '0.10', undeclared = 'forward', fold
       `registry: { listen: 127.0.0.1:0, store: "sqlite:${folder}/t.db", api_keys: [{ name: t, key: ${API_KEY} }] }`,
       'admin: { listen: 127.0.0.1:0 }',
       `charges: { secrets: ["\${CHARGE_SECRET}"] }`,
-      'receivers:',
-      '  - { id: default, network: base-sepolia, pay_to_address: "0x1111111111111111111111111111111111111111", facilitators: ["http://127.0.0.1:1"], rpc_url: none }',
-      'routes:',
-      `  - { method: GET, route_pattern: "/paid/*", amount: "${price}" }`,
+      ...MONEY.map((line) => line.replace('0.10', price)),
     ].join('\n'),
   );
 
@@ -186,6 +190,54 @@ test('behaviour: when the primary is killed its workers end at once, and the nex
   onTestFinished(() => second.kill());
   expect(places().filter((name) => name.endsWith('.sock'))).toHaveLength(1);
   expect(places()).not.toContain(own);
+});
+
+test('behaviour: workers of a sidecar answer before its registry does, and have its routes once they come', async () => {
+  const registry = await startProcess({
+    args: [
+      'serve',
+      '-c',
+      files.write(
+        'registry.yaml',
+        [
+          `registry: { listen: 127.0.0.1:0, store: "sqlite:registry/t.db", api_keys: [{ name: t, key: ${API_KEY}, scopes: [sdk, ledger] }] }`,
+          'admin: { listen: 127.0.0.1:0 }',
+          ...MONEY,
+        ].join('\n'),
+      ),
+    ],
+    listeners: ['registry', 'admin'],
+  });
+  onTestFinished(() => registry.kill());
+  const gate = await startGate(() => [registry.port('registry')]);
+  onTestFinished(() => gate.close());
+  await gate.shut();
+  const sidecar = await startProcess({
+    args: [
+      'serve',
+      '-c',
+      files.write(
+        'sidecar.yaml',
+        [
+          'workers: 2',
+          `proxy: { listen: 127.0.0.1:0, upstream: "${upstream.url}", timeouts: { drain_delay: 0s, drain: 1s } }`,
+          `sync: { registry_url: "http://127.0.0.1:${gate.port}", api_key: ${API_KEY}, poll_interval: 100ms, snapshot_file: sidecar/routes.json }`,
+          'admin: { listen: 127.0.0.1:0 }',
+          `charges: { secrets: [${SECRET}] }`,
+          ...MONEY.slice(0, 2),
+        ].join('\n'),
+      ),
+    ],
+  });
+  onTestFinished(() => sidecar.kill());
+  const seen = async (): Promise<readonly number[]> => [
+    ...new Set(
+      await Promise.all(Array.from({ length: 8 }, async () => (await fetch(`${sidecar.url('proxy')}/paid/a`)).status)),
+    ),
+  ];
+  expect(await seen()).toEqual([503]);
+  await gate.open();
+  await until('both ask for money', async () => (await seen()).join() === '402');
 });
 
 test('refuses: a start whose second worker cannot start, and leaves nothing behind', async () => {
