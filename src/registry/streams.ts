@@ -91,7 +91,9 @@ export function createStreams({ routes, stillAllowed, random, limits }: StreamOp
   /** Sends what was missed, a page each time the reader has taken the one before; then the stream is live. */
   const resume = async (stream: Stream): Promise<void> => {
     for (;;) {
-      const changes = await routes.changesAfter(stream.seen, PAGE);
+      // Who has all that there is costs the store nothing, and does not need it.
+      const isBehind = stream.seen !== routes.head().revision;
+      const changes = isBehind ? await routes.changesAfter(stream.seen, PAGE) : [];
       if (!streams.has(stream)) return;
       const { revision } = routes.head();
       if (changes === 'too_old') {
