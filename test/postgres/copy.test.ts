@@ -199,7 +199,9 @@ describe.skipIf(!hasPostgres)('tollgate copy', () => {
     at.write('to.yaml', registry(at.url.replace('tollgate@', 'poor@')));
     const { code, stderr } = await at.copy();
     expect([code, stderr]).toEqual([69, expect.stringContaining('may not make or write the schema tollgate')]);
-    // It had begun by then.
+    // It had begun by then. A database that is gone holds nothing.
+    await server.query(`DROP DATABASE ${new URL(at.url).pathname.slice(1)} WITH (FORCE)`);
+    at.write('to.yaml', registry(at.url, '5s'));
     expect(await at.copy('--thaw')).toMatchObject({ code: 0, stdout: 'the mark is taken away; FROM may be served\n' });
     await readThrough(() => openSqlite(at.file));
   });
