@@ -1,6 +1,7 @@
 // Standard output as requests write to it: what is written within one turn of the event loop leaves together at its end. A
 // write of its own for every line costs about as much as a third of the request that the line is about. Other processes may
 // write to the same pipe, so no write is longer than what a pipe takes as a whole, and each holds whole lines.
+import { WHOLE_BYTES } from './standard-output.ts';
 
 export type GatheredLines = {
   /** `atOnce`: what a process that stops in the next moment would have wanted to say; whatever waits goes first. */
@@ -8,9 +9,6 @@ export type GatheredLines = {
   /** Writes now what waits: for the end of the process. */
   readonly flush: () => void;
 };
-
-/** Bytes of a write, of all but a text that is longer by itself: PIPE_BUF of Linux. */
-const MOST_BYTES = 4096;
 
 /** `atEnd` runs what it is given at the end of the turn. */
 export function gatherLines(
@@ -32,10 +30,10 @@ export function gatherLines(
     flush,
     write: (text, atOnce = false) => {
       const more = Buffer.byteLength(text);
-      if (bytes + more > MOST_BYTES) flush();
+      if (bytes + more > WHOLE_BYTES) flush();
       waiting += text;
       bytes += more;
-      if (atOnce || bytes >= MOST_BYTES) return flush();
+      if (atOnce || bytes >= WHOLE_BYTES) return flush();
       if (scheduled) return;
       scheduled = true;
       atEnd(() => {

@@ -15,6 +15,8 @@ export type StandardOutputDeps = {
   readonly sleep: () => void;
 };
 
+/** What a pipe takes as a whole or not at all: PIPE_BUF of Linux. */
+export const WHOLE_BYTES = 4096;
 const RETRY_MS = 5;
 /** Without a reader that takes anything. */
 const MOST_SLEEPS = 200;
@@ -26,7 +28,9 @@ const SYSTEM: StandardOutputDeps = {
 };
 
 export function openStandardOutput({ writeBytes, later, sleep }: StandardOutputDeps = SYSTEM): StandardOutput {
-  const waiting: Uint8Array[] = [];
+  let waiting: Uint8Array[] = [];
+  /** The first of them that is not written as a whole. */
+  let first = 0;
   let timed = false;
 
   /** How many were taken; all of what can never be written, because the reader is gone or a disk full. */
@@ -39,11 +43,15 @@ export function openStandardOutput({ writeBytes, later, sleep }: StandardOutputD
   };
   /** Whether something was taken. */
   const step = (): boolean => {
-    const [next] = waiting;
+    const next = waiting[first];
     if (next === undefined) return false;
     const taken = attempt(next);
-    if (taken === next.length) waiting.shift();
-    else waiting[0] = next.subarray(taken);
+    if (taken < next.length) waiting[first] = next.subarray(taken);
+    else first++;
+    if (first === waiting.length) {
+      waiting = [];
+      first = 0;
+    }
     return taken > 0;
   };
   const run = (): void => {
@@ -58,7 +66,12 @@ export function openStandardOutput({ writeBytes, later, sleep }: StandardOutputD
   return {
     write: (text) => {
       if (text === '') return;
-      waiting.push(Buffer.from(text));
+      const bytes = Buffer.from(text);
+      const last = waiting.at(-1);
+      // Behind what waits as a whole: fewer and longer writes for a reader that is slow.
+      if (last !== undefined && waiting.length - first > 1 && last.length + bytes.length <= WHOLE_BYTES)
+        waiting[waiting.length - 1] = Buffer.concat([last, bytes]);
+      else waiting.push(bytes);
       if (!timed) run();
     },
     end: () => {

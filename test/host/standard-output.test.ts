@@ -28,13 +28,14 @@ describe('a pipe', () => {
   /** Takes as many bytes as `room` says; then it is full. */
   function pipe(room: number) {
     const turns: (() => void)[] = [];
-    const state = { room, text: '', gone: false, still: false, slept: 0, turns };
+    const state = { room, text: '', gone: false, still: false, slept: 0, turns, writes: [] as number[] };
     const output = openStandardOutput({
       writeBytes: (bytes) => {
         if (state.gone) throw Object.assign(new Error('gone'), { code: 'EPIPE' });
         const taken = bytes.subarray(0, state.room);
         if (taken.length === 0) throw Object.assign(new Error('full'), { code: 'EAGAIN' });
         state.room -= taken.length;
+        state.writes.push(taken.length);
         state.text += Buffer.from(taken).toString();
         return taken.length;
       },
@@ -61,6 +62,18 @@ describe('a pipe', () => {
     expect(state.text).toBe('abc');
     turn();
     expect([state.text, state.turns.length]).toEqual(['abcdefg', 0]);
+  });
+
+  test('behaviour: what waits for a slow reader leaves in few writes, each of whole texts', () => {
+    const { output, state, turn } = pipe(0);
+    const texts = Array.from({ length: 50_000 }, (_, at) => `line ${at}\n`);
+    for (const text of texts) output.write(text);
+    state.room = Infinity;
+    turn();
+    expect(state.text).toBe(texts.join(''));
+    expect(Math.max(...state.writes)).toBeLessThanOrEqual(4096);
+    expect(state.writes.length).toBeLessThan(texts.join('').length / 4000);
+    expect([state.turns.length, state.text.endsWith('line 49999\n')]).toEqual([0, true]);
   });
 
   test('behaviour: at the end of the process it is waited for while its reader reads', () => {
