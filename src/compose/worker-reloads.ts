@@ -25,6 +25,7 @@ type Round = {
 export function createReloads(
   { members, tell, replace }: Pick<Supervisor, 'members' | 'tell' | 'replace'>,
   schedule: Schedule,
+  answerMs = ANSWER_MS,
 ): WorkerReloads {
   let last = 0;
   let round: Round | undefined;
@@ -42,7 +43,7 @@ export function createReloads(
       const { waiting, problems } = round;
       for (const member of asked) member.send({ kind: 'prepare', reload, given });
       if (asked.length > 0) {
-        const cancel = schedule(ANSWER_MS, () => {
+        const cancel = schedule(answerMs, () => {
           for (const member of waiting) replace(member);
           all.resolve();
         });

@@ -51,7 +51,7 @@ const code = await runWorker(
       report: async () => '[]',
       answer: async (question) => `${process.argv[2]}: ${question}`,
       drain: listener.announceEnd,
-      close: (withinMs) => listener.drain(0, withinMs, 1_000),
+      close: (withinMs) => listener.drain(0, withinMs, given === 'patient' ? 60_000 : 100),
     };
   },
   69,
