@@ -24,6 +24,8 @@ export type LedgerNumbers = {
   readonly mainThreadUs: Spread;
   /** The same of the ledger's thread, or of all processes of the database. */
   readonly ledgerThreadUs: Spread;
+  /** Of PostgreSQL, for a whole charge: bytes of its log, and bytes that its rows and indexes take when it is over. */
+  readonly bytes: { readonly log: number; readonly kept: number } | undefined;
   /** Milliseconds until a claim is durable. */
   readonly claimMs: { readonly p50: number; readonly p99: number };
 };
@@ -35,6 +37,7 @@ const LONG_MS = 3_600_000;
 
 const [root = path.resolve(import.meta.dirname, '..'), given = '5', kind = 'sqlite'] = process.argv.slice(2);
 let database: PostgresServer | undefined;
+let databaseName = '';
 const rounds = Math.max(1, Number(given) || 5);
 
 process.stdout.write(`${JSON.stringify(await measure(), undefined, 2)}\n`);
@@ -61,6 +64,7 @@ async function openOnPostgres(
   const { SPELLING } = (await load('gateway/rails/networks.ts')) as typeof networksModule;
   const server = (database = await startPostgres({ settings: { autovacuum: 'on' } }));
   const { pathname } = new URL(await server.createDatabase());
+  databaseName = pathname.slice(1);
   const place = postgresPlace({
     ...{ kind: 'postgres', name: 'bench', host: '127.0.0.1', port: server.port, user: 'tollgate' },
     ...{ database: pathname.slice(1), password: undefined, tls: { mode: 'off', caFile: undefined } },
@@ -91,6 +95,20 @@ function keeperUs(): number {
     }
   });
   return ticks.reduce((sum, each) => sum + each, 0) * 10_000;
+}
+
+/** Bytes that the database has written to its log so far. */
+async function logPosition(): Promise<number> {
+  const rows = await database?.query("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::text AS bytes");
+  return Number(rows?.[0]?.['bytes'] ?? 0);
+}
+
+/** Of a charge that is over: its row, and its part of the indexes. */
+async function keptBytes(): Promise<number | undefined> {
+  const row = "sum(pg_column_size(c)) FILTER (WHERE state = 'delivered') / count(*) FILTER (WHERE state = 'delivered')";
+  const sql = `SELECT (${row} + pg_indexes_size('tollgate.charges') / count(*))::int AS bytes FROM tollgate.charges AS c`;
+  const rows = await database?.query(sql, databaseName);
+  return rows && Number(rows[0]?.['bytes']);
 }
 
 async function measure(): Promise<readonly LedgerNumbers[]> {
@@ -132,6 +150,7 @@ async function measure(): Promise<readonly LedgerNumbers[]> {
       charges: [] as number[],
       main: [] as number[],
       ledger: [] as number[],
+      log: [] as number[],
       waits: [] as number[],
     }));
     for (let round = 0; round < rounds; round++) {
@@ -143,14 +162,17 @@ async function measure(): Promise<readonly LedgerNumbers[]> {
         numbers.charges.push(charges.perSecond);
         numbers.main.push(charges.mainThreadUs);
         numbers.ledger.push(charges.ledgerThreadUs);
+        numbers.log.push(charges.logBytes);
       }
     }
-    return taken.map(({ callers, claims, charges, main, ledger, waits }) => ({
+    const kept = await keptBytes();
+    return taken.map(({ callers, claims, charges, main, ledger, log: logged, waits }) => ({
       callers,
       claimsPerSecond: spread(claims),
       chargesPerSecond: spread(charges),
       mainThreadUs: spread(main),
       ledgerThreadUs: spread(ledger),
+      bytes: kept === undefined ? undefined : { log: quantile(logged, 0.5), kept },
       claimMs: { p50: quantile(waits, 0.5), p99: quantile(waits, 0.99) },
     }));
   } finally {
@@ -164,8 +186,9 @@ async function run(
   callers: number,
   call: () => Promise<unknown>,
   last: () => Promise<unknown> = async () => undefined,
-): Promise<{ perSecond: number; mainThreadUs: number; ledgerThreadUs: number; waits: number[] }> {
+): Promise<{ perSecond: number; mainThreadUs: number; ledgerThreadUs: number; logBytes: number; waits: number[] }> {
   const waits: number[] = [];
+  const logBefore = await logPosition();
   const cpu = process.threadCpuUsage();
   const ledgerBefore = keeperUs();
   const begin = performance.now();
@@ -181,10 +204,12 @@ async function run(
   const seconds = (performance.now() - begin) / 1000;
   const { user, system } = process.threadCpuUsage(cpu);
   const ledgerUs = keeperUs() - ledgerBefore;
+  const logged = (await logPosition()) - logBefore;
   return {
     perSecond: waits.length / seconds,
     mainThreadUs: (user + system) / waits.length,
     ledgerThreadUs: ledgerUs / waits.length,
+    logBytes: logged / waits.length,
     waits,
   };
 }
