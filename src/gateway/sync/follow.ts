@@ -100,6 +100,7 @@ export function createFollower(options: FollowOptions): Follower {
       // It broke off or went quiet: the same as an end.
       log.debug('the event stream broke off', { error });
     }
+    if (signal.aborted) return undefined;
     switch (after) {
       case 'again':
         return { waitMs: 0, expected: true };

@@ -204,8 +204,8 @@ function refusalOf(response: Response): FetchResult {
 
 function noStreamOf({ status, headers }: Response): OpenedEvents {
   const reason = `the registry answered ${status}`;
-  if (status >= 500) return { kind: 'unavailable', reason, isThere: true };
-  if (status === 429 || isDenied(status)) return { kind: 'refused', reason, retryAfterMs: retryAfterOf(headers) };
+  if (status >= 500 || isDenied(status)) return { kind: 'unavailable', reason, isThere: true };
+  if (status === 429) return { kind: 'refused', reason, retryAfterMs: retryAfterOf(headers) };
   return { kind: 'not_offered' };
 }
 

@@ -330,7 +330,7 @@ describe('events', () => {
     ['a page instead of a stream', answer(200, { 'Content-Type': 'text/html' }, '<html>'), 'not_offered'],
     ['a stream that is of no registry', answer(200, { 'Content-Type': 'text/event-stream' }), 'not_offered'],
     ['a stream of another registry', answer(200, { ...EVENTS, 'Tollgate-Registry': 'B' }), 'stranger'],
-    ['a key that is not taken just now', answer(401), 'refused'],
+    ['a key that is not taken just now', answer(401), 'unavailable'],
     ['too many streams', answer(429), 'refused'],
     ['a registry in trouble', answer(503), 'unavailable'],
     ['silence', () => undefined, 'unavailable'],

@@ -606,6 +606,30 @@ describe('the event stream', () => {
     await sync.close();
   });
 
+  test('behaviour: a registry in trouble that had a stream is waited for; one that never had one is polled', async () => {
+    const { source, told, time, endStream, end } = await follow(['GET /a'], { pollIntervalMs: MINUTE });
+    source.streams = [{ kind: 'unavailable', reason: 'the registry answered 503', isThere: true }];
+    source.answer = AWAY;
+    endStream();
+    await time.advance(3 * MINUTE);
+    expect(new Set(source.wants.slice(1))).toEqual(new Set(['name']));
+    const back = fakeStream();
+    source.streams = [back.opened];
+    source.answer = told.named();
+    await time.advance(2 * MINUTE);
+    back.send(told.head());
+    await settle();
+    expect(new Set(source.wants.slice(1))).toEqual(new Set(['name']));
+    await end();
+    back.end();
+    const { sync, source: other, time: later } = setUp(found('A', 1, []), { pollIntervalMs: MINUTE });
+    other.streams = [{ kind: 'unavailable', reason: 'the registry answered 503', isThere: true }];
+    await sync.start();
+    await later.advance(3 * MINUTE);
+    expect(new Set(other.wants)).toEqual(new Set(['changed']));
+    await sync.close();
+  });
+
   test('behaviour: a registry that names no set is polled and not followed', async () => {
     const { sync, source, time } = setUp(found(undefined, undefined, ['GET /a']));
     await sync.start();
