@@ -1,8 +1,9 @@
 // `node bench/workers.ts [--seconds S] [--rounds N] [--workers N ...]`: free GETs and 402s with one process and with several
-// workers, each in turn on all cores, and the memory of each further worker. Nothing is pinned: the load and the upstream
+// workers, each in turn on all cores, the memory of each further worker, and how soon a new route is in force in all of them. Nothing is pinned: the load and the upstream
 // share the cores with what is measured, so that on two cores the rate says little and CPU per request much. Paid requests:
 // `node bench/paid.ts --workers N`. Every answer's status is looked at.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -10,7 +11,7 @@ import { parseArgs } from 'node:util';
 import type { ClosedJob, ClosedResult } from './closed.ts';
 import { NODE, readFamily, readThreadsUs, runToEnd, startServer, type Server } from './process.ts';
 import { build, programOf } from './program.ts';
-import { formatSpread, spread } from './report.ts';
+import { formatSpread, percentile, spread } from './report.ts';
 import { UPSTREAM_BODY } from './upstream-answers.ts';
 
 const { values } = parseArgs({
@@ -22,6 +23,10 @@ const { values } = parseArgs({
 });
 const ROOT = path.resolve(import.meta.dirname, '..');
 const CONNECTIONS = 64;
+const CHANGES = 100;
+/** Kept connections: more than there are workers, which have as many of them each. */
+const PROBES = 8;
+const API_KEY = 'an-api-key-of-the-bench';
 
 type Entrant = { readonly name: string; readonly server: Server; readonly processes: readonly number[] };
 type Round = { readonly perSecond: number; readonly cpuUs: number };
@@ -59,13 +64,50 @@ async function main(): Promise<void> {
     console.log(`| ${name} | ${of('perSecond')} | ${of('cpuUs')} |`);
   }
   for (const { name, processes } of entrants) console.log(`${name}: PSS in MB ${processes.map(pssMb).join(', ')}`);
+  for (const entrant of entrants) {
+    const took = await change(entrant);
+    const [p50, p99] = [50, 99].map((wanted) => percentile(took, wanted).toFixed(0));
+    console.log(
+      `${entrant.name}: a new route is in force everywhere p50 ${p50} ms, p99 ${p99} ms after it was answered`,
+    );
+  }
+}
+
+/** New routes, one after the other: how long after its answer each was in force at connections to every process. */
+async function change({ server }: Entrant): Promise<number[]> {
+  const took: number[] = [];
+  const agents = Array.from({ length: PROBES }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+  const statusOf = (agent: Agent, target: string): Promise<number> =>
+    new Promise((resolve, reject) => {
+      get({ port: server.port('proxy'), path: target, agent }, (res) => {
+        res.resume().on('end', () => resolve(res.statusCode ?? 0));
+      }).on('error', reject);
+    });
+  await Promise.all(agents.map((agent) => statusOf(agent, '/free')));
+  for (let made = 0; made < CHANGES; made++) {
+    const target = `/new/${made}`;
+    const { ok } = await fetch(`http://127.0.0.1:${server.port('registry')}/v1/protected-routes/routes/register`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        ...{ name: 'new', method: 'GET', route_pattern: target, amount: '0.01', currency: 'USD' },
+        receiver_config_id: 'default',
+      }),
+    });
+    if (!ok) throw new Error('a route was not registered');
+    const since = performance.now();
+    while ((await Promise.all(agents.map((agent) => statusOf(agent, target)))).some((status) => status !== 402));
+    took.push(performance.now() - since);
+  }
+  for (const agent of agents) agent.destroy();
+  return took.toSorted((a, b) => a - b);
 }
 
 async function enter(workers: number, services: Server): Promise<Entrant> {
   const home = mkdtempSync(path.join(folder, 'tollgate-'));
   const config = path.join(home, 'tollgate.yaml');
   writeFileSync(config, configuration(workers, services));
-  const server = await start('Tollgate', [...programOf(ROOT), 'serve', '-c', config], ['proxy', 'admin']);
+  const server = await start('Tollgate', [...programOf(ROOT), 'serve', '-c', config], ['proxy', 'registry', 'admin']);
   while ((await fetch(`http://127.0.0.1:${server.port('admin')}/readyz`)).status !== 200) await setTimeout(50);
   // Until the memory of the start is given back.
   await setTimeout(2_000);
@@ -103,7 +145,7 @@ function configuration(workers: number, services: Server): string {
   return `
 workers: ${workers}
 proxy: { listen: 127.0.0.1:0, upstream: "http://127.0.0.1:${services.port('upstream')}", timeouts: { drain_delay: 0s } }
-registry: { listen: 127.0.0.1:0, store: sqlite:data/tollgate.db }
+registry: { listen: 127.0.0.1:0, store: sqlite:data/tollgate.db, api_keys: [{ name: bench, key: ${API_KEY} }] }
 admin: { listen: 127.0.0.1:0 }
 log: { level: info, access: false }
 receivers:
