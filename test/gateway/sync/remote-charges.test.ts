@@ -108,7 +108,13 @@ const LOSSES: Record<string, (response: Response) => Promise<Response>> = {
 };
 
 describe.each(Object.entries(LOSSES))('an answer that is lost: %s', (name, lose) => {
-  const limits = name === 'the answer never comes' ? { attemptMs: 400 } : {};
+  const waits = name === 'the answer never comes';
+  const limits = waits ? { attemptMs: 400 } : {};
+  /** On a busy machine an answer that comes may come too late as well. */
+  const expectCalls = (calls: number, expected: number): void => {
+    if (waits) expect(calls).toBeGreaterThanOrEqual(expected);
+    else expect(calls).toBe(expected);
+  };
 
   test('behaviour: a claim is sent again and knows its own', async () => {
     const what = claimOf(++n);
@@ -117,7 +123,7 @@ describe.each(Object.entries(LOSSES))('an answer that is lost: %s', (name, lose)
       kind: 'claimed',
       charge: { claims: 1, owner: 'one' },
     });
-    expect(calls()).toBe(3);
+    expectCalls(calls(), 3);
     expect((await direct().claim(what, OPTIONS)).kind).toBe('in_use');
   });
 
@@ -136,7 +142,7 @@ describe.each(Object.entries(LOSSES))('an answer that is lost: %s', (name, lose)
       const { front, calls } = losing(1, lose);
       const ledger = await remote(front, limits);
       expect(await ledger.advance(what.id, event, { owner: 'one' })).toMatchObject({ kind: 'ok' });
-      expect(calls()).toBe(2);
+      expectCalls(calls(), 2);
     }
     expect(await kit.ledger.findByChargeId(what.id)).toMatchObject({
       state: 'delivered',
