@@ -232,8 +232,13 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and many on it', () => {
 
   test('attack: an address that takes connections and says nothing: calls end in time, and go on when it speaks', async () => {
     const tap = await tapped();
-    const ledger = ledgerOver(await opened({ through: tap, timeoutMs: 1500 }));
-    await ledger.claim(fresh(), options());
+    const ledger = ledgerOver(await opened({ through: tap, timeoutMs: 3000, patient: true }));
+    const served = (): Promise<boolean> =>
+      ledger.claim(fresh(), options()).then(
+        ({ kind }) => kind === 'claimed',
+        () => false,
+      );
+    await until('it is had', served);
     const taken = new Set<Socket>();
     const silence = createServer((socket) => void taken.add(socket));
     await new Promise<void>((resolve) => silence.listen(0, '127.0.0.1', resolve));
@@ -246,12 +251,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and many on it', () => {
     await expect(ledger.claim(fresh(), options())).rejects.toThrow(LedgerUnavailable);
     tap.aim(server.port);
     // None of those that were begun meanwhile is served by anybody.
-    await until('it is had again', () =>
-      ledger.claim(fresh(), options()).then(
-        ({ kind }) => kind === 'claimed',
-        () => false,
-      ),
-    );
+    await until('it is had again', served);
   });
 
   test('behaviour: of two that migrate at once one waits for the other and finds it done', async () => {

@@ -99,12 +99,12 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and what is unknown', () => {
 
   test('attack: a network that swallows everything: calls end in time, and the next one has a new connection', async () => {
     const tap = await tapped();
-    const ledger = ledgerOver(await opened(tap, 1500));
+    const ledger = ledgerOver(await opened(tap, 3000));
     await ledger.claim(fresh(), options());
     tap.swallow();
     const since = performance.now();
     await expect(ledger.claim(fresh(), options())).rejects.toThrow(LedgerUnavailable);
-    expect(performance.now() - since).toBeLessThan(5000);
+    expect(performance.now() - since).toBeLessThan(20_000);
     await until('it is had again', () =>
       ledger.claim(fresh(), options()).then(
         ({ kind }) => kind === 'claimed',
@@ -120,8 +120,13 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and what is unknown', () => {
     await server.query('SELECT pg_reload_conf()');
     try {
       let told: Claimed | undefined;
-      const claimed = ledger.claim(fresh(), options()).then((result) => (told = result));
-      const first = await until('it waits for the standby', waitingForStandby);
+      const claim = (): Promise<Claimed> => ledger.claim(fresh(), options()).then((result) => (told = result));
+      let claimed = claim();
+      const first = await until('it waits for the standby', async () => {
+        // It takes the server a moment to have its processes wait.
+        if (told !== undefined) [told, claimed] = [undefined, claim()];
+        return waitingForStandby();
+      });
       await server.query(`SELECT pg_cancel_backend(${first})`);
       // What follows is another attempt, on another connection.
       await until('it waits again', async () => {
