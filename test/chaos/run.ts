@@ -10,6 +10,8 @@ import { startFleet } from './fleet.ts';
 import { PAY_TO, startWorld, type World } from './world.ts';
 
 const AT_ONCE = { one: 16, postgres: 48 } as const;
+/** Of payers that insist. */
+const INSISTING = { one: Infinity, postgres: 32 } as const;
 /** Each word of one is a process of its own. */
 const OPERATORS = 3;
 /** For a payer to have an answer once all is well: a lease, the slowest call, and the chain's proof that a short authorization has ended. */
@@ -48,7 +50,7 @@ export async function runChaos(scale: Scale, say: (line: string) => void = () =>
     await over;
     await world.calm();
     say(`all have asked, ${journal.kills.length} kills; waiting for what is open`);
-    await calmDown(world, journal, clients, scale.chain);
+    await calmDown(world, journal, clients, scale);
     say('nothing is open');
     return await judgeRun(world, journal, clients, lag.max / 1e6);
   } finally {
@@ -68,7 +70,7 @@ async function calmDown(
   world: World,
   journal: Journal,
   clients: readonly Client[],
-  readsChain: boolean,
+  { topology, chain: readsChain }: Scale,
 ): Promise<void> {
   if (!readsChain) {
     // What a facilitator took and never said stays unknown without a chain, until an operator looks there himself.
@@ -86,10 +88,16 @@ async function calmDown(
     });
     await Promise.all(operators);
   }
-  const until = performance.now() + CALM_MS;
-  const insisting = Promise.all(clients.map((client) => insist(world, journal, client, until))).then(() => true);
+  // No more at once than before: what comes in a crowd is slower than it is waited for.
+  const next = clients.values();
+  const insisting = Promise.all(
+    Array.from({ length: Math.min(clients.length, INSISTING[topology]) }, async () => {
+      for (const client of next) await insist(world, journal, client, performance.now() + CALM_MS);
+    }),
+  ).then(() => true);
   // Blocks come also while no payer pays: the chain's time is that of its last block, and proofs wait for it.
   while (!(await Promise.race([insisting, setTimeout(BLOCK_MS, false)]))) await world.chain.mine();
+  const until = performance.now() + CALM_MS;
   while (performance.now() < until) {
     await world.chain.mine();
     const open = (await world.charges()).filter(({ status }) => status === 'claimed' || status === 'settling');

@@ -4,6 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Most of their time is waiting for real processes and time-outs. */
 const SLOW = [
+  '/test/chaos/',
   '/test/bypass/',
   '/test/page/',
   '/test/e2e/',
