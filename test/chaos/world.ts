@@ -186,15 +186,16 @@ export async function commandOutput(config: string, ...args: string[]): Promise<
     .trim();
 }
 
+/** Where the kernel takes none for connections: nobody else has it while a process is away. */
+const PORTS = { first: 12_000, count: 20_000 } as const;
+
 /** Kept by one address through all its lives. */
 export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
+    const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
     const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
+    server.once('error', () => resolve(freePort()));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(port)));
   });
 }
 
