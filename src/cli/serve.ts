@@ -3,6 +3,7 @@
 // terminal's Ctrl-C waits for requests in flight alone.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import type { TollgateDeps } from '../compose/assembly.ts';
 import { lockStores } from '../compose/locks.ts';
 import { ADMIN_LISTEN_VARIABLE } from '../config/admin-listen.ts';
@@ -25,6 +26,9 @@ import { refuseLenientParser } from './parser-refusal.ts';
 import { configFlagOf, tellStarted } from './started.ts';
 import { createTextLog, takesColors } from './text-log.ts';
 import { createReloads, type Reloadable, type Reloads } from './reload.ts';
+
+/** A signal leaves a start so long to become one that can be stopped. */
+const START_ENDS_MS = 2_000;
 
 export type Running = {
   /** By listener: proxy, registry, admin, sync. */
@@ -195,13 +199,20 @@ async function supervise(
     });
   }
   io.onSignal('SIGHUP', () => reloads.request('SIGHUP'));
-  let running: Running;
+  // A start may wait for its database for ever. Nothing is served before it is over.
+  const tooLate = stopAsked.promise.then(() => setTimeout(START_ENDS_MS, undefined, { ref: false }));
+  let running: Running | undefined;
   try {
-    running = await start(config, { log, clock: systemClock, random: createRandom(), version: io.version, workers });
+    const deps = { log, clock: systemClock, random: createRandom(), version: io.version, workers };
+    running = await Promise.race([start(config, deps), tooLate]);
   } catch (error) {
     log.error('could not start', { error: messageOf(error) });
     io.err(`Tollgate could not start: ${messageOf(error)}`);
     return EXIT.away;
+  }
+  if (running === undefined) {
+    log.warn('stopped before the start was over');
+    return EXIT.fine;
   }
   reloads.attach(running);
   const control = await onStarted(running).catch((error: unknown) => {

@@ -11,7 +11,7 @@ export type WorkerSocket = { readonly path: string; readonly close: () => Promis
 
 /** Systems take names of a little more. */
 const MOST_BYTES = 100;
-const NAME = /^workers-\d+\.sock$/;
+const NAME = /^workers-(\d+)\.sock$/;
 const FOLDER = 'tollgate-workers-';
 
 export async function openWorkerSocket(
@@ -68,18 +68,23 @@ function listen(server: Server, place: string): Promise<void> {
   });
 }
 
-/** Those on which no process answers. */
+/** Those of processes that are gone. One that was just made by a living process may not answer yet. */
 async function removeOld(folder: string): Promise<void> {
   for (const name of namesIn(folder)) if (NAME.test(name)) await removeUnlessAnswered(path.join(folder, name));
   for (const name of namesIn(tmpdir())) {
     if (!name.startsWith(FOLDER)) continue;
     const own = path.join(tmpdir(), name);
-    for (const socket of namesIn(own)) if (NAME.test(socket)) await removeUnlessAnswered(path.join(own, socket));
-    quietly(() => rmdirSync(own));
+    const sockets = namesIn(own).filter((socket) => NAME.test(socket));
+    for (const socket of sockets) await removeUnlessAnswered(path.join(own, socket));
+    // An empty one may just have been made.
+    if (sockets.length > 0) quietly(() => rmdirSync(own));
   }
 }
 
 async function removeUnlessAnswered(place: string): Promise<void> {
+  const pid = Number(NAME.exec(path.basename(place))?.[1]);
+  // Our own number: of an earlier life, in a container that counts from 1.
+  if (pid !== process.pid && isAlive(pid)) return;
   const isAnswered = await new Promise<boolean>((resolve) => {
     const socket = connect(place);
     socket.on('connect', () => {
@@ -90,6 +95,15 @@ async function removeUnlessAnswered(place: string): Promise<void> {
     socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'ECONNREFUSED'));
   });
   if (!isAnswered) quietly(() => rmSync(place, { force: true }));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // Another user's is alive.
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
 }
 
 function namesIn(folder: string): string[] {

@@ -16,6 +16,7 @@ import { takeRequests } from './gateway.ts';
 import { readConfigured, type Configured, type Given } from './handed-over.ts';
 import { observeCalls, observeLoad } from './store-metrics.ts';
 import { reportMetrics } from './worker-metrics.ts';
+import type { Current } from '../gateway/sync/current.ts';
 import { followPrimary, PRIMARY_URL } from './sync.ts';
 
 export type WorkerDeps = {
@@ -28,6 +29,8 @@ export type WorkerDeps = {
 
 /** A connection without a request yet: its client may be about to send one. */
 const FRESH_MS = 1_000;
+/** Its primary has them when it starts: a busy machine needs a part of this. */
+const ROUTES_MS = 60_000;
 
 /** `run` names this life of the worker. */
 export async function startWorker(given: Given, run: string, deps: WorkerDeps): Promise<Served> {
@@ -62,7 +65,7 @@ export async function startWorker(given: Given, run: string, deps: WorkerDeps): 
   const report = reportMetrics(assembly.metrics);
   listener.open();
   onTaken(config);
-  if (hasRoutes) await current.first;
+  if (hasRoutes) await firstRoutes(current, socketPath);
   return {
     take: listener.take,
     open: listener.connections,
@@ -89,6 +92,17 @@ export async function startWorker(given: Given, run: string, deps: WorkerDeps): 
       log.debug('the worker ends');
     },
   };
+}
+
+async function firstRoutes({ first }: Pick<Current, 'first'>, socketPath: string): Promise<void> {
+  const late = Promise.withResolvers<never>();
+  const cancel = systemSchedule(ROUTES_MS, () =>
+    late.reject(
+      new Error(`the process that started it gave it no routes on ${socketPath} within ${ROUTES_MS / 1000} s`),
+    ),
+  );
+  await Promise.race([first, late.promise]);
+  cancel();
 }
 
 async function openLedger(assembly: Assembly, given: Given, run: string): Promise<Ledger | undefined> {

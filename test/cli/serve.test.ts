@@ -283,6 +283,16 @@ describe('behaviour: running and stopping', () => {
     expect(stopped).toBe(true);
   });
 
+  test('a start that does not end is left after a signal', async () => {
+    const io = fakeIo({ folder });
+    const end = runServe(argsOf(), io, () => {
+      setImmediate(() => io.signal('SIGTERM'));
+      return new Promise(() => undefined);
+    });
+    expect(await end).toBe(0);
+    expect(lines(io).at(-1)).toMatchObject({ level: 'warn', msg: 'stopped before the start was over' });
+  });
+
   test('a start that fails is told and ends with 69', async () => {
     const io = fakeIo({ folder });
     expect(await runServe(argsOf(), io, async () => Promise.reject(new Error('port 1 is taken')))).toBe(69);

@@ -1,0 +1,19 @@
+// The socket for workers beside those of other processes.
+import { spawnSync } from 'node:child_process';
+import { readdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { openWorkerSocket } from '../../src/compose/worker-socket.ts';
+import { temporaryFolder } from '../support/process.ts';
+
+const files = temporaryFolder();
+afterAll(files.remove);
+
+test('behaviour: what a dead process left is removed, and what a living one has just made is not', async () => {
+  // Neither answers: as between the bind of a socket and the first moment that it listens.
+  const [living, dead] = [process.ppid, spawnSync('true').pid].map((pid) => `workers-${pid}.sock`);
+  for (const name of [living, dead]) writeFileSync(path.join(files.folder, String(name)), '');
+  const socket = await openWorkerSocket(files.folder, () => undefined);
+  expect(readdirSync(files.folder).toSorted()).toEqual([living, `workers-${process.pid}.sock`].toSorted());
+  await socket.close();
+});
