@@ -10,7 +10,7 @@ import { observePossible } from './compose/readiness.ts';
 import { startRegistry, type RegistryPart } from './compose/registry.ts';
 import { applyConfig } from './compose/restart.ts';
 import type { Config, RegistryConfig } from './config/config.ts';
-import { createAdmin } from './host/admin.ts';
+import { createAdmin, type Check } from './host/admin.ts';
 import { createListener } from './host/server.ts';
 import { formatListen } from './config/addresses.ts';
 
@@ -33,24 +33,21 @@ export type Tollgate = {
   readonly stop: (waiting?: boolean) => Promise<void>;
 };
 
-/** Starts what `config` describes and resolves when every listener is bound. Rejects with an Error whose message says what to do. */
+/**
+ * Starts what `config` describes and resolves when every listener is bound. A start may wait for its store: the admin listener
+ * is there before. Rejects with an Error whose message says what to do.
+ */
 export async function startTollgate(config: Config, deps: TollgateDeps): Promise<Tollgate> {
-  const { log, clock } = deps;
+  const { log } = deps;
   const assembly = createAssembly(config, deps);
-  const { metrics, checks, listeners, closers } = assembly;
+  const { metrics, checks, listeners } = assembly;
   const reloads = metrics.counter('config_reloads_total', 'Configurations that were taken on or refused.', ['result']);
-
-  const registry = config.registry === undefined ? undefined : await startOwnRegistry(assembly, config.registry);
-  const gateway = config.proxy === undefined ? undefined : await startGateway(assembly, config.proxy, registry);
-  // The payments of a proxy count them otherwise.
-  if (registry !== undefined && gateway === undefined)
-    closers.unshift(countCharges(registry.ledger, metrics, log, clock.now));
   observePossible(metrics, () => assembly.isPossible());
   const admin = createListener(
     { name: 'admin', listen: config.admin.listen, ...INTERNAL, log },
     { request: createAdmin({ contentType: metrics.contentType, text: () => assembly.metricsText() }, checks) },
   );
-  const addresses = await bind(assembly, admin);
+  const { registry, gateway, addresses } = await start(assembly, admin);
 
   if (config.proxy !== undefined) void warnOfUpstream(config.proxy, log);
   return {
@@ -87,9 +84,8 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
 async function startOwnRegistry(assembly: Assembly, section: RegistryConfig): Promise<RegistryPart> {
   const { current, metrics, checks, deps } = assembly;
   const why = (id: string): ReturnType<typeof answerWhy> => answerWhy(assembly, id);
-  const registry = await startRegistry(() => assembly.config, section, current, { ...deps, metrics, why });
+  const registry = await startRegistry(() => assembly.config, section, current, { ...deps, metrics, checks, why });
   addPart(assembly, 'registry', registry);
-  checks.push(...registry.checks);
   assembly.ledgers = { search: registry.ledger.search, findByChargeId: undefined };
   assembly.isPossible = registry.isPossible;
   const help = 'Routes of the configuration that are not in the store as it says.';
@@ -97,16 +93,31 @@ async function startOwnRegistry(assembly: Assembly, section: RegistryConfig): Pr
   return registry;
 }
 
-/** All listeners, or none and nothing goes on. */
-async function bind(assembly: Assembly, admin: BoundListener): Promise<Addresses> {
-  const listeners = [...assembly.listeners, ['admin', admin] as const];
+type Started = {
+  readonly registry: RegistryPart | undefined;
+  readonly gateway: Gateway | undefined;
+  readonly addresses: Addresses;
+};
+
+/** All parts and listeners, or none and nothing goes on. */
+async function start(assembly: Assembly, admin: BoundListener): Promise<Started> {
+  const { config, deps, metrics, checks, closers } = assembly;
+  const starting: Check = { name: 'start', run: () => ({ ok: false, detail: 'it is not over' }) };
+  checks.push(starting);
   try {
-    assembly.deps.beforeListening?.();
-    const addresses = await bindAll(assembly.config, listeners);
+    const asked = await bindAll(config, [['admin', admin]]);
+    const registry = config.registry === undefined ? undefined : await startOwnRegistry(assembly, config.registry);
+    const gateway = config.proxy === undefined ? undefined : await startGateway(assembly, config.proxy, registry);
+    // The payments of a proxy count them otherwise.
+    if (registry !== undefined && gateway === undefined)
+      closers.unshift(countCharges(registry.ledger, metrics, deps.log, deps.clock.now));
+    deps.beforeListening?.();
+    const addresses = { ...(await bindAll(config, assembly.listeners)), ...asked };
     await assembly.allStarted();
-    return addresses;
+    checks.splice(checks.indexOf(starting), 1);
+    return { registry, gateway, addresses };
   } catch (error) {
-    await Promise.all(listeners.map(([, listener]) => listener.drain(0, 0)));
+    await Promise.all([admin, ...assembly.listeners.map(([, listener]) => listener)].map((each) => each.drain(0, 0)));
     await closeAll(assembly);
     throw error;
   }

@@ -21,7 +21,7 @@ export type TollgateDeps = {
   readonly clock: Clock;
   readonly random: Random;
   readonly version: string;
-  /** Called once, when everything is ready, before a client can connect. */
+  /** Called once, when everything is ready, before a client can connect to more than the admin listener. */
   readonly beforeListening?: () => void;
   /** Put around the ledger and the rail. */
   readonly aroundPayments?: AroundPayments | undefined;

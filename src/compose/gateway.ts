@@ -18,7 +18,7 @@ import type { StoredLedger } from '../registry/store/open.ts';
 import type { RegistryPart } from './registry.ts';
 import type { SidecarLedger } from './sidecar-ledger.ts';
 import { notShownWarnings } from './way-warnings.ts';
-import { observeSharedStore, observeStore } from './store-metrics.ts';
+import { observeLoad, observeStore, observeStoreUp } from './store-metrics.ts';
 import type * as SyncPart from './sync.ts';
 
 export type Gateway = {
@@ -151,6 +151,9 @@ async function openSidecarLedger(assembly: Assembly): Promise<SidecarLedger | un
   checks.push(own.readiness.check);
   assembly.isPossible = own.readiness.isPossible;
   if (own.stats !== undefined) observeStore(metrics, own.stats);
-  if (own.load !== undefined) observeSharedStore(metrics, own.readiness.check, own.load);
+  if (own.load !== undefined) {
+    observeStoreUp(metrics, own.readiness.check);
+    observeLoad(metrics, own.load);
+  }
   return own;
 }

@@ -23,17 +23,17 @@ import { differencesCheck, followConfiguration } from './declared-routes.ts';
 import { countLeases } from './charge-metrics.ts';
 import { keepCharges } from './keeping.ts';
 import { INTERNAL, pathOptions, receiversById, type Part } from './part.ts';
-import { storeReadiness } from './readiness.ts';
+import { storeReadiness, type Readiness } from './readiness.ts';
 import {
   observeCalls,
   observeConnections,
   observeRegistry,
   observeSharedStore,
   observeStore,
+  observeStoreUp,
 } from './store-metrics.ts';
 
 export type RegistryPart = Part & {
-  readonly checks: readonly Check[];
   readonly ledger: StoredLedger;
   /** Whether the store takes payments, as far as is known. */
   readonly isPossible: () => boolean;
@@ -51,6 +51,8 @@ export type RegistryPartDeps = {
   readonly random: Random;
   readonly version: string;
   readonly metrics: Metrics;
+  /** Where it puts its own, before it waits for its store. */
+  readonly checks: Check[];
   readonly why: (id: string) => Promise<WhyReport>;
 };
 
@@ -58,12 +60,21 @@ export async function startRegistry(
   config: () => Config,
   section: RegistryConfig,
   current: Current,
-  { log, clock, random, version, metrics, why }: RegistryPartDeps,
+  { log, clock, random, version, metrics, checks, why }: RegistryPartDeps,
 ): Promise<RegistryPart> {
   const { limits } = section;
   const place = await storeAt(section.store);
+  let readiness: Readiness | undefined;
+  let reason = 'it did not answer yet';
+  const waits = (because: string): void => void (reason = because);
+  const storeCheck: Check = {
+    name: 'store',
+    run: () => readiness?.check.run() ?? { ok: false, detail: `the store cannot be used yet: ${reason}` },
+  };
+  checks.push({ name: 'routes', run: () => routesCheck(current.snapshot) }, storeCheck);
+  if (place.isShared) observeStoreUp(metrics, storeCheck);
   const store = await place.open({
-    ...{ random, now: clock.now, log, alone: true, as: 'server', observe: observeCalls(metrics, place) },
+    ...{ random, now: clock.now, log, alone: true, as: 'server', observe: observeCalls(metrics, place), waits },
     onUpgrade: (upgrade) => log.info(UPGRADING, upgrade),
   });
   const ledger = ledgerOf(store.charges, SPELLING, countLeases(metrics));
@@ -72,7 +83,7 @@ export async function startRegistry(
     retentionMs: () => config().charges.retentionMs,
   });
   const compiler = createCompiler(current, () => pathOptions(config().proxy), log);
-  const patiently = createPatience(store.isShared ?? false, log);
+  const patiently = createPatience(store.isShared, waits, log);
   const options = {
     store,
     ledger,
@@ -105,16 +116,15 @@ export async function startRegistry(
   await compiler.settled();
   registry.subscribe((change) => void compiler.change(change, registry.routeSet));
   const { handle } = registry;
-  const readiness = storeReadiness(
+  const hasProxy = config().proxy !== undefined;
+  const { isPossible } = (readiness = storeReadiness(
     ledger.check,
     { clock, log },
-    {
-      isShared: store.isShared,
-      hasProxy: config().proxy !== undefined,
-    },
-  );
+    { isShared: store.isShared, hasProxy },
+  ));
   const { load } = store.charges;
-  if (load !== undefined) observeSharedStore(metrics, readiness.check, load, () => current.snapshot?.revision);
+  if (load !== undefined) observeSharedStore(metrics, load, () => current.snapshot?.revision);
+  checks.push(differencesCheck(registry.differences));
   const listener = createListener(
     {
       ...{ name: 'registry', listen: section.listen, log },
@@ -127,12 +137,7 @@ export async function startRegistry(
   return {
     listener,
     ledger,
-    checks: [
-      { name: 'routes', run: () => routesCheck(current.snapshot) },
-      readiness.check,
-      differencesCheck(registry.differences),
-    ],
-    isPossible: readiness.isPossible,
+    isPossible,
     differences: registry.differences,
     reconfigure: async (next) => {
       if (next.registry === undefined) return;
@@ -157,13 +162,18 @@ export async function startRegistry(
 }
 
 /** A start waits for a shared store, also for one that goes away again in the middle of it. */
-function createPatience(isShared: boolean, log: Log): <T>(work: () => Promise<T>) => Promise<T> {
+function createPatience(
+  isShared: boolean,
+  waits: (because: string) => void,
+  log: Log,
+): <T>(work: () => Promise<T>) => Promise<T> {
   return async (work) => {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LAST_PAUSE_MS)) {
       try {
         return await work();
       } catch (error) {
         if (!isShared || !(error instanceof StoreUnavailable)) throw error;
+        waits(error.message);
         log.warn('the store went away during the start', { error: error.message });
         await wait(pauseMs);
       }

@@ -32,19 +32,18 @@ export function observeCalls(metrics: Metrics, { isShared }: Pick<StorePlace, 'i
   return { call: (operation, result, seconds) => duration(operation, result)(seconds), batch };
 }
 
+/** Of a store that other processes share, also before it was reached for the first time. */
+export function observeStoreUp(metrics: Metrics, check: Check): void {
+  const help = '1 where the shared store takes writes of this process; each scrape asks, every five seconds at most.';
+  metrics.observed('gauge', 'store_up', help, [], async (set) => set({}, (await check.run()).ok ? 1 : 0));
+}
+
 /** Of a store that other processes share. `revision`: of the routes that are in force here; undefined if it has none of them. */
-export function observeSharedStore(
-  metrics: Metrics,
-  check: Check,
-  load: () => StoreLoad,
-  revision?: () => number | undefined,
-): void {
-  const upHelp = '1 where the shared store takes writes of this process; each scrape asks, every five seconds at most.';
-  metrics.observed('gauge', 'store_up', upHelp, [], async (set) => set({}, (await check.run()).ok ? 1 : 0));
+export function observeSharedStore(metrics: Metrics, load: () => StoreLoad, revision?: () => number | undefined): void {
   observeLoad(metrics, load);
   if (revision === undefined) return;
-  const revisionHelp = 'Revision of the shared route set that is in force in this process.';
-  metrics.observed('gauge', 'store_revision', revisionHelp, [], (set) => {
+  const help = 'Revision of the shared route set that is in force in this process.';
+  metrics.observed('gauge', 'store_revision', help, [], (set) => {
     const known = revision();
     if (known !== undefined) set({}, known);
   });

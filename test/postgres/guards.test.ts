@@ -232,7 +232,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and many on it', () => {
 
   test('attack: an address that takes connections and says nothing: calls end in time, and go on when it speaks', async () => {
     const tap = await tapped();
-    const ledger = ledgerOver(await opened({ through: tap, timeoutMs: 3000, patient: true }));
+    const ledger = ledgerOver(await opened({ through: tap, timeoutMs: 3000, waits: () => undefined }));
     const served = (): Promise<boolean> =>
       ledger.claim(fresh(), options()).then(
         ({ kind }) => kind === 'claimed',

@@ -105,7 +105,11 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
     const told: string[] = [];
     const log = createLog('error', (line) => void told.push(line), Date.now);
     const place = placeOf(url, { user: 'waiter' });
-    const opening = openPostgres({ ...place, timeoutMs: 2000 }, { now: Date.now, log }, { patient: true, tellMs: 1 });
+    const opening = openPostgres(
+      { ...place, timeoutMs: 2000 },
+      { now: Date.now, log },
+      { waits: () => undefined, tellMs: 1 },
+    );
     const sentence = 'this user may not make or read the schema tollgate: run `tollgate migrate`';
     await until('it is told twice', async () => told.filter((line) => line.includes(sentence)).length >= 2);
     await postgresPlace(settingsOf(url)).migrate();

@@ -294,7 +294,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and what is unknown', () => {
   test('behaviour: many start at once on an empty database: one makes the schema, and all are one registry', async () => {
     const empty = placeOf(await freshDatabase());
     const stores = await Promise.all(
-      Array.from({ length: 6 }, () => openPostgres(empty, { now: Date.now, log: silent }, { patient: true })),
+      Array.from({ length: 6 }, () => openPostgres(empty, { now: Date.now, log: silent }, { waits: () => undefined })),
     );
     for (const store of stores) closing.push(store.close);
     expect(new Set(stores.map(({ routes }) => routes.registryId)).size).toBe(1);

@@ -52,6 +52,8 @@ export type OpenOptions = ChargesOptions & {
   /** A server, which stalls no request for a write, or a command that has nothing else to do. */
   readonly as: 'server' | 'command';
   readonly onUpgrade?: OnUpgrade;
+  /** Told why a server has to wait for a store that others share. */
+  readonly waits?: (because: string) => void;
 };
 
 export type ChargesOptions = {

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { PostgresSettings } from '../../../domain/store-settings.ts';
-import { createLog, type Log } from '../../../host/log.ts';
+import { createLog } from '../../../host/log.ts';
 import { createRandom } from '../../../host/clock.ts';
 import type { ChargesOptions, Store, StorePlace } from '../ports.ts';
 import { text } from '../rows.ts';
@@ -35,7 +35,7 @@ export function postgresPlace(settings: PostgresSettings): StorePlace {
     grants: (user) => chargeGrants(place.schema, user),
     examine: (use) => examine(place, use, (work) => once(place, work)),
     readRoutes: () => readRoutes(place),
-    open: (options) => openPostgres(place, options, { patient: options.as === 'server' }),
+    open: (options) => openPostgres(place, options, options.as === 'server' ? { waits: options.waits ?? NOTHING } : {}),
     openCharges: (options) => openPostgresCharges(openUpToDate(place, options), options),
     openTarget: () => openCopyTarget(place),
     stats: async () => undefined,
@@ -63,9 +63,9 @@ function tlsOf({ mode, caFile }: PostgresSettings['tls']): ConnectionOptions | f
 
 export type PostgresStoreOptions = PostgresChargesOptions & {
   readonly changesKept?: number;
-  /** Waits for the database for as long as it takes, where waiting may help. */
-  readonly patient?: boolean;
-  /** How often it is told that it cannot be used yet. */
+  /** Waits for the database for as long as it takes, where waiting may help, and tells why; left out, it does not wait. */
+  readonly waits?: (because: string) => void;
+  /** How often its log says that it cannot be used yet. */
   readonly tellMs?: number;
 };
 
@@ -74,12 +74,12 @@ type OpenedBy = Pick<ChargesOptions, 'now' | 'log' | 'observe'>;
 export async function openPostgres(
   place: PostgresPlace,
   by: OpenedBy,
-  { changesKept, patient = false, tellMs = TOLD_MS, ...options }: PostgresStoreOptions = {},
+  { changesKept, waits, tellMs = TOLD_MS, ...options }: PostgresStoreOptions = {},
 ): Promise<Store> {
   const { log } = by;
   const links = openUpToDate(place, by);
   try {
-    const registryId = await untilUsable(links, patient && tellMs, log, async (session) => {
+    const registryId = await untilUsable(links, waits, tellMs, async (session) => {
       const { rows } = await session.simple(`SELECT registry_id FROM ${place.schema}.meta`);
       return text(rows[0] ?? {}, 'registry_id');
     });
@@ -148,6 +148,7 @@ async function once<T>(place: PostgresPlace, work: (session: Session) => Promise
   }
 }
 
+const NOTHING = (): void => undefined;
 const QUIET = createLog('error', () => undefined, Date.now);
 
 async function upToDate(session: Session, schema: string): Promise<void> {
@@ -161,10 +162,9 @@ async function upToDate(session: Session, schema: string): Promise<void> {
 }
 
 async function untilUsable<T>(
-  { control, timeoutMs }: Links,
-  /** How often a patient one tells; false: it does not wait. */
-  tellMs: number | false,
-  log: Log,
+  { control, timeoutMs, log }: Links,
+  waits: PostgresStoreOptions['waits'],
+  tellMs: number,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
   let toldAt = -Infinity;
@@ -173,7 +173,8 @@ async function untilUsable<T>(
       return await control.use(performance.now() + timeoutMs, work);
     } catch (error) {
       const refused = refusalIn(error);
-      if (refused !== undefined || tellMs === false) throw refused ?? error;
+      if (refused !== undefined || waits === undefined) throw refused ?? error;
+      waits(messageOf(error));
       if (performance.now() - toldAt > tellMs) {
         toldAt = performance.now();
         log.error('the store cannot be used yet', { error: messageOf(error) });
