@@ -233,7 +233,7 @@ const MAY_NAME: Readonly<Record<string, string>> = {
   'domain/quote.ts nonce': OWN_ID,
   'domain/routing/route-fields.ts token': 'an example of a currency',
   'gateway/pay/pay.ts nonce': 'a word of facilitators',
-  'gateway/rails/families.ts family': 'the list of chain families',
+  'gateway/rails/networks.ts family': 'the list of chain families',
   'gateway/rails/nodes.ts authorization': 'what a node is asked first',
   'gateway/rails/x402/auth.ts nonce': 'a header of CDP tokens',
   'gateway/rails/x402/reasons.ts nonce': 'a word of facilitators',

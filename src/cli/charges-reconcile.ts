@@ -8,7 +8,7 @@ import type { Ledger } from '../domain/payment/ledger.ts';
 import { findServices, type Receiver } from '../domain/offer.ts';
 import type { ChargeEvent } from '../domain/payment/transition.ts';
 import type { Look, Rail } from '../gateway/rails/rail.ts';
-import { createRails } from '../gateway/rails/rails.ts';
+import { createRails } from '../gateway/rails/networks.ts';
 import { createAuthorize } from '../gateway/rails/x402/auth.ts';
 import { reconcileNow } from '../gateway/reconcile.ts';
 import { createRandom, systemClock, systemSchedule } from '../host/clock.ts';

@@ -11,7 +11,7 @@ import { rememberRefusals } from '../gateway/refusals.ts';
 import { createTelemetry, type Telemetry } from '../gateway/telemetry.ts';
 import { createDiscoverySource, type DiscoverySource } from './discovery.ts';
 import { addPart, type Assembly } from './assembly.ts';
-import type { Rails } from '../gateway/rails/rails.ts';
+import type { Rails } from '../gateway/rails/networks.ts';
 import { startPayments, startRails, type Payments } from './payments.ts';
 import { startProxy, type OwnProxyPart, type ProxyPart } from './proxy.ts';
 import type { StoredLedger } from '../registry/store/open.ts';

@@ -9,7 +9,7 @@ import { breakOff, ClientResponse, sendEarlyHints, sendOwn, type ClientResponseL
 import { noteEnd, type ClientGone, type End } from './telemetry.ts';
 import { hasBody, responseHeaders, upstreamHeaders } from './headers.ts';
 import { InFlight, type ExchangeContext } from './in-flight.ts';
-import type { KeptResponse } from './kept-responses.ts';
+import type { KeptResponse } from './pay/memory.ts';
 import type { ResponseOutcome, Aside, PaidOutcome, ResponseHeadSeen, ResponseVerdict } from './outcome.ts';
 import type { Permit } from '../domain/decide.ts';
 import { acceptsTunnel, openTunnel, TUNNEL_OFFER } from './tunnel.ts';

@@ -46,7 +46,7 @@ export const HOP_BY_HOP: readonly string[] = [
   'upgrade',
 ];
 
-const INBOUND: ReadonlyMap<string, InboundRule> = spelled([
+export const INBOUND: ReadonlyMap<string, InboundRule> = spelled([
   ...rules('pass', [
     'accept',
     'accept-charset',
@@ -89,7 +89,7 @@ const INBOUND: ReadonlyMap<string, InboundRule> = spelled([
 ]);
 
 /** By what the name starts with, if the table above does not know it. */
-const INBOUND_PREFIXES: readonly (readonly [string, InboundRule])[] = [
+export const INBOUND_PREFIXES: readonly (readonly [string, InboundRule])[] = [
   ['tollgate', 'drop'],
   ['payment-', 'payment'],
   ['x-forwarded-', 'trusted_only'],
@@ -105,10 +105,10 @@ const INBOUND_PREFIXES: readonly (readonly [string, InboundRule])[] = [
  * Names of another target, method or host for the request, as proxies and frameworks of many makers spell them:
  * X-Original-URL, X-MS-Original-URL, X-Rewrite-Uri, X-Envoy-Original-Path, Path-Info, X-HTTP-Path-Override.
  */
-const NAMES_A_TARGET =
+export const NAMES_A_TARGET =
   /(?:^|-)(?:(?:orig(?:inal)?|rewrite|rewritten|override|real|forwarded|matched|unencoded)-(?:url|uri|path|path-info|query|host|method)|(?:url|uri|path|host)-override|path-info|path-translated|request-uri|script-(?:name|filename|uri|url))$/;
 
-const OUTBOUND: ReadonlyMap<string, OutboundRule> = spelled([
+export const OUTBOUND: ReadonlyMap<string, OutboundRule> = spelled([
   ...rules('pass', [
     'accept-ranges',
     'age',
@@ -139,38 +139,12 @@ const OUTBOUND: ReadonlyMap<string, OutboundRule> = spelled([
   ...rules('location', ['location', 'content-location']),
 ]);
 
-const OUTBOUND_PREFIXES: readonly (readonly [string, OutboundRule])[] = [
+export const OUTBOUND_PREFIXES: readonly (readonly [string, OutboundRule])[] = [
   ['tollgate', 'drop'],
   ['payment-', 'payment'],
   ['x-accel-', 'drop'],
   ['x-sendfile', 'drop'],
 ];
-
-const ODD = /[^a-z0-9-]/;
-
-export function inboundRule(name: string): InboundRule {
-  const usual = INBOUND.get(name);
-  if (usual !== undefined) return usual;
-  const lower = name.toLowerCase();
-  const known = INBOUND.get(lower);
-  if (known !== undefined) return known;
-  if (ODD.test(lower) || NAMES_A_TARGET.test(lower)) return 'drop';
-  for (const [prefix, rule] of INBOUND_PREFIXES) if (lower.startsWith(prefix)) return rule;
-  return 'pass';
-}
-
-export function outboundRule(name: string): OutboundRule {
-  const usual = OUTBOUND.get(name);
-  if (usual !== undefined) return usual;
-  const lower = name.toLowerCase();
-  const known = OUTBOUND.get(lower);
-  if (known !== undefined) return known;
-  // Of one cache by name: CDN-Cache-Control, Netlify-CDN-Cache-Control, X-LiteSpeed-Cache-Control.
-  if (lower.endsWith('-cache-control')) return 'cache_override';
-  const plain = lower.replace(/[^a-z0-9]/g, '-');
-  for (const [prefix, rule] of OUTBOUND_PREFIXES) if (plain.startsWith(prefix)) return rule;
-  return plain === lower ? 'pass' : (OUTBOUND.get(plain) ?? 'pass');
-}
 
 /** By the two spellings that nearly every name comes in, so that it need not be lowered first: `etag` and `Etag`. */
 function spelled<Rule>(entries: readonly [string, Rule][]): ReadonlyMap<string, Rule> {

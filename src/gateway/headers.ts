@@ -4,7 +4,15 @@
 // is dropped by name (header-rules.ts), never turned into another. Sources: RFC 9110 section 7.6, RFC 9112 section 6.
 import type { IncomingMessage } from 'node:http';
 import { problem, type Problem } from '../domain/problem.ts';
-import { inboundRule, outboundRule } from './header-rules.ts';
+import {
+  INBOUND,
+  INBOUND_PREFIXES,
+  NAMES_A_TARGET,
+  OUTBOUND,
+  OUTBOUND_PREFIXES,
+  type InboundRule,
+  type OutboundRule,
+} from './header-rules.ts';
 import type { Permit } from '../domain/decide.ts';
 import { createTokens, type Random } from '../host/clock.ts';
 
@@ -216,6 +224,33 @@ export function responseHeaders(facts: ResponseFacts, status: number, raw: strin
   // A 204 has no length (RFC 9110 section 8.6). Last, for the reason given above.
   if (length !== undefined && status !== 204 && status >= 200) kept.push('Content-Length', length);
   return kept;
+}
+
+/** A character that some servers take for a dash. */
+const ODD = /[^a-z0-9-]/;
+
+function inboundRule(name: string): InboundRule {
+  const usual = INBOUND.get(name);
+  if (usual !== undefined) return usual;
+  const lower = name.toLowerCase();
+  const known = INBOUND.get(lower);
+  if (known !== undefined) return known;
+  if (ODD.test(lower) || NAMES_A_TARGET.test(lower)) return 'drop';
+  for (const [prefix, rule] of INBOUND_PREFIXES) if (lower.startsWith(prefix)) return rule;
+  return 'pass';
+}
+
+function outboundRule(name: string): OutboundRule {
+  const usual = OUTBOUND.get(name);
+  if (usual !== undefined) return usual;
+  const lower = name.toLowerCase();
+  const known = OUTBOUND.get(lower);
+  if (known !== undefined) return known;
+  // Of one cache by name: CDN-Cache-Control, Netlify-CDN-Cache-Control, X-LiteSpeed-Cache-Control.
+  if (lower.endsWith('-cache-control')) return 'cache_override';
+  const plain = lower.replace(/[^a-z0-9]/g, '-');
+  for (const [prefix, rule] of OUTBOUND_PREFIXES) if (plain.startsWith(prefix)) return rule;
+  return plain === lower ? 'pass' : (OUTBOUND.get(plain) ?? 'pass');
 }
 
 /** The lower-cased names that a Connection header lists; undefined if there is none but the usual two. */

@@ -9,7 +9,7 @@ import type { Quotes } from '../domain/quote.ts';
 import type { Route } from '../domain/route.ts';
 import type { OwnResponse } from '../host/respond.ts';
 import type { End, RequestOutcome } from './telemetry.ts';
-import type { KeptResponse } from './kept-responses.ts';
+import type { KeptResponse } from './pay/memory.ts';
 
 export type Outcome = ResponseOutcome | ForwardedOutcome | GoneOutcome;
 

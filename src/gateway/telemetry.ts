@@ -7,7 +7,7 @@ import type { Metrics } from '../host/metrics.ts';
 import type { Snapshot } from '../domain/snapshot.ts';
 import { problem, type Problem } from '../domain/problem.ts';
 import type { UpstreamFault } from '../http/transport.ts';
-import type { KeptResponse } from './kept-responses.ts';
+import type { KeptResponse } from './pay/memory.ts';
 
 /**
  * `paid`: an answer was given under a charge that took money; `released`: a claim was made and given back, or its client

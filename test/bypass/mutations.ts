@@ -303,7 +303,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     rule: 'headers that name another path are dropped',
-    file: 'gateway/header-rules.ts',
+    file: 'gateway/headers.ts',
     text: '|| NAMES_A_TARGET.test(lower)',
     by: '',
     needed: [

@@ -11,7 +11,7 @@ import type { End, RequestRecord } from '../../src/gateway/telemetry.ts';
 import { Exchange } from '../../src/gateway/exchange.ts';
 import type { ExchangeContext } from '../../src/gateway/in-flight.ts';
 import { inspectInbound } from '../../src/gateway/headers.ts';
-import { createResponseMemory, KeptResponse, type ResponseMemory } from '../../src/gateway/kept-responses.ts';
+import { createResponseMemory, KeptResponse, type ResponseMemory } from '../../src/gateway/pay/memory.ts';
 import type { PaidOutcome } from '../../src/gateway/outcome.ts';
 import { mintPermit, type Permit } from '../../src/domain/decide.ts';
 import { systemClock } from '../../src/host/clock.ts';

@@ -6,7 +6,7 @@ import type { Charge, KeptAnswer } from '../../domain/charge.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
 import type { ClientGone, End } from '../telemetry.ts';
 import type { PaidOutcome, ResponseOutcome, Aside, ResponseVerdict } from '../outcome.ts';
-import { KeptResponse } from '../kept-responses.ts';
+import { KeptResponse } from './memory.ts';
 import { type Lease, retryUntilRecorded, releaseUnsent } from './record.ts';
 import {
   whatIsShown,

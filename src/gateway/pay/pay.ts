@@ -10,7 +10,7 @@ import { LedgerUnavailable } from '../../domain/payment/ledger.ts';
 import type { Problem } from '../../domain/problem.ts';
 import { joinChargeId, type Quote } from '../../domain/quote.ts';
 import type { Route } from '../../domain/route.ts';
-import type { Replay } from '../kept-responses.ts';
+import type { Replay } from './memory.ts';
 import type { ResponseOutcome, RequestFacts, OwnResponses } from '../outcome.ts';
 import type { Presented, Rail, Refusal, Verification } from '../rails/rail.ts';
 import { answerKnown, answerNotClaimed, answerTaken, isReleased, lookFirst } from './known.ts';

@@ -10,10 +10,9 @@ import type { Route } from '../../domain/route.ts';
 import type { PresentedRequest } from '../../domain/payment/claim-policy.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { ResponseOutcome, OwnResponses, GoneOutcome, PaidOutcome, RequestFacts } from '../outcome.ts';
-import type { Replays, ResponseMemory } from '../kept-responses.ts';
+import type { Replays, ResponseMemory, SeenPayments } from './memory.ts';
 import type { Presented, Rail, Refusal } from '../rails/rail.ts';
 import type { Leases, RecordDeps } from './record.ts';
-import type { SeenPayments } from './seen-payments.ts';
 
 export type PayDeps = OwnResponses &
   RecordDeps & {

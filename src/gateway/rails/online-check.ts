@@ -4,7 +4,7 @@
 import type { RailOffer, Way } from '../../domain/payment/way.ts';
 import type { Facilitator, Receiver, ReceiverWay } from '../../domain/offer.ts';
 import type { Clock } from '../../host/clock.ts';
-import { FAMILIES } from './families.ts';
+import { FAMILIES } from './networks.ts';
 import type { FamilyPayments, NodeFinding } from './family.ts';
 import { callService, urlBelow, type Fetch, type JsonReply } from './service-call.ts';
 import type { Authorize } from './x402/auth.ts';

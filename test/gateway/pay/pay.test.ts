@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { problem } from '../../../src/domain/problem.ts';
 import type { ResponseOutcome, Outcome, PaidOutcome } from '../../../src/gateway/outcome.ts';
-import { createResponseMemory, KeptResponse } from '../../../src/gateway/kept-responses.ts';
+import { createResponseMemory, KeptResponse } from '../../../src/gateway/pay/memory.ts';
 import type { Look, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
 import { WAY } from '../../cases/receivers.ts';
 import { createPayStage, settled, turn, unknown } from './stage.ts';

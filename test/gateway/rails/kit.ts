@@ -8,7 +8,8 @@ import { createRandom, systemClock, systemSchedule } from '../../../src/host/clo
 import { createLog } from '../../../src/host/log.ts';
 import type { LookedAt, Presented, Rail, Sending, SettleHistory } from '../../../src/gateway/rails/rail.ts';
 import { createAuthorize } from '../../../src/gateway/rails/x402/auth.ts';
-import { createRails, type Rails, type RailsDeps } from '../../../src/gateway/rails/rails.ts';
+import { createRails, type Rails } from '../../../src/gateway/rails/networks.ts';
+import type { FacilitatorDeps } from '../../../src/gateway/rails/x402/facilitator-calls.ts';
 import { receiverOf, wayOf, type PlainReceiver } from '../../cases/receivers.ts';
 import type { Payer, Signed, Wanted } from '../../support/chain/payer.ts';
 
@@ -65,7 +66,7 @@ export function facilitatorAt(
 export type RailKit = { readonly rail: Rails; readonly lines: string[]; readonly calls: string[] };
 
 /** A rail, what it logged, and `operation:result` of every call it made. */
-export function makeRail(overrides: Partial<RailsDeps> = {}): RailKit {
+export function makeRail(overrides: Partial<FacilitatorDeps> = {}): RailKit {
   const lines: string[] = [];
   const calls: string[] = [];
   const rail = createRails({
@@ -223,8 +224,8 @@ export async function deadUrl(): Promise<string> {
 
 /** Time that moves when it is told to, for the rest of the test: that of everything, ky's as well. */
 export function fakeTime(): {
-  readonly schedule: RailsDeps['schedule'];
-  readonly clock: RailsDeps['clock'];
+  readonly schedule: FacilitatorDeps['schedule'];
+  readonly clock: FacilitatorDeps['clock'];
   /** Timers of `schedule` that run. */
   readonly pending: () => number;
   readonly advance: (ms: number) => void;

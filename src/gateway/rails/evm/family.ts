@@ -1,9 +1,8 @@
 // The EVM networks as a chain family: any chain by its number, many by name.
 import type { ChainFamily } from '../family.ts';
 import { checkNode } from './check-node.ts';
-import { CHAIN, EVM_NETWORKS } from './networks.ts';
-import { hasAuthorization, UNSIGNED_PAYMENT, canonicalIdentifier, canonicalPayment } from './payload.ts';
-import { createEvmRail, EVM_WORDS } from './rail.ts';
+import { canonicalIdentifier, canonicalPayment, CHAIN, EVM_NETWORKS } from './networks.ts';
+import { createEvmRail, EVM_WORDS, hasAuthorization, UNSIGNED_PAYMENT } from './rail.ts';
 import { readEvmWay } from './read-way.ts';
 import { createRequirement } from '../x402/client-wire.ts';
 
