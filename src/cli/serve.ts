@@ -5,7 +5,6 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { TollgateDeps } from '../compose/assembly.ts';
-import { lockStores } from '../compose/locks.ts';
 import { ADMIN_LISTEN_VARIABLE } from '../config/admin-listen.ts';
 import type { Config, LoadedConfig } from '../config/config.ts';
 import { dataFolderOf } from '../config/data-folder.ts';
@@ -14,7 +13,7 @@ import { resolveSecrets } from '../config/first-start.ts';
 import { quickConfig } from '../config/quick.ts';
 import { configWarnings } from '../config/warnings.ts';
 import { NETWORKS } from '../gateway/rails/networks.ts';
-import { createRandom, systemClock } from '../host/clock.ts';
+import { createRandom, systemClock, type Clock } from '../host/clock.ts';
 import { collectGarbage } from '../host/collect-garbage.ts';
 import type { Answering, Control } from '../host/control.ts';
 import { createLog, type Log } from '../host/log.ts';
@@ -26,6 +25,9 @@ import { refuseLenientParser } from './parser-refusal.ts';
 import { configFlagOf, tellStarted } from './started.ts';
 import { createTextLog, takesColors } from './text-log.ts';
 import { createReloads, type Reloadable, type Reloads } from './reload.ts';
+import { hostname } from 'node:os';
+import { storeAt } from '../registry/store/open.ts';
+import type { StoreLock } from '../registry/store/ports.ts';
 
 /** A signal leaves a start so long to become one that can be stopped. */
 const START_ENDS_MS = 2_000;
@@ -267,4 +269,23 @@ function loadQuick(args: Args, io: Io): Loaded<LoadedConfig> {
     io.err(`TESTNET: payments are made on ${result.network} with test money. For real money use --network base.`);
   else io.err(`REAL MONEY: payments are made on ${result.network}, to ${args.text('pay-to')}.`);
   return result;
+}
+
+// The locks of the stores that a configuration serves from. They are taken before anything else is loaded, opened or bound: a
+// second process on a store would serve prices that the first one has changed since.
+
+/** Resolves with how to give them back. Rejects with a sentence if another process holds one. */
+async function lockStores({ registry, charges }: Config, clock: Clock): Promise<() => void> {
+  const holder = { pid: process.pid, host: hostname(), started: new Date(clock.now()).toISOString() };
+  const locks: StoreLock[] = [];
+  const release = (): void => {
+    for (const lock of locks) lock.release();
+  };
+  try {
+    for (const store of [registry?.store, charges.store]) if (store) locks.push((await storeAt(store)).lock(holder));
+    return release;
+  } catch (error) {
+    release();
+    throw error;
+  }
 }

@@ -7,7 +7,7 @@ import type { Current } from '../gateway/sync/current.ts';
 import { createSnapshotFile } from '../gateway/sync/snapshot-file.ts';
 import { createRelayApi } from '../gateway/sync/relay-api.ts';
 import { createRemote } from '../gateway/sync/remote.ts';
-import { createSocketFetch } from '../gateway/sync/socket-fetch.ts';
+import { createSocketFetch } from '../gateway/sync/registry-client.ts';
 import { createOfflineResponses } from '../gateway/sync/offline-responses.ts';
 import { checkRoutes } from '../gateway/sync/status.ts';
 import { createSync } from '../gateway/sync/sync.ts';

@@ -24,10 +24,10 @@ import { newestOf } from './why.ts';
 import { createAsking } from './worker-asking.ts';
 import { sumMetrics } from './worker-metrics.ts';
 import { createReloads } from './worker-reloads.ts';
-import { shareOf } from './worker-shares.ts';
 import type { BoundListener } from './part.ts';
 import type { ProxyPart } from './proxy.ts';
 import { openWorkerSocket } from './worker-socket.ts';
+import type { Facilitator, ReceiverWay } from '../domain/offer.ts';
 
 const [FOLDER, ENDING] = import.meta.url.endsWith('.ts') ? ['..', '.ts'] : ['.', '.js'];
 const PROGRAM = new URL(`${FOLDER}/worker-process${ENDING}`, import.meta.url);
@@ -174,3 +174,32 @@ function startProcess(worker: number, oldSpaceMiB: number | undefined): ChildPro
 
 const SHARED =
   /^(NODE_.*|UV_.*|PATH|HOME|USER|TZ|LANG|LC_.*|TMPDIR|TERM|NO_COLOR|SSL_CERT_(FILE|DIR)|(https?|no)_proxy|RES_OPTIONS|LOCALDOMAIN)$/i;
+
+// One of several workers has its share of the limits of the process, rounded up.
+
+/** The configuration of one of `workers` workers. */
+export function shareOf(config: Config, workers: number): Config {
+  const share = (limit: number): number => Math.ceil(limit / workers);
+  const shareOfFacilitator = (facilitator: Facilitator): Facilitator => {
+    const { calls, waiting } = facilitator.limits;
+    return { ...facilitator, limits: { calls: share(calls), waiting: share(waiting) } };
+  };
+  const shareOfWay = (way: ReceiverWay): ReceiverWay => ({
+    ...way,
+    facilitators: way.facilitators.map(shareOfFacilitator),
+  });
+  const { proxy, receivers } = config;
+  return {
+    ...config,
+    receivers: receivers.map((receiver) => ({ ...receiver, ways: receiver.ways.map(shareOfWay) })),
+    proxy: proxy && {
+      ...proxy,
+      limits: {
+        ...proxy.limits,
+        connections: share(proxy.limits.connections),
+        inFlight: share(proxy.limits.inFlight),
+        payments: share(proxy.limits.payments),
+      },
+    },
+  };
+}

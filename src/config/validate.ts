@@ -6,7 +6,6 @@ import type { LoadedConfig } from './config.ts';
 import type { Env } from './environment.ts';
 import { expandShortForms } from './facilitators.ts';
 import { whatStands } from './fields.ts';
-import { takeNotYet } from './not-yet.ts';
 import { isMap, isWithin, valueAt, type Issue, type Path } from './problems.ts';
 import { keysOf, writtenSchema } from './keys.ts';
 import { toReceiver } from './receivers.ts';
@@ -198,4 +197,21 @@ function withoutRepetition(issues: readonly Issue[]): Issue[] {
     const name = JSON.stringify([path, message]);
     return !seen.has(name) && seen.add(name);
   });
+}
+
+// Keys of a later version: known by name, and refused, so that no operator believes that they are in force.
+
+const NOT_YET: Readonly<Record<string, string>> = {
+  decision: 'take it out and let the proxy forward',
+};
+
+/** Takes out of `data` (changing it) what this version does not have, so that the schema does not call it unknown. */
+function takeNotYet(data: Record<string, unknown>): Issue[] {
+  const issues: Issue[] = [];
+  for (const [section, advice] of Object.entries(NOT_YET)) {
+    if (!Object.hasOwn(data, section)) continue;
+    issues.push({ path: [section], message: `is not in this version; ${advice}`, at: 'key' });
+    delete data[section];
+  }
+  return issues;
 }

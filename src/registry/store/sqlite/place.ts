@@ -1,13 +1,16 @@
 // SQLite as a kind of store: one file, made if there is none, and its journals and its lock beside it.
 import { existsSync } from 'node:fs';
-import type { Holder, StoreLock, StorePlace } from '../ports.ts';
+import type { Holder, StoreLock, StorePlace, StoredRoute, StoreStats } from '../ports.ts';
 import { isMigrated, migrateFile, refuseServing } from './database.ts';
 import { openCharges } from './charges.ts';
 import { openCopySource } from './copy-source.ts';
 import { lockStore } from './lock.ts';
-import { readStoredRoutes } from './read-only.ts';
-import { readStoreStats } from './stats.ts';
 import { openStore } from './store.ts';
+import { DatabaseSync } from 'node:sqlite';
+import { createRandom } from '../../../host/clock.ts';
+import { createRouteRows } from './routes.ts';
+import { stat, statfs } from 'node:fs/promises';
+import path from 'node:path';
 
 /** A command has nothing else to do while another process writes. */
 const COMMAND_BUSY_MS = 5_000;
@@ -52,4 +55,33 @@ function lockServed(file: string, holder: Holder): StoreLock {
     lock.release();
     throw error;
   }
+}
+
+/** For commands that only explain: without making, migrating or writing the file. Throws if it cannot be read, or was written by an older version. */
+function readStoredRoutes(file: string): readonly StoredRoute[] {
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    return createRouteRows(db, createRandom()).load().routes;
+  } finally {
+    db.close();
+  }
+}
+
+const SUFFIXES = ['', '-wal', '-shm'];
+
+/** The sizes of its files and the free space of their volume; undefined if the volume cannot be asked. */
+async function readStoreStats(file: string): Promise<StoreStats | undefined> {
+  const sizes = await Promise.all(
+    SUFFIXES.map(async (suffix): Promise<readonly [string, number] | undefined> => {
+      const found = await stat(file + suffix).catch(() => undefined);
+      return found && [path.basename(file) + suffix, found.size];
+    }),
+  );
+  const volume = await statfs(path.dirname(file)).catch(() => undefined);
+  if (volume === undefined) return undefined;
+  return {
+    files: Object.fromEntries(sizes.filter((each) => each !== undefined)),
+    freeBytes: volume.bavail * volume.bsize,
+    volumeBytes: volume.blocks * volume.bsize,
+  };
 }
