@@ -7,19 +7,8 @@ import { comparePrices, parsePrice, type Price } from './money.ts';
 import { parsePattern, type PatternResult } from './pattern.ts';
 import type { Route } from './route.ts';
 
-/** The pattern of a route. */
-export type Patterns = (route: Route) => PatternResult;
-
-/** Patterns that are not read again. */
-const REMEMBERED = 1024;
-
-export function createPatterns(): Patterns {
-  const patterns = new LRUCache<Route, PatternResult>({
-    max: REMEMBERED,
-    memoMethod: (route) => parsePattern(route.pattern),
-  });
-  return (route) => patterns.memo(route);
-}
+/** Patterns that are not read again, whichever snapshot they stand in: a changed price has nothing to make anew. */
+const patterns = new LRUCache<string, PatternResult>({ max: 1024, memoMethod: parsePattern });
 
 const NOTHING: Price = { units: 0n, scale: 0 };
 /** A pattern that folding leaves as it is. */
@@ -39,12 +28,8 @@ export function isBeyondDoubt(path: string, keys: readonly string[], route: Rout
 }
 
 /** `path` spells every literal of the route's pattern exactly. `last`: its last segment is such a literal too. */
-export function spells(
-  path: string,
-  route: Route,
-  patterns: Patterns,
-): { readonly exactly: boolean; readonly last: boolean } {
-  const parsed = patterns(route);
+export function spells(path: string, route: Route): { readonly exactly: boolean; readonly last: boolean } {
+  const parsed = patterns.memo(route.pattern);
   if (!parsed.ok) return { exactly: false, last: false };
   const { segments } = parsed.pattern;
   // One more than the pattern has says already that there are more.
@@ -75,12 +60,11 @@ export function untilExact(
   routes: readonly Route[],
   method: string,
   isExact: (route: Route) => boolean,
-  patterns: Patterns,
 ): readonly Route[] {
   const reached: Route[] = [];
   let last: string | undefined;
   for (const route of routes) {
-    const key = keyOf(route, patterns);
+    const key = keyOf(route);
     if (last !== undefined && key !== last) break;
     reached.push(route);
     if (rankOf(route.method, method) > 0 && isExact(route)) last = key;
@@ -89,12 +73,12 @@ export function untilExact(
 }
 
 /** The highest priced of `candidates` that cover `method`; of one pattern only the route whose method fits best. */
-export function highestPricedOf(candidates: readonly Route[], method: string, patterns: Patterns): Route | undefined {
+export function highestPricedOf(candidates: readonly Route[], method: string): Route | undefined {
   const best = new Map<string, Route>();
   for (const route of candidates) {
     const rank = rankOf(route.method, method);
     if (rank === 0) continue;
-    const key = keyOf(route, patterns);
+    const key = keyOf(route);
     const other = best.get(key);
     // Of one pattern and method the first stays: it is the one that won.
     if (other === undefined || rank > rankOf(other.method, method)) best.set(key, route);
@@ -102,8 +86,8 @@ export function highestPricedOf(candidates: readonly Route[], method: string, pa
   return best.values().reduce<Route | undefined>(higherPriced, undefined);
 }
 
-function keyOf(route: Route, patterns: Patterns): string {
-  const parsed = patterns(route);
+function keyOf(route: Route): string {
+  const parsed = patterns.memo(route.pattern);
   return parsed.ok ? parsed.pattern.key : route.id;
 }
 

@@ -2,7 +2,7 @@
 // never changes; `draft` makes the next one, route by route, so that a large set can be compiled in slices and a new price
 // costs no more than itself. No regular expression is built from a pattern. test/domain/revise.test.ts holds any sequence
 // of changes against compiling from scratch, test/domain/snapshot.test.ts that against a linear oracle.
-import type { Pattern } from './pattern.ts';
+import { parsePattern, type Pattern } from './pattern.ts';
 import type { Folding } from './profile.ts';
 import type { Route } from './route.ts';
 import { draftSlots, listSlots, NO_SLOTS, slotOf, type Slots } from './slots.ts';
@@ -84,7 +84,7 @@ function draftOf(family: Family, baseSize: number, baseDashed: number): MatcherD
       slots.set(slot, route);
       changed.set(route.id, slot);
       size++;
-      if (trie.isDashed(slot)) dashed++;
+      if (trie.isDashed(pattern)) dashed++;
       // Told by the size if all are new: to ask for a string that is not there costs more than to put it in.
       return changed === index && index.size < size ? 'the id stands twice' : undefined;
     },
@@ -97,11 +97,13 @@ function draftOf(family: Family, baseSize: number, baseDashed: number): MatcherD
     },
     remove: (id) => {
       const slot = slotById(id);
-      if (slot === undefined) throw new Error(`route ${id}: it is not there`);
+      const old = slot === undefined ? undefined : slots.get(slot);
+      if (slot === undefined || old === undefined) throw new Error(`route ${id}: it is not there`);
       slots.set(slot, undefined);
       changed.set(id, undefined);
       size--;
-      if (trie.isDashed(slot)) dashed--;
+      const parsed = parsePattern(old.pattern);
+      if (parsed.ok && trie.isDashed(parsed.pattern)) dashed--;
     },
     done: () => {
       if (family.newest !== newest) throw new Error('another version was made meanwhile');

@@ -2,7 +2,7 @@
 // path-to-regexp reads the path syntax into tokens; nothing here or later builds a regular expression from a pattern.
 // A pattern that could mean something else than its author thinks is refused with a sentence, never stored as a literal:
 // a route that matches nothing protects nothing.
-import { parse, type Token } from 'path-to-regexp';
+import { parse } from 'path-to-regexp';
 import { foldSegment } from './fold.ts';
 import { FULL_FOLDING } from './profile.ts';
 import { canonicalPath } from './target.ts';
@@ -42,28 +42,38 @@ export function parsePattern(text: string): PatternResult {
   if (text.length > MAX_LENGTH) return refuse(`the pattern is longer than ${MAX_LENGTH} characters`);
   const translated = translate(text);
   if (!translated.ok) return translated;
-  const segments = segmentsOf(parse(translated.path).tokens);
+  const segments = segmentsOf(translated.path);
   const names: string[] = [];
-  let key = '';
   for (const segment of segments) {
-    if (segment.kind === 'literal') {
-      if (PLAIN.test(segment.text)) {
-        key += `/${segment.text.toLowerCase()}`;
-        continue;
-      }
-      const folded = foldSegment(segment.text, FULL_FOLDING);
-      if (folded === '') return refuse('a segment is empty once ;parameters are taken off; leave them out');
-      if (folded.includes('/')) return refuse('the pattern holds a look-alike of a slash; write a plain one');
-      // Encoded, so that no literal can be mistaken for the braces of a parameter.
-      key += `/${PLAIN.test(folded) ? folded : encodeURIComponent(folded)}`;
-      continue;
-    }
+    if (segment.kind === 'literal') continue;
     if (names.includes(segment.name))
       return refuse(`the parameter ${segment.name} stands twice; give each its own name`);
     names.push(segment.name);
-    key += segment.kind === 'param' ? '/{}' : '/{*}';
   }
-  return { ok: true, pattern: { text, segments, key: key || '/' } };
+  return { ok: true, pattern: new ReadPattern(text, segments) };
+}
+
+/** Its key is made when it is asked for: a matcher never asks. */
+class ReadPattern implements Pattern {
+  readonly text: string;
+  readonly segments: readonly Segment[];
+  private folded: string | undefined;
+
+  constructor(text: string, segments: readonly Segment[]) {
+    this.text = text;
+    this.segments = segments;
+  }
+
+  get key(): string {
+    return (this.folded ??= this.segments.map(keyPart).join('') || '/');
+  }
+}
+
+function keyPart(segment: Segment): string {
+  if (segment.kind !== 'literal') return segment.kind === 'param' ? '/{}' : '/{*}';
+  const folded = foldSegment(segment.text, FULL_FOLDING);
+  // Encoded, so that no literal can be mistaken for the braces of a parameter.
+  return `/${PLAIN.test(folded) ? folded : encodeURIComponent(folded)}`;
 }
 
 /** A pattern's segments in the syntax of path-to-regexp, every literal character escaped. */
@@ -128,11 +138,16 @@ function readLiteral(part: string): { ok: true; text: string } | { ok: false; re
     folding: FULL_FOLDING,
   });
   if (!canonical.ok) return refuse(`"${part}" can never match: ${canonical.reason}`);
-  return { ok: true, text: decodeURIComponent(canonical.path.slice(1)) };
+  const literal = decodeURIComponent(canonical.path.slice(1));
+  const folded = foldSegment(literal, FULL_FOLDING);
+  if (folded === '') return refuse('a segment is empty once ;parameters are taken off; leave them out');
+  if (folded.includes('/')) return refuse('the pattern holds a look-alike of a slash; write a plain one');
+  return { ok: true, text: literal };
 }
 
-function addLiterals(segments: Segment[], text: string): void {
-  for (let at = 0; at < text.length;) {
+/** Of `text` up to `length`, where a segment ends. */
+function addLiterals(segments: Segment[], text: string, length: number): void {
+  for (let at = 0; at < length;) {
     const slash = text.indexOf('/', at);
     const end = slash < 0 ? text.length : slash;
     if (end > at) segments.push({ kind: 'literal', text: text.slice(at, end) });
@@ -140,12 +155,17 @@ function addLiterals(segments: Segment[], text: string): void {
   }
 }
 
-function segmentsOf(tokens: readonly Token[]): Segment[] {
+function segmentsOf(path: string): Segment[] {
   const segments: Segment[] = [];
-  for (const token of tokens) {
+  // The segments up to the first one with a mark are text: the library has nothing to read there, letter by letter.
+  const mark = path.search(/[:*\\]/);
+  const start = mark < 0 ? path.length : path.lastIndexOf('/', mark);
+  addLiterals(segments, path, start);
+  if (mark < 0) return segments;
+  for (const token of parse(path.slice(start)).tokens) {
     switch (token.type) {
       case 'text':
-        addLiterals(segments, token.value);
+        addLiterals(segments, token.value, token.value.length);
         break;
       case 'param':
         segments.push({ kind: 'param', name: token.name });

@@ -1,14 +1,6 @@
 // From a request's method and raw path to the route that applies, in one look-up. What was resolved before is remembered by
 // its exact bytes. Everything else is canonicalised, folded and matched. The memory belongs to one snapshot.
-import {
-  createPatterns,
-  higherPriced,
-  highestPricedOf,
-  isBeyondDoubt,
-  spells,
-  untilExact,
-  type Patterns,
-} from './highest-price.ts';
+import { higherPriced, highestPricedOf, isBeyondDoubt, spells, untilExact } from './highest-price.ts';
 import { TOO_MANY_READINGS } from './fold.ts';
 import { withDashes } from './names.ts';
 import type { Found, Matcher } from './matcher.ts';
@@ -41,14 +33,13 @@ export type Resolver = PathCache<Resolution>;
 
 /** Lives and dies with `matcher`: what it remembers is true for no other. */
 export function createResolver(matcher: Matcher, paths: PathOptions): Resolver {
-  const patterns = createPatterns();
   return createPathCache((method, rawPath) => {
     const canonical = canonicalPath(rawPath, paths);
     if (!canonical.ok) return canonical;
     const { path, keys } = canonical;
     const names = paths.folding.dashes && matcher.hasDashes() ? withDashes(canonical) : canonical.names;
     if (names === undefined) return { ok: false, reason: TOO_MANY_READINGS };
-    return { ok: true, path, keys, names, match: findMatch(matcher, { path, keys, names }, method, patterns) };
+    return { ok: true, path, keys, names, match: findMatch(matcher, { path, keys, names }, method) };
   });
 }
 
@@ -60,13 +51,12 @@ function findMatch(
   matcher: Matcher,
   { path, keys, names }: Pick<CanonicalPath, 'path' | 'keys' | 'names'>,
   method: string,
-  patterns: Patterns,
 ): Match {
   const whole = bestOf(matcher, keys, method);
   const covering = (of: readonly string[]): Route[] => of.flatMap((key) => matcher.findAll(key));
   if (typeof whole === 'object') {
     const active = whole.status === 'active';
-    const reached = reachedBy(matcher, path, method, patterns);
+    const reached = reachedBy(matcher, path, method);
     // Of a path that would cost nothing every route counts that a router comes to by another name, else the one that
     // applies to it.
     const named = active ? higherPricedOf(matcher, names, method, whole) : names.flatMap(reached);
@@ -76,9 +66,9 @@ function findMatch(
     const others = active ? named.filter((other) => !read.includes(other)) : named;
     const isHigherPriced = (other: Route): boolean => higherPriced(whole, other) !== whole;
     if (!read.some(isHigherPriced) && !others.some(isHigherPriced)) return { kind: 'route', route: whole };
-    const spelled = spells(path, whole, patterns);
+    const spelled = spells(path, whole);
     const could = [...(spelled.exactly ? NO_ROUTES : keys.flatMap(reached)), ...(spelled.last ? NO_ROUTES : others)];
-    return { kind: 'route', route: highestPricedOf([whole, ...could], method, patterns) ?? whole };
+    return { kind: 'route', route: highestPricedOf([whole, ...could], method) ?? whole };
   }
   const named = names.length > 0 ? bestOf(matcher, names, method) : undefined;
   if (typeof named === 'object') return { kind: 'route', route: named };
@@ -91,21 +81,16 @@ function findMatch(
 }
 
 /** The routes that a router could run for a reading of `path`: it passes over none that is spelled letter by letter. */
-function reachedBy(
-  matcher: Matcher,
-  path: string,
-  method: string,
-  patterns: Patterns,
-): (reading: string) => readonly Route[] {
+function reachedBy(matcher: Matcher, path: string, method: string): (reading: string) => readonly Route[] {
   // The readings of a path share most of their routes.
   let exact: Map<Route, boolean> | undefined;
   const isExact = (route: Route): boolean => {
     exact ??= new Map();
-    const known = exact.get(route) ?? spells(path, route, patterns).exactly;
+    const known = exact.get(route) ?? spells(path, route).exactly;
     exact.set(route, known);
     return known;
   };
-  return (reading) => untilExact(matcher.findAll(reading), method, isExact, patterns);
+  return (reading) => untilExact(matcher.findAll(reading), method, isExact);
 }
 
 const NO_MATCH: Match = { kind: 'none' };

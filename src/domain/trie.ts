@@ -3,7 +3,7 @@
 // new price changes none of it. Precedence is total, and is the order of the walk: literal over parameter over wildcard,
 // segment by segment. Only routes whose method matches too compete; then an exact method comes before `*`.
 import { foldSegment } from './fold.ts';
-import type { Segment } from './pattern.ts';
+import type { Pattern, Segment } from './pattern.ts';
 import type { Folding } from './profile.ts';
 import type { Route } from './route.ts';
 import { slotOf, type Slots } from './slots.ts';
@@ -21,12 +21,13 @@ const WILDCARDS = 2;
 const LITERALS = 3;
 const NODE_FIELDS = 4;
 
-// Fields of a slot, numbered from 1: its method's number, the next slot of the same place, and what is asked about it.
+// Fields of a slot, numbered from 1: its method's number, and the next slot of the same place.
 const METHOD = 0;
 const NEXT = 1;
-/** Some literal on the way there holds a dash or an underscore. */
-const DASHED = 2;
-const SLOT_FIELDS = 3;
+const SLOT_FIELDS = 2;
+
+/** A pattern without any of this has no dash, folded or not. */
+const MAYBE_DASHED = /[-_%]|[^\x00-\x7f]/;
 
 const ANY_METHOD = 0;
 const NO_METHOD = -1;
@@ -50,9 +51,10 @@ export class Trie {
     return this.slotCount;
   }
 
-  /** Some literal of the pattern of `slot` holds a dash or an underscore. */
-  isDashed(slot: number): boolean {
-    return this.chain[slot * SLOT_FIELDS + DASHED] === 1;
+  /** Some literal of the pattern holds a dash or an underscore. */
+  isDashed({ text, segments }: Pattern): boolean {
+    if (!MAYBE_DASHED.test(text)) return false;
+    return segments.some((segment) => segment.kind === 'literal' && this.holdsDash(segment.text));
   }
 
   /** The slot of `method` at the end of `segments`: always the same one, made if there is none. */
@@ -66,8 +68,6 @@ export class Trie {
       last = slot;
     }
     const slot = this.addSlot(number);
-    if (segments.some((segment) => segment.kind === 'literal' && this.holdsDash(segment.text)))
-      this.chain[slot * SLOT_FIELDS + DASHED] = 1;
     if (last === 0) this.nodes[place] = slot;
     else this.chain[last * SLOT_FIELDS + NEXT] = slot;
     return slot;
