@@ -62,8 +62,9 @@ export function storeReadiness(
       run: async () => {
         const found = await asked.ask();
         if (found.kind === 'works') return { ok: true, detail: 'the store takes writes' };
+        const isTolerated = isShared && asked.hasWorked() && !isRefused();
         const detail = `the store does not take writes: ${reasonOf(found)}`;
-        return { ok: false, isTolerated: isShared && asked.hasWorked() && !isRefused(), detail };
+        return { ok: false, isTolerated, detail: isTolerated ? `degraded: ${detail}` : detail };
       },
     },
   };
