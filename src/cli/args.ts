@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util';
 import { suggest } from '../domain/suggest.ts';
 
-export type Flag = {
+type Flag = {
   /** What its value is called in the help; a flag without one is a switch. */
   readonly value?: string;
   readonly short?: string;
@@ -20,7 +20,7 @@ export type Args = {
   readonly has: (flag: string) => boolean;
   readonly words: readonly string[];
 };
-export type ArgsResult =
+type ArgsResult =
   | { readonly ok: true; readonly args: Args }
   | { readonly ok: false; readonly problems: readonly string[] };
 

@@ -110,7 +110,7 @@ async function runCharges(args: Args, io: Io): Promise<ExitCode> {
 }
 
 /** The ledger in the configured store; the caller closes it. Complaints were written when it is not ok. */
-export async function openConfiguredLedger(args: Args, io: Io): Promise<Loaded<StoredLedger>> {
+async function openConfiguredLedger(args: Args, io: Io): Promise<Loaded<StoredLedger>> {
   const loaded = await loadFor(args, io);
   if (!loaded.ok) return loaded;
   const { registry, charges: section } = loaded.config;

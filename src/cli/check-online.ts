@@ -10,9 +10,7 @@ import { storeAt } from '../registry/store/open.ts';
 import { EXIT, type ExitCode } from './command.ts';
 
 /** About a receiver, or about a service that is no receiver's. */
-export type OnlineFinding =
-  | Finding
-  | (Omit<Finding, 'receiver'> & { readonly service: 'registry' | 'upstream' | 'store' });
+type OnlineFinding = Finding | (Omit<Finding, 'receiver'> & { readonly service: 'registry' | 'upstream' | 'store' });
 
 const ANSWER_MS = 5000;
 

@@ -29,11 +29,9 @@ export type DemoOptions = {
   readonly ways: readonly DemoWay[];
 };
 
-export type DemoConfig =
-  | { readonly config: Config; readonly data: QuickData }
-  | { readonly problems: readonly string[] };
+type DemoConfig = { readonly config: Config; readonly data: QuickData } | { readonly problems: readonly string[] };
 
-export type Ports = Readonly<Record<'proxy' | 'registry' | 'admin', number>>;
+type Ports = Readonly<Record<'proxy' | 'registry' | 'admin', number>>;
 
 /** 0 if one is taken. */
 export async function favouritePorts(): Promise<Ports> {

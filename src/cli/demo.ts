@@ -60,7 +60,7 @@ export const demo: Command = {
   },
 };
 
-export type DemoPayment = {
+type DemoPayment = {
   readonly ways: readonly DemoWay[];
   /** `npm run pay` has a purse for each way, on a chain of this machine. */
   readonly payable: boolean;

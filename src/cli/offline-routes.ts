@@ -10,7 +10,7 @@ import { storeAt } from '../registry/store/open.ts';
 import type { StoredRoute } from '../registry/store/ports.ts';
 import { messageOf } from './configuration.ts';
 
-export type OfflineRoutes =
+type OfflineRoutes =
   | { readonly ok: true; readonly routes: readonly Route[]; readonly plan: DeclaredPlan }
   | { readonly ok: false; readonly problem: string };
 

@@ -11,7 +11,7 @@ import { isParserLenient } from './parser-refusal.ts';
 /** A defect of ours (EX_SOFTWARE): never taken for an answer, which 1 is. */
 const DEFECT = 70;
 
-export type ProgramDeps = {
+type ProgramDeps = {
   readonly argv: readonly string[];
   /** The text of package.json. */
   readonly packageFile: string;
@@ -41,7 +41,7 @@ export async function runProgram({ argv, packageFile, exitNow, commands = COMMAN
   }
 }
 
-export type ProcessIoDeps = {
+type ProcessIoDeps = {
   readonly version: string;
   /** Standard output. */
   readonly write: Io['write'];

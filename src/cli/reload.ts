@@ -30,7 +30,7 @@ export type Reloads = {
   readonly close: () => Promise<void>;
 };
 
-export type ReloadSource = {
+type ReloadSource = {
   /** As it is named in messages; undefined if flags are the configuration. */
   readonly file: string | undefined;
   /** Absolute: the files that it named and that are read with it. */

@@ -30,7 +30,7 @@ export type RunningServer = {
   readonly socket: string;
 };
 
-export type Announced = {
+type Announced = {
   readonly config: LoadedConfig;
   /** The configuration file, absolute, or what flags said, as a file would hold it. */
   readonly source: { readonly file: string } | { readonly data: unknown };
@@ -65,7 +65,7 @@ export async function findRunning(folder: string): Promise<readonly RunningServe
 }
 
 /** What answers on `socket`. */
-export async function askRunning(socket: string): Promise<RunningServer | undefined> {
+async function askRunning(socket: string): Promise<RunningServer | undefined> {
   const answered = await askControl(socket, '/');
   const read = runningWire.safeParse(answered?.body);
   if (!read.success) return undefined;

@@ -40,7 +40,7 @@ export type Running = {
   /** `waiting`: for load balancers to notice that it drains. */
   readonly stop: (waiting: boolean) => Promise<void>;
 } & Reloadable;
-export type StartDeps = Omit<TollgateDeps, 'beforeListening'>;
+type StartDeps = Omit<TollgateDeps, 'beforeListening'>;
 export type Start = (config: Config, deps: StartDeps) => Promise<Running>;
 
 const QUICK_FLAGS = {

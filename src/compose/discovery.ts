@@ -8,7 +8,7 @@ import type { OpenApi } from '../domain/discovery/openapi.ts';
 import type { Route } from '../domain/route.ts';
 import type { Log } from '../host/log.ts';
 
-export type ReadDiscovery = {
+type ReadDiscovery = {
   readonly discovery: Discovery;
   /** `file:line: what is wrong`. */
   readonly remarks: readonly string[];

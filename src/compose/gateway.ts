@@ -57,7 +57,7 @@ export async function startGateway(
 }
 
 /** Where charges are written. `reports` if that is in this process; `takesOnly`: another one looks after them. */
-export type Charged = {
+type Charged = {
   readonly ledger: Ledger | undefined;
   readonly reports: ChargeReports | undefined;
   readonly takesOnly?: boolean;

@@ -5,7 +5,7 @@ import { REDEEM_MS } from '../domain/payment/claim-policy.ts';
 import type { Clock, Schedule } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 
-export type KeepingDeps = {
+type KeepingDeps = {
   readonly clock: Pick<Clock, 'now'>;
   readonly schedule: Schedule;
   readonly log: Log;

@@ -22,10 +22,10 @@ import { exportCharges } from './charge-metrics.ts';
 import { watchFacilitators, type FacilitatorState } from './facilitators.ts';
 
 /** What payments are written into and settled by. */
-export type PaymentPorts = { readonly ledger: Ledger; readonly rail: Rail };
+type PaymentPorts = { readonly ledger: Ledger; readonly rail: Rail };
 export type AroundPayments = (ports: PaymentPorts) => PaymentPorts;
 
-export type PaymentsDeps = {
+type PaymentsDeps = {
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;

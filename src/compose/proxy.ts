@@ -39,7 +39,7 @@ export type OwnProxyPart = ProxyPart & { readonly listener: Listener };
 /** Given by the program that starts it: no configuration can. */
 export type AroundPage = (page: Page) => Page;
 
-export type ProxyDeps = {
+type ProxyDeps = {
   readonly current: Current;
   readonly telemetry: Telemetry;
   /** How payments are taken under a configuration; undefined if nothing could write them down. */

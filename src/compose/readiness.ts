@@ -19,7 +19,7 @@ export type Readiness = {
   readonly isPossible: () => boolean;
 };
 
-export type ReadinessDeps = { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Log };
+type ReadinessDeps = { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Log };
 
 const FRESH_MS = 5_000;
 /** Below what orchestrators wait for a probe. */

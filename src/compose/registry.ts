@@ -45,7 +45,7 @@ export type RegistryPart = Part & {
   readonly recompile: () => void;
 };
 
-export type RegistryPartDeps = {
+type RegistryPartDeps = {
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;

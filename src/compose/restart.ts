@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts';
 import { describedKeys, type DescribedKey } from '../config/keys.ts';
 import { createConfigSchema } from '../config/schema.ts';
 
-export type AppliedConfig = {
+type AppliedConfig = {
   /** `next`, with the values of the start if only a restart changes them. */
   readonly config: Config;
   /** Names of the settings that differ from the start and are not in force. */

@@ -26,7 +26,7 @@ export type SidecarLedger = {
   readonly close: () => Promise<void>;
 };
 
-export type SidecarLedgerDeps = {
+type SidecarLedgerDeps = {
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;

@@ -18,7 +18,7 @@ import type { Metrics } from '../host/metrics.ts';
 import { createListener } from '../host/server.ts';
 import { INTERNAL, pathOptions, type Part } from './part.ts';
 
-export type SyncPartDeps = {
+type SyncPartDeps = {
   readonly metrics: Metrics;
   readonly log: Log;
   readonly clock: Clock;

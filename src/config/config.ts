@@ -26,7 +26,6 @@ export type Config = Omit<LoadedConfig, 'registry' | 'charges'> & {
 export type ProxyConfig = Section<'proxy'>;
 export type RegistryConfig = Resolved<Section<'registry'>, 'jwt' | 'apiKeys'>;
 export type SyncConfig = Section<'sync'>;
-export type ChargesConfig = Resolved<ConfigSections['charges'], 'secrets'>;
-export type LogFormat = ConfigSections['log']['format'];
+type ChargesConfig = Resolved<ConfigSections['charges'], 'secrets'>;
 /** A route of the `routes` section as an SDK would register it; what is stored wins over it. */
 export type ConfigRoute = ConfigSections['routes'][number];

@@ -5,9 +5,9 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type Node,
 import { interpolate, shieldExpressions, unshieldExpressions, type Env } from './environment.ts';
 import type { Issue, Path } from './problems.ts';
 
-export type Position = { readonly line: number; readonly column: number };
+type Position = { readonly line: number; readonly column: number };
 
-export type SourceDocument = {
+type SourceDocument = {
   readonly data: unknown;
   readonly issues: readonly Issue[];
   /** Problems of the text itself; if there are any, `data` is not to be used. */
@@ -26,7 +26,7 @@ type Place = {
   readonly children: Map<string | number, Place>;
 };
 
-export type DocumentKind = {
+type DocumentKind = {
   /** For messages. */
   readonly name: string;
   /** Values in one document, aliases counted each time they are used: far above any that is meant, far below a bomb. */

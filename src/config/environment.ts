@@ -3,7 +3,7 @@
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-export type Interpolation = {
+type Interpolation = {
   readonly text: string;
   /** Whether anything was filled in. */
   readonly changed: boolean;

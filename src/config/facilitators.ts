@@ -9,7 +9,7 @@ import { isMap, type Issue, type Path } from './problems.ts';
 import { KEY_FORMS, readSigningKey, type SigningKeyKind } from './signing-keys.ts';
 
 /** The public facilitator of the x402 project; it serves test networks. */
-export const TEST_FACILITATOR = 'https://x402.org/facilitator';
+const TEST_FACILITATOR = 'https://x402.org/facilitator';
 /** Those whose URL need not be written. */
 const KNOWN_URLS: Readonly<Record<SigningKeyKind, string>> = {
   cdp: 'https://api.cdp.coinbase.com/platform/v2/x402',
@@ -101,7 +101,7 @@ export const facilitatorSchema = z.preprocess(
         );
     }),
 );
-export type FacilitatorInput = z.output<typeof facilitatorSchema>;
+type FacilitatorInput = z.output<typeof facilitatorSchema>;
 
 function fillUrl(value: unknown): unknown {
   if (typeof value === 'string') return { url: value };
@@ -126,7 +126,7 @@ export function toFacilitator(input: FacilitatorInput, receiver: string): Facili
 /** What was written as a short form, and where. */
 type Expanded = { readonly path: Path; readonly account: Account };
 
-export type ShortForms = {
+type ShortForms = {
   readonly issues: readonly Issue[];
   /** An issue about what a short form stands for, said of the short form. */
   readonly written: (issue: Issue) => Issue;

@@ -178,7 +178,7 @@ function originOf(value: string): string | undefined {
   return parseUrl(value)?.origin;
 }
 
-export const SECRET_BYTES = 32;
+const SECRET_BYTES = 32;
 
 export function secret() {
   return text(

@@ -22,14 +22,14 @@ import { apiKey, secret } from './fields.ts';
 import type { JwtConfig } from './registry-keys.ts';
 import { codeOf } from './secret-files.ts';
 
-export const SECRETS_FILE = 'secrets.json';
+const SECRETS_FILE = 'secrets.json';
 /** The name under which the made API key appears wherever a key is named. */
-export const FIRST_KEY_NAME = 'first-start';
+const FIRST_KEY_NAME = 'first-start';
 
 const secretsSchema = z.object({ jwt_secret: secret(), api_key: apiKey(), charge_secret: secret() });
 type Secrets = z.output<typeof secretsSchema>;
 
-export type SecretsDeps = {
+type SecretsDeps = {
   readonly random: Random;
   readonly log: Log;
   /** How a dashboard token is had, for the log; `tollgate token` if left out. */

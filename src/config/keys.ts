@@ -4,7 +4,7 @@
 import { z } from 'zod';
 
 /** `clients`: what faces clients keeps the value of the start, what faces the upstream takes the new one. */
-export type InForce = 'at once' | 'restart' | 'clients';
+type InForce = 'at once' | 'restart' | 'clients';
 
 export type Key<Name extends string = string, Schema extends z.ZodType = z.ZodType> = {
   /** In the program: camelCase, with its unit; empty for what is only judged. */

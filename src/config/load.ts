@@ -16,7 +16,7 @@ export type LoadResult =
   | { readonly ok: true; readonly config: LoadedConfig; readonly filesBeside: readonly string[] }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
-export const DEFAULT_FILE = 'tollgate.yaml';
+const DEFAULT_FILE = 'tollgate.yaml';
 const MAX_BYTES = 1_048_576;
 
 /** `--config`, else `TOLLGATE_CONFIG`, else `tollgate.yaml` in `folder` if it is there; as it is to be named in messages. */

@@ -19,7 +19,7 @@ export type QuickFlags = {
   readonly data: string | undefined;
 };
 
-export type QuickResult =
+type QuickResult =
   /** `data`: what a file would hold; its paths are relative to the folder that was given. */
   | {
       readonly ok: true;

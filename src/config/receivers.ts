@@ -90,7 +90,7 @@ export const receiverSchema = z.strictObject({
     .default(['USD', 'USDC']),
   settle: choice(['auto', 'before_response', 'before_forward']).default('auto'),
 });
-export type ReceiverInput = z.output<typeof receiverSchema>;
+type ReceiverInput = z.output<typeof receiverSchema>;
 type WayInFile = Pick<ReceiverInput, keyof typeof WAY_KEYS | keyof typeof SHARED_KEYS>;
 
 /** What raw data says of a way; what has the wrong type counts as left out, because the schema says so. */

@@ -22,7 +22,7 @@ const FILE_KEYS = new Set(PLACES.map(({ key }) => key));
 
 const MAX_BYTES = 65_536;
 
-export type SecretFiles = {
+type SecretFiles = {
   readonly issues: readonly Issue[];
   /** The files that were named, absolute. */
   readonly files: readonly string[];

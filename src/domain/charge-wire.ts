@@ -13,7 +13,7 @@ const CREDENTIAL_CHARACTERS = 16 * 1024;
 const PATH_CHARACTERS = 64 * 1024;
 
 export const text = (max: number) => z.string().min(1).max(max);
-export const uint = z.string().regex(/^(0|[1-9]\d{0,77})$/, 'an unsigned integer, in decimal');
+const uint = z.string().regex(/^(0|[1-9]\d{0,77})$/, 'an unsigned integer, in decimal');
 export const sha256 = z.string().regex(/^[0-9a-f]{64}$/, '64 lower-case hex digits');
 const count = z.int().min(0);
 
@@ -73,7 +73,7 @@ const claimFields = {
 };
 
 export const claimWire = z.object({ ...claimFields, credential: text(CREDENTIAL_CHARACTERS) });
-export type ClaimWire = z.infer<typeof claimWire>;
+type ClaimWire = z.infer<typeof claimWire>;
 type ClaimFields = Omit<Claim, 'credential'>;
 type ClaimFieldsWire = Omit<ClaimWire, 'credential'>;
 
@@ -92,7 +92,7 @@ export const chargeWire = z.object({
   }),
   answer: answerWire.nullable(),
 });
-export type ChargeWire = z.infer<typeof chargeWire>;
+type ChargeWire = z.infer<typeof chargeWire>;
 
 /** It may have faults that its schema does not see; the ledger refuses them. */
 export function claimFromWire(wire: ClaimWire): Claim {

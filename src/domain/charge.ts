@@ -138,10 +138,6 @@ export function workersOfRun(run: string): string {
   return `${WORKER_RUN}${run.slice(LOCAL_RUN.length)}.`;
 }
 
-export function isOfRun(owner: string, run: string): boolean {
-  return owner.startsWith(`${run}/`);
-}
-
 export const CHARGE_ID = /^chg_[A-Za-z0-9_-]{1,124}$/;
 
 /** In milliseconds still an integer of JavaScript and of a store. */

@@ -27,7 +27,7 @@ export type Rules<Request> = {
   readonly offer: (route: Route) => Offer | Problem;
 };
 
-export type Question<Request> = {
+type Question<Request> = {
   readonly match: Match;
   readonly method: string;
   /** An OPTIONS request that carries Origin and Access-Control-Request-Method. */

@@ -7,7 +7,7 @@ import type { Match, Snapshot } from './snapshot.ts';
 export type UndeclaredMethods = 'forward' | 'pay' | 'refuse';
 
 /** The answer of `GET /v1/protected-routes/match`. `ambiguous`: the proxy would refuse the path. */
-export type MatchResult = {
+type MatchResult = {
   readonly matched: boolean;
   readonly payment_required: boolean;
   readonly ambiguous?: true;
@@ -24,7 +24,7 @@ export type Explanation = {
   readonly considered: readonly { readonly route: Route; readonly because: string }[];
 };
 
-export type MatchQuestion = { readonly method: string; readonly path: string; readonly undeclared: UndeclaredMethods };
+type MatchQuestion = { readonly method: string; readonly path: string; readonly undeclared: UndeclaredMethods };
 
 export function matchRoute(snapshot: Snapshot, question: MatchQuestion): MatchResult {
   return explainMatch(snapshot, question).answer;

@@ -3,7 +3,7 @@
 // two meet. Folding never decides what is free: a reading too many costs a 402, a reading too few is a way around.
 import type { Folding } from './profile.ts';
 
-export type FoldResult =
+type FoldResult =
   /** `left`: steps for what is made of the keys. */
   | { readonly ok: true; readonly keys: readonly string[]; readonly left: number }
   | { readonly ok: false; readonly reason: string };

@@ -53,7 +53,7 @@ export const eventWire = z.union([
   }),
   event('redeem_started', { request, lease_ms: leaseMs }),
 ]);
-export type EventWire = z.infer<typeof eventWire>;
+type EventWire = z.infer<typeof eventWire>;
 
 export const claimedWire = z.union([
   z.object({

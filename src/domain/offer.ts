@@ -25,7 +25,7 @@ export type OfferedWay = Pick<ReceiverWay, 'way' | 'networkName'> & { readonly a
 export type Receivers = ReadonlyMap<string, Receiver>;
 
 /** Takes the money of routes that name no receiver. */
-export const DEFAULT_RECEIVER = 'default';
+const DEFAULT_RECEIVER = 'default';
 
 /** The offer for `route`, or `receiver_unknown` / `price_unpayable`. */
 export function makeOffer(route: Route, receivers: Receivers): Offer | Problem {
@@ -50,14 +50,14 @@ export function makeOffer(route: Route, receivers: Receivers): Offer | Problem {
 }
 
 /** The ways whose asset has enough decimals for `price`. */
-export function offeredWays({ ways }: Receiver, price: Price): readonly OfferedWay[] {
+function offeredWays({ ways }: Receiver, price: Price): readonly OfferedWay[] {
   return ways.flatMap(({ way, networkName }) => {
     const amount = toAtomic(price, way.decimals);
     return amount === undefined ? [] : [{ way, networkName, amount }];
   });
 }
 
-export function mostDecimals({ ways }: Receiver): number {
+function mostDecimals({ ways }: Receiver): number {
   return Math.max(...ways.map(({ way }) => way.decimals));
 }
 
@@ -110,7 +110,7 @@ function hashTerms({ id, ways }: Receiver): Buffer {
 // Receivers: where money goes. They come only from the process's own configuration, never from the network: who can change a
 // receiver can redirect every payment.
 
-export type ReceiverSettle = 'auto' | 'before_response' | 'before_forward';
+type ReceiverSettle = 'auto' | 'before_response' | 'before_forward';
 
 /** How a facilitator is told who calls. Nothing of it but a key id may stand in a log, an error or a metric. */
 export type FacilitatorAuth = { readonly kind: 'bearer'; readonly token: string } | SigningAuth;

@@ -8,7 +8,7 @@ import { FULL_FOLDING } from './profile.ts';
  * `paths`: of those that both cover one for each way in which a third pattern could cover them too. In `a`'s spelling, in
  * `b`'s, and if `b` alone has a literal also in others that some router takes for it.
  */
-export type Overlap =
+type Overlap =
   | { readonly kind: 'apart' }
   | { readonly kind: 'first' | 'second' | 'same'; readonly paths: readonly string[] };
 

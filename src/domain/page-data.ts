@@ -25,7 +25,7 @@ export type PageWay = {
   readonly chain?: PageChain;
 };
 
-export type PageChain = {
+type PageChain = {
   readonly nativeCurrency: { readonly name: string; readonly symbol: string; readonly decimals: number };
   readonly rpcUrls: readonly string[];
 };

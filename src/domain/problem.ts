@@ -77,7 +77,7 @@ export function secondsToWait(ms: number): number {
 }
 
 /** The response to a refusal, never cached, because what was wrong may be right a moment later. */
-export type RenderedProblem = {
+type RenderedProblem = {
   readonly status: number;
   /** Flat name, value pairs. */
   readonly headers: readonly string[];

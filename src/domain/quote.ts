@@ -34,14 +34,14 @@ export type Quotes = {
   readonly explain: (id: string) => Explained;
 };
 
-export type Explained =
+type Explained =
   | { readonly kind: 'quote'; readonly quote: Quote }
   /** Not signed with a secret that is known here. */
   | { readonly kind: 'foreign' }
   /** Not in the form of a quote, or too little of one. */
   | { readonly kind: 'none' };
 
-export type QuoteOptions = {
+type QuoteOptions = {
   /** The first signs, all verify; at least one. */
   readonly secrets: readonly string[];
   readonly ttlMs: number;

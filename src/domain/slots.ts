@@ -6,7 +6,7 @@ type Block = readonly (Route | undefined)[];
 
 export type Slots = readonly Block[];
 
-export type SlotsDraft = {
+type SlotsDraft = {
   readonly get: (slot: number) => Route | undefined;
   readonly set: (slot: number, route: Route | undefined) => void;
   readonly done: () => Slots;

@@ -26,10 +26,10 @@ export type CanonicalPath = {
   /** Steps that may still be spent on it. */
   readonly left: number;
 };
-export type PathResult = ({ readonly ok: true } & CanonicalPath) | { readonly ok: false; readonly reason: string };
+type PathResult = ({ readonly ok: true } & CanonicalPath) | { readonly ok: false; readonly reason: string };
 
-export type RequestLine = { readonly method: string; readonly target: string; readonly host: string | undefined };
-export type SplitTarget = { readonly rawPath: string; readonly query: string };
+type RequestLine = { readonly method: string; readonly target: string; readonly host: string | undefined };
+type SplitTarget = { readonly rawPath: string; readonly query: string };
 
 /**
  * Checks method and form of the target and cuts it into path and query, neither of them decoded. The query goes on byte

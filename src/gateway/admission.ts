@@ -9,7 +9,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIPv4, isIPv6 } from 'node:net';
 
 /** Undefined: go on. A ReleasePlace is to be called once, when the payment of the request was taken or refused. */
-export type Admit = (verdict: Verdict, req: Addressed) => Problem | ReleasePlace | undefined;
+type Admit = (verdict: Verdict, req: Addressed) => Problem | ReleasePlace | undefined;
 
 export type AdmissionOptions = {
   /** Requests that present a payment, at a time, until they are forwarded or answered. */
@@ -81,7 +81,7 @@ export function createAdmission(
   return { admit, refused: (req) => refusalLimit?.refused(clientGroup(req, trusts)) };
 }
 
-export type ChallengeLimitOptions = {
+type ChallengeLimitOptions = {
   /** 402 answers a minute for one client; 0: as many as it likes. */
   readonly perMinute: number;
   /** How many at once. */

@@ -20,7 +20,7 @@ import type { Outcome } from './outcome.ts';
 import type { Paywall } from './paywall.ts';
 import type { RequestRecord, Telemetry } from './telemetry.ts';
 
-export type HandlerOptions = {
+type HandlerOptions = {
   readonly target: TargetOptions;
   readonly policy: Policy;
   /** Lower-cased name of the header that carries the customer id. */
@@ -28,7 +28,7 @@ export type HandlerOptions = {
   readonly maxInFlight: number;
 };
 
-export type HandlerDeps = {
+type HandlerDeps = {
   readonly options: HandlerOptions;
   /** In force; undefined until the first ones were loaded. */
   readonly routes: { readonly snapshot: Snapshot | undefined };

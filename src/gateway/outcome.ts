@@ -14,7 +14,7 @@ import type { KeptResponse } from './pay/memory.ts';
 export type Outcome = ResponseOutcome | ForwardedOutcome | GoneOutcome;
 
 /** `paid`: what the payment wants to know and say while the upstream answers. */
-export type ForwardedOutcome = {
+type ForwardedOutcome = {
   readonly kind: 'forward';
   readonly permit: Permit;
   readonly paid: PaidOutcome;

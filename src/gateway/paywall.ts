@@ -22,7 +22,7 @@ export type Paywall = {
   readonly serverOptions: () => ResponseOutcome;
 };
 
-export type PaywallDeps = {
+type PaywallDeps = {
   /** Takes payments, with the answers that this paywall gives; undefined if there is no ledger to write them into. */
   readonly createPay: (answers: OwnResponses) => Pay | undefined;
   readonly quotes: Quotes;

@@ -10,7 +10,7 @@ import type { Log } from '../host/log.ts';
 import type { ChargeLog } from './pay/record.ts';
 import type { Look, Rail } from './rails/rail.ts';
 
-export type ReconcileDeps = {
+type ReconcileDeps = {
   readonly rail: Pick<Rail, 'look'>;
   readonly ledger: Pick<Ledger, 'due' | 'advance'>;
   readonly chargeLog: Pick<ChargeLog, 'changed'>;
@@ -22,7 +22,7 @@ export type ReconcileDeps = {
 };
 
 /** Begins a look at every charge that is due; resolves with the looks that are under way then, each by itself. */
-export type Reconcile = () => Promise<readonly Promise<Charge>[]>;
+type Reconcile = () => Promise<readonly Promise<Charge>[]>;
 
 /** A node is asked a few times a second at most: more looks at a time would only wait. */
 const LOOKS_AT_A_TIME = 20;

@@ -73,7 +73,7 @@ export type Telemetry = {
 };
 
 /** The configuration in force: read whenever it is needed. */
-export type TelemetrySettings = {
+type TelemetrySettings = {
   readonly config: {
     readonly metrics: { readonly maxRoutes: number };
     readonly log: { readonly access: boolean };

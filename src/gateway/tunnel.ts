@@ -12,7 +12,7 @@ export function acceptsTunnel(headers: readonly string[]): boolean {
 }
 
 /** One side, and what it sent behind its handshake. */
-export type TunnelEnd = { readonly socket: Socket; readonly head: Buffer };
+type TunnelEnd = { readonly socket: Socket; readonly head: Buffer };
 
 /**
  * Takes both sockets over. `headers`: of the 101 to the client. A tunnel without a byte for `idleMs` is closed. `handed`

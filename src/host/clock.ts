@@ -72,10 +72,10 @@ export function makeUuid(random: Random): string {
 // processor anyway.
 
 /** Runs what it is given once. */
-export type WhenIdle = (run: () => void) => void;
+type WhenIdle = (run: () => void) => void;
 
 /** What is looked at of the event loop. */
-export type Loop = {
+type Loop = {
   /** Runs `run` after everything that the current turn brought. */
   readonly afterTurn: (run: () => void) => void;
   /** Events that sockets, threads and the like have brought so far. */

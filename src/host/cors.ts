@@ -1,6 +1,6 @@
 // Cross-origin access: only for origins that the configuration names, and never with cookies, which nothing here knows.
 
-export type CorsPolicy = {
+type CorsPolicy = {
   /** `*` stands for any. */
   readonly origins: readonly string[];
   /** Names of response headers that a page may read. */

@@ -3,7 +3,7 @@
 // write to the same pipe, so no write is longer than what a pipe takes as a whole, and each holds whole lines.
 import { WHOLE_BYTES } from './standard-output.ts';
 
-export type GatheredLines = {
+type GatheredLines = {
   /** `atOnce`: what a process that stops in the next moment would have wanted to say; whatever waits goes first. */
   readonly write: (text: string, atOnce?: boolean) => void;
   /** Writes now what waits: for the end of the process. */

@@ -39,7 +39,7 @@ export type MetricSums = {
   readonly text: () => Promise<string>;
 };
 
-export type MetricSumsOptions = {
+type MetricSumsOptions = {
   /** Of the process that is scraped. */
   readonly own: () => Promise<readonly Family[]>;
   readonly merging: Merging;

@@ -16,7 +16,7 @@ export type Labels = Readonly<Record<string, string>>;
 export type Decimal = { readonly units: bigint; readonly scale: number };
 
 /** The child for these label values, in the order of the label names; made once, then only looked up. */
-export type Bound = (first?: string, second?: string, third?: string) => (amount: number) => void;
+type Bound = (first?: string, second?: string, third?: string) => (amount: number) => void;
 
 export type Metrics = {
   readonly counter: (name: string, help: string, labels: readonly string[]) => Bound;
@@ -237,7 +237,7 @@ type Series = {
   sum: number;
 };
 
-export type HistogramSettings = {
+type HistogramSettings = {
   readonly name: string;
   readonly help: string;
   readonly labelNames: string[];
@@ -247,7 +247,7 @@ export type HistogramSettings = {
 };
 
 /** Registers the histogram; what is returned makes the child for label values: `(amount) => void`. */
-export function createHistogram(settings: HistogramSettings): (labels: Labels) => (amount: number) => void {
+function createHistogram(settings: HistogramSettings): (labels: Labels) => (amount: number) => void {
   const { buckets } = settings;
   const children: Series[] = [];
   const read = (): Values => children.flatMap((series) => valuesOf(settings, series));

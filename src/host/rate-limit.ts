@@ -11,7 +11,7 @@ export type RateLimit = {
   readonly giveBack: (key: string) => void;
 };
 
-export type RateLimitOptions = {
+type RateLimitOptions = {
   readonly perMinute: number;
   /** What a full bucket holds: so many may happen at once. */
   readonly burst: number;

@@ -2,13 +2,13 @@
 // into one long write, of which the pipe takes a part; what another process writes then stands in the middle of a line.
 import { writeSync } from 'node:fs';
 
-export type StandardOutput = {
+type StandardOutput = {
   readonly write: (text: string) => void;
   /** Writes what waits, for the end of the process: for so long as a reader that reads at all may take. */
   readonly end: () => void;
 };
 
-export type StandardOutputDeps = {
+type StandardOutputDeps = {
   /** How many of `bytes` were taken; throws EAGAIN if none is for now. */
   readonly writeBytes: (bytes: Uint8Array) => number;
   readonly later: (run: () => void) => void;

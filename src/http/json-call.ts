@@ -14,7 +14,7 @@ export type JsonRequest = {
   readonly withinMs: number;
 };
 
-export type JsonResponse =
+type JsonResponse =
   | {
       readonly kind: 'response';
       readonly status: number;
@@ -34,7 +34,7 @@ export type JsonResponse =
 
 export type JsonCall = (request: JsonRequest) => Promise<JsonResponse>;
 
-export type JsonCallOptions = {
+type JsonCallOptions = {
   readonly transport: Transport;
   /** Of a response's body. */
   readonly maxBytes: number;

@@ -49,7 +49,7 @@ export type UpstreamFault = {
 export type UploadFault = { readonly code: 'upload_broken_off' | 'upload_stalled'; readonly detail: string };
 export type CallFault = UpstreamFault | UploadFault;
 
-export type UpstreamFailure = CallFault & {
+type UpstreamFailure = CallFault & {
   /** False: it is certain that nothing of the request reached the upstream. */
   readonly sent: boolean;
 };

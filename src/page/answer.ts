@@ -64,7 +64,7 @@ export function sizeOf(bytes: number): string {
 }
 
 /** JSON over several lines. Only what stands between its words is changed: numbers stay as they are written. */
-export function indent(json: string): string {
+function indent(json: string): string {
   let depth = 0;
   const line = (): string => `\n${'  '.repeat(depth)}`;
   return json.replace(/"(?:[^"\\]|\\.)*"|\{\s*\}|\[\s*\]|[[{\]},:]|\s+/g, (part) => {

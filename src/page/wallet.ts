@@ -20,7 +20,7 @@ export type Wallet = {
 };
 
 /** `header`: the value of PAYMENT-SIGNATURE. */
-export type WalletSignature = { readonly header: string };
+type WalletSignature = { readonly header: string };
 
 export type FaultKind = 'refused' | 'prompt_open' | 'unknown_network' | 'disconnected' | 'other';
 

@@ -12,7 +12,7 @@ import {
 import type { Routes } from './routes.ts';
 import type { StoredRoute } from './store/ports.ts';
 
-export type DeclaredRoutes = {
+type DeclaredRoutes = {
   /** Rejects with a sentence, and changes nothing, if a reload would delete all or most of them. */
   readonly apply: (file: readonly Declared[], at: 'start' | 'reload') => Promise<DeclaredPlan>;
   /** What store and configuration differ in at this moment. */

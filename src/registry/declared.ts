@@ -8,13 +8,13 @@ import { fromWire, routeBody, toWire, type Route, type RouteWire } from '../doma
 export type Declared = Pick<RouteWire, 'method' | Field>;
 
 /** The spelling of the pattern is a field as well: method and pattern key say which route is meant. */
-export const DECLARED_FIELDS = Object.keys(routeBody).filter((name): name is Field => name !== 'method');
+const DECLARED_FIELDS = Object.keys(routeBody).filter((name): name is Field => name !== 'method');
 type Field = Exclude<keyof typeof routeBody, 'method'>;
 
 /** A stored route, and what the file said when it was last applied to it. */
-export type Applied = { readonly route: Route; readonly said: Declared };
+type Applied = { readonly route: Route; readonly said: Declared };
 
-export type DeclaredState = {
+type DeclaredState = {
   readonly file: readonly Declared[];
   readonly applied: readonly Applied[];
   /** The stored route with this method and, but for spelling, this pattern. */
@@ -26,7 +26,7 @@ export type DeclaredState = {
 };
 
 /** What becomes of a stored route; `fields` are named as in the file, and `source` if the route is taken over. */
-export type DeclaredChange = {
+type DeclaredChange = {
   readonly route: Route;
   readonly next: Route;
   readonly fields: readonly { readonly field: string; readonly from: unknown; readonly to: unknown }[];

@@ -24,7 +24,7 @@ export type EndpointCall<P = unknown, Q = unknown, B = unknown> = {
   readonly principal: Principal;
 };
 
-export type RawCall = {
+type RawCall = {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
   readonly body: unknown;

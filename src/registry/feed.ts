@@ -14,7 +14,7 @@ export type FeedName = {
   readonly zippedEtag: string;
 };
 
-export type FeedBody = FeedName & {
+type FeedBody = FeedName & {
   readonly plain: Buffer;
   /** Undefined if compressing is not worth it. */
   readonly zipped: () => Promise<Buffer | undefined>;

@@ -13,7 +13,7 @@ export type KeySet = {
   readonly find: (algorithm: string, id: string | undefined) => Promise<KeyObject | 'unknown' | 'unavailable'>;
 };
 
-export type KeySetTimes = {
+type KeySetTimes = {
   /** How long a set is taken as it is. */
   readonly freshMs: number;
   /** How long the last good set serves while no other can be had. */

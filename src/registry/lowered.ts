@@ -10,7 +10,7 @@ import type { Route, RouteInput } from '../domain/route.ts';
 import { compileSnapshot, type Snapshot } from '../domain/snapshot.ts';
 import type { StoredRoute } from './store/ports.ts';
 
-export type LoweredDeps = {
+type LoweredDeps = {
   readonly routes: { readonly get: (id: string) => StoredRoute | undefined; readonly all: () => Iterable<StoredRoute> };
   readonly snapshot: () => Snapshot;
   /** Those that a proxy lets in. */

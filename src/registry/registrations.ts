@@ -14,7 +14,7 @@ export type Registrations = {
   readonly add: (input: RouteInput, principal: Principal) => Promise<Created | Problem>;
 };
 
-export type RegistrationsDeps = {
+type RegistrationsDeps = {
   readonly routes: Pick<Routes, 'createAll' | 'find'>;
   /** The route whose price a new one would undercut. */
   readonly findLowered: (input: RouteInput) => StoredRoute | undefined;

@@ -44,7 +44,7 @@ export type RegistrySettings = {
   readonly methods: ReadonlySet<string>;
 };
 
-export type RegistryLimits = StreamLimits & {
+type RegistryLimits = StreamLimits & {
   /** Bytes of a request body. */
   readonly body: number;
   readonly routes: number;

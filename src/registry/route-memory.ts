@@ -13,7 +13,7 @@ export type RouteEvent =
   | { readonly kind: ChangeKind; readonly revision: number; readonly route: Route }
   | { readonly kind: 'reset'; readonly revision: number };
 
-export type RouteFilter = {
+type RouteFilter = {
   readonly limit: number;
   /** What `nextBefore` of the page before gave. */
   readonly before: number | undefined;
@@ -24,7 +24,7 @@ export type RouteFilter = {
   readonly q: string | undefined;
 };
 /** Newest first. `nextBefore` is undefined on the last page. */
-export type RoutePage = { readonly routes: readonly Route[]; readonly nextBefore: number | undefined };
+type RoutePage = { readonly routes: readonly Route[]; readonly nextBefore: number | undefined };
 
 /** What a set is, so that whoever followed its changes knows whether he has it. */
 export type SetProof = { readonly revision: number; readonly routes: number; readonly digest: string };

@@ -44,7 +44,7 @@ const MAX_TURNS = 4;
 const PAGE = 500;
 const NOTHING = (): Plan<true> => ({ writes: [], end: () => true });
 
-export type RouteTurns = {
+type RouteTurns = {
   readonly takeTurn: TakeTurn;
   /** Resolves once memory holds what the store held after this call; rejects if the store cannot say it. */
   readonly catchUp: () => Promise<void>;

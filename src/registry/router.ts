@@ -14,7 +14,7 @@ import { readJsonBody, splitUrl } from './request.ts';
 import type { RegistryObserver } from './services.ts';
 import { StoreUnavailable } from './store/ports.ts';
 
-export type RouterOptions = {
+type RouterOptions = {
   readonly authenticate: (auth: Auth, req: IncomingMessage) => Promise<Principal | Problem>;
   readonly corsOrigins: () => readonly string[];
   /** Bytes of a request body; one more is 413. */

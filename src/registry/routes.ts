@@ -21,12 +21,12 @@ export type Patched =
   | { readonly kind: 'gone' | 'refused' }
   | Conflict
   | Invalid;
-export type Removed = { readonly kind: 'removed'; readonly route: StoredRoute } | { readonly kind: 'gone' | 'refused' };
+type Removed = { readonly kind: 'removed'; readonly route: StoredRoute } | { readonly kind: 'gone' | 'refused' };
 
 /** A route to be made, and who makes it. */
 export type Creation = { readonly input: RouteInput; readonly by: Writer };
 /** Whether a route, as it is when the turn comes, may be changed. */
-export type Condition = (route: StoredRoute) => boolean;
+type Condition = (route: StoredRoute) => boolean;
 
 export type Routes = Omit<RouteMemory, 'apply' | 'noteDeclared' | 'replace' | 'find'> & {
   readonly registryId: string;
@@ -62,7 +62,7 @@ export type Writes = {
   readonly remove: (route: StoredRoute) => void;
 };
 
-export type RoutesOptions = RouteRules & {
+type RoutesOptions = RouteRules & {
   readonly store: RouteStore;
   readonly maxRoutes: number;
   readonly clock: Clock;

@@ -18,7 +18,7 @@ export type Streams = {
   readonly close: () => void;
 };
 
-export type StreamOptions = {
+type StreamOptions = {
   readonly routes: Pick<Routes, 'head' | 'subscribe' | 'prove'> & {
     readonly changesAfter: (revision: number, limit: number) => Promise<readonly RouteEvent[] | 'too_old'>;
   };

@@ -10,7 +10,7 @@ export type WholeSets = {
 };
 type Release = () => void;
 
-export type WholeSetLimits = {
+type WholeSetLimits = {
   /** Sets above are counted. */
   readonly largeBytes: number;
   readonly atOnce: number;

@@ -12,11 +12,11 @@ import {
   presentedBy,
   REDEEM_MS,
   paymentStatus,
-  takesPlace,
   type ClaimOptions,
 } from '../../src/domain/payment/claim-policy.ts';
 import { transition, type ChargeEvent } from '../../src/domain/payment/transition.ts';
 import { claimOf, proofOf, requestOf, sha256 } from '../cases/claims.ts';
+import { takesPlace } from '../support/memory-ledger.ts';
 
 const NOW = 1_800_000_000_000;
 const LEASE = 60_000;

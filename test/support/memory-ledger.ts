@@ -1,9 +1,9 @@
 // Charges in memory: the store that the contract suite compares others with, and the one of the simulation. It is as exact
 // as a real one and forgets everything with its process. Every call takes effect in one go and answers later.
-import { endsAt, isOfRun, samePayment, type Charge, type ChargeState } from '../../src/domain/charge.ts';
+import { endsAt, samePayment, type Charge, type ChargeState } from '../../src/domain/charge.ts';
 import { isOfPart } from '../../src/domain/quote.ts';
 import { CHARGE_STATES } from '../../src/domain/payment/charge-fields.ts';
-import { owedBecauseOf, takesPlace } from '../../src/domain/payment/claim-policy.ts';
+import { OVERDUE_MS, owedBecauseOf } from '../../src/domain/payment/claim-policy.ts';
 import type { ChargeReports, ListedCharge, OwedSum, Sum } from '../../src/domain/payment/charge-reports.ts';
 import { SPELLING } from '../../src/gateway/rails/networks.ts';
 import { ledgerOf } from '../../src/registry/store/open.ts';
@@ -218,4 +218,14 @@ function listed(charge: Charge, now: number): ListedCharge {
     ...rest
   } = charge;
   return { ...rest, owed: owedBecauseOf(charge, now) ?? null };
+}
+
+/** Whether a charge counts as unsettled for its payer. */
+export function takesPlace(charge: Charge, now: number): boolean {
+  if (charge.state === 'settling') return endsAt(charge) > now - OVERDUE_MS;
+  return charge.state === 'claimed' && charge.leaseUntil > now;
+}
+
+function isOfRun(owner: string, run: string): boolean {
+  return owner.startsWith(`${run}/`);
 }

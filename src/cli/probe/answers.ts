@@ -19,7 +19,7 @@ const LEVELS: readonly Level[] = ['exact', 'shape', 'kind'];
 
 type Likeness = { readonly level: Level; readonly print: string };
 
-export type Baseline = {
+type Baseline = {
   readonly status: number;
   readonly known: readonly Likeness[];
   readonly unknown: readonly Likeness[];
@@ -29,7 +29,7 @@ export type Baseline = {
 
 /** Why nothing can be told from a path. */
 export type Doubt = 'silent' | 'redirects' | 'failing' | 'unsteady' | 'absent' | 'catch_all';
-export type BaselineResult =
+type BaselineResult =
   | { readonly ok: true; readonly baseline: Baseline }
   | { readonly ok: false; readonly doubt: Doubt };
 

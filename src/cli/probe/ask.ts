@@ -18,7 +18,7 @@ export type ProbeResponse =
 
 export type Ask = (method: string, target: string) => Promise<ProbeResponse>;
 
-export type AskOptions = {
+type AskOptions = {
   readonly upstream: URL;
   /** Lower-cased names; `host` is among them. */
   readonly headers: Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@
 // `pay`: an upstream that answers any method alike gives a GET route away to POST.
 import type { PathReport } from './path.ts';
 
-export type MethodAdvice = { readonly undeclaredMethods: 'pay' | 'forward'; readonly why: string };
+type MethodAdvice = { readonly undeclaredMethods: 'pay' | 'forward'; readonly why: string };
 
 export function adviseMethods(reports: readonly PathReport[], tried: readonly string[]): MethodAdvice {
   const methods = reports

@@ -15,7 +15,7 @@ import {
 import { forwardedSpellings } from './tollgate.ts';
 
 export type Asked = Canary & { readonly deed: Deed };
-export type MethodDeed = { readonly method: string; readonly status: number | undefined; readonly alike: boolean };
+type MethodDeed = { readonly method: string; readonly status: number | undefined; readonly alike: boolean };
 
 export type PathReport = {
   readonly known: KnownPath;
@@ -27,7 +27,7 @@ export type PathReport = {
     | { readonly ok: false; readonly doubt: Doubt };
 };
 
-export type PathProbe = {
+type PathProbe = {
   readonly ask: Ask;
   readonly host: string;
   /** Further methods that are tried on the known path. */

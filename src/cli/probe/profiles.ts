@@ -30,7 +30,7 @@ export type Judgement = {
   readonly recommended: Recommendation | undefined;
 };
 
-export type Recommendation = {
+type Recommendation = {
   readonly profile: ProfileName;
   /** Others that fold exactly as it does. */
   readonly alike: readonly ProfileName[];

@@ -16,13 +16,13 @@ export type Treatment =
   /** Free. `target`: what the upstream would get. */
   | { readonly kind: 'forwards'; readonly target: string };
 
-export type Treat = (target: string) => Treatment;
+type Treat = (target: string) => Treatment;
 
 const TARGET_LIMIT = 8192;
 const METHODS = allowedMethods();
 
 /** Encoded slashes and double slashes as they are by default. */
-export const DEFAULT_PATHS = { encodedSlashes: 'refuse', doubleSlashes: 'merge' } as const;
+const DEFAULT_PATHS = { encodedSlashes: 'refuse', doubleSlashes: 'merge' } as const;
 
 /** The path that was named, in the one spelling in which Tollgate forwards it, or what is wrong with it. */
 export function readKnownPath(text: string): { ok: true; known: KnownPath } | { ok: false; reason: string } {

@@ -33,7 +33,7 @@ export type Discovery = {
   readonly standingOf: (route: Route) => 'hidden' | 'known' | 'unknown';
 };
 
-export type DiscoverySettings = {
+type DiscoverySettings = {
   readonly service: Service;
   readonly exclude: readonly Pattern[];
   readonly operations: readonly ApiOperation[];

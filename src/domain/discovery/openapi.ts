@@ -15,7 +15,7 @@ export type ApiOperation = {
 };
 
 /** What stands at a path of the document, by its line. */
-export type LineOf = (path: readonly string[]) => number;
+type LineOf = (path: readonly string[]) => number;
 export type Remark = { readonly line: number; readonly message: string };
 
 export type OpenApi = {

@@ -21,7 +21,7 @@ export type Paths<T> = {
   readonly hasAny: (method: string, pattern: Pattern) => boolean;
 };
 
-export type PathEntry<T> = { readonly method: string; readonly path: string; readonly value: T };
+type PathEntry<T> = { readonly method: string; readonly path: string; readonly value: T };
 
 /** Of two with one template and method the first counts. */
 export function createPaths<T>(entries: readonly PathEntry<T>[]): Paths<T> {

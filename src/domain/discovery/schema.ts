@@ -2,7 +2,7 @@
 // lead back to themselves; the words of OpenAPI 3.0 that JSON Schema has otherwise are rewritten; all other words stay. What
 // grows beyond what could be shown is given up, so that a few references cannot make endless work.
 
-export type Dialect = '3.0' | '3.1';
+type Dialect = '3.0' | '3.1';
 
 export type References = {
   /** What `node` is, or names, however often; undefined: nothing that can be read. */
@@ -14,7 +14,7 @@ export type References = {
 };
 
 /** A reference that leads out of the document, or to nothing in it. */
-export type OnUnread = (reference: string, why: 'outside' | 'nothing') => void;
+type OnUnread = (reference: string, why: 'outside' | 'nothing') => void;
 
 /** What has more letters and values has no place in 4 KiB. */
 const MAX_LETTERS = 4096;

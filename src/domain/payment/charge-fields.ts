@@ -23,7 +23,7 @@ export const UNDELIVERED = [
   'process_died',
 ] as const;
 
-export type ChargeField = {
+type ChargeField = {
   readonly wire: string;
   readonly schema: z.ZodType;
   readonly column: 'text' | 'nullable text' | 'integer' | 'nullable integer' | 'flag';
@@ -113,14 +113,14 @@ type Fields = typeof CHARGE_FIELDS;
 type Name = keyof Fields;
 
 export type ChargeValues = { readonly [K in Name]: z.output<Fields[K]['schema']> };
-export type ChargeValuesWire = { [K in Name as Fields[K]['wire']]: z.output<Fields[K]['schema']> };
+type ChargeValuesWire = { [K in Name as Fields[K]['wire']]: z.output<Fields[K]['schema']> };
 type Shown = { [K in Name]: Fields[K] extends { readonly shown: string } ? K : never }[Name];
 type ShownValue<F extends ChargeField> = F extends { readonly shownAs: 'date' }
   ? z.output<F['schema']> extends number
     ? string
     : string | null
   : z.output<F['schema']>;
-export type ShownChargeValues = {
+type ShownChargeValues = {
   [K in Shown as Fields[K] extends { readonly shown: infer S extends string } ? S : never]: ShownValue<Fields[K]>;
 };
 

@@ -72,7 +72,7 @@ export const BUCKETS = ['hour', 'day', 'month', 'total'] as const;
 export type Bucket = (typeof BUCKETS)[number];
 
 export const GROUPS = ['network'] as const;
-export type GroupBy = (typeof GROUPS)[number];
+type GroupBy = (typeof GROUPS)[number];
 
 /** Hours in which a settlement became certain, UTC: from the one `fromMs` lies in to the last that begins before `toMs`. */
 export type SummaryQuery = {

@@ -1,15 +1,7 @@
 // The policy for a payment that is presented: whether it may be claimed, is in use, is spent, waits for its payer, or
 // was paid for an answer that can still be fetched. Pure: the ledger decides a claim with it, and the journey asks it
 // beforehand, so that a payment that cannot pay is not verified.
-import {
-  endsAt,
-  isUnsettled,
-  type Asks,
-  type Charge,
-  type ChargedRequest,
-  type Claim,
-  type Undelivered,
-} from '../charge.ts';
+import { isUnsettled, type Asks, type Charge, type ChargedRequest, type Claim, type Undelivered } from '../charge.ts';
 
 /** What a request shows of itself. The signed part of a credential is public on the chain: only the whole of it counts. */
 export type PresentedRequest = {
@@ -92,7 +84,7 @@ export function isIdentical(charge: Charge, presented: PresentedRequest): boolea
 }
 
 /** How a settled charge without an owner can be delivered after all. */
-export type Redemption =
+type Redemption =
   /** From its kept answer. */
   | { readonly kind: 'replay' }
   /** By asking the upstream: `because` of what once more, null the first time. */
@@ -161,14 +153,8 @@ export type Claimed =
   | { readonly kind: 'quote_already_used' }
   | { readonly kind: 'too_many_unsettled' };
 
-/** Whether a charge counts as unsettled for its payer. */
-export function takesPlace(charge: Charge, now: number): boolean {
-  if (charge.state === 'settling') return endsAt(charge) > now - OVERDUE_MS;
-  return charge.state === 'claimed' && charge.leaseUntil > now;
-}
-
 /** What is to become of a claim as far as the charge with its payment decides it. */
-export type ClaimDecision = Extract<Claimed, { readonly charge: Charge }>;
+type ClaimDecision = Extract<Claimed, { readonly charge: Charge }>;
 
 /** `claimed` is to be written, over `existing` if there is one; everything else writes nothing. */
 export function decideClaim(
@@ -199,7 +185,7 @@ function isRepeatedCall(existing: Charge, claim: Claim, { owner, changeId }: Cla
   );
 }
 
-export const NO_ASKS: Asks = { all: 0, afterLostAnswer: 0, afterFailure: 0, afterUpload: 0, afterDeath: 0 };
+const NO_ASKS: Asks = { all: 0, afterLostAnswer: 0, afterFailure: 0, afterUpload: 0, afterDeath: 0 };
 
 function openCharge(claim: Claim, existing: Charge | undefined, options: ClaimOptions, now: number): Charge {
   return {

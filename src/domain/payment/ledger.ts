@@ -121,7 +121,7 @@ export type Advanced =
 
 /** `proof_used`: another charge was settled by this very transfer. */
 export const CONFLICTS = ['proof_used', 'unknown_charge'] as const;
-export type AdvanceConflict = TransitionRefusal | (typeof CONFLICTS)[number];
+type AdvanceConflict = TransitionRefusal | (typeof CONFLICTS)[number];
 
 /** What decides. */
 export type LedgerRules = { readonly decideClaim: typeof decideClaim; readonly transition: typeof transition };

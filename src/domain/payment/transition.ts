@@ -79,13 +79,13 @@ export const REFUSALS = [
 ] as const;
 export type TransitionRefusal = (typeof REFUSALS)[number];
 
-export type Transition =
+type Transition =
   | { readonly ok: true; readonly charge: Charge }
   | { readonly ok: false; readonly because: TransitionRefusal };
 
 /** The first look at a settlement whose end is not known, if the event does not say when. */
 export const FIRST_LOOK_MS = 1_000;
-export const LEASE_RAN_OUT = 'lease_ran_out';
+const LEASE_RAN_OUT = 'lease_ran_out';
 const REASON_LENGTH = 200;
 
 /** `now`: milliseconds since the epoch. The result is `charge` itself if this very change was made before. */

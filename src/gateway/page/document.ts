@@ -20,7 +20,7 @@ export type PageSection = {
   readonly privacyUrl: string | undefined;
 };
 
-export type PageFacts = {
+type PageFacts = {
   readonly offer: Offer;
   /** Those that the 402 shows: the same list for as long as it shows the same. */
   readonly ways: readonly OfferedWay[];

@@ -32,7 +32,7 @@ import { comparePrices, formatPrice, parsePrice, toAtomic } from '../../domain/m
 import type { RailOffer } from '../../domain/payment/way.ts';
 
 /** `offer`: or why the route cannot be paid now. */
-export type Payable = {
+type Payable = {
   readonly route: Route;
   readonly offer: Offer | Problem;
   readonly caller: Caller;

@@ -38,7 +38,7 @@ export type PayOptions = {
   readonly services: (way: Way) => WayServices | undefined;
 };
 
-export type SettleMode = Claim['settle'];
+type SettleMode = Claim['settle'];
 
 export type SettleFacts = {
   readonly wanted: Receiver['settle'];

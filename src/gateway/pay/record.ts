@@ -129,7 +129,7 @@ export async function giveBackLater(deps: RecordDeps, payment: Presenting): Prom
 // killed in between leaves it out.
 
 /** How a presented payment ended. */
-export type PaymentResult =
+type PaymentResult =
   | 'settled'
   | 'delivered'
   | 'settled_undelivered'
@@ -249,7 +249,7 @@ export type Leases = {
   readonly keep: (chargeId: string) => Lease;
 };
 
-export type LeaseOptions = {
+type LeaseOptions = {
   readonly ledger: Pick<Ledger, 'renew' | 'run'>;
   readonly schedule: Schedule;
   readonly newId: () => string;

@@ -55,7 +55,7 @@ export function createSettleModes(monotonic: () => number, remembered = REMEMBER
 // redirect is one if it leads to another API, because the link may be what was sold. What cannot be judged is charged. The
 // request's own Host decides nothing: its sender chose it.
 
-export type ApiNames = {
+type ApiNames = {
   readonly publicUrl: string | undefined;
   /** Further names, each as `URL.hostname` writes it; without a port it means 80 and 443. */
   readonly hosts: readonly { readonly host: string; readonly port: number | undefined }[];

@@ -163,7 +163,7 @@ class Queue {
 // expects. "The node says no" stays apart from "not known". Nothing of a node's text leaves this file, and its URL, which
 // often holds a key, is never logged.
 
-export type RpcResult<T> =
+type RpcResult<T> =
   | { readonly kind: 'result'; readonly value: T }
   /** The node answered with an error: it would not, or could not, do this. */
   | { readonly kind: 'error'; readonly code: number }
@@ -177,7 +177,7 @@ export type Rpc = <T>(
 ) => Promise<RpcResult<T>>;
 
 /** `signal` ends the call before its own time is over. `mayRepeat` is asked when its connection broke; by default it may. */
-export type RpcOptions = { readonly signal?: AbortSignal; readonly mayRepeat?: () => Promise<boolean> };
+type RpcOptions = { readonly signal?: AbortSignal; readonly mayRepeat?: () => Promise<boolean> };
 
 const TIMEOUT_MS = 5000;
 const MAX_BYTES = 4 * 1024 * 1024;

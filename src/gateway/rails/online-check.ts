@@ -13,7 +13,7 @@ import { ANSWER_LIMITS, MAX_ANSWER_BYTES } from './x402/facilitator-calls.ts';
 
 export type Finding = NodeFinding & { readonly receiver: string };
 
-export type OnlineDeps = {
+type OnlineDeps = {
   readonly fetch: Fetch;
   readonly clock: Pick<Clock, 'now'>;
   readonly authorize: Authorize;

@@ -7,7 +7,7 @@ import type { Schedule } from '../../host/clock.ts';
 import type { Look, LookedAt, Rail } from './rail.ts';
 
 /** `soFar`: what can be said before its end. */
-export type BegunLook = { readonly end: Promise<Look>; readonly soFar: () => Look };
+type BegunLook = { readonly end: Promise<Look>; readonly soFar: () => Look };
 export type BeginLook = (charge: LookedAt, asker: 'payer' | 'reconciler') => BegunLook;
 
 const PAYER_LOOK_MS = 2000;

@@ -26,7 +26,7 @@ export type Presented = {
 };
 
 /** `Presented`, but for the way. */
-export type ReadPayment = Omit<Presented, 'way'>;
+type ReadPayment = Omit<Presented, 'way'>;
 
 /** Public: lower-case words joined by `_`, and what would have been right, for people. */
 export type Refusal = { readonly reason: string; readonly expected?: string };

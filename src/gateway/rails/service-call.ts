@@ -197,7 +197,7 @@ function textOf(error: Error, name: string): string {
 // are member names that JavaScript gives a meaning of its own (`__proto__`). Nothing that comes out of here may surprise
 // code that copies, walks or logs it. What it means, schemas say.
 
-export type JsonLimits = {
+type JsonLimits = {
   /** Objects and arrays inside each other; a bare value has depth 0. */
   readonly depth: number;
   /** Members and items, all together. */
@@ -206,7 +206,7 @@ export type JsonLimits = {
   readonly string: number;
 };
 
-export type BoundedJson =
+type BoundedJson =
   | { readonly ok: true; readonly value: unknown }
   /** `isJson`: it is, and exceeds the limits. */
   | { readonly ok: false; readonly why: string; readonly isJson: boolean };

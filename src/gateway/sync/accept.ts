@@ -6,7 +6,7 @@ import type { SetName } from './source.ts';
 /** A set as far as it matters here. */
 export type SetFacts = SetName & { readonly size: number };
 
-export type Suspicion = 'another_registry' | 'older_revision' | 'emptied';
+type Suspicion = 'another_registry' | 'older_revision' | 'emptied';
 
 /** A set that waits. Times in milliseconds of a clock that only grows. */
 export type Holding = {
@@ -35,7 +35,7 @@ export type Decision =
   /** Nothing of it is used. A set that is held back waits on, but this poll does not count for it. */
   | { readonly kind: 'refuse'; readonly holding: Holding | undefined };
 
-export type Situation = {
+type Situation = {
   /** The last good set, or undefined before the first. */
   readonly good: SetFacts | undefined;
   readonly holding: Holding | undefined;

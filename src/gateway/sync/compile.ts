@@ -38,12 +38,12 @@ export type FedChange =
   | { readonly kind: 'deleted'; readonly revision: number; readonly id: string };
 
 /** `was` and `is`: the route before and with the change. */
-export type ChangedByOne = Made & {
+type ChangedByOne = Made & {
   readonly was: Route | undefined;
   readonly is: Route | undefined;
 };
 /** `reason` names the route that is wrong. */
-export type NotCompiled = { readonly ok: false; readonly reason: string };
+type NotCompiled = { readonly ok: false; readonly reason: string };
 export type Taken = { readonly ok: true } | NotCompiled;
 
 /** `change`: all that the snapshot differs in from the one in force, if it is known. */

@@ -87,7 +87,7 @@ function parse(data: string | undefined): unknown {
   }
 }
 
-export type EventParser = {
+type EventParser = {
   /** The events that end in these bytes. */
   readonly push: (bytes: Uint8Array) => readonly ServerSentEvent[];
 };

@@ -11,7 +11,7 @@ export type FeedLimits = { readonly routes: number; readonly routeBytes: number 
 export const FEED_LIMITS: FeedLimits = { routes: 200_000, routeBytes: 256 * 1024 };
 
 /** `reason` names the first route that is wrong. */
-export type FeedResult =
+type FeedResult =
   | { readonly ok: true; readonly routes: readonly Route[] }
   | { readonly ok: false; readonly reason: string };
 
@@ -71,9 +71,7 @@ function describe(index: number, member: unknown, error: z.ZodError): string {
   return `route ${id}:${field} ${issue?.message ?? 'is not valid'}`.slice(0, MAX_REASON).toWellFormed();
 }
 
-export type FeedRoute =
-  | { readonly ok: true; readonly route: Route }
-  | { readonly ok: false; readonly error: z.ZodError };
+type FeedRoute = { readonly ok: true; readonly route: Route } | { readonly ok: false; readonly error: z.ZodError };
 
 /**
  * What the interface leaves out has the defaults of a registration. A member as our registry writes it is read without the

@@ -13,7 +13,7 @@ import type { FollowedName, FoundSet, RouteSource } from './source.ts';
  */
 export type AfterEvent = 'on' | 'again' | 'stop' | 'useless';
 
-export type FollowOptions = {
+type FollowOptions = {
   readonly openEvents: RouteSource['openEvents'];
   /** The set in force. */
   readonly known: () => FoundSet | undefined;
@@ -29,7 +29,7 @@ export type FollowOptions = {
   readonly log: Log;
 };
 
-export type Follower = {
+type Follower = {
   /** From the set in force on, if it can be followed and nothing is under way. */
   readonly start: () => void;
   /** The registry is there again: does not wait any longer. */

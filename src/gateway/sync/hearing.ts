@@ -7,7 +7,7 @@ import type { AfterEvent } from './follow.ts';
 import type { LastGoodSet, PollResult } from './last-good.ts';
 import type { FetchResult, SetName } from './source.ts';
 
-export type HearingDeps = {
+type HearingDeps = {
   readonly inForce: Pick<LastGoodSet, 'known' | 'change' | 'prove' | 'judge' | 'answered'>;
   /** `anew`: whatever is known of it. */
   readonly takeWhole: (want: 'changed' | 'anew') => void;
@@ -18,7 +18,7 @@ export type HearingDeps = {
   readonly log: Log;
 };
 
-export type Hearing = {
+type Hearing = {
   readonly hear: (event: RegistryEvent) => Promise<AfterEvent>;
   /** What a poll found, which was sent when `asked` was in force. Undefined: an answer, and no word yet on the set in force. */
   readonly judge: (found: FetchResult, asked: number | undefined) => Promise<PollResult | undefined>;

@@ -3,11 +3,11 @@
 // everything else, so that nothing is taken here that it would refuse as a whole. Knows no route and no I/O.
 
 /** Members of one piece, or why the text is no JSON array. */
-export type Piece =
+type Piece =
   | { readonly ok: true; readonly members: readonly unknown[] }
   | { readonly ok: false; readonly reason: string };
 
-export type ArrayCutter = {
+type ArrayCutter = {
   /** The members that are complete with these bytes. Not to be called again after a refusal. */
   readonly push: (bytes: Uint8Array) => Piece;
   /** After the last bytes: refuses an array that is not closed. */

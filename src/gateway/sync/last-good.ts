@@ -23,12 +23,12 @@ type JudgedResult = Exclude<FetchResult, { readonly kind: 'named' }>;
 export type PollResult = 'updated' | 'unchanged' | 'held' | 'invalid' | 'unauthorized' | 'unavailable';
 
 /** `known`: it is in force already. `gap`: one before it is missing. */
-export type ChangeResult = 'applied' | 'known' | 'gap' | 'refused';
+type ChangeResult = 'applied' | 'known' | 'gap' | 'refused';
 
 /** Whether a registry's head is that of the set in force. `gap`: the registry has more changes; `lower`: it has fewer. */
-export type ProofResult = 'same' | 'gap' | 'lower' | 'differs';
+type ProofResult = 'same' | 'gap' | 'lower' | 'differs';
 
-export type LastGoodDeps = {
+type LastGoodDeps = {
   readonly snapshotFile: SnapshotFile;
   readonly compiler: Compiler;
   readonly clock: Clock;

@@ -14,7 +14,7 @@ import type { OwnResponse } from '../../host/respond.ts';
 import { feedPieces } from './feed-text.ts';
 import type { LastGood } from './last-good.ts';
 
-export type OfflineOptions = {
+type OfflineOptions = {
   readonly apiKey: string;
   readonly lastGood: () => LastGood | undefined;
   readonly snapshot: () => Snapshot | undefined;

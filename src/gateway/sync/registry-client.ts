@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { http } from '../../host/node-http.ts';
 
-export type RegistryClientOptions = {
+type RegistryClientOptions = {
   /** Without a slash at its end. */
   readonly registryUrl: string;
   readonly apiKey: string;

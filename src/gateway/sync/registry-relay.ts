@@ -16,7 +16,7 @@ export type RelayTimeouts = {
   readonly idleMs: number;
 };
 
-export type RelayOptions = {
+type RelayOptions = {
   readonly registryUrl: URL;
   readonly timeouts: RelayTimeouts;
   /** Bytes of a request body. */
@@ -24,7 +24,7 @@ export type RelayOptions = {
 };
 
 /** What the relay leaves to the caller of `send`; nothing of a response was sent before `onAway` and `onTooLarge`. */
-export type RelayEvents = {
+type RelayEvents = {
   /** The registry gave no response, or one that says that it is not there. */
   readonly onAway: () => void;
   /** The body has more bytes than the limit. */
@@ -33,7 +33,7 @@ export type RelayEvents = {
   readonly onThere: () => void;
 };
 
-export type Relay = {
+type Relay = {
   readonly send: (req: IncomingMessage, res: ServerResponse, events: RelayEvents) => void;
   /** Requests and event streams on their way. */
   readonly inFlight: () => number;

@@ -10,7 +10,7 @@ import { createRelay, type RelayTimeouts } from './registry-relay.ts';
 import type { OfflineResponses } from './offline-responses.ts';
 import type { Sync } from './sync.ts';
 
-export type RelayApiOptions = {
+type RelayApiOptions = {
   readonly registryUrl: URL;
   readonly offlineResponses: OfflineResponses;
   readonly sync: Pick<Sync, 'status' | 'nudge'>;
@@ -25,7 +25,7 @@ export type RelayApiLimits = {
   readonly body: number;
 };
 
-export const RELAY_API_LIMITS: RelayApiLimits = { relayed: 500, body: 1024 * 1024 };
+const RELAY_API_LIMITS: RelayApiLimits = { relayed: 500, body: 1024 * 1024 };
 const TIMEOUTS: RelayTimeouts = { connectMs: 3_000, headersMs: 10_000, idleMs: 60_000 };
 
 export type RelayApi = {

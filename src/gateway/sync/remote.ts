@@ -8,7 +8,7 @@ import { FEED_LIMITS, readFeed, type FeedLimits } from './feed.ts';
 import type { FetchResult, FoundSet, OpenedEvents, RouteSource, SetRequest } from './source.ts';
 import { createRegistryClient } from './registry-client.ts';
 
-export type RemoteOptions = {
+type RemoteOptions = {
   /** Without a slash at its end. */
   readonly registryUrl: string;
   readonly apiKey: string;
@@ -32,7 +32,7 @@ export type RemoteLimits = FeedLimits & {
   readonly quietMs: number;
 };
 
-export const REMOTE_LIMITS: RemoteLimits = {
+const REMOTE_LIMITS: RemoteLimits = {
   ...FEED_LIMITS,
   bodyBytes: 128 * 1024 * 1024,
   answerMs: 10_000,

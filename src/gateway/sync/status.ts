@@ -19,7 +19,7 @@ export type SyncStatus = {
   readonly away: boolean;
 };
 
-export type SyncState = {
+type SyncState = {
   readonly source: 'registry' | 'disk';
   readonly good: SetFacts | undefined;
   readonly holding: Holding | undefined;

@@ -17,7 +17,7 @@ import type { SyncStatus } from './status.ts';
 
 export type SyncOptions = { readonly pollIntervalMs: number; readonly emptyAfterMs: number };
 
-export type SyncDeps = {
+type SyncDeps = {
   readonly source: RouteSource;
   readonly snapshotFile: SnapshotFile;
   readonly compiler: Compiler;

@@ -2,7 +2,7 @@
 // carries it (x402 version 2, scheme `exact`).
 import type { Accept } from '../required.ts';
 
-export type TransferAuthorization = {
+type TransferAuthorization = {
   readonly from: string;
   readonly to: string;
   readonly value: string;

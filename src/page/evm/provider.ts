@@ -45,7 +45,7 @@ export function findProviders(found: (wallets: readonly FoundWallet[]) => void):
 }
 
 /** For so long wallets may announce themselves before an older one is asked. */
-export const ANNOUNCE_MS = 200;
+const ANNOUNCE_MS = 200;
 
 function isProvider(value: unknown): value is Provider {
   return typeof value === 'object' && value !== null && typeof Reflect.get(value, 'request') === 'function';

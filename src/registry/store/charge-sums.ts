@@ -31,7 +31,7 @@ export function addUp(rows: Iterable<Row>, { fromMs, bucket, groupBy, limit }: S
   return { kind: 'sums', sums: [...sums.values()] };
 }
 
-export function bucketStart(bucket: Bucket, at: number, from: number): number {
+function bucketStart(bucket: Bucket, at: number, from: number): number {
   switch (bucket) {
     case 'hour':
       return at - (at % HOUR_MS);

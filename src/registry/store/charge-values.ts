@@ -17,7 +17,7 @@ import { bytes, integer, nullableInteger, nullableText, text, type Row } from '.
 
 export type Value = string | number | null;
 /** `columns` are positions of ALL. */
-export type Changed = { readonly columns: readonly number[]; readonly values: readonly Value[] };
+type Changed = { readonly columns: readonly number[]; readonly values: readonly Value[] };
 
 /** What a claim fixes; a claim after a release writes them again, all but the id. */
 const CLAIM_COLUMNS = [

@@ -27,8 +27,8 @@ export const COPIED = {
   charge_sums: ['hour', 'route_id', 'currency', 'network', 'asset', 'asset_decimals', 'charges', 'amount'],
 } as const satisfies Readonly<Record<CopiedTable, readonly string[]>>;
 
-export type CopyDigest = { readonly rows: number; readonly sha256: string };
-export type CopyDigests = ReadonlyMap<CopiedTable, CopyDigest>;
+type CopyDigest = { readonly rows: number; readonly sha256: string };
+type CopyDigests = ReadonlyMap<CopiedTable, CopyDigest>;
 export type CopyResult =
   /** `found`: an earlier run had copied it. `rehearsed`: all was done, and undone. */
   | { readonly kind: 'copied' | 'found' | 'rehearsed'; readonly tables: CopyDigests }
@@ -40,7 +40,7 @@ export type CopyResult =
   | { readonly kind: 'differs'; readonly table: CopiedTable; readonly written: boolean };
 
 export type CopyProgress = { readonly doing: 'written' | 'read back'; readonly rows: number; readonly of: number };
-export type CopyOptions = {
+type CopyOptions = {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Marks nothing and undoes what it wrote. */
@@ -78,7 +78,7 @@ export async function copyStore(source: CopySource, target: CopyTarget, options:
 
 const OCCUPIED: CopyEnd<CopyResult> = { keeps: false, result: { kind: 'occupied' } };
 
-export type ThawResult =
+type ThawResult =
   | { readonly kind: 'thawed' | 'unmarked' | 'used' }
   | { readonly kind: 'elsewhere'; readonly mark: CopyMark };
 

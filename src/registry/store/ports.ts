@@ -47,7 +47,7 @@ export type StoreRemark = {
   readonly detail: string;
 };
 
-export type OpenOptions = ChargesOptions & {
+type OpenOptions = ChargesOptions & {
   readonly random: Random;
   /** A server, which stalls no request for a write, or a command that has nothing else to do. */
   readonly as: 'server' | 'command';

@@ -25,15 +25,15 @@ export type Transfer = {
   readonly decimals: number;
 };
 
-export const COMPUTE_BUDGET = 'ComputeBudget111111111111111111111111111111';
+const COMPUTE_BUDGET = 'ComputeBudget111111111111111111111111111111';
 export const MEMO = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr';
 /** Asserts about the outcome, which wallets add to protect their owner. */
-export const LIGHTHOUSE = 'L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95';
+const LIGHTHOUSE = 'L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95';
 
 const INSTRUCTIONS = { min: 3, max: 7 } as const;
-export const MAX_COMPUTE_UNITS = 1_400_000;
+const MAX_COMPUTE_UNITS = 1_400_000;
 /** Micro-lamports for a unit. */
-export const MAX_COMPUTE_PRICE = 5_000_000n;
+const MAX_COMPUTE_PRICE = 5_000_000n;
 
 const SET_COMPUTE_LIMIT = { tag: 2, length: 5 } as const;
 const SET_COMPUTE_PRICE = { tag: 3, length: 9 } as const;

@@ -20,7 +20,7 @@ export type Sought = {
   readonly amount: bigint;
 };
 
-export type SvmLookDeps = NodesDeps & {
+type SvmLookDeps = NodesDeps & {
   /** The nodes of a charge's way, and which of them answer anybody. */
   readonly nodesOf: (charge: LookedAt) => {
     readonly urls: readonly string[];

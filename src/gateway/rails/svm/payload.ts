@@ -7,14 +7,14 @@ import type { Spelling } from '../../../domain/charge.ts';
 import { isSvmAddress } from './addresses.ts';
 import { findSvmNetwork } from './networks.ts';
 
-export type SvmPayload = {
+type SvmPayload = {
   readonly envelope: Envelope;
   /** As it was presented: facilitators are given it so. */
   readonly base64: string;
   readonly transaction: Transaction;
 };
 
-export type SvmPayloadReading =
+type SvmPayloadReading =
   | { readonly ok: true; readonly payload: SvmPayload }
   /** A public sentence without any of the credential's content. */
   | { readonly ok: false; readonly detail: string };

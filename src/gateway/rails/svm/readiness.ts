@@ -9,7 +9,7 @@ import { createRpc } from '../nodes.ts';
 import { askSupported } from '../x402/facilitator-calls.ts';
 import { findTokenAccount, isSvmAddress, TOKEN_PROGRAM } from './addresses.ts';
 
-export type WayReadiness = {
+type WayReadiness = {
   /** Undefined: the way cannot be offered. */
   readonly feePayer: (way: Way) => string | undefined;
   /** Raised whenever what can be offered has changed. */

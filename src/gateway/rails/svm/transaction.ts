@@ -25,7 +25,7 @@ export type Transaction = {
   readonly instructions: readonly Instruction[];
 };
 
-export type TransactionReading =
+type TransactionReading =
   | { readonly ok: true; readonly transaction: Transaction }
   /** `why` begins with a verb and holds nothing of the transaction. */
   | { readonly ok: false; readonly why: string };

@@ -22,7 +22,7 @@ export type Envelope = {
 };
 export type Accepted = z.output<typeof acceptedSchema>;
 
-export type EnvelopeReading =
+type EnvelopeReading =
   | { readonly ok: true; readonly envelope: Envelope }
   /** A public sentence without any of the credential's content. */
   | { readonly ok: false; readonly detail: string };

@@ -231,7 +231,7 @@ type Operation = 'verify' | 'settle';
 /** `none`: the call was not made after all. */
 type CallEnd = 'answered' | 'slow' | 'none' | NotTaken;
 
-export type Breaker = {
+type Breaker = {
   /** Undefined: do not call now. Otherwise the call may be made, and its end has to be reported once. */
   readonly admit: (operation: Operation) => ((end: CallEnd) => void) | undefined;
   /** How long it stays open, in milliseconds; 0 while it is closed. */
@@ -239,9 +239,9 @@ export type Breaker = {
   /** Why it is open, until a call is answered again; undefined while it is closed. */
   readonly reason: () => OpenReason | undefined;
 };
-export type OpenReason = 'slow' | NotTaken['reason'];
+type OpenReason = 'slow' | NotTaken['reason'];
 
-export type BreakerOptions = {
+type BreakerOptions = {
   /** Calls of one operation in a row that open it. */
   readonly failures: number;
   /** How long it stays open at first; twice as long after every trial that fails. */

@@ -13,7 +13,7 @@ import { adviceFor, classifyWord, isOwnFailure, mayHideSuccess, publicReason } f
 import type { JsonReply } from '../service-call.ts';
 
 /** Writes the body of /verify and of /settle: JSON. */
-export type WriteRequest = (presented: Pick<Presented, 'version' | 'payload'>, offer: RailOffer) => string;
+type WriteRequest = (presented: Pick<Presented, 'version' | 'payload'>, offer: RailOffer) => string;
 
 export function createWriteRequest(chain: ChainWords): WriteRequest {
   // What payments of one price in one way are asked with is the same for all of them.
@@ -51,7 +51,7 @@ function resourceOf({ resource: url, description, listing }: RailOffer): string 
   return `"resource":${JSON.stringify(resource)},`;
 }
 
-export type VerifyAnswer =
+type VerifyAnswer =
   | { readonly kind: 'valid' }
   | { readonly kind: 'refused'; readonly reason: string }
   /** It takes no such payment: another facilitator may; if none does, it cannot be paid so. */
@@ -60,7 +60,7 @@ export type VerifyAnswer =
   | { readonly kind: 'unlisted'; readonly reason: string }
   | { readonly kind: 'nonsense'; readonly why: string };
 
-export type SettleAnswer =
+type SettleAnswer =
   | { readonly kind: 'settled'; readonly transaction: string }
   | { readonly kind: 'refused'; readonly reason: string }
   /** Said before anything could move. */

@@ -3,7 +3,7 @@
 // is not known here. Every word stands with the source that says it. A word is compared without its case, punctuation and
 // prefixes, because facilitators leave those out or add them.
 
-export type WordClass = 'payment' | 'cannot_judge' | 'unlisted';
+type WordClass = 'payment' | 'cannot_judge' | 'unlisted';
 
 /** The word as it is compared: lower-case letters and digits joined by `_`, without the prefixes that say nothing. */
 export function normaliseWord(word: string): string {

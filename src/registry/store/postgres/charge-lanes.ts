@@ -15,7 +15,7 @@ import {
 } from './charge-batch.ts';
 import { byteOf, codeOf, ConnectionLost, messageOf, type Link, type Session } from './connection.ts';
 
-export type Lanes = {
+type Lanes = {
   readonly call: (call: BatchCall) => Promise<BatchResult>;
   /** The same for a call without a waiting caller: it goes along with the next one, or by itself after a moment. */
   readonly callLater: Lanes['call'];
@@ -27,7 +27,7 @@ export type Lanes = {
   readonly close: () => Promise<void>;
 };
 
-export type LanesOptions = {
+type LanesOptions = {
   readonly connections: readonly Link[];
   readonly batch: Omit<BatchOptions, 'shard'>;
   readonly timeoutMs: number;

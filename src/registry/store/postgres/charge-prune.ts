@@ -14,7 +14,7 @@ const NO_DEADLINE_KEPT_MS = 24 * 3_600_000;
 /** Longer than the pause in which there is nothing to do. */
 export const PRUNE_LEASE_MS = 150_000;
 
-export type PruneDeps = {
+type PruneDeps = {
   readonly sql: ChargeSql;
   /** Of this process. */
   readonly run: string;

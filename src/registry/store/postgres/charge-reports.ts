@@ -18,7 +18,7 @@ import { LISTED, type ChargeSql } from './charge-sql.ts';
 import type { Answer } from './connection.ts';
 
 /** One statement by itself. */
-export type AskReader = (text: string, values: readonly unknown[]) => Promise<Answer>;
+type AskReader = (text: string, values: readonly unknown[]) => Promise<Answer>;
 
 export function createReports({ schema, charges }: ChargeSql, ask: AskReader, now: () => number): ChargeReports {
   const select = `SELECT ${LISTED} FROM ${charges} AS c`;

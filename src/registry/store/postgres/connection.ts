@@ -41,7 +41,7 @@ export type Link = {
   readonly close: () => Promise<void>;
 };
 
-export type ConnectionOptionsOfStore = {
+type ConnectionOptionsOfStore = {
   readonly address: Address;
   /** Milliseconds that a statement may take. */
   readonly timeoutMs: number;

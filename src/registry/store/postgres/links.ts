@@ -47,7 +47,7 @@ const NEWEST = 18;
 /** Waits for another transaction; shorter than the database takes to find that two wait for each other. */
 const LOCK_MS = 300;
 
-export type LinksOptions = {
+type LinksOptions = {
   readonly now: () => number;
   readonly log: Log;
   readonly random: Random;

@@ -11,7 +11,7 @@ import { Refused, type Answer, type Session } from './connection.ts';
 
 const COLUMNS = ROUTE_COLUMNS.join(', ');
 
-export type RouteSql = ReturnType<typeof createRouteSql>;
+type RouteSql = ReturnType<typeof createRouteSql>;
 type Run = (text: string, values: readonly unknown[]) => Promise<Answer>;
 type WriteDeps = {
   readonly sql: RouteSql;

@@ -12,7 +12,7 @@ import type { ChangeWatch } from './watch.ts';
 
 const CHANGES_KEPT = 10_000;
 
-export type RouteRowsOptions = {
+type RouteRowsOptions = {
   readonly links: Links;
   readonly watch: ChangeWatch;
   readonly random: Random;

@@ -115,7 +115,7 @@ function spawnWorker(script: URL, options: WorkerOptions): Worker {
 // share its fsync. A call that is not answered in time, or whose thread died, is refused with LedgerUnavailable. A thread that
 // died is replaced. The queue is bounded.
 
-export type Thread = {
+type Thread = {
   readonly call: <N extends CallName>(name: N, ...args: Arguments<N>) => Promise<CallValue<N>>;
   /** The same for a call without a waiting caller: it goes along with the next one, or by itself after a moment. */
   readonly callLater: Thread['call'];
@@ -123,7 +123,7 @@ export type Thread = {
   readonly close: () => Promise<void>;
 };
 
-export type ThreadOptions = {
+type ThreadOptions = {
   /** Starts the thread; told whether it is the first. */
   readonly spawn: (first: boolean) => Worker;
   /** Milliseconds since the epoch: the ledger's clock. */
@@ -148,7 +148,7 @@ const COMPANY_MS = 8;
 /** A thread that dies within this time after its start is not replaced for as long. */
 const RESTART_MS = 1000;
 
-export function createThread(options: ThreadOptions): Thread {
+function createThread(options: ThreadOptions): Thread {
   return new LedgerThread(options);
 }
 

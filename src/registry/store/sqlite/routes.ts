@@ -20,7 +20,7 @@ import { integer, type Row } from '../rows.ts';
 import { inTransaction } from './database.ts';
 
 /** The port, without what waits: a transaction of SQLite does not. */
-export type RouteRows = {
+type RouteRows = {
   readonly load: () => Awaited<ReturnType<RouteStore['load']>>;
   readonly write: (writes: readonly RouteWrite[], options: WriteOptions) => Awaited<ReturnType<RouteStore['write']>>;
   readonly changesAfter: (revision: number, limit: number) => Awaited<ReturnType<RouteStore['changesAfter']>>;

@@ -20,7 +20,7 @@ const AS_TEXT: ReadonlySet<CallName> = new Set<CallName>(['find', 'insert', 'upd
  * `text`: the JSON of all calls in their order, each as `[name, ...args]`; null for one that stands in `others` by its
  * position. `now`: the ledger's clock when the batch was sent.
  */
-export type Batch = {
+type Batch = {
   readonly kind: 'batch';
   readonly now: number;
   readonly text: string;
