@@ -1,7 +1,6 @@
 // One JSON call over a transport, for a service of our own: a bounded response, read whole, within one deadline. Never
 // rejects: what went wrong is told, with whether any of the request may have reached the service. The transport never
 // follows a redirect, and repeats no call but what may be repeated.
-import { Readable } from 'node:stream';
 import type { Transport, UpstreamCall } from './transport.ts';
 
 export type JsonRequest = {
@@ -84,9 +83,11 @@ export function createJsonCall({ transport, maxBytes, schedule }: JsonCallOption
 function toUpstream({ method, target, headers, json }: JsonRequest): Parameters<Transport['send']>[0] {
   const sent = [...headers, 'Accept', 'application/json'];
   if (json === undefined) return { method, target, headers: sent, body: undefined, upgrade: false };
-  const bytes = Buffer.from(JSON.stringify(json));
-  sent.push('Content-Type', 'application/json', 'Content-Length', String(bytes.length));
-  return { method, target, headers: sent, body: Readable.from(bytes), upgrade: false };
+  const text = JSON.stringify(json);
+  const length = Buffer.byteLength(text);
+  sent.push('Content-Type', 'application/json', 'Content-Length', String(length));
+  const body = length === text.length ? text : Buffer.from(text).toString('latin1');
+  return { method, target, headers: sent, body, upgrade: false };
 }
 
 function readJson(status: number, dateMs: number | undefined, chunks: readonly Buffer[]): JsonResponse {

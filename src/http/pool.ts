@@ -153,7 +153,7 @@ class Pool implements Transport, ConnectionPool {
 /** A class, because every request makes one. */
 class PoolCall implements CarriedCall, UpstreamCall, UploadListener {
   readonly request: UpstreamRequest;
-  /** The request's head as it is written. */
+  /** The request's head as it is written, and a body that is there already. */
   readonly head: string;
   readonly listener: UpstreamListener;
   /** Until when all of it has to be over, in milliseconds of the pool's clock. */
@@ -180,13 +180,14 @@ class PoolCall implements CarriedCall, UpstreamCall, UploadListener {
     whenReady: (call: PoolCall) => void,
   ) {
     const { body, headers } = request;
+    const whole = typeof body === 'string';
     this.request = request;
-    this.head = head;
+    this.head = whole && head !== '' ? head + body : head;
     this.listener = listener;
     this.endsAt = endsAt;
     this.whenReady = whenReady;
     this.upload =
-      body === undefined || head === '' ? undefined : new Upload(body, head, readFraming(headers) ?? 0, this);
+      body === undefined || whole || head === '' ? undefined : new Upload(body, head, readFraming(headers) ?? 0, this);
   }
 
   get isOver(): boolean {

@@ -15,9 +15,9 @@ export type UpstreamRequest = {
   readonly headers: readonly string[];
   /**
    * Streamed with back-pressure; undefined if the request has none. A connection is taken when the first of it is there,
-   * or after a second.
+   * or after a second. A string: all of it, one character a byte and as long as the headers say.
    */
-  readonly body: RequestBody | undefined;
+  readonly body: RequestBody | string | undefined;
   /** A 101 is expected; without this one it is a failure. */
   readonly upgrade: boolean;
 };

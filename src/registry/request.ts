@@ -14,6 +14,8 @@ export function splitUrl(url: string): { readonly path: string; readonly query: 
   };
 }
 
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
 /** The parsed body, a problem, or undefined if the client went away. `mediaTypes` are the ones that are taken. */
 export async function readJsonBody(
   req: IncomingMessage,
@@ -28,7 +30,7 @@ export async function readJsonBody(
   if (bytes.length === 0) return problem('malformed', 'The body is empty; send a JSON object.');
   let text: string;
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    text = UTF8.decode(bytes);
   } catch {
     return problem('malformed', 'The body is not valid UTF-8.');
   }

@@ -8,6 +8,7 @@ import { problem, PROBLEMS, renderProblem, type Problem, type ProblemCode } from
 import { corsHeaders, preflightHeaders } from '../host/cors.ts';
 import type { Log } from '../host/log.ts';
 import { respond } from '../host/respond.ts';
+import { createWriteBatch, type WriteBatch } from '../host/write-batch.ts';
 import { describePrincipal, type Auth, type Principal } from './credentials.ts';
 import { emptyResponse, fail, type Endpoint, type EndpointOutcome } from './endpoint.ts';
 import { readJsonBody, splitUrl } from './request.ts';
@@ -37,6 +38,7 @@ export function createRouter<S>(
   { authenticate, corsOrigins, bodyLimit, log, observer }: RouterOptions,
 ): (req: IncomingMessage, res: ServerResponse) => void {
   const find = indexPaths(api);
+  const writeBatch = createWriteBatch();
 
   /** Undefined: the client went away and gets no answer. */
   const decide = async (
@@ -87,7 +89,7 @@ export function createRouter<S>(
     let endpoint = 'none';
     const answer = (outcome: EndpointOutcome): void => {
       observer?.request(endpoint, statusOf(outcome));
-      send(res, outcome, headers, head);
+      send(res, outcome, { headers, head, writeBatch });
     };
     try {
       const outcome = await decide(req, (id) => (endpoint = id));
@@ -131,17 +133,19 @@ function indexPaths<S>(api: readonly Endpoint<S>[]): (path: string) => Found<S> 
   };
 }
 
-function send(res: ServerResponse, outcome: EndpointOutcome, headers: readonly string[], head: boolean): void {
+type Sending = { readonly headers: readonly string[]; readonly head: boolean; readonly writeBatch: WriteBatch };
+
+function send(res: ServerResponse, outcome: EndpointOutcome, { headers, head, writeBatch }: Sending): void {
   switch (outcome.kind) {
     case 'response':
       if (outcome.sent !== undefined) {
         if (res.destroyed) outcome.sent();
         else res.once('close', outcome.sent);
       }
-      return respond(res, { ...outcome, headers: [...headers, ...withCaching(outcome.headers)] }, head);
+      return respond(res, { ...outcome, headers: [...headers, ...withCaching(outcome.headers)] }, head, [], writeBatch);
     case 'problem': {
       const rendered = renderProblem(outcome.problem);
-      return respond(res, { ...rendered, headers: [...headers, ...rendered.headers] }, head);
+      return respond(res, { ...rendered, headers: [...headers, ...rendered.headers] }, head, [], writeBatch);
     }
     case 'stream':
       if (res.destroyed) return;
