@@ -1,5 +1,6 @@
 // The calls of `tollgate check --online`: the facilitators and nodes of every receiver, the registry of a sidecar with
-// its key, a store that others share, and the upstream. Nothing is changed anywhere; the upstream gets a connection and no request.
+// its key, a store that others share, and the upstream. They change nothing; the upstream gets a connection and no
+// request.
 import { reachUpstream } from '../compose/reach.ts';
 import type { LoadedConfig, SyncConfig } from '../config/config.ts';
 import { checkReceivers, type Finding } from '../gateway/rails/online-check.ts';

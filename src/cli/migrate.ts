@@ -1,5 +1,5 @@
-// `tollgate migrate`: brings the schema of the configured store up to date. A start does the same; this is for people who
-// want it to happen before, by a user of the database who may, and who want a sidecar's user to have no more than it needs.
+// `tollgate migrate`: brings the schema of the configured store up to date. A start does the same. This command is for
+// operators who let another user of the database do it, so that a sidecar's user has no more rights than it needs.
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { storeAt } from '../registry/store/open.ts';

@@ -30,9 +30,9 @@ function isNamed({ execArgv, env }: Pick<Io, 'execArgv' | 'env'>): boolean {
 const AMBIGUOUS = 'GET / HTTP/1.1\r\nHost: probe\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n';
 
 /**
- * Whether this process's HTTP parser is lenient, by what it does: Node takes the option from its command line, from
- * NODE_OPTIONS in any quoting, from files for the environment and from configuration files, so reading names would always
- * miss one. Nothing leaves the process: the bytes are handed to a server that never listens. True also if nothing is known:
+ * Whether this process's HTTP parser is lenient, by what it does. Node takes the option from its command line, from
+ * NODE_OPTIONS in any quoting, from files for the environment and from configuration files: reading names would always
+ * miss one. Nothing leaves the process: the bytes are handed to a server that never listens. True if it cannot be told:
  * the caller fails closed.
  */
 export function isParserLenient(): Promise<boolean> {

@@ -1,5 +1,5 @@
-// The files that a running Tollgate leaves in its data folder for the commands beside it: a socket that says who answers
-// there and, of one that was started from flags, its configuration in a file. No secret stands in either.
+// The files that a running Tollgate leaves in its data folder for the commands beside it. A socket says who answers
+// there. A Tollgate that was started from flags also leaves its configuration. No secret stands in either.
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';

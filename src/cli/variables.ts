@@ -1,6 +1,6 @@
-// The environment variables that a running server passes to the commands beside it, so that no terminal has to set them:
-// those whose values stand in the configuration in the open. A secret is named and never told; in its place commands load
-// a mark, and one that needs the secret itself says which variable to set.
+// The environment variables that a running server passes to the commands beside it, so that no terminal has to set
+// them. Only those are passed whose values stand openly in the configuration. A secret is named and never told; in its
+// place commands load a mark, and one that needs the secret itself says which variable to set.
 import type { LoadedConfig } from '../config/config.ts';
 import { ACCOUNT_VARIABLES } from '../config/facilitators.ts';
 

@@ -1,6 +1,5 @@
-// The address of the admin listener if the configuration has none: TOLLGATE_ADMIN_LISTEN, which the container image sets
-// to every address, because probes and Prometheus reach a container from outside of it. It fills a gap in a
-// configuration, it never overrules one.
+// The address of the admin listener if the configuration has none: TOLLGATE_ADMIN_LISTEN. The container image sets it
+// to every address, because probes and Prometheus reach a container from outside. It never overrules a configuration.
 import { LISTEN_ADVICE, parseListen } from './addresses.ts';
 import type { Env } from './environment.ts';
 import { isMap, type Issue } from './problems.ts';

@@ -1,6 +1,6 @@
-// Rules that need more than one key: which sections go together and what must differ.
-// They look at raw data that may still be wrong in any way, so that everything wrong is reported at once; what they
-// cannot read is the schema's to complain about.
+// Rules that need more than one key: which sections go together and what must differ. They look at raw data that may
+// still be wrong in any way, so that everything wrong is reported at once. The schema complains about what they cannot
+// read.
 import { http } from '../host/node-http.ts';
 import { allowedMethods, refuseMethod } from '../domain/method.ts';
 import { parsePattern } from '../domain/pattern.ts';

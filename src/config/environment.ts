@@ -35,9 +35,9 @@ export function interpolate(text: string, env: Env): Interpolation {
   return { text: filled, changed: filled !== text, problems };
 }
 
-// YAML reads `{`, `}` and `,` as its own inside [ ] and { }, so `[${NAME}]` would be a syntax error. The brackets of an
-// expression are swapped for characters that no document holds before parsing, one for one so that positions stay true,
-// and swapped back in every scalar.
+// YAML reads `{`, `}` and `,` as its own inside [ ] and { }, so `[${NAME}]` would be a syntax error. So before parsing
+// the brackets of an expression are replaced by characters that no document holds, one for one, so that positions stay
+// true. In every scalar they are put back.
 const BRACKETS = '{}[],';
 const STAND_INS = '\uFDD0\uFDD1\uFDD2\uFDD3\uFDD4';
 

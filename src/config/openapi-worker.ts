@@ -1,5 +1,5 @@
-// A thread that reads one OpenAPI document: whatever is in the file costs this thread's memory and time, and neither is
-// without an end. Says what it found and ends.
+// A thread that reads one OpenAPI document. Whatever the file holds costs only this thread's memory and time, and both
+// are bounded. It says what it found and ends.
 import { readFileSync, statSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { readOpenApi, type OpenApi, type Remark } from '../domain/discovery/openapi.ts';

@@ -4,8 +4,8 @@
 export type Path = readonly (string | number)[];
 
 /**
- * Something wrong at `path`; `at` says whether the key itself is meant rather than what stands behind it. `covers`: if
- * nothing else needs to be said then; what stands at `path`, unless only its key is meant.
+ * Something wrong with the value at `path`; `at: 'key'`: with the key itself. `covers`: problems at or below this path
+ * need not be told as well.
  */
 export type Issue = { readonly path: Path; readonly message: string; readonly at?: 'key'; readonly covers?: Path };
 

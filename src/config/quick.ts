@@ -1,5 +1,5 @@
 // `tollgate serve --upstream ... --route ... --pay-to ...`: a configuration without a file. The flags become the data
-// that a file would hold and are judged by the same schema; complaints name the flag instead of a line.
+// that a file would hold, and the same schema judges them. Complaints name the flag instead of a line.
 import type { Networks } from '../domain/network.ts';
 import type { LoadedConfig } from './config.ts';
 import type { Env } from './environment.ts';

@@ -1,5 +1,5 @@
-// The keys of a store: a SQLite file, or a schema of a PostgreSQL database. One text is short for its `url`. What a URL of
-// PostgreSQL says is taken apart here, and nothing in it is handed to the driver unread.
+// The keys of a store: a SQLite file, or a schema of a PostgreSQL database. One text is short for its `url`. A URL of
+// PostgreSQL is taken apart here: no part of it reaches the driver unread.
 import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import { z } from 'zod';

@@ -1,5 +1,5 @@
-// Judges configuration data wherever it came from, a file or flags: fills in secret files, asks the schema and the rules
-// about combinations, and reports everything wrong at once, each with its place.
+// Judges configuration data, of a file or of flags. It fills in secret files, asks the schema and the rules about
+// combinations, and reports everything wrong at once, each with its place.
 import { z } from 'zod';
 import { combinationIssues } from './combinations.ts';
 import type { LoadedConfig } from './config.ts';

@@ -1,6 +1,6 @@
-// Tells when files have changed and come to rest. They are looked at by name twice a second, not watched by inode: so a
-// rename over the file, the symlink swap of a Kubernetes ConfigMap and a mount without events are all the same. A file
-// that is still being written looks different each time and is waited for. Never reads a file.
+// Tells when files have changed and come to rest. They are looked at by name twice a second, not watched by inode. So a
+// rename over the file, the symlink swap of a Kubernetes ConfigMap and a mount without events all work. A file that is
+// still being written looks different each time and is waited for. Never reads a file.
 import { statSync, type BigIntStats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Schedule } from '../host/clock.ts';

@@ -1,5 +1,5 @@
-// Charges between a sidecar and the ledger of its registry, as JSON: schemas that both ends validate with, and the one
-// place where wire names become the code's and go back. Integers of money and of the chain's time are decimal strings.
+// Charges between a sidecar and the ledger of its registry, as JSON. Both ends validate with these schemas. Only here
+// are names of the wire turned into the code's and back. Integers of money and of the chain's time are decimal strings.
 // Holds credentials and kept answers: for the scope `ledger` alone, never for a dashboard.
 import { z } from 'zod';
 import { CHARGE_ID, type Charge, type Claim, type Asks, type KeptAnswer, type Proof } from './charge.ts';

@@ -1,5 +1,5 @@
-// Answers "which route applies, and why": the registry's /match and the `match` command. It calls the very look-up that
-// the proxy uses, so that the three cannot disagree; it only adds words and parameters to what was found.
+// Answers "which route applies, and why": the registry's /match and the `match` command. It calls the look-up that the
+// proxy uses, so that the three cannot disagree. It only adds words and parameters.
 import { parsePattern } from './pattern.ts';
 import { toWire, type Route, type RouteWire } from './route.ts';
 import type { Match, Snapshot } from './snapshot.ts';

@@ -1,6 +1,7 @@
 // Folds a canonical path into match keys: one for every way in which some router reads it. A key is the path decoded
 // and stripped of everything that a router may overlook; a pattern's literals are folded by the same function, so the
-// two meet. Folding never decides what is free: a reading too many costs a 402, a reading too few is a way around.
+// two meet. Folding never decides what is free. One reading too many costs a 402; one too few is a way around the
+// paywall.
 import type { Folding } from './profile.ts';
 
 type FoldResult =

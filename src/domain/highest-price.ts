@@ -1,7 +1,7 @@
-// Finds the route that applies if routers could disagree. A pattern that matched only because spellings were folded is
-// one that another router may pass over: it then runs the next best. So if the winner is not spelled letter by letter in
-// the path, the highest price of all routes that could apply counts; a paused or cheap route never lends its price to a
-// neighbour's handler. Nothing here is reached by a path that is plain and whose winner is.
+// Finds the route that applies if routers could disagree. A pattern may match only because spellings were folded:
+// another router may pass over it and run the next best one. So unless the path spells the winner letter by letter, the
+// highest price of all routes that could apply counts. A paused or cheap route never lends its price to a neighbour's
+// handler. A plain path with a plain winner needs none of this.
 import { LRUCache } from 'lru-cache';
 import { comparePrices, parsePrice, type Price } from './money.ts';
 import { parsePattern, type PatternResult } from './pattern.ts';
@@ -53,8 +53,8 @@ export function spells(path: string, route: Route): { readonly exactly: boolean;
 }
 
 /**
- * Of `routes`, the most specific first, up to the first pattern that covers `method` and is spelled letter by letter: no
- * router passes over that one and comes to those behind it.
+ * The beginning of `routes` (the most specific first), up to the first pattern that covers `method` and is spelled
+ * letter by letter. No router passes over that one.
  */
 export function untilExact(
   routes: readonly Route[],

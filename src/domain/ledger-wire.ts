@@ -1,5 +1,5 @@
-// Calls of a sidecar to the ledger of its registry, and their results, as JSON: schemas that both ends validate with, and
-// the one place where wire names become the code's and go back. Durations are bounded, so that no caller can hold a
+// Calls of a sidecar to the ledger of its registry, and their results, as JSON. Both ends validate with these schemas.
+// Only here are names of the wire turned into the code's and back. Durations are bounded, so that no caller can hold a
 // charge for ever.
 import { z } from 'zod';
 import {

@@ -1,6 +1,6 @@
-// Prices as integers. A price is written by people as a decimal string and stays exactly that decimal: it is split into
-// an integer and a scale, never put into a float, never rounded. Converting it to an asset's smallest unit refuses excess
-// digits: cutting them off can make a route free ("0.0000001" at six decimals).
+// Prices as integers. People write a price as a decimal, and it stays exactly that decimal: an integer and a scale,
+// never a float, never rounded. Converting it to an asset's smallest unit refuses excess digits: to cut them off could
+// make a route free ("0.0000001" at six decimals).
 
 /** The amount as the interface writes it: up to 12 digits before and 18 after the point, no sign, no exponent. */
 export const AMOUNT_PATTERN = /^(0|[1-9]\d{0,11})(\.\d{1,18})?$/;

@@ -1,6 +1,6 @@
-// Other names that some routers have for a path, beside its own: without a suffix, as a page's data, as a folder's index,
-// with dots for slashes, several in a list. They are looked up beside the path's keys and never in their place: if
-// they lead to a higher priced route than the path itself, that one counts.
+// Other names that some routers have for a path: without a suffix, as a page's data, as a folder's index, with dots for
+// slashes, several in a list. They are looked up beside the path's keys, never in their place. If they lead to a higher
+// priced route than the path itself, that one counts.
 import type { Folding } from './profile.ts';
 
 /** Steps for a look-up, beside one for every second letter. */

@@ -1,5 +1,5 @@
-// The networks that Tollgate knows by name, and their tokens, as the folders of the chain families list them. Configuration
-// and commands are handed this list, so that nothing outside those folders knows a chain.
+// The networks that Tollgate knows by name, and their tokens, as the folders of the chain families list them.
+// Configuration and commands are handed this list, so that only those folders know a chain.
 import type { Way } from './payment/way.ts';
 
 export type KnownToken = {

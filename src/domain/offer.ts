@@ -1,6 +1,7 @@
-// An offer is a route's price in the terms of one receiver: the ways to pay it, the price in the smallest unit of each way's
-// asset, and a hash of everything a payer agrees to. A route that cannot be priced has no offer but a problem. Its requests
-// are refused: never free. Below stand the receivers, and the check of a route's price against them.
+// An offer is a route's price in the terms of one receiver. It holds the ways to pay, the price in the smallest unit of
+// each way's asset, and a hash of everything that a payer agrees to. A route that cannot be priced has a problem in
+// place of an offer: its requests are refused, never free. Below stand the receivers, and the check of a route's price
+// against them.
 import { createHash, type KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { formatPrice, parsePrice, toAtomic, type Price } from './money.ts';

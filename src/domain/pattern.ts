@@ -1,7 +1,7 @@
-// Route patterns: literal segments, parameters that fill a segment, one wildcard at the end.
-// path-to-regexp reads the path syntax into tokens; nothing here or later builds a regular expression from a pattern.
-// A pattern that could mean something else than its author thinks is refused with a sentence, never stored as a literal:
-// a route that matches nothing protects nothing.
+// Route patterns: literal segments, parameters that fill a segment, one wildcard at the end. path-to-regexp reads the
+// path syntax into tokens. No regular expression is ever built from a pattern. A pattern that could mean something else
+// than its author thinks is refused with a sentence, never stored as a literal: a route that matches nothing protects
+// nothing.
 import { parse } from 'path-to-regexp';
 import { foldSegment } from './fold.ts';
 import { FULL_FOLDING } from './profile.ts';

@@ -1,6 +1,6 @@
 // The one catalogue of everything that Tollgate refuses: code, status, title and whose fault it is. The gateway and the
-// registry both answer from here, so that a client meets one error shape (RFC 9457) whatever it talks to.
-// The 402 is not a problem: its body is the source interface's section 7.1, see payment-required.
+// registry both answer from here, so that a client meets one error shape (RFC 9457) everywhere. The 402 is not a
+// problem: its body is the source interface's section 7.1, see payment-required.
 
 type Entry = { readonly status: number; readonly title: string; readonly fault: 'client' | 'tollgate' | 'upstream' };
 

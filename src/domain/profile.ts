@@ -1,6 +1,6 @@
-// What the upstream's router is known to do with a path. `unknown` folds everything that any measured router folds; a
-// named profile only ever switches folding off, so a wrong guess towards `unknown` costs a 402 too many and never a
-// request for nothing. A profile is true for the framework's default settings.
+// What the upstream's router is known to do with a path. `unknown` folds everything that any measured router folds. A
+// named profile only ever switches folding off. So a wrong guess towards `unknown` costs one 402 too many, and never
+// gives a request away. A profile is true for the framework's default settings.
 
 /** Which spellings of a path count as the same path when routes are matched. */
 export type Folding = {
@@ -102,9 +102,9 @@ const PROFILES = {
   nginx: NOTHING,
   // It compares in the lower case of Unicode: the Kelvin sign is a k.
   caddy: { ...NOTHING, letterCase: true, trim: true },
-  // There is no router: a rewrite rule makes the path a query, code of everybody's own trims and splits it, a script runs
-  // whatever follows its name, and its suffix may be hidden. Frameworks call the method that a segment names, for which
-  // letter case does not count and a dash is an underscore.
+  // PHP has no router. A rewrite rule makes the path a query, which each application trims and splits in its own way. A
+  // script also runs if more path follows its name, and its suffix may be hidden. Frameworks call the method that a
+  // segment names: letter case does not count, and a dash is an underscore.
   php: { ...DECODING, compatibility: false, index: true, dashes: true },
 } as const satisfies Record<string, Folding>;
 

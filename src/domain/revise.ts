@@ -1,6 +1,6 @@
-// The next snapshot from the one in force and what differs: a price that changed among 100,000 routes is in force within
-// microseconds, and nothing else is read again. Gives up, and says so, if compiling the whole set anew is the better
-// way. What is not valid throws as it does when it is compiled, and the snapshot in force is not touched by it.
+// Makes the next snapshot from the one in force and what differs. A price that changed among 100,000 routes is in force
+// within microseconds, and nothing else is read again. Gives up, and says so, if compiling the whole set anew is the
+// better way. An invalid change throws as it does when it is compiled, and leaves the snapshot in force as it is.
 import type { Matcher, MatcherDraft } from './matcher.ts';
 import type { Route } from './route.ts';
 import { addRoute, checkAmount, snapshotOf, type RouteSet, type Snapshot, type StatusCounts } from './snapshot.ts';

@@ -1,5 +1,5 @@
-// The routes of one snapshot by number: a list in blocks that versions share, so that a price changed among 100,000
-// routes copies one block and not the list. A version never changes; a draft copies what it writes to.
+// The routes of one snapshot by number, in blocks that versions share. A price changed among 100,000 routes copies one
+// block, not the list. A version never changes; a draft copies what it writes to.
 import type { Route } from './route.ts';
 
 type Block = readonly (Route | undefined)[];

@@ -1,7 +1,7 @@
-// One canonical target per request. A paywall is a deny-list in front of a router it does not know: it must match on the
-// coarsest reading that any router uses, forward exactly what it matched, and refuse what two routers could read
-// differently. Everything later works on what this file returned; nothing parses the target again.
-// The folding of a path into match keys stands in fold.ts. Sources: RFC 3986, RFC 9112 section 3.2.
+// One canonical target per request. A paywall is a deny-list in front of a router that it does not know. It must match
+// on the coarsest reading that any router uses, forward exactly what it matched, and refuse what two routers could read
+// differently. Everything later works on what this file returned; nothing parses the target again. The folding of a
+// path into match keys stands in fold.ts. Sources: RFC 3986, RFC 9112 section 3.2.
 import { foldPath, MOST_STEPS, TOO_MANY_READINGS } from './fold.ts';
 import { namesOf } from './names.ts';
 import { problem, type Problem } from './problem.ts';

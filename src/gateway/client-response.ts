@@ -1,6 +1,6 @@
-// How a response reaches the client: one of ours, or the upstream's as it comes. The upstream's head waits for what is read
-// with it: most responses are whole by then and leave as one text with those of other requests; a slow or a large one is
-// streamed, and its head does not wait for it.
+// Writes a response to the client: one of ours, or the upstream's. The head of an upstream's response waits for the
+// bytes that were read together with it. Most responses are whole by then and leave as one text. A slow or large
+// response is streamed: its head goes out first.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { respond } from '../host/respond.ts';
 import { linesOf, takesOneWrite, type WriteBatch } from '../host/write-batch.ts';

@@ -1,6 +1,6 @@
-// One request in flight, from its arrival to its one end. Where it stands is its `phase`; what each event of the upstream, the
-// payment and the client does in which phase stands below, event by event. A response that broke off never looks whole
-// to the client, nothing of it is sent before the payment said so, and it is held only while a settlement is awaited.
+// One request in flight, from its arrival to its one end. `phase` says where it stands. Below stand the events of the
+// upstream, the payment and the client, and what each of them does in each phase. A response that broke off never looks
+// whole to the client. The payment decides before any of it is sent. It is held only while a settlement is awaited.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { respond } from '../host/respond.ts';

@@ -1,6 +1,6 @@
 // The journey of a request, top to bottom: target, route, caller, verdict, outcome. Everything is parsed once and here;
 // what was matched is what is forwarded. A request that costs nothing meets no await before the upstream's socket.
-// Whatever goes wrong in here is answered with a Problem: there is no way past the paywall but a Permit.
+// Whatever goes wrong here is answered with a Problem. Only a Permit leads past the paywall.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { decide, type Policy, type Rules, type Verdict, passPermit } from '../domain/decide.ts';

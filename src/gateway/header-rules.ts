@@ -1,6 +1,6 @@
-// The headers that may cross, by name. Names of ours and of payments are reserved in every spelling, because CGI, WSGI,
-// Rack and PHP read `X_A`, `X.A` and `X-A` as one; names with other characters than letters, digits and dashes never go
-// upstream at all. The lists are data; headers.ts does what they say.
+// The headers that may cross, by name. Our own names and those of payments are reserved in every spelling: CGI, WSGI,
+// Rack and PHP read `X_A`, `X.A` and `X-A` as one. A name with any other character than letters, digits and dashes
+// never goes upstream. The lists are data; headers.ts applies them.
 
 /** What happens to a request header on its way to the upstream. */
 export type InboundRule =

@@ -1,7 +1,8 @@
 // The headers that cross each border. Towards the upstream: nothing with which a client could speak in our name, change
-// path or method after the decision, or frame the request in a second way. Towards the client: nothing hop-by-hop, nothing
-// that lets a cache keep what was paid for, nothing that leads around us. Headers are raw, in order, read in one pass. One
-// is dropped by name (header-rules.ts), never turned into another. Sources: RFC 9110 section 7.6, RFC 9112 section 6.
+// path or method after the decision, or frame the request in a second way. Towards the client: nothing hop-by-hop,
+// nothing that lets a cache keep what was paid for, nothing that leads around us. Headers are raw, in order, read in
+// one pass. A header is dropped by its name (header-rules.ts), and never turned into another. Sources: RFC 9110 section
+// 7.6, RFC 9112 section 6.
 import type { IncomingMessage } from 'node:http';
 import { problem, type Problem } from '../domain/problem.ts';
 import {

@@ -1,5 +1,5 @@
-// What is known of one request in flight: the request and its response, who calls, the record that is logged and counted, and
-// what the paywall, the payment and both header borders read of it. What happens to it is exchange.ts'.
+// The facts of one request in flight: the request and its response, the caller, and the record that is logged and
+// counted. The paywall, the payment and the rules of headers read them here. exchange.ts carries the request through.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';

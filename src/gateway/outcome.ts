@@ -1,5 +1,5 @@
-// The outcomes of a verdict: an answer of ours, the way upstream, or nothing because the client left; and the facts of
-// the request that the steps of a payment read. Types alone, for those who perform a verdict and those who carry it out.
+// The outcomes of a verdict: an answer of ours, the way upstream, or nothing because the client left. Also the facts of
+// the request that the steps of a payment read. Types only: some files decide an outcome, others carry it out.
 import type { Charge } from '../domain/charge.ts';
 import type { Credential, Permit } from '../domain/decide.ts';
 import type { ListingOf } from '../domain/discovery/listing.ts';

@@ -1,6 +1,6 @@
-// Performs a verdict on a request that costs something: the only one who talks to rails and ledger, and who mints their
-// Permits. What it returns is either the way upstream, with the proof that the way is open, or an answer of ours. OwnResponses of ours carry CORS headers
-// for the configured origins, so that a browser's payer can read a 402.
+// Performs a verdict on a request that costs something, and mints its Permit. It returns the way upstream, with the
+// proof that the way is open, or an answer of ours. Our answers carry CORS headers for the configured origins, so that
+// a payer in a browser can read a 402.
 import { type Pass, type Verdict, mintPermit } from '../domain/decide.ts';
 import type { ListingOf } from '../domain/discovery/listing.ts';
 import type { Offer } from '../domain/offer.ts';

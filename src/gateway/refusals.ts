@@ -1,5 +1,5 @@
-// The last requests that this process refused or asked to pay, with the reason why. In memory alone, in a ring:
-// 10,000 of them hold some 5 MB at most. What it keeps of a request is its log line, not its query.
+// The last requests that this process refused or asked to pay, with the reason why. In memory alone, in a ring: 10,000
+// of them hold some 5 MB at most. It keeps of a request what its log line says, without the query.
 import type { Clock } from '../host/clock.ts';
 import type { RequestOutcome, RequestRecord } from './telemetry.ts';
 

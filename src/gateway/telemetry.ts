@@ -1,5 +1,5 @@
 // How a request ends, and what is told of it: its record, one line in the log and a set of metrics. Labels never hold a
-// path. A route's id appears once the route was hit, and only for the first `maxRoutes` of them; then it is `other`, so
+// path. A route's id appears after its first request, for the first `maxRoutes` routes. All others count as `other`, so
 // that 100,000 routes do not make 100,000 series. Children are bound once per combination, not looked up per request.
 import type { IncomingMessage } from 'node:http';
 import type { Log } from '../host/log.ts';

@@ -1,6 +1,6 @@
-// Standard output as requests write to it: what is written within one turn of the event loop leaves together at its end. A
-// write of its own for every line costs about as much as a third of the request that the line is about. Other processes may
-// write to the same pipe, so no write is longer than what a pipe takes as a whole, and each holds whole lines.
+// Standard output as requests write to it: what is written within one turn of the event loop leaves together at its
+// end. A write of its own for every line costs about as much as a third of the request that the line is about. Other
+// processes may write to the same pipe. So each write holds whole lines, and is no longer than a pipe takes at once.
 import { WHOLE_BYTES } from './standard-output.ts';
 
 type GatheredLines = {

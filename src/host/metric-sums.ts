@@ -1,5 +1,6 @@
-// Metrics of several processes as those of one. Each worker reports what it counted since its last report, and its gauges as
-// they are; the process that is scraped adds that to its own. So nothing that was counted goes away with who counted it.
+// Metrics of several processes as those of one. Each worker reports what it counted since its last report, and its
+// gauges as they are; the process that is scraped adds that to its own. So nothing that was counted is lost with a
+// worker.
 import { addDecimals, readDecimal, writeDecimal, writeFamilies, type Family, type FamilyValue } from './metrics.ts';
 
 /** How gauges of several processes become one; what is not named is summed up. */

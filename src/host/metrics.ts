@@ -68,9 +68,9 @@ const BUCKETS = [
 ];
 
 /**
- * How the library looks at the event loop. As it comes it wakes an idle process a hundred times a second, which costs more
- * than all else that it does; at ten times a second it still sees every pause that anybody would notice. What it measures for
- * the metrics that are taken out below never wakes.
+ * How the library looks at the event loop. By default it wakes an idle process a hundred times a second, which costs
+ * more than all else that such a process does. At ten times a second it still sees every pause that matters. What it
+ * measures for the metrics that are taken out below never wakes.
  */
 const EVENT_LOOP = { eventLoopMonitoringPrecision: 100, eventLoopUtilizationTimeout: 2 ** 31 - 1 };
 
@@ -146,7 +146,7 @@ export function createMetrics(): Metrics {
         ...options,
         collect: () => {
           gauge.reset();
-          // The library begins one without labels at 0, which nobody said.
+          // The library starts a gauge without labels at 0, though no such value was set.
           if (labels.length === 0) gauge.remove();
           return read((values, value) => gauge.labels({ ...values }).set(value));
         },

@@ -1,5 +1,6 @@
-// Standard output, written in order and without waiting for its reader. Node's own stream joins what waits for a full pipe
-// into one long write, of which the pipe takes a part; what another process writes then stands in the middle of a line.
+// Standard output, written in order and without waiting for its reader. Node's own stream joins all that waits for a
+// full pipe into one long write. The pipe takes a part of it, and what another process writes then stands in the middle
+// of a line.
 import { writeSync } from 'node:fs';
 
 type StandardOutput = {

@@ -1,6 +1,7 @@
-// Batches the writes of one turn of the event loop and sends them at its end. A write to a socket wakes the process that
-// reads it, which on a virtual machine costs more than the write itself; written one behind the other, the first write
-// wakes the reader for all. Nothing waits longer than the turn, and each socket gets its bytes in the order given here.
+// Batches the writes of one turn of the event loop and sends them at its end. A write to a socket wakes the process
+// that reads it. On a virtual machine that costs more than the write itself. If the writes follow each other at once,
+// the first one wakes the reader for all. Nothing waits longer than the turn, and each socket gets its bytes in the
+// order given here.
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { systemClock } from './clock.ts';
@@ -80,10 +81,10 @@ function rethrow(error: unknown): never {
   throw error;
 }
 
-// A complete response in one write to its socket. node:http would check each header again, store the head, queue the body
-// and end the response a turn later: more work than most responses of ours are. What it does between two responses of a
-// connection stays its own; the event that it waits for tells it. Only the usual case is taken; every other goes through
-// `writeHead` and `end`.
+// A complete response in one write to its socket. node:http would check each header again, store the head, queue the
+// body and end the response a turn later. That is more work than all the rest of most responses. What it does between
+// two responses of a connection stays its own; the event that it waits for tells it. Only the usual case is taken;
+// every other goes through `writeHead` and `end`.
 
 /**
  * Whether `res` takes its response as one text. Not if the connection ends with it, the client speaks HTTP/1.0 or

@@ -39,7 +39,7 @@ export class ByteCount {
 type Step = 'size' | 'data' | 'data_end' | 'trailer' | 'whole' | 'broken';
 
 const LF = 0x0a;
-/** Up to 2^48 bytes: more than anybody sends in one chunk, less than what a number holds exactly. */
+/** Up to 2^48 bytes: larger than any real chunk, and exact as a number. */
 const SIZE_LINE = new RegExp(`^([0-9a-f]{1,12})(;${VALUE})?\\r\\n$`, 'i');
 /** Two names could move the end of the body for another reader. */
 const TRAILER_LINE = new RegExp(`^(?!(?:content-length|transfer-encoding):)${NAME}:${VALUE}\\r\\n$`, 'i');

@@ -1,6 +1,6 @@
 // One JSON call over a transport, for a service of our own: a bounded response, read whole, within one deadline. Never
-// rejects: what went wrong is told, with whether any of the request may have reached the service. The transport never
-// follows a redirect, and repeats no call but what may be repeated.
+// rejects: it tells what went wrong, and whether any of the request may have reached the service. The transport follows
+// no redirect, and repeats only what may be repeated.
 import type { Transport, UpstreamCall } from './transport.ts';
 
 export type JsonRequest = {

@@ -1,6 +1,7 @@
-// The transport: keep-alive connections to one upstream, the one used last first, and the calls that go over them. A call
-// is sent a second time only if that changes nothing: an idempotent method without a body, on a pooled connection that
-// the upstream closed before the first byte of a response. One sweep over all connections looks after time-outs.
+// The transport: keep-alive connections to one upstream, the one used last first, and the calls that go over them. A
+// call is sent a second time only if that changes nothing: its method is idempotent, it has no body, and the upstream
+// closed the pooled connection before the first byte of a response. One sweep over all connections looks after
+// time-outs.
 import type { Socket } from 'node:net';
 import { Connection, POOL_IDLE_MS, type ConnectionPool, timeout, unreachable, type CarriedCall } from './connection.ts';
 import { writeHead, Upload, type UploadListener } from './request-writer.ts';

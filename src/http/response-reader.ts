@@ -151,9 +151,9 @@ export class ResponseReader {
   }
 }
 
-// The head is read strictly: what two readers could frame differently is refused, because one that finds the end of a
-// response elsewhere hands one caller's bytes to another. No obs-fold, no bare CR or LF, one length or one coding and never
-// both (RFC 9112 sections 2.2, 4, 5 and 6). Never guesses: a head is read whole or not at all.
+// The head is read strictly: one that two readers could frame differently is refused. A reader that finds the end of a
+// response elsewhere hands one caller's bytes to another. No obs-fold, no bare CR or LF, one length or one coding and
+// never both (RFC 9112 sections 2.2, 4, 5 and 6). Never guesses: a head is read whole or not at all.
 
 /** How the end of the body is known. */
 export type Framing = 'none' | 'length' | 'chunked' | 'close';

@@ -1,5 +1,5 @@
 // The seam between what a request means (forward, upgrade) and how bytes reach the upstream. A transport sends one
-// request, with the target and the headers exactly as given, and reports what came back; it never looks at a client,
+// request, with the target and the headers exactly as given, and reports what came back. It never looks at a client,
 // never rewrites a header and never delivers one call's bytes to another. pool.ts implements it.
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';

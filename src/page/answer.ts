@@ -1,5 +1,5 @@
-// Shows what was paid for. Text, JSON and images are shown; everything else, web pages included, is offered to save or to
-// open: opened, it runs no script, because it inherits this page's policy.
+// Shows what was paid for. Text, JSON and images are shown. Everything else, web pages included, can be saved or
+// opened. Opened, it runs no script, because it inherits this page's policy.
 import { element } from './view.ts';
 
 export type Shown = { readonly type: string; readonly name: string; readonly bytes: Uint8Array<ArrayBuffer> };

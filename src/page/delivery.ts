@@ -1,5 +1,5 @@
-// From a signed payment to its answer: it is kept before it is sent, sent again as it is until the answer is here whole, and
-// then the answer is kept in its place. Nothing in here signs anything.
+// From a signed payment to its answer. The payment is kept before it is sent, and sent again as it is until the whole
+// answer is here. Then the answer is kept in its place. Nothing in here signs anything.
 import type { PageData } from '../domain/page-data.ts';
 import { answerSection, sizeOf, type Shown } from './answer.ts';
 import { fromBase64, toBase64, type Kept, type TabAnswer, type TabPayment, type PaidReceipt } from './kept.ts';

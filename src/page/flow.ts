@@ -271,8 +271,8 @@ function reload(): void {
   location.reload();
 }
 
-// What people without a wallet in this browser are offered: on a phone, links that open this address in the browser of a wallet;
-// at a desk, what to install. Links only: nothing is loaded from there.
+// What people without a wallet in this browser are offered. On a phone: links that open this address in the browser of
+// a wallet. At a desk: what to install. Only links: nothing is loaded from there.
 
 /** How wallets open an address in their own browser. */
 const APPS: readonly (readonly [name: string, link: (url: string) => string])[] = [

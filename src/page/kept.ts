@@ -1,5 +1,5 @@
-// What this tab keeps for its address, so that a reload neither loses an answer nor asks for money again: a payment from
-// before it is sent until its answer is whole, then the answer. It ends with the tab.
+// What this tab keeps for its address, so that a reload neither loses an answer nor asks for money again. It keeps a
+// payment, from before it is sent until its answer is whole. Then it keeps the answer. It ends with the tab.
 import type { Accept } from './required.ts';
 
 export type TabPayment = { readonly kind: 'payment'; readonly header: string; readonly accept: Accept };

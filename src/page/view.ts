@@ -1,5 +1,5 @@
-// Puts things on the page: elements without markup in strings, one panel that shows where a payment stands, and a live region
-// that says it. Whoever works by keyboard stays where the panel changes.
+// Puts things on the page: elements without markup in strings, one panel that shows where a payment stands, and a live
+// region that says it. The keyboard's focus stays where the panel changes.
 
 type Child = Node | string | undefined;
 

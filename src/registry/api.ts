@@ -1,5 +1,5 @@
-// The interface as one table: the router, validation, the OpenAPI document and the tests all read it, so that none of
-// them can know an endpoint that the others do not. Interface section 4, and what Tollgate adds to it.
+// The interface as one table. The router, validation, the OpenAPI document and the tests all read it, so that all of
+// them know the same endpoints. Interface section 4, and what Tollgate adds to it.
 import { z } from 'zod';
 import {
   advanceBody,

@@ -1,6 +1,6 @@
-// Dashboard tokens (JWT): the only file that knows jose. Algorithms, issuer and audience are pinned by the configuration;
-// a token never says with which key or algorithm it is checked. Keys come from the configuration or from the one key set
-// URL that it names, never from a token: what a token says about keys is not even read.
+// Dashboard tokens (JWT): the only file that knows jose. Algorithms, issuer and audience are pinned by the
+// configuration; a token never says with which key or algorithm it is checked. Keys come from the configuration, or
+// from the one key set URL that it names. What a token says about keys is not even read.
 import { createPublicKey, createSecretKey, type KeyObject } from 'node:crypto';
 import { errors, jwtVerify, SignJWT, type JWTVerifyGetKey } from 'jose';
 import type { Clock } from '../host/clock.ts';

@@ -1,6 +1,6 @@
-// Finds the principal of a call: reads the Authorization header, has the credential checked by the kind that the endpoint
-// takes, and puts what is wrong into words (RFC 6750). A credential of the other kind is a wrong credential: a leaked SDK
-// key must not change prices, a dashboard session must not act as a sidecar.
+// Finds the principal of a call. It reads the Authorization header, has the credential checked as the kind that the
+// endpoint takes, and puts what is wrong into words (RFC 6750). A credential of the other kind is a wrong credential: a
+// leaked SDK key must not change prices, a dashboard session must not act as a sidecar.
 import type { IncomingMessage } from 'node:http';
 import { problem, type Problem } from '../domain/problem.ts';
 import type { JwtVerifier } from './auth.ts';

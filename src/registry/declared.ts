@@ -1,6 +1,6 @@
-// Declared routes: those of the configuration, which the store follows three-way, as `kubectl apply` does it. Per field
-// decides what the file said when it was last applied: what changed in the file is applied, what changed only in the store
-// stays and is a difference. Pure: a start, a reload, `check` and `match` share it.
+// Declared routes: those of the configuration, which the store follows three-way, as `kubectl apply` does it. For each
+// field the file's last applied value decides. What changed in the file since is applied. What changed only in the
+// store stays and counts as a difference. Pure: a start, a reload, `check` and `match` share it.
 import { parsePattern } from '../domain/pattern.ts';
 import { fromWire, routeBody, toWire, type Route, type RouteWire } from '../domain/route.ts';
 
@@ -96,8 +96,8 @@ export function planDeclared({ file, applied, find, before, isShared = false }: 
 }
 
 /**
- * How many of how many declared routes `plan` deletes, if that is every one, or more than half of at least four: a file
- * that is half written, or made from a template without its values, looks like that too.
+ * Says how many declared routes `plan` deletes, if that is every one, or more than half of at least four. A file that
+ * is half written, or made from a template without its values, looks like that too.
  */
 export function sweep({ deletes, held }: DeclaredPlan): string | undefined {
   const most = held >= 4 && deletes.length * 2 > held;

@@ -1,5 +1,6 @@
-// The whole set as one JSON array, made once for each state of the routes and shared by all who poll: serialised in slices
-// so that 100,000 routes do not stall the traffic, compressed off the main thread and only if a client asks for it.
+// The whole set as one JSON array, made once for each state of the routes and shared by all readers. It is serialised
+// in slices, so that 100,000 routes do not stall the traffic. It is compressed off the main thread, and only if a
+// client asks for it.
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';

@@ -1,6 +1,7 @@
-// The keys at the one URL that the configuration names, as they rotate there. Fetched by this file alone, at most
-// once in the cool-down whatever tokens say, by one call for all who wait. A set that cannot be used never replaces a good
-// one, and a key is checked when it is fetched: what is private, weak, of another use or broken is no key at all.
+// The keys at the one URL that the configuration names, as they rotate there. Only this file fetches them, at most once
+// in the cool-down whatever tokens say, by one call for all requests that wait. A set that cannot be used never
+// replaces a good one. Each key is checked when it is fetched: one that is private, weak, broken or for another use
+// does not count.
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import type { Clock } from '../host/clock.ts';

@@ -1,6 +1,6 @@
 // The ledger for sidecars (scope `ledger`): domain/ledger over HTTP. Expected outcomes are 200 with a `kind`, so that a
-// sidecar cannot take an error of something in between for one; a store that does not answer is 503, and then a sidecar
-// knows nothing. A call that is repeated with its `change_id` is the same call.
+// sidecar never takes an error of something in between for one. If the store does not answer it is 503: then the
+// sidecar knows nothing. A call that is repeated with its `change_id` is the same call.
 import type { z } from 'zod';
 import type { PaymentKey, Spelling } from '../domain/charge.ts';
 import { chargeToWire, claimFromWire } from '../domain/charge-wire.ts';

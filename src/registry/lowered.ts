@@ -1,7 +1,7 @@
-// Checks whether a route of an SDK would make a path cheaper than a route with another writer does: an API key adds
-// routes, prices that the dashboard or the configuration set are changed there. It asks the proxy's matcher about one
-// path for each way in which two patterns can meet. For every other path of it the answer is the same: what the path
-// costs, and what it would cost beside the new route.
+// Checks whether a route of an SDK would make a path cheaper than a route with another writer does. An API key may add
+// routes, but prices of the dashboard or the configuration are changed only there. It asks the proxy's matcher about
+// one path for each way in which two patterns can meet: what it costs, and what it would cost beside the new route. All
+// other paths of that kind have the same answer.
 import type { UndeclaredMethods } from '../domain/explain.ts';
 import { comparePrices, parsePrice } from '../domain/money.ts';
 import { overlapOf, pathsCovered } from '../domain/overlap.ts';

@@ -1,4 +1,4 @@
-// The OpenAPI 3.1 document, made from the table of endpoints and the schemas that validate: it cannot say what is not so.
+// The OpenAPI 3.1 document, made from the table of endpoints and the schemas that validate: so it is always true.
 import { z } from 'zod';
 import { PROBLEMS, type ProblemCode } from '../domain/problem.ts';
 import type { Auth } from './credentials.ts';

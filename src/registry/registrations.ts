@@ -1,6 +1,6 @@
-// Routes that SDKs register. They take turns: those that wait are added together in one transaction, and the next turn begins
-// as long after the last one as that one took, because in one process free requests wait for its checks. One API key may add
-// so many a minute; an SDK that registers at its start what is stored already is never refused.
+// Routes that SDKs register. They take turns: those that wait are added together in one transaction. In one process
+// free requests wait for a turn's checks. So after each turn there is a pause as long as the turn was. One API key may
+// add so many a minute. An SDK that registers what is stored already, as at its start, is never refused.
 import { problem, secondsToWait, type Problem } from '../domain/problem.ts';
 import type { RouteInput } from '../domain/route.ts';
 import type { Schedule } from '../host/clock.ts';

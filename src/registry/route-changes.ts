@@ -1,4 +1,4 @@
-// A route as somebody wants it: made of what they wrote, or of what is there and a patch, and whether it may be so. Pure.
+// A wanted route: made of a body, or of a stored route and a patch, and whether it is allowed. Pure.
 import type { FieldError } from '../domain/problem.ts';
 import { type Receiver, findUnpayable } from '../domain/offer.ts';
 import { fromWire, patchRoute, type Route, type RouteInput, type RoutePatch } from '../domain/route.ts';

@@ -26,7 +26,7 @@ type RouteFilter = {
 /** Newest first. `nextBefore` is undefined on the last page. */
 type RoutePage = { readonly routes: readonly Route[]; readonly nextBefore: number | undefined };
 
-/** What a set is, so that whoever followed its changes knows whether he has it. */
+/** Describes a set, so that a follower of its changes can tell whether it has the whole of it. */
 export type SetProof = { readonly revision: number; readonly routes: number; readonly digest: string };
 
 export type RouteMemory = {

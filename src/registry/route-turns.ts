@@ -1,5 +1,6 @@
-// Writes of the registry's routes, one batch at a time: each is decided when its turn comes, by what is in memory then, and
-// applied to memory once it is durable. If the store has moved on since, memory catches up and it is decided again.
+// Writes of the registry's routes, one batch at a time. Each is decided when its turn comes, by what is in memory then.
+// It is applied to memory once it is durable. If the store has moved on since, memory catches up and it is decided
+// again.
 import type { Log } from '../host/log.ts';
 import type { RouteMemory } from './route-memory.ts';
 import {

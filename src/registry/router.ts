@@ -1,6 +1,6 @@
-// Takes a request of the registry from its path to its answer, by the table of endpoints: find the endpoint, check the
-// credential, read the input, call the handler. Refuses before it reads: no body of a stranger is parsed. Whatever goes
-// wrong inside is a problem without details for the client and a log line with them.
+// Takes a request of the registry from its path to its answer, by the table of endpoints. It finds the endpoint, checks
+// the credential, reads the input and calls the handler. It refuses before it reads: no body of a stranger is parsed.
+// After a fault inside, the client gets a problem without details and the log gets them.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { match } from 'path-to-regexp';
 import { readQuery, unknownParameters } from '../domain/routing/query.ts';

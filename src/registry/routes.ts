@@ -1,6 +1,6 @@
-// The routes of this registry: reads and lists come from memory, writes go to the store one batch at a time and are applied
-// to memory once they are durable. What is written is decided when its turn comes; if the store has moved on since, memory
-// catches up and it is decided again. What a request is answered is in force in this process.
+// The routes of this registry. Reads and lists come from memory. Writes go to the store, one batch at a time, and are
+// applied to memory once they are durable. A write is decided when its turn comes. If the store has moved on since,
+// memory catches up and it is decided again. What an answer says is in force in this process.
 import type { FieldError } from '../domain/problem.ts';
 import { toWire, type Route, type RouteInput, type RoutePatch } from '../domain/route.ts';
 import { type Clock, type Random, makeUuid } from '../host/clock.ts';

@@ -1,6 +1,6 @@
-// The endpoints of SDKs and sidecars (interface section 4.2, and events, which Tollgate adds): the whole set of routes,
-// its changes as they happen, registering a route at every boot of an application, and which route a request would meet.
-// The answer to the last comes from the proxy's own matcher.
+// The endpoints of SDKs and sidecars (interface section 4.2, and events, which Tollgate adds). They give the whole set
+// of routes, its changes as they happen, and the route that a request would meet, by the proxy's own matcher. An
+// application registers its routes here at every boot.
 import type { IncomingHttpHeaders } from 'node:http';
 import { matchRoute } from '../domain/explain.ts';
 import { problem } from '../domain/problem.ts';

@@ -1,7 +1,7 @@
-// Open event streams (Server-Sent Events): every change of the routes to every stream, resuming after what a client has
-// seen, and with every heartbeat the digest of the set, by which a client knows that it has missed nothing. A reader that
-// does not keep up is dropped and not buffered for; a stream whose key was revoked ends before the next event, and within a
-// second. Sidecars that are refused poll instead.
+// Open event streams (Server-Sent Events). Every stream gets every change of the routes, after the last one that its
+// client has seen. Each heartbeat carries the digest of the set, by which a client knows that it has missed nothing. A
+// reader that does not keep up is dropped, not buffered for. A stream whose key was revoked ends before the next event,
+// and within a second. Sidecars that are refused a stream poll instead.
 import type { ServerResponse } from 'node:http';
 import { toWire } from '../domain/route.ts';
 import type { Random } from '../host/clock.ts';
@@ -116,7 +116,7 @@ export function createStreams({ routes, stillAllowed, random, limits }: StreamOp
       }
     }
     stream.live = true;
-    // Whoever comes back is told at once whether he has it all.
+    // A client that comes back is told at once whether it has everything.
     tellHead(stream);
   };
   const resumeSafely = async (stream: Stream): Promise<void> => {

@@ -1,6 +1,6 @@
-// Checks the form of a dashboard token before any key is asked: three parts in the one canonical base64url, JSON that
-// every reader reads alike, a header without extensions, and claims of the types they are defined with. Whatever two
-// programs could understand differently is refused here, so that the signature check only meets tokens with one meaning.
+// Checks the form of a dashboard token before any key is asked. It has three parts in canonical base64url, JSON that
+// every reader reads alike, a header without extensions, and claims of the right types. Whatever two programs could
+// understand differently is refused here. So the signature check only meets tokens with one meaning.
 
 const COMPACT = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/;
 /** A token that an issuer made for something else (logout, proof of possession, a security event) opens no dashboard. */

@@ -1,6 +1,6 @@
-// Large route sets that are on their way to their readers: a few at a time, so that a hundred sidecars that come back
-// together do not share what one of them needs. Further ones wait a while and are then asked to come back. Small sets always
-// go: applications ask for them at their start.
+// Large route sets on their way to their readers, a few at a time. Otherwise a hundred sidecars that come back together
+// would share the speed that one of them needs. Further readers wait a while and are then asked to come back. Small
+// sets always go: applications ask for them at their start.
 import { problem, type Problem } from '../domain/problem.ts';
 import type { Random, Schedule } from '../host/clock.ts';
 

@@ -1,5 +1,5 @@
-// GET /v1/billing/why/{id}: what became of a charge, a request or a transaction, as the process of this
-// registry knows it: refusals are a proxy's, which may be another process.
+// GET /v1/billing/why/{id}: what became of a charge, a request or a transaction, as far as the process of this registry
+// knows. Refusals are known to the proxy that refused, which may be another process.
 import type { z } from 'zod';
 import { problem } from '../domain/problem.ts';
 import type { WhyReport, whyParams } from './charge-schemas.ts';

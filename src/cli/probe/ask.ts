@@ -1,5 +1,5 @@
 // Asks an upstream one question with exact bytes. node:http writes a request target as it is given; a URL object would
-// resolve the very dots and escapes that are the question. A connection of its own for each question, so that an answer
+// resolve the very dots and escapes that are asked about. Each question has a connection of its own, so that an answer
 // that breaks the connection breaks nothing else.
 import type { IncomingMessage } from 'node:http';
 import { http } from '../../host/node-http.ts';

@@ -1,6 +1,6 @@
-// Whether a value is as a JSON Schema (2020-12) says. Said only where every validator says the same: a schema with a word
-// of another form than the standard's, or with one that cannot be judged here, takes nothing. Words that are no
-// validator's business (`example`, `format`, `x-...`) are passed over. Source: JSON Schema 2020-12, Core and Validation.
+// Whether a value fits a JSON Schema (2020-12), as every validator would say. No value fits a schema with a malformed
+// word, or with one that cannot be judged here. Words that are no validator's business (`example`, `format`, `x-...`)
+// are passed over. Source: JSON Schema 2020-12, Core and Validation.
 
 type Words = Readonly<Record<string, unknown>>;
 

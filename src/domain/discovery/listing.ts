@@ -1,6 +1,6 @@
-// How what is paid for is listed where agents look for APIs: x402's extension `bazaar`, made of the route and of the
-// operation that the owner's API description has for the request. A facilitator lists what it is told, so nothing goes out
-// that was excluded, and no path of a request in the place of its pattern. Source: x402 extension `bazaar`.
+// How paid routes are listed where agents look for APIs: x402's extension `bazaar`. A listing is made of the route and
+// of the request's operation in the owner's API description. A facilitator lists what it is told. So nothing goes out
+// that was excluded, and a request's path never stands in for its route's pattern. Source: x402 extension `bazaar`.
 import { overlapOf } from '../overlap.ts';
 import { parsePattern, type Pattern, type Segment } from '../pattern.ts';
 import { foldSegment } from '../fold.ts';

@@ -1,5 +1,6 @@
-// An operation of an OpenAPI document in the words of bazaar: an example of what is sent and answered, and a schema that
-// describes both and takes the example. Examples are the document's own; none is made up. Source: x402 extension `bazaar`.
+// An operation of an OpenAPI document in the words of bazaar: an example of request and answer, and a schema that
+// describes both and fits the example. Examples are the document's own; none is made up. Source: x402 extension
+// `bazaar`.
 import { takes } from './json-schema.ts';
 import { isPlain, memberOf, type References } from './schema.ts';
 

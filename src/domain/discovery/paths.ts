@@ -1,5 +1,5 @@
-// Finds the operation of a path: of those whose template takes it the one that is named most exactly, segment by segment, as
-// OpenAPI wants it. A tree by segments, so that many operations cost a request no more than few.
+// Finds the operation of a path. Of all templates that match the path, the most exact one wins, segment by segment, as
+// OpenAPI says. A tree by segments, so that many operations cost a request no more than few.
 import type { Pattern } from '../pattern.ts';
 
 /** What stands at the end of a template, by method. */

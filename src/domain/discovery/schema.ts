@@ -1,6 +1,7 @@
-// Schemas of an OpenAPI document as JSON Schema of their own: references are replaced by what they name and cut where they
-// lead back to themselves; the words of OpenAPI 3.0 that JSON Schema has otherwise are rewritten; all other words stay. What
-// grows beyond what could be shown is given up, so that a few references cannot make endless work.
+// Turns schemas of an OpenAPI document into JSON Schemas that stand by themselves. References are replaced by what they
+// name, and cut where they lead back to themselves. Words of OpenAPI 3.0 that JSON Schema spells otherwise are
+// rewritten; all other words stay. A schema that grows beyond what could be shown is given up, so that a few references
+// cannot make endless work.
 
 type Dialect = '3.0' | '3.1';
 

@@ -1,6 +1,6 @@
-// The policy for a payment that is presented: whether it may be claimed, is in use, is spent, waits for its payer, or
-// was paid for an answer that can still be fetched. Pure: the ledger decides a claim with it, and the journey asks it
-// beforehand, so that a payment that cannot pay is not verified.
+// The policy for a payment that is presented. It may be claimed, be in use, be spent, wait for its payer, or have paid
+// for an answer that can still be fetched. Pure: the ledger decides a claim with it. The journey asks it before that,
+// so that a payment that cannot pay is not verified.
 import { isUnsettled, type Asks, type Charge, type ChargedRequest, type Claim, type Undelivered } from '../charge.ts';
 
 /** What a request shows of itself. The signed part of a credential is public on the chain: only the whole of it counts. */
@@ -96,8 +96,8 @@ export function redemption(charge: Charge, now: number): Redemption | undefined 
 }
 
 /**
- * Until when the answer of a settled charge can be fetched, 0 if it never can: by the limits of what became of it last,
- * or, while a request delivers it, of what becomes of it should that process die.
+ * Until when the answer of a settled charge can be fetched; 0: never. The reason of the last failed delivery sets the
+ * limit. While a request delivers it, the limit is that of a process that dies.
  */
 export function fetchableUntil(charge: Charge): number {
   // A v1 credential does not hold our charge id: anyone who reads the chain can rebuild it.
@@ -112,14 +112,14 @@ export function fetchableUntil(charge: Charge): number {
   return charge.asks[counter] < limit ? until : 0;
 }
 
-/** Who owned it to the end said nothing; null if the upstream was never asked. */
+/** `process_died` if its last owner said no end; null if the upstream was never asked. */
 export function lastUndelivered({ owner, asks, undelivered }: Charge): Undelivered | null {
   return owner !== null && asks.all > 0 ? 'process_died' : undelivered;
 }
 
 /**
- * Whose fault it is that a settled charge can be delivered no more, if its client got nothing usable of it and its money
- * was not given back; undefined if nothing is owed.
+ * Whose fault it is that a settled charge was not delivered and cannot be any more. Undefined if nothing is owed: the
+ * client got something usable, or the money was given back.
  */
 export function owedBecauseOf(charge: Charge, now: number): Fault | undefined {
   if (charge.state !== 'settled' || charge.refundedAt !== null || charge.headSent) return undefined;
@@ -139,8 +139,8 @@ export type ClaimOptions = {
   /** A call with the `changeId` of one that got through is the same call. */
   readonly changeId?: string | undefined;
   /**
-   * Settling is what follows at once, through this facilitator: the charge may come back `settling`, as after
-   * `settle_started`, and one durable write is saved. A ledger may leave it `claimed` all the same.
+   * The payment is settled next, through this facilitator. The charge may come back `settling`, as after
+   * `settle_started`: that saves one durable write. A ledger may leave it `claimed` all the same.
    */
   readonly settleVia?: string | undefined;
 };

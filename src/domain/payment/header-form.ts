@@ -1,6 +1,6 @@
-// What the header of a 402 shows of an offer. It is bounded, because proxies in front keep little room for the head of a
-// response, 4 KiB by nginx's default; what does not fit is left out in a fixed order, once for an offer and not for a
-// request. What is left out is payable all the same.
+// What the header of a 402 shows of an offer. Its size is bounded, because proxies in front keep little room for the
+// head of a response: nginx 4 KiB by default. What does not fit is left out in a fixed order, once for an offer and not
+// for each request. It can be paid all the same.
 import { type OfferedWay, clip } from '../offer.ts';
 import { CHARGE_ID_BYTES } from '../quote.ts';
 

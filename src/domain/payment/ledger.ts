@@ -16,7 +16,7 @@ import { decideClaim, type Claimed, type ClaimOptions } from './claim-policy.ts'
 import { transition, type Actor, type ChargeEvent, type TransitionRefusal } from './transition.ts';
 
 /**
- * Every call rejects with LedgerUnavailable if the ledger cannot say; a write may then have happened or not, and the same
+ * Every call rejects with LedgerUnavailable if the ledger cannot say. A write may then have happened or not. The same
  * call with the same `changeId` is safe to repeat. Times are the ledger's clock.
  */
 export type Ledger = {
@@ -38,9 +38,10 @@ export type Ledger = {
 };
 
 /**
- * Keeps charges. An implementation MUST: resolve a write only once it is durable; reject with LedgerUnavailable if it cannot
- * say; hold payment, id, proof (if its log index is known) and the limit of the payer on the network in the transaction that writes; write
- * counts and sums in that transaction. How it groups commits, waits for locks and tries again is its own affair.
+ * Keeps charges. An implementation MUST resolve a write only once it is durable, and reject with LedgerUnavailable if
+ * it cannot say. The transaction that writes MUST keep payment, id and proof (if its log index is known) unique, keep
+ * the payer's limit on the network, and write counts and sums. How it groups commits, waits for locks and tries again
+ * is its own affair.
  */
 export type ChargeStore = {
   /** Bytes of a kept answer's body at most. */
@@ -50,12 +51,12 @@ export type ChargeStore = {
   /** The store's clock, milliseconds since the epoch; of a remote one an estimate. */
   readonly now: () => number;
   readonly find: (by: ChargeName) => Promise<StoredCharge | undefined>;
-  /** What is known already comes before an id that is taken, and that before too many. */
+  /** A known payment is told before a taken id, and a taken id before too many unsettled ones. */
   readonly insert: (entry: Entry) => Promise<Inserted>;
   /**
    * Compare-and-swap: writes what differs between `before` and `after` if the charge still has the version of `before`.
-   * A renewal is no other version. So a lease that `after` leaves as it was stays as it is; and a change by anybody but
-   * the owner of `before` also needs the lease of `before`.
+   * A renewal makes no new version. So a lease that `after` does not change stays as the store has it. A change by
+   * another than the owner of `before` also needs the lease of `before`.
    */
   readonly update: (change: Change) => Promise<Updated>;
   /**

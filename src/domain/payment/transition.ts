@@ -36,8 +36,8 @@ export type ChargeEvent =
   /** Gives the charge up: the reconciler looks after `lookInMs`, the payer may come at once. */
   | { readonly kind: 'settle_unknown'; readonly reason: string; readonly lookInMs: number }
   /**
-   * Of the reconciler, on a charge without an owner; takes no lease. `at` the start it moves the time of the next look, if
-   * that has come, so that one process looks; at the end it keeps what was found so far.
+   * Of the reconciler, on a charge without an owner; takes no lease. `at` the start it moves the time of the next look,
+   * if that has come, so that only one process looks. At the end it keeps what was found so far.
    */
   | {
       readonly kind: 'looked';

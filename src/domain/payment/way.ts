@@ -1,5 +1,5 @@
-// A way to pay: which asset goes where on which network, and by when. Whatever only the network's rail understands stands in
-// its terms; no one else reads them.
+// A way to pay: which asset goes where on which network, and by when. Its terms hold what only the network's rail
+// understands; only that rail reads them.
 import type { Listing } from '../discovery/listing.ts';
 
 export type Way = {

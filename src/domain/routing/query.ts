@@ -55,8 +55,8 @@ export function sentence(text: string): string {
 }
 
 /**
- * As forms are decoded, but escapes that are malformed or no UTF-8 stay as they are: `match` is asked about paths of any
- * bytes, and must judge them as the proxy does.
+ * Decodes as forms do, but leaves escapes that are malformed or not UTF-8 as they are. `match` is asked about paths of
+ * any bytes, and must judge them as the proxy does.
  */
 function decode(text: string): string {
   const spaced = text.replaceAll('+', ' ');

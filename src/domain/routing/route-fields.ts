@@ -1,6 +1,6 @@
-// The fields of a protected route (the interface's section 2.1), one row each, in the order of the wire. The type, the wire
-// both ways, bodies, the patch, the store's columns, the reader of a feed and the configuration's `routes` are made from
-// these rows: one more field is one more row and its use. The schemas' messages say what would be right.
+// The fields of a protected route (the interface's section 2.1), one row each, in the order of the wire. These rows
+// make the type, the wire both ways, bodies, the patch, the store's columns, the reader of a feed and the
+// configuration's `routes`. One more field is one more row and its use. The schemas' messages say what would be right.
 import { z } from 'zod';
 import { AMOUNT_ADVICE, parsePrice } from '../money.ts';
 import { parsePattern } from '../pattern.ts';

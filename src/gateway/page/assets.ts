@@ -1,6 +1,6 @@
-// Program and style of the page, as text that stands in its document. They are made from src/page by src/bundle-page.ts: for
-// the built program once and for all, where this file is replaced by what it returns; in a run from the sources when the
-// first page is asked for.
+// Program and style of the page, as text that stands in its document. src/bundle-page.ts makes them from src/page. The
+// build runs it once and puts its result in the place of this file. A run from the sources runs it when the first page
+// is asked for.
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 

@@ -1,6 +1,6 @@
-// The page for people: one document that holds all it needs, shown to a browser in place of a 402's JSON. What an offer fixes
-// is written once; a request only puts its host, path and PAYMENT-REQUIRED in between. It holds nothing of the configuration
-// but what the 402 says, when money is charged, and the `page` section.
+// The page for people: one document that holds all it needs. A browser gets it in place of a 402's JSON. What an offer
+// fixes is written once; a request only puts its host, path and PAYMENT-REQUIRED in between. It holds what the 402
+// says, when money is charged, and the `page` section, and nothing else of the configuration.
 import { createHash } from 'node:crypto';
 import type { Offer, OfferedWay } from '../../domain/offer.ts';
 import type { OwnResponse } from '../../host/respond.ts';
@@ -135,7 +135,7 @@ function write(
   ].join('');
 }
 
-/** A route that nobody described is called by its path. */
+/** A route without a description is called by its path. */
 function heading({ route, description }: Offer): string {
   const request = `<code>GET ${hole('path')}</code>`;
   return route.description || route.name

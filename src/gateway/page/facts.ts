@@ -1,5 +1,5 @@
-// The facts of an offer as the page for people tells them: once in HTML, for who has no script, and once as data for the
-// program in the page. What is told is what the 402 says, when money is charged, and what is publicly known of networks.
+// The facts of an offer as the page for people shows them: in HTML for browsers without scripts, and as data for the
+// page's program. They are what the 402 says, when money is charged, and public facts about networks.
 import type { KnownNetwork } from '../../domain/network.ts';
 import type { Offer, OfferedWay } from '../../domain/offer.ts';
 import { tokenAmount, type PageData, type PageWay } from '../../domain/page-data.ts';

@@ -1,5 +1,5 @@
-// Writes text into HTML, and into JSON that stands in HTML: what is text stays text there, whatever is in it.
-// Source: the HTML standard, sections 13.1.2 and 13.1.3.
+// Writes text into HTML, and into JSON inside HTML. Text stays text there, whatever it contains. Source: the HTML
+// standard, sections 13.1.2 and 13.1.3.
 
 /** `text` as content or as an attribute's value in double quotes. */
 export function html(text: string): string {

@@ -1,12 +1,12 @@
-// What this process remembers of payments, in memory alone: which it has seen, and the responses that were paid for, for as
-// long as a client may need one again.
+// What this process remembers of payments, in memory alone: the responses that were paid for, while a client may need
+// one again, and which payments it has seen.
 import type { PaymentKey } from '../../domain/charge.ts';
 import type { PresentedRequest } from '../../domain/payment/claim-policy.ts';
 import type { Schedule } from '../../host/clock.ts';
 import type { OwnResponse } from '../../host/respond.ts';
 
-// Responses are kept for a client that goes before the last byte, and for 60 s after it: that byte may be in the buffer of a
-// client that is gone. All of them together have one limit a process. A response that does not fit is not kept.
+// Responses are kept for a client that leaves before the last byte, and for 60 s after it: that byte may be lost in a
+// buffer. All kept responses of a process share one limit. A response that does not fit is not kept.
 
 /** Bytes of kept responses in this process. */
 export type ResponseMemory = {

@@ -1,7 +1,7 @@
 // A presented payment, from its header to a charge of our own: read, looked up, bound to a quote or a price, verified,
-// claimed. What the ledger knows is answered by the ledger, whatever became of price, quote or receiver since. A payment
-// that this process has not seen is looked up only before it is turned away. If the ledger knows it after all, the claim
-// says so. Only the one request whose claim the ledger took goes on.
+// claimed. A payment that the ledger knows is answered by what it knows, even if price, quote or receiver have changed
+// since. A payment that this process has not seen is looked up only before it is turned away. If the ledger knows it
+// after all, the claim says so. Only the one request whose claim the ledger took goes on.
 import type { Caller, Credential } from '../../domain/decide.ts';
 import type { Claim } from '../../domain/charge.ts';
 import type { Offer } from '../../domain/offer.ts';

@@ -1,6 +1,6 @@
-// When a payment is settled, what then costs something, and one attempt to settle. A settlement comes before the request is
-// forwarded, or when the upstream's status line is there. The second serves without a wait, and for nothing if no settlement
-// follows. So a payment that may come to that is settled first.
+// When a payment is settled, which answers cost something, and one attempt to settle. A payment is settled before the
+// request is forwarded, or when the upstream's status line is there. The second way waits for nothing, but the upstream
+// has worked for nothing if the settlement fails. So a payment that may fail is settled first.
 import { LRUCache } from 'lru-cache';
 import type { Charge, KeptAnswer } from '../../domain/charge.ts';
 import { settlesFirst } from '../../domain/offer.ts';

@@ -1,5 +1,5 @@
-// The port of a chain family: what all of its networks have in common. A family is a folder beside this file and an entry in
-// networks.ts; nothing else of the program knows it.
+// The port of a chain family: what all of its networks have in common. A family is a folder beside this file and an
+// entry in networks.ts. No other part of the program knows it.
 import type { Spelling } from '../../domain/charge.ts';
 import type { KnownNetwork, WayInput, WayReading } from '../../domain/network.ts';
 import type { Requirement, Way } from '../../domain/payment/way.ts';

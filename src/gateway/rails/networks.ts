@@ -1,6 +1,6 @@
-// All networks as one, whatever chain family each is of: how it is named, how a way to pay on it is read, how a payment on it
-// is spelled, and the rails that take the payments. Each call goes to the rail of the payment's network, and all rails ask
-// the same facilitators.
+// All networks as one, of whatever chain family: their names, how a way to pay is read, how a payment is spelled, and
+// the rails that take payments. Each call goes to the rail of the payment's network. All rails ask the same
+// facilitators.
 import type { Spelling } from '../../domain/charge.ts';
 import type { Networks, WayInput, WayIssue, WayReading } from '../../domain/network.ts';
 import type { Requirement, Way } from '../../domain/payment/way.ts';

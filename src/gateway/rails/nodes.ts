@@ -25,8 +25,8 @@ export type NodeAnswer<T> = RpcResult<T> | { readonly kind: 'spent' };
 
 export type ChainNode = {
   /**
-   * For looks that a payer waits for. A look takes four calls, and a payer waits two seconds: more of them at once would
-   * share the calls of those seconds so that none came to its end in time.
+   * For looks that a payer waits for. A look takes four calls, and a payer waits two seconds. More looks at once would
+   * share the calls of those seconds, and none would end in time.
    */
   readonly semaphore: Semaphore;
   readonly ask: <T>(

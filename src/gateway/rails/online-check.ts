@@ -1,6 +1,6 @@
-// Asks the services behind every receiver whether they can take payments for it: each facilitator for the scheme,
-// network and protocol versions, and the chain, if a node is configured, for what it says of the token. Only
-// `tollgate check --online` does; a start never waits for any of them. Names services by host, never by URL.
+// Asks the services behind every receiver whether they can take payments for it. Each facilitator is asked about the
+// scheme, the network and the protocol versions. A configured node is asked about the chain and the token. Only
+// `tollgate check --online` does this; a start never waits for any of them. Services are named by host, never by URL.
 import type { RailOffer, Way } from '../../domain/payment/way.ts';
 import type { Facilitator, Receiver, ReceiverWay } from '../../domain/offer.ts';
 import type { Clock } from '../../host/clock.ts';

@@ -1,7 +1,6 @@
-// Looks at a chain that payers wait for. A payer is told what is known after two seconds; the look goes on to its end, and
-// that is there when they ask again. If every request began a look of its own and gave it up, the few calls that a node
-// takes would be spent on beginnings, and of many payers who keep asking none would be told. What a look of the reconciler
-// found is there for them as well.
+// Looks at a chain that payers wait for. After two seconds a payer is told what is known so far. The look goes on, and
+// its result is there when the payer asks again. If each request began a look of its own and gave it up, the few calls
+// that a node allows would all go into beginnings. Results of the reconciler's looks serve payers too.
 import { LRUCache } from 'lru-cache';
 import type { Schedule } from '../../host/clock.ts';
 import type { Look, LookedAt, Rail } from './rail.ts';

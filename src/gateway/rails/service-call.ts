@@ -1,7 +1,7 @@
-// One JSON call over ky to a service that an operator named: a facilitator or a node. It follows no redirect, because that
-// would carry the signed payment and the operator's credentials elsewhere. It reads a bounded response, and one deadline
-// covers everything. A failure says whether a byte may have been sent: only if none was may another facilitator be asked to
-// move the same money. It never logs: URLs and headers of these services are secrets.
+// One JSON call over ky to a service that an operator named: a facilitator or a node. It follows no redirect, because
+// that would carry the signed payment and the operator's credentials elsewhere. It reads a bounded response, and one
+// deadline covers everything. A failure says whether a byte may have been sent. Only if none was sent may another
+// facilitator be asked to move the same money. It never logs: URLs and headers of these services are secrets.
 import { isUtf8 } from 'node:buffer';
 
 export type Fetch = typeof globalThis.fetch;

@@ -1,7 +1,7 @@
-// Turns route sets into the snapshot that serves. What differs little from the set in force is made from it at once, so
-// that a changed price is in force when the call returns; a large new set is compiled in slices, so that it
-// does not stall the traffic. Of several sets waiting only the newest is compiled, and an older one never replaces a newer.
-// A set that is not valid is logged and replaces nothing.
+// Turns route sets into the snapshot that serves. A set that differs little from the one in force is made from it at
+// once, so a changed price is in force when the call returns. A large new set is compiled in slices, so that it does
+// not stall the traffic. If several sets wait, only the newest is compiled. An older set never replaces a newer one. A
+// set that is not valid is logged and replaces nothing.
 import { changeSnapshot, reviseSnapshot, type SetChange } from '../../domain/revise.ts';
 import type { Route } from '../../domain/route.ts';
 import {
@@ -85,7 +85,7 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
       waiting = undefined;
       const { set, number } = compiling;
       try {
-        // In force though a newer one may wait: it is newer than what is.
+        // It replaces an older one, even if a newer one waits already.
         put(revise(set) ?? (await compileSnapshotInSlices(set, paths(), breathe)), number);
       } catch (error) {
         refused(set, error);

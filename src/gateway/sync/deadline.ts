@@ -1,7 +1,7 @@
 // Ends a call to the registry that takes too long: an AbortSignal that fires when the caller's does, or when the
 // deadline was not extended in time. A side that accepts connections and then says nothing must cost no more than this.
-// Waiting is raced against the signal here and not left to `fetch`: it holds the signal weakly, so that after a garbage
-// collection an abort does not reach a body that is being read (test/gateway/sync/remote.test.ts).
+// Each read is raced against the signal here and not left to `fetch`, which holds the signal weakly: after a garbage
+// collection an abort would not reach a body that is being read (test/gateway/sync/remote.test.ts).
 import type { Schedule } from '../../host/clock.ts';
 
 export type Deadline = {

@@ -1,6 +1,6 @@
-// A registry's event stream as the changes, heads and resets that it tells: bytes into Server-Sent Events as the HTML
-// standard reads them, and these into what they mean. Nothing is believed before its shape was checked; what cannot be read
-// is said, because a change that is left out would be missed for good.
+// Reads a registry's event stream: bytes become Server-Sent Events as the HTML standard says, and these become changes,
+// heads and resets. Nothing is believed before its shape was checked. An event that cannot be read is reported: its
+// change would be missed for good.
 import { z } from 'zod';
 import type { FedChange } from './compile.ts';
 import { FEED_LIMITS, readFeedRoute } from './feed.ts';

@@ -1,5 +1,5 @@
-// A set of routes as the text of a feed, in pieces that each take about a millisecond to make: other work runs
-// in between while 100,000 routes are written. The same bare array that a registry answers.
+// Writes a set of routes as the text of a feed, in pieces that each take about a millisecond. Other work runs in
+// between while 100,000 routes are written. The text is the bare array that a registry answers.
 import { toWire, type Route } from '../../domain/route.ts';
 
 const SLICE = 500;

@@ -1,6 +1,6 @@
-// A feed as it arrives: the bytes of a bare array of routes, ours or any registry's that serves the interface. One route
-// that is not right, and the whole feed is refused. Parsed in slices, so that traffic goes on meanwhile; a route that did
-// not change is the very object that it was, so that nothing that hangs on it is made anew.
+// Reads a feed as it arrives: the bytes of a bare array of routes, from our registry or another one with the same
+// interface. One wrong route refuses the whole feed. It is parsed in slices, so that traffic goes on. A route that did
+// not change stays the same object, so that nothing made from it is made anew.
 import { setImmediate as breathe } from 'node:timers/promises';
 import { z } from 'zod';
 import { feedRoute, fromPlainWire, fromWire, isWireOf, toWire, type Route } from '../../domain/route.ts';
@@ -74,9 +74,9 @@ function describe(index: number, member: unknown, error: z.ZodError): string {
 type FeedRoute = { readonly ok: true; readonly route: Route } | { readonly ok: false; readonly error: z.ZodError };
 
 /**
- * What the interface leaves out has the defaults of a registration. A member as our registry writes it is read without the
- * schema, which leaves several kilobytes of objects behind for each: 100,000 routes take 260 ms of CPU so and 920 through
- * the schema. test/gateway/sync/feed.test.ts holds that the short way differs in nothing.
+ * What the interface leaves out has the defaults of a registration. Reads a member as our registry writes it without
+ * the schema, which leaves several kilobytes of objects behind for each. 100,000 routes take 260 ms of CPU so, and 920
+ * ms through the schema. test/gateway/sync/feed.test.ts holds that both ways read the same.
  */
 export function readFeedRoute(member: unknown): FeedRoute {
   const route = fromPlainWire(member);

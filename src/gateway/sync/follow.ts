@@ -1,6 +1,6 @@
-// Follows the event stream of a registry from the set in force on: opens it, hands on what it tells one after the other, and
-// comes back after every break, further apart each time, asking for what it missed. What an event means for the set is for the
-// caller to say; so is whether the set has to be taken whole, and then nothing is followed until there is a set again.
+// Follows the event stream of a registry from the set in force on. It opens the stream and hands its events on, one
+// after the other. After a break it comes back, later each time, and asks for what it missed. The caller says what an
+// event means for the set, and whether the whole set is needed. Then nothing is followed until there is a set again.
 import type { Clock, Random, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import { readEvents, type RegistryEvent } from './events.ts';

@@ -1,5 +1,5 @@
-// What an event of a registry's stream, and the name of its set, mean for the set in force: applied, proven by its digest, or a
-// reason to ask for what is missing or to take the set whole.
+// Decides what an event of a registry's stream, or the name of its set, means for the set in force. It is applied, it
+// is proven by its digest, or it is a reason to ask for what is missing or for the whole set.
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { RegistryEvent, SetHead } from './events.ts';

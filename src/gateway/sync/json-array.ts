@@ -1,6 +1,6 @@
-// Cuts the text of one large JSON array into pieces that are arrays themselves, so that a feed of 100,000 routes is parsed
-// a millisecond at a time instead of all at once. It only finds the commas between members; `JSON.parse` judges
-// everything else, so that nothing is taken here that it would refuse as a whole. Knows no route and no I/O.
+// Cuts the text of one large JSON array into pieces that are arrays themselves. So a feed of 100,000 routes is parsed a
+// millisecond at a time. It only finds the commas between members. `JSON.parse` judges everything else, so nothing is
+// taken here that it would refuse as a whole. Knows no route and no I/O.
 
 /** Members of one piece, or why the text is no JSON array. */
 type Piece =

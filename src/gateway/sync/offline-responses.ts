@@ -1,6 +1,6 @@
-// Offline responses: answers `routes` and `match` from the last good set while the registry is away, so that an SDK beside
-// the sidecar can start. Only for callers with the sidecar's own key, because whose other keys are good
-// is known to the registry alone. The matcher is the proxy's own.
+// Offline responses: answers `routes` and `match` from the last good set while the registry is away, so that an SDK
+// beside the sidecar can start. Only callers with the sidecar's own key get them: which other keys are good, the
+// registry alone knows. The matcher is the proxy's own.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { setImmediate as breathe } from 'node:timers/promises';

@@ -1,5 +1,5 @@
-// The schedule of polls: jitter, so that sidecars which lost one registry together do not come back to it together; back-off,
-// so that a registry in trouble is left alone more and more. Pure but for the randomness that is handed in.
+// The schedule of polls. Jitter keeps sidecars that lost one registry together from coming back to it together.
+// Back-off leaves a registry in trouble alone for longer each time. Pure, except for the randomness that is handed in.
 import type { Random } from '../../host/clock.ts';
 
 /** Further apart than this no two tries are, unless the interval itself is longer. */

@@ -1,5 +1,5 @@
 // Calls of a sidecar to its registry: with its key, without redirects or caches. A read whose connection broke is tried
-// once more. When to ask again after that, and which status means what, is for those who ask to say.
+// once more. The callers decide when to ask again after that, and what each status means.
 import ky, { type KyInstance } from 'ky';
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
@@ -41,8 +41,8 @@ export function createRegistryClient({
   });
 }
 
-// GET over a Unix socket in the shape of `fetch`, which has no way to ask for one: for a worker, whose registry is the process
-// that started it.
+// GET over a Unix socket in the shape of `fetch`, which cannot use one. A worker's registry is the process that started
+// it.
 
 export function createSocketFetch(socketPath: string): typeof globalThis.fetch {
   return (input, init) =>

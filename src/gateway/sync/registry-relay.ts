@@ -1,6 +1,7 @@
-// Carries one request after the other to the registry with http-proxy-3, each on a connection of its own, and its response
-// back as a stream. The head of a response is written here, because the status must be seen before a byte of it is sent; a
-// response that breaks off never looks whole to the caller. http-proxy-3 is for a peer that is trusted and seldom asked.
+// Carries one request after the other to the registry with http-proxy-3, each on a connection of its own, and its
+// response back as a stream. The head of a response is written here, because the status must be seen before a byte of
+// it is sent. A response that breaks off never looks whole to the caller. http-proxy-3 is used only for a peer that is
+// trusted and seldom asked.
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createProxyServer, type ProxyServer } from 'http-proxy-3';
 import { breakOff } from '../client-response.ts';
@@ -156,8 +157,8 @@ export function createRelay({ registryUrl, timeouts, bodyLimit }: RelayOptions):
 
 /**
  * http-proxy-3 with what it gets wrong put right. It gives a chunked DELETE an empty length and sends the body all the
- * same, joins repeated headers and passes hop-by-hop ones on: our pass in front of its last one writes the headers anew.
- * The head of a response is written here, after a look at the status.
+ * same. It joins repeated headers and passes hop-by-hop ones on. So a pass of ours, in front of its last one, writes
+ * the headers anew. The head of a response is written here, after a look at the status.
  */
 function createEngine(registryUrl: URL, { connectMs, idleMs }: RelayTimeouts): ProxyServer {
   // It reads this variable at every request; fetch would follow redirects, with the caller's credentials.

@@ -1,6 +1,7 @@
-// A registry over HTTP: asks which set it has or for the whole of it with the tag of the one we have, and opens the stream of
-// changes after it if there is one. Names the revision we have, so that no replica answers with less. Expects nothing beyond the interface: a bare array is enough. Nothing that comes back is believed
-// before its size, its coding and its shape were checked, and a redirect is never followed with our key.
+// A registry over HTTP. It is asked which set it has, or for the whole set with the tag of ours, and then for its
+// stream of changes. Each call names the revision we have, so that no replica answers with an older one. The interface
+// is enough: a bare array will do. An answer is believed after its size, its coding and its shape were checked. No
+// redirect is followed with our key.
 import { createHash } from 'node:crypto';
 import type { Schedule } from '../../host/clock.ts';
 import { createDeadline, type Deadline } from './deadline.ts';

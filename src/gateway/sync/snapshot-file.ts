@@ -1,7 +1,7 @@
-// The snapshot file holds the last good set, so that a sidecar that starts while its registry is away has routes. Signed with
-// `charges.secrets` over every byte: who can write the folder cannot make a price. The file is whole or not there, and
-// one that was changed, belongs to another registry, or is too old is not read. Writing it never delays a request, and takes a
-// tenth of the time at most: a large set that changes all the time is written as it is by then.
+// The snapshot file holds the last good set, so that a sidecar that starts while its registry is away has routes.
+// Signed with `charges.secrets` over every byte: who can write the folder cannot make a price. The file is whole or not
+// there, and one that was changed, belongs to another registry, or is too old is not read. Writing it never delays a
+// request, and takes a tenth of the time at most. So of a large set that keeps changing not every state is written.
 import { createHash, createHmac, timingSafeEqual, type Hash } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';

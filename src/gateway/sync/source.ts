@@ -1,5 +1,5 @@
 // The port to where a sidecar's routes come from, and the words that the files of this folder share. A source only says
-// what it found; whether that is taken is for accept.ts and the compilation to decide. remote.ts implements it.
+// what it found. accept.ts and the compilation decide whether to take it. remote.ts implements it.
 import type { Route } from '../../domain/route.ts';
 
 /** Which set it is. A registry that serves no more than the interface names neither an id nor a revision. */
@@ -38,7 +38,7 @@ export type FollowedName = { readonly registryId: string; readonly revision: num
 
 /**
  * A stream of changes after the set that was named. `refused`: there may be one later, until then there is none;
- * `unavailable`: nobody knows; `isThere`: somebody answered.
+ * `unavailable`: it is not known; `isThere`: an answer came.
  */
 export type OpenedEvents =
   | { readonly kind: 'open'; readonly chunks: AsyncIterable<Uint8Array> }

@@ -1,8 +1,8 @@
-// Keeps a sidecar's routes in step with its registry: the file at the start, then the changes of the event stream, one after the
-// other, and polls beside it that ask which set the registry has. The whole set comes only if there is none yet, if the stream
-// cannot tell what is missing, if the digest says that ours is another, or if there is no stream: then polls take it. Whatever
-// happens on the way the last good set stays in force (last-good.ts), and no failure of the registry, the network or the disk
-// reaches a request.
+// Keeps a sidecar's routes in step with its registry. At the start it reads the file. Then it follows the event stream,
+// and beside that polls which set the registry has. The whole set is fetched if there is none yet, if the stream cannot
+// tell what is missing, if the digest says that ours differs, or, by polls, if there is no stream. The last good set
+// stays in force whatever happens (last-good.ts). No failure of the registry, the network or the disk reaches a
+// request.
 import type { Clock, Random, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { Metrics } from '../../host/metrics.ts';

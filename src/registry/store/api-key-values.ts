@@ -1,5 +1,5 @@
-// An API key as the columns of a store, the same for every kind of store: its scopes are names with a space between, and one
-// that this version does not know grants nothing.
+// An API key as the columns of a store, the same for every kind of store. Its scopes are names with a space between. A
+// scope that this version does not know grants nothing.
 import { SCOPES } from '../../domain/scope.ts';
 import type { StoredKey } from './ports.ts';
 import { nullableText, text, type Row } from './rows.ts';

@@ -1,5 +1,5 @@
-// Adds up what a store of charges reports: money by buckets of time, and what is owed. Here and not in SQL, because sums are
-// integers that may be larger than SQL can add, and whether something is owed is decided where it always is.
+// Adds up what a store of charges reports: money by buckets of time, and what is owed. Here and not in SQL: sums may be
+// larger than the integers of SQL, and claim-policy.ts alone decides what is owed.
 import type { Bucket, ListedCharge, OwedSum, Sum, Summary, SummaryQuery } from '../../domain/payment/charge-reports.ts';
 import { integer, text, type Row } from './rows.ts';
 

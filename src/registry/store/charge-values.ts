@@ -1,6 +1,6 @@
-// Charges, and changes of them, as the columns of a store and back, the same for every kind of store. Column names stand here
-// once, in the order in which values are bound. A row that does not say a charge throws: a charge half read must not decide
-// about money.
+// Charges, and changes of them, as the columns of a store and back, the same for every kind of store. Column names
+// stand here once, in the order in which values are bound. A row that is not a whole charge throws: a charge half read
+// must not decide about money.
 import {
   isUnsettled,
   type Charge,

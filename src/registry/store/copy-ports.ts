@@ -40,7 +40,7 @@ export type CopyEnd<T> = { readonly keeps: boolean; readonly result: T };
 export type CopySession = {
   /** `used`: anything was kept in it, or a server ran on it. */
   readonly state: () => Promise<'gone' | 'empty' | 'used'>;
-  /** Until the end of the transaction nobody else reads or writes what is there. */
+  /** Until its transaction ends, no other one reads or writes what is there. */
   readonly hold: () => Promise<void>;
   /** Makes its schema, or brings it up to date. */
   readonly make: () => Promise<void>;

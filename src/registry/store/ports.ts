@@ -77,8 +77,8 @@ export type Store = {
   /** Undefined if it cannot be asked. */
   readonly stats: () => Promise<StoreStats | undefined>;
   /**
-   * Of a store that others serve as well: says what this process goes by, instead of what it said before, and calls `differs`
-   * for what another one says otherwise, now or later.
+   * Of a store that other processes serve too: says what this process goes by, in place of what it said before. Calls
+   * `differs` for each setting that another process has otherwise, now or later.
    */
   readonly share?: (own: CommonSettings, differs: (setting: keyof CommonSettings) => void) => Promise<void>;
   readonly close: () => Promise<void>;
@@ -211,8 +211,8 @@ export type FoundKey = StoredKey & { readonly digest: Buffer };
 export type ApiKeyStore = {
   readonly insert: (key: NewKey) => Promise<void>;
   /**
-   * The key with this SHA-256, revoked ones too: the caller looks at `revokedAt`. By the digest and nothing else, so that
-   * every wrong key is the same miss: a look-up by the id in a key would take longer for ids that exist.
+   * The key with this SHA-256, revoked ones too: the caller looks at `revokedAt`. By the digest alone, so that every
+   * wrong key is the same miss. A look-up by the id in a key would take longer for ids that exist.
    */
   readonly find: (digest: Buffer) => Promise<FoundKey | undefined>;
   /** Oldest first, revoked ones too. */

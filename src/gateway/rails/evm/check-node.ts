@@ -1,5 +1,5 @@
-// Asks a node of an EVM chain whether it is of the network of a way, and its token what it says of itself. A receiver that
-// is configured with another EIP-712 name or version refuses every honest payment, which is the classic mistake. Asked by
+// Asks a node of an EVM chain which network it is of, and a way's token for its name and version. A receiver that is
+// configured with another EIP-712 name or version refuses every honest payment, which is the classic mistake. Asked by
 // `tollgate check --online`, never on the way of a request.
 import { z } from 'zod';
 import type { Way } from '../../../domain/payment/way.ts';

@@ -243,8 +243,8 @@ async function findSpending(view: View, head: Block): Promise<Spending | Away> {
 }
 
 /**
- * A block of `time` or a little before it, interpolated: blocks come at about the same pace, but a chain may have stood
- * still, so one is believed only if its own time was read. Chains are not searched from their first block.
+ * A block of `time` or a little before it, by interpolation: blocks come at about the same pace. A chain may have stood
+ * still, so a block counts only if its own time was read. Chains are not searched from their first block.
  */
 async function findStart(view: View, head: Block, time: bigint): Promise<bigint | Away> {
   let later = head;
@@ -313,8 +313,8 @@ async function findUse(
 }
 
 /**
- * Where among the logs of its transaction the transfer of this payment stands, which is what tells the payments of one
- * transaction apart: nodes agree about the order, not about where they begin to count. Undefined: it did not pay.
+ * The place of this payment's transfer among the logs of its transaction. It tells the payments of one transaction
+ * apart. Nodes agree about the order of logs, but not about the number that they begin with. Undefined: it did not pay.
  */
 async function findTransfer({ node, turn, charge }: View, use: Log): Promise<number | undefined | Away> {
   const { payment: key } = charge;

@@ -240,8 +240,8 @@ export function findEvmNetwork(name: string): Pick<KnownNetwork, 'caip2' | 'v1' 
   return known ?? (CHAIN.test(name) ? { caip2: name, v1: undefined, rpcUrls: [] } : undefined);
 }
 
-// The one spelling of a payment on an EVM network: what can move money only once on its chain, so that fifty encodings of
-// one payment are one payment.
+// The one spelling of a payment on an EVM network. What it names can move money only once on its chain, so fifty
+// encodings of one payment are one payment.
 
 const ADDRESS = /^0x[0-9a-f]{40}$/;
 const NONCE = /^0x[0-9a-f]{64}$/;

@@ -1,7 +1,7 @@
 // The rail of EVM networks: scheme `exact`, paid by EIP-3009 authorizations, verified and settled by x402 facilitators.
-// Here a credential becomes a payment key and is compared with our own terms before anybody is asked. What the client
-// echoes has to agree with the terms but is never what is charged: that is what was signed, and it has to be equal.
-// Sources: x402 v1 and v2, EIP-3009, EIP-712 (the token's name and version), ERC-1271 and ERC-6492 (signatures).
+// A credential becomes a payment key here, and is compared with our own terms before a facilitator is asked. What the
+// client repeats of the terms must agree with them. Only what was signed is charged, and it must equal them. Sources:
+// x402 v1 and v2, EIP-3009, EIP-712 (the token's name and version), ERC-1271 and ERC-6492 (signatures).
 import { z } from 'zod';
 import type { RailOffer } from '../../../domain/payment/way.ts';
 import { problem } from '../../../domain/problem.ts';
@@ -276,10 +276,9 @@ function isPayload(payload: unknown): payload is EvmPayload {
   return 'signature' in payload && 'authorization' in payload && typeof payload.authorization === 'object';
 }
 
-// The signature of a contract that may not be on the chain yet: a factory, the call that makes it put the contract there, and
-// the signature that the contract is shown then. Facilitators read it leniently, and take for valid what no transaction
-// settles, so here it has exactly one form.
-// Source: ERC-6492.
+// The signature of a contract that may not be on the chain yet. It holds a factory, the call that makes the factory
+// deploy the contract, and the signature that the contract then checks. Facilitators read it leniently, and take for
+// valid what no transaction settles. Here it has exactly one form. Source: ERC-6492.
 
 const MAGIC = '6492'.repeat(16);
 const WORD = 32;
@@ -325,9 +324,9 @@ function isZero(bytes: Buffer): boolean {
   return bytes.every((byte) => byte === 0);
 }
 
-// Recognises a machine whose clock is off by the payments that come in: payers sign for a time that begins about now and
-// ends soon, so several in a row that all lie in the past, or all in the future, say more about our clock than about
-// theirs. Said once in the log, because every one of them is refused and nothing else says why.
+// Recognises from the payments that come in that this machine's clock is off. Payers sign for a time that begins about
+// now and ends soon. If several in a row lie in the past, or all in the future, our clock is wrong rather than theirs.
+// The log says it once: all of them are refused, and nothing else says why.
 
 /** Seconds since the epoch. */
 type Signed = { readonly validAfter: bigint; readonly validBefore: bigint };

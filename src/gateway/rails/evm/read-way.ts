@@ -1,6 +1,6 @@
-// Reads what a configuration says of a way to pay on an EVM network. A wrong address loses money for good, so everything
-// that can be known to be wrong is refused: placeholders, wrong checksums, addresses without a key, facts about
-// a known token that are not its own, tokens whose facts would have to be guessed.
+// Reads a way to pay on an EVM network from the configuration. A wrong address loses money for good, so whatever is
+// known to be wrong is refused. That is placeholders, wrong checksums, addresses without a key, wrong facts about a
+// known token, and unknown tokens whose facts are left out.
 import type { KnownNetwork, KnownToken, ReadWay, WayInput, WayIssue, WayReading } from '../../../domain/network.ts';
 import { CHAIN, EVM_NETWORKS, PERMIT2_TOKENS } from './networks.ts';
 import { keccak_256 } from '@noble/hashes/sha3';
@@ -148,7 +148,7 @@ function judgePayTo(payTo: string, { testnet, tokens }: Chain): string | undefin
   return undefined;
 }
 
-/** By EIP-55, whose checksum stands in the case of the letters: whether `address` (0x and 40 hex digits) has both cases of letters, and not as its checksum wants them. */
+/** Whether `address` (0x and 40 hex digits) has letters of both cases, but not those of its checksum (EIP-55). */
 export function hasWrongChecksum(address: string): boolean {
   const digits = address.slice(2);
   if (digits === digits.toLowerCase() || digits === digits.toUpperCase()) return false;

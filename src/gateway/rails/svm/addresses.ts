@@ -1,5 +1,5 @@
-// Addresses of Solana: base58 of exactly 32 bytes. The usual check of length and alphabet alone takes what no key can have.
-// Signatures are written the same way, in 64 bytes.
+// Addresses of Solana: base58 of exactly 32 bytes. A check of length and alphabet alone would take texts that stand for
+// no key. Signatures are written the same way, in 64 bytes.
 import { createHash } from 'node:crypto';
 
 const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';

@@ -1,7 +1,7 @@
-// Holds a transaction against what it has to pay. What may be in it is a list, so that what is not on it is refused:
-// two limits of what the fee payer spends, one transfer, and what wallets add to it. Facilitators check most of this too;
-// what they let through is checked here alone. Durable nonces fall out, because their instruction has to come first.
-// Source: x402, scheme `exact` on Solana; the reasons are its words if it has them.
+// Checks a transaction against what it has to pay. It may hold what is on a list, and nothing else: two limits of what
+// the fee payer spends, one transfer, and what wallets add. Facilitators check most of this too; the rest is checked
+// here alone. A durable nonce is refused, because its instruction would have to come first. Source: x402, scheme
+// `exact` on Solana; the reasons are its words if it has them.
 import type { Refusal } from '../rail.ts';
 import { TOKEN_PROGRAM } from './addresses.ts';
 import { isSignedBy, type Instruction, type Transaction } from './transaction.ts';

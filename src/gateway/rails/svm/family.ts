@@ -28,8 +28,8 @@ export const SVM: ChainFamily = {
   },
 };
 
-// Asks a node of a Solana network whether it is of the network of a way, whether the mint is one that can be paid with, and
-// whether the account that receives exists.
+// Asks a node of a Solana network three things: which network it is of, whether the mint can be paid with, and whether
+// the receiving account exists.
 
 const accountSchema = z.object({ value: z.object({ owner: z.string() }).nullable() });
 

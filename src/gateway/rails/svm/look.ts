@@ -1,7 +1,7 @@
-// What a Solana chain says about a payment. The proof: a confirmed transaction without an error whose message is the one
-// that was paid with. It is found among the transactions of the account that pays: each names itself by its fee payer's
-// signature, which is compared with the message here, so that only the right one is read. That it never will be there is
-// believed once its blockhash must be too old at a finalized height, and a search of what was finalized by then found
+// Asks a Solana chain what became of a payment. The proof is a confirmed transaction without an error that has the
+// payment's message. It is searched among the transactions of the paying account. Each is named by its fee payer's
+// signature, which is checked against the message, so that only the right one is read. Two things show that it will
+// never be there: its blockhash is too old at a finalized height, and a search of what was finalized by then finds
 // nothing. A node that is away, of another chain, behind or short of history is never taken for "not there".
 import { z } from 'zod';
 import type { Search } from '../../../domain/charge.ts';

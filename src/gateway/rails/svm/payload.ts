@@ -1,5 +1,5 @@
-// What was signed for a payment on a Solana network: a transaction, which its payer signed and its fee payer will.
-// Source: x402 v2, scheme `exact` on Solana.
+// What was signed for a payment on a Solana network: a transaction that its payer has signed and its fee payer will
+// sign. Source: x402 v2, scheme `exact` on Solana.
 import { z } from 'zod';
 import { describeFault, type Envelope } from '../x402/client-wire.ts';
 import { readTransaction, type Transaction } from './transaction.ts';
@@ -53,7 +53,7 @@ function isPayload(payload: unknown): payload is SvmPayload {
   return typeof payload === 'object' && payload !== null && 'base64' in payload && 'transaction' in payload;
 }
 
-// The one spelling of a payment on a Solana network: a message can land only once, whoever signs beside its payer.
+// The one spelling of a payment on a Solana network: its message can land only once, with whatever signatures.
 
 const SHA256 = /^[0-9a-f]{64}$/;
 

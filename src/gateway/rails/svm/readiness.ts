@@ -1,6 +1,6 @@
-// Whether a way on Solana can be paid: a facilitator named a fee payer, and the account that receives exists. The last fee
-// payer stays, however long its facilitator is away: any that a payment names is taken. Both are asked at the start and
-// then now and again, never for a request.
+// Whether a way on Solana can be paid: a facilitator named a fee payer, and the receiving account exists. While a
+// facilitator is away its last fee payer is offered on: a payment may name any fee payer. Both are asked at the start
+// and then now and again, never for a request.
 import { z } from 'zod';
 import type { Way } from '../../../domain/payment/way.ts';
 import type { WayServices } from '../../../domain/offer.ts';

@@ -1,7 +1,7 @@
-// Reads a Solana transaction as a node would: every length in its one minimal form, every index inside its list, no byte
-// too many. Facilitators are more lenient, but what no node takes can never pay. Transactions with address look-up tables
-// are not read: what they touch would be known only to the chain.
-// Source: Solana's transaction format, legacy and version 0.
+// Reads a Solana transaction as a node would: every length in its one minimal form, every index inside its list, no
+// byte too many. Facilitators are more lenient, but a transaction that no node takes can never pay. Transactions with
+// address look-up tables are refused: only the chain knows what they touch. Source: Solana's transaction format, legacy
+// and version 0.
 import { createPublicKey, hash, verify } from 'node:crypto';
 import { decodeBase64 } from '../x402/client-wire.ts';
 import { readBase58, writeBase58 } from './addresses.ts';

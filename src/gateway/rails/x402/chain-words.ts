@@ -1,4 +1,5 @@
-// The port of a chain towards x402: what requirements, facilitators and their answers hold that only its rail understands.
+// The port of a chain towards x402: the parts of requirements, and of what facilitators are told and answer, that only
+// the chain's rail understands.
 import type { RailOffer, Way } from '../../../domain/payment/way.ts';
 
 /** What only the rail of a network knows of the words that a facilitator is told and says. */
@@ -11,7 +12,7 @@ export type ChainWords = {
   readonly readTransaction: (text: string) => string | undefined;
   /** Of a name in either version of x402. */
   readonly findCaip2: (network: string) => string | undefined;
-  /** Whether it is one that `tollgate networks` lists: then its name is ours, whoever said it. */
+  /** Whether `tollgate networks` lists it: only then may its name be repeated to a client. */
   readonly isKnown: (network: string) => boolean;
   /** Of a CAIP-2 name. */
   readonly v1NameOf: (network: string) => string | undefined;

@@ -1,6 +1,6 @@
-// The messages of x402 to and from a client, version 1 and 2: the credential, an entry of `accepts`, the receipt. Nothing else
-// knows how they are written. What was signed stays unread in a credential's envelope, for the rail of its network. A
-// credential is bounded before it is parsed. Sources: x402 v1 `X-PAYMENT`, x402 v2 `PAYMENT-SIGNATURE`.
+// The messages of x402 to and from a client, version 1 and 2: the credential, an entry of `accepts`, the receipt. No
+// other file knows how they are written. What was signed stays unread in a credential's envelope, for the rail of its
+// network. A credential is bounded before it is parsed. Sources: x402 v1 `X-PAYMENT`, x402 v2 `PAYMENT-SIGNATURE`.
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { Credential } from '../../../domain/decide.ts';
@@ -129,7 +129,7 @@ export function createRequirement(chain: ChainWords): Requirement {
       : requirementV2(offer, { ...chain.extra(offer.way, undefined), ...quoteExtra(quote) });
 }
 
-/** Of an entry of version 2. Nobody is told of a flow that is not the usual one but by this word. */
+/** Of an entry of version 2. `paymentFlow` is the only word that tells a client of the unusual flow. */
 export function quoteExtra({ chargeId, upfront }: QuoteFacts): object {
   return { external_ref: chargeId, ...(upfront ? { paymentFlow: 'upfront' } : {}) };
 }

@@ -1,6 +1,6 @@
-// Calls of facilitators: what is known of each, whether it may be called now, and how a call ends. A call waits for a place,
-// and says who calls. Never logs a URL, a header or a word of theirs, but for a checked reason and what they say of
-// extensions.
+// Calls of facilitators: what is known of each, whether it may be called now, and how a call ends. A call waits for a
+// place, and says who calls. Never logs a URL, a header or a word of theirs, except a checked reason and what they say
+// of extensions.
 import type { Way } from '../../../domain/payment/way.ts';
 import type { Facilitator, WayServices } from '../../../domain/offer.ts';
 import type { Clock, Schedule } from '../../../host/clock.ts';
@@ -109,8 +109,8 @@ export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
     const name = `${calls} ${waiting} ${url} ${account ?? ''}`;
     let state = known.get(name);
     if (state === undefined) {
-      // What was verified is not turned away for the length of a queue, because it is too late to say that nothing happened:
-      // it waits as long as its time lasts, and there are no more of them than payments may be taken at a time.
+      // A verified payment is never turned away because a queue is long: it is too late to say that nothing happened.
+      // It waits until its time is over. The limit of payments at a time bounds how many wait.
       const semaphores = { verify: createSemaphore(calls, waiting), settle: createSemaphore(calls, Infinity) };
       const urls = { verify: urlBelow(url, 'verify'), settle: urlBelow(url, 'settle') };
       const named = { facilitator: new URL(url).host, ...(account === undefined ? {} : { account }) };

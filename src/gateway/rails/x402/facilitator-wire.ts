@@ -1,7 +1,7 @@
 // The messages to a facilitator and its answers, for x402 v1 and v2. A facilitator is told our own terms, never those
-// that a client echoes, and of the credential only what was signed. Its answer is believed if it has exactly the form of
-// one, its booleans are booleans, and whatever it repeats of the payment is what it was asked about.
-// Source: x402 facilitator API, /verify, /settle and /supported.
+// that a client repeats, and only the signed part of the credential. Its answer is believed only if it has exactly the
+// right form, and what it repeats of the payment is what it was asked about. Source: x402 facilitator API, /verify,
+// /settle and /supported.
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import type { RailOffer, Way } from '../../../domain/payment/way.ts';

@@ -1,6 +1,6 @@
-// Asks facilitators, in the order in which they are configured. Verifying may go on to the next one if one does not know.
-// Settling goes on only if the call was certainly not carried out: a second facilitator, asked to move money that the first
-// may be moving, makes two transactions of one lost answer. What does not have the form of an answer is none.
+// Asks facilitators, in the order in which they are configured. If one cannot say whether a payment is valid, the next
+// one is asked. Settling goes on to the next one only if the call was certainly not carried out. Otherwise one lost
+// answer could make two transactions. A malformed answer counts as no answer.
 import type { RailOffer, Way } from '../../../domain/payment/way.ts';
 import type { Facilitator } from '../../../domain/offer.ts';
 import {

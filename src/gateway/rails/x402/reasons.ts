@@ -1,7 +1,7 @@
-// Classifies a facilitator's word for "no". Three classes, because they mean three things for money: the word is about
-// the payment (no other facilitator has to be asked), it says that this facilitator cannot judge (another one may), or it
-// is not known here. Every word stands with the source that says it. A word is compared without its case, punctuation and
-// prefixes, because facilitators leave those out or add them.
+// Classifies a facilitator's word for "no". Three classes mean three things for money. A word may be about the payment:
+// no other facilitator is asked. It may say that this facilitator cannot judge: another one may. Or it is not known
+// here. Every word stands with the source that says it. A word is compared without its case, punctuation and prefixes,
+// because facilitators leave those out or add them.
 
 type WordClass = 'payment' | 'cannot_judge' | 'unlisted';
 

@@ -1,5 +1,5 @@
-// API keys on PostgreSQL. A key is found in memory, so that those who hold one are known while the database is away; memory is
-// read anew when the number of their changes has moved, within a second of the change.
+// API keys on PostgreSQL. Keys are looked up in memory, so that known keys work while the database is away. When the
+// number of key changes has moved, memory is read anew, within a second of the change.
 import { readKey } from '../api-key-values.ts';
 import type { ApiKeyStore, FoundKey } from '../ports.ts';
 import { bytes } from '../rows.ts';

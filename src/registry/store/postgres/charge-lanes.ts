@@ -1,6 +1,6 @@
-// Connections that write charges. Calls that come together leave together: whatever waits when a lane is free is its next
-// batch. A batch whose answer did not come is unknown; its calls are made again, as they were, until their time is over. The
-// ledger recognises by its change id what was written the first time, and writes it once more. The queue is bounded.
+// Connections that write charges. Calls that come together leave together: whatever waits when a lane is free is its
+// next batch. A batch without an answer may have been written or not. Its calls are made again, as they were, until
+// their time is over. The ledger recognises by its change id what was written the first time. The queue is bounded.
 import { setTimeout as wait } from 'node:timers/promises';
 import { LedgerUnavailable } from '../../../domain/payment/ledger.ts';
 import { type Random, createWhenIdle } from '../../../host/clock.ts';
@@ -188,7 +188,7 @@ function createCarrying(
         );
         return waiting.filter((each, index) => !answered(each, outcomes[index]));
       } catch (error) {
-        // Unknown: nobody is told anything, and it is asked again.
+        // Unknown: no caller gets an answer yet, and the calls are made again.
         if (error instanceof ConnectionLost) {
           await wait(LOST_MS);
           return unlessOver(waiting, messageOf(error));

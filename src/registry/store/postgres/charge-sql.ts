@@ -161,9 +161,9 @@ function insertSql(schema: string): string {
 }
 
 /**
- * Binds the time, the shard, the shift of the clock, until when nothing is taken from an owner, then for each change its place,
- * id and version; its lease if it is not its owner's; its payer's limit if it is a claim; what it sets. A lease is compared
- * with this database's clock: it takes from somebody else.
+ * Binds the time, the shard, the shift of the clock, and until when nothing is taken from an owner. Then for each
+ * change: its place, id and version; its lease if another than the owner makes it; its payer's limit if it is a claim;
+ * the values that it sets. A change that takes from another owner compares the lease with the database's clock.
  */
 function updateSql(schema: string, kind: ChangeKindOfRow): string {
   const changed = kind.columns.flatMap((index) => ALL[index] ?? []);

@@ -1,5 +1,6 @@
-// Charges on PostgreSQL: the ports of the ledger's store over any number of processes that share it. What is written was decided
-// by the ledger, and holds if the row still has the version that was decided on. Time is the database's.
+// Charges on PostgreSQL: the ports of the ledger's store over any number of processes that share it. The ledger has
+// decided what is written. It is written only if the row still has the version that was decided on. Time is the
+// database's.
 import { LOCAL_RUN } from '../../../domain/charge.ts';
 import { LedgerUnavailable, type Change, type StoredCharge, type Updated } from '../../../domain/payment/ledger.ts';
 import {

@@ -1,5 +1,5 @@
-// Whether all registries on one store go by the same settings: each writes a digest of its own over the last one's, and hears
-// when another one does. What differs is told once for each digest, at both.
+// Whether all registries on one store go by the same settings. Each writes a digest of its own over the last one's, and
+// hears when another registry does. A difference is told once for each digest, by both registries.
 import { inTransaction } from './connection.ts';
 import type { CommonSettings, Store } from '../ports.ts';
 import type { Row } from '../rows.ts';

@@ -1,5 +1,5 @@
-// A schema of PostgreSQL to copy into. All that is written stands in one transaction, which holds the lock of migrating from its
-// start: of several copies one runs, and a server that would make the schema meanwhile waits. Its commit is never assumed.
+// A schema of PostgreSQL to copy into. All writes stand in one transaction, which holds the lock of migrating from its
+// start. So of several copies one runs, and a server that would make the schema waits. Its commit is never assumed.
 import { createLog } from '../../../host/log.ts';
 import { createRandom, type Random } from '../../../host/clock.ts';
 import { COPIED, TargetGone } from '../copy.ts';

@@ -1,6 +1,6 @@
-// The connections of one process to one store, and what all of them share: where it is, the database's clock, what every
-// transaction sets for itself. Each connection is looked at before it is used: a standby, an engine that does not keep what it
-// was told, or a schema that this program cannot use serve nobody.
+// The connections of one process to one store, and what all of them share: where it is, the database's clock, what
+// every transaction sets for itself. Each connection is looked at before it is used. A standby, an engine that does not
+// keep what it confirms, or a schema that this program cannot use is refused.
 import type { Random } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
 import { createConnection, Refused, type Address, type Link, type Opened, type Session } from './connection.ts';
@@ -123,8 +123,8 @@ export function openLinks(
 }
 
 /**
- * A statement that was prepared on a small table keeps the plan of a small one: it would read all of it when it is large, and a
- * charge cost 60 ms of the server instead of a fraction of one. Behind a pooler each is planned anew.
+ * A statement that was prepared on a small table keeps the plan of a small one. On a large table it would read all
+ * rows: a charge cost 60 ms of the server instead of a fraction of one. Behind a pooler each is planned anew.
  */
 const BY_INDEX = 'SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off';
 

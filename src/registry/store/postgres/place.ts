@@ -1,5 +1,6 @@
-// PostgreSQL as a kind of store: a schema of its own in a database that any number of processes share. Its lock is none: who may
-// do what is decided in it, row by row. Every connection looks at the schema before it is used, and makes it if it may.
+// PostgreSQL as a kind of store: a schema of its own in a database that any number of processes share. It needs no lock
+// of a process: the database decides row by row which of them may write. Every connection looks at the schema before it
+// is used, and makes it if it may.
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -188,13 +189,13 @@ function refusalIn(error: unknown): Refused | undefined {
   return error instanceof Error && error.cause !== undefined ? refusalIn(error.cause) : undefined;
 }
 
-// What a database user needs for charges alone, as statements for an operator who may grant it: a sidecar that is broken into
-// then changes no price and reads no key.
+// What a database user needs for charges alone, as statements for an operator who may grant it. A sidecar that is
+// broken into then changes no price and reads no key.
 
 /** Of postgres.sql and what follows it. */
 const CHARGE_TABLES = ['charges', 'charges_undelivered', 'charge_counts', 'charge_sums', 'charge_work'];
 const MAX_NAME_BYTES = 63;
-/** A role that is granted to is everybody under one of these names, or nobody; quotes do not help. */
+/** A grant to one of these names goes to all users or to none, also in quotes. */
 const RESERVED: ReadonlySet<string> = new Set(['public', 'none']);
 
 /** `schema` is an identifier that needs no quotes. Throws a sentence if no user has the name `user`. */

@@ -1,6 +1,6 @@
-// Writes of routes on PostgreSQL, decided on the rows as they are: one transaction that holds the row of the set's state from its
-// first statement on, so that revisions come without gaps in the order of their commits. Each change raises the revision,
-// draws a new stamp and is appended to the log.
+// Writes of routes on PostgreSQL, decided on the rows as they are. One transaction holds the row of the set's state
+// from its first statement on. So revisions have no gaps and come in the order of commits. Each change raises the
+// revision, draws a new stamp and is appended to the log.
 import type { Random } from '../../../host/clock.ts';
 import { writeDeclared } from '../declared-column.ts';
 import type { Head, RouteStore, RouteWrite, StoredRoute, WriteOptions, WriteOutcome } from '../ports.ts';

@@ -1,4 +1,5 @@
-// Tells how long calls of the database took, and how they ended: as who called saw it, waiting for a connection included.
+// Tells how long calls of the database took, and how they ended, as their callers saw it: waiting for a connection
+// included.
 import type { ObserveStore, StoreOperation, StoreResult } from '../ports.ts';
 import { ConnectionLost, type Link } from './connection.ts';
 

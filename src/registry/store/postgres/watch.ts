@@ -1,5 +1,5 @@
-// Tells when other processes may have written routes or API keys: by a notification, and by reading both numbers every half
-// second all the same, because a notification can be lost. What has changed is for who hears of it to read.
+// Tells when other processes may have written routes or API keys. A notification says so. Because one can be lost, both
+// numbers are also read every half second. The listener reads what has changed.
 import type { Log } from '../../../host/log.ts';
 import type { Head } from '../ports.ts';
 import { readHead } from '../route-values.ts';

@@ -10,8 +10,8 @@ const assignment = (column: string): string => `${column} = ${bound(column)}`;
 /** Binds `allValues`. */
 export const INSERT = `INSERT INTO charges (${ALL.join(', ')}) VALUES (${ALL.map(bound).join(', ')})`;
 /**
- * Changes the columns at these positions, of one version of one row; binds their values in that order, then the id, the
- * version and, if it counts, the end of the lease.
+ * Changes the columns at these positions of one version of one row. Binds their values in that order, then the id, the
+ * version and, `withLease`, the end of the lease.
  */
 export function updateOf(columns: readonly number[], withLease: boolean): string {
   const changed = columns.flatMap((index) => ALL[index] ?? []);

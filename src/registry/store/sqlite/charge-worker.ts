@@ -1,6 +1,7 @@
-// A thread of the ledger: runs batches of calls on its SQLite file and answers after the commit, never before. All writes
-// of a batch share one transaction, and so one fsync. If the file fails, is gone or was replaced, every call of the
-// batch is refused and the file is opened anew for the next: a ledger that forgot must not say that it does not know.
+// A thread of the ledger: runs batches of calls on its SQLite file and answers after the commit, never before. All
+// writes of a batch share one transaction, and so one fsync. If the file fails, is gone or was replaced, every call of
+// the batch is refused, and the file is opened anew for the next one. A ledger that has lost its file must not say that
+// it knows no such payment.
 import { statSync, type BigIntStats } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';

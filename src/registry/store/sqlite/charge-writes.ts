@@ -1,5 +1,5 @@
 // The statements of the ledger's thread on its SQLite file. What they write was decided by the ledger on the other side
-// of the thread. The caller holds a transaction with the write lock around all of it and commits before anybody is told.
+// of the thread. The caller holds a transaction with the write lock around all of it, and commits before it answers.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { LOCAL_RUN, NO_DEADLINE_MS, WORKER_RUN, workersOfRun, type KeptAnswer } from '../../../domain/charge.ts';
 import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';

@@ -1,6 +1,6 @@
-// Charges on SQLite: the ports of the ledger's store, and the calls to the threads that own the file. A slow disk stalls
-// nothing but payments. The writing thread commits in groups. The reading one serves dashboards and starts when it is first
-// asked. The same serves a registry, in its store beside the routes, and a sidecar with a store of its own.
+// Charges on SQLite: the ports of the ledger's store, and the calls to the threads that own the file. A slow disk
+// stalls nothing but payments. The writing thread commits in groups. The reading one serves dashboards and starts when
+// it is first asked. A registry keeps its charges so, beside its routes, and so does a sidecar with a store of its own.
 import { randomBytes } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { LOCAL_RUN } from '../../../domain/charge.ts';

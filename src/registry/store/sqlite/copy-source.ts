@@ -1,5 +1,5 @@
-// A SQLite file to copy from. For a copy it is this process's alone: whoever has it open, server or command, would write what is
-// not copied. For a rehearsal it is read as it stands, beside whoever serves it.
+// A SQLite file to copy from. A copy has the file to itself: any other process that has it open, server or command,
+// would write what is not copied. A rehearsal reads it as it stands, beside a process that serves it.
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { COPIED } from '../copy.ts';

@@ -15,8 +15,8 @@ const APPLICATION_ID = 0x54474154;
 /** How long opening and migrating wait for another process that is doing the same. */
 export const OPEN_BUSY_MS = 10_000;
 /**
- * Pages in the log (16 MB) before they are written into the file: four times SQLite's own, because a page that charges
- * share is written once for all that changed it meanwhile.
+ * Pages in the log (16 MB) before they are written into the file: four times SQLite's own number. A page that many
+ * charges share is then written once for all of them.
  */
 export const CHECKPOINT_PAGES = 4000;
 const BUSY = 5;
@@ -162,9 +162,9 @@ function connect(file: string): DatabaseSync {
 }
 
 /**
- * Made by us and not by SQLite, so that no other user may read it; its journals inherit the mode. A file that is there is
- * not opened: closing a descriptor drops every lock that this process holds on it (POSIX), and without its lock another
- * process that closes the file takes the write-ahead log of this one away.
+ * Made by us and not by SQLite, so that no other user may read it; its journals inherit the mode. A file that is there
+ * is not opened. To close a descriptor would drop every lock that this process holds on the file (POSIX). Without its
+ * lock, another process that closes the file would delete the write-ahead log.
  */
 function makeFile(file: string): void {
   try {

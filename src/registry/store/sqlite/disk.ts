@@ -1,7 +1,7 @@
-// Waits for the disk, but not in the thread that serves requests: commits go to the write-ahead log without waiting (SQLite's
-// synchronous NORMAL), and one fsync of that file, in a thread of libuv, is for all that were committed before it began. What
-// a disk takes now and then, hundreds of milliseconds, delays the writer alone. If a sync
-// failed, a later one may succeed without what the first one lost: then the log is written into the file first.
+// Waits for the disk, but not in the thread that serves requests. Commits go to the write-ahead log without waiting
+// (SQLite's synchronous NORMAL). One fsync of that file, in a thread of libuv, is for all that were committed before it
+// began. A disk that now and then takes hundreds of milliseconds delays the writer alone. If a sync failed, a later one
+// may succeed without what the first one lost: then the log is written into the file first.
 import { open } from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
 import { integer } from '../rows.ts';

@@ -1,6 +1,7 @@
-// One serving process for a store. It holds a lock beside the file, `FILE.lock`, for as long as it lives, and the kernel
-// frees it however the process dies. The lock is that of a small SQLite database in exclusive mode, because node:sqlite is
-// what Node has for locks; who holds it is read from the bytes of that file, which SQLite does not show while it is held.
+// One serving process for a store. It holds a lock beside the file, `FILE.lock`, for as long as it lives, and the
+// kernel frees it however the process dies. The lock is that of a small SQLite database in exclusive mode, because Node
+// has no other file lock. Its holder is read from the bytes of that file: SQLite shows nothing of it while the lock is
+// held.
 import { mkdirSync, readFileSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

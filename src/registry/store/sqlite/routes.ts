@@ -1,5 +1,5 @@
-// Routes on disk. Every write raises the revision, draws a new stamp and appends to the change log in the transaction
-// that makes it: a revision without its change, or a change that was not made, cannot be read. Keeps no copy in memory.
+// Routes on disk. Every write raises the revision, draws a new stamp and appends to the change log, all in one
+// transaction. So every revision that is read has its change, and every change was made. Keeps no copy in memory.
 import type { DatabaseSync } from 'node:sqlite';
 import { createTextPool } from '../../../domain/text-pool.ts';
 import type { Random } from '../../../host/clock.ts';

@@ -1,6 +1,6 @@
-// The messages between the main thread and the ledger's threads. Everything crosses as a structured clone, so only data:
-// no functions, and errors as sentences. The calls of every payment cross as one text for the whole batch: to clone an
-// object takes several times as long as to write and read it as JSON.
+// The messages between the main thread and the ledger's threads. Everything crosses as a structured clone, so only
+// data: no functions, and errors as sentences. The calls of every payment cross as one text for the whole batch,
+// because cloning an object takes several times as long as JSON.
 import type { ChargeReads } from './charge-reports.ts';
 import type { ChargeWrites } from './charge-writes.ts';
 import type { Upgrade } from '../ports.ts';
