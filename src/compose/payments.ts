@@ -64,7 +64,7 @@ export function startPayments(
   const seenPayments = createSeenPayments();
   const modes = createSettleModes(clock.monotonic);
   const responses = { memory: createResponseMemory(), replays: createReplays(systemSchedule, clock.monotonic) };
-  const leases = createLeases({ ledger, schedule: systemSchedule, newId, leaseMs: LEASE_MS });
+  const leases = createLeases({ ledger, schedule: systemSchedule, newId, monotonic: clock.monotonic, leaseMs: LEASE_MS });
   const { ranUnpaid } = modes;
   const reconcile = createReconcile({ rail, ledger, chargeLog, ranUnpaid, log, clock, random });
   const everyMs = reports === undefined ? RECONCILE_EVERY_MS.elsewhere : RECONCILE_EVERY_MS.here;

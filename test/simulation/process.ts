@@ -102,6 +102,7 @@ export function startProcess(world: World, name: string): Process {
     ledger,
     schedule: (ms, run) => scheduler.timer(actor, 'renews its leases', ms, run),
     newId,
+    monotonic: clock.monotonic,
     leaseMs: LEASE_MS,
   });
   const pause = (ms: number): Promise<void> => scheduler.point(actor, 'paused', ms);

@@ -28,9 +28,19 @@ import { isCharged, settleCharge, type SettleEnd } from './settle.ts';
 /** How long a response is waited for that shall be kept with a charge of unknown end. */
 const COLLECT_MS = 10_000;
 
-/** A charge that was claimed. `terms`: what was verified. */
-export async function serve(deps: PayDeps, payment: Payment, charge: Charge, terms: RailOffer): Promise<PayOutcome> {
-  const lease = deps.leases.keep(charge.id);
+/** A charge that was claimed. `terms`: what was verified; `since`: this request asked for it then. */
+export async function serve(
+  deps: PayDeps,
+  payment: Payment,
+  charge: Charge,
+  terms: RailOffer,
+  since: number,
+): Promise<PayOutcome> {
+  const lease = deps.leases.keep(charge.id, since);
+  if (!(await lease.holds())) {
+    lease.stop();
+    return takenOver(deps, payment, charge);
+  }
   return charge.settle === 'before_forward'
     ? settleAndForward(deps, payment, charge, terms, lease)
     : forwardAndSettle(deps, payment, charge, terms, lease);
@@ -75,6 +85,11 @@ function forwardAndSettle(
     const collected = isSafe(charge) ? undefined : collector(deps);
     const end = await settleCharge(deps, payment, charge, terms, collected?.answer);
     if (end.kind === 'settled') {
+      if (!(await lease.holds())) {
+        phase = { at: 'over' };
+        lease.stop();
+        return { kind: 'replace', response: takenOver(deps, payment, end.charge).response };
+      }
       phase = { at: 'settled', charge: end.charge };
       const receipt = rail.receiptHeader(payment.presented.version, end.receipt);
       return { kind: 'stream', headers: receipt, keep: keptResponse(deps) };
@@ -187,14 +202,25 @@ function unsettled(
 /** `ask`: this time the upstream's response is the one that was paid for; `answered`: it gave one before. */
 type Upstream = 'ask' | 'answered';
 
-function deliver(
+async function deliver(
   deps: PayDeps,
   payment: Payment,
   charge: Charge,
   receipt: readonly string[],
   upstream: Upstream,
   lease: Lease,
-): PaidOutcome {
+): Promise<PayOutcome> {
+  if (!(await lease.holds())) {
+    lease.stop();
+    return takenOver(deps, payment, charge);
+  }
+  let isOurs = true;
+  const verdict = (holds: boolean): ResponseVerdict => {
+    isOurs = holds;
+    return holds
+      ? { kind: 'stream', headers: receipt }
+      : { kind: 'replace', response: takenOver(deps, payment, charge).response };
+  };
   return {
     kind: 'paid',
     charge,
@@ -202,10 +228,22 @@ function deliver(
     customerId: payment.customerId,
     settles: 'before_forward',
     keep: keptResponse(deps),
-    beforeResponse: () => ({ kind: 'stream', headers: receipt }),
-    tookMoney: () => true,
-    done: (outcome) => void recordDelivery(deps, payment, charge, outcome, upstream).finally(lease.stop),
+    beforeResponse: () => {
+      const holds = lease.holds();
+      return typeof holds === 'boolean' ? verdict(holds) : holds.then(verdict);
+    },
+    tookMoney: () => isOurs,
+    done: (outcome) => {
+      if (isOurs) void recordDelivery(deps, payment, charge, outcome, upstream).finally(lease.stop);
+      else lease.stop();
+    },
   };
+}
+
+/** This process stood still, or the ledger was away, for longer than the lease: another request may be answered by now. */
+function takenOver(deps: PayDeps, { facts, route }: Payment, charge: Charge): ResponseOutcome {
+  deps.chargeLog.counted(route.id, 'in_use', charge.way.network);
+  return deps.refuse(paymentInUse(deps, charge), facts.origin, route.id);
 }
 
 function keptResponse({ responses, options }: PayDeps): KeptResponse {
@@ -283,6 +321,7 @@ export async function redeem(deps: PayDeps, payment: Payment, charge: Charge): P
   const { ledger, rail, newId, options, chargeLog } = deps;
   const { facts, owner, presented, route } = payment;
   const event = { kind: 'redeem_started', request: whatIsShown(payment), leaseMs: options.leaseMs } as const;
+  const since = deps.clock.monotonic();
   const taken = await ledger.advance(charge.id, event, { owner, changeId: newId() });
   if (taken.kind !== 'ok') {
     if (taken.because !== 'lease_running') return alreadyPaid(deps, payment, taken.charge ?? charge);
@@ -291,13 +330,17 @@ export async function redeem(deps: PayDeps, payment: Payment, charge: Charge): P
   }
   chargeLog.changed(taken.charge, event.kind);
   chargeLog.counted(route.id, 'replayed', charge.way.network);
-  const lease = deps.leases.keep(charge.id);
+  const lease = deps.leases.keep(charge.id, since);
   const { answer, undelivered } = taken.charge;
   if (answer === null) {
     const receipt = receiptOf(taken.charge);
     const header = receipt === undefined ? [] : rail.receiptHeader(presented.version, receipt);
     const upstream = undelivered === 'answer_lost' || undelivered === 'answer_dropped' ? 'answered' : 'ask';
     return deliver(deps, payment, taken.charge, header, upstream, lease);
+  }
+  if (!(await lease.holds())) {
+    lease.stop();
+    return takenOver(deps, payment, taken.charge);
   }
   const body = Buffer.from(answer.body);
   return {

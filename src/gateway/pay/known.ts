@@ -105,6 +105,7 @@ async function resume(deps: PayDeps, payment: Payment, charge: Charge): Promise<
   const { ledger, options, chargeLog, newId } = deps;
   const { facts, route, owner } = payment;
   const event = { kind: 'taken_over', leaseMs: options.leaseMs } as const;
+  const since = deps.clock.monotonic();
   const taken = await ledger.advance(charge.id, event, { owner, changeId: newId() });
   if (taken.kind !== 'ok') {
     // The reconciler may have found its end in this moment.
@@ -113,12 +114,12 @@ async function resume(deps: PayDeps, payment: Payment, charge: Charge): Promise<
     return deps.refuse(paymentInUse(deps, taken.charge), facts.origin, route.id);
   }
   chargeLog.changed(taken.charge, event.kind);
-  return lookFirst(deps, payment, taken.charge);
+  return lookFirst(deps, payment, taken.charge, since);
 }
 
-/** Goes on with a `settling` charge of this request that may have been paid already. */
-export async function lookFirst(deps: PayDeps, payment: Payment, charge: Charge): Promise<PayOutcome> {
-  const lease = deps.leases.keep(charge.id);
+/** Goes on with a `settling` charge that may have been paid already. `since`: this request asked for it then. */
+export async function lookFirst(deps: PayDeps, payment: Payment, charge: Charge, since: number): Promise<PayOutcome> {
+  const lease = deps.leases.keep(charge.id, since);
   try {
     return await goOn(deps, payment, charge, lease);
   } catch (error) {

@@ -174,6 +174,7 @@ async function claimAndServe(
     changeId: deps.newId(),
     settleVia: settle === 'before_forward' ? rail.firstVia(presented, terms) : undefined,
   };
+  const since = deps.clock.monotonic();
   const claimed = await ledger.claim(claim, wanted).catch((error: unknown) => {
     if (error instanceof LedgerUnavailable) void giveBackLater(deps, payment);
     throw error;
@@ -181,8 +182,8 @@ async function claimAndServe(
   if (claimed.kind !== 'claimed') return answerNotClaimed(deps, payment, claimed);
   deps.chargeLog.changed(claimed.charge, 'claimed');
   return mode === 'look_first' && claimed.charge.state === 'settling'
-    ? lookFirst(deps, payment, claimed.charge)
-    : serve(deps, payment, claimed.charge, terms);
+    ? lookFirst(deps, payment, claimed.charge, since)
+    : serve(deps, payment, claimed.charge, terms, since);
 }
 
 /** The last byte of the response was handed over a moment ago, to a client that may not have had it. */

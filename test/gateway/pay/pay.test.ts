@@ -6,7 +6,8 @@ import type { ResponseOutcome, Outcome, PaidOutcome } from '../../../src/gateway
 import { createResponseMemory, KeptResponse } from '../../../src/gateway/pay/memory.ts';
 import type { Look, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
 import { WAY } from '../../cases/receivers.ts';
-import { createPayStage, settled, turn, unknown } from './stage.ts';
+import { createLeases, LEASE_MS } from '../../../src/gateway/pay/record.ts';
+import { createPayStage, settled, turn, unknown, type PayStage } from './stage.ts';
 
 const OK = { status: 200, headers: [] };
 const NOT_CARRIED_OUT: Settlement = {
@@ -395,6 +396,121 @@ describe('a lease', () => {
     replay.delivered?.(true);
     await stage.pass(0);
     expect(stage.charges()[0]?.state).toBe('delivered');
+  });
+});
+
+describe('a process that stood still for longer than its lease', () => {
+  const LONGER_MS = 10_500;
+  /** It stands still when `by` is written and not answered yet; meanwhile `other` comes, once. */
+  const stoppedAt = (by: string, other: () => Promise<Outcome>, stage: () => PayStage) => {
+    const seen: { outcome?: Outcome } = {};
+    const written = async (kind: string): Promise<void> => {
+      if (kind !== by || seen.outcome !== undefined) return;
+      stage().standStill(LONGER_MS);
+      seen.outcome = { kind: 'gone', routeId: '' };
+      seen.outcome = await other();
+    };
+    return { seen, written };
+  };
+
+  it('attack: forwards nothing after the settlement if another request took it over', async () => {
+    const { seen, written } = stoppedAt(
+      'settled',
+      () => stage.pay({ method: 'POST' }),
+      () => stage,
+    );
+    const stage: PayStage = createPayStage({ written });
+    const first = await stage.pay({ method: 'POST' });
+    forwarded(seen.outcome ?? first);
+    expect(told(first).slice(0, 2)).toEqual([409, 'payment_in_use']);
+  });
+
+  it('attack: gives no answer that it settled for and had none of yet', async () => {
+    const { seen, written } = stoppedAt(
+      'settled',
+      () => stage.pay(),
+      () => stage,
+    );
+    const stage: PayStage = createPayStage({ written });
+    const paid = forwarded(await stage.pay());
+    const verdict = await paid.beforeResponse(OK);
+    expect([verdict.kind, paid.tookMoney()]).toEqual(['replace', false]);
+    forwarded(seen.outcome ?? { kind: 'gone', routeId: '' });
+    paid.done({ kind: 'replaced', status: 409, upstreamMs: 1 });
+    await stage.pass(0);
+    expect(stage.charges()[0]?.undelivered).toBe('process_died');
+  });
+
+  it('attack: gives no answer to what it forwarded before', async () => {
+    const stage = createPayStage();
+    const paid = forwarded(await stage.pay({ method: 'POST' }));
+    stage.standStill(LONGER_MS);
+    const other = forwarded(await stage.pay({ method: 'POST' }));
+    expect((await paid.beforeResponse(OK)).kind).toBe('replace');
+    expect((await other.beforeResponse(OK)).kind).toBe('stream');
+  });
+
+  it('attack: replays no kept answer that another request replays', async () => {
+    const { seen, written } = stoppedAt(
+      'redeem_started',
+      () => stage.pay({ method: 'POST' }),
+      () => stage,
+    );
+    const stage: PayStage = createPayStage({ written });
+    const kept = new KeptResponse(createResponseMemory(), 100);
+    kept.begin(201, []);
+    kept.add(Buffer.from('made'));
+    const gone = { kind: 'client_gone', status: 201, headSent: false, failed: false, upload: 'whole' } as const;
+    forwarded(await stage.pay({ method: 'POST' })).done({ ...gone, kept });
+    await stage.pass(0);
+    const late = await stage.pay({ method: 'POST' });
+    expect(answered(seen.outcome ?? late).reason).toBe('replayed');
+    expect(told(late).slice(0, 2)).toEqual([409, 'payment_in_use']);
+  });
+
+  it('attack: forwards nothing for a claim that another request has by now', async () => {
+    const seen: { outcome?: Outcome } = {};
+    const stage: PayStage = createPayStage({
+      claimed: async () => {
+        if (seen.outcome !== undefined) return;
+        stage.standStill(LONGER_MS);
+        seen.outcome = { kind: 'gone', routeId: '' };
+        seen.outcome = await stage.pay();
+      },
+    });
+    const first = await stage.pay();
+    forwarded(seen.outcome ?? first);
+    expect(told(first).slice(0, 2)).toEqual([409, 'payment_in_use']);
+  });
+
+  it('attack: holds nothing that the ledger says another process has', async () => {
+    let now = 0;
+    const leases = createLeases({
+      ledger: { run: 'this', renew: async () => [] },
+      ...{ schedule: () => () => undefined, newId: () => 'one', monotonic: () => now, leaseMs: LEASE_MS },
+    });
+    const lease = leases.keep('a charge', 0);
+    expect(await lease.holds()).toBe(true);
+    now = LONGER_MS;
+    expect(await lease.holds()).toBe(false);
+  });
+
+  it('behaviour: goes on if nobody came meanwhile', async () => {
+    const stage = createPayStage();
+    const paid = forwarded(await stage.pay({ method: 'POST' }));
+    stage.standStill(LONGER_MS);
+    expect((await paid.beforeResponse(OK)).kind).toBe('stream');
+    expect(told(await stage.pay({ method: 'POST' })).slice(0, 2)).toEqual([409, 'payment_in_use']);
+  });
+
+  it('behaviour: goes on while the ledger is away and its lease runs, and not after it', async () => {
+    const stage = createPayStage();
+    const paid = forwarded(await stage.pay({ method: 'POST' }));
+    stage.away('reject');
+    await stage.pass(8_000);
+    expect((await paid.beforeResponse(OK)).kind).toBe('stream');
+    await stage.pass(3_000);
+    expect((await paid.beforeResponse(OK)).kind).toBe('replace');
   });
 });
 

@@ -2,6 +2,7 @@
 import { createQuotes } from '../../../src/domain/quote.ts';
 import type { Charge } from '../../../src/domain/charge.ts';
 import { LedgerUnavailable, type Ledger } from '../../../src/domain/payment/ledger.ts';
+import type { ChargeEvent } from '../../../src/domain/payment/transition.ts';
 import { makeOffer, type Offer, findServices, type Receiver } from '../../../src/domain/offer.ts';
 import type { Problem } from '../../../src/domain/problem.ts';
 import type { Way } from '../../../src/domain/payment/way.ts';
@@ -33,7 +34,9 @@ export type RailScript = {
   readonly mode?: Receiver['settle'];
   readonly ways?: Receiver['ways'];
   /** A claim was written and is not answered yet. */
-  readonly claimed?: () => void;
+  readonly claimed?: () => Promise<void> | void;
+  /** A change was written and is not answered yet. */
+  readonly written?: (by: ChargeEvent['kind']) => Promise<void> | void;
 };
 
 export type PayStage = {
@@ -56,6 +59,8 @@ export type PayStage = {
   /** Until it is back the ledger rejects; what it was told before may take effect all the same. */
   readonly away: (calls: 'reject' | 'do_and_reject' | undefined) => void;
   readonly pass: (ms: number) => Promise<void>;
+  /** Time passes and nothing is done in it, as in a process that is stopped. */
+  readonly standStill: (ms: number) => void;
 };
 
 type Wanted = {
@@ -100,10 +105,15 @@ export function createPayStage(script: RailScript = {}): PayStage {
     find: guarded(durable.find),
     claim: guarded(async (...args) => {
       const claimed = await durable.claim(...args);
-      script.claimed?.();
+      await script.claimed?.();
       return claimed;
     }),
-    advance: guarded(durable.advance),
+    advance: guarded(async (...args) => {
+      const advanced = await durable.advance(...args);
+      await script.written?.(args[1].kind);
+      return advanced;
+    }),
+    renew: guarded(durable.renew),
   };
   const receiver = { ...RECEIVER, ways: script.ways ?? RECEIVER.ways, settle: script.mode ?? 'auto' };
   const offer = makeOffer(route('* /r'), new Map([[receiver.id, receiver]]));
@@ -141,7 +151,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
     createPay: (answers) =>
       createPay({
         ...{ ...answers, rail, ledger, seenPayments: createSeenPayments(100), chargeLog, modes, log, clock, newId },
-        leases: createLeases({ ledger, schedule, newId, leaseMs: LEASE_MS }),
+        leases: createLeases({ ledger, schedule, newId, monotonic: clock.monotonic, leaseMs: LEASE_MS }),
         responses: { memory: createResponseMemory(), replays: createReplays(schedule, clock.monotonic) },
         options: {
           keepResponseBytes: 1_000,
@@ -210,6 +220,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
       }
       now = end;
     },
+    standStill: (ms) => void (now += ms),
   };
 }
 
