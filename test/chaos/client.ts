@@ -4,15 +4,18 @@ import { request } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { parseSignature, type Hex } from 'viem';
+import type { Semaphore } from '../../src/gateway/rails/service-call.ts';
 import { createPayer, type Payer } from '../support/chain/payer.ts';
 import type { Conclusion, Journal } from './journal.ts';
 import type { PaymentPlan } from './plan.ts';
-import { PRICE, USDC, type Door, type World } from './world.ts';
+import { fund, USDC, type Door, type World } from './world.ts';
 
 export type Client = {
   readonly plan: PaymentPlan;
   readonly nonce: Hex;
   readonly payer: string;
+  /** Every answer that it ever had said that nothing was taken. */
+  nothingTaken: boolean;
   /** It was told that nothing was taken, by every request it ever sent, and asks no more. */
   gaveUp: boolean;
   /** It has what it wanted, or an answer that says that nothing more will come. */
@@ -29,9 +32,13 @@ const PAUSE_MS = 150;
 /** Between copies of one that goes on. */
 const GAP_MS = 8;
 /** It comes back when it was told to, but not so late that a run takes minutes. */
-const LONGEST_PAUSE_MS = 3_000;
+const LONGEST_PAUSE_MS = 10_000;
 /** Longer than a lease and all time-outs of one request together. */
 const PATIENCE_MS = 20_000;
+/** One that goes on asks elsewhere while it waits for an answer for longer than a lease. */
+const OVERTAKES_MS = 11_500;
+/** Of a quote: another one is asked then. */
+const QUOTE_MS = 2_000;
 /** Below what an authorization needs to be served before it is settled. */
 const SHORT_SECONDS = 25n;
 
@@ -39,11 +46,13 @@ type Accepted = { readonly amount: string; readonly payTo: string; readonly maxT
 
 export async function runClient(world: World, journal: Journal, plan: PaymentPlan): Promise<Client> {
   const key = generatePrivateKey();
-  const payer = await createPayer(world.chain, plan.kind === 'poor' ? 0n : PRICE, key);
+  const payer = await createPayer(undefined, 0n, key);
+  if (plan.kind !== 'poor') await fund(world.chain, payer.address);
   const client: Client = {
     plan,
     nonce: generatePrivateKey(),
     payer: payer.address,
+    nothingTaken: true,
     gaveUp: false,
     done: false,
     askedAgain: false,
@@ -51,51 +60,75 @@ export async function runClient(world: World, journal: Journal, plan: PaymentPla
   const accepted = await quote(world, plan);
   const credential = await sign(plan, payer, accepted, client.nonce);
   let sent = 0;
-  const isOver = (): boolean => client.gaveUp || (client.done && !plan.goesOn);
-  for (let attempt = 0; attempt < plan.copies.length && !isOver(); attempt++) {
+  const ask = async (copies: number): Promise<void> => {
     const ends = await Promise.all(
-      Array.from({ length: plan.copies[attempt] ?? 1 }, async (_, copy) => {
+      Array.from({ length: copies }, async (_, copy) => {
         if (plan.goesOn) await setTimeout(copy * GAP_MS);
         return send(world.door(), journal, plan, credential, plan.leaves[sent++]);
       }),
     );
+    judge(client, ends);
+  };
+  const isOver = (): boolean => client.gaveUp || (client.done && !plan.goesOn);
+  const asked: Promise<void>[] = [];
+  let isOvertaken = false;
+  for (let attempt = 0; attempt < plan.copies.length && !isOver(); attempt++) {
+    const asking = ask(plan.copies[attempt] ?? 1);
+    asked.push(asking);
+    const late = plan.goesOn ? [setTimeout(OVERTAKES_MS, true, { ref: false })] : [];
+    isOvertaken ||= (await Promise.race([asking, ...late])) === true;
     if (plan.kind === 'cancelled' && attempt === 0) await cancel(world, key, client.nonce);
-    judge(journal, client, ends);
     await setTimeout(PAUSE_MS);
   }
+  await Promise.all(asked);
+  // What the one that was overtaken did when it went on must not show.
+  if (isOvertaken) await ask(1);
+  client.gaveUp = plan.givesUp && client.nothingTaken;
   waiting.set(client, credential);
   return client;
 }
 
 const waiting = new WeakMap<Client, string>();
 
-/** Asks until it has what it paid for, or a final answer. All is well by now. */
-export async function insist(world: World, journal: Journal, client: Client, untilMs: number): Promise<void> {
+/** Asks until it has what it paid for, or a final answer, or `stop`. All is well by now. `turns`: for one request each. */
+export async function insist(
+  world: World,
+  journal: Journal,
+  client: Client,
+  turns: Semaphore,
+  stop: AbortSignal,
+): Promise<void> {
   const credential = waiting.get(client) ?? '';
-  while (!client.done && !client.gaveUp && performance.now() < untilMs) {
-    const end = await send(world.door(), journal, client.plan, credential, undefined);
-    judge(journal, client, [end]);
+  const ask = async (): Promise<Conclusion> => {
+    const release = await turns.wait();
+    return send(world.door(), journal, client.plan, credential, undefined).finally(() => release?.());
+  };
+  while (!client.done && !client.gaveUp && !stop.aborted) {
+    const end = await ask();
+    judge(client, [end]);
     const told = end.kind === 'told' ? end.retryAfterMs : 0;
-    if (!client.done) await setTimeout(Math.min(Math.max(PAUSE_MS, told), LONGEST_PAUSE_MS));
+    const pauseMs = Math.min(Math.max(PAUSE_MS, told), LONGEST_PAUSE_MS);
+    if (!client.done) await setTimeout(pauseMs, undefined, { signal: stop }).catch(() => undefined);
   }
   if (!client.done || client.askedAgain || !client.plan.asksAgain) return;
   client.askedAgain = true;
-  await send(world.door(), journal, client.plan, credential, undefined);
+  await ask();
 }
 
-function judge(journal: Journal, client: Client, ends: readonly Conclusion[]): void {
+function judge(client: Client, ends: readonly Conclusion[]): void {
   const code = (end: Conclusion): string => (end.kind === 'told' ? end.code : '');
   // What was not charged is no end for one that goes on: a later copy may be.
-  const { goesOn } = client.plan;
+  const { goesOn, givesUp } = client.plan;
   if (ends.some((end) => end.kind === 'served' && end.status < 500 && (end.charged || !goesOn))) client.done = true;
   if (ends.every((end) => FINAL_REASONS.test(code(end)))) client.done = true;
-  const all = journal.requests.filter(({ n }) => n === client.plan.n);
-  client.gaveUp ||= client.plan.givesUp && all.every(({ end }) => NOTHING_TAKEN.test(code(end)));
+  client.nothingTaken &&= ends.every((end) => NOTHING_TAKEN.test(code(end)));
+  if (!goesOn) client.gaveUp ||= givesUp && client.nothingTaken;
 }
 
 async function quote(world: World, { n, method }: PaymentPlan): Promise<Accepted> {
   for (;;) {
-    const response = await fetch(`${world.door().url}/paid/${n}?of=${n}`, { method }).catch(() => undefined);
+    const signal = AbortSignal.timeout(QUOTE_MS);
+    const response = await fetch(`${world.door().url}/paid/${n}?of=${n}`, { method, signal }).catch(() => undefined);
     await response?.arrayBuffer().catch(() => undefined);
     const header = response?.headers.get('payment-required');
     if (header !== undefined && header !== null) {
@@ -151,6 +184,7 @@ function send(
   leavesAfterMs: number | undefined,
 ): Promise<Conclusion> {
   const from = performance.now();
+  let headAt: number | undefined;
   return new Promise((resolve) => {
     const headers = { [plan.version === 2 ? 'payment-signature' : 'x-payment']: credential };
     const body = plan.method === 'POST' ? 'x'.repeat(3000) : undefined;
@@ -161,7 +195,7 @@ function send(
       if (over) return;
       over = true;
       clearTimeout(patience);
-      journal.requests.push({ n, who, from, to: performance.now(), end: conclusion });
+      journal.requests.push({ n, who, from, headAt, to: performance.now(), end: conclusion });
       outgoing.destroy();
       resolve(conclusion);
     };
@@ -170,6 +204,7 @@ function send(
     outgoing.on('close', () => end({ kind: 'broken' }));
     outgoing.on('response', (response) => {
       const status = response.statusCode ?? 0;
+      headAt = performance.now();
       const parts: Buffer[] = [];
       response.on('data', (part: Buffer) => parts.push(part));
       response.on('error', () => end({ kind: 'cut', status }));

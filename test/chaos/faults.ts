@@ -42,6 +42,13 @@ export const FAULTS: Readonly<Record<string, readonly Change[]>> = {
       by: 'THEN 0 ELSE 0 * $4::int8 END <=',
     },
   ],
+  'a version ignored': [
+    {
+      file: 'registry/store/postgres/charge-sql.ts',
+      text: 'c.version = v.of_version\n',
+      by: '(c.version = v.of_version OR true)\n',
+    },
+  ],
   'a commit assumed': [
     {
       file: 'registry/store/postgres/charge-lanes.ts',

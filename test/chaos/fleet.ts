@@ -8,20 +8,12 @@ import { startProcess, temporaryFolder, type TollgateProcess } from '../support/
 import { startPostgres, type PostgresServer } from '../postgres/server.ts';
 import type { Draw } from '../simulation/scheduler.ts';
 import { registryConfig, sidecarConfig } from './configs.ts';
-import { startGate, type Gate } from './gate.ts';
-import { noteWeather, type Journal } from './journal.ts';
+import { startGate } from './gate.ts';
+import type { Journal } from './journal.ts';
 import type { Plan } from './plan.ts';
 import { startApi } from './upstream.ts';
-import {
-  commandOutput,
-  createWeather,
-  freePort,
-  readCharges,
-  watchSettles,
-  type Door,
-  type Weather,
-  type World,
-} from './world.ts';
+import { connectionWeather, createWeather, facilitatorWeather, type Links } from './weather.ts';
+import { commandOutput, freePort, makeBlocks, readCharges, watchSettles, type Door, type World } from './world.ts';
 
 const REGISTRIES = ['registry 1', 'registry 2'] as const;
 const SIDECARS = [
@@ -32,6 +24,8 @@ const SIDECARS = [
 ] as const;
 const DATABASE = 'database';
 const NOWHERE: Door = { who: 'nowhere', url: 'http://127.0.0.1:1' };
+/** Of all calls to settle: what is not known afterwards is looked for on the chain, a few times a second by each process. */
+const WRONG = 0.1;
 const FAULTY = path.join(import.meta.dirname, 'faulty-program.ts');
 
 /** All are there, or none is still on its way when this rejects. */
@@ -45,8 +39,9 @@ type Member = {
   readonly stop: (signal: 'SIGKILL' | 'SIGINT') => Promise<void>;
   /** Ends one of its workers, which it replaces. */
   readonly stopWorker?: () => void;
+  /** Stops it, or one of its workers; what is returned lets it go on. */
+  readonly freeze?: (whom: 'itself' | 'a worker') => () => void;
 };
-type Links = { readonly what: string; readonly gate: Gate }[];
 
 export async function startFleet(plan: Plan, journal: Journal, fault: string | undefined): Promise<World> {
   const files = temporaryFolder();
@@ -54,15 +49,18 @@ export async function startFleet(plan: Plan, journal: Journal, fault: string | u
   try {
     const chain = await startChain();
     closing.push(chain.stop);
+    // As many as on a network: a search for a payment goes through all of them.
+    await chain.automine(false);
+    closing.push(makeBlocks(chain));
     const database = await startPostgres();
     closing.push(database.close);
     const facilitator = await startFacilitator({ rpcUrl: chain.rpcUrl });
     closing.push(facilitator.close);
     const name = new URL(await database.createDatabase()).pathname;
-    const links: Links = [];
+    const links: Links[number][] = [];
     const gateTo = async (what: string, targets: () => readonly number[]): Promise<number> => {
       const gate = await startGate(targets);
-      links.push({ what, gate });
+      links.push({ what, gate, isDatabase: what === DATABASE });
       closing.push(gate.close);
       return gate.port;
     };
@@ -104,26 +102,29 @@ export async function startFleet(plan: Plan, journal: Journal, fault: string | u
       }),
     );
     watchSettles(facilitator, journal);
-    const weather = createWeather(facilitator, calls, journal);
-    const storm = createStorm(links, journal);
+    const freezer = createFreezer(journal);
+    const weather = createWeather([
+      facilitatorWeather(facilitator, calls, journal, WRONG),
+      connectionWeather(links, journal),
+      freezer,
+    ]);
     const token = await commandOutput(config, 'token');
     let turn = 0;
+    let kills = 0;
+    const nextDoor = (): Door => doors[turn++ % doors.length] ?? NOWHERE;
     return {
       chain,
-      door: () => doors[turn++ % doors.length] ?? NOWHERE,
-      kill: (draw) => killOne(members, draw, journal),
-      restless: (draw) => {
-        weather.begin(draw);
-        storm.begin(draw);
+      payersAtOnce: 48,
+      door: () => {
+        const door = nextDoor();
+        return freezer.isNoticed(door.who) ? nextDoor() : door;
       },
-      calm: async () => {
-        await storm.calm();
-        await weather.calm();
-      },
-      charges: () => readCharges(`http://127.0.0.1:${registries[0]}`, token),
+      kill: (draw) => killOne(members, KILLED[kills++ % KILLED.length] ?? DATABASE, draw, journal, freezer),
+      restless: weather.begin,
+      calm: weather.calm,
+      charges: (status) => readCharges(`http://127.0.0.1:${registries[0]}`, token, status),
       vouch: async () => undefined,
       stop: async () => {
-        await storm.calm();
         await weather.calm();
         for (const close of closing.toReversed()) await close();
       },
@@ -156,13 +157,26 @@ async function startMember(
   return {
     start: async () => void (running = await launch()),
     stop: () => running.kill(),
-    ...(workers > 1 ? { stopWorker: () => killWorker(running) } : {}),
+    ...(workers > 1 ? { stopWorker: () => signal(workerOf(running), 'SIGKILL') } : {}),
+    freeze: (whom) => {
+      const pid = whom === 'itself' || workers === 1 ? running.pid : workerOf(running);
+      signal(pid, 'SIGSTOP');
+      return () => signal(pid, 'SIGCONT');
+    },
   };
 }
 
-function killWorker({ lines }: TollgateProcess): void {
-  const last = lines.findLast(({ msg }) => msg === 'a worker is ready');
-  if (last !== undefined) process.kill(Number(last['pid']), 'SIGKILL');
+function workerOf({ lines, pid }: TollgateProcess): number {
+  return Number(lines.findLast(({ msg }) => msg === 'a worker is ready')?.['pid'] ?? pid);
+}
+
+/** Whether it is still there is not known. */
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    return;
+  }
 }
 
 function memberOf({ start, stop }: PostgresServer): Member {
@@ -170,12 +184,19 @@ function memberOf({ start, stop }: PostgresServer): Member {
 }
 
 /** One after the other, which one of several is drawn. */
-const KILLED = ['sidecar', DATABASE, 'sidecar', 'registry'] as const;
+const KILLED = ['sidecar', DATABASE, 'sidecar', 'registry', 'frozen', DATABASE, 'sidecar', 'registry'] as const;
 
-async function killOne(members: ReadonlyMap<string, Member>, draw: Draw, journal: Journal): Promise<void> {
-  const wanted = KILLED[journal.kills.length % KILLED.length] ?? DATABASE;
+async function killOne(
+  members: ReadonlyMap<string, Member>,
+  turn: (typeof KILLED)[number],
+  draw: Draw,
+  journal: Journal,
+  freezer: Freezer,
+): Promise<void> {
+  const wanted = turn === 'frozen' ? draw.pick(['sidecar', 'sidecar', 'sidecar', 'registry'] as const) : turn;
   const those = [...members].filter(([name]) => name.startsWith(wanted));
   const [who, member] = draw.pick(those as [[string, Member], ...[string, Member][]]);
+  if (turn === 'frozen') return freezer.freeze(who, member, draw);
   // A database also ends in order, as when it is brought up to date.
   const how = who === DATABASE && draw.chance(0.5) ? 'SIGINT' : 'SIGKILL';
   const at = performance.now();
@@ -185,39 +206,42 @@ async function killOne(members: ReadonlyMap<string, Member>, draw: Draw, journal
     return;
   }
   await member.stop(how);
+  freezer.thaw(who);
   await member.start();
   journal.kills.push({ who, how, at, backAt: performance.now() });
 }
 
-/** Connections between the parts that are cut, around a commit too, or slow for a while. */
-function createStorm(links: Links, journal: Journal): Weather {
-  let raging = false;
-  const step = (draw: Draw): void => {
-    if (!raging) return;
-    const { what, gate } = draw.pick(links as [Links[number], ...Links]);
-    const kind = draw.pick(['cut', 'cut', 'commit asked', 'commit answered', 'slow'] as const);
-    const isCommit = kind === 'commit asked' || kind === 'commit answered';
-    if (kind === 'slow') {
-      gate.delay(5 + draw.below(150));
-      setTimeout(() => gate.delay(0), 200 + draw.below(1_000));
-      noteWeather(journal, `${what}: connections slow for a while`);
-    } else if (isCommit && what === DATABASE) {
-      gate.cutAt('COMMIT', kind === 'commit asked' ? 'asked' : 'answered');
-      noteWeather(
-        journal,
-        `${what}: connection cut ${kind === 'commit asked' ? 'before a commit arrives' : 'before the answer of a commit'}`,
-      );
-    } else if (gate.cut() > 0) noteWeather(journal, `${what}: connections cut`);
-    setTimeout(step, 100 + draw.below(300), draw);
-  };
+type Freezer = ReturnType<typeof createFreezer>;
+
+/** Longer than a lease, and than it takes until somebody else has delivered what was in work. */
+const FROZEN_MS = { least: 13_000, more: 3_000 };
+/** Who spreads requests sees after a while that one does not answer. */
+const NOTICED_MS = 1_000;
+
+/** Stops processes for longer than a lease; then they go on as if nothing had been. */
+function createFreezer(journal: Journal) {
+  const frozen = new Map<string, { readonly since: number; readonly thaw: () => void }>();
   return {
-    begin: (draw) => {
-      raging = true;
-      step(draw);
+    freeze: (who: string, member: Member, draw: Draw): void => {
+      if (frozen.has(who)) return;
+      const freeze = { who, at: performance.now(), backAt: Infinity };
+      const goOn = member.freeze?.(draw.pick(['itself', 'a worker'] as const));
+      const thaw = (): void => {
+        clearTimeout(timer);
+        frozen.delete(who);
+        goOn?.();
+        freeze.backAt = performance.now();
+      };
+      const timer = setTimeout(thaw, FROZEN_MS.least + draw.below(FROZEN_MS.more));
+      frozen.set(who, { since: freeze.at, thaw });
+      journal.freezes.push(freeze);
     },
-    calm: async () => {
-      raging = false;
-      for (const { gate } of links) gate.delay(0);
+    /** Of one that was killed meanwhile: its workers see that it is gone. */
+    thaw: (who: string): void => frozen.get(who)?.thaw(),
+    isNoticed: (who: string): boolean => performance.now() - (frozen.get(who)?.since ?? Infinity) > NOTICED_MS,
+    turn: (): number => NOTICED_MS,
+    calm: (): void => {
+      for (const { thaw } of frozen.values()) thaw();
     },
   };
 }

@@ -1,6 +1,6 @@
 // A TCP relay in front of a server, or of several, that does what networks do: it can be shut (connections are refused and
-// open ones end, as if the server's machine were gone), cut what is open, pass on late, or end a connection around a word
-// that passes. Several servers take new connections in turn; one that refuses is passed over.
+// open ones end, as if the server's machine were gone), cut what is open, pass on late, and end or hold a connection around a
+// word that passes. Several servers take new connections in turn; one that refuses is passed over.
 import { connect, createServer, type Socket } from 'node:net';
 
 export type Gate = {
@@ -11,16 +11,26 @@ export type Gate = {
   readonly cut: () => number;
   /** The next connection on which a client says `word` ends before that arrives, or before an answer with it does. */
   readonly cutAt: (word: string, when: 'asked' | 'answered') => void;
+  /**
+   * The next connection on which a client says `word` passes nothing on for so long, and then all of it: what a client said that
+   * has given up meanwhile arrives all the same.
+   */
+  readonly holdAt: (word: string, ms: number) => void;
   /** From now on each piece is passed on so much later. */
   readonly delay: (ms: number) => void;
+  /** Nothing is late or held any more, and nothing will be cut. */
+  readonly calm: () => void;
   readonly close: () => Promise<void>;
 };
 
-type Trap = { readonly word: string; readonly when: 'asked' | 'answered' };
+type Trap =
+  | { readonly word: string; readonly when: 'asked' | 'answered' }
+  | { readonly word: string; readonly when: 'held'; readonly ms: number };
 
 /** `targets`: ports, asked anew for each connection. */
 export async function startGate(targets: () => readonly number[]): Promise<Gate> {
   const sockets = new Set<Socket>();
+  const holds = new Set<() => void>();
   let delayMs = 0;
   let trap: Trap | undefined;
   let turn = 0;
@@ -39,28 +49,53 @@ export async function startGate(targets: () => readonly number[]): Promise<Gate>
 
   const join = (client: Socket, server: Socket): void => {
     let sprung: Trap | undefined;
+    /** What waits until the connection is held no more, in order. */
+    let held: (() => void)[] | undefined;
+    const release = (): void => {
+      const waiting = held ?? [];
+      held = undefined;
+      for (const pass of waiting) pass();
+    };
+    const hold = (ms: number): void => {
+      held = [];
+      // It is cut no more: what it holds is to arrive.
+      for (const socket of [client, server]) sockets.delete(socket);
+      const over = (): void => {
+        clearTimeout(timer);
+        holds.delete(over);
+        release();
+      };
+      const timer = setTimeout(over, ms);
+      holds.add(over);
+    };
     const end = (): void => {
       client.destroy();
       server.destroy();
     };
-    hold(sockets, server);
+    keep(sockets, server);
     for (const [from, to] of [
       [client, server],
       [server, client],
     ] as const) {
       from.setNoDelay(true);
-      from.on('end', () => to.end());
-      from.on('close', (failed) => (failed ? to.destroy() : to.end()));
+      from.on('end', () => (held === undefined ? to.end() : held.push(() => to.end())));
+      from.on('close', (failed) => {
+        if (held !== undefined) held.push(() => to.end());
+        else if (failed) to.destroy();
+        else to.end();
+      });
       from.on('data', (chunk: Buffer) => {
         if (from === client && sprung === undefined && trap !== undefined && chunk.includes(trap.word)) {
           sprung = trap;
           trap = undefined;
           if (sprung.when === 'asked') return end();
-        } else if (from === server && sprung !== undefined) {
+          if (sprung.when === 'held') hold(sprung.ms);
+        } else if (from === server && sprung?.when === 'answered') {
           if (chunk.includes(sprung.word)) end();
           return;
         }
-        if (delayMs > 0) {
+        if (held !== undefined) held.push(() => to.write(chunk));
+        else if (delayMs > 0) {
           from.pause();
           setTimeout(() => {
             to.write(chunk);
@@ -75,7 +110,7 @@ export async function startGate(targets: () => readonly number[]): Promise<Gate>
   };
 
   const begin = (client: Socket): void => {
-    hold(sockets, client);
+    keep(sockets, client);
     const all = targets();
     const at = turn++ % Math.max(1, all.length);
     reach([...all.slice(at), ...all.slice(0, at)], (server) => {
@@ -112,12 +147,18 @@ export async function startGate(targets: () => readonly number[]): Promise<Gate>
     open: () => listen(port),
     cut,
     cutAt: (word, when) => void (trap = { word, when }),
+    holdAt: (word, ms) => void (trap = { word, when: 'held', ms }),
     delay: (ms) => void (delayMs = ms),
+    calm: () => {
+      delayMs = 0;
+      trap = undefined;
+      for (const release of holds) release();
+    },
     close: shut,
   };
 }
 
-function hold(sockets: Set<Socket>, socket: Socket): void {
+function keep(sockets: Set<Socket>, socket: Socket): void {
   sockets.add(socket);
   socket.on('error', () => undefined);
   socket.on('close', () => void sockets.delete(socket));

@@ -15,6 +15,8 @@ export type ClientRequest = {
   readonly n: number;
   readonly who: string;
   readonly from: number;
+  /** When the head of an answer was there. */
+  readonly headAt: number | undefined;
   readonly to: number;
   readonly end: Conclusion;
 };
@@ -31,18 +33,21 @@ export type Run = {
 export type SettleCall = { readonly nonce: string; readonly at: number };
 /** When it was killed, and when it was there again. */
 export type Kill = { readonly who: string; readonly how: string; readonly at: number; readonly backAt: number };
+/** From when to when a process stood still. */
+export type Freeze = { readonly who: string; readonly at: number; backAt: number };
 
 export type Journal = {
   readonly requests: ClientRequest[];
   readonly runs: Run[];
   readonly settles: SettleCall[];
   readonly kills: Kill[];
+  readonly freezes: Freeze[];
   /** What else was done to connections and facilitator, and how often. */
   readonly weather: Map<string, number>;
 };
 
 export function createJournal(): Journal {
-  return { requests: [], runs: [], settles: [], kills: [], weather: new Map() };
+  return { requests: [], runs: [], settles: [], kills: [], freezes: [], weather: new Map() };
 }
 
 export function noteWeather({ weather }: Journal, what: string): void {

@@ -1,7 +1,7 @@
 // What must hold after a run, judged by the upstream's, the facilitator's, the clients' and the chain's own records. The
 // ledger is only compared with them.
 import type { Client } from './client.ts';
-import type { ClientRequest, Journal, Kill, Run } from './journal.ts';
+import type { ClientRequest, Journal, Run, SettleCall } from './journal.ts';
 import { readPaid } from './paid.ts';
 import type { Conduct } from './plan.ts';
 import { PAY_TO, PRICE, SETTLE_MS, type ListedCharge, type World } from './world.ts';
@@ -37,6 +37,8 @@ export async function judgeRun(
   const charges = new Map((await world.charges()).map((charge) => [charge.nonce, charge]));
   const requests = Map.groupBy(journal.requests, ({ n }) => n);
   const runs = Map.groupBy(journal.runs, ({ n }) => n);
+  const settles = Map.groupBy(journal.settles, ({ nonce }) => nonce);
+  const seen = { kills: journal.kills, freezes: journal.freezes, lagMs };
   let again = 0;
   for (const client of clients) {
     const mine = requests.get(client.plan.n) ?? [];
@@ -48,12 +50,12 @@ export async function judgeRun(
         `payment ${client.plan.n} (${JSON.stringify(client.plan)}) ${what}; its requests: ${told}; charge: ${JSON.stringify(charges.get(client.nonce))}`,
       );
     };
-    judgeMoney(client, mine, paid.has(client.nonce), charges.get(client.nonce), wrong, journal.kills);
+    judgeMoney(client, mine, paid.has(client.nonce), charges.get(client.nonce), seen, wrong);
     const ran = runs.get(client.plan.n) ?? [];
-    again += judgeAnswers(client, mine, ran, journal.kills, lagMs, charges.get(client.nonce), wrong);
-    judgeRuns(client, mine, ran, journal.kills, lagMs, wrong);
-    judgeLeases(ran, journal.kills, lagMs, wrong);
-    judgeSettles(client, mine, journal, lagMs, wrong);
+    again += judgeAnswers(client, mine, ran, seen, charges.get(client.nonce), wrong);
+    judgeRuns(client, mine, ran, seen, wrong);
+    judgeLeases(ran, seen, wrong);
+    judgeSettles(settles.get(client.nonce) ?? [], mine, seen, wrong);
   }
   for (const { n, run, chargeId } of journal.runs) {
     if (chargeId === '') violations.push(`payment ${n}: run ${run} of the handler was not paid for`);
@@ -63,19 +65,30 @@ export async function judgeRun(
   const earned = await world.chain.balanceOf(PAY_TO);
   if (booked !== earned) violations.push(`the ledger has ${booked}, the chain ${earned}`);
   if (BigInt(paid.size) * PRICE !== earned) violations.push(`${paid.size} payments moved ${earned}`);
-  const counts = { ...countEnds(journal, clients, paid.size, settled.length), 'delivered again after a death': again };
+  const counts = {
+    ...countEnds(journal, clients, paid.size, settled.length),
+    'delivered again after a death or a freeze': again,
+  };
   return { violations, counts };
 }
 
 type Wrong = (what: string) => void;
+/** What happened to processes; `lagMs` as above. */
+type Troubles = Pick<Journal, 'kills' | 'freezes'> & { readonly lagMs: number };
+
+/** When what a process did at `at` at the latest could be seen: one that stood still then does it when it goes on. */
+function seenBy({ freezes, lagMs }: Troubles, who: string, at: number): number {
+  const frozen = freezes.filter((each) => each.who === who && each.at - SEEN_MS <= at && at <= each.backAt);
+  return Math.max(at, ...frozen.map(({ backAt }) => backAt)) + lagMs;
+}
 
 function judgeMoney(
   { plan, gaveUp }: Client,
   mine: readonly ClientRequest[],
   moved: boolean,
   charge: ListedCharge | undefined,
+  troubles: Troubles,
   wrong: Wrong,
-  kills: readonly Kill[],
 ): void {
   const served = mine.some(({ end }) => end.kind === 'served' && end.charged);
   if (moved !== (charge !== undefined && isSettled(charge))) wrong(`moved ${moved}, and the ledger disagrees`);
@@ -85,7 +98,7 @@ function judgeMoney(
   if ((plan.kind === 'poor' || plan.kind === 'forged') && moved) wrong('was charged for a payment that is no good');
   // Where it cannot be delivered any more its payer is told so, and the books say that it is owed or was partly there.
   const toldPaid = mine.some(({ end }) => end.kind === 'told' && end.code.startsWith('already_paid'));
-  if (moved && !served && !toldPaid && !lostAnswer(mine, charge, kills)) wrong('was charged and has no answer');
+  if (moved && !served && !toldPaid && !lostAnswer(mine, charge, troubles)) wrong('was charged and has no answer');
   if (
     moved &&
     !served &&
@@ -102,16 +115,16 @@ function judgeMoney(
  * Whether the whole answer was handed over while its client was leaving, and the copy that its process keeps for a minute
  * died with it, or was asked for elsewhere: what lies in the buffer of a client's socket nobody can know.
  */
-function lostAnswer(mine: readonly ClientRequest[], charge: ListedCharge | undefined, kills: readonly Kill[]): boolean {
+function lostAnswer(mine: readonly ClientRequest[], charge: ListedCharge | undefined, troubles: Troubles): boolean {
   const deliveredAt = Date.parse(charge?.delivered_at ?? '') - performance.timeOrigin;
   const last = Math.max(...mine.map(({ to }) => to));
   return mine.some(
     ({ who, from, to, end }) =>
       unread.has(end.kind) &&
       from <= deliveredAt &&
-      deliveredAt <= to + SEEN_MS &&
+      deliveredAt <= seenBy(troubles, who, to) + SEEN_MS &&
       (mine.some((other) => other.who !== who && other.to > deliveredAt) ||
-        kills.some((kill) => kill.who === who && kill.at > deliveredAt && kill.at < last)),
+        troubles.kills.some((kill) => kill.who === who && kill.at > deliveredAt && kill.at < last)),
   );
 }
 
@@ -119,14 +132,14 @@ const unread = new Set<ClientRequest['end']['kind']>(['left', 'broken', 'cut']);
 
 /**
  * A delivery is a run of the handler whose whole answer a client got under a receipt. There is one for a payment, and one more
- * only where the process that gave it was killed before it could write that down: that is what is returned.
+ * only where the process that gave it was killed, or stood still for longer than its lease, when it had begun to give it and
+ * before it could write that down: that is what is returned.
  */
 function judgeAnswers(
   { plan }: Client,
   mine: readonly ClientRequest[],
   ran: readonly Run[],
-  kills: readonly Kill[],
-  lagMs: number,
+  { kills, freezes, lagMs }: Troubles,
   charge: ListedCharge | undefined,
   wrong: Wrong,
 ): number {
@@ -137,10 +150,17 @@ function judgeAnswers(
   for (const [run, answers] of runs) {
     const next = Math.min(...whole.filter((answer) => runOf(answer) > run).map(({ to }) => to));
     if (next === Infinity) continue;
-    const died = answers.some(({ who, to }) =>
-      kills.some(
-        (kill) => kill.who === who && kill.at > to - SEEN_MS - lagMs && kill.at < Math.min(next, to + RECORD_MS),
-      ),
+    const died = answers.some(
+      ({ who, headAt = Infinity, to }) =>
+        kills.some(
+          (kill) => kill.who === who && kill.at > to - SEEN_MS - lagMs && kill.at < Math.min(next, to + RECORD_MS),
+        ) ||
+        freezes.some(
+          (freeze) =>
+            freeze.who === who &&
+            freeze.at > headAt - SEEN_MS - lagMs &&
+            freeze.at < Math.min(next - LEASE_MS, to + RECORD_MS),
+        ),
     );
     if (died) again++;
     else wrong(`was delivered again after run ${run}, whose process lived on`);
@@ -159,17 +179,22 @@ function judgeRuns(
   { plan }: Client,
   mine: readonly ClientRequest[],
   ran: readonly Run[],
-  kills: readonly Kill[],
-  lagMs: number,
+  troubles: Troubles,
   wrong: Wrong,
 ): void {
+  const { kills, freezes, lagMs } = troubles;
   for (const [index, { run, who, at }] of ran.entries()) {
     const next = ran[index + 1];
     if (next === undefined || USELESS.has(plan.conducts[run - 1] ?? 'small')) continue;
-    const died = kills.some((kill) => kill.who === who && kill.at >= at - SEEN_MS - lagMs && kill.at <= next.at);
+    const died =
+      kills.some((kill) => kill.who === who && kill.at >= at - SEEN_MS - lagMs && kill.at <= next.at) ||
+      freezes.some((freeze) => freeze.who === who && freeze.backAt >= at && freeze.at <= next.at - LEASE_MS);
     const came = mine.some(
       (request) =>
-        request.who === who && request.from <= at && at <= request.to + lagMs + LEFT_SLACK_MS && isLost(request),
+        request.who === who &&
+        request.from <= at &&
+        at <= seenBy(troubles, who, request.to) + LEFT_SLACK_MS &&
+        isLost(request),
     );
     if (!died && !came) wrong(`ran again, at ${next.who}, after run ${run} at ${who}, which was good`);
   }
@@ -184,7 +209,7 @@ function isLost({ end }: ClientRequest): boolean {
 }
 
 /** While a process that lives works on a payment, no other one runs its handler. */
-function judgeLeases(ran: readonly Run[], kills: readonly Kill[], lagMs: number, wrong: Wrong): void {
+function judgeLeases(ran: readonly Run[], { kills, lagMs }: Troubles, wrong: Wrong): void {
   for (const first of ran) {
     const died = kills.find(({ who, at }) => who === first.who && at >= first.at)?.at ?? Infinity;
     const leaseUntil = Math.min(first.endedAt - END_SEEN_MS - lagMs, first.at + LEASE_MS, died);
@@ -198,16 +223,15 @@ function judgeLeases(ran: readonly Run[], kills: readonly Kill[], lagMs: number,
 
 /** A settle call is sent only for a request that waits for it. */
 function judgeSettles(
-  { nonce }: Client,
+  settles: readonly SettleCall[],
   mine: readonly ClientRequest[],
-  journal: Journal,
-  lagMs: number,
+  troubles: Troubles,
   wrong: Wrong,
 ): void {
-  for (const { at } of journal.settles.filter((call) => call.nonce === nonce)) {
-    const waited = mine.some(({ from, to, end }) => {
+  for (const { at } of settles) {
+    const waited = mine.some(({ who, from, to, end }) => {
       const gone = end.kind === 'left' || end.kind === 'broken';
-      return at >= from && at <= to + lagMs + (gone ? LEFT_SLACK_MS : SLACK_MS);
+      return at >= from && at <= seenBy(troubles, who, to) + (gone ? LEFT_SLACK_MS : SLACK_MS);
     });
     if (!waited) wrong(`was settled ${at.toFixed(0)} ms into the run, when nobody waited for it`);
   }
@@ -233,6 +257,7 @@ function countEnds(
     payments: clients.length,
     requests: journal.requests.length,
     kills: journal.kills.length,
+    ...countBy(journal.freezes.map(({ who }) => `${who}: SIGSTOP for longer than a lease`)),
     ...countBy(journal.kills.map(({ who, how }) => `${who}: ${how}`)),
     ...Object.fromEntries([...journal.weather].toSorted(([a], [b]) => (a < b ? -1 : 1))),
     'runs of the handler': journal.runs.length,

@@ -55,7 +55,7 @@ function planDuplicates(draw: Draw, n: number): PaymentPlan {
   const plan = planPayment(draw, n);
   // What ends by its time alone holds a run up for as long as that.
   const kind = plan.kind === 'short' ? 'good' : plan.kind;
-  return { ...plan, kind, copies: [copies - late, late], goesOn: true };
+  return { ...plan, kind, copies: [copies - late, late], asksAgain: true, goesOn: true };
 }
 
 function planPayment(draw: Draw, n: number): PaymentPlan {

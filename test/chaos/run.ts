@@ -1,6 +1,8 @@
 // One run of chaos: payers by the dozen, kills and faults until all have asked; then calm, until everybody has an answer.
+import { setMaxListeners } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
+import { createSemaphore } from '../../src/gateway/rails/service-call.ts';
 import { insist, runClient, type Client } from './client.ts';
 import { createJournal, type Journal } from './journal.ts';
 import { judgeRun, type Verdict } from './oracle.ts';
@@ -9,14 +11,15 @@ import { createPlan, type Scale } from './plan.ts';
 import { startFleet } from './fleet.ts';
 import { PAY_TO, startWorld, type World } from './world.ts';
 
-const AT_ONCE = { one: 16, postgres: 48 } as const;
-/** Of payers that insist. */
-const INSISTING = { one: Infinity, postgres: 32 } as const;
+/** Requests of payers that insist, at the same time: what comes in a crowd is slower than it is waited for. */
+const INSISTING = 32;
 /** Each word of one is a process of its own. */
 const OPERATORS = 3;
-/** For a payer to have an answer once all is well: a lease, the slowest call, and the chain's proof that a short authorization has ended. */
-const CALM_MS = 120_000;
-const BLOCK_MS = 250;
+/** Without any payer getting an answer or charge its end: longer than a lease, the slowest call and the longest pause of a payer. */
+const STALLED_MS = 150_000;
+const LONGEST_CALM_MS = 1_800_000;
+const LOOK_MS = 500;
+const SAY_MS = 10_000;
 /** Time for what can be known without a chain: every payer asks a few times more. */
 const UNKNOWN_MS = 12_000;
 
@@ -34,7 +37,7 @@ export async function runChaos(scale: Scale, say: (line: string) => void = () =>
     world.restless(plan.draw);
     const clients: Client[] = [];
     const next = plan.payments.values();
-    const payers = Array.from({ length: AT_ONCE[scale.topology] }, async () => {
+    const payers = Array.from({ length: world.payersAtOnce }, async () => {
       for (const payment of next) {
         clients.push(await runClient(world, journal, payment));
         if (clients.length % 100 === 0) say(`${clients.length} of ${scale.payments} payers have asked`);
@@ -49,9 +52,8 @@ export async function runChaos(scale: Scale, say: (line: string) => void = () =>
     }
     await over;
     await world.calm();
-    say(`all have asked, ${journal.kills.length} kills; waiting for what is open`);
-    await calmDown(world, journal, clients, scale);
-    say('nothing is open');
+    say(`all have asked, ${journal.kills.length} kills, ${journal.freezes.length} freezes; waiting for what is open`);
+    await calmDown(world, journal, clients, scale, say);
     return await judgeRun(world, journal, clients, lag.max / 1e6);
   } finally {
     lag.disable();
@@ -70,12 +72,14 @@ async function calmDown(
   world: World,
   journal: Journal,
   clients: readonly Client[],
-  { topology, chain: readsChain }: Scale,
+  { chain: readsChain }: Scale,
+  say: (line: string) => void,
 ): Promise<void> {
+  const turns = createSemaphore(INSISTING, Infinity);
   if (!readsChain) {
     // What a facilitator took and never said stays unknown without a chain, until an operator looks there himself.
-    const unknownUntil = performance.now() + UNKNOWN_MS;
-    await Promise.all(clients.map((client) => insist(world, journal, client, unknownUntil)));
+    const stop = AbortSignal.timeout(UNKNOWN_MS);
+    await Promise.all(clients.map((client) => insist(world, journal, client, turns, stop)));
     const paid = await readPaid(world.chain, PAY_TO);
     const ended = clients.filter(({ plan }) => plan.kind === 'cancelled' || plan.kind === 'short');
     const neverToSettle = new Set<string>(ended.map(({ nonce }) => nonce));
@@ -88,20 +92,28 @@ async function calmDown(
     });
     await Promise.all(operators);
   }
-  // No more at once than before: what comes in a crowd is slower than it is waited for.
-  const next = clients.values();
-  const insisting = Promise.all(
-    Array.from({ length: Math.min(clients.length, INSISTING[topology]) }, async () => {
-      for (const client of next) await insist(world, journal, client, performance.now() + CALM_MS);
-    }),
-  ).then(() => true);
-  // Blocks come also while no payer pays: the chain's time is that of its last block, and proofs wait for it.
-  while (!(await Promise.race([insisting, setTimeout(BLOCK_MS, false)]))) await world.chain.mine();
-  const until = performance.now() + CALM_MS;
-  while (performance.now() < until) {
-    await world.chain.mine();
-    const open = (await world.charges()).filter(({ status }) => status === 'claimed' || status === 'settling');
-    if (open.length === 0) return;
-    await setTimeout(BLOCK_MS);
+  const stop = new AbortController();
+  setMaxListeners(0, stop.signal);
+  const insisting = Promise.all(clients.map((client) => insist(world, journal, client, turns, stop.signal)));
+  const begun = performance.now();
+  let [fewest, fewestAt, saidAt] = [Infinity, begun, begun];
+  for (;;) {
+    const open = [...(await world.charges('claimed')), ...(await world.charges('settling'))].length;
+    const waiting = clients.filter(({ done, gaveUp }) => !done && !gaveUp).length;
+    if (open + waiting === 0) break;
+    const now = performance.now();
+    if (open + waiting < fewest) [fewest, fewestAt] = [open + waiting, now];
+    if (now - saidAt > SAY_MS) {
+      say(`${waiting} payers wait for an answer, ${open} charges for their end`);
+      saidAt = now;
+    }
+    if (now - fewestAt > STALLED_MS || now - begun > LONGEST_CALM_MS) {
+      say(`nothing moves any more: ${waiting} payers without an answer, ${open} charges without an end`);
+      break;
+    }
+    await setTimeout(LOOK_MS);
   }
+  stop.abort();
+  await insisting;
+  say('all payers have come to their end');
 }

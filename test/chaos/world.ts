@@ -1,23 +1,30 @@
 // A real Tollgate between a real chain, a facilitator with faults behind a gate, and an API: what a run of chaos happens to.
 import { createServer } from 'node:net';
-import type { Hex } from 'viem';
+import { setTimeout } from 'node:timers/promises';
+import { keccak256, numberToHex, pad, concat, type Hex } from 'viem';
 import { startChain, USDC, type Chain } from '../support/chain/chain.ts';
 import { startFacilitator } from '../support/chain/facilitator.ts';
-import type { Fault, TestFacilitator } from '../support/facilitator-server.ts';
+import type { TestFacilitator } from '../support/facilitator-server.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
 import type { Draw } from '../simulation/scheduler.ts';
-import { startGate, type Gate } from './gate.ts';
-import { noteWeather, type Journal } from './journal.ts';
+import { startGate } from './gate.ts';
+import type { Journal } from './journal.ts';
 import type { Plan } from './plan.ts';
 import { startApi } from './upstream.ts';
+import { createWeather, facilitatorWeather } from './weather.ts';
 
 export const PAY_TO: Hex = '0x2222222222222222222222222222222222222222';
 export const PRICE = 100_000n;
 /** Of a call to settle: longer than a settlement takes beside other load, shorter than a client's patience. */
 export const SETTLE_MS = 1_500;
+/** Of all calls to settle. */
+const WRONG = 0.3;
+const BLOCK_MS = 500;
 
 export type World = {
   readonly chain: Chain;
+  /** Payers that ask at the same time. */
+  readonly payersAtOnce: number;
   /** Where the next request goes. */
   readonly door: () => Door;
   /** Ends a process with SIGKILL and starts it again on what is on the disk; resolves when it is there. */
@@ -25,7 +32,8 @@ export type World = {
   /** From now on nothing goes wrong any more. */
   readonly calm: () => Promise<void>;
   readonly restless: (draw: Draw) => void;
-  readonly charges: () => Promise<readonly ListedCharge[]>;
+  /** Those of `status`, or all. */
+  readonly charges: (status?: string) => Promise<readonly ListedCharge[]>;
   /** `charges reconcile ID --settled TRANSACTION | --fail REASON`: the word of an operator who has looked at the chain. */
   readonly vouch: (id: string, transaction: string | undefined) => Promise<void>;
   readonly stop: () => Promise<void>;
@@ -69,11 +77,13 @@ export async function startWorld(plan: Plan, journal: Journal, readsChain: boole
     startProcess({ args: ['serve', '-c', config], listeners: ['proxy', 'registry', 'admin'] });
   let tollgate = await start();
   const token = await commandOutput(config, 'token');
-  const weather = createWeather(facilitator, gate, journal);
+  const weather = createWeather([facilitatorWeather(facilitator, gate, journal, WRONG)]);
+  const stopBlocks = makeBlocks(chain);
   watchSettles(facilitator, journal);
 
   return {
     chain,
+    payersAtOnce: 16,
     door: () => ({ who: 'tollgate', url: `http://127.0.0.1:${port}` }),
     kill: async () => {
       const at = performance.now();
@@ -83,13 +93,14 @@ export async function startWorld(plan: Plan, journal: Journal, readsChain: boole
     },
     calm: weather.calm,
     restless: weather.begin,
-    charges: () => readCharges(tollgate.url('registry'), token),
+    charges: (status) => readCharges(tollgate.url('registry'), token, status),
     vouch: async (id, transaction) => {
       const word = transaction === undefined ? ['--fail', 'never_settled'] : ['--settled', transaction];
       await commandOutput(config, 'charges', 'reconcile', id, ...word);
     },
     stop: async () => {
       await weather.calm();
+      await stopBlocks();
       await tollgate.kill();
       await api.close();
       await gate.close();
@@ -108,68 +119,35 @@ export function watchSettles(facilitator: TestFacilitator, journal: Journal): vo
   });
 }
 
-const FAULTS: readonly [Fault, ...Fault[]] = [
-  { kind: 'drop_before' },
-  { kind: 'drop_after' },
-  { kind: 'hold_after' },
-  { kind: 'answer', status: 500, body: { error: 'internal' } },
-  { kind: 'answer', status: 429, body: { error: 'slow down' }, headers: { 'retry-after': '1' } },
-  { kind: 'answer', status: 401, body: { error: 'who are you' } },
-  {
-    kind: 'answer',
-    body: { success: false, errorReason: 'unexpected_settle_error', transaction: '', network: 'base' },
-  },
-  { kind: 'answer', body: { success: false, errorReason: 'unsupported_scheme', transaction: '', network: 'base' } },
-  { kind: 'answer', body: '<html>' },
-  { kind: 'raw', bytes: 'HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{"success":true' },
-];
-
-export type Weather = { readonly begin: (draw: Draw) => void; readonly calm: () => Promise<void> };
-
-/** Faults on some calls, a facilitator that forgets, and now and then one that is gone for a moment. */
-export function createWeather(facilitator: TestFacilitator, gate: Gate, journal: Journal): Weather {
-  let raging = false;
-  let shutting: Promise<void> = Promise.resolve();
-  const step = (draw: Draw): void => {
-    if (!raging) return;
-    if (draw.chance(0.5)) {
-      facilitator.fault('settle', draw.pick(FAULTS));
-      noteWeather(journal, 'facilitator: a settlement goes wrong');
+/** Blocks come also while no payer pays: the chain's time is that of its last block, and proofs wait for it. */
+export function makeBlocks(chain: Chain): () => Promise<void> {
+  const stop = new AbortController();
+  const { signal } = stop;
+  const mining = (async () => {
+    while (!signal.aborted) {
+      await chain.mine();
+      await setTimeout(BLOCK_MS, undefined, { signal }).catch(() => undefined);
     }
-    if (draw.chance(0.15)) facilitator.fault('verify', draw.pick(FAULTS.slice(3) as [Fault, ...Fault[]]));
-    if (draw.chance(0.03)) facilitator.forget();
-    if (draw.chance(0.04)) {
-      noteWeather(journal, 'facilitator: away for a moment');
-      shutting = shutting.then(async () => {
-        await gate.shut();
-        await new Promise((resolve) => {
-          setTimeout(resolve, 50 + draw.below(300));
-        });
-        await gate.open();
-      });
-    }
-    setTimeout(step, 40 + draw.below(80), draw);
-  };
-  return {
-    begin: (draw) => {
-      raging = true;
-      step(draw);
-    },
-    calm: async () => {
-      raging = false;
-      facilitator.clearFaults();
-      await shutting;
-    },
+  })();
+  return () => {
+    stop.abort();
+    return mining;
   };
 }
 
-export async function readCharges(registry: string, token: string): Promise<readonly ListedCharge[]> {
+/** Gives `payer` the price, without a transaction: the test token holds balances in its first slot. */
+export async function fund(chain: Chain, payer: string): Promise<void> {
+  const slot = keccak256(concat([pad(payer as Hex), pad('0x0')]));
+  await chain.rpc('anvil_setStorageAt', [USDC, slot, pad(numberToHex(PRICE))]);
+}
+
+export async function readCharges(registry: string, token: string, status?: string): Promise<readonly ListedCharge[]> {
   const all: ListedCharge[] = [];
   for (let cursor: string | null = ''; cursor !== null;) {
-    const response: Response = await fetch(
-      `${registry}/v1/billing/charges?limit=200${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
-      { headers: { authorization: `Bearer ${token}` } },
-    );
+    const query = new URLSearchParams({ limit: '200', ...(status && { status }), ...(cursor !== '' && { cursor }) });
+    const response: Response = await fetch(`${registry}/v1/billing/charges?${query}`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
     const page = (await response.json()) as { data: ListedCharge[]; next_cursor: string | null };
     all.push(...page.data);
     cursor = page.next_cursor;
