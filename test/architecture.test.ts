@@ -161,6 +161,27 @@ describe('how files are written', () => {
   });
 });
 
+/** File of less than 40 lines with one importer -> why it is a file all the same. */
+const MAY_BE_SMALL: Readonly<Record<string, string>> = {
+  'bundle-page.ts': 'a program of its own',
+  'cli/commands.ts': 'a table',
+  'cli/demo-api.ts': 'a program of its own in the image',
+  'cli/openapi.ts': 'a command',
+  'cli/token.ts': 'a command',
+  'cli/version.ts': 'a command',
+  'config/openapi.ts': 'starts the thread beside it',
+  'gateway/rails/evm/family.ts': 'fills a port',
+  'page/evm/words.ts': 'a table',
+};
+
+test('refuses: a file of less than 40 lines with one importer that is no port, table or command', () => {
+  const small = SOURCES.filter(({ file, text }) => {
+    const lines = text.split('\n').filter((line) => line.trim() !== '').length;
+    return lines < 40 && SOURCES.filter(({ imports }) => imports.includes(file)).length === 1;
+  });
+  expect(small.map(({ file }) => file).toSorted()).toEqual(Object.keys(MAY_BE_SMALL));
+});
+
 type Lint = {
   readonly rules: Readonly<Record<string, unknown>>;
   readonly overrides: readonly {

@@ -1,5 +1,6 @@
-// Settings that all registries on one store should have: receivers, so that none refuses a route that another took, and API keys,
-// so that a key is known wherever it is presented. Compared by digest, and warned about: files change one after the other.
+// Settings that all registries on one store should share. With the same receivers, none refuses a route that another
+// took. With the same API keys, a key is known wherever it is presented. They are compared by digest, and a difference
+// is only a warning: files change one after the other.
 import { createHash } from 'node:crypto';
 import type { Config, RegistryConfig } from '../config/config.ts';
 import type { Log } from '../host/log.ts';
@@ -25,7 +26,7 @@ export async function shareSettings(
   }
 }
 
-/** Where money goes, whoever is asked about it; and who is let in. */
+/** Where money goes, without the services that are asked about it, and which keys are let in. */
 export function digestsOf({ receivers }: Pick<Config, 'receivers'>, { apiKeys }: RegistryConfig): CommonSettings {
   const where = receivers.map(({ id, currencies, settle, ways }) => ({
     ...{ id, currencies, settle },

@@ -1,5 +1,5 @@
-// The gateway of a process, joined: where its routes come from, what writes its charges down, what takes payments, and
-// the proxy that all of them are for.
+// Joins the gateway of a process: where its routes come from, what writes its charges down, what takes payments, and
+// the proxy that uses all of them.
 import type { Config, ProxyConfig } from '../config/config.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';

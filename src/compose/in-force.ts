@@ -1,5 +1,5 @@
-// The routes in force in this process, as a registry has them that its workers follow: numbered here, from the first set on,
-// whatever they are called where they came from. A change is told the moment it is in force.
+// The routes in force in this process, as its workers follow them, like sidecars their registry. They are numbered anew
+// here, from the first set on. A change is told the moment it is in force.
 import { setImmediate } from 'node:timers/promises';
 import type { SetChange } from '../domain/revise.ts';
 import type { Route } from '../domain/route.ts';

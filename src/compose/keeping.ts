@@ -1,5 +1,5 @@
-// Takes away what a store of charges keeps no longer: every minute, and soon again while there is more, a bounded part at a
-// time, so that no claim waits for it.
+// Removes the charges that a store keeps no longer: every minute, and soon again while there are more. It takes a
+// bounded part at a time, so that no claim waits for it.
 import { LedgerUnavailable, type ChargeKeeping } from '../domain/payment/ledger.ts';
 import { REDEEM_MS } from '../domain/payment/claim-policy.ts';
 import type { Clock, Schedule } from '../host/clock.ts';

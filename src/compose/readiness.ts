@@ -1,6 +1,6 @@
 // Readiness: whether a payment could be taken, as far as this process knows. Asked when /readyz is, never by itself: an
-// idle process writes nothing. What was found is good for a few seconds; while it is asked, everybody waits for one
-// answer, and not for longer than a probe does.
+// idle process writes nothing. A result is good for a few seconds. While it is asked for, all wait for the same answer,
+// and no longer than a probe does.
 import type { Check, CheckResult } from '../host/admin.ts';
 import { systemSchedule, type Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';

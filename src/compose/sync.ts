@@ -1,6 +1,6 @@
-// The part of a sidecar that stands for the registry of the all-in-one shape: routes come over HTTP, and go on from the
-// last good set whatever becomes of the other side. Resolves as soon as the snapshot file was read; the registry may take
-// as long as it likes.
+// The sidecar's part in place of a registry of its own: routes come over HTTP. The last good set stays in force
+// whatever happens to the registry. It resolves as soon as the snapshot file was read; the registry may take as long as
+// it likes.
 import type { Config, ProxyConfig, SyncConfig } from '../config/config.ts';
 import { createCompiler } from '../gateway/sync/compile.ts';
 import type { Current } from '../gateway/sync/current.ts';

@@ -1,5 +1,6 @@
-// What an owner of several ways to pay should know of each route: where its price is too fine for an asset, over what public
-// clients pay without being told to, and which ways a 402 has no room for. `check` says all of it, a start the last.
+// Warnings for an owner of several ways to pay, route by route: where the price is too fine for an asset, which public
+// clients pay without being told to, and which ways a 402 has no room for. `check` says all of it, a start only the
+// last.
 import type { LoadedConfig } from '../config/config.ts';
 import { comparePrices } from '../domain/money.ts';
 import { makeOffer, type Offer, type OfferedWay, type ReceiverWay } from '../domain/offer.ts';

@@ -1,4 +1,4 @@
-// A question to all workers, and what those answer that do in time: what only they know.
+// A question to all workers, and the answers that come in time: some facts only workers know.
 import type { Schedule } from '../host/clock.ts';
 import type { Report } from '../workers/channel.ts';
 import type { Member } from '../workers/member.ts';

@@ -1,4 +1,4 @@
-// The metrics of workers and of the process that they belong to, as one: who tells what, and how it adds up.
+// The metrics of workers and of the process that they belong to, as one: which process tells what, and how it adds up.
 import { createMetricSums, createReporter, type MetricSums, type Merging, type Reporter } from '../host/metric-sums.ts';
 import type { Metrics } from '../host/metrics.ts';
 

@@ -1,5 +1,6 @@
-// The Unix socket on which a process answers its workers: in its data folder, or, where that takes none, in a folder of its
-// own among the system's temporary ones. No other user may connect (mode 0600). What dead processes left is removed.
+// The Unix socket on which a process answers its workers. It is in the data folder, or, where that takes no socket, in
+// a folder of its own among the system's temporary ones. No other user may connect (mode 0600). What dead processes
+// left is removed.
 import { mkdtempSync, mkdirSync, readdirSync, rmSync, rmdirSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
@@ -91,7 +92,7 @@ async function removeUnlessAnswered(place: string): Promise<void> {
       socket.destroy();
       resolve(true);
     });
-    // Only a refusal says that nobody listens.
+    // Only a refusal says that no process listens.
     socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'ECONNREFUSED'));
   });
   if (!isAnswered) quietly(() => rmSync(place, { force: true }));

@@ -1,5 +1,5 @@
-// The proxy in processes of its own. This one keeps what there is one of, binds the port, hands connections over, and is to its
-// workers what a registry is to its sidecars. The port is theirs once the first of them can answer.
+// The proxy in processes of its own. This one keeps what exists once, binds the port and hands connections over. To its
+// workers it is what a registry is to its sidecars. It takes connections once the first worker can answer.
 import { fork, type ChildProcess } from 'node:child_process';
 import { z } from 'zod';
 import type { Config } from '../config/config.ts';
@@ -93,7 +93,8 @@ export async function startWorkers(
       asking.died(member);
       sums.forget(member.number);
       sums.restarted(reason);
-      // Whoever asks again is served at once. Where this fails its leases run out. Twice: a call of it may be on its way.
+      // A client that asks again is served at once. If this fails, the dead worker's leases run out. Twice: a call of
+      // the worker may still be on its way.
       for (const ms of [0, LATE_CALL_MS])
         systemSchedule(ms, () => void kept?.endRun(member.run).catch(() => undefined));
     },

@@ -1,5 +1,5 @@
-// A charge: one price taken once. What a claim fixes, and what the ledger keeps beside it; how it changes is in
-// transition.ts. A payment's key is what can move money only once on its chain, in one canonical spelling. So fifty
+// A charge: one price taken once. Here stands what a claim fixes, and what the ledger keeps beside it; transition.ts
+// says how it changes. A payment's key names what can move money only once on its chain, in one spelling. So fifty
 // encodings of one payment are one payment. Amounts are integers of the asset's smallest unit, never rounded.
 import type { CHARGE_STATES, ChargeValues, UNDELIVERED } from './payment/charge-fields.ts';
 import type { Way } from './payment/way.ts';
@@ -18,11 +18,14 @@ export type PaymentKey = {
   readonly network: string;
   readonly asset: string;
   readonly payer: string;
-  /** What makes two payments of a payer two. */
+  /** Tells the payments of one payer apart. */
   readonly unique: string;
 };
 
-/** The one spelling of what has several, as rails write it: two spellings of one payment must not pay for two charges. */
+/**
+ * The one spelling of a payment or a name, as rails write it: two spellings of one payment must not pay for two
+ * charges.
+ */
 export type Spelling = {
   /** Undefined: it is of no network that a rail serves. */
   readonly payment: (raw: PaymentKey) => PaymentKey | undefined;

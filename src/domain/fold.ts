@@ -1,5 +1,5 @@
-// Folds a canonical path into match keys: one for every way in which some router reads it. A key is the path decoded
-// and stripped of everything that a router may overlook; a pattern's literals are folded by the same function, so the
+// Folds a canonical path into match keys: one for every way in which some router reads it. A key is the path, decoded
+// and stripped of everything that a router may overlook. A pattern's literals are folded by the same function, so the
 // two meet. Folding never decides what is free. One reading too many costs a 402; one too few is a way around the
 // paywall.
 import type { Folding } from './profile.ts';
@@ -26,9 +26,8 @@ export const TOO_MANY_READINGS = 'the path can be read in too many ways for its 
 const PLAIN = /^[A-Za-z0-9_-]+$/;
 const DELIMITER = /[;?#]/;
 /**
- * How much work one path may make, in steps: a letter of a reading is one, and a reading some more for its look-ups. What
- * takes longer is refused, so no path costs more than 100 microseconds. Ordinary paths take a few
- * hundred steps.
+ * How much work one path may make, in steps: a letter of a reading is one, and a reading some more for its look-ups. A
+ * path that takes longer is refused, so none costs more than 100 microseconds. Ordinary paths take a few hundred steps.
  */
 export const MOST_STEPS = 8_500;
 const STEPS_A_READING = 64;
@@ -45,7 +44,7 @@ const FILES = [
   /^(.*?\.(?:json|xml|html?|csv|txt|pdf|zip|png|jpe?g|gif|svg|webp|mp[34]))(\/.*)$/i,
 ];
 
-/** What one path was read as so far, and the steps that are left. */
+/** The readings of one path so far, and the steps that are left. */
 type Readings = { readonly made: string[]; readonly keys: string[]; left: number };
 
 /** Over all readings of one path. False: nothing more may be made of it. */
@@ -185,8 +184,9 @@ function trim(segment: string): string {
 }
 
 /**
- * Routers compare by upper case or by lower case, letter by letter or as a whole. What any of them takes for one letter is
- * one here: the dotless and the dotted i, the long s, the Kelvin sign; the sharp s is two.
+ * Routers compare by upper case or by lower case, letter by letter or as a whole. Letters that any of them takes for
+ * one letter are one here, such as the dotless and the dotted i, the long s and s, the Kelvin sign and k. The sharp s
+ * is two letters.
  */
 function foldCase(text: string): string {
   return text
@@ -195,7 +195,7 @@ function foldCase(text: string): string {
     .toLowerCase();
 }
 
-/** The compatibility form, without what no reader sees and with every kind of space as a plain one. */
+/** The compatibility form, without invisible characters, and with a plain space for every kind of space. */
 function normalize(text: string): string {
   return compose(text).replaceAll('\\', '/');
 }

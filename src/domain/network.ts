@@ -6,7 +6,7 @@ export type KnownToken = {
   readonly symbol: string;
   readonly address: string;
   readonly decimals: number;
-  /** What a way with it has in its terms. */
+  /** The terms of a way that pays with it. */
   readonly terms: Way['terms'];
 };
 

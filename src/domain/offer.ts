@@ -125,11 +125,11 @@ export type Facilitator = {
   /** Of each operation: calls at a time, and how many more may wait for one of them to end. */
   readonly limits: { readonly calls: number; readonly waiting: number };
   readonly auth: FacilitatorAuth | undefined;
-  /** Who is known there: the key id, or of a token the receiver. With the URL it says which facilitator this is. */
+  /** The account there: a key id, or for a bearer token the receiver. With the URL it says which facilitator this is. */
   readonly account: string | undefined;
 };
 
-/** Who is asked about payments that are made in a way. */
+/** The services that are asked about payments of a way. */
 export type WayServices = {
   readonly facilitators: readonly Facilitator[];
   /** Nodes that are asked about settlements of unknown end, in this order; none: no node is asked. */

@@ -1,5 +1,6 @@
-// What the page for people knows beside the header of its 402: written into the document as JSON by the gateway, read by the
-// program in the page. Public facts of the offer and of known networks alone. Amounts of tokens are spelled here for both.
+// The data of the page for people, beside the header of its 402. The gateway writes it into the document as JSON, and
+// the page's program reads it. Public facts of the offer and of known networks alone. Amounts of tokens are spelled
+// here for both.
 
 export type PageData = {
   /** The value of the 402's PAYMENT-REQUIRED: the program of a page cannot read the headers that it came with. */
@@ -21,7 +22,7 @@ export type PageWay = {
   readonly testnet: boolean;
   /** Undefined: no page is known that shows transactions. */
   readonly explorer?: string;
-  /** What a wallet is told that does not know the network; undefined: we do not know it either. */
+  /** For a wallet that does not know the network; undefined: we do not know it either. */
   readonly chain?: PageChain;
 };
 

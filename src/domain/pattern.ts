@@ -1,7 +1,7 @@
 // Route patterns: literal segments, parameters that fill a segment, one wildcard at the end. path-to-regexp reads the
 // path syntax into tokens. No regular expression is ever built from a pattern. A pattern that could mean something else
-// than its author thinks is refused with a sentence, never stored as a literal: a route that matches nothing protects
-// nothing.
+// than its author thinks is refused with a sentence. It is never stored as a literal: a route that matches nothing
+// protects nothing.
 import { parse } from 'path-to-regexp';
 import { foldSegment } from './fold.ts';
 import { FULL_FOLDING } from './profile.ts';
@@ -31,7 +31,7 @@ const WILDCARD_NAME = 'wildcard';
 /** Most segments: nothing to escape, to decode or to refuse. */
 const PLAIN = /^[A-Za-z0-9_-]+$/;
 const NAME = '[A-Za-z_][A-Za-z0-9_]*';
-/** Most patterns: they stand in the library's syntax already, but for the wildcard's name. */
+/** Most patterns: they stand in the library's syntax already, except the wildcard's name. */
 const PLAIN_PATTERN = new RegExp(`^(?=/)(?:/(?:[A-Za-z0-9_-]+|:${NAME}))*(?:/\\*|/)?$`);
 const COLON_PARAM = new RegExp(`^:(${NAME})$`);
 const BRACE_PARAM = new RegExp(`^\\{(${NAME})(?::(int|float|uuid|str))?\\}$`);

@@ -60,7 +60,7 @@ export function createPaymentRequired(
 ): (demand: Demand) => PaymentRequired | undefined {
   const { revision = () => 0 } = options;
   const keep = (upfront: boolean): Kept => {
-    // By the listing, which is of one route, or by the offer if there is none.
+    // By the listing, which belongs to one route, or without a listing by the offer.
     const kept = new LRUCache<Listing | Offer, Texts>({ max: KEPT });
     return ({ offer, listing }) => {
       const key = listing ?? offer;
@@ -95,7 +95,7 @@ export function createPaymentRequired(
 
 type Kept = (demand: Demand) => Texts;
 
-/** What is written once for an offer, and what was written last of all that one request shares with the next. */
+/** The texts that are written once for an offer, and the last ones that a request shares with the next. */
 type Texts = {
   readonly offer: Offer;
   readonly revision: number;

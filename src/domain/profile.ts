@@ -67,7 +67,7 @@ const NOTHING: Folding = {
   lists: false,
 };
 
-/** What is about the spelling of a path and not about further names of one framework. */
+/** The foldings of spelling, without the further names of one framework. */
 const DECODING: Folding = {
   ...EVERYTHING,
   pageData: false,

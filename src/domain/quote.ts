@@ -22,15 +22,15 @@ export type Quote = {
   readonly hasTermsOf: (offer: Offer) => boolean;
 };
 
-/** A charge id in its two parts: what is the same for all of one offer, method and second, and what is drawn for each. */
+/** A charge id in its two parts: one is the same for all of one offer, method and second, the other is drawn for each. */
 export type ChargeId = { readonly signed: string; readonly nonce: string };
 
 export type Quotes = {
   /** A new charge id for `offer` and `method`. */
   readonly issue: (offer: Offer, method: string, nowMs: number) => ChargeId;
-  /** The quote that `id` is, or undefined if it is none, is not signed by us or has expired. */
+  /** The quote in `id`; undefined if it holds none, is not signed by us or has expired. */
   readonly read: (id: string, nowMs: number) => Quote | undefined;
-  /** What `id`, or all of it but its nonce, was signed for, expired or not: to tell people, not to take a payment by. */
+  /** The quote of `id`, with or without its nonce, expired or not. For people to read, not to take a payment by. */
   readonly explain: (id: string) => Explained;
 };
 
@@ -77,7 +77,7 @@ export function createQuotes({ secrets, ttlMs, nonce }: QuoteOptions): Quotes {
   const [signer] = keys;
   if (signer === undefined) throw new Error('charges.secrets is empty: quotes need a secret to be signed with');
   const latest = new WeakMap<Offer, Signed>();
-  // Everybody who pays for a route within a second presents the same but for the nonce. Only what was verified is in it.
+  // Payments for a route within one second present the same text up to the nonce. Only verified texts are in it.
   const genuine = new LRUCache<string, Terms>({ max: REMEMBERED });
 
   const sign = (offer: Offer, method: string, second: number): string => {
@@ -89,7 +89,7 @@ export function createQuotes({ secrets, ttlMs, nonce }: QuoteOptions): Quotes {
     return text;
   };
 
-  /** What was signed by us, from all of an id but its nonce. */
+  /** The terms that we signed, from an id without its nonce. */
   const readSigned = (text: string): Terms | undefined => {
     const known = genuine.get(text);
     if (known !== undefined) return known;
@@ -160,8 +160,8 @@ function mac(key: Key, bytes: Buffer): Buffer {
   return createHmac('sha256', key.secret).update(bytes).digest().subarray(0, MAC);
 }
 
-// Charge ids as lists show them and as commands take them. What tells two charges of one route apart stands at the end of an
-// id. Its beginning says which route, price and second it was made for.
+// Charge ids as lists show them and as commands take them. The end of an id tells two charges of one route apart. Its
+// beginning says for which route, price and second it was made.
 
 const GAP = '...';
 const SHOWN = 12;
@@ -175,7 +175,7 @@ export function shortId(id: string): string {
 /** What an id begins and ends with. */
 export type IdPart = { readonly start: string; readonly end: string };
 
-/** At least so many characters, so that nothing is meant by accident. */
+/** At least so many characters, so that no id is meant by accident. */
 const LEAST = 6;
 
 /** A whole id, its beginning, its end, or both with dots in between; undefined if `text` is none of them. */

@@ -1,5 +1,5 @@
-// From a request's method and raw path to the route that applies, in one look-up. What was resolved before is remembered by
-// its exact bytes. Everything else is canonicalised, folded and matched. The memory belongs to one snapshot.
+// From a request's method and raw path to the route that applies, in one look-up. A path that was resolved before is
+// remembered by its exact bytes. Any other is canonicalised, folded and matched. The memory belongs to one snapshot.
 import { higherPriced, highestPricedOf, isBeyondDoubt, spells, untilExact } from './highest-price.ts';
 import { TOO_MANY_READINGS } from './fold.ts';
 import { withDashes } from './names.ts';
@@ -57,12 +57,12 @@ function findMatch(
   if (typeof whole === 'object') {
     const active = whole.status === 'active';
     const reached = reachedBy(matcher, path, method);
-    // Of a path that would cost nothing every route counts that a router comes to by another name, else the one that
-    // applies to it.
+    // If the path itself would cost nothing, all routes count that a router reaches by another name. Else only the one
+    // that applies to each name.
     const named = active ? higherPricedOf(matcher, names, method, whole) : names.flatMap(reached);
     if (active && named.length === 0 && isBeyondDoubt(path, keys, whole)) return { kind: 'route', route: whole };
     const read = covering(keys);
-    // What covers the path too had its say: another is more specific.
+    // Routes that cover the path too were considered already: a more specific one won.
     const others = active ? named.filter((other) => !read.includes(other)) : named;
     const isHigherPriced = (other: Route): boolean => higherPriced(whole, other) !== whole;
     if (!read.some(isHigherPriced) && !others.some(isHigherPriced)) return { kind: 'route', route: whole };
@@ -73,7 +73,7 @@ function findMatch(
   const named = names.length > 0 ? bestOf(matcher, names, method) : undefined;
   if (typeof named === 'object') return { kind: 'route', route: named };
   if (whole === undefined && named === undefined) return NO_MATCH;
-  // Of equally dear ones the same, whatever the order in which the routes came.
+  // Of equally dear routes always the same one, in whatever order they came.
   const priced = covering([...keys, ...names])
     .filter((route) => route.status === 'active')
     .sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -116,9 +116,10 @@ function bestOf(matcher: Matcher, keys: readonly string[], method: string): Foun
   return best;
 }
 
-// The memory is an LRU in front of canonicalising and matching. A path gets in when it is seen for the second time, so a client that never repeats one pushes none out. A
-// filter of hashes says which paths may be in there at all. A path never seen takes 306 ns so, 803 without that filter,
-// 1,337 without both (`npm run bench -- --only matcher --routes 100000`).
+// The memory is an LRU in front of canonicalising and matching. A path gets in when it is seen for the second time, so
+// a client that never repeats a path pushes none out. A filter of hashes says which paths may be in there at all. A
+// path never seen takes 306 ns so, 803 without that filter, 1,337 without both (`npm run bench -- --only matcher
+// --routes 100000`).
 
 type CacheCounts = { hits: number; misses: number };
 

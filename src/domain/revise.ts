@@ -52,7 +52,7 @@ function apply(
   if (draft === undefined) return undefined;
   const counts = { ...base.counts };
   const moved: Route[] = [];
-  // What leaves first, so that its pattern and its id are free for what comes.
+  // Removals come first, so that their patterns and ids are free for new routes.
   for (const route of removed) take(draft, base.matcher, route, counts);
   for (const route of replaced) {
     const old = base.matcher.get(route.id);

@@ -34,7 +34,7 @@ export const routeFields = shapeOf(
 /** A route as every endpoint answers it and as a sidecar reads it from a feed. Members unknown to us are dropped. */
 export const routeWire = z.object(routeFields);
 
-/** What a body or a file says of a new route, but for `source`: each has a default of its own for that. */
+/** The fields that a body or a file gives for a new route, without `source`: each has a default of its own for that. */
 export const routeBody = shapeOf(({ writer }) => writer === 'patch', inBody) as {
   [K in Patched as Fields[K]['wire']]: InBody<Fields[K]>;
 };

@@ -1,4 +1,4 @@
-// Where a store is, as the configuration says it and as the store's folder takes it.
+// The place of a store: what the configuration says of it and what the store's folder is given.
 
 export type StoreSettings =
   /** `name`: for people. */

@@ -196,7 +196,7 @@ function spell(
   return { ok: true, path: done === 0 ? raw : path + raw.slice(done) };
 }
 
-/** NaN if `code` is none. */
+/** NaN if `code` is no hexadecimal digit. */
 function hexDigit(code: number): number {
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
   const letter = code | 0x20;

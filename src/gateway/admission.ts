@@ -157,9 +157,10 @@ function createRefusalLimit(perMinute: number, monotonic: () => number): Refusal
   };
 }
 
-// The client that a request counts for in limits per client: an IPv4 address, or an IPv6 network of 64 bits. One subscriber
-// has such a network, and could draw a new address from it for every request. Behind trusted proxies it is the last address
-// of X-Forwarded-For that is not a trusted proxy itself. What stands before that one is the client's word.
+// The client that a request counts for in limits per client: an IPv4 address, or an IPv6 network of 64 bits. One
+// subscriber has such a network, and could draw a new address from it for every request. Behind trusted proxies it is
+// the last address of X-Forwarded-For that is not a trusted proxy itself. Addresses before that one are only the
+// client's word.
 
 type Addressed = Pick<IncomingMessage, 'headers'> & {
   readonly socket: { readonly remoteAddress?: string | undefined };
@@ -173,7 +174,7 @@ export function clientGroup({ socket, headers }: Addressed, trusts: (address: st
   while (rest !== '' && trusts(address)) {
     const comma = rest.lastIndexOf(',');
     const named = readAddress(rest.slice(comma + 1).trim());
-    // What cannot be read counts for the proxy that passed it on.
+    // An unreadable entry counts for the proxy that passed it on.
     if (named === undefined) break;
     address = named;
     rest = comma < 0 ? '' : rest.slice(0, comma);

@@ -137,7 +137,7 @@ export function breakOff(req: IncomingMessage, res: ServerResponse): void {
   else res.destroy();
 }
 
-/** Only links: the rest of a 103 is for the final response to say. */
+/** Only links: the final response says the rest. */
 export function sendEarlyHints(res: ServerResponse, raw: readonly string[]): void {
   let text = 'HTTP/1.1 103 Early Hints\r\n';
   for (let i = 0; i + 1 < raw.length; i += 2) {
@@ -158,7 +158,7 @@ export function sendOwn(
   if (delivered !== undefined) tellDelivery(req, res, delivered);
   const added = ['X-Request-Id', requestId];
   if (closes) added.push('Connection', 'close');
-  // What is wrong with a body ends the connection: the response has to be out before it is read.
+  // A fault in a body ends the connection, so the response has to be out before the body is read.
   respond(res, response, req.method === 'HEAD', added, hasBody(req) ? undefined : writeBatch);
 }
 

@@ -48,7 +48,7 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
   /** Of the upstream's response, or of what replaced it. */
   private status: number | undefined;
   private kept: KeptResponse | undefined;
-  /** Where a response is read into that was replaced; on beyond the end of the exchange. */
+  /** Collects a response that the client does not get; it may go on after the exchange has ended. */
   private aside: Aside | undefined;
 
   constructor(context: ExchangeContext, req: IncomingMessage, res: ServerResponse, tunnelHead?: Buffer) {
@@ -57,7 +57,7 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     context.telemetry.begin();
   }
 
-  // What is decided about it.
+  // The decisions about it.
 
   /** A response of ours; `closes`: the connection ends with it. */
   respond(outcome: ResponseOutcome, closes?: boolean): void {
@@ -87,7 +87,7 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     res.on('finish', () => this.onFinish());
     res.on('close', () => this.onClose());
     const upgrade = tunnelHead !== undefined;
-    // Who expects a 100 gets it when the request is on its way upstream, and a refusal never has one in front of it.
+    // A client that expects a 100 gets it when the request goes upstream. So no refusal has a 100 in front of it.
     if (req.headers.expect !== undefined && req.httpVersionMinor === 1 && !upgrade) res.writeContinue();
     const headers = upstreamHeaders(req, permit, this);
     if (upgrade) headers.push(...TUNNEL_OFFER);
@@ -252,7 +252,7 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     aside.ended(whole);
   }
 
-  // What the client does.
+  // The events of the client.
 
   onDrain(): void {
     this.call?.resume();
@@ -328,7 +328,7 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     this.phase = { at: 'done', end };
     const { req, record, charged, context } = this;
     this.kept?.drop();
-    // What is left of an upload that is not read any more; the listener bounds how long that may take.
+    // Drops the rest of an upload that is not read any more; the listener bounds how long that may take.
     if (!req.complete) req.resume();
     try {
       charged?.done(end);

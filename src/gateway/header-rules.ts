@@ -76,7 +76,7 @@ export const INBOUND: ReadonlyMap<string, InboundRule> = spelled([
   ...rules('drop', [...HOP_BY_HOP, 'host', 'content-length', 'expect', 'http2-settings']),
   // Ours to say: the request's identities.
   ...rules('drop', ['x-request-id', 'traceparent', 'tracestate']),
-  // What believes one of these serves another path or host than the one that was matched; NAMES_A_TARGET has the others.
+  // A server that believes one of these serves another path or host than was matched; NAMES_A_TARGET has the others.
   ...rules('drop', ['forwarded', 'x-forwarded-prefix', 'x-host', 'x-now-route-matches']),
   ...rules('conditional', ['if-match', 'if-modified-since', 'if-none-match', 'if-range', 'if-unmodified-since']),
   ...rules('range', ['range']),

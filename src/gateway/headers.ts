@@ -76,7 +76,7 @@ function isHost(text: string): boolean {
   return PLAIN_HOST.test(text) || (HOST.test(text) && URL.canParse(`http://${text}`));
 }
 
-/** Whether a request announces a body; a length of nothing is none. */
+/** Whether a request announces a body; one with a length of 0 does not. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   const length = headers['content-length'];
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
@@ -254,7 +254,10 @@ function outboundRule(name: string): OutboundRule {
   return plain === lower ? 'pass' : (OUTBOUND.get(plain) ?? 'pass');
 }
 
-/** The lower-cased names that a Connection header lists; undefined if there is none but the usual two. */
+/**
+ * The lower-cased names that a Connection header lists; undefined if it has only a usual one (keep-alive, close,
+ * upgrade).
+ */
 export function namedByConnection(value: string | undefined): ReadonlySet<string> | undefined {
   if (value === undefined) return undefined;
   const lower = value.toLowerCase();

@@ -57,7 +57,7 @@ export type ResponseVerdict =
   /** The upstream's response is dropped for this one. */
   | { readonly kind: 'replace'; readonly response: OwnResponse; readonly keep?: Aside };
 
-/** Where a response that the client does not get is read into all the same; `ended` is told once whether it is whole. */
+/** Collects a response that the client does not get; `ended` is told once whether it is whole. */
 export type Aside = { readonly response: KeptResponse; readonly ended: (whole: boolean) => void };
 
 /** The client went away before anything was charged: no response is sent. */

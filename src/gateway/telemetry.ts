@@ -276,7 +276,7 @@ export function noteEnd(record: RequestRecord, end: End, tookMoney: boolean | un
   }
 }
 
-/** What a request came to for which a charge was claimed. A failure that its client is told is an error anyway. */
+/** The outcome of a request with a claimed charge. A failure that its client is told is an error anyway. */
 function paidOutcome(end: End, tookMoney: boolean): RequestOutcome {
   switch (end.kind) {
     case 'replaced':

@@ -1,5 +1,5 @@
-// Writes one request: the head exactly as it was decided, the body framed as the head announces it. A head that could be
-// read as two requests is not written: no line break, no space in the target, no name that is none. `RequestWriter` is
+// Writes one request: the head exactly as it was decided, the body framed as the head announces it. A head that could
+// be read as two requests is not written: no line break, no space in the target, no malformed name. `RequestWriter` is
 // pure: pieces of the body go in, bytes come out. `Upload` carries them from the body's stream to the socket.
 import type { Socket } from 'node:net';
 import { ByteCount, NAME, VALUE } from './framing.ts';

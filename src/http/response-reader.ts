@@ -1,6 +1,6 @@
 // Reads one response: heads, then the body as its framing says. `ResponseReader` is pure: bytes go in, events come out,
-// wherever the bytes were cut. It stops at the response's last byte. What stands behind that byte stays in `unread`, and
-// is never read as the beginning of another response. `Inbox` is the memory that the bytes are read into.
+// wherever the bytes were cut. It stops at the response's last byte. Bytes after it stay in `unread`, and are never
+// read as the beginning of another response. `Inbox` is the memory that the bytes are read into.
 import { Chunks, ByteCount, NAME, VALUE } from './framing.ts';
 
 export type ResponseEvent =

@@ -55,8 +55,8 @@ type UpstreamFailure = CallFault & {
 };
 
 /**
- * None of these is called before `send` returned or after `abort`; the last one is onEnd, onUpgrade or onFailure. They are
- * called on the listener. What they are given is the listener's to keep and to change.
+ * None of these is called before `send` returned or after `abort`; the last one is onEnd, onUpgrade or onFailure. They
+ * are called on the listener. The listener may keep and change what it is given.
  */
 export type UpstreamListener = {
   /** 1xx other than 100 and 101. */

@@ -1,5 +1,5 @@
 // One worker as its primary sees it: a child process, what it said last, and the connection that is on its way to it. A
-// connection that a dead worker had not said to have is reset: it is known to nobody else, and would hang for ever.
+// connection on its way to a worker that died is reset: no other process knows it, and it would hang for ever.
 import type { ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { Report, Order } from './channel.ts';

@@ -1,5 +1,5 @@
-// Keeps a number of workers alive: starts them, replaces those that die, later and later if they die young, and kills those
-// whose event loop stands still while the primary's own goes round.
+// Keeps a number of workers alive. It starts them and replaces those that die, later each time if they die young. It
+// kills a worker whose event loop stands still while the primary's own goes round.
 import type { ChildProcess } from 'node:child_process';
 import type { Clock, Schedule } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';

@@ -12,9 +12,12 @@ import type { ApiOperation } from './openapi.ts';
 import { createPaths } from './paths.ts';
 
 export type Listing = {
-  /** JSON of `bazaar`: whole, then without its output's example if it has one. Where even that has no place, none is shown. */
+  /**
+   * JSON of `bazaar`: whole, then without its output's example if it has one. If even that does not fit, nothing is
+   * listed.
+   */
   readonly bazaar: readonly [string, ...string[]];
-  /** Whose resource it is. */
+  /** The service that the resource belongs to. */
   readonly service: Service;
 };
 
@@ -40,13 +43,16 @@ type DiscoverySettings = {
 };
 
 const MAX_BYTES = 4096;
-/** What a client gives back with a payment is read up to this depth and with so many values; the rest is the payment's. */
+/**
+ * A client gives the listing back with its payment, which is read up to a depth and a number of values. These are the
+ * listing's part of both.
+ */
 const MAX_DEPTH = 14;
 const MAX_VALUES = 1_536;
 /** Operations of one route that are remembered. */
 const REMEMBERED = 256;
 
-/** As what a route is listed. */
+/** The form in which a route is listed. */
 type Shown = {
   readonly pattern: Pattern;
   /** Undefined: the pattern is a plain path. */

@@ -6,7 +6,7 @@
 type Dialect = '3.0' | '3.1';
 
 export type References = {
-  /** What `node` is, or names, however often; undefined: nothing that can be read. */
+  /** `node`, or what it refers to, over any number of references; undefined: nothing readable. */
   readonly follow: (node: unknown) => unknown;
   /** `schema` without references; undefined: it is too large, or too deep. */
   readonly inline: (schema: unknown) => unknown;
@@ -17,7 +17,7 @@ export type References = {
 /** A reference that leads out of the document, or to nothing in it. */
 type OnUnread = (reference: string, why: 'outside' | 'nothing') => void;
 
-/** What has more letters and values has no place in 4 KiB. */
+/** A schema with more letters and values does not fit into 4 KiB. */
 const MAX_LETTERS = 4096;
 const MAX_DEPTH = 16;
 /** References to references. */

@@ -4,12 +4,12 @@ import type { Charge, ChargeState } from '../charge.ts';
 import type { IdPart } from '../quote.ts';
 import type { Fault } from './claim-policy.ts';
 
-/** A charge as people see it: without what could be replayed or belongs to its payer alone. */
+/** A charge as people see it: nothing in it could be replayed or belongs to its payer alone. */
 export type ListedCharge = Omit<
   Charge,
   'credential' | 'credentialSha256' | 'answer' | 'owner' | 'changeId' | 'search'
 > & {
-  /** Whose fault it is that it was paid for and can be delivered no more; null if nothing is owed. */
+  /** Whose fault it is that it was paid for and cannot be delivered any more; null if nothing is owed. */
   readonly owed: Fault | null;
 };
 
@@ -32,10 +32,10 @@ export type ChargeSearch = {
   readonly transaction?: string | undefined;
 };
 
-/** What an operator has to look after. */
+/** The charges that an operator has to look after. */
 export type Alarms = {
   readonly owed: readonly OwedSum[];
-  /** When the first of the payments ends whose settlement has no certain end; null if there is none. */
+  /** When the first payment without a certain settlement ends; null if there is none. */
   readonly settlingEndsAt: number | null;
 };
 

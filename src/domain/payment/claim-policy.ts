@@ -41,7 +41,7 @@ export type PaymentStatus =
   | 'in_use'
   /** Its settlement has no certain end and no owner: its payer may take it over at once (`taken_over`). */
   | 'unfinished'
-  /** Also if it was just delivered: whether its answer is still in memory is for the process to know. */
+  /** Also if it was just delivered: only the process knows whether its answer is still in memory. */
   | 'spent'
   /** Paid and not delivered: its payer may fetch the answer (`redeem_started`). */
   | 'redeemable'
@@ -153,7 +153,7 @@ export type Claimed =
   | { readonly kind: 'quote_already_used' }
   | { readonly kind: 'too_many_unsettled' };
 
-/** What is to become of a claim as far as the charge with its payment decides it. */
+/** The decision about a claim as far as the charge with the same payment goes. */
 type ClaimDecision = Extract<Claimed, { readonly charge: Charge }>;
 
 /** `claimed` is to be written, over `existing` if there is one; everything else writes nothing. */

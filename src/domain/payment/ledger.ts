@@ -188,7 +188,7 @@ export function createLedger(
 
   const advance = async (id: string, given: ChargeEvent, actor: Actor): Promise<Advanced> => {
     const event = given.kind === 'settled' ? { ...given, proof: spell(given.proof, spelling) } : given;
-    // What is remembered of a lease is its first end: whether it was renewed the store says, to everybody but its owner.
+    // Memory holds the first end of a lease. Whether it was renewed, the store says, to all but the owner.
     const last = remembered.get(id);
     remembered.delete(id);
     let known = last?.charge.owner === actor.owner ? last : undefined;
@@ -204,7 +204,7 @@ export function createLedger(
       if (!moved.ok && fresh && owned && known.charge.owner !== actor.owner) observe.lost();
       if (!moved.ok && fresh) return { kind: 'conflict', because: moved.because, charge: known.charge };
       if (!moved.ok) {
-        // What is remembered may be behind what the store says.
+        // Memory may be behind the store.
         known = undefined;
         continue;
       }

@@ -91,7 +91,7 @@ export const ROUTE_FIELDS = {
       const parsed = parsePattern(value);
       if (!parsed.ok) context.addIssue({ code: 'custom', message: parsed.reason });
     }),
-    // Whether pattern and amount are valid is for the compilation to say, which reads them anyway and refuses the whole set.
+    // The compilation judges pattern and amount: it reads them anyway, and refuses the whole set.
     feed: z.string(),
     isPlain: isText,
     ...{ column: 'text', writer: 'patch', interned: false },

@@ -23,7 +23,7 @@ export function createSetDigest(): SetDigest {
   };
 }
 
-/** Adds `routes` in slices. What is added and removed meanwhile counts as well: a sum knows no order. */
+/** Adds `routes` in slices. Routes that are added and removed meanwhile count as well: a sum knows no order. */
 export async function addAll(
   digest: SetDigest,
   routes: readonly Route[],

@@ -34,7 +34,7 @@ type PageFacts = {
 /** `headers` are added. */
 export type Page = (facts: PageFacts, headers: readonly string[]) => OwnResponse;
 
-/** What of a path is shown, and what of a description: characters. */
+/** Characters that are shown of a path, and of a description. */
 const SHOWN = 160;
 const DESCRIBED = 256;
 

@@ -98,8 +98,9 @@ export async function answerTaken(
   }
 }
 
-// Takes a payment over whose settlement has no certain end, for the payer who asks again. What the chain proves is served.
-// What is used up and not proven yet stays unknown. Else it is settled again, which moves the money once at most.
+// Takes over a payment whose settlement has no certain end, for the payer who asks again. If the chain proves it, it is
+// served. If it is used up and not proven yet, it stays unknown. Else it is settled again, which moves the money once
+// at most.
 
 async function resume(deps: PayDeps, payment: Payment, charge: Charge): Promise<PayOutcome> {
   const { ledger, options, chargeLog, newId } = deps;
@@ -166,7 +167,10 @@ function unknown(deps: PayDeps, { facts, route }: Payment, charge: Charge): PayO
   return deps.refuse(settlementUnknown(deps, charge), facts.origin, route.id);
 }
 
-/** What was agreed to, whatever the route costs by now; undefined if it cannot be settled any more. */
+/**
+ * The terms that were agreed to, even if the route costs something else by now. Undefined if the payment cannot be
+ * settled any more.
+ */
 function termsOf(
   { options, clock, listingOf }: PayDeps,
   { route, facts }: Payment,

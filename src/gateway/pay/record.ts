@@ -1,6 +1,7 @@
-// What a request writes into the ledger, and what is told of it. A change is tried twice if the request waits for its end.
-// If it does not, a change is tried for as long as it takes: a lost one would leave money or a service hanging. Below are
-// the log line and the metrics of each change, and the leases of the charges that this process works on.
+// A request's changes of the ledger, and what log and metrics tell of them. A change is tried twice if the request
+// waits for its end. If it does not, a change is tried for as long as it takes: a lost one would leave money or a
+// service hanging. Below are the log line and the metrics of each change, and the leases of the charges that this
+// process works on.
 import { LedgerUnavailable, type Advanced, MAX_RENEWED, type Ledger } from '../../domain/payment/ledger.ts';
 import { type Charge, flowOf, ownerOf, type PaymentKey } from '../../domain/charge.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
@@ -274,7 +275,7 @@ type Kept = { requests: number; renew: boolean; since: number; holder: Lease | u
 
 export function createLeases({ ledger, schedule, newId, monotonic, leaseMs }: LeaseOptions): Leases {
   const { run } = ledger;
-  /** How many requests work on a charge: one, but for the moment in which it changes hands within this process. */
+  /** How many requests work on a charge: one, and two for the moment in which it changes hands within this process. */
   const kept = new Map<string, Kept>();
   let running = false;
 
@@ -282,7 +283,7 @@ export function createLeases({ ledger, schedule, newId, monotonic, leaseMs }: Le
     running = kept.size > 0;
     if (running) schedule(leaseMs / RENEWALS, renew);
   };
-  /** Which of them are still ours; undefined if nobody can say. */
+  /** Which of them are still ours; undefined if that is not known. */
   const renewAll = async (ids: readonly string[]): Promise<ReadonlySet<string> | undefined> => {
     const since = monotonic();
     const ours = await ledger.renew(run, ids, leaseMs).catch(() => undefined);
@@ -294,7 +295,7 @@ export function createLeases({ ledger, schedule, newId, monotonic, leaseMs }: Le
   };
   const renew = (): void => {
     const ids = [...kept].flatMap(([id, each]) => (each.renew ? [id] : []));
-    // What was taken since the last turn has most of its lease left.
+    // A charge that was taken since the last turn has most of its lease left.
     for (const each of kept.values()) each.renew = true;
     for (let from = 0; from < ids.length; from += MAX_RENEWED) void renewAll(ids.slice(from, from + MAX_RENEWED));
     renewLater();

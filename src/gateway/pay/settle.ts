@@ -51,9 +51,9 @@ export function createSettleModes(monotonic: () => number, remembered = REMEMBER
   };
 }
 
-// Which responses are charged if the settlement waits for the status line: those that give the payer what was asked for. A
-// redirect is one if it leads to another API, because the link may be what was sold. What cannot be judged is charged. The
-// request's own Host decides nothing: its sender chose it.
+// Which responses are charged if the settlement waits for the status line: those that give the payer what was asked
+// for. A redirect is one if it leads to another API, because the link may be what was sold. A response that cannot be
+// judged is charged. The request's own Host decides nothing: its sender chose it.
 
 type ApiNames = {
   readonly publicUrl: string | undefined;
@@ -104,9 +104,9 @@ function authorityOf({ hostname, port, protocol }: URL): string {
   return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`;
 }
 
-// One attempt to settle a claimed charge, and the ways in which it can end. The ledger knows who is asked before anybody is.
-// So a restart knows that a settlement may have been sent. What is not certain afterwards stays `settling`, until the chain
-// or the payer's next request ends it. Nothing is sent for a client that left.
+// One attempt to settle a claimed charge, and the ways in which it can end. The ledger knows which facilitator is asked
+// before it is asked. So a restart knows that a settlement may have been sent. A charge without a certain end stays
+// `settling`, until the chain or the payer's next request ends it. Nothing is sent for a client that left.
 
 export type SettleEnd =
   | { readonly kind: 'settled'; readonly charge: Charge; readonly receipt: Receipt }

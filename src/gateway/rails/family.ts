@@ -19,11 +19,14 @@ export type ChainFamily = {
   readonly canonicalPayment: Spelling['payment'];
   /** Undefined: it is not written like an account or a transaction of this family, or each has one spelling only. */
   readonly canonicalIdentifier: (text: string) => string | undefined;
-  /** What an address of this family is that was written where one of another belongs; undefined: it is none. */
+  /**
+   * Names an address of this family, for a message if it stands where one of another family belongs. Undefined: it is
+   * no address of this family.
+   */
   readonly nameAddress: (text: string) => string | undefined;
   /** How an address is written. */
   readonly addressForm: string;
-  /** How a network is named that is not known by name; undefined: it cannot be. */
+  /** How to name a network that is not known by name; undefined: it cannot be named. */
   readonly otherNetworks: string | undefined;
   /** Whether the page for people can ask a wallet of the network (CAIP-2). */
   readonly isPaidInBrowser: (network: string) => boolean;
@@ -38,7 +41,7 @@ export type FamilyPayments = {
   readonly fullRequirement: Requirement;
   /** Whether what was signed is of the form of this family's payments, whatever it says. */
   readonly isPayment: (payload: unknown) => boolean;
-  /** What was signed for a payment that cannot be valid: a facilitator may be asked about it, and nothing can move. */
+  /** The signed part of a payment that cannot be valid: a facilitator may be asked about it, and no money can move. */
   readonly unsignedPayment: unknown;
   /** Asks a node whether `way` is what is configured. */
   readonly checkNode: (way: Way, services: WayServices, url: string, fetch: Fetch) => Promise<readonly NodeFinding[]>;

@@ -127,7 +127,7 @@ export function createRails(deps: FacilitatorDeps): Rails {
       const own = served.find(({ rail }) => rail.serves(envelope.network));
       const way = chooseWay(envelope, ways, own?.words);
       const isNamed = !('reason' in way);
-      // Where there is one way, it takes no other kind, and its own rail says what is wrong.
+      // A single way takes no payment of another kind, and its own rail says what is wrong.
       const isOfAnother =
         (ways.length > 1 || !isNamed) &&
         served.some(

@@ -102,7 +102,7 @@ async function tryVerify(
   return findRefused(facilitator, reply, deps);
 }
 
-/** What a facilitator says of the caller rather than of what was asked. */
+/** An answer of a facilitator that is about the caller, not about the question. */
 function findRefused(
   { url, auth, account }: Facilitator,
   reply: JsonReply,

@@ -18,14 +18,14 @@ export type Presented = {
   readonly sha256: string;
   /** The charge id that the client gives back, if the protocol has a place for it. */
   readonly chargeId: string | undefined;
-  /** What was signed: the smallest unit of the asset, and when it ends, seconds since the epoch. */
+  /** As signed: in the smallest unit of the asset, and until when, in seconds since the epoch. */
   readonly amount: bigint;
   readonly deadline: bigint | undefined;
   /** What only the rail reads; plain JSON. */
   readonly payload: unknown;
 };
 
-/** `Presented`, but for the way. */
+/** `Presented` without the way. */
 type ReadPayment = Omit<Presented, 'way'>;
 
 /** Public: lower-case words joined by `_`, and what would have been right, for people. */
@@ -59,7 +59,7 @@ export type Settlement =
 export type SettleHistory = {
   /** An earlier attempt ended unknown: any refusal from now on may hide its success, so none is believed. */
   readonly afterUnknown: boolean;
-  /** Who was asked first then, and is asked first now: no other may remember that attempt. */
+  /** The facilitator that was asked first then. It is asked first now: no other may remember that attempt. */
   readonly via: string | undefined;
 };
 
@@ -70,11 +70,11 @@ export type Rail = {
   /** An entry of `accepts`. */
   readonly requirement: Requirement;
   /**
-   * Reads what a client presents for one of `ways`, which say what the protocol leaves out. Problem: `payment_malformed`.
-   * Refusal: it names none of them, and not so much that its payment could be known.
+   * Reads what a client presents for one of `ways`, which say what the protocol leaves out. Problem:
+   * `payment_malformed`. Refusal: it names none of them, and too little to identify the payment.
    */
   readonly read: (credential: Credential, ways: readonly Way[]) => Presented | Refusal | Problem;
-  /** Everything that can be known without asking anybody; undefined if it is fine so far. */
+  /** Checks what can be checked without a call; undefined: no fault so far. */
   readonly check: (presented: Presented, offer: RailOffer, nowMs: number) => Refusal | undefined;
   readonly verify: (presented: Presented, offer: RailOffer) => Promise<Verification>;
   readonly settle: (
@@ -85,12 +85,12 @@ export type Rail = {
   ) => Promise<Settlement>;
   /** Whether some facilitator of the way may be called now. */
   readonly isCallable: (way: Way) => boolean;
-  /** Who is asked to settle first if none was asked before. */
+  /** The facilitator that is asked to settle first if none was asked before. */
   readonly firstVia: (presented: Presented, offer: RailOffer) => string | undefined;
   readonly receiptHeader: (version: Credential['version'], receipt: Receipt) => readonly [name: string, value: string];
   /**
-   * What the chain says of a charge whose settlement has an unknown end. A payer who waits is told what is known within
-   * two seconds, and is served before the reconciler.
+   * Asks the chain about a charge whose settlement has no known end. A payer who waits is told what is known within two
+   * seconds, and is served before the reconciler.
    */
   readonly look: (charge: LookedAt, asker: 'payer' | 'reconciler') => Promise<Look>;
 };
@@ -104,8 +104,8 @@ export type NetworkRail = Omit<Rail, 'read' | 'isCallable'> & {
   /** `network`: CAIP-2, or a name of x402 v1. */
   readonly serves: (network: string) => boolean;
   /**
-   * `way`: the one that it names; undefined: none. Problem: `payment_malformed`. Undefined: what it names beside its network
-   * is nothing of this rail's.
+   * `way`: the one that it names; undefined: none. Problem: `payment_malformed`. Undefined: beside its network it names
+   * nothing of this rail's.
    */
   readonly read: (envelope: Envelope, way: Way | undefined) => ReadPayment | Problem | undefined;
 };

@@ -125,7 +125,7 @@ function readReply(status: number, bytes: Uint8Array, limits: JsonLimits): JsonR
   // Overload and gateways in front of a dead service: asking again soon does not help.
   const slow = status === 429 || status === 502 || status === 503 || status === 504;
   if (json.ok) return { kind: 'reply', status, body: json.value, slow };
-  // What is JSON and more than we read may say anything.
+  // JSON beyond our limits may say anything: its status proves nothing.
   return failed(`status ${status}, and its answer ${json.why}`, { slow, ...(json.isJson ? {} : { status }) });
 }
 
@@ -193,9 +193,9 @@ function textOf(error: Error, name: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-// Reads JSON of another party. What nests deeper, or holds more or longer than its reader expects, is refused as a whole. So
-// are member names that JavaScript gives a meaning of its own (`__proto__`). Nothing that comes out of here may surprise
-// code that copies, walks or logs it. What it means, schemas say.
+// Reads JSON of another party. A value that nests deeper, or is longer or larger than its reader expects, is refused as
+// a whole. So are member names with a meaning of their own in JavaScript (`__proto__`). So code may copy, walk and log
+// the result safely. Schemas check what it means.
 
 type JsonLimits = {
   /** Objects and arrays inside each other; a bare value has depth 0. */

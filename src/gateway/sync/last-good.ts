@@ -238,7 +238,7 @@ export class LastGoodSet {
   }
 }
 
-/** `set` with its next change; its routes are listed for who asks. */
+/** `set` with its next change; its routes are listed when they are asked for. */
 function changedSet({ registryId }: FoundSet, revision: number, list: () => readonly Route[]): FoundSet {
   let routes: readonly Route[] | undefined;
   return {

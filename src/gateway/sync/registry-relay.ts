@@ -197,7 +197,7 @@ function returnedHeaders(raw: readonly string[]): string[] {
   return endToEnd(raw, NOT_RETURNED, connection === '' ? undefined : connection);
 }
 
-/** Without what belongs to one connection, by name or because `connection` names it. */
+/** Without the headers of one connection: those with such a name, and those that `connection` names. */
 function endToEnd(raw: readonly string[], dropped: ReadonlySet<string>, connection: string | undefined): string[] {
   const named = namedByConnection(connection);
   const out: string[] = [];

@@ -136,7 +136,7 @@ export function createLook(deps: LookDeps): Rail['look'] {
   }, deps.schedule);
 }
 
-/** That it is used up is known, even if a later call failed. */
+/** It is known to be used up, even if a later call failed. */
 function usedOr(progress: Progress, detail: string): Look {
   return progress.used ? { kind: 'open', used: true, search: writeSearch(progress) } : { kind: 'unavailable', detail };
 }

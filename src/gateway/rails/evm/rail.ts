@@ -97,7 +97,7 @@ function checkAccepted({ envelope, token }: EvmPayload, { way, amount }: RailOff
   if (accepted === undefined) return undefined;
   if (accepted.amount !== amount.toString()) return { reason: 'invalid_amount', expected: amount.toString() };
   const { name, version } = way.terms;
-  // What is left out is not compared: the signature decides.
+  // Members that the client leaves out are not compared: the signature decides.
   if ((token.name ?? name) !== name) return { reason: 'invalid_exact_evm_token_name_mismatch' };
   if ((token.version ?? version) !== version) return { reason: 'invalid_exact_evm_token_version_mismatch' };
   return undefined;
@@ -139,7 +139,7 @@ type Authorization = {
   readonly nonce: string;
 };
 
-/** What of a credential goes on to a facilitator. */
+/** The part of a credential that goes on to a facilitator. */
 type SignedPayment = { readonly signature: string; readonly authorization: Authorization };
 
 /** A payment with no valid signature that ended in 1970: a facilitator may be asked about it, and nothing can move. */

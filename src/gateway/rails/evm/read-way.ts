@@ -7,7 +7,7 @@ import { keccak_256 } from '@noble/hashes/sha3';
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const ZERO = /^0x0{40}$/;
-/** Where tokens are sent to be gone. */
+/** Addresses to which tokens are sent to be destroyed. */
 const DEAD = /^0x0{36}dead$/i;
 const DEFAULT_SYMBOL = 'USDC';
 
@@ -98,7 +98,7 @@ function readToken(input: WayInput, chain: Chain, complain: Complain): Token | u
   return undefined;
 }
 
-/** What is written of a known token has to be its own. */
+/** Facts that are written about a known token have to be its own. */
 function readKnown(
   input: WayInput,
   asset: string,

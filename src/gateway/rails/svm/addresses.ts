@@ -39,8 +39,8 @@ export function writeBase58(bytes: Buffer): string {
 }
 
 /**
- * Where wallets keep what `owner` has of a token: the account that the associated token program derives for it. Undefined:
- * one of the two is not an address. Takes about 0.1 ms.
+ * The account in which wallets keep a token of `owner`, as the associated token program derives it. Undefined: one of
+ * the two is not an address. Takes about 0.1 ms.
  */
 export function findTokenAccount(owner: string, mint: string): string | undefined {
   const parts = [owner, TOKEN_PROGRAM, mint, ASSOCIATED_TOKEN_PROGRAM].map((text) => readBase58(text, ADDRESS_BYTES));

@@ -6,7 +6,7 @@ import type { Refusal } from '../rail.ts';
 import { TOKEN_PROGRAM } from './addresses.ts';
 import { isSignedBy, type Instruction, type Transaction } from './transaction.ts';
 
-/** What the one transfer has to be. */
+/** The values that the one transfer has to have. */
 export type Wanted = {
   readonly mint: string;
   readonly decimals: number;
@@ -50,7 +50,7 @@ export function checkTransaction(transaction: Transaction, wanted: Wanted): Refu
   );
 }
 
-/** The transfer, which is the third instruction; undefined: that is none. */
+/** The transfer; undefined if the third instruction is no transfer. */
 export function readTransfer({ instructions }: Transaction): Transfer | undefined {
   const [, , instruction] = instructions;
   if (instruction === undefined || !isOf(instruction, TOKEN_PROGRAM, TRANSFER_CHECKED)) return undefined;

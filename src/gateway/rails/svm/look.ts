@@ -106,7 +106,7 @@ export function createLook(deps: SvmLookDeps): Rail['look'] {
       said.push(`${new URL(url).host}: ${seen.away}`);
       if (turn.left <= 0) break;
     }
-    // What was learned is kept, whatever failed afterwards.
+    // New progress is kept, even if a later call failed.
     const isNew = !first && JSON.stringify(writeProgress(progress)) !== JSON.stringify(charge.search);
     if (isNew) return open(progress);
     return { kind: 'unavailable', detail: said.join('; ') };

@@ -1,5 +1,5 @@
 // The messages of x402 to and from a client, version 1 and 2: the credential, an entry of `accepts`, the receipt. No
-// other file knows how they are written. What was signed stays unread in a credential's envelope, for the rail of its
+// other file knows how they are written. The signed part stays unread in a credential's envelope, for the rail of its
 // network. A credential is bounded before it is parsed. Sources: x402 v1 `X-PAYMENT`, x402 v2 `PAYMENT-SIGNATURE`.
 import { hash } from 'node:crypto';
 import { z } from 'zod';
@@ -29,7 +29,7 @@ type EnvelopeReading =
 
 const MAX_BASE64 = 16 * 1024;
 const MAX_DECODED = 12 * 1024;
-/** What a client gives back of a 402 nests deep and is long, and is not read. */
+/** Clients give parts of a 402 back, which nest deep and are long. They are not read. */
 const LIMITS = { depth: 16, nodes: 2048, string: MAX_DECODED } as const;
 
 const text = (what: string, max: number) => z.string(`is not ${what}`).max(max, `is longer than ${max} characters`);
@@ -111,7 +111,7 @@ export function decodeBase64(value: string): Buffer | undefined {
   // One digit alone writes no byte.
   if (digits === 0 || digits % 4 === 1) return undefined;
   const bytes = Buffer.from(value, 'base64');
-  // What is not base64 is passed over, and then there are fewer bytes than the digits promise.
+  // Node skips letters that are not base64. Then there are fewer bytes than the digits promise.
   return bytes.length === Math.floor((digits * 3) / 4) ? bytes : undefined;
 }
 

@@ -16,7 +16,7 @@ import type { JsonReply } from '../service-call.ts';
 type WriteRequest = (presented: Pick<Presented, 'version' | 'payload'>, offer: RailOffer) => string;
 
 export function createWriteRequest(chain: ChainWords): WriteRequest {
-  // What payments of one price in one way are asked with is the same for all of them.
+  // Payments of one price in one way share their requirements.
   const written = new WeakMap<
     Way,
     { readonly amount: bigint; readonly extra: object; readonly requirements: string }

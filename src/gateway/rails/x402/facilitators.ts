@@ -39,7 +39,7 @@ function createAsking(
 ): Pick<Rail, 'verify' | 'settle' | 'firstVia'> {
   const facilitatorsOf = (way: Way): readonly Facilitator[] => services(way)?.facilitators ?? [];
   const writeRequest = createWriteRequest(chain);
-  // What is verified is what is settled: the same words for both.
+  // Verifying and settling send the same words, so that what is settled is what was verified.
   const written = new WeakMap<Presented, { readonly offer: RailOffer; readonly body: string }>();
   const bodyOf = (presented: Presented, offer: RailOffer): string => {
     const known = written.get(presented);
@@ -57,7 +57,7 @@ function createAsking(
       const declined: Refusal[] = [];
       const body = bodyOf(presented, offer);
       const said: string[] = [];
-      // What the last one said, by a word that is not known here.
+      // The last facilitator's word, if it is not known here.
       let unlisted: string | undefined;
       for (const facilitator of facilitators) {
         const since = clock.monotonic();
@@ -198,18 +198,18 @@ function conclude(
   }
 }
 
-/** What a payer is told if not one of them takes such a payment. */
+/** The refusal that a payer gets if no facilitator takes such a payment. */
 function refusalOfAll(declined: readonly Refusal[], facilitators: readonly Facilitator[]): Refusal | undefined {
   return declined.length === facilitators.length ? declined[0] : undefined;
 }
 
-// Who may be asked to settle a payment, and in which order. Only this process remembers who verified a payment: what a
-// restart has to know stands in the charge.
+// Which facilitators may be asked to settle a payment, and in which order. Only this process remembers which one
+// verified a payment. The charge holds what a restart has to know.
 
 /** `who_verified`: only the facilitator that verified a payment may settle it, where it is known which one did. */
 type SettleOrder = { readonly settles: 'in_order' | 'who_verified' };
 
-/** Payments of which it is kept who verified them. */
+/** Payments whose verifier is remembered. */
 const VERIFIERS = 10_000;
 
 type Settlers = {
@@ -233,7 +233,7 @@ function createSettlers(
   };
 }
 
-/** Who was asked first before is asked first: no other may remember that attempt. */
+/** The facilitator that was asked first before comes first: no other may remember that attempt. */
 function inOrder(facilitators: readonly Facilitator[], via: string | undefined): readonly Facilitator[] {
   if (via === undefined) return facilitators;
   const asked = facilitators.filter((facilitator) => nameOf(facilitator) === via);

@@ -35,8 +35,8 @@ export function isOwnFailure(word: string): boolean {
 }
 
 /**
- * What helps a payer whom no facilitator takes such a payment of, whatever is in it; undefined: the word says something
- * else. For people.
+ * Advice for a payer if no facilitator takes such a payment, whatever is in it. Undefined: the word says something
+ * else.
  */
 export function adviceFor(word: string): string | undefined {
   return DECLINED.get(normaliseWord(word));
