@@ -1,11 +1,10 @@
 // The routes in force in this process, as its workers follow them, like sidecars their registry. They are numbered anew
 // here, from the first set on. A change is told the moment it is in force.
 import { setImmediate } from 'node:timers/promises';
-import type { SetChange } from '../domain/revise.ts';
 import type { Route } from '../domain/route.ts';
 import { addAll, createSetDigest, type SetDigest } from '../domain/routing/set-digest.ts';
 import type { Snapshot } from '../domain/snapshot.ts';
-import type { Current } from '../gateway/sync/current.ts';
+import type { Current, Swapped } from '../gateway/sync/current.ts';
 import type { Random } from '../host/clock.ts';
 import type { RoutesInForce } from '../registry/worker-api.ts';
 import type { RouteEvent } from '../registry/route-memory.ts';
@@ -47,9 +46,8 @@ export function numberRoutes(current: Current, random: Random): RoutesInForce {
       tell({ kind: 'reset', revision: ++revision });
       return;
     }
-    for (const { kind, route } of changes) {
-      const old = before?.matcher.get(route.id);
-      if (old !== undefined) proof?.digest.remove(old);
+    for (const { kind, route, was } of changes) {
+      if (was !== undefined) proof?.digest.remove(was);
       if (kind !== 'deleted') proof?.digest.add(route);
       tell({ kind, route, revision: ++revision });
     }
@@ -73,16 +71,20 @@ export function numberRoutes(current: Current, random: Random): RoutesInForce {
   };
 }
 
+type Difference = Omit<Swapped, 'revision'>;
+
 /** Undefined: too many to be told one by one. Routes that did not change are the same objects. */
-function differences(before: Snapshot | undefined, next: Snapshot): Omit<SetChange, 'revision'>[] | undefined {
+function differences(before: Snapshot | undefined, next: Snapshot): Difference[] | undefined {
   if (before === undefined) return undefined;
-  const changes: Omit<SetChange, 'revision'>[] = [];
-  const found = (kind: SetChange['kind'], route: Route): boolean => changes.push({ kind, route }) <= MOST_TOLD;
+  const changes: Difference[] = [];
+  const found = (kind: Difference['kind'], route: Route, was?: Route): boolean =>
+    changes.push({ kind, route, was }) <= MOST_TOLD;
+  const known = new Map(before.routes.map((route) => [route.id, route]));
   for (const route of before.routes)
-    if (next.matcher.get(route.id) === undefined && !found('deleted', route)) return undefined;
+    if (next.matcher.get(route.id) === undefined && !found('deleted', route, route)) return undefined;
   for (const route of next.routes) {
-    const old = before.matcher.get(route.id);
-    if (old !== route && !found(old === undefined ? 'created' : 'updated', route)) return undefined;
+    const old = known.get(route.id);
+    if (old !== route && !found(old === undefined ? 'created' : 'updated', route, old)) return undefined;
   }
   return changes;
 }

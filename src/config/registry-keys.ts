@@ -40,7 +40,7 @@ const jwt = section({
   jwks_url: key(
     'jwksUrl',
     text('an https URL, or http to a loopback or private address', isSafeUrl).optional(),
-    'Where the keys stand that verify them instead.',
+    'Where the keys stand that verify them instead; publish a new one 30 seconds before it signs.',
   ),
   issuer: key(
     'issuer',

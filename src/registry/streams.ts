@@ -61,8 +61,18 @@ const PAGE = 200;
 
 export function createStreams({ routes, stillAllowed, random, limits }: StreamOptions): Streams {
   const streams = new Set<Stream>();
-  const drop = (stream: Stream): void => {
+  /** They run while there is a stream. */
+  let timers: readonly NodeJS.Timeout[] = [];
+  const stopTimers = (): void => {
+    for (const timer of timers) clearInterval(timer);
+    timers = [];
+  };
+  const forget = (stream: Stream): void => {
     streams.delete(stream);
+    if (streams.size === 0) stopTimers();
+  };
+  const drop = (stream: Stream): void => {
+    forget(stream);
     stream.res.destroy();
   };
   const send = (stream: Stream, text: string): void => {
@@ -71,22 +81,28 @@ export function createStreams({ routes, stillAllowed, random, limits }: StreamOp
   };
   const queue = createTeller(streams, { stillAllowed, send, drop });
   const tellHead = (to?: Stream): void => {
-    void routes.prove().then((proof) => queue({ kind: 'head', proof, to }));
+    // One that cannot be told now is told with the next heartbeat.
+    void routes.prove().then(
+      (proof) => queue({ kind: 'head', proof, to }),
+      () => undefined,
+    );
   };
   /** A stream on which nothing is told ends soon as well; if the store cannot say it now, the next event asks again. */
   const dropRevoked = async (): Promise<void> => {
-    if (streams.size === 0) return;
     const allowed = await askWhoMay(streams, stillAllowed, true);
     for (const stream of streams) if (allowed.get(stream.key) === false) drop(stream);
   };
 
   const unsubscribe = routes.subscribe((change) => queue({ kind: 'change', change }));
-  const heartbeat = setInterval(() => {
-    if (streams.size === 0) return;
+  const beat = (): void => {
     tellHead();
     for (const stream of streams) if (!stream.live && ++stream.waits > MAX_WAITS) drop(stream);
-  }, limits.heartbeatMs).unref();
-  const keys = setInterval(() => void dropRevoked(), limits.keysMs).unref();
+  };
+  const startTimers = (): void => {
+    const heartbeat = setInterval(beat, limits.heartbeatMs);
+    const keys = setInterval(() => void dropRevoked(), limits.keysMs);
+    timers = [heartbeat.unref(), keys.unref()];
+  };
 
   /** Sends what was missed, a page each time the reader has taken the one before; then the stream is live. */
   const resume = async (stream: Stream): Promise<void> => {
@@ -140,9 +156,10 @@ export function createStreams({ routes, stillAllowed, random, limits }: StreamOp
     open: (res, principal, lastSeen) => {
       const seen = lastSeen ?? routes.head().revision;
       const stream: Stream = { res, principal, key: nameKey(principal), live: lastSeen === undefined, seen, waits: 0 };
+      if (streams.size === 0) startTimers();
       streams.add(stream);
-      res.once('close', () => streams.delete(stream));
-      res.once('error', () => streams.delete(stream));
+      res.once('close', () => forget(stream));
+      res.once('error', () => forget(stream));
       // An id without data moves a client's last event id and is no event: it can resume from here.
       const start = lastSeen === undefined ? `id: ${routes.head().revision}\n` : '';
       res.write(`retry: ${drawRetryMs(random)}\n${start}\n`);
@@ -150,8 +167,7 @@ export function createStreams({ routes, stillAllowed, random, limits }: StreamOp
     },
     count: () => streams.size,
     close: () => {
-      clearInterval(heartbeat);
-      clearInterval(keys);
+      stopTimers();
       unsubscribe();
       for (const { res } of streams) res.end();
       streams.clear();

@@ -12,7 +12,7 @@ import {
   type Snapshot,
 } from '../../domain/snapshot.ts';
 import type { Log } from '../../host/log.ts';
-import type { Current } from './current.ts';
+import type { Current, Swapped } from './current.ts';
 
 export type Compiler = {
   /** True if the set is in force when this returns; false if it is being compiled or was refused. */
@@ -47,7 +47,7 @@ type NotCompiled = { readonly ok: false; readonly reason: string };
 export type Taken = { readonly ok: true } | NotCompiled;
 
 /** `change`: all that the snapshot differs in from the one in force, if it is known. */
-type Made = { readonly ok: true; readonly snapshot: Snapshot; readonly change?: SetChange };
+type Made = { readonly ok: true; readonly snapshot: Snapshot; readonly change?: Swapped };
 
 /** A set and its place in the order in which sets came. */
 type Numbered = { readonly set: RouteSet; readonly number: number };
@@ -63,7 +63,7 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
   let last = 0;
   let inForce = 0;
 
-  const put = (snapshot: Snapshot, number: number, change?: SetChange): void => {
+  const put = (snapshot: Snapshot, number: number, change?: Swapped): void => {
     if (number < inForce) return;
     inForce = number;
     current.swap(snapshot, change);
@@ -119,10 +119,11 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
       return load(whole());
     if (base(snapshot.registryId) === undefined) return load(whole());
     try {
+      const was = snapshot.matcher.get(next.route.id);
       const changed = changeSnapshot(snapshot, next);
       if (changed === undefined) return load(whole());
       waiting = undefined;
-      put(changed, ++last, next);
+      put(changed, ++last, { ...next, was });
       return true;
     } catch {
       return load(whole());
@@ -184,7 +185,7 @@ async function changeFed(snapshot: Snapshot, next: FedChange, paths: PathOptions
     return { ok: false, reason: `route ${id}: it is ${was === undefined ? 'not there' : 'there already'}` };
   const route = is ?? was;
   if (route === undefined) throw new Error('a change without a route');
-  const change = { kind: next.kind, revision, route };
+  const change = { kind: next.kind, revision, route, was };
   const changed = readsAlike(snapshot.paths, paths) ? changeSnapshot(snapshot, change) : undefined;
   return {
     ...{ ok: true, was, is, change },

@@ -99,6 +99,21 @@ describe('rotation', () => {
     expect(new Set(source.urls)).toEqual(new Set(['https://id.example.com/keys']));
   });
 
+  test.each([0, 1, 15, 29, 30, 31])(
+    'behaviour: a key that was published thirty seconds before it signs is taken, whatever guesses come: %i s after a fetch',
+    async (since) => {
+      const { source, pass, ask } = verifierOver(A);
+      expect(await ask(tokenOf(byA, 'a'))).toBe('valid');
+      pass(since * SECOND);
+      source.answer = () => Response.json({ keys: [A, B] });
+      for (let second = 0; second < 30; second++) {
+        expect(await ask(tokenOf(byB, 'guess'))).toBe('invalid');
+        pass(SECOND);
+      }
+      expect(await ask(tokenOf(byB, 'b'))).toBe('valid');
+    },
+  );
+
   test('attack: a hundred tokens at once wait for one fetch', async () => {
     const { source, pass, ask } = verifierOver(A);
     const [ofKnown, ofNew] = [tokenOf(byA, 'a'), tokenOf(byB, 'b')];
