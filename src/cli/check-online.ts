@@ -90,7 +90,7 @@ function say(level: Finding['level'], detail: string): OnlineFinding {
   return { service: 'registry', level, detail };
 }
 
-/** The status, or why there is none. */
+/** The status, or why there was no answer. */
 async function ask(sync: SyncConfig, target: string, version: string): Promise<number | string> {
   // It loads the whole of fetch, which other commands do without.
   const { createRegistryClient } = await import('../gateway/sync/registry-client.ts');

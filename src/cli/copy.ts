@@ -188,7 +188,7 @@ function sayElsewhere({ target, since }: CopyMark, name: string, io: Io): void {
   io.err(`FROM is being copied to ${target} since ${since}, not to ${name}; name that one, or thaw it with that one.`);
 }
 
-/** What payers, dashboards and SDKs hold is good at TO only with the same secrets. */
+/** Charge ids, tokens and keys of payers, dashboards and SDKs are good at TO only with the same secrets. */
 function warnOfSecrets(from: LoadedConfig, to: LoadedConfig, io: Io): void {
   const had = resolveSecrets(from, { random: createRandom(), log: talk(io) });
   if (!had.ok) {

@@ -1,4 +1,4 @@
-// The demos that run on this machine for this user: where each can be reached, and its purses, which hold test money of
+// The demos that run on this machine for this user: where each can be reached, and its purses. They hold test money of
 // chains that end with the demo. Each has a file of its own, so that two of them do not take each other's purse.
 import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -13,7 +13,7 @@ export type Started = {
   readonly demos: readonly RunningDemo[];
 };
 
-/** Where the test USDC of Base Sepolia is had, as its issuer says. */
+/** The faucet of the issuer for test USDC on Base Sepolia. */
 const FAUCET = 'https://faucet.circle.com';
 
 export function nextSteps({ config, addresses, program, configFlag, demos }: Started): string[] {

@@ -1,5 +1,5 @@
 // Refuses to run if Node's HTTP parser was told to be lenient: every rule about framing would be void then. For every
-// command that opens a listener. Names are looked at for a clear message, but what counts is how the parser behaves.
+// command that opens a listener. Names of options only make the message clear: the parser's behaviour counts.
 import { EXIT, type ExitCode, type Io } from './command.ts';
 import { Duplex } from 'node:stream';
 import { http } from '../host/node-http.ts';

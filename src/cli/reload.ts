@@ -66,7 +66,7 @@ export function createReloads({ file, filesBeside, io, log, onTaken }: ReloadSou
     work();
   }
 
-  /** What is asked for while a reload runs becomes one more after it. */
+  /** All reloads that are asked for while one runs become one more after it. */
   function work(): void {
     if (running === undefined || closed.signal.aborted || !wanted || working !== undefined) return;
     wanted = false;
@@ -79,7 +79,7 @@ export function createReloads({ file, filesBeside, io, log, onTaken }: ReloadSou
   async function reload(target: Reloadable): Promise<void> {
     if (file !== undefined) await rested(resolve(io.folder, file), closed.signal);
     if (closed.signal.aborted) return;
-    // What was asked for meanwhile means this file.
+    // Reloads that were asked for meanwhile mean this file.
     wanted = false;
     const read = readNext();
     if (read === undefined) {

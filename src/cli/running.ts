@@ -47,7 +47,7 @@ export async function announce({ config, source, env, startedAt, answer }: Annou
   mkdirSync(folder, { recursive: true });
   // Whatever it holds is meant as it stands.
   if ('data' in source) writeWhole(file, `${JSON.stringify(source.data, null, 2).replaceAll('${', '$${')}\n`);
-  // What flags said names none, but for those that short forms take.
+  // Flags name no variable, except those of short forms.
   const variables = sharedVariables('file' in source ? readFileSync(file, 'utf8') : '', config, env);
   const about: z.input<typeof runningWire> = {
     pid: process.pid,

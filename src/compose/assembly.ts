@@ -37,7 +37,7 @@ export type Assembly = {
   config: Config;
   draining: boolean;
   readonly metrics: Metrics;
-  /** What is scraped. */
+  /** The text of a scrape. */
   metricsText: Metrics['text'];
   readonly current: Current;
   /** Undefined if no proxy runs here. */
@@ -50,7 +50,7 @@ export type Assembly = {
   readonly closers: Part['close'][];
   /** Resolves when all processes that begin with the listeners have started; rejects with a sentence. */
   allStarted: () => Promise<void>;
-  /** Where charges are looked for by an id. */
+  /** The ledgers in which a charge is looked for by an id. */
   ledgers: Pick<WhyParts, 'search' | 'findByChargeId'>;
   /** Whether payments can be taken, as far as is known. */
   isPossible: () => boolean;

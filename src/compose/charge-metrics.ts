@@ -8,7 +8,7 @@ import { addDecimals, type Decimal, type Metrics } from '../host/metrics.ts';
 /** From so long after its end on a payment should have been settled or failed. */
 const END_MARGIN_MS = 60_000;
 
-/** Where the store is, for all whose ledger it is. */
+/** Counted by the process with the store, for all processes whose ledger it is. */
 export function countLeases(metrics: Metrics): ObserveLeases {
   const lostHelp = 'Charges whose request went on with them and found that they are not its own any more.';
   const takenHelp = 'Charges that were taken from an owner whose lease had run out.';

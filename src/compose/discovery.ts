@@ -20,7 +20,7 @@ export type NamedDescription = OpenApi & { readonly name: string };
 export type DiscoverySource = {
   /** For `config`; undefined: it wants none. */
   readonly read: (config: Pick<Config, 'discovery'>) => Promise<Discovery | undefined>;
-  /** What was read last. */
+  /** The description that was read last. */
   readonly description: () => NamedDescription | undefined;
   /** Says what is public of `routes`, by what was read last. */
   readonly tell: (routes: readonly Route[]) => Promise<void>;

@@ -97,7 +97,7 @@ async function startWithWorkers(
   const rails = startRails(assembly, { ...deps, metrics });
   const payments = ledger && startPayments(assembly, ledger, kept, telemetry.label, rails, { ...deps, metrics });
   if (payments !== undefined) assembly.closers.unshift(payments.close);
-  // Who has no need of it loads none of it.
+  // Loaded only in a process that needs it.
   const { startWorkers } = await import('./workers.ts');
   return startWorkers(assembly, plan, discovery, kept, telemetry.label);
 }
@@ -113,7 +113,7 @@ async function startOwnSync(
   proxy: ProxyConfig,
 ): Promise<NonNullable<Gateway['sync']>> {
   const { config, current, metrics, deps } = assembly;
-  // What only a sidecar needs is loaded in a sidecar only: an HTTP client takes memory.
+  // Loaded in a sidecar only: an HTTP client takes memory.
   const { startSync } = await import('./sync.ts');
   const inForce = (): ProxyConfig => assembly.config.proxy ?? proxy;
   const sync = addPart(assembly, 'sync', await startSync(config, section, inForce, current, { ...deps, metrics }));

@@ -1,5 +1,5 @@
-// What a worker is given by its primary: the checked configuration, secrets included, and where the primary answers. As one
-// text over the channel between them, never by environment or file; a key crosses in the form that it was read from.
+// A primary gives its worker the checked configuration, secrets included, and the place where it answers. They cross as
+// one text over the channel between them, never by environment or file. A key crosses in the form in which it was read.
 import { createPrivateKey, KeyObject } from 'node:crypto';
 import { deserialize, serialize } from 'node:v8';
 import type { Config } from '../config/config.ts';

@@ -21,7 +21,7 @@ import type { Metrics } from '../host/metrics.ts';
 import { exportCharges } from './charge-metrics.ts';
 import { watchFacilitators, type FacilitatorState } from './facilitators.ts';
 
-/** What payments are written into and settled by. */
+/** The ledger that payments are written into, and the rail that settles them. */
 type PaymentPorts = { readonly ledger: Ledger; readonly rail: Rail };
 export type AroundPayments = (ports: PaymentPorts) => PaymentPorts;
 
@@ -64,7 +64,13 @@ export function startPayments(
   const seenPayments = createSeenPayments();
   const modes = createSettleModes(clock.monotonic);
   const responses = { memory: createResponseMemory(), replays: createReplays(systemSchedule, clock.monotonic) };
-  const leases = createLeases({ ledger, schedule: systemSchedule, newId, monotonic: clock.monotonic, leaseMs: LEASE_MS });
+  const leases = createLeases({
+    ledger,
+    schedule: systemSchedule,
+    newId,
+    monotonic: clock.monotonic,
+    leaseMs: LEASE_MS,
+  });
   const { ranUnpaid } = modes;
   const reconcile = createReconcile({ rail, ledger, chargeLog, ranUnpaid, log, clock, random });
   const everyMs = reports === undefined ? RECONCILE_EVERY_MS.elsewhere : RECONCILE_EVERY_MS.here;

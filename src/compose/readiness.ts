@@ -29,9 +29,10 @@ const WAIT_MS = 1_500;
 const REFUSED_MS = 30_000;
 
 /**
- * A store of this process: `write` changes a row and resolves once that is on the disk. `isShared`: by other processes too. Once
- * it has worked, its failure is named and no more: all of them would be taken out at once, and free routes with them. Where there
- * are none (`hasProxy`), one that goes on saying no (StoreRefused) ends readiness: others may be served.
+ * A store of this process: `write` changes a row and resolves once that is on the disk. `isShared`: by other processes
+ * too. Once a shared store has worked, its failure is only named: else all processes would be taken out at once, and
+ * free routes with them. In a process without a proxy (`hasProxy`), a store that goes on refusing (StoreRefused) ends
+ * readiness: it may refuse this process alone.
  */
 export function storeReadiness(
   write: () => Promise<void>,

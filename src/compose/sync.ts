@@ -43,7 +43,7 @@ export async function followPrimary(
   { socketPath, key }: { readonly socketPath: string; readonly key: string },
   { metrics, log, clock, random, version }: SyncPartDeps,
 ): Promise<{ readonly recompile: () => void; readonly close: () => Promise<void> }> {
-  // What there is to say of the registry the primary says.
+  // The primary says in its log what there is to say of the registry.
   const quiet: Log = { ...log, info: log.debug, warn: log.debug };
   const compiler = createCompiler(current, () => pathOptions(proxy()), log);
   const sync = createSync(

@@ -1,6 +1,6 @@
 // The Unix socket on which a process answers its workers. It is in the data folder, or, where that takes no socket, in
-// a folder of its own among the system's temporary ones. No other user may connect (mode 0600). What dead processes
-// left is removed.
+// a folder of its own among the system's temporary ones. No other user may connect (mode 0600). Sockets of dead
+// processes are removed.
 import { mkdtempSync, mkdirSync, readdirSync, rmSync, rmdirSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { connect } from 'node:net';

@@ -1,5 +1,5 @@
-// The facilitators of a receiver: a URL, a short form whose keys stand in the environment, or a section. What would send a
-// key to the wrong place, or in the open, is refused here.
+// The facilitators of a receiver: a URL, a short form whose keys stand in the environment, or a section. A setting that
+// would send a key to the wrong place, or in the open, is refused here.
 import { generateKeyPairSync } from 'node:crypto';
 import { z } from 'zod';
 import type { Facilitator, FacilitatorAuth } from '../domain/offer.ts';

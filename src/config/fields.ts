@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { HOST_ADVICE, isNearby, LISTEN_ADVICE, parseCidr, parseHost, parseListen } from './addresses.ts';
 import { DURATION_ADVICE, formatDuration, LONGEST_TIMER_MS, parseDuration } from './durations.ts';
 
-/** What stands at a place instead of what should: `is missing`, `is a number`, ... */
+/** Says what stands in the wrong place: `is missing`, `is a number`, ... */
 export function whatStands(input: unknown): string {
   if (input === undefined) return 'is missing';
   if (input === null) return 'is empty';

@@ -68,7 +68,7 @@ export type DescribedKey = Key & {
   readonly isLeaf: boolean;
 };
 
-/** Every key below `schema`, sections before what they hold. What stands in a section waits for a restart if that does. */
+/** Every key below `schema`, sections before what they hold. A key waits for a restart if its section does. */
 export function describedKeys(schema: unknown, above?: DescribedKey): readonly DescribedKey[] {
   return Object.entries(keysOf(schema) ?? {}).flatMap(([written, row]) => {
     const path = above === undefined ? written : `${above.path}.${written}`;

@@ -1,5 +1,5 @@
-// Reads the OpenAPI document that `discovery.openapi` names, in a thread of its own: a hostile one ends that thread, and a
-// large one holds up no request. What is wrong with it is a remark, never an error.
+// Reads the OpenAPI document that `discovery.openapi` names, in a thread of its own: a hostile one ends that thread,
+// and a large one holds up no request. A fault in it is a remark, never an error.
 import { Worker } from 'node:worker_threads';
 import type { OpenApi, Remark } from '../domain/discovery/openapi.ts';
 import { codeOf } from './secret-files.ts';

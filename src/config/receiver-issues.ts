@@ -1,5 +1,5 @@
-// Rules of a receiver that need more than one key: what belongs to its one way or to each of several, and what the networks
-// say of each. They look at raw data that may still be wrong in any way.
+// Rules of a receiver that need more than one key: which keys belong to its one way or to each of several, and what the
+// networks say of each way. They look at raw data that may still be wrong in any way.
 import type { Networks, WayReading } from '../domain/network.ts';
 import { isMap, type Issue, type Path } from './problems.ts';
 import { FACILITATORS, isPlaceholder, NETWORK, PAY_TO, SHARED_KEYS, WAY_KEYS, wayOf } from './receivers.ts';
@@ -34,7 +34,7 @@ function waysOf(receiver: Raw, path: Path): readonly WrittenWay[] {
   return accepts.flatMap((way, at) => (isMap(way) ? [{ raw: way, path: [...path, 'accepts', at], inherited }] : []));
 }
 
-/** What the schema asks of a way in `accepts`, of one that is written flat. */
+/** Asks of a way that is written flat what the schema asks of one in `accepts`. */
 function flatIssues(receiver: Raw, path: Path): Issue[] {
   const needed = { network: NETWORK, pay_to_address: PAY_TO };
   return Object.entries(needed).flatMap(([key, advice]) =>
@@ -96,7 +96,7 @@ function wayIssues({ raw, path, inherited }: WrittenWay, of: Path, networks: Net
     ...(networks.find(network)?.testnet === false ? testFacilitatorIssues(facilitators, from) : []),
     ...wrong.flatMap(({ field, message }): Issue[] => {
       const value = raw[field];
-      // What stands there has the wrong type, or is the placeholder: the schema says so.
+      // A value of the wrong type, or the placeholder: the schema has said so.
       if (value !== undefined && message.startsWith('is missing')) return [];
       if (field === 'pay_to_address' && isPlaceholder(value)) return [];
       return [

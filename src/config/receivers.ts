@@ -1,5 +1,5 @@
-// The `receivers` section: where money goes, in one way that is written flat or in the several of `accepts`. What a network,
-// a token and an address may be is judged by the networks that are handed in; here stands the rest.
+// The `receivers` section: where money goes, in one way that is written flat or in the several of `accepts`. The
+// networks that are handed in judge networks, tokens and addresses; here stands the rest.
 import { z } from 'zod';
 import type { Networks, WayInput, WayReading } from '../domain/network.ts';
 import type { Receiver, ReceiverWay } from '../domain/offer.ts';
@@ -127,7 +127,7 @@ export function toReceiver(input: ReceiverInput, networks: Networks): Receiver {
   return { id, currencies, settle, ways: accepts.map((way) => toWay(way, input, networks)) };
 }
 
-/** What it does not say itself, its receiver says for it. */
+/** Keys that it leaves out have the receiver's values. */
 function toWay(way: WayInFile, receiver: ReceiverInput, networks: Networks): ReceiverWay {
   const { network: networkName = '', scheme = 'exact' } = way;
   const reading = networks.readWay(wayOf({ ...way, rpc_url: way.rpc_url ?? receiver.rpc_url }));

@@ -1,6 +1,5 @@
-// The configuration: every key with its schema, default, name in the program and sentence, and whether it needs a restart,
-// and no other key. What the schema makes of a file is what the program works with. What needs two keys to judge stands in
-// combinations.ts.
+// The configuration: every key with its schema, default, name in the program and sentence, and whether it needs a
+// restart, and no other key. The program works with the schema's output. Rules about two keys stand in combinations.ts.
 import { z } from 'zod';
 import { discoverySection } from './discovery.ts';
 import { choice, count, countOr, duration, flag, listen, optionalDuration, secret } from './fields.ts';

@@ -5,7 +5,7 @@ import { createECDH, createPrivateKey, createPublicKey, type KeyObject } from 'n
 
 export type SigningKeyKind = 'cdp' | 'payai';
 
-/** What completes "is not ...". */
+/** Completes "is not ...". */
 export const KEY_FORMS: Readonly<Record<SigningKeyKind, string>> = {
   cdp: 'a CDP key: PEM of a P-256 private key (BEGIN PRIVATE KEY or BEGIN EC PRIVATE KEY, \\n counts as a line end), or base64 of 64 bytes, an Ed25519 seed and its public key',
   payai: 'a PayAI key: base64 of an Ed25519 private key in PKCS#8 (48 bytes), with or without payai_sk_ in front of it',

@@ -21,7 +21,7 @@ type ConfigSchema = ReturnType<typeof createConfigSchema>;
 export type Source = Origin & {
   /** Plain data; it is changed while it is judged. */
   readonly data: unknown;
-  /** What was already found wrong. */
+  /** Problems that were found before. */
   readonly issues: readonly Issue[];
   /** Whether the scalar there came from an environment variable, which can only hold text. */
   readonly fromEnvironment: (path: Path) => boolean;
@@ -167,7 +167,7 @@ function unknownKey(key: string, path: Path, known: readonly string[]): Issue {
     return issue('is not known, because TLS is not done here; put a proxy that does TLS in front of Tollgate');
   }
   const word = known.find((name) => SYNONYMS[name]?.includes(key.toLowerCase())) ?? suggest(key, known);
-  // What is meant is not missing as well.
+  // The key that was meant is not told as missing too.
   if (word !== undefined) {
     return { ...issue(`is not known here; did you mean ${word}?`), covers: [...path, word] };
   }

@@ -45,7 +45,7 @@ export function watchFiles(files: readonly string[], changed: () => void, schedu
   return {
     follow: (next) => {
       followed = [...next];
-      // What is followed already keeps its old print: it may have changed since it was read.
+      // A file that is followed already keeps its old print: it may have changed since it was read.
       known = new Map(followed.map((file) => [file, known.get(file) ?? printNow(file)]));
     },
     accept: () => {

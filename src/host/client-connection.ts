@@ -1,7 +1,7 @@
-// The connections of a listener, as node:http leaves them to us. On each, requests are handled one after the other, however
-// many a client sends at once. So one packet cannot start a thousand of them, and an upgrade never meets an answer that is
-// still being written. What the parser refuses is answered behind the requests that were read whole. No socket error
-// reaches the process.
+// The connections of a listener, as node:http leaves them to us. On each, requests are handled one after the other,
+// however many a client sends at once. So one packet cannot start a thousand of them, and an upgrade never meets an
+// answer that is still being written. A request that the parser refuses is answered after those that were read whole.
+// No socket error reaches the process.
 import type { IncomingMessage, ServerResponse, Server } from 'node:http';
 import { Socket } from 'node:net';
 import type { Log } from './log.ts';
@@ -126,7 +126,7 @@ export class ClientConnection {
       this.bytes = bytes;
       this.idleSince = now;
     } else if (now - this.idleSince >= (current === undefined ? KEEP_ALIVE_MS : this.listener.idleMs)) {
-      // What is left is us or the upstream who take long, and they have time-outs of their own.
+      // Else we or the upstream take long, and both have time-outs of their own.
       const uploadStopped = current !== undefined && !current.req.complete && current.req.readableFlowing === true;
       if (current === undefined || uploadStopped || socket.writableLength > 0) socket.destroy();
     }

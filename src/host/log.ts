@@ -98,7 +98,7 @@ function memberOf(name: string, value: unknown, most?: number): string {
     return `,${JSON.stringify(name)}:${JSON.stringify(cutTo(value, most))}`;
   const text = JSON.stringify(redact(name, value), redact);
   if (text === undefined) return '';
-  // What is cut is a value no more, but a text about one.
+  // A value that was cut becomes a text.
   const written = most === undefined || text.length <= most + 2 ? text : JSON.stringify(cutTo(text, most));
   return `,${JSON.stringify(name)}:${written}`;
 }

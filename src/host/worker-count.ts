@@ -67,7 +67,7 @@ export function readQuota(read: (file: string) => string | undefined): number | 
     const [, controllers, group] = /^\d+:([^:]*):\/(.*)$/.exec(line) ?? [];
     return controllers === '' || controllers?.split(',').includes('cpu') === true ? [group ?? ''] : [];
   });
-  // Where a container does not see its group's name the files of its group stand at the top.
+  // If a container does not see its group's name, the files of its group stand at the top.
   const folders = new Set(['', ...groups.flatMap(withParents)]);
   const quotas = [...folders].flatMap((folder) => {
     const [quota, period] = (read(`/sys/fs/cgroup${folder}/cpu.max`) ?? '').split(' ').map(Number);

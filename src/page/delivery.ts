@@ -33,7 +33,7 @@ export class Delivery {
     this.deps = deps;
   }
 
-  /** What is kept is over. */
+  /** Clears what was kept. */
   forget(): void {
     this.deps.kept.clear();
     guardLeaving(false);
@@ -100,7 +100,7 @@ export class Delivery {
     const { accept } = payment;
     const { status, type, name, bytes, transaction } = whole;
     const receipt = transaction === undefined ? undefined : { transaction, charge: chargeOf(accept) };
-    // What was not charged, or failed after it was, can be asked for again with the same payment.
+    // A request that was not charged, or failed after it was, can be sent again with the same payment.
     if (receipt === undefined || status >= 500) return this.unfinished(payment, receipt, whole);
     const { kept } = this.deps;
     const record: TabAnswer = { kind: 'answer', accept, receipt, status, type, name, size: bytes.length, body: null };

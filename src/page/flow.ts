@@ -23,7 +23,7 @@ export class Flow {
   private connected: Connected | undefined;
   /** Of the connected account; undefined: not known. */
   private balance: bigint | undefined;
-  /** Where a wallet that comes or changes shows: nothing is under way there. */
+  /** `start` and `ready`: a wallet that comes or changes is shown at once, because nothing is under way. */
   private at: 'start' | 'ready' | 'elsewhere' = 'elsewhere';
   private readonly watched = new Set<Wallet>();
   /** Raised by each step: what a wallet answers to an earlier one, which was left, counts no more. */

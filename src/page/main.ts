@@ -1,5 +1,5 @@
-// The program of the page for people: reads the data of the document and begins. What the page says without it, it leaves as
-// it stands.
+// The program of the page for people: reads the data of the document and begins. It changes nothing that the page says
+// without it.
 import type { PageData } from '../domain/page-data.ts';
 import { Flow } from './flow.ts';
 import { createKept } from './kept.ts';

@@ -34,7 +34,7 @@ export type Failed = {
   readonly transaction: string | undefined;
 };
 
-/** What is costs nothing for the moment. */
+/** The page costs nothing for the moment. */
 export type Free = { readonly kind: 'free' };
 
 const LATER: ReadonlySet<string> = new Set([
@@ -80,7 +80,7 @@ export async function askPrice(): Promise<{
   }
 }
 
-/** Without what stands behind `#`, which no server is told. */
+/** Without the part behind `#`, which no server is told. */
 export function address(): string {
   return location.href.replace(/#.*$/s, '');
 }
@@ -146,7 +146,7 @@ async function readWhole({ body }: Response, received: (bytes: number) => void):
   return bytes;
 }
 
-/** What a saved answer is called. */
+/** The file name of a saved answer. */
 function nameOf({ headers, url }: Response): string {
   const [, written] = /filename="?([^";]+)/i.exec(headers.get('content-disposition') ?? '') ?? [];
   const name = written ?? new URL(url).pathname.split('/').pop() ?? '';

@@ -58,7 +58,7 @@ export function createView(place: Element): View {
       const others = rest.length === 0 ? [] : [element('div', { class: 'row' }, ...rest.map(button))];
       panel.replaceChildren(heading, ...texts, ...more, notes, ...first.map(button), ...others);
       said.textContent = [`${title}.`, ...lines].join(' ');
-      // What was focused is gone: reading goes on here.
+      // The focused element is gone: reading goes on here.
       if (isHeld) heading.focus({ preventScroll: true });
     },
   };

@@ -1,4 +1,5 @@
-// A wallet as the page asks it, whatever chains it is for. What it says no to has a word, so that people are told what to do.
+// A wallet as the page asks it, whatever chains it is for. Each of its refusals has a word, so that people are told
+// what to do.
 import type { Choice } from './required.ts';
 
 export type Wallet = {

@@ -1,5 +1,5 @@
-// The words for what may come between somebody and an answer, and the tone of each. What can be done about it is the flow's to
-// offer: every card that is shown has a way on.
+// The words for what may come between people and an answer, and the tone of each. The flow offers what can be done:
+// every card has a way on.
 import { meaningOf, type RefusedBecause } from './evm/words.ts';
 import { money, type Choice } from './required.ts';
 import type { PriceTold, Failed, Later } from './send.ts';

@@ -32,7 +32,7 @@ const CLOCK_TOLERANCE_SECONDS = 5;
 const HMAC = ['HS256', 'HS384', 'HS512'];
 const MIN_SECRET_BYTES = 32;
 
-/** Throws a sentence if the key cannot be used: that is for the start, not for a request. */
+/** Throws a sentence if the key cannot be used, so that the start says so and not a request. */
 export function createJwtVerifier(options: JwtOptions, clock: Clock, fetch: FetchKeys = globalThis.fetch): JwtVerifier {
   const { getKey, algorithms } = prepareKey(options.key, clock, fetch);
   return async (token) => {

@@ -1,5 +1,5 @@
-// Schemas of the endpoints about charges. The billing ones show a charge without what could be replayed or belongs to its
-// payer alone; the ledger ones, for sidecars, speak the wire of domain/ledger-wire.
+// Schemas of the endpoints about charges. The billing ones show nothing of a charge that could be replayed or belongs
+// to its payer alone; the ledger ones, for sidecars, speak the wire of domain/ledger-wire.
 import { z } from 'zod';
 import { CHARGE_STATES, shownChargeShape } from '../domain/payment/charge-fields.ts';
 import { chargeId, chargeWire, claimWire, paymentWire } from '../domain/charge-wire.ts';

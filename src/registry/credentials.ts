@@ -42,7 +42,7 @@ export function createAuthenticator(verifyJwt: JwtVerifier | undefined, keys: Ke
         case 'api_key':
           return checkKey(credential, auth.scope, keys);
         default:
-          // What types rule out must not get in either where there are none: what is returned here is a principal.
+          // Types rule this out. At run time it must not get in either: a principal would be returned here.
           auth satisfies never;
           throw new Error('an endpoint asks for a credential that does not exist');
       }

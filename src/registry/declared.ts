@@ -17,9 +17,9 @@ type Applied = { readonly route: Route; readonly said: Declared };
 type DeclaredState = {
   readonly file: readonly Declared[];
   readonly applied: readonly Applied[];
-  /** The stored route with this method and, but for spelling, this pattern. */
+  /** The stored route with this method and, up to spelling, this pattern. */
   readonly find: (declared: Declared) => Route | undefined;
-  /** At a reload: what the file said before. What is missing in the store though it stood there was deleted meanwhile. */
+  /** At a reload: what the file said before. A route that stood there and is missing in the store was deleted meanwhile. */
   readonly before?: readonly Declared[];
   /** Another file may still declare what this one does not name: nothing is deleted. */
   readonly isShared?: boolean;
@@ -45,7 +45,7 @@ export type DeclaredPlan = {
   readonly deletes: readonly Route[];
   /** Declared once, not named by this file, and in force all the same. */
   readonly left: readonly Route[];
-  /** What is to be remembered of the file for stored routes, by route id, if it is not already. */
+  /** What the file says of stored routes and the store does not remember yet, by route id. */
   readonly said: ReadonlyMap<string, Declared>;
   /** Ids of routes that were given another method or pattern since: they are not declared any more. */
   readonly released: readonly string[];
@@ -135,7 +135,7 @@ export function describeChange({ route, fields }: DeclaredChange): string {
   return `${route.method} ${route.pattern}: ${fields.map(({ field, from, to }) => `${field} ${show(from)} -> ${show(to)}`).join(', ')}`;
 }
 
-/** Where the store is not as `file` says. */
+/** The differences between the store and `file`. */
 export function differencesOf(file: readonly Declared[], find: DeclaredState['find']): readonly Difference[] {
   return file.flatMap((declared): Difference[] => {
     const route = find(declared);

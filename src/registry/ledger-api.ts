@@ -23,7 +23,8 @@ export function claimPayment(
   const { owner, lease_ms: leaseMs, max_unsettled_per_payer: maxUnsettledPerPayer, change_id: changeId } = body;
   return withLedger(services, async (ledger) => {
     try {
-      // What the digest of a credential is made over is its rail's to say, which only the sidecar has.
+      // The digest of a credential is not checked here: only its rail knows what it is made of, and only the sidecar
+      // has the rail.
       const claimed = await ledger.claim(claimFromWire(body), { owner, leaseMs, maxUnsettledPerPayer, changeId });
       return answer(services, 'charge' in claimed ? { ...claimed, charge: chargeToWire(claimed.charge) } : claimed);
     } catch (error) {
@@ -78,7 +79,7 @@ function answer({ clock }: Services, body: object): EndpointOutcome {
   return jsonResponse(200, body, ['Date', new Date(clock.now()).toUTCString()]);
 }
 
-/** Runs `use` with the ledger; 503 if there is none or it cannot say. */
+/** Runs `use` with the ledger; 503 if there is no ledger or it cannot say. */
 export async function withLedger(
   { ledger }: Services,
   use: (ledger: Ledger & ChargeReports) => Promise<EndpointOutcome>,

@@ -18,7 +18,7 @@ type LoweredDeps = {
   readonly undeclaredMethods: () => UndeclaredMethods;
 };
 
-/** The route whose price would be undercut. `input` is none that is stored already. */
+/** The route whose price would be undercut. `input` is not stored yet. */
 export function findLowered(input: RouteInput, deps: LoweredDeps): StoredRoute | undefined {
   const pattern = readPattern(input.route_pattern);
   for (const path of pathsOf(input, pattern, deps)) {
@@ -50,7 +50,8 @@ function* pathsOf(input: RouteInput, pattern: Pattern, deps: LoweredDeps): Gener
   const plain = isPlain(input.route_pattern) && forms.every(({ named }) => !named);
   let mixed = !plain;
   for (const route of candidates(pattern, deps)) {
-    // A plain one without a parameter covers all of the pattern, or wins where the two meet; but for its methods alone.
+    // A plain route without a parameter covers all of the pattern, or wins where the two meet, but only for its own
+    // method.
     if (plain && PLAIN.test(route.pattern) && !(pay && route.method !== input.method)) continue;
     if (!undercut(route)) continue;
     for (const path of meetings(route)) {

@@ -83,7 +83,7 @@ export function createRegistrations({
     } catch (error) {
       for (const { reject } of group) reject(error);
     }
-    // What added nothing does not count.
+    // A registration that added nothing does not count.
     for (const { key } of counted) limit?.giveBack(key);
   };
 

@@ -84,7 +84,7 @@ export type RegistryDeps = {
 
 export type Registry = {
   readonly handle: (req: IncomingMessage, res: ServerResponse) => void;
-  /** Who is connected now. */
+  /** The sidecars that are connected now. */
   readonly connections: () => { readonly streams: number; readonly sidecars: number };
   /** Calls `listener` for every change, before the request that made it is answered. Returns how to stop. */
   readonly subscribe: (listener: (change: RouteEvent) => void) => () => void;

@@ -38,13 +38,13 @@ export type RouteMemory = {
   readonly get: (id: string) => StoredRoute | undefined;
   /** Oldest first. */
   readonly all: () => Iterable<StoredRoute>;
-  /** The route with this method and, but for spelling, this pattern. */
+  /** The route with this method and, up to spelling, this pattern. */
   readonly find: (method: string, pattern: string) => StoredRoute | undefined;
   readonly list: (filter: RouteFilter) => RoutePage;
   readonly subscribe: (listener: (change: RouteEvent) => void) => () => void;
   /** False if a revision between is missing: then nothing is applied. */
   readonly apply: (kind: ChangeKind, head: Head, route: StoredRoute) => boolean;
-  /** What the configuration said of a route is no change of the set. */
+  /** A new word of the configuration about a route is no change of the set. */
   readonly noteDeclared: (route: StoredRoute) => void;
   readonly replace: (loaded: Awaited<ReturnType<RouteStore['load']>>) => void;
 };

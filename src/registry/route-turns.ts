@@ -31,7 +31,7 @@ type Turn = {
   readonly plan: () => Planned;
   readonly fail: (error: unknown) => void;
   readonly alone: boolean;
-  /** What the store holds when its turn comes is read before. */
+  /** The store is read again when its turn comes. */
   readonly afresh: boolean;
   turns: number;
 };
@@ -134,7 +134,7 @@ export function createRouteTurns(store: RouteStore, memory: RouteMemory, maxRout
         if (behind || turns.some(({ afresh }) => afresh)) await catchUp();
         await run(turns);
       } catch (error) {
-        // What was written is not known.
+        // It is not known which writes were done.
         behind = true;
         for (const turn of turns) turn.fail(error);
       }

@@ -14,7 +14,7 @@ export type Invalid = { readonly kind: 'invalid'; readonly errors: readonly Fiel
 /** The registry holds as many routes as it may. */
 export type Full = { readonly kind: 'full'; readonly limit: number };
 export type Created = { readonly kind: 'created'; readonly route: StoredRoute } | Conflict | Invalid | Full;
-/** `refused`: by the condition of who asked. */
+/** `refused`: by the caller's own condition. */
 export type Patched =
   | { readonly kind: 'updated'; readonly before: StoredRoute; readonly route: StoredRoute }
   | { readonly kind: 'unchanged'; readonly route: StoredRoute }

@@ -1,5 +1,5 @@
 // Counts the connected sidecars: those that hold an event stream or asked for the routes within the last minute. A
-// sidecar says that it is one by its User-Agent, and which one by an id that it draws when it starts. Counted, never
+// sidecar says by its User-Agent that it is one. An id that it draws at its start says which one. Counted, never
 // believed.
 import type { IncomingHttpHeaders } from 'node:http';
 import { LRUCache } from 'lru-cache';

@@ -107,7 +107,7 @@ export function createStreams({ routes, stillAllowed, random, limits }: StreamOp
   /** Sends what was missed, a page each time the reader has taken the one before; then the stream is live. */
   const resume = async (stream: Stream): Promise<void> => {
     for (;;) {
-      // Who has all that there is costs the store nothing, and does not need it.
+      // A client that has everything needs no read of the store.
       const isBehind = stream.seen !== routes.head().revision;
       const changes = isBehind ? await routes.changesAfter(stream.seen, PAGE) : [];
       if (!streams.has(stream)) return;
@@ -117,7 +117,7 @@ export function createStreams({ routes, stillAllowed, random, limits }: StreamOp
         send(stream, writeReset(revision));
         break;
       }
-      // What is written and not in force here yet is told with the others.
+      // A change that is written and not in force here yet is told later.
       const told = changes.filter((change) => change.revision <= revision);
       const last = told.at(-1);
       if (last === undefined) {

@@ -8,7 +8,7 @@ export type Served = {
   readonly take: (socket: Socket) => void;
   /** Connections that are open. */
   readonly open: () => number;
-  /** What is told every second. */
+  /** The text that is told every second. */
   readonly says: () => string;
   /** Rejects with a sentence if `given` cannot be taken; what it resolves with puts it in force and cannot fail. */
   readonly prepare: (given: string) => Promise<() => void>;

@@ -1,7 +1,7 @@
 // Says whether an answer is that of the known path, of no path, or neither. Bodies change from one request to the next
 // and repeat the path that was asked. So answers are compared at the finest level at which the known path agrees with
-// itself. What cannot be told apart counts as reached: a probe that guessed "not found" would name a profile that lets it
-// through.
+// itself. An answer that cannot be told apart counts as reached: a probe that guessed "not found" would name a profile
+// that lets it through.
 import type { ProbeResponse } from './ask.ts';
 
 export type Sample = { readonly target: string; readonly answer: ProbeResponse };
@@ -157,7 +157,10 @@ const MARKUP = new Map([
   ["'", '&#39;'],
 ]);
 
-/** What stays of a body when its values change: the keys of JSON, or the words of a text without what looks drawn or counted. */
+/**
+ * The part of a body that stays when values change: the keys of JSON, or the words of a text without those that look
+ * random or counted.
+ */
 function shapeOf(body: string): string {
   try {
     return JSON.stringify(shapeOfJson(JSON.parse(body)));

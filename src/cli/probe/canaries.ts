@@ -1,6 +1,6 @@
-// The spellings of a known path that some router takes for that path, and the paths that no router has. What is asked
-// is bytes: a target is written here as it goes over the wire, and no URL parser may touch it on the way. Most repeat the
-// path that was named in another spelling; a few go below it and beside it, where some routers run its handler too.
+// The spellings of a known path that some router takes for that path, and the paths that no router has. A target is
+// bytes: it is written here as it goes over the wire, and no URL parser may touch it on the way. Most repeat the path
+// that was named in another spelling; a few go below it and beside it, where some routers run its handler too.
 
 export type CanaryKind =
   | 'letter case'
@@ -74,7 +74,7 @@ function spellingsByKind(
   const [first = '', ...others] = rest.split('/');
   /** After the first segment; the same as a tail if there is only one. */
   const below = others.length > 0 ? `/${others.join('/')}` : '';
-  // What is in the place of a parameter is free to be anything; the letter that counts stands before it.
+  // The text in place of a parameter may be anything, so the letter is one before it.
   const at = known.parameter && hasLetter(head) ? letterAt(head) : letterAt(base);
   const letter = base[at] ?? '';
   const swap = (spelling: string): string => base.slice(0, at) + spelling + base.slice(at + 1);
@@ -212,7 +212,7 @@ export function unknownPaths(known: KnownPath, name: string): { beside: string; 
   };
 }
 
-/** What lists the things that a parameter names, if anything does: the path above it. */
+/** The path above a parameter: it often lists what the parameter names. */
 export function pathAbove({ path }: KnownPath): string {
   const base = path.replace(/(?<=.)\/$/, '');
   return base.slice(0, base.lastIndexOf('/')) || '/';
@@ -226,7 +226,10 @@ export function withQuery(spelling: string, query: string): string {
   return spelling.includes('?') ? `${spelling}&${query.slice(1)}` : spelling + query;
 }
 
-/** Where the letter stands that is spelled in other ways: in the last segment if there is one, never inside an escape. */
+/**
+ * The position of the letter that is spelled in other ways: in the last segment if that has one, never inside an
+ * escape.
+ */
 function letterAt(path: string): number {
   const bare = path.replace(/%[0-9A-F]{2}/g, '%%%');
   const inLast = bare.slice(bare.lastIndexOf('/')).search(/[A-Za-z]/);

@@ -88,7 +88,7 @@ function leaksOf({ known, told }: PathReport, paths: PathOptions, host: string):
   const reaching = new Set(told.asked.filter(({ deed }) => counts(deed)).map(({ target }) => target));
   return told.asked.flatMap(({ target }) => {
     const treatment = treat(target);
-    // What counts is what was asked, and also what Tollgate would make of it.
+    // Both spellings count: the one that was asked, and the one that Tollgate would make of it.
     const leaks = treatment.kind === 'forwards' && (reaching.has(target) || reaching.has(treatment.target));
     return leaks ? [{ target, path: known.path }] : [];
   });

@@ -1,5 +1,5 @@
-// The lines to paste into a configuration, each with the reason or the reservation that belongs to it.
-// What was not asked is not advised: a weaker profile is named only together with what would prove it.
+// The lines to paste into a configuration, each with the reason or the reservation that belongs to it. It advises only
+// what was asked: a weaker profile is named only together with the probe that would prove it.
 import { adviseMethods } from './methods.ts';
 import type { Judgement, Leak } from './profiles.ts';
 import type { PathReport } from './path.ts';

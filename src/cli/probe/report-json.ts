@@ -1,5 +1,5 @@
-// Writes the findings of a probe as one JSON object for a program: everything that was asked, what came of it, and the
-// same advice that the text gives. Members are snake_case like everything that Tollgate writes for programs.
+// Writes the findings of a probe as one JSON object for a program: all questions, their results, and the advice that
+// the text gives too. Members are snake_case like everything that Tollgate writes for programs.
 import { adviseMethods } from './methods.ts';
 import type { ProfileGroup } from './profiles.ts';
 import { isSafe, type Probed } from './report.ts';

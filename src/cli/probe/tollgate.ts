@@ -71,7 +71,7 @@ export function treatmentUnder(paths: PathOptions, known: KnownPath, host: strin
   };
 }
 
-/** What any setting would send upstream, free, for one of `targets` and is not among them: it has to be asked as well. */
+/** Targets that some setting would send upstream, free, in place of one of `targets`. They have to be asked as well. */
 export function forwardedSpellings(targets: readonly string[], known: KnownPath, host: string): Map<string, string> {
   const asked = new Set([known.path + known.query, ...targets]);
   const further = new Map<string, string>();

@@ -26,7 +26,7 @@ const CLAIM_COLUMNS = [
   ...['route_id', 'route_method', 'route_pattern', 'request_method', 'request_path', 'target_sha256', 'request_id'],
   ...['price_amount', 'price_currency', 'customer_id', 'settle'],
 ];
-/** What changes and is no single value of the charge. */
+/** Columns that change and hold no single value of the charge. */
 const COMPOSED_COLUMNS = [
   ...['search', 'settled_transaction', 'settled_log_index', 'asks', 'asks_after_lost_answer'],
   ...['asks_after_failure', 'asks_after_upload', 'asks_after_death'],

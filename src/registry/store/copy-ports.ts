@@ -1,4 +1,4 @@
-// What a store is copied from and to: rows of tables that every kind of store has, whatever it calls them.
+// The two ends of a copy: rows of tables that every kind of store has, under whatever name.
 
 export type CopiedTable =
   | 'meta'

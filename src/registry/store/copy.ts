@@ -1,6 +1,6 @@
 // Copies a store into another one, whole or not at all. All numbers in it stay. The source is marked before the first
-// row leaves it, and no process serves it from then on. So at most one of the two is served, wherever a copy ends. What
-// was written is read back before its commit and compared: how many rows, and the SHA-256 of one spelling of them.
+// row leaves it, and no process serves it from then on. So at most one of the two is served, wherever a copy ends. The
+// copy is read back before its commit and compared: how many rows, and the SHA-256 of one spelling of them.
 import { createHash } from 'node:crypto';
 import { ALL } from './charge-values.ts';
 import type {

@@ -1,5 +1,5 @@
-// What a store is: routes with the numbered log of their changes, API keys, and the ledger of
-// charges. Each kind of store is a folder beside this file that implements it; open.ts chooses.
+// The ports of a store: routes with the numbered log of their changes, API keys, and the ledger of charges. Each kind
+// of store is a folder beside this file that implements it; open.ts chooses.
 import type { Scope } from '../../domain/scope.ts';
 import type { ChargeReports } from '../../domain/payment/charge-reports.ts';
 import { LedgerUnavailable, type ChargeKeeping, type ChargeStore } from '../../domain/payment/ledger.ts';
@@ -62,7 +62,10 @@ export type ChargesOptions = {
   readonly log: Log;
   /** Told of each call to a store that others share. */
   readonly observe?: ObserveStore | undefined;
-  /** This process holds the store alone, but for commands: leases of its own earlier runs are over, and clocks that are set move leases along. */
+  /**
+   * Only this process and commands use the store: leases of its own earlier runs are over, and clocks that are set move
+   * leases along.
+   */
   readonly alone?: boolean;
   /** Names this run of the process; drawn if left out. */
   readonly run?: string | undefined;

@@ -1,5 +1,5 @@
-// Routes and their changes as the columns of a store and back, the same for every kind of store.
-// What the schema does not say throws here, instead of handing a wrong price on.
+// Routes and their changes as the columns of a store and back, the same for every kind of store. A row that the schema
+// does not allow throws here: no wrong price is handed on.
 import { fromWire, ROUTE_ROWS, routeOf, routeWire, toWire, type Route, type RouteWire } from '../../domain/route.ts';
 import type { RouteField } from '../../domain/routing/route-fields.ts';
 import { readDeclared, writeDeclared } from './declared-column.ts';

@@ -1,5 +1,5 @@
-// Reads columns of a row with their types checked: a store that holds something else than the schema says throws here
-// instead of handing a wrong value on.
+// Reads columns of a row and checks their types. A column that is not as the schema says throws here: no wrong value is
+// handed on.
 export type Row = Readonly<Record<string, unknown>>;
 
 export function text(row: Row, column: string): string {

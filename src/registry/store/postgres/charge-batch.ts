@@ -1,5 +1,5 @@
-// Calls of the ledger that share one transaction: locks, inserts, changes and COMMIT go out in one round trip, and what wrote
-// nothing is looked up after it. Only the word COMMIT says that something was written.
+// Calls of the ledger that share one transaction: locks, inserts, changes and COMMIT go out in one round trip. Calls
+// that wrote nothing are looked up after it. Only the word COMMIT says that something was written.
 import type { Charge, KeptAnswer, PaymentKey } from '../../../domain/charge.ts';
 import type { ChargeName, StoredCharge } from '../../../domain/payment/ledger.ts';
 import {
@@ -83,7 +83,7 @@ function held(stored: StoredCharge, until: number | undefined): StoredCharge {
     : { ...stored, charge: { ...charge, leaseUntil: until } };
 }
 
-/** What a single call comes to if the database refused it; undefined: it is the database's own trouble. */
+/** The result of a single call that the database refused; undefined: the fault is the database's own. */
 export function refusalOf(call: BatchCall, error: unknown): BatchResult {
   const isProof = codeOf(error) === UNIQUE && constraintOf(error) === 'charges_proof';
   return call.kind === 'update' && isProof ? { kind: 'proof_used' } : undefined;

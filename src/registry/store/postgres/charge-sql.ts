@@ -136,7 +136,8 @@ function counting(schema: string, moves: string): string {
 
 /**
  * Binds the time, the shard, then for each charge its place, its payer's limit, its credential and `allValues`. Known
- * payments and ids that are taken count for nothing; what is new counts after what is there and what came before it.
+ * payments and taken ids do not count against the limit. New ones count after those in the table and those before them
+ * in the batch.
  */
 function insertSql(schema: string): string {
   const columns = [

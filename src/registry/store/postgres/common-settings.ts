@@ -35,7 +35,7 @@ export function createCommonSettings(links: Links, watch: ChangeWatch): NonNulla
     await ask((session) =>
       inTransaction(session, settings(), async () => {
         const { rows } = await session.query({ name: 'tollgate_settings', text: last }, []);
-        // What this process said itself is no other's word.
+        // A setting that this process wrote itself is no other's word.
         compare(rows[0] ?? {}, before);
         await session.query({ name: 'tollgate_settings_write', text: write }, [own.receivers, own.api_keys]);
       }),

@@ -230,7 +230,7 @@ export function isRefusal(error: unknown): boolean {
   return syscall === 'open' || (code !== undefined && REFUSING.test(code)) || isRefusal(error.cause);
 }
 
-/** What the driver says of a connection is a plain Error. */
+/** The driver reports trouble of a connection as a plain Error. */
 const OURS = [Refused, TypeError, SyntaxError, RangeError];
 
 export function codeOf(error: unknown): string | undefined {
@@ -251,7 +251,7 @@ const BYTEA = 17;
 const BOOL = 16;
 const INTS: ReadonlySet<number> = new Set([21, 23]);
 
-/** Integers are numbers that are exact, a yes is 1; everything else is text, but for bytes, which come as \x and hexadecimal. */
+/** Integers are exact numbers, and true is 1. Bytes come as \x and hexadecimal. Everything else is text. */
 function getTypeParser(oid: number): (value: string) => unknown {
   if (oid === INT8) return toInteger;
   if (INTS.has(oid)) return Number;

@@ -56,7 +56,7 @@ function sentenceOf(error: unknown, schema: string): unknown {
     return new Error(`the schema ${schema} is in use: another copy, or a server that was started on it`, {
       cause: error,
     });
-  // What it was given up for says more.
+  // The reason for giving up says more.
   return error instanceof ConnectionLost && cause !== undefined ? new Error(messageOf(cause), { cause: error }) : error;
 }
 
@@ -165,7 +165,7 @@ function writing(schema: string, table: CopiedTable): string {
   return `INSERT INTO ${schema}.${table} (${named}) ${asGiven} SELECT ${named} FROM ${rows(table)}`;
 }
 
-/** What came from no shard is in the first one. */
+/** Counts that came from no shard are in the first one. */
 function recordOf(columns: readonly string[], row: CopyRow): Record<string, unknown> {
   return Object.fromEntries(columns.map((name, index) => [name, name === 'shard' ? 0 : bindable(row[index] ?? null)]));
 }

@@ -79,7 +79,7 @@ export function openLinks(
       throw new Refused('the database has fsync off, and forgets what it confirmed; switch it on');
     if (version > NEWEST && !warned) log.warn('this version of PostgreSQL is not tested', { version });
     warned = true;
-    // What is confirmed must have been written, and, where there is a synchronous standby, there as well.
+    // A confirmed commit must have been written, and if there is a synchronous standby, there as well.
     synchronous = ['off', 'local'].includes(text(row, 'synchronous_commit'))
       ? 'SET LOCAL synchronous_commit = on; '
       : '';
@@ -135,8 +135,9 @@ const HELLO = {
     current_setting('transaction_read_only') AS read_only, floor(extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now`,
 };
 
-// The database's clock, from this process: what it said last, and the time that has passed here since. Never ahead of it but for
-// the drift of this machine: an answer is older than its arrival. So a lease that is over by this is over by the database's.
+// The database's clock, as this process knows it: what it said last, and the time that has passed here since. An answer
+// is older than its arrival, so this clock is never ahead, except by the drift of this machine. A lease that is over by
+// this clock is over by the database's.
 
 const WINDOW_MS = 60_000;
 

@@ -1,5 +1,5 @@
-// Routes on PostgreSQL. Other processes hear of a write by a notification, which is a hint: they read the revision themselves
-// every half second. What is read together is read from one snapshot.
+// Routes on PostgreSQL. Other processes hear of a write by a notification, which is a hint: they read the revision
+// themselves every half second. Reads that belong together see one snapshot.
 import { createTextPool } from '../../../domain/text-pool.ts';
 import type { Random } from '../../../host/clock.ts';
 import { StoreUnavailable, type Head, type RouteStore } from '../ports.ts';

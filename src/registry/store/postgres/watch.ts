@@ -13,7 +13,7 @@ export type ChangeWatch = {
   readonly keys: (hint: () => void) => () => void;
   /** Calls `hear` with the row that holds them whenever it was read. */
   readonly settings: (hear: (row: Row) => void) => () => void;
-  /** What this process wrote itself is no news. */
+  /** A write of this process is no news. */
   readonly seen: (head: Head) => void;
   readonly close: () => void;
 };

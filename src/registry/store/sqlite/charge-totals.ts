@@ -1,6 +1,6 @@
-// Counts by state and sums by the hour, kept beside the charges so that neither a scrape nor a dashboard adds up rows. They
-// are gathered while a transaction runs and written once before its commit: a batch of a hundred charges changes a few
-// rows of them. What is written belongs to exactly the charges that the transaction wrote.
+// Counts by state and sums by the hour, kept beside the charges so that neither a scrape nor a dashboard adds up rows.
+// They are gathered while a transaction runs and written once before its commit: a batch of a hundred charges changes a
+// few rows of them. They count exactly the charges that the transaction wrote.
 import type { DatabaseSync } from 'node:sqlite';
 import type { ChargeState } from '../../../domain/charge.ts';
 import type { Settled } from '../charge-values.ts';

@@ -28,7 +28,7 @@ type Opened = {
 };
 type Files = { readonly main: bigint; readonly wal: bigint };
 
-/** What a clock and the machine's own time may differ by between two batches before the clock was set. */
+/** The clock was set if it and the machine's own time differ by more than this between two batches. */
 const STEP_MS = 1_500;
 
 function run(options: WorkerOptions, send: (message: FromWorker) => void): (message: ToWorker) => void {
@@ -85,7 +85,7 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
       if (options.commitDelayMs > 0) pause(options.commitDelayMs);
       commit.run();
       const now = filesOf(options.file);
-      // What was committed to a file that no path leads to is lost with this process.
+      // Commits to a file that no path leads to are lost with this process.
       if (now.main !== files.main || (!reads && now.wal !== files.wal)) {
         throw new StoreGone(`The ledger's file ${options.file} was taken away or replaced while it was open.`);
       }
@@ -161,7 +161,7 @@ function quietly(action: () => void): void {
   try {
     action();
   } catch {
-    // What failed was told with the call that met it.
+    // The call that met the fault has told it.
   }
 }
 

@@ -1,5 +1,5 @@
-// The statements of the ledger's thread on its SQLite file. What they write was decided by the ledger on the other side
-// of the thread. The caller holds a transaction with the write lock around all of it, and commits before it answers.
+// The statements of the ledger's thread on its SQLite file. The ledger, in the main thread, decides what they write.
+// The caller holds a transaction with the write lock around all of it, and commits before it answers.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { LOCAL_RUN, NO_DEADLINE_MS, WORKER_RUN, workersOfRun, type KeptAnswer } from '../../../domain/charge.ts';
 import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
@@ -53,8 +53,8 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     byPayment: db.prepare(SELECT_BY_PAYMENT),
     byId: db.prepare(SELECT_BY_ID),
     seqById: db.prepare('SELECT seq FROM charges WHERE id = ?'),
-    // Not cut off by a LIMIT: as a parameter it makes SQLite prepare the statement anew for every call. There are no more
-    // of them than may be, but for claims whose owner died, and those are taken over within seconds.
+    // Not cut off by a LIMIT: as a parameter it makes SQLite prepare the statement anew for every call. Their number is
+    // at most the limit, and claims whose owner died, which are taken over within seconds.
     unsettled: db.prepare(
       `SELECT count(*) AS unsettled FROM charges INDEXED BY charges_unsettled
        WHERE state IN ('claimed', 'settling') AND payer = ?1 AND network = ?3

@@ -106,7 +106,7 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
   };
 }
 
-/** Secrets of the environment are none of a thread's business, and flags of this process may not be meant for it. */
+/** A thread needs no secrets of the environment, and flags of this process may not be meant for it. */
 function spawnWorker(script: URL, options: WorkerOptions): Worker {
   return new Worker(script, { workerData: options, env: {}, execArgv: [], name: `ledger ${options.role}` });
 }
@@ -166,7 +166,7 @@ class LedgerThread implements Thread {
   /** A call in the queue has a waiting caller. */
   private urgent = false;
   private sendingLater: NodeJS.Timeout | undefined;
-  /** What went wrong last, until something goes right. */
+  /** The last fault, until a call succeeds. */
   private failing: string | undefined;
   private timer: NodeJS.Timeout | undefined;
   private closing: (() => void) | undefined;

@@ -1,7 +1,7 @@
 // Waits for the disk, but not in the thread that serves requests. Commits go to the write-ahead log without waiting
 // (SQLite's synchronous NORMAL). One fsync of that file, in a thread of libuv, is for all that were committed before it
-// began. A disk that now and then takes hundreds of milliseconds delays the writer alone. If a sync failed, a later one
-// may succeed without what the first one lost: then the log is written into the file first.
+// began. A disk that now and then takes hundreds of milliseconds delays the writer alone. After a failed sync a later
+// one may succeed without what the first one lost. So the log is written into the file first.
 import { open } from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
 import { integer } from '../rows.ts';
@@ -17,8 +17,8 @@ export type SyncFile = (file: string) => Promise<void>;
 const LATE_CHECKPOINT_PAGES = 4 * CHECKPOINT_PAGES;
 
 /**
- * From here on commits of `db` do not wait; `file` is what it has open, `busyMs` its busy timeout. What is returned resolves
- * once everything that `db` committed is on the disk, and rejects with StoreFailure if it may not be.
+ * From here on commits of `db` do not wait; `file` is what it has open, `busyMs` its busy timeout. Returns a function
+ * that resolves once all commits of `db` are on the disk, and rejects with StoreFailure if they may not be.
  */
 export function writeApart(
   db: DatabaseSync,
