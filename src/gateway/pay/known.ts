@@ -19,6 +19,7 @@ import { redeem, settleAndForward } from './deliver.ts';
 import { describeRoute } from '../../domain/route.ts';
 import { FIRST_LOOK_MS, type ChargeEvent } from '../../domain/payment/transition.ts';
 import type { RailOffer } from '../../domain/payment/way.ts';
+import type { Look } from '../rails/rail.ts';
 import { type Lease, retryUntilRecorded, step } from './record.ts';
 
 const UNSETTLED_SECONDS = 2;
@@ -132,6 +133,7 @@ export async function lookFirst(deps: PayDeps, payment: Payment, charge: Charge,
 async function goOn(deps: PayDeps, payment: Payment, charge: Charge, lease: Lease): Promise<PayOutcome> {
   const { rail, chargeLog, modes } = deps;
   const seen = await rail.look(charge, 'payer');
+  if (seen.end !== undefined) void writeEnd(deps, charge, seen.end);
   switch (seen.kind) {
     case 'proven': {
       const settled = await step(deps, payment, charge.id, { kind: 'settled', proof: seen.proof, leaseMs: 0 });
@@ -160,6 +162,39 @@ async function goOn(deps: PayDeps, payment: Payment, charge: Charge, lease: Leas
     default:
       return seen satisfies never;
   }
+}
+
+/** For a request that has the charge meanwhile, and gives it up when its own time is over. */
+const WRITE_PAUSE_MS = 2_000;
+const WRITE_TRIES = 15;
+
+/**
+ * What a look proves whose payer waits no longer is written like a look of the reconciler. So whichever process he asks next
+ * knows it, and none asks the chain again.
+ */
+async function writeEnd(deps: PayDeps, charge: Charge, looked: Promise<Look>): Promise<void> {
+  const { ledger, chargeLog, modes, log, newId, pause } = deps;
+  const event = endOf(await looked.catch(() => undefined));
+  if (event === undefined) return;
+  const actor = { owner: 'reconciler', changeId: newId() };
+  for (let tries = 0; tries < WRITE_TRIES; tries++) {
+    try {
+      const advanced = await ledger.advance(charge.id, event, actor);
+      if (advanced.kind === 'ok') {
+        chargeLog.changed(advanced.charge, event.kind);
+        if (event.kind === 'failed' && charge.settle === 'before_response') modes.ranUnpaid(charge.payment.payer);
+      }
+      if (advanced.kind === 'ok' || advanced.because !== 'lease_running') return;
+    } catch (error) {
+      log.debug('the end of a look was not written', { charge_id: charge.id, error });
+    }
+    await pause(WRITE_PAUSE_MS);
+  }
+}
+
+function endOf(seen: Look | undefined): Extract<ChargeEvent, { kind: 'settled' | 'failed' }> | undefined {
+  if (seen?.kind === 'proven') return { kind: 'settled', proof: seen.proof, leaseMs: 0 };
+  return seen?.kind === 'impossible' ? { kind: 'failed', by: 'chain', reason: seen.reason } : undefined;
 }
 
 function unknown(deps: PayDeps, { facts, route }: Payment, charge: Charge): PayOutcome {

@@ -3,7 +3,7 @@
 // that a node allows would all go into beginnings. Results of the reconciler's looks serve payers too.
 import { LRUCache } from 'lru-cache';
 import type { Schedule } from '../../host/clock.ts';
-import type { Look, LookedAt, Rail } from './rail.ts';
+import type { Look, LookedAt, Rail, SeenSoFar } from './rail.ts';
 
 /** `soFar`: what can be said before its end. */
 type BegunLook = { readonly end: Promise<Look>; readonly soFar: () => Look };
@@ -40,8 +40,8 @@ export function createPayerLooks(begin: BeginLook, schedule: Schedule): Rail['lo
     if (asker === 'reconciler') return shared?.end ?? remember(name, begin(charge, asker).end);
     const { end, soFar } = shared ?? beginForPayers(name, charge);
     let cancel: () => void = () => undefined;
-    const inTime = new Promise<Look>((resolve) => {
-      cancel = schedule(PAYER_LOOK_MS, () => resolve(soFar()));
+    const inTime = new Promise<SeenSoFar>((resolve) => {
+      cancel = schedule(PAYER_LOOK_MS, () => resolve(shared === undefined ? { ...soFar(), end } : soFar()));
     });
     return Promise.race([end, inTime]).finally(cancel);
   };

@@ -92,7 +92,7 @@ export type Rail = {
    * Asks the chain about a charge whose settlement has no known end. A payer who waits is told what is known within two
    * seconds, and is served before the reconciler.
    */
-  readonly look: (charge: LookedAt, asker: 'payer' | 'reconciler') => Promise<Look>;
+  readonly look: (charge: LookedAt, asker: 'payer' | 'reconciler') => Promise<SeenSoFar>;
 };
 
 /** The rail of some networks, which reads what was signed there out of an envelope. */
@@ -123,5 +123,8 @@ export type Look =
   | { readonly kind: 'open'; readonly used: boolean; readonly search: Search | null }
   /** No answer. `detail` is for the log. */
   | Unavailable;
+
+/** `end`: what it finds in the end, for the request that began it and waits no longer. */
+export type SeenSoFar = Look & { readonly end?: Promise<Look> };
 
 export type Unavailable = { readonly kind: 'unavailable'; readonly detail: string };

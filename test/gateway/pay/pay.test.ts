@@ -563,6 +563,25 @@ describe('the reconciler', () => {
     expect(stage.charges()[0]?.reason).toBe('payment_unused');
   });
 
+  it('behaviour: a look that its payer waits for no longer is written at its end, once no request has the charge', async () => {
+    const end = gate<Look>();
+    const second = gate<Settlement>();
+    const stage = createPayStage({
+      settle: (calls) => (calls === 2 ? second.promise : unknown()),
+      look: () => ({ kind: 'unavailable', detail: 'no end yet', end: end.promise }),
+    });
+    await stage.pay({ method: 'POST' });
+    const again = stage.pay({ method: 'POST' });
+    await stage.pass(0);
+    end.open({ kind: 'proven', proof });
+    await stage.pass(2_000);
+    expect(stage.charges()[0]?.state).toBe('settling');
+    second.open(unknown());
+    expect(told(await again).slice(0, 2)).toEqual([503, 'settlement_unknown']);
+    await stage.pass(2_000);
+    expect(stage.charges()[0]).toMatchObject({ state: 'settled', proof });
+  });
+
   it('attack: whose upstream ran for a payment that the chain says was cancelled settles first from then on', async () => {
     const stage = createPayStage({
       settle: unknown,

@@ -13,7 +13,7 @@ import { createLeases, LEASE_MS } from '../../../src/gateway/pay/record.ts';
 import { createPay } from '../../../src/gateway/pay/pay.ts';
 import { createSettleModes } from '../../../src/gateway/pay/settle.ts';
 import { createReconcile } from '../../../src/gateway/reconcile.ts';
-import type { Look, Presented, Rail, Refusal, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
+import type { SeenSoFar, Presented, Rail, Refusal, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
 import { RECEIVER, RECEIVERS, requirement, WAY } from '../../cases/receivers.ts';
 import { route } from '../../cases/routes.ts';
 import { createMemoryLedger, type MemoryLedger } from '../../support/memory-ledger.ts';
@@ -29,7 +29,7 @@ export type RailScript = {
   readonly isCallable?: (way: Way) => boolean;
   /** After `sending` of the one facilitator said yes. */
   readonly settle?: (calls: number) => Promise<Settlement> | Settlement;
-  readonly look?: (id: string) => Promise<Look> | Look;
+  readonly look?: (id: string) => Promise<SeenSoFar> | SeenSoFar;
   /** As the receiver is configured. */
   readonly mode?: Receiver['settle'];
   readonly ways?: Receiver['ways'];

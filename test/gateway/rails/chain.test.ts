@@ -472,7 +472,8 @@ describe('who is asked, how often and for how long', () => {
       node.answer = (req, res, body) => (body.includes(method) ? time.advance(2000) : answer(req, res, body));
       return one;
     };
-    expect(await stalls('eth_call')(CHARGE, 'payer')).toMatchObject({ kind: 'unavailable' });
+    const unavailable = { kind: 'unavailable', end: expect.any(Promise) };
+    expect(await stalls('eth_call')(CHARGE, 'payer')).toMatchObject(unavailable);
     expect(await stalls('eth_getLogs')(CHARGE, 'payer')).toMatchObject({ kind: 'open', used: true });
     expect(methods(second)).toEqual([]);
     expect(time.pending()).toBe(0);
