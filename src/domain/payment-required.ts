@@ -128,9 +128,9 @@ function fix(template: Template, { chargeId: { signed }, path, origin, reason }:
   const whole = origin + path;
   const accepts = template.v1?.join(JSON.stringify(cutUrl(whole))) ?? '';
   const shown = fitInto(template.bytes, whole, reason);
-  const [first = '', ...others] = template.header;
+  const { headerFirst, headerAfter } = template;
   const { beforeReason, beforeUrl } = template.around;
-  const header = `${beforeReason}${JSON.stringify(shown.reason)}${beforeUrl}${JSON.stringify(shown.url)}${first}${others.length > 0 ? signed : ''}`;
+  const header = `${beforeReason}${JSON.stringify(shown.reason)}${beforeUrl}${JSON.stringify(shown.url)}${headerFirst}${signed}`;
   const bodyStart = template.bodyStart + signed;
   const bodyMiddle = template.bodyMiddle + signed;
   const bodyEnd = `${template.bodyEnd}${accepts}}`;
@@ -138,12 +138,10 @@ function fix(template: Template, { chargeId: { signed }, path, origin, reason }:
   const thirds = bytes.length - (bytes.length % 3);
   return {
     ...{ signed, path, origin, reason, bodyStart, bodyMiddle, bodyEnd },
-    bodyBytes: Buffer.byteLength(bodyStart) + Buffer.byteLength(bodyMiddle) + Buffer.byteLength(bodyEnd),
+    bodyBytes: template.bodyBytes + 2 * signed.length + Buffer.byteLength(accepts) + 1,
     headerStart: bytes.toString('base64', 0, thirds),
     headerRest: bytes.toString('latin1', thirds),
-    headerAfter: others.map((text, index) =>
-      Buffer.from(index < others.length - 1 ? text + signed : text).toString('latin1'),
-    ),
+    headerAfter: headerAfter.map((text, index) => (index < headerAfter.length - 1 ? text + signed : text)),
   };
 }
 
@@ -152,10 +150,14 @@ type Template = {
   readonly bodyStart: string;
   readonly bodyMiddle: string;
   readonly bodyEnd: string;
+  /** Of these three. */
+  readonly bodyBytes: number;
   /** The text around the URLs of version 1. */
   readonly v1: readonly string[] | undefined;
-  /** The header's text after the URL, around the charge ids. */
-  readonly header: readonly string[];
+  /** The header's text after the URL, up to the first charge id. */
+  readonly headerFirst: string;
+  /** What follows the charge id, once for each way, one character a byte. */
+  readonly headerAfter: readonly string[];
   readonly around: Pick<ReturnType<typeof writeAround>, 'beforeReason' | 'beforeUrl'>;
   /** Of the header's JSON, without URL and reason. */
   readonly bytes: number;
@@ -179,17 +181,20 @@ function writeTemplate(
   const body = writeBody(offer, preferred.offered);
   const v1 = options.v1 ? listed(namedInV1(offer), ({ way }) => way).flatMap((offered) => write(offered, 1) ?? []) : [];
   const around = writeAround(form);
+  const [headerFirst = '', ...headerAfter] = cut(
+    around.beforeAccepts,
+    shown.map(({ entry }) => entry),
+    HOLE_JSON,
+    around.after,
+  );
   return {
     ...body,
+    bodyBytes: Buffer.byteLength(body.bodyStart + body.bodyMiddle + body.bodyEnd),
     ways: shown.map(({ offered }) => offered),
     // Where version 1 can name no way, its members stay away.
     v1: v1.length === 0 ? undefined : cut(',"x402Version":1,"accepts":[', v1, `"${HOLE_JSON}"`, ']'),
-    header: cut(
-      around.beforeAccepts,
-      shown.map(({ entry }) => entry),
-      HOLE_JSON,
-      around.after,
-    ),
+    headerFirst,
+    headerAfter: headerAfter.map((text) => Buffer.from(text).toString('latin1')),
     around,
     bytes: bytesWithoutUrl(form),
   };
