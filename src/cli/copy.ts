@@ -27,7 +27,7 @@ export const copy: Command = {
     'tollgate copy FROM TO [--dry-run] [--json]',
     'tollgate copy --thaw FROM TO',
     '',
-    'FROM and TO are configuration files: the store of FROM is a SQLite file that nobody serves or has open, that of TO an',
+    'FROM and TO are configuration files: the store of FROM is a SQLite file that no process serves or has open, that of TO an',
     'empty schema of PostgreSQL, or none yet. Routes with their history, API keys, charges with credentials and kept',
     'answers, sums and the identity of the registry go over in one transaction, are read back and compared. From its start on',
     '`serve` refuses FROM. If it is interrupted, the same command does it again, or finds it done.',
@@ -199,7 +199,7 @@ function warnOfSecrets(from: LoadedConfig, to: LoadedConfig, io: Io): void {
   const known = to.charges.secrets;
   const missing = [
     ...(known !== undefined && !charges.secrets.every((secret) => known.includes(secret))
-      ? ['charges.secrets: without those of FROM nobody gets what he paid for there and has not got yet']
+      ? ['charges.secrets: without those of FROM, payers cannot fetch what they paid for there and did not get yet']
       : []),
     ...(registry !== undefined && !isDeepStrictEqual(registry.jwt, to.registry?.jwt)
       ? ['registry.jwt: dashboard tokens of FROM are not good at TO']

@@ -52,6 +52,6 @@ export function discoverySection(folder: string) {
       'What it is about, in up to 5 words.',
     ),
     icon_url: key('iconUrl', text(ICON, isIcon).optional(), 'Its picture.'),
-    exclude: key('exclude', z.array(excluded).default([]), 'Paths of which nobody is told.'),
+    exclude: key('exclude', z.array(excluded).default([]), 'Paths that no facilitator is told of.'),
   });
 }

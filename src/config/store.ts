@@ -147,7 +147,7 @@ export function storeWarnings(named: StoreSettings | undefined, path: string): s
   if (named.tls.mode === 'off')
     return [`${path}.tls: what is paid for travels unencrypted to the database; write mode: verify`];
   return named.tls.mode === 'require'
-    ? [`${path}.tls: whoever answers is taken for the database; write mode: verify`]
+    ? [`${path}.tls: any server that answers is taken for the database; write mode: verify`]
     : [];
 }
 
