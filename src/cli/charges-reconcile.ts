@@ -1,6 +1,6 @@
 // `tollgate charges reconcile`: takes every settling charge that no process works on a step further at once, as a
 // running Tollgate does in time. Also the operator's last word on a charge whose end nothing else can tell (`--fail`,
-// `--settled`), or whose money was given back. Money that may have moved is never declared lost by accident: the last
+// `--settled`), or whose money was given back. Money that may have moved is never declared lost by accident. The last
 // word needs the id and a reason, is kept with both, and is refused if the chain says otherwise.
 import type { Charge } from '../domain/charge.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';

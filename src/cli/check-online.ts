@@ -1,6 +1,5 @@
-// The calls of `tollgate check --online`: the facilitators and nodes of every receiver, the registry of a sidecar with
-// its key, a store that others share, and the upstream. They change nothing; the upstream gets a connection and no
-// request.
+// The calls of `tollgate check --online`: to the facilitators and nodes of every receiver, a sidecar's registry with
+// its key, a shared store, and the upstream. They change nothing; the upstream gets a connection and no request.
 import { reachUpstream } from '../compose/reach.ts';
 import type { LoadedConfig, SyncConfig } from '../config/config.ts';
 import { checkReceivers, type Finding } from '../gateway/rails/online-check.ts';

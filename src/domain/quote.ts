@@ -26,7 +26,6 @@ export type Quote = {
 export type ChargeId = { readonly signed: string; readonly nonce: string };
 
 export type Quotes = {
-  /** A new charge id for `offer` and `method`. */
   readonly issue: (offer: Offer, method: string, nowMs: number) => ChargeId;
   /** The quote in `id`; undefined if it holds none, is not signed by us or has expired. */
   readonly read: (id: string, nowMs: number) => Quote | undefined;

@@ -223,7 +223,6 @@ export type ClientGone = {
   readonly kind: 'client_gone';
   /** The upstream's, or of what replaced its response; undefined: there was none yet. */
   readonly status: number | undefined;
-  /** The client was sent a head. */
   readonly headSent: boolean;
   /** The upstream failed afterwards, while its response was read on. */
   readonly failed: boolean;

@@ -1,5 +1,5 @@
 // The transport: keep-alive connections to one upstream, the one used last first, and the calls that go over them. A
-// call is sent a second time only if that changes nothing: its method is idempotent, it has no body, and the upstream
+// call is sent a second time only if that changes nothing. Its method is idempotent, it has no body, and the upstream
 // closed the pooled connection before the first byte of a response. One sweep over all connections looks after
 // time-outs.
 import type { Socket } from 'node:net';

@@ -39,9 +39,9 @@ export type Ledger = {
 
 /**
  * Keeps charges. An implementation MUST resolve a write only once it is durable, and reject with LedgerUnavailable if
- * it cannot say. The transaction that writes MUST keep payment, id and proof (if its log index is known) unique, keep
- * the payer's limit on the network, and write counts and sums. How it groups commits, waits for locks and tries again
- * is its own affair.
+ * it cannot say. The transaction that writes MUST keep payment, id and proof (if its log index is known) unique. It
+ * MUST keep the payer's limit on the network, and write counts and sums. How it groups commits, waits for locks and
+ * tries again is its own affair.
  */
 export type ChargeStore = {
   /** Bytes of a kept answer's body at most. */

@@ -26,9 +26,9 @@ export type ChargeEvent =
   /** Nothing that could move money was carried out: the payment is free again, unless an earlier attempt is unknown. */
   | { readonly kind: 'not_carried_out'; readonly reason: string }
   /**
-   * By the owner, or, if the charge has none, by the reconciler. `leaseMs` 0: no request delivers it, the payer may fetch
-   * at once; it is that as well for the reconciler, and if an earlier attempt asked the upstream. `by`: on a charge that
-   * is `settling` or `failed`.
+   * By the owner, or, if the charge has none, by the reconciler. `leaseMs` 0: no request delivers it, so the payer may
+   * fetch at once. It counts as 0 for the reconciler, and if an earlier attempt asked the upstream. `by`: on a charge
+   * that is `settling` or `failed`.
    */
   | { readonly kind: 'settled'; readonly proof: Proof; readonly leaseMs: number; readonly by?: 'operator' | undefined }
   /** A word about the payment: final as a first attempt, else it may hide that an earlier one moved the money. */

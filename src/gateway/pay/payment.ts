@@ -220,7 +220,6 @@ export function sha256Of(text: string): string {
   return hash('sha256', text);
 }
 
-/** The receipt of a payment of `amount` that was settled by `transaction`. */
 export function settledReceipt(key: PaymentKey, amount: bigint, transaction: string): Receipt {
   return {
     success: true,

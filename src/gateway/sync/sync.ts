@@ -1,6 +1,6 @@
 // Keeps a sidecar's routes in step with its registry. At the start it reads the file. Then it follows the event stream,
 // and beside that polls which set the registry has. The whole set is fetched if there is none yet, if the stream cannot
-// tell what is missing, if the digest says that ours differs, or, by polls, if there is no stream. The last good set
+// tell what is missing, or if the digest says that ours differs. Without a stream, polls fetch it. The last good set
 // stays in force whatever happens (last-good.ts). No failure of the registry, the network or the disk reaches a
 // request.
 import type { Clock, Random, Schedule } from '../../host/clock.ts';

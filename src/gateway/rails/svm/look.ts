@@ -1,7 +1,7 @@
 // Asks a Solana chain what became of a payment. The proof is a confirmed transaction without an error that has the
 // payment's message. It is searched among the transactions of the paying account. Each is named by its fee payer's
-// signature, which is checked against the message, so that only the right one is read. Two things show that it will
-// never be there: its blockhash is too old at a finalized height, and a search of what was finalized by then finds
+// signature, which is checked against the message, so that only the right one is read. Two things show that it never
+// will be there. Its blockhash is too old at a finalized height, and a search of what was finalized by then finds
 // nothing. A node that is away, of another chain, behind or short of history is never taken for "not there".
 import { z } from 'zod';
 import type { Search } from '../../../domain/charge.ts';

@@ -97,7 +97,6 @@ export function createChargeSql(schema: string) {
 /** Also under other names than the table's: `c` is the charge. */
 const selected = (columns: readonly string[]): string =>
   columns.map((column) => (DIGESTS.has(column) ? `encode(c.${column}, 'hex') AS ${column}` : `c.${column}`)).join(', ');
-/** `readStored` reads it. */
 const STORED = `c.seq, c.version, ${selected([...ALL, 'credential', ...Object.keys(ANSWER)])}`;
 /** `readListed` reads it; it names neither credentials nor answers. */
 export const LISTED = `c.seq, ${selected(ALL.filter((name) => name !== 'credential_sha256'))},
@@ -163,8 +162,9 @@ function insertSql(schema: string): string {
 
 /**
  * Binds the time, the shard, the shift of the clock, and until when nothing is taken from an owner. Then for each
- * change: its place, id and version; its lease if another than the owner makes it; its payer's limit if it is a claim;
- * the values that it sets. A change that takes from another owner compares the lease with the database's clock.
+ * change its place, id and version, and the values that it sets. A claim also has its payer's limit, and a change by
+ * another than the owner the lease. A change that takes from another owner compares the lease with the database's
+ * clock.
  */
 function updateSql(schema: string, kind: ChangeKindOfRow): string {
   const changed = kind.columns.flatMap((index) => ALL[index] ?? []);
