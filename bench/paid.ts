@@ -1,4 +1,4 @@
-// `node bench/paid.ts [--seconds S] [--rounds N] [--connections N] [--root CHECKOUT ...] [--paid] [--profile] [--workers N]`: CPU of
+// `node bench/paid.ts [--seconds S] [--rounds N] [--connections N] [--root CHECKOUT ...] [--paid] [--profile] [--workers N] [--postgres]`: CPU of
 // Tollgate per paid request, with a facilitator that says yes at once, in both settle modes, on the store as it is shipped
 // (SQLite, every step durable). Several checkouts are all started and measured in turn, so that a drift of the machine
 // meets all of them; two processes of one checkout differ by a few percent as long as they live, so each is better given twice
@@ -33,6 +33,7 @@ import { renderProfiles } from './profile.ts';
 import { build, programOf } from './program.ts';
 import { formatSpread, median, percentile, spread } from './report.ts';
 import { runLoad } from './stage.ts';
+import { startPostgres, type PostgresServer } from '../test/postgres/server.ts';
 import { CONSTANT_ANSWER, POST_BODY, UPSTREAM_BODY } from './upstream-answers.ts';
 
 const { values } = parseArgs({
@@ -46,12 +47,15 @@ const { values } = parseArgs({
     profile: { type: 'boolean', default: false },
     /** Processes that serve, on all cores; left out, one, on one core. */
     workers: { type: 'string' },
+    /** The store is a PostgreSQL of this run; its CPU is told for itself. */
+    postgres: { type: 'boolean', default: false },
   },
 });
 const seconds = Number(values.seconds);
 const rounds = Number(values.rounds);
 const connections = Number(values.connections);
 const PAYER_COUNT = 64;
+const SECRET = 'a-secret-of-the-bench-of-at-least-32-bytes';
 const PAY_TO = '0x1111111111111111111111111111111111111111';
 const BUSY_PAYERS = 4;
 /**
@@ -85,7 +89,12 @@ type Entrant = {
   /** Ends it and holds its store against what was answered. */
   readonly finish: () => Promise<{ readonly payments: number; readonly forwarded: number }>;
 };
-type Measured = ThreadsUs & { readonly rate: number; readonly p50: number; readonly p99: number };
+type Measured = ThreadsUs & {
+  readonly rate: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly database: number;
+};
 /** Of constant answers: CPU us of one, and how many a second. */
 type Pace = { readonly cpuUs: number; readonly rate: number };
 
@@ -97,12 +106,14 @@ const PAID: readonly Load[] = [
   { name: PAID_POST, method: 'POST', path: '/paid/x', status: 200, pays: true },
 ];
 
+const database = values.postgres ? await startPostgres({ settings: { autovacuum: 'on' } }) : undefined;
 const folder = mkdtempSync(path.join(tmpdir(), 'tollgate-bench-paid-'));
 const started: { stop: () => Promise<void> }[] = [];
 try {
   await main();
 } finally {
   for (const server of started.reverse()) await server.stop();
+  await database?.close();
   if (!values.profile) rmSync(folder, { recursive: true, force: true });
 }
 
@@ -158,7 +169,8 @@ async function enter(root: string, suffix: string, services: Server): Promise<En
   if (suffix !== '') console.log(`${suffix.trim()}: ${root}`);
   const home = mkdtempSync(path.join(folder, 'tollgate-'));
   const config = path.join(home, 'tollgate.yaml');
-  writeFileSync(config, configuration(services.port('upstream'), services.port('facilitator')));
+  const store = (await database?.createDatabase()) ?? 'sqlite:data/tollgate.db';
+  writeFileSync(config, configuration(services.port('upstream'), services.port('facilitator'), store));
   const profiling = values.profile ? ['--cpu-prof', `--cpu-prof-dir=${home}`] : [];
   build(root);
   const tollgate = await start(
@@ -206,13 +218,14 @@ async function enter(root: string, suffix: string, services: Server): Promise<En
     return took;
   };
   const measure: Entrant['measure'] = async (load) => {
-    const [before, startedAt] = [readFamilyUs(tollgate.pid), performance.now()];
+    const [before, databaseUs, startedAt] = [readFamilyUs(tollgate.pid), readDatabaseUs(), performance.now()];
     const took = (await fire(load, seconds * 1000)).toSorted((a, b) => a - b);
     const elapsed = (performance.now() - startedAt) / 1000;
     const after = readFamilyUs(tollgate.pid);
     const each = (key: keyof ThreadsUs): number => (after[key] - before[key]) / took.length;
     return {
       ...{ all: each('all'), main: each('main'), ledger: each('ledger') },
+      database: (readDatabaseUs() - databaseUs) / took.length,
       ...{ rate: took.length / elapsed, p50: percentile(took, 50), p99: percentile(took, 99) },
     };
   };
@@ -224,7 +237,7 @@ async function enter(root: string, suffix: string, services: Server): Promise<En
     if (values.profile) await tollgate.stop();
     else process.kill(tollgate.pid, 'SIGKILL');
     await setTimeout(200);
-    const rows = countRows(path.join(home, 'data/tollgate.db'));
+    const rows = database ? await countStored(database, store) : countRows(path.join(home, 'data/tollgate.db'));
     console.log(`\n${payments} payments; rows ${JSON.stringify(rows)}`);
     if ((rows['settled'] ?? 0) + (rows['delivered'] ?? 0) !== payments)
       throw new Error(`${payments} paid requests were answered: the store says otherwise`);
@@ -298,6 +311,11 @@ function readFamilyUs(pid: number): ThreadsUs {
   return { all: sum('all'), main: sum('main'), ledger: sum('ledger') };
 }
 
+/** Of all processes of the database; 0 if there is none. */
+function readDatabaseUs(): number {
+  return database === undefined ? 0 : readFamilyUs(database.pid()).all;
+}
+
 /** The headers of a new payment each time, as an x402 v2 client makes them of `accepted`. */
 function payerOf(accepted: Accepted): () => Record<string, string> {
   const payers = Array.from({ length: PAYER_COUNT }, () => `0x${randomBytes(20).toString('hex')}`);
@@ -325,20 +343,26 @@ function payerOf(accepted: Accepted): () => Record<string, string> {
   };
 }
 
-function configuration(upstream: number, facilitator: number): string {
+function configuration(upstream: number, facilitator: number, store: string): string {
   return `
 workers: ${values.workers ?? 1}
 proxy: { listen: 127.0.0.1:0, upstream: "http://127.0.0.1:${upstream}", timeouts: { drain_delay: 0s } }
-registry: { listen: 127.0.0.1:0, store: sqlite:data/tollgate.db }
+registry: { listen: 127.0.0.1:0, store: "${store}", jwt: { secret: ${SECRET} } }
 admin: { listen: 127.0.0.1:0 }
 log: { level: info, access: false }
-charges: { max_unsettled_per_payer: 1000 }
+charges: { max_unsettled_per_payer: 1000, secrets: [${SECRET}] }
 receivers:
   - { id: default, network: base-sepolia, pay_to_address: "${PAY_TO}", facilitators: ["http://127.0.0.1:${facilitator}"] }
 routes:
   - { method: GET, route_pattern: /paid/*, amount: "0.01" }
   - { method: POST, route_pattern: /paid/*, amount: "0.01" }
 `;
+}
+
+async function countStored(server: PostgresServer, url: string): Promise<Readonly<Record<string, number>>> {
+  const sql = 'SELECT state, count(*) AS charges FROM tollgate.charges GROUP BY state';
+  const rows = await server.query(sql, new URL(url).pathname.slice(1));
+  return Object.fromEntries(rows.map(({ state, charges }) => [String(state), Number(charges)]));
 }
 
 function countRows(file: string): Readonly<Record<string, number>> {
@@ -389,7 +413,8 @@ function show(results: ReadonlyMap<string, readonly Measured[]>, pace: readonly 
   );
   for (const [name, all] of results) {
     const each = all.map(
-      ({ all: cpu, main, ledger }) => `${cpu.toFixed(0)} (${main.toFixed(0)} + ${ledger.toFixed(0)})`,
+      ({ all: cpu, main, ledger, database: stored }) =>
+        `${cpu.toFixed(0)} (${main.toFixed(0)} + ${ledger.toFixed(0)})${database ? `, database ${stored.toFixed(0)}` : ''}`,
     );
     console.log(`- ${name}: ${each.join(', ')}`);
   }

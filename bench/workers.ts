@@ -1,7 +1,8 @@
-// `node bench/workers.ts [--seconds S] [--rounds N] [--workers N ...]`: free GETs and 402s with one process and with several
+// `node bench/workers.ts [--seconds S] [--rounds N] [--workers N ...] [--beside C]`: free GETs and 402s with one process and with several
 // workers, each in turn on all cores, the memory of each further worker, and how soon a new route is in force in all of them. Nothing is pinned: the load and the upstream
 // share the cores with what is measured, so that on two cores the rate says little and CPU per request much. Paid requests:
-// `node bench/paid.ts --workers N`. Every answer's status is looked at.
+// `node bench/paid.ts --workers N`. `--beside C`: nothing but the changes, while C connections ask for free GETs without a pause.
+// Every answer's status is looked at.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -19,11 +20,14 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '4' },
     rounds: { type: 'string', default: '5' },
     workers: { type: 'string', multiple: true, default: ['1', '2'] },
+    beside: { type: 'string' },
   },
 });
 const ROOT = path.resolve(import.meta.dirname, '..');
 const CONNECTIONS = 64;
 const CHANGES = 100;
+/** Longer than the changes take. */
+const BESIDE_SECONDS = 30;
 /** Kept connections: more than there are workers, which have as many of them each. */
 const PROBES = 8;
 const API_KEY = 'an-api-key-of-the-bench';
@@ -47,7 +51,7 @@ async function main(): Promise<void> {
   for (const workers of values.workers) entrants.push(await enter(Number(workers), services));
   for (const { name, processes } of entrants) console.log(`${name}: PSS in MB ${processes.map(pssMb).join(', ')}`);
   const rows = new Map<string, Round[]>();
-  for (let round = -1; round < Number(values.rounds); round++) {
+  for (let round = -1; values.beside === undefined && round < Number(values.rounds); round++) {
     for (const target of ['/free', '/paid/x']) {
       for (const entrant of round % 2 === 0 ? entrants : entrants.toReversed()) {
         const measured = await shoot(entrant, target);
@@ -65,7 +69,10 @@ async function main(): Promise<void> {
   }
   for (const { name, processes } of entrants) console.log(`${name}: PSS in MB ${processes.map(pssMb).join(', ')}`);
   for (const entrant of entrants) {
+    const load =
+      values.beside === undefined ? undefined : shoot(entrant, '/free', Number(values.beside), BESIDE_SECONDS);
     const took = await change(entrant);
+    await load;
     const [p50, p99] = [50, 99].map((wanted) => percentile(took, wanted).toFixed(0));
     console.log(
       `${entrant.name}: a new route is in force everywhere p50 ${p50} ms, p99 ${p99} ms after it was answered`,
@@ -114,12 +121,17 @@ async function enter(workers: number, services: Server): Promise<Entrant> {
   return { name: `workers: ${workers}`, server, processes: readFamily(server.pid) };
 }
 
-async function shoot({ server, processes, name }: Entrant, target: string): Promise<Round> {
+async function shoot(
+  { server, processes, name }: Entrant,
+  target: string,
+  connections = CONNECTIONS,
+  seconds = Number(values.seconds),
+): Promise<Round> {
   const isFree = target === '/free';
   const job: ClosedJob = {
     ...{ port: server.port('proxy'), pid: server.pid, method: 'GET', paths: [target], body: 'none' },
     expect: { status: isFree ? 200 : 402, bytes: isFree ? UPSTREAM_BODY.length : 100 },
-    ...{ connections: CONNECTIONS, seconds: Number(values.seconds) },
+    ...{ connections, seconds },
   };
   const cpuUs = (): number => processes.reduce((sum, pid) => sum + readThreadsUs(pid).all, 0);
   const before = cpuUs();
