@@ -65,7 +65,12 @@ class ReadPattern implements Pattern {
   }
 
   get key(): string {
-    return (this.folded ??= this.segments.map(keyPart).join('') || '/');
+    if (this.folded === undefined) {
+      const key = this.segments.map(keyPart).join('') || '/';
+      // One string in memory if they are alike.
+      this.folded = key === this.text ? this.text : key;
+    }
+    return this.folded;
   }
 }
 
