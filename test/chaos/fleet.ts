@@ -155,7 +155,7 @@ async function startMember(
   let running = await launch();
   closing.push(() => running.kill());
   return {
-    start: async () => void (running = await launch()),
+    start: async () => void (running = await again(launch)),
     stop: () => running.kill(),
     ...(workers > 1 ? { stopWorker: () => signal(workerOf(running), 'SIGKILL') } : {}),
     freeze: (whom) => {
@@ -164,6 +164,16 @@ async function startMember(
       return () => signal(pid, 'SIGCONT');
     },
   };
+}
+
+const STARTS = 3;
+
+/** Who watches over processes starts one again that does not come. */
+async function again<T>(start: () => Promise<T>, left = STARTS): Promise<T> {
+  return start().catch((error: unknown) => {
+    if (left <= 1) throw error;
+    return again(start, left - 1);
+  });
 }
 
 function workerOf({ lines, pid }: TollgateProcess): number {

@@ -9,10 +9,10 @@ export type Gate = {
   readonly open: () => Promise<void>;
   /** Ends the connections that are open, wherever they stand; how many. */
   readonly cut: () => number;
-  /** The next connection on which a client says `word` ends before that arrives, or before an answer with it does. */
+  /** The next connection on which a client soon says `word` ends before that arrives, or before an answer with it does. */
   readonly cutAt: (word: string, when: 'asked' | 'answered') => void;
   /**
-   * The next connection on which a client says `word` passes nothing on for so long, and then all of it: what a client said that
+   * The next connection on which a client soon says `word` passes nothing on for so long, and then all of it: what a client said that
    * has given up meanwhile arrives all the same.
    */
   readonly holdAt: (word: string, ms: number) => void;
@@ -23,9 +23,13 @@ export type Gate = {
   readonly close: () => Promise<void>;
 };
 
-type Trap =
-  | { readonly word: string; readonly when: 'asked' | 'answered' }
-  | { readonly word: string; readonly when: 'held'; readonly ms: number };
+type Trap = { readonly word: string; readonly until: number } & (
+  | { readonly when: 'asked' | 'answered' }
+  | { readonly when: 'held'; readonly ms: number }
+);
+
+/** For who is busy. Who comes back after an outage would meet one at every attempt. */
+const TRAP_MS = 1_000;
 
 /** `targets`: ports, asked anew for each connection. */
 export async function startGate(targets: () => readonly number[]): Promise<Gate> {
@@ -85,7 +89,7 @@ export async function startGate(targets: () => readonly number[]): Promise<Gate>
         else to.end();
       });
       from.on('data', (chunk: Buffer) => {
-        if (from === client && sprung === undefined && trap !== undefined && chunk.includes(trap.word)) {
+        if (from === client && sprung === undefined && isSprung(trap, chunk)) {
           sprung = trap;
           trap = undefined;
           if (sprung.when === 'asked') return end();
@@ -146,8 +150,8 @@ export async function startGate(targets: () => readonly number[]): Promise<Gate>
     shut,
     open: () => listen(port),
     cut,
-    cutAt: (word, when) => void (trap = { word, when }),
-    holdAt: (word, ms) => void (trap = { word, when: 'held', ms }),
+    cutAt: (word, when) => void (trap = { word, when, until: performance.now() + TRAP_MS }),
+    holdAt: (word, ms) => void (trap = { word, when: 'held', ms, until: performance.now() + TRAP_MS }),
     delay: (ms) => void (delayMs = ms),
     calm: () => {
       delayMs = 0;
@@ -156,6 +160,10 @@ export async function startGate(targets: () => readonly number[]): Promise<Gate>
     },
     close: shut,
   };
+}
+
+function isSprung(trap: Trap | undefined, chunk: Buffer): trap is Trap {
+  return trap !== undefined && performance.now() < trap.until && chunk.includes(trap.word);
 }
 
 function keep(sockets: Set<Socket>, socket: Socket): void {

@@ -90,6 +90,8 @@ export type Links = readonly { readonly what: string; readonly gate: Gate; reado
 
 const CUTS = { 'commit asked': 'asked', 'commit answered': 'answered' } as const;
 const CUT_AT = { asked: 'before a commit arrives', answered: 'before the answer of a commit' } as const;
+/** A whole transaction, or from where one says that a charge is settled, as it is bound. */
+const HELD_AT = ['BEGIN', '"settled"', '"settled"'] as const;
 /** A lease, and how long a connection is held at most beyond it. */
 const HELD_MS = { least: 10_500, more: 4_000 };
 
@@ -104,8 +106,8 @@ export function connectionWeather(links: Links, journal: Journal): Part {
         setTimeout(() => gate.delay(0), 200 + draw.below(1_000));
         noteWeather(journal, `${what}: connections slow for a while`);
       } else if (kind === 'held' && isDatabase) {
-        gate.holdAt('BEGIN', HELD_MS.least + draw.below(HELD_MS.more));
-        noteWeather(journal, `${what}: connection held before a transaction for longer than a lease`);
+        gate.holdAt(draw.pick(HELD_AT), HELD_MS.least + draw.below(HELD_MS.more));
+        noteWeather(journal, `${what}: transaction held for longer than a lease`);
       } else if (kind !== 'cut' && kind !== 'held' && isDatabase) {
         gate.cutAt('COMMIT', CUTS[kind]);
         noteWeather(journal, `${what}: connection cut ${CUT_AT[CUTS[kind]]}`);

@@ -16,7 +16,7 @@ import { createWeather, facilitatorWeather } from './weather.ts';
 export const PAY_TO: Hex = '0x2222222222222222222222222222222222222222';
 export const PRICE = 100_000n;
 /** Of a call to settle: longer than a settlement takes beside other load, shorter than a client's patience. */
-export const SETTLE_MS = 1_500;
+export const SETTLE_MS = 2_500;
 /** Of all calls to settle. */
 const WRONG = 0.3;
 const BLOCK_MS = 500;
