@@ -49,13 +49,15 @@ const FRAMING =
   /^(?:host|connection|keep-alive|content-length|content-type|transfer-encoding|accept-encoding|expect|upgrade)$/i;
 const PAUSE_MS = 100;
 const NO_BYTES = new Uint8Array(0);
+/** By the first call: it loads the whole of fetch, 14 MB, which most processes never use. */
+const load = () => import('ky');
+let loaded: ReturnType<typeof load> | undefined;
 
 /** Throws if a configured header cannot be written; any other failure is a reply. */
 export async function callService(call: ServiceCall, fetch: Fetch): Promise<JsonReply> {
   const { method, url, body, timeoutMs, mayRepeat, signal, maxBytes, limits } = call;
   const headers = writeHeaders(call);
-  // Loaded by the first call: it loads the whole of fetch, 14 MB, which most processes never use.
-  const { default: ky, isNetworkError, isTimeoutError } = await import('ky');
+  const { default: ky, isNetworkError, isTimeoutError } = await (loaded ??= load());
   const attempt: { reading?: BodyReading } = {};
   const stop = (): void => attempt.reading?.stop();
   signal?.addEventListener('abort', stop, { once: true });

@@ -34,6 +34,7 @@ const COMPOSED_COLUMNS = [
 export const ALL = ['id', ...CLAIM_COLUMNS, ...COMPOSED_COLUMNS, ...CHARGE_ROWS.map(({ wire }) => wire)];
 const COMPOSED_FROM = 1 + CLAIM_COLUMNS.length;
 const ROWS_FROM = COMPOSED_FROM + COMPOSED_COLUMNS.length;
+const ROW_POSITIONS = CHARGE_ROWS.map(({ name }, index) => ({ name, position: ROWS_FROM + index }));
 /** Held as bytes, written and read as hexadecimal. */
 export const DIGESTS: ReadonlySet<string> = new Set(['credential_sha256', 'target_sha256']);
 function allValues(charge: Charge): Value[] {
@@ -78,17 +79,19 @@ function rewrittenOf(charge: Charge): Changed {
 
 /** What an event changed: nothing of what the claim fixed. */
 function changedOf(before: Charge, after: Charge): Changed {
-  const [old, fresh] = [composedValues(before), composedValues(after)];
   const columns: number[] = [];
   const values: Value[] = [];
-  for (const [index, value] of fresh.entries()) {
-    if (value === old[index]) continue;
-    columns.push(COMPOSED_FROM + index);
-    values.push(value);
+  if (before.search !== after.search || before.proof !== after.proof || before.asks !== after.asks) {
+    const old = composedValues(before);
+    for (const [index, value] of composedValues(after).entries()) {
+      if (value === old[index]) continue;
+      columns.push(COMPOSED_FROM + index);
+      values.push(value);
+    }
   }
-  for (const [index, { name }] of CHARGE_ROWS.entries()) {
+  for (const { name, position } of ROW_POSITIONS) {
     if (before[name] === after[name]) continue;
-    columns.push(ROWS_FROM + index);
+    columns.push(position);
     values.push(bindable(after[name]));
   }
   return { columns, values };
