@@ -4,7 +4,7 @@ import type { Report } from '../workers/channel.ts';
 import type { Member } from '../workers/member.ts';
 import type { Supervisor } from '../workers/supervisor.ts';
 
-export type WorkerAsking = {
+type WorkerAsking = {
   /** Never rejects. */
   readonly ask: (question: string) => Promise<readonly string[]>;
   readonly answered: (member: Member, message: Report & { readonly kind: 'answer' }) => void;

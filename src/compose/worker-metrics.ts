@@ -36,7 +36,7 @@ export function reportMetrics({ families }: Pick<Metrics, 'families'>): Reporter
   return createReporter(families, OF_THE_PRIMARY);
 }
 
-export type WorkerState = {
+type WorkerState = {
   readonly worker: number;
   /** Undefined: it ended, and its successor was not started yet. */
   readonly life: 'starting' | 'ready' | 'draining' | undefined;
@@ -44,7 +44,7 @@ export type WorkerState = {
 const LIVES = ['ready', 'starting', 'draining'] as const;
 const REASONS = ['exit', 'signal', 'memory', 'stalled'] as const;
 
-export type WorkerMetrics = MetricSums & {
+type WorkerMetrics = MetricSums & {
   /** A worker ended that was not asked to. */
   readonly restarted: (reason: (typeof REASONS)[number]) => void;
 };

@@ -5,7 +5,7 @@ import type { Report } from '../workers/channel.ts';
 import type { Member } from '../workers/member.ts';
 import type { Supervisor } from '../workers/supervisor.ts';
 
-export type WorkerReloads = {
+type WorkerReloads = {
   /** Rejects with the sentence of one that cannot. What it resolves with cannot fail. */
   readonly prepare: (given: string) => Promise<() => void>;
   readonly prepared: (member: Member, message: Report & { readonly kind: 'prepared' }) => void;

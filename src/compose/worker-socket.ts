@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { http } from '../host/node-http.ts';
 
-export type WorkerSocket = { readonly path: string; readonly close: () => Promise<void> };
+type WorkerSocket = { readonly path: string; readonly close: () => Promise<void> };
 
 /** Systems take names of a little more. */
 const MOST_BYTES = 100;

@@ -19,7 +19,7 @@ import { reportMetrics } from './worker-metrics.ts';
 import type { Current } from '../gateway/sync/current.ts';
 import { followPrimary, PRIMARY_URL } from './sync.ts';
 
-export type WorkerDeps = {
+type WorkerDeps = {
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;

@@ -31,12 +31,12 @@ export type RoutesInForce = {
   readonly changesAfter: (revision: number, limit: number) => Promise<readonly RouteEvent[] | 'too_old'>;
 };
 
-export type WorkerApi = {
+type WorkerApi = {
   readonly handle: (req: IncomingMessage, res: ServerResponse) => void;
   readonly close: () => void;
 };
 
-export type WorkerApiOptions = {
+type WorkerApiOptions = {
   readonly routes: RoutesInForce;
   /** Undefined: the workers have another one. */
   readonly ledger: Ledger | undefined;

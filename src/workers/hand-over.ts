@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Clock, Schedule } from '../host/clock.ts';
 import type { Member } from './member.ts';
 
-export type HandOverOptions = {
+type HandOverOptions = {
   readonly listen: { readonly host: string; readonly port: number };
   readonly members: () => readonly Member[];
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -14,7 +14,7 @@ export type HandOverOptions = {
   readonly maxWaiting: number;
 };
 
-export type HandOver = {
+type HandOver = {
   /** Rejects if the port cannot be bound. */
   readonly bind: () => Promise<{ readonly address: string; readonly port: number }>;
   /** Some worker may be able to take one. */

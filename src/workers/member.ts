@@ -6,7 +6,7 @@ import type { Report, Order } from './channel.ts';
 
 export type Life = 'starting' | 'ready' | 'draining';
 
-export type MemberEvents = {
+type MemberEvents = {
   readonly heard: (member: Member, message: Report) => void;
   /** The connection that was on its way was taken: another may follow. */
   readonly free: () => void;

@@ -9,7 +9,7 @@ import { Member, type Life } from './member.ts';
 /** Why a worker ended that was not asked to. `memory`: V8 had no more. */
 export type EndReason = 'exit' | 'signal' | 'memory' | 'stalled';
 
-export type SupervisorOptions = {
+type SupervisorOptions = {
   readonly count: number;
   /** Starts the process of a worker. */
   readonly fork: (worker: number) => ChildProcess;
@@ -33,7 +33,7 @@ export type SupervisorLimits = {
   readonly stalledMs: number;
 };
 
-export const SUPERVISOR_LIMITS: SupervisorLimits = {
+const SUPERVISOR_LIMITS: SupervisorLimits = {
   youngMs: 10_000,
   firstWaitMs: 1_000,
   longestWaitMs: 30_000,

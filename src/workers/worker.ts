@@ -20,7 +20,7 @@ export type Served = {
   readonly close: (withinMs: number) => Promise<void>;
 };
 
-export type WorkerStart = { readonly worker: number; readonly run: string; readonly given: string };
+type WorkerStart = { readonly worker: number; readonly run: string; readonly given: string };
 
 /** Node's `process`, as far as it is needed. */
 export type Channel = {

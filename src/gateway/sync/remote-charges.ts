@@ -21,7 +21,7 @@ import { createWriteBatch } from '../../host/write-batch.ts';
 import { createJsonCall } from '../../http/json-call.ts';
 import { createPool } from '../../http/pool.ts';
 
-export type RemoteChargesOptions = {
+type RemoteChargesOptions = {
   /** Without a slash at its end. */
   readonly registryUrl: string;
   /** Of scope `ledger`. */
@@ -48,7 +48,7 @@ export type RemoteChargesLimits = {
   readonly bodyBytes: number;
 };
 
-export const REMOTE_CHARGES_LIMITS: RemoteChargesLimits = {
+const REMOTE_CHARGES_LIMITS: RemoteChargesLimits = {
   attemptMs: 3_000,
   totalMs: 8_000,
   pausesMs: [50, 500],
