@@ -43,15 +43,15 @@ export function discoverySection(folder: string) {
       text('the file of an OpenAPI document, YAML or JSON')
         .transform((name) => ({ name, file: resolve(folder, name) }))
         .optional(),
-      'Describes the API: what is sent and what is answered; OpenAPI 3.0 or 3.1, up to 2 MiB.',
+      'Describes the requests and responses of the API; OpenAPI 3.0 or 3.1, up to 2 MiB.',
     ),
-    service_name: key('serviceName', text(WORDS, isWords).optional(), 'What the service is called.'),
+    service_name: key('serviceName', text(WORDS, isWords).optional(), 'The name of the service.'),
     tags: key(
       'tags',
       z.array(text(WORDS, isWords)).max(MAX_TAGS, `is longer than ${MAX_TAGS}; keep those that say most`).optional(),
-      'What it is about, in up to 5 words.',
+      'The subject of the service, in up to 5 tags.',
     ),
-    icon_url: key('iconUrl', text(ICON, isIcon).optional(), 'Its picture.'),
-    exclude: key('exclude', z.array(excluded).default([]), 'Paths that no facilitator is told of.'),
+    icon_url: key('iconUrl', text(ICON, isIcon).optional(), 'A picture of the service.'),
+    exclude: key('exclude', z.array(excluded).default([]), 'Paths that are not described to facilitators.'),
   });
 }

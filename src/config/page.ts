@@ -13,27 +13,27 @@ const LINK_CHARACTERS = 200;
 /** `folder`: relative paths are relative to it. */
 export function pageSection(folder: string) {
   return section({
-    enabled: key('enabled', flag().default(true), 'False: browsers get the JSON that programs get.'),
+    enabled: key('enabled', flag().default(true), 'False: browsers get the same JSON as programs.'),
     name: key(
       'name',
       text('a name of 1 to 80 characters', (value) => value.trim() !== '' && value.length <= 80).optional(),
-      'Whom people pay; left out, the host.',
+      'The name of the seller. Left out: the host.',
     ),
-    logo_file: key('logo', logo(folder).optional(), 'Their logo.'),
+    logo_file: key('logo', logo(folder).optional(), 'The logo of the seller.'),
     accent: key(
       'accent',
       text('a colour such as "#1652f0", in quotes', (value) => /^#[0-9a-fA-F]{6}$/.test(value)).default('#1652f0'),
-      'The colour of the button; the text on it is black or white, whichever reads better.',
+      'The colour of the button. Its text is black or white, by contrast.',
     ),
     support: key(
       'support',
       text('a mailto: address or an http or https URL', (value) =>
         isLink(value, ['mailto:', 'https:', 'http:']),
       ).optional(),
-      'Where people find help.',
+      'Where customers find help.',
     ),
-    terms_url: key('termsUrl', webLink().optional(), 'Terms of use.'),
-    privacy_url: key('privacyUrl', webLink().optional(), 'What becomes of personal data.'),
+    terms_url: key('termsUrl', webLink().optional(), 'A link to the terms of use.'),
+    privacy_url: key('privacyUrl', webLink().optional(), 'A link to the privacy policy.'),
   });
 }
 

@@ -36,7 +36,7 @@ export const proxySection = section({
   listen: key(
     'listen',
     listen().prefault('0.0.0.0:8402'),
-    'Clients connect here; nothing of Tollgate itself is served on this port.',
+    'Clients connect here. Tollgate serves no endpoint of its own on this port.',
     'restart',
   ),
   upstream: key(
@@ -45,19 +45,27 @@ export const proxySection = section({
       'the scheme, host and port of the API behind Tollgate, such as http://127.0.0.1:3000, without a path',
       (parsed) => parsed.pathname === '/',
     ).transform(toUpstream),
-    'Your API.',
+    'The address of your API.',
   ),
-  host_header: key('hostHeader', choice(['preserve', 'upstream']).default('preserve'), 'Which Host your API sees.'),
+  host_header: key(
+    'hostHeader',
+    choice(['preserve', 'upstream']).default('preserve'),
+    'The Host header that your API sees: that of the client, or that of `upstream`.',
+  ),
   public_url: key(
     'publicUrl',
     url(
       'the http or https URL at which clients reach this proxy: scheme, host and maybe port, without a path',
       (parsed) => parsed.pathname === '/',
     ).optional(),
-    'Where clients reach this API; left out, the scheme and Host of each request.',
+    'The URL at which clients reach this API. Left out: the scheme and Host of each request.',
   ),
-  hosts: key('hosts', z.array(host()).default([]), 'Further names under which clients reach this API.'),
-  trusted_proxies: key('trustedProxies', z.array(cidr()).default([]), 'Whose X-Forwarded-* are believed.'),
+  hosts: key('hosts', z.array(host()).default([]), 'Further host names of this API.'),
+  trusted_proxies: key(
+    'trustedProxies',
+    z.array(cidr()).default([]),
+    'Proxies in front of Tollgate. Only their X-Forwarded-* headers are trusted.',
+  ),
   upstream_profile: key(
     'upstreamProfile',
     described(
@@ -66,33 +74,33 @@ export const proxySection = section({
       }),
       oneOf(PROFILE_NAMES),
     ).default('unknown'),
-    'What your API runs on; `tollgate probe` asks it which profile is safe.',
+    'The router of your API. `tollgate probe` finds out which profile is safe.',
   ),
   encoded_slashes: key(
     'encodedSlashes',
     choice(['refuse', 'keep']).default('refuse'),
-    'What becomes of a path with `%2F` in it.',
+    '`refuse`: a path with `%2F` in it is refused. `keep`: it is forwarded.',
   ),
   double_slashes: key(
     'doubleSlashes',
     choice(['merge', 'keep']).default('merge'),
-    'Whether `//` in a path counts as one slash.',
+    '`merge`: `//` in a path counts as one slash. `keep`: as two.',
   ),
   undeclared_methods: key(
     'undeclaredMethods',
     choice(['forward', 'pay', 'refuse']).default('forward'),
-    'What becomes of a method that no route names, on a path that has one.',
+    'What happens to a method that no route of a path names: it passes free, it costs what the path costs, or it is refused.',
   ),
-  methods: key('methods', methods.default([]), 'Further methods to let in.'),
+  methods: key('methods', methods.default([]), 'Further methods that Tollgate accepts.'),
   preflight: key(
     'preflight',
     choice(['answer', 'forward']).default('answer'),
-    'Who answers CORS preflights for paid paths: Tollgate or your API.',
+    'CORS preflights for paid paths: Tollgate answers them, or your API does.',
   ),
   cors_origins: key(
     'corsOrigins',
     z.array(origin()).default([]),
-    'Browsers of these origins may read what Tollgate itself answers.',
+    'Pages of these origins may read the responses of Tollgate itself.',
   ),
   customer_header: key(
     'customerHeader',
@@ -101,37 +109,42 @@ export const proxySection = section({
         error: 'is a header with a meaning of its own; choose another name',
       })
       .default('X-Customer-Id'),
-    'Holds the customer id of a request.',
+    'The header that holds the customer id of a request.',
   ),
   customer_header_trusted: key(
     'customerHeaderTrusted',
     flag().default(false),
-    'True only if something in front of Tollgate sets that header.',
+    'Set it to true only if a proxy in front of Tollgate sets that header.',
   ),
   pass_payment_headers: key(
     'passPaymentHeaders',
     flag().default(false),
-    'For an API with a paywall of its own: payment headers pass on requests that cost nothing.',
+    'For an API with its own paywall: payment headers are forwarded on free requests.',
   ),
   limits: key(
     'limits',
     section({
-      target: key('targetBytes', count(64, 65_536).default(8192), 'Bytes of a request target: 414.'),
-      headers: key('headerBytes', count(1024, 1_048_576).default(32_768), 'Bytes of request headers: 431.', 'restart'),
+      target: key('targetBytes', count(64, 65_536).default(8192), 'Most bytes of a request target; above it 414.'),
+      headers: key(
+        'headerBytes',
+        count(1024, 1_048_576).default(32_768),
+        'Most bytes of request headers; above it 431.',
+        'restart',
+      ),
       connections: key(
         'connections',
         count(1, 1_000_000).default(20_000),
-        'Connections of clients at a time.',
+        'Most connections of clients at a time.',
         'restart',
       ),
-      in_flight: key('inFlight', count(1, 1_000_000).default(10_000), 'Requests at a time.'),
-      in_flight_per_client: key('inFlightPerClient', limit(1_000_000).default(0), 'The same, of one client.'),
-      payments: key('payments', count(1, 1_000_000).default(1000), 'Requests that present a payment, at a time.'),
-      payments_per_client: key('paymentsPerClient', limit(1_000_000).default(0), 'The same, of one client.'),
+      in_flight: key('inFlight', count(1, 1_000_000).default(10_000), 'Most requests at a time.'),
+      in_flight_per_client: key('inFlightPerClient', limit(1_000_000).default(0), 'The same for one client.'),
+      payments: key('payments', count(1, 1_000_000).default(1000), 'Most requests with a payment at a time.'),
+      payments_per_client: key('paymentsPerClient', limit(1_000_000).default(0), 'The same for one client.'),
       refused_payments_per_client: key(
         'refusedPaymentsPerClient',
         limit(1_000_000).default(0),
-        'Payments of one client that a facilitator may refuse in a minute.',
+        'Payments of one client that facilitators may refuse in a minute; then 429 until it is over.',
       ),
       challenges_per_client: key(
         'challengesPerClient',
@@ -139,34 +152,63 @@ export const proxySection = section({
           .preprocess(
             (value) => (value === 'off' || value === 0 ? {} : value),
             section({
-              per_minute: key('perMinute', limit(1_000_000).default(0), 'A minute.'),
-              burst: key('burst', count(1, 1_000_000).default(60), 'At once.'),
-              clients: key('clients', count(2, 10_000_000).default(65_536), 'Clients that are remembered.'),
+              per_minute: key(
+                'perMinute',
+                limit(1_000_000).default(0),
+                '402 responses that one client gets in a minute.',
+              ),
+              burst: key(
+                'burst',
+                count(1, 1_000_000).default(60),
+                '402 responses that one client gets at once, before that rate applies.',
+              ),
+              clients: key(
+                'clients',
+                count(2, 10_000_000).default(65_536),
+                'Clients that Tollgate remembers for this limit.',
+              ),
             }),
           )
           .prefault({}),
-        'Answers 402 that one client may draw.',
+        'A limit of 402 responses for one client.',
       ),
     }).prefault({}),
-    'How much of everything.',
+    'Limits of the proxy.',
   ),
   timeouts: key(
     'timeouts',
     section({
-      connect: key('connectMs', duration(1).prefault('5s'), 'To connect to your API.'),
+      connect: key('connectMs', duration(1).prefault('5s'), 'Time to connect to your API.'),
       headers: key(
         'headersMs',
         duration(1).prefault('60s'),
-        'For the head of a response, and for a client to send its headers.',
+        'Time for your API to answer with headers, and for a client to send its headers.',
         'clients',
       ),
-      idle: key('idleMs', duration(1).prefault('300s'), 'Without a byte either way.', 'clients'),
-      upload: key('uploadMs', duration(1).prefault('30s'), 'Without a byte of a request body that is waited for: 408.'),
-      total: key('totalMs', duration(1).optional(), 'For an exchange with your API as a whole; left out, no limit.'),
-      drain_delay: key('drainDelayMs', duration(0).prefault('5s'), 'From SIGTERM until nothing more is accepted.'),
-      drain: key('drainMs', duration(0).prefault('25s'), 'From SIGTERM until what is in flight is ended.'),
+      idle: key(
+        'idleMs',
+        duration(1).prefault('300s'),
+        'Time without a byte in either direction, after which an exchange ends.',
+        'clients',
+      ),
+      upload: key(
+        'uploadMs',
+        duration(1).prefault('30s'),
+        'Time without a byte of a request body that Tollgate waits for; then 408.',
+      ),
+      total: key('totalMs', duration(1).optional(), 'Time for a whole exchange with your API. Left out: no limit.'),
+      drain_delay: key(
+        'drainDelayMs',
+        duration(0).prefault('5s'),
+        'Time from SIGTERM until Tollgate stops accepting connections.',
+      ),
+      drain: key(
+        'drainMs',
+        duration(0).prefault('25s'),
+        'Time from SIGTERM until Tollgate ends the requests that are still in flight.',
+      ),
     }).prefault({}),
-    'How long things may take.',
+    'Time limits of the proxy.',
   ),
 });
 

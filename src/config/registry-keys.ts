@@ -31,26 +31,26 @@ export type JwtConfig = {
 };
 
 const jwt = section({
-  secret: key('secret', secret().optional(), 'Signs and verifies dashboard tokens.'),
+  secret: key('secret', secret().optional(), 'The secret that signs and verifies dashboard tokens.'),
   public_key: key(
     'publicKey',
     text('a public key in PEM (BEGIN PUBLIC KEY); a private key must not stand here', isPublicKey).optional(),
-    'Verifies them instead.',
+    'A public key that verifies dashboard tokens, in place of `secret`.',
   ),
   jwks_url: key(
     'jwksUrl',
     text('an https URL, or http to a loopback or private address', isSafeUrl).optional(),
-    'Where the keys stand that verify them instead; publish a new one 30 seconds before it signs.',
+    'The URL of a key set (JWKS) that verifies dashboard tokens, in place of `secret`. Publish a new key 30 seconds before it signs.',
   ),
   issuer: key(
     'issuer',
     text('the issuer that tokens must name').default('tollgate'),
-    'The issuer that tokens must name.',
+    'The issuer (`iss`) that tokens must name.',
   ),
   audience: key(
     'audience',
     text('the audience that tokens must name').default('dashboard'),
-    'The audience that tokens must name.',
+    'The audience (`aud`) that tokens must name.',
   ),
 }).transform(({ secret, publicKey: pem, jwksUrl: url, issuer, audience }): JwtConfig => {
   if (secret !== undefined) return { key: { kind: 'secret', secret }, issuer, audience };
@@ -60,46 +60,55 @@ const jwt = section({
 
 const apiKeys = z.array(
   section({
-    name: key('name', identifier('a name of this key'), 'Stands in logs and lists.'),
-    key: key('key', apiKey(), 'What its holder presents.'),
+    name: key('name', identifier('a name of this key'), 'The name of this key in logs and lists.'),
+    key: key('key', apiKey(), 'The key itself, which a client sends.'),
     scopes: key(
       'scopes',
       z
         .array(choice(SCOPES))
         .min(1, `is empty; write ${SCOPES.join(', ')} or both`)
         .default(['sdk']),
-      'What it may be used for.',
+      'What the key allows: `sdk` to read and register routes, `ledger` to keep charges.',
     ),
   }),
 );
 
 export function registrySection(folder: string) {
   return section({
-    listen: key('listen', listen().prefault('127.0.0.1:8403'), 'Dashboards and SDKs connect here.', 'restart'),
+    listen: key(
+      'listen',
+      listen().prefault('127.0.0.1:8403'),
+      'Dashboards, SDKs and sidecars connect here.',
+      'restart',
+    ),
     store: key(
       'store',
       store(folder).prefault({ url: 'sqlite:data/tollgate.db' }),
       'Routes, API keys and charges.',
       'restart',
     ),
-    jwt: key('jwt', jwt.optional(), 'Dashboard tokens; left out, the first start makes a secret.'),
-    api_keys: key('apiKeys', apiKeys.optional(), 'Keys of SDKs and sidecars; more by `tollgate keys create`.'),
-    cors_origins: key('corsOrigins', z.array(origin()).default([]), 'Dashboards of these origins may ask.'),
+    jwt: key('jwt', jwt.optional(), 'Dashboard tokens. Left out: the first start makes a secret.'),
+    api_keys: key('apiKeys', apiKeys.optional(), 'Keys of SDKs and sidecars; `tollgate keys create` makes more.'),
+    cors_origins: key(
+      'corsOrigins',
+      z.array(origin()).default([]),
+      'Dashboards of these origins may call the registry.',
+    ),
     limits: key(
       'limits',
       section({
-        body: key('bodyBytes', count(1024, 1_048_576).default(65_536), 'Bytes of a request body: 413.'),
-        routes: key('routes', count(1, 200_000).default(100_000), 'Routes that are stored.'),
-        connections: key('connections', count(1, 1_000_000).default(2000), 'Connections at a time.'),
-        event_streams: key('eventStreams', count(0, 1_000_000).default(1000), 'Event streams at a time.'),
-        event_streams_per_key: key('eventStreamsPerKey', count(0, 1_000_000).default(500), 'The same, of one API key.'),
+        body: key('bodyBytes', count(1024, 1_048_576).default(65_536), 'Most bytes of a request body; above it 413.'),
+        routes: key('routes', count(1, 200_000).default(100_000), 'Most routes in the store.'),
+        connections: key('connections', count(1, 1_000_000).default(2000), 'Most connections at a time.'),
+        event_streams: key('eventStreams', count(0, 1_000_000).default(1000), 'Most event streams at a time.'),
+        event_streams_per_key: key('eventStreamsPerKey', count(0, 1_000_000).default(500), 'The same for one API key.'),
         registrations_per_minute: key(
           'registrationsPerMinute',
           limit(1_000_000).default(6000),
-          'Routes that one API key may add in a minute, all of them at once if it likes.',
+          'Routes that one API key may add in a minute, also all of them at once.',
         ),
       }).prefault({}),
-      'How much of everything.',
+      'Limits of the registry.',
       'restart',
     ),
   });
@@ -110,20 +119,20 @@ export function syncSection(folder: string) {
     registry_url: key(
       'registryUrl',
       url('the http or https URL of the registry, without query'),
-      'Where routes come from; http only to loopback and private addresses.',
+      'The registry whose routes this sidecar serves. Plain http is allowed only to loopback and private addresses.',
       'restart',
     ),
     api_key: key(
       'apiKey',
       apiKey(),
-      'Presented there; scope sdk, and ledger if that registry keeps the charges.',
+      'The API key for that registry. It needs the scope `sdk`, and `ledger` if that registry keeps the charges.',
       'restart',
     ),
-    insecure: key('', flag().default(false), 'True: plain http to anywhere.', 'restart'),
+    insecure: key('', flag().default(false), 'True: plain http is allowed to every address.', 'restart'),
     poll_interval: key(
       'pollIntervalMs',
       duration(10).prefault('15s'),
-      'How often it is asked, beside its event stream.',
+      'How often the sidecar polls the registry, beside its event stream.',
       'restart',
     ),
     snapshot_file: key(
@@ -131,28 +140,33 @@ export function syncSection(folder: string) {
       text('a file name')
         .transform((value) => resolve(folder, value))
         .prefault('data/routes.json'),
-      'The last good route set: serves a restart while the registry is away.',
+      'The file with the last good route set. A restart uses it while the registry is away.',
       'restart',
     ),
     snapshot_max_age: key(
       'snapshotMaxAgeMs',
       duration(0, 8760 * 3_600_000).prefault('24h'),
-      'How old that may be.',
+      'How old that file may be.',
       'restart',
     ),
     empty_after: key(
       'emptyAfterMs',
       duration(0).prefault('5m'),
-      'How long an emptied route set is held back.',
+      'How long the old routes stay in force after the registry sends an empty set.',
       'restart',
     ),
     when_absent: key(
       'whenAbsent',
       choice(['refuse', 'forward']).default('refuse'),
-      'What becomes of requests before any route set is there.',
+      'What happens to requests before the first route set: they are refused, or they pass free.',
       'restart',
     ),
-    listen: key('listen', listen().optional(), 'The endpoints of the registry here too, relayed.', 'restart'),
+    listen: key(
+      'listen',
+      listen().optional(),
+      'The endpoints of the registry are served here too, as a relay.',
+      'restart',
+    ),
   });
 }
 

@@ -21,33 +21,29 @@ export function createConfigSchema(folder: string) {
     secrets: key(
       'secrets',
       z.array(secret()).min(1, 'is empty; write at least one secret').optional(),
-      'Sign what a 402 quotes: the first signs, all verify; the same on every replica.',
+      'Secrets of the quotes in 402 responses. The first one signs, all of them verify. Every replica needs the same ones.',
     ),
     store: key(
       'store',
       store(folder).optional(),
-      'A ledger beside that of the registry, or, on its database, the same; left out, that of the registry.',
+      'A ledger of its own, or on the database of the registry the same one. Left out: the ledger of the registry.',
       'restart',
     ),
-    quote_ttl: key(
-      'quoteTtlMs',
-      duration(1000, 24 * 3_600_000).prefault('300s'),
-      'How long a quoted price is honoured.',
-    ),
+    quote_ttl: key('quoteTtlMs', duration(1000, 24 * 3_600_000).prefault('300s'), 'How long a quoted price holds.'),
     keep_response: key(
       'keepResponseBytes',
       count(0, 16_777_216).default(65_536),
-      'Bytes of a paid response that are kept until it was handed over.',
+      'Most bytes of a paid response that Tollgate keeps until the client has it.',
     ),
     max_unsettled_per_payer: key(
       'maxUnsettledPerPayer',
       count(1, 10_000).default(64),
-      'Payments of one wallet on one network whose end is not known yet.',
+      'Most payments of one wallet on one network whose outcome is still unknown.',
     ),
     retention: key(
       'retentionMs',
       optionalDuration(RETENTION_MS).optional(),
-      'How long charges are kept that are over; left out or off, for ever.',
+      'How long Tollgate keeps charges that are over. Left out or off: for ever.',
     ),
   });
 
@@ -58,44 +54,52 @@ export function createConfigSchema(folder: string) {
     admin: key(
       'admin',
       section({
-        listen: key('listen', listen().prefault('127.0.0.1:9402'), '/metrics, /livez and /readyz.', 'restart'),
+        listen: key('listen', listen().prefault('127.0.0.1:9402'), 'Serves /metrics, /livez and /readyz.', 'restart'),
       }).prefault({}),
       'For operators.',
     ),
-    charges: key('charges', charges.prefault({}), 'What holds for every payment.'),
+    charges: key('charges', charges.prefault({}), 'Settings of every payment.'),
     receivers: key(
       'receivers',
       z.array(receiverSchema).default([]),
-      'Where money goes, each in one way or several (`accepts`); all-in-one.yaml explains the keys.',
+      'The wallets that get the money, each with one or several ways to pay (`accepts`); all-in-one.yaml explains the keys.',
     ),
     routes: key(
       'routes',
       z.array(configRouteSchema.transform((route) => ({ ...route, source: 'config' as const }))).default([]),
-      'The routes of this file; a registry has further ones.',
+      'Routes that this file declares. A registry may have more.',
     ),
-    page: key('page', pageSection(folder).prefault({}), 'What people see who open a paid address in a browser.'),
+    page: key('page', pageSection(folder).prefault({}), 'The page that a browser shows for a paid URL.'),
     x402: key(
       'x402',
-      section({ v1: key('v1', flag().default(false), 'Serve clients of x402 version 1 too.') }).prefault({}),
+      section({ v1: key('v1', flag().default(false), 'True: clients of x402 version 1 can pay too.') }).prefault({}),
       'The protocol of payments.',
     ),
     discovery: key(
       'discovery',
       discoverySection(folder).optional(),
-      'Tells facilitators what is paid for, so that they can list it for agents.',
+      'Describes paid routes to facilitators, which list them for agents.',
     ),
     metrics: key(
       'metrics',
       section({
-        max_routes: key('maxRoutes', count(0, 100_000).default(1000), 'Route ids that metrics tell apart.'),
+        max_routes: key(
+          'maxRoutes',
+          count(0, 100_000).default(1000),
+          'Route ids with metrics of their own; further ones count as `other`.',
+        ),
       }).prefault({}),
-      'What Prometheus is told.',
+      'Metrics for Prometheus.',
     ),
     log: key(
       'log',
       section({
-        level: key('level', choice(['debug', 'info', 'warn', 'error']).default('info'), 'What is logged.'),
-        access: key('access', flag().default(true), 'One line for each request.'),
+        level: key(
+          'level',
+          choice(['debug', 'info', 'warn', 'error']).default('info'),
+          'The lowest level of log lines that are written.',
+        ),
+        access: key('access', flag().default(true), 'True: one log line for each request.'),
         format: key(
           'format',
           choice(['auto', 'json', 'text']).default('auto'),
@@ -107,7 +111,7 @@ export function createConfigSchema(folder: string) {
     workers: key(
       'workers',
       countOr(1, MOST_WORKERS, 'auto').default(1),
-      'Processes that serve clients, for as many cores; `auto`: as the CPUs and the memory limit of this process allow.',
+      'Processes that serve clients, one for each core. `auto`: as many as the CPUs and the memory limit allow.',
       'restart',
     ),
   });

@@ -26,15 +26,19 @@ export function store(folder: string) {
     url: key(
       'url',
       named,
-      'Where it is kept; `store: URL` is short for it. PostgreSQL is shared by any number of processes.',
+      'The SQLite file or PostgreSQL database; `store: URL` is the short form. Any number of processes share a PostgreSQL database.',
     ),
-    password: key('password', text('the password of the database user').optional(), 'Of the database user.'),
+    password: key(
+      'password',
+      text('the password of the database user').optional(),
+      'The password of the database user.',
+    ),
     password_file: key(
       'passwordFile',
       text('a file name')
         .transform((file) => resolve(folder, file))
         .optional(),
-      'A file that holds it, read again for every connection.',
+      'A file with that password, read again for every connection.',
     ),
     tls: key(
       'tls',
@@ -42,14 +46,14 @@ export function store(folder: string) {
         mode: key(
           'mode',
           choice(['verify', 'require', 'off']).optional(),
-          '`verify` (left out: verify, and off on loopback and Unix sockets), `require`: encrypted, but to anybody.',
+          '`verify` checks the certificate, `require` encrypts without a check. Left out: verify; on loopback and Unix sockets off.',
         ),
         ca_file: key(
           'caFile',
           text('a file name')
             .transform((file) => resolve(folder, file))
             .optional(),
-          "Certificates to verify by; left out, the system's.",
+          'A file of CA certificates to check by. Left out: those of the system.',
         ),
       }).prefault({}),
       'How PostgreSQL is reached.',
@@ -59,19 +63,19 @@ export function store(folder: string) {
       text('a name of up to 48 small letters, digits and underscores', (value) =>
         /^[a-z_][a-z0-9_]{0,47}$/.test(value),
       ).default('tollgate'),
-      'The schema in that database, ours alone.',
+      'The schema in that database. Nothing else may use it.',
     ),
     connections: key(
       'connections',
       count(1, 16).default(2),
-      'Connections that write charges; up to three more read and listen.',
+      'Connections that write charges; up to two more read and listen.',
     ),
     timeout: key(
       'timeoutMs',
       duration(1000, 60_000).prefault('5s'),
-      'How long a call may take, waiting for a connection included.',
+      'How long a call may take, with the wait for a connection.',
     ),
-    pooler: key('pooler', flag().default(false), 'True: behind a pooler in transaction mode.'),
+    pooler: key('pooler', flag().default(false), 'True: the database is behind a pooler in transaction mode.'),
   }).transform((values, context): StoreSettings => {
     const { url } = values;
     if (!url.startsWith('postgres')) {
