@@ -106,6 +106,20 @@ describe('who may import whom', () => {
     expect(wrong).toEqual([]);
   });
 
+  test('refuses: a package in a thread of the SQLite ledger; zod would cost each of the two 2.4 MB', () => {
+    const loaded = (file: string, before: Set<string>): Set<string> => {
+      if (before.has(file)) return before;
+      const text = SOURCES.find((source) => source.file === file)?.text ?? '';
+      const imports = [...text.matchAll(/^(?:import|export)(?! type\b)[^;]*?\bfrom '([^']+)'/gm)].map(([, name = '']) =>
+        name.startsWith('.') ? path.join(path.dirname(file), name) : name,
+      );
+      return imports.reduce((all, each) => loaded(each, all), new Set([...before, file]));
+    };
+    const all = [...loaded('registry/store/sqlite/charge-worker.ts', new Set())];
+    expect(all).toContain('domain/payment/charge-fields.ts');
+    expect(all.filter((name) => !isOurs(name) && !name.startsWith('node:'))).toEqual([]);
+  });
+
   test('behaviour: domain reads no clock, draws no randomness and opens nothing', () => {
     const wrong = SOURCES.filter(({ folder }) => folder === 'domain').flatMap(({ file, text }) =>
       [

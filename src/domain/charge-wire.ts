@@ -3,7 +3,8 @@
 // Holds credentials and kept answers: for the scope `ledger` alone, never for a dashboard.
 import { z } from 'zod';
 import { CHARGE_ID, type Charge, type Claim, type Asks, type KeptAnswer, type Proof } from './charge.ts';
-import { chargeValuesFromWire, chargeValuesShape, chargeValuesToWire } from './payment/charge-fields.ts';
+import { chargeValuesFromWire, chargeValuesToWire } from './payment/charge-fields.ts';
+import { chargeValuesShape } from './payment/charge-shapes.ts';
 import type { Way } from './payment/way.ts';
 
 /** Of a kept answer's body, and of its headers together, that may cross. */

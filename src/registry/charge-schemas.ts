@@ -1,7 +1,8 @@
 // Schemas of the endpoints about charges. The billing ones show nothing of a charge that could be replayed or belongs
 // to its payer alone; the ledger ones, for sidecars, speak the wire of domain/ledger-wire.
 import { z } from 'zod';
-import { CHARGE_STATES, shownChargeShape } from '../domain/payment/charge-fields.ts';
+import { CHARGE_STATES } from '../domain/payment/charge-fields.ts';
+import { shownChargeShape } from '../domain/payment/charge-shapes.ts';
 import { chargeId, chargeWire, claimWire, paymentWire } from '../domain/charge-wire.ts';
 import { FLOWS } from '../domain/charge.ts';
 import { BUCKETS, GROUPS } from '../domain/payment/charge-reports.ts';
