@@ -81,11 +81,12 @@ const REMEMBERED = 4096;
 
 /** Remembers the offers of the routes that were asked for last. Not valid for another set of receivers. */
 export function createOffers(receivers: Receivers): (route: Route) => Offer | Problem {
-  const offers = new LRUCache<Route, Offer | Problem>({
-    max: REMEMBERED,
-    memoMethod: (route) => makeOffer(route, receivers),
-  });
-  return (route) => offers.memo(route);
+  const offers = new LRUCache<Route, Offer | Problem>({ max: REMEMBERED });
+  return (route) => {
+    let offer = offers.get(route);
+    if (offer === undefined) offers.set(route, (offer = makeOffer(route, receivers)));
+    return offer;
+  };
 }
 
 /** Over what is paid where, in an order that the configuration's does not change. */

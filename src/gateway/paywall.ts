@@ -67,10 +67,10 @@ export function createPaywall(deps: PaywallDeps): Paywall {
   ): ResponseOutcome => {
     const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
     const listing = listingOf?.(offer.route, facts.method, facts.path);
-    const rendered = paymentRequired({ offer, listing, chargeId, ...whatIsAsked(facts), reason });
-    if (rendered === undefined) return refuse(nothingToOffer(), facts.origin, offer.route.id);
+    const { method, publicOrigin, path, origin } = facts;
+    const rendered = paymentRequired({ offer, listing, chargeId, method, origin: publicOrigin, path, reason });
+    if (rendered === undefined) return refuse(nothingToOffer(), origin, offer.route.id);
     const { body, bodyBytes, header, ways } = rendered;
-    const { publicOrigin, path, origin } = facts;
     const headers = origin === undefined ? added : [...added, ...cors(origin)];
     const told = expected === undefined ? reason : tell(reason, expected);
     const response =
@@ -86,7 +86,8 @@ export function createPaywall(deps: PaywallDeps): Paywall {
     const refused = refuse(refusal, facts.origin, offer.route.id);
     if (version === 2) return refused;
     const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
-    const demanded = { offer, chargeId, ...whatIsAsked(facts), reason: refusal.code };
+    const { method, publicOrigin, path } = facts;
+    const demanded = { offer, chargeId, method, origin: publicOrigin, path, reason: refusal.code };
     const { accepts = [] } = JSON.parse(paymentRequired(demanded)?.body ?? '{}') as { accepts?: readonly unknown[] };
     const headers = ['Content-Type', 'application/json', 'Cache-Control', 'no-store', ...cors(facts.origin)];
     const body = JSON.stringify({ x402Version: 1, error: refusal.detail, accepts });
@@ -158,10 +159,6 @@ export function createPaywall(deps: PaywallDeps): Paywall {
 /** Of a header's length, whatever configuration it names. */
 function tell(reason: string, expected: string): string {
   return `${reason}: ${expected}`.replace(/[^\x20-\x7e]/g, '?').slice(0, MAX_REASON);
-}
-
-function whatIsAsked({ method, publicOrigin, path }: RequestFacts): Pick<Demand, 'method' | 'origin' | 'path'> {
-  return { method, origin: publicOrigin, path };
 }
 
 function nothingToOffer(): Problem {
