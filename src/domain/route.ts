@@ -86,9 +86,19 @@ export function fromPlainWire(wire: unknown): Route | undefined {
   return routeOf((row) => wire[row.wire]);
 }
 
+/**
+ * An object with these members, to be copied and filled. JSON.parse makes room for all of them in the object itself; one
+ * that gets them one by one keeps most of them in an array beside it: 35 of 170 bytes of a route.
+ */
+export function blankOf(names: readonly string[]): Readonly<Record<string, unknown>> {
+  return JSON.parse(JSON.stringify(Object.fromEntries(names.map((name) => [name, null]))));
+}
+
+const BLANK = blankOf(ROUTE_ROWS.map(({ name }) => name));
+
 /** A route of what `valueOf` says, which has the types of the rows. */
-export function routeOf(valueOf: (row: (typeof ROUTE_ROWS)[number]) => unknown): Route {
-  const route: Record<string, unknown> = {};
+export function routeOf(valueOf: (row: (typeof ROUTE_ROWS)[number]) => unknown, blank = BLANK): Route {
+  const route = { ...blank };
   for (const row of ROUTE_ROWS) route[row.name] = valueOf(row);
   // One string for two equal times: 4 MB of 36 with 100,000 routes.
   if (route['updatedAt'] === route['createdAt']) route['updatedAt'] = route['createdAt'];

@@ -133,7 +133,8 @@ type Minute = { readonly endsAt: number; refusals: number };
 /** `perMinute` 0: no limit. */
 function createRefusalLimit(perMinute: number, monotonic: () => number): RefusalLimit | undefined {
   if (perMinute === 0) return undefined;
-  const minutes = new LRUCache<string, Minute>({ max: CLIENTS });
+  // With `max` it would make room for all of them at once: 1.4 MB.
+  const minutes = new LRUCache<string, Minute>({ maxSize: CLIENTS, sizeCalculation: () => 1 });
   const current = (client: string): Minute | undefined => {
     const minute = minutes.get(client);
     return minute !== undefined && minute.endsAt > monotonic() ? minute : undefined;

@@ -173,13 +173,13 @@ export const ROUTE_FIELDS = {
     schema: z.iso.datetime({ offset: true }),
     feed: fedTime,
     isPlain: isTime,
-    ...{ column: 'text', writer: 'registry', interned: false },
+    ...{ column: 'text', writer: 'registry', interned: true },
   },
   updatedAt: {
     wire: 'updated_at',
     schema: z.iso.datetime({ offset: true }),
     feed: fedTime,
     isPlain: isTime,
-    ...{ column: 'text', writer: 'registry', interned: false },
+    ...{ column: 'text', writer: 'registry', interned: true },
   },
 } as const satisfies Record<string, RouteField>;

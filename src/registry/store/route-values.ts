@@ -1,6 +1,15 @@
 // Routes and their changes as the columns of a store and back, the same for every kind of store. A row that the schema
 // does not allow throws here: no wrong price is handed on.
-import { fromWire, ROUTE_ROWS, routeOf, routeWire, toWire, type Route, type RouteWire } from '../../domain/route.ts';
+import {
+  blankOf,
+  fromWire,
+  ROUTE_ROWS,
+  routeOf,
+  routeWire,
+  toWire,
+  type Route,
+  type RouteWire,
+} from '../../domain/route.ts';
 import type { RouteField } from '../../domain/routing/route-fields.ts';
 import { readDeclared, writeDeclared } from './declared-column.ts';
 import type { ChangeKind, Head, NewRoute, RouteChange, StoredChange, StoredRoute, Writer } from './ports.ts';
@@ -37,14 +46,16 @@ function asItIs(value: string): string {
   return value;
 }
 
+const BLANK = blankOf([...ROUTE_ROWS.map(({ name }) => name), 'seq', 'writtenBy', 'declared']);
+
 /** `pool`: gives one string for equal ones. */
 export function readRoute(row: Row, pool: (text: string) => string = asItIs): StoredRoute {
   const route = routeOf((field) => {
     const value = readColumn(row, field);
     return field.interned && typeof value === 'string' ? pool(value) : value;
-  });
+  }, BLANK);
   const writtenBy = writerOf(pool(text(row, 'written_by')));
-  return { ...route, seq: integer(row, 'seq'), writtenBy, declared: readDeclared(row) };
+  return Object.assign(route, { seq: integer(row, 'seq'), writtenBy, declared: readDeclared(row) });
 }
 
 function readColumn(row: Row, { wire, column }: RouteField): string | boolean | null {
