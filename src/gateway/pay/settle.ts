@@ -29,7 +29,7 @@ const LEAVINGS = 3;
 type Remembered = { readonly leavings: number; readonly settlesFirst: boolean; readonly until: number };
 
 export function createSettleModes(monotonic: () => number, remembered = REMEMBERED_PAYERS): SettleModes {
-  const payers = new LRUCache<string, Remembered>({ max: remembered });
+  const payers = new LRUCache<string, Remembered>({ maxSize: remembered, sizeCalculation: () => 1 });
   const known = (payer: string): Remembered | undefined => {
     const seen = payers.get(payer);
     return seen !== undefined && seen.until > monotonic() ? seen : undefined;

@@ -221,7 +221,7 @@ function createSettlers(
   facilitatorsOf: (way: Way) => readonly Facilitator[],
   settles: SettleOrder['settles'],
 ): Settlers {
-  const verifiers = new LRUCache<string, string>({ max: VERIFIERS });
+  const verifiers = new LRUCache<string, string>({ maxSize: VERIFIERS, sizeCalculation: () => 1 });
   return {
     verified: (presented, by) => void verifiers.set(presented.key.unique, nameOf(by)),
     mayBeAsked: (presented, { way }, via) => {
