@@ -13,6 +13,8 @@ type KeepingDeps = {
   readonly retentionMs: () => number | undefined;
 };
 
+/** Not while a start goes on: V8 then makes slower code of `process.nextTick`, 0.4 us of each request's. */
+const FIRST_MS = 5_000;
 const SELDOM_MS = 60_000;
 const OFTEN_MS = 200;
 const AT_ONCE = 100;
@@ -38,7 +40,7 @@ export function keepCharges(store: ChargeKeeping, { clock, schedule, log, retent
     });
     if (!stopped) cancel = schedule(more ? OFTEN_MS : SELDOM_MS, () => void prune());
   };
-  void prune();
+  cancel = schedule(FIRST_MS, () => void prune());
   return () => {
     stopped = true;
     cancel();
