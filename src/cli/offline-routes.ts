@@ -5,7 +5,8 @@ import type { LoadedConfig } from '../config/config.ts';
 import { profileFolding } from '../domain/profile.ts';
 import { fromWire, type Route } from '../domain/route.ts';
 import { compileSnapshot, type Snapshot } from '../domain/snapshot.ts';
-import { afterPlan, nameOf, planDeclared, type Declared, type DeclaredPlan } from '../registry/declared.ts';
+import { routeName } from '../domain/pattern.ts';
+import { afterPlan, planDeclared, type Declared, type DeclaredPlan } from '../registry/declared.ts';
 import { storeAt } from '../registry/store/open.ts';
 import type { StoredRoute } from '../registry/store/ports.ts';
 import { messageOf } from './configuration.ts';
@@ -52,12 +53,12 @@ export function compileOffline({ proxy }: LoadedConfig, routes: readonly Route[]
 }
 
 function planOf(file: readonly Declared[], routes: readonly StoredRoute[], isShared: boolean): DeclaredPlan {
-  const byName = new Map(routes.map((route) => [nameOf(route.method, route.pattern), route]));
+  const byName = new Map(routes.map((route) => [routeName(route.method, route.pattern), route]));
   return planDeclared({
     file,
     isShared,
     applied: routes.flatMap((route) => (route.declared === null ? [] : [{ route, said: route.declared }])),
-    find: ({ method, route_pattern: pattern }) => byName.get(nameOf(method, pattern)),
+    find: ({ method, route_pattern: pattern }) => byName.get(routeName(method, pattern)),
   });
 }
 

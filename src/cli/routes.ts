@@ -5,7 +5,7 @@ import type { LoadedConfig } from '../config/config.ts';
 import { suggest } from '../domain/suggest.ts';
 import type { Route } from '../domain/route.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
-import { nameOf } from '../registry/declared.ts';
+import { routeName } from '../domain/pattern.ts';
 import { storeAt } from '../registry/store/open.ts';
 import type { Store } from '../registry/store/ports.ts';
 import type { Args } from './args.ts';
@@ -83,6 +83,6 @@ async function deleteRoute(store: Store, id: string, config: LoadedConfig, io: I
 }
 
 function isDeclared(config: LoadedConfig, { method, pattern }: Pick<Route, 'method' | 'pattern'>): boolean {
-  const name = nameOf(method, pattern);
-  return config.routes.map(declaredOf).some((declared) => nameOf(declared.method, declared.route_pattern) === name);
+  const name = routeName(method, pattern);
+  return config.routes.map(declaredOf).some((declared) => routeName(declared.method, declared.route_pattern) === name);
 }

@@ -1,14 +1,7 @@
 // Applies what the configuration declares, in one transaction, and knows what of it the store does not follow.
+import { routeName } from '../domain/pattern.ts';
 import type { Route } from '../domain/route.ts';
-import {
-  differencesOf,
-  nameOf,
-  planDeclared,
-  sweep,
-  type Declared,
-  type DeclaredPlan,
-  type Difference,
-} from './declared.ts';
+import { differencesOf, planDeclared, sweep, type Declared, type DeclaredPlan, type Difference } from './declared.ts';
 import type { Routes } from './routes.ts';
 import type { StoredRoute } from './store/ports.ts';
 
@@ -59,8 +52,8 @@ export function createDeclaredRoutes(
       return known.differences;
     },
     names: ({ method, pattern }) => {
-      const name = nameOf(method, pattern);
-      return current.some((declared) => nameOf(declared.method, declared.route_pattern) === name);
+      const name = routeName(method, pattern);
+      return current.some((declared) => routeName(declared.method, declared.route_pattern) === name);
     },
   };
 }

@@ -1,7 +1,7 @@
 // Declared routes: those of the configuration, which the store follows three-way, as `kubectl apply` does it. For each
 // field the file's last applied value decides. What changed in the file since is applied. What changed only in the
 // store stays and counts as a difference. Pure: a start, a reload, `check` and `match` share it.
-import { parsePattern } from '../domain/pattern.ts';
+import { routeName } from '../domain/pattern.ts';
 import { fromWire, routeBody, toWire, type Route, type RouteWire } from '../domain/route.ts';
 
 /** What a file says about one route, by the names of the file; what it leaves out has its default. */
@@ -56,17 +56,17 @@ export type DeclaredPlan = {
 
 export function planDeclared({ file, applied, find, before, isShared = false }: DeclaredState): DeclaredPlan {
   const isStill = ({ route, said }: Applied): boolean =>
-    nameOf(said.method, said.route_pattern) === nameOf(route.method, route.pattern);
+    routeName(said.method, said.route_pattern) === routeName(route.method, route.pattern);
   const marked = applied.filter(isStill);
   const saidOf = new Map(marked.map(({ route, said }) => [route.id, said]));
-  const earlier = new Map(before?.map((declared) => [nameOf(declared.method, declared.route_pattern), declared]));
+  const earlier = new Map(before?.map((declared) => [routeName(declared.method, declared.route_pattern), declared]));
   const creates: Declared[] = [];
   const changes: DeclaredChange[] = [];
   const differences: Difference[] = [];
   const said = new Map<string, Declared>();
   const named = new Set<string>();
   for (const declared of file) {
-    const name = nameOf(declared.method, declared.route_pattern);
+    const name = routeName(declared.method, declared.route_pattern);
     named.add(name);
     const route = find(declared);
     if (route === undefined) {
@@ -82,7 +82,7 @@ export function planDeclared({ file, applied, find, before, isShared = false }: 
     const fields = fieldsThatDiffer(change.next, declared);
     if (fields.length > 0) differences.push({ declared, route: change.next, fields });
   }
-  const gone = marked.filter(({ route }) => !named.has(nameOf(route.method, route.pattern)));
+  const gone = marked.filter(({ route }) => !named.has(routeName(route.method, route.pattern)));
   return {
     creates,
     changes,
@@ -169,11 +169,6 @@ function isSame(a: Declared, b: Declared): boolean {
 }
 
 /** What makes two routes one: the method and the pattern's key. */
-export function nameOf(method: string, pattern: string): string {
-  const parsed = parsePattern(pattern);
-  return `${method} ${parsed.ok ? parsed.pattern.key : pattern}`;
-}
-
 function show(value: unknown): string {
   return JSON.stringify(value) ?? 'nothing';
 }

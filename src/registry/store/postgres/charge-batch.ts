@@ -1,5 +1,6 @@
 // Calls of the ledger that share one transaction: locks, inserts, changes and COMMIT go out in one round trip. Calls
 // that wrote nothing are looked up after it. Only the word COMMIT says that something was written.
+import { fnv1a } from '../../../domain/fnv.ts';
 import type { Charge, KeptAnswer, PaymentKey } from '../../../domain/charge.ts';
 import type { ChargeName, StoredCharge } from '../../../domain/payment/ledger.ts';
 import {
@@ -269,10 +270,7 @@ function bound(value: Value | undefined): Value {
   return typeof value === 'string' ? plain(value) : (value ?? null);
 }
 
-/** FNV-1a, as a signed integer of 32 bits: a payer that shares it with another waits for it, and no more. */
+/** A payer that shares it with another waits for it, and no more. */
 function lockOf({ network, payer }: Pick<Charge['payment'], 'network' | 'payer'>): number {
-  let hash = 0x811c9dc5;
-  const name = `${network} ${payer}`;
-  for (let index = 0; index < name.length; index++) hash = Math.imul(hash ^ name.charCodeAt(index), 0x01000193);
-  return hash | 0;
+  return fnv1a(`${network} ${payer}`);
 }
