@@ -7,7 +7,7 @@ import { LedgerUnavailable, type Ledger } from '../domain/payment/ledger.ts';
 import type { ChargeEvent } from '../domain/payment/transition.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import type { ChargeLog } from './pay/record.ts';
+import { endOf, type ChargeLog } from './pay/record.ts';
 import type { Look, Rail } from './rails/rail.ts';
 
 type ReconcileDeps = {
@@ -74,24 +74,11 @@ async function lookAndEnd(deps: ReconcileDeps, charge: Charge, when: 'when due' 
 
 /** Undefined: nothing that is worth a write. */
 function eventOf(seen: Look, { reason }: Charge, lookInMs: number): ChargeEvent | undefined {
-  switch (seen.kind) {
-    case 'proven':
-      return { kind: 'settled', proof: seen.proof, leaseMs: 0 };
-    case 'impossible':
-      return { kind: 'failed', by: 'chain', reason: seen.reason };
-    case 'open': {
-      const said = seen.used ? 'payment_used' : 'payment_unused';
-      return seen.search === null && said === reason
-        ? undefined
-        : { kind: 'looked', at: 'end', search: seen.search, lookInMs, reason: said };
-    }
-    case 'unavailable':
-      return reason === 'chain_unavailable'
-        ? undefined
-        : { kind: 'looked', at: 'end', search: null, lookInMs, reason: 'chain_unavailable' };
-    default:
-      return seen satisfies never;
-  }
+  const end = endOf(seen);
+  if (end !== undefined) return end;
+  const search = seen.kind === 'open' ? seen.search : null;
+  const said = seen.kind !== 'open' ? 'chain_unavailable' : seen.used ? 'payment_used' : 'payment_unused';
+  return search === null && said === reason ? undefined : { kind: 'looked', at: 'end', search, lookInMs, reason: said };
 }
 
 /** Undefined if the charge has an owner or its end by now, and if the ledger is away: the next look comes. */

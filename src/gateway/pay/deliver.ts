@@ -37,10 +37,7 @@ export async function serve(
   since: number,
 ): Promise<PayOutcome> {
   const lease = deps.leases.keep(charge.id, since);
-  if (!(await lease.holds())) {
-    lease.stop();
-    return takenOver(deps, payment, charge);
-  }
+  if (!(await lease.holds())) return takenOver(deps, payment, charge, lease);
   return charge.settle === 'before_forward'
     ? settleAndForward(deps, payment, charge, terms, lease)
     : forwardAndSettle(deps, payment, charge, terms, lease);
@@ -87,8 +84,7 @@ function forwardAndSettle(
     if (end.kind === 'settled') {
       if (!(await lease.holds())) {
         phase = { at: 'over' };
-        lease.stop();
-        return { kind: 'replace', response: takenOver(deps, payment, end.charge).response };
+        return { kind: 'replace', response: takenOver(deps, payment, end.charge, lease).response };
       }
       phase = { at: 'settled', charge: end.charge };
       const receipt = rail.receiptHeader(payment.presented.version, end.receipt);
@@ -210,16 +206,13 @@ async function deliver(
   upstream: Upstream,
   lease: Lease,
 ): Promise<PayOutcome> {
-  if (!(await lease.holds())) {
-    lease.stop();
-    return takenOver(deps, payment, charge);
-  }
+  if (!(await lease.holds())) return takenOver(deps, payment, charge, lease);
   let isOurs = true;
   const verdict = (holds: boolean): ResponseVerdict => {
     isOurs = holds;
     return holds
       ? { kind: 'stream', headers: receipt }
-      : { kind: 'replace', response: takenOver(deps, payment, charge).response };
+      : { kind: 'replace', response: takenOver(deps, payment, charge, lease).response };
   };
   return {
     kind: 'paid',
@@ -235,13 +228,13 @@ async function deliver(
     tookMoney: () => isOurs,
     done: (outcome) => {
       if (isOurs) void recordDelivery(deps, payment, charge, outcome, upstream).finally(lease.stop);
-      else lease.stop();
     },
   };
 }
 
 /** This process stood still, or the ledger was away, for longer than the lease: another request may be answered by now. */
-function takenOver(deps: PayDeps, { facts, route }: Payment, charge: Charge): ResponseOutcome {
+function takenOver(deps: PayDeps, { facts, route }: Payment, charge: Charge, lease: Lease): ResponseOutcome {
+  lease.stop();
   deps.chargeLog.counted(route.id, 'in_use', charge.way.network);
   return deps.refuse(paymentInUse(deps, charge), facts.origin, route.id);
 }
@@ -338,10 +331,7 @@ export async function redeem(deps: PayDeps, payment: Payment, charge: Charge): P
     const upstream = undelivered === 'answer_lost' || undelivered === 'answer_dropped' ? 'answered' : 'ask';
     return deliver(deps, payment, taken.charge, header, upstream, lease);
   }
-  if (!(await lease.holds())) {
-    lease.stop();
-    return takenOver(deps, payment, taken.charge);
-  }
+  if (!(await lease.holds())) return takenOver(deps, payment, taken.charge, lease);
   const body = Buffer.from(answer.body);
   return {
     kind: 'response',

@@ -20,7 +20,7 @@ import { describeRoute } from '../../domain/route.ts';
 import { FIRST_LOOK_MS, type ChargeEvent } from '../../domain/payment/transition.ts';
 import type { RailOffer } from '../../domain/payment/way.ts';
 import type { Look } from '../rails/rail.ts';
-import { type Lease, retryUntilRecorded, step } from './record.ts';
+import { endOf, type Lease, retryUntilRecorded, step } from './record.ts';
 
 const UNSETTLED_SECONDS = 2;
 
@@ -134,23 +134,21 @@ async function goOn(deps: PayDeps, payment: Payment, charge: Charge, lease: Leas
   const { rail, chargeLog, modes } = deps;
   const seen = await rail.look(charge, 'payer');
   if (seen.end !== undefined) void writeEnd(deps, charge, seen.end);
-  switch (seen.kind) {
-    case 'proven': {
-      const settled = await step(deps, payment, charge.id, { kind: 'settled', proof: seen.proof, leaseMs: 0 });
+  const end = endOf(seen);
+  switch (end?.kind) {
+    case 'settled': {
+      const settled = await step(deps, payment, charge.id, end);
       lease.stop();
       if (settled === 'unavailable' || settled.kind !== 'ok') return unknown(deps, payment, charge);
       return redeem(deps, payment, settled.charge);
     }
-    case 'impossible': {
-      const event = { kind: 'failed', by: 'chain', reason: seen.reason } as const;
-      await retryUntilRecorded(deps, payment, charge.id, event);
+    case 'failed':
+      await retryUntilRecorded(deps, payment, charge.id, end);
       lease.stop();
       if (charge.settle === 'before_response') modes.ranUnpaid(charge.payment.payer);
       chargeLog.counted(payment.route.id, 'already_used', charge.way.network);
       return demandAnew(deps, payment, 'payment_already_used');
-    }
-    case 'open':
-    case 'unavailable': {
+    case undefined: {
       const terms = seen.kind === 'open' && seen.used ? undefined : termsOf(deps, payment, charge);
       if (terms !== undefined) return settleAndForward(deps, payment, charge, terms, lease);
       const reason = seen.kind === 'open' ? 'payment_used' : 'chain_unavailable';
@@ -160,7 +158,7 @@ async function goOn(deps: PayDeps, payment: Payment, charge: Charge, lease: Leas
       return unknown(deps, payment, doubted ?? charge);
     }
     default:
-      return seen satisfies never;
+      return end satisfies never;
   }
 }
 
@@ -174,7 +172,8 @@ const WRITE_TRIES = 15;
  */
 async function writeEnd(deps: PayDeps, charge: Charge, looked: Promise<Look>): Promise<void> {
   const { ledger, chargeLog, modes, log, newId, pause } = deps;
-  const event = endOf(await looked.catch(() => undefined));
+  const seen = await looked.catch(() => undefined);
+  const event = seen && endOf(seen);
   if (event === undefined) return;
   const actor = { owner: 'reconciler', changeId: newId() };
   for (let tries = 0; tries < WRITE_TRIES; tries++) {
@@ -190,11 +189,6 @@ async function writeEnd(deps: PayDeps, charge: Charge, looked: Promise<Look>): P
     }
     await pause(WRITE_PAUSE_MS);
   }
-}
-
-function endOf(seen: Look | undefined): Extract<ChargeEvent, { kind: 'settled' | 'failed' }> | undefined {
-  if (seen?.kind === 'proven') return { kind: 'settled', proof: seen.proof, leaseMs: 0 };
-  return seen?.kind === 'impossible' ? { kind: 'failed', by: 'chain', reason: seen.reason } : undefined;
 }
 
 function unknown(deps: PayDeps, { facts, route }: Payment, charge: Charge): PayOutcome {

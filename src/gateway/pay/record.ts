@@ -8,6 +8,7 @@ import type { ChargeEvent } from '../../domain/payment/transition.ts';
 import type { Log } from '../../host/log.ts';
 import { addDecimals, type Decimal, type Metrics } from '../../host/metrics.ts';
 import type { Schedule } from '../../host/clock.ts';
+import type { Look } from '../rails/rail.ts';
 
 /** What changes of the ledger are made with. */
 export type RecordDeps = {
@@ -101,6 +102,12 @@ export async function releaseUnsent(deps: RecordDeps, payment: Owned, charge: Ch
     }
     if (pauseMs !== undefined) await deps.pause(pauseMs);
   }
+}
+
+/** The end that a look proves; undefined: none yet. */
+export function endOf(seen: Look): Extract<ChargeEvent, { kind: 'settled' | 'failed' }> | undefined {
+  if (seen.kind === 'proven') return { kind: 'settled', proof: seen.proof, leaseMs: 0 };
+  return seen.kind === 'impossible' ? { kind: 'failed', by: 'chain', reason: seen.reason } : undefined;
 }
 
 const FIRST_PAUSE_MS = 250;

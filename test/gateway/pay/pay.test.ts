@@ -402,36 +402,29 @@ describe('a lease', () => {
 describe('a process that stood still for longer than its lease', () => {
   const LONGER_MS = 10_500;
   /** It stands still when `by` is written and not answered yet; meanwhile `other` comes, once. */
-  const stoppedAt = (by: string, other: () => Promise<Outcome>, stage: () => PayStage) => {
+  /** It stands still when `by` is written and not answered yet; meanwhile the same payment comes again, once. */
+  const stoppedAt = (by: string, again: Parameters<PayStage['pay']>[0]) => {
     const seen: { outcome?: Outcome } = {};
-    const written = async (kind: string): Promise<void> => {
-      if (kind !== by || seen.outcome !== undefined) return;
-      stage().standStill(LONGER_MS);
-      seen.outcome = { kind: 'gone', routeId: '' };
-      seen.outcome = await other();
-    };
-    return { seen, written };
+    const stage: PayStage = createPayStage({
+      written: async (kind) => {
+        if (kind !== by || seen.outcome !== undefined) return;
+        stage.standStill(LONGER_MS);
+        seen.outcome = { kind: 'gone', routeId: '' };
+        seen.outcome = await stage.pay(again);
+      },
+    });
+    return { seen, stage };
   };
 
   it('attack: forwards nothing after the settlement if another request took it over', async () => {
-    const { seen, written } = stoppedAt(
-      'settled',
-      () => stage.pay({ method: 'POST' }),
-      () => stage,
-    );
-    const stage: PayStage = createPayStage({ written });
+    const { seen, stage } = stoppedAt('settled', { method: 'POST' });
     const first = await stage.pay({ method: 'POST' });
     forwarded(seen.outcome ?? first);
     expect(told(first).slice(0, 2)).toEqual([409, 'payment_in_use']);
   });
 
   it('attack: gives no answer that it settled for and had none of yet', async () => {
-    const { seen, written } = stoppedAt(
-      'settled',
-      () => stage.pay(),
-      () => stage,
-    );
-    const stage: PayStage = createPayStage({ written });
+    const { seen, stage } = stoppedAt('settled', {});
     const paid = forwarded(await stage.pay());
     const verdict = await paid.beforeResponse(OK);
     expect([verdict.kind, paid.tookMoney()]).toEqual(['replace', false]);
@@ -451,12 +444,7 @@ describe('a process that stood still for longer than its lease', () => {
   });
 
   it('attack: replays no kept answer that another request replays', async () => {
-    const { seen, written } = stoppedAt(
-      'redeem_started',
-      () => stage.pay({ method: 'POST' }),
-      () => stage,
-    );
-    const stage: PayStage = createPayStage({ written });
+    const { seen, stage } = stoppedAt('redeem_started', { method: 'POST' });
     const kept = new KeptResponse(createResponseMemory(), 100);
     kept.begin(201, []);
     kept.add(Buffer.from('made'));
