@@ -27,8 +27,6 @@ type WorkerDeps = {
   readonly onTaken: (config: Config) => void;
 };
 
-/** A connection without a request yet: its client may be about to send one. */
-const FRESH_MS = 1_000;
 /** Its primary has them when it starts: a busy machine needs a part of this. */
 const ROUTES_MS = 60_000;
 
@@ -87,7 +85,7 @@ export async function startWorker(given: Given, run: string, deps: WorkerDeps): 
       listener.announceEnd();
     },
     close: async (withinMs) => {
-      await listener.drain(0, withinMs, FRESH_MS);
+      await listener.drain(0, withinMs);
       for (const close of closers) await close();
       log.debug('the worker ends');
     },

@@ -1,7 +1,7 @@
 // A listener: node:http with every limit set, used alike by the proxy, the registry and the admin port. What happens on one
 // connection is client-connection.ts'. Knows no domain word.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import {
   followConnections,
   type ClientConnection,
@@ -29,6 +29,8 @@ export type ListenerOptions = {
     readonly idleMs: number;
     /** To take in and drop what a client still sends after its answer: 5 s. */
     readonly lingerMs?: number;
+    /** In a drain, for a connection without a request yet, whose client may be about to send one: 1 s. */
+    readonly freshMs?: number;
   };
   /** The words in which it refuses by itself. */
   readonly refusals: Refusals;
@@ -40,10 +42,9 @@ export type Listener = {
   readonly start: () => Promise<{ readonly address: string; readonly port: number }>;
   /**
    * From now on answers carry `Connection: close`; after `delayMs` nothing is accepted any more and idle connections are
-   * closed; `totalMs` after the call what is left is destroyed. Resolves when all are closed. `freshMs`: for so long a
-   * connection that has not brought a request yet is left open.
+   * closed; `totalMs` after the call what is left is destroyed. Resolves when all are closed.
    */
-  readonly drain: (delayMs: number, totalMs: number, freshMs?: number) => Promise<void>;
+  readonly drain: (delayMs: number, totalMs: number) => Promise<void>;
   /** From now on answers carry `Connection: close`. */
   readonly announceEnd: () => void;
   /** In place of `start`: connections come by `take`, from a process that accepts them. */
@@ -56,10 +57,11 @@ export type Listener = {
 };
 
 const LINGER_MS = 5000;
+const FRESH_MS = 1000;
 
 export function createListener(options: ListenerOptions, handlers: ListenerHandlers): Listener {
   const { name, limits, timeouts, refusals, log } = options;
-  const { idleMs, lingerMs = LINGER_MS } = timeouts;
+  const { idleMs, lingerMs = LINGER_MS, freshMs = FRESH_MS } = timeouts;
   const state: ListenerState = { name, handlers, refusals, log, idleMs, lingerMs, inFlight: 0, phase: 'open' };
   const connections = new Map<Socket, ClientConnection>();
   const server = createServer(options, (req) => {
@@ -95,25 +97,22 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
     },
     connections: () => connections.size,
     announceEnd,
-    drain: async (delayMs, totalMs, freshMs = 0) => {
+    drain: async (delayMs, totalMs) => {
       announceEnd();
       const deadline = setTimeout(() => {
         for (const connection of connections.values()) connection.destroy();
       }, totalMs);
       if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, Math.min(delayMs, totalMs)));
       state.phase = 'closing';
-      const close = (): Promise<void> => new Promise((resolve) => server.close(() => resolve()));
-      // It closes connections without a request too.
-      const closed = freshMs === 0 ? close() : all.closed().then(close);
-      for (const connection of connections.values())
-        if (freshMs === 0 || !connection.isFresh) connection.closeUnlessBusy();
+      // An HTTP server's own would also close connections that have not brought a request.
+      NetServer.prototype.close.call(server);
+      for (const connection of connections.values()) if (!connection.isFresh) connection.closeUnlessBusy();
       const grace = setTimeout(() => {
         for (const connection of connections.values()) connection.closeUnlessBusy();
       }, freshMs);
-      await closed;
-      clearInterval(sweeper);
-      // The sockets' own `close` comes a moment later; then nothing is in flight any more.
       await all.closed();
+      server.close();
+      clearInterval(sweeper);
       clearTimeout(deadline);
       clearTimeout(grace);
     },

@@ -399,6 +399,18 @@ describe('the end', () => {
     await drain;
   });
 
+  it('behaviour: a connection that has not brought a request yet may bring one', async () => {
+    const { client, listener, port } = await stage(hello, { timeouts: { freshMs: 60_000 } });
+    const fresh = await client();
+    await until(() => expect(listener.connections()).toBe(1));
+    const drain = listener.drain(0, 120_000);
+    await expect(openRaw(port)).rejects.toThrow();
+    fresh.send(GET);
+    const answer = await fresh.answer();
+    expect([answer.body.toString(), headerOf(answer, 'connection')]).toEqual(['hello', 'close']);
+    await drain;
+  });
+
   it('behaviour: an answer that had begun is finished and then its connection closed', async () => {
     let res: ServerResponse | undefined;
     const { client, listener } = await stage((_, given) => {

@@ -11,13 +11,13 @@ const SLOW_MS = 300;
 
 process.on('disconnect', () => process.exit(70));
 let told = 'nothing';
-const serve = (headersMs: number): Listener =>
+const serve = (headersMs: number, freshMs: number): Listener =>
   createListener(
     {
       name: 'proxy',
       listen: { host: '', port: 0 },
       limits: { headers: 16_384, connections: 1_000 },
-      timeouts: { headersMs, idleMs: 60_000 },
+      timeouts: { headersMs, idleMs: 60_000, freshMs },
       refusals: LISTENER_REFUSALS,
       log: createLog('error', () => undefined, Date.now),
     },
@@ -37,7 +37,7 @@ const code = await runWorker(
   async ({ given }) => {
     if (given === `fails ${process.argv[2]}`) throw new Error('it was told not to');
     told = given;
-    const listener = serve(given === 'hasty' ? 300 : 60_000);
+    const listener = serve(given === 'hasty' ? 300 : 60_000, given === 'patient' ? 60_000 : 100);
     listener.open();
     return {
       take: listener.take,
@@ -51,7 +51,7 @@ const code = await runWorker(
       report: async () => '[]',
       answer: async (question) => `${process.argv[2]}: ${question}`,
       drain: listener.announceEnd,
-      close: (withinMs) => listener.drain(0, withinMs, given === 'patient' ? 60_000 : 100),
+      close: (withinMs) => listener.drain(0, withinMs),
     };
   },
   69,
