@@ -51,57 +51,58 @@ export async function step(
 
 const PAUSES_MS = [100, 500, 2_000, 10_000, 30_000];
 
-/**
- * A change that must not be lost over a passing fault of the ledger; given up in the end, when the lease decides.
- * `changeId`: of an attempt before this one, which may have been written all the same: then this one is told as that one.
- */
-export async function retryUntilRecorded(
-  deps: RecordDeps,
-  { owner }: Owned,
+/** Tries `change` until the ledger has answered it; undefined: it never did, and the lease decides. */
+async function retry<T>(
+  { log, pause }: RecordDeps,
   id: string,
-  event: ChargeEvent,
-  changeId?: string,
-): Promise<Charge | undefined> {
-  const { ledger, log, newId, chargeLog } = deps;
-  const actor = { owner, changeId: changeId ?? newId() };
+  event: ChargeEvent['kind'],
+  change: () => Promise<T>,
+): Promise<T | undefined> {
   for (const pauseMs of [...PAUSES_MS, undefined]) {
     try {
-      const advanced = await ledger.advance(id, event, actor);
-      if (advanced.kind === 'ok') {
-        chargeLog.changed(advanced.charge, event.kind);
-        return advanced.charge;
-      }
-      log.warn('a charge is not ours any more', { charge_id: id, event: event.kind, because: advanced.because });
-      return undefined;
+      return await change();
     } catch (error) {
-      log.error('the ledger is unavailable', { charge_id: id, event: event.kind, error });
+      log.error('the ledger is unavailable', { charge_id: id, event, error });
     }
-    if (pauseMs !== undefined) await deps.pause(pauseMs);
+    if (pauseMs !== undefined) await pause(pauseMs);
   }
   return undefined;
 }
 
-/** Releases a charge for which nothing was sent, however far it came: also if its last change has no certain end. */
-export async function releaseUnsent(deps: RecordDeps, payment: Owned, charge: Charge, reason: string): Promise<void> {
-  const { ledger, log, newId, chargeLog } = deps;
-  const changeIds = { released: newId(), not_carried_out: newId() };
-  for (const pauseMs of [...PAUSES_MS, undefined]) {
-    try {
-      for (const kind of ['released', 'not_carried_out'] as const) {
-        const actor = { owner: payment.owner, changeId: changeIds[kind] };
-        const advanced = await ledger.advance(charge.id, { kind, reason }, actor);
-        if (advanced.kind === 'ok') {
-          chargeLog.changed(advanced.charge, kind);
-          return;
-        }
-        if (advanced.because !== 'wrong_state') return;
-      }
-      return;
-    } catch (error) {
-      log.error('the ledger is unavailable', { charge_id: charge.id, event: 'released', error });
+/**
+ * A change that must not be lost over a passing fault of the ledger. `changeId`: of an attempt before this one, which may
+ * have been written all the same: then this one is told as that one.
+ */
+export function retryUntilRecorded(
+  deps: RecordDeps,
+  { owner }: Owned,
+  id: string,
+  event: ChargeEvent,
+  changeId = deps.newId(),
+): Promise<Charge | undefined> {
+  const { ledger, log, chargeLog } = deps;
+  return retry(deps, id, event.kind, async () => {
+    const advanced = await ledger.advance(id, event, { owner, changeId });
+    if (advanced.kind === 'ok') {
+      chargeLog.changed(advanced.charge, event.kind);
+      return advanced.charge;
     }
-    if (pauseMs !== undefined) await deps.pause(pauseMs);
-  }
+    log.warn('a charge is not ours any more', { charge_id: id, event: event.kind, because: advanced.because });
+    return undefined;
+  });
+}
+
+/** Releases a charge for which nothing was sent, however far it came: also if its last change has no certain end. */
+export async function releaseUnsent(deps: RecordDeps, { owner }: Owned, { id }: Charge, reason: string): Promise<void> {
+  const { ledger, newId, chargeLog } = deps;
+  const changeIds = { released: newId(), not_carried_out: newId() };
+  await retry(deps, id, 'released', async () => {
+    for (const kind of ['released', 'not_carried_out'] as const) {
+      const advanced = await ledger.advance(id, { kind, reason }, { owner, changeId: changeIds[kind] });
+      if (advanced.kind === 'ok') chargeLog.changed(advanced.charge, kind);
+      if (advanced.kind === 'ok' || advanced.because !== 'wrong_state') return;
+    }
+  });
 }
 
 /** The end that a look proves; undefined: none yet. */
