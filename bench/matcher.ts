@@ -24,6 +24,8 @@ export type MatcherNumbers = {
   readonly freshNs: number;
   readonly capitalsNs: number;
   readonly escapedNs: number;
+  /** In capitals, of paths whose route has dearer ones around it: each that another router could run is looked at. */
+  readonly dearerNs: number;
   /** CPU, as everything here. */
   readonly compileMs: number;
   /** One price changed, and in force; by the clock, over many. */
@@ -42,6 +44,13 @@ const BATCH = 100_000;
 const SLOW_BATCH = 30_000;
 const WORKING_SET = 200;
 const CHANGES = 500;
+/** Patterns and prices: the first is what the paths below lead to. */
+const AROUND = [
+  ['/v1/users/:id/score', '0.01'],
+  ['/v1/users/:id/:kind', '0.02'],
+  ['/v1/users/*', '0.05'],
+  ['/v1/*', '0.10'],
+] as const;
 
 const [root = '', what = '', given = '0'] = process.argv.slice(2);
 const count = Number(given);
@@ -67,6 +76,9 @@ async function measureMatcher(): Promise<MatcherNumbers> {
   const set = { registryId: 'bench', revision: 1, routes: makeRoutes(count) };
   const { made: snapshot, compileMs, heapMb } = weigh(() => compileSnapshot(set, options));
   const resolve = (target: string): unknown => snapshot.resolve('GET', target);
+  const routes = AROUND.map(([pattern, amount], index) => ({ ...makeRoute(index), pattern, amount, method: 'GET' }));
+  const around = compileSnapshot({ ...set, routes }, options);
+  let asked = 0;
   const working = [...freePaths(count, WORKING_SET), ...paidPaths(count, WORKING_SET)];
   const fresh = freshPaths();
   return {
@@ -76,6 +88,10 @@ async function measureMatcher(): Promise<MatcherNumbers> {
     freshNs: timeBatches(resolve, () => fresh()),
     capitalsNs: timeBatches(resolve, () => fresh(SLOW_BATCH).map((target) => copyOf(target.toUpperCase()))),
     escapedNs: timeBatches(resolve, () => fresh(SLOW_BATCH).map((target) => copyOf(`${target}%20x`))),
+    dearerNs: timeBatches(
+      (target) => around.resolve('GET', target),
+      () => Array.from({ length: SLOW_BATCH }, () => copyOf(`/V1/users/u${asked++}/score`)),
+    ),
     compileMs,
     ...(await measureChange(set, options)),
     heapMb,

@@ -40,6 +40,7 @@ export async function measureMatcher(stage: Stage): Promise<Section> {
       { key: 'hotNs', title: 'hot ns', digits: 0 },
       { key: 'capitalsNs', title: 'never seen, capitals ns', digits: 0 },
       { key: 'escapedNs', title: 'never seen, escaped ns', digits: 0 },
+      { key: 'dearerNs', title: 'never seen, capitals, dearer routes around ns', digits: 0 },
       { key: 'compileMs', title: 'compile CPU ms', digits: 1 },
       { key: 'changeUs', title: 'one price changed us', digits: 1 },
       { key: 'heapMb', title: 'heap MB', digits: 2 },

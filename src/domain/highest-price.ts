@@ -7,7 +7,10 @@ import { comparePrices, parsePrice, type Price } from './money.ts';
 import { parsePattern, type PatternResult } from './pattern.ts';
 import type { Route } from './route.ts';
 
-/** Patterns that are not read again, whichever snapshot they stand in: a changed price has nothing to make anew. */
+/**
+ * Patterns that are not read again, whichever snapshot they stand in. If they are, a path among dearer routes takes 13.5
+ * us in place of 4.2 (`npm run bench -- --only matcher --checkout ../without`).
+ */
 const patterns = new LRUCache<string, PatternResult>({ max: 1024, memoMethod: parsePattern });
 
 const NOTHING: Price = { units: 0n, scale: 0 };

@@ -69,12 +69,8 @@ class ReadPattern implements Pattern {
   }
 }
 
-/** Most patterns of routes: they are their own key. To read 100,000 of them would leave garbage between what is kept. */
-const OWN_KEY = /^(?:\/[a-z0-9_-]+)+$/;
-
 /** What makes two routes one: the method and the key of the pattern. */
 export function routeName(method: string, pattern: string): string {
-  if (OWN_KEY.test(pattern)) return `${method} ${pattern}`;
   const parsed = parsePattern(pattern);
   return `${method} ${parsed.ok ? parsed.pattern.key : pattern}`;
 }

@@ -60,7 +60,8 @@ export function createPaymentRequired(
 ): (demand: Demand) => PaymentRequired | undefined {
   const { revision = () => 0 } = options;
   const keep = (upfront: boolean): Kept => {
-    // By the listing, which belongs to one route, or without a listing by the offer.
+    // By the listing, which belongs to one route, or without a listing by the offer. If each is written anew, a 402 takes
+    // 1.4 times the CPU (`npm run bench -- --only payment-required --checkout ../without`).
     const kept = new LRUCache<Listing | Offer, Texts>({ max: KEPT });
     return ({ offer, listing }) => {
       const key = listing ?? offer;

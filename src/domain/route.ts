@@ -88,7 +88,8 @@ export function fromPlainWire(wire: unknown): Route | undefined {
 
 /**
  * An object with these members, to be copied and filled. JSON.parse makes room for all of them in the object itself; one
- * that gets them one by one keeps most of them in an array beside it: 35 of 170 bytes of a route.
+ * that gets them one by one keeps most of them in an array beside it: 35 of 170 bytes of a route, 2 to 3 % of the memory
+ * with 100,000 routes (`npm run bench -- --only memory --routes 100000 --checkout ../without`).
  */
 export function blankOf(names: readonly string[]): Readonly<Record<string, unknown>> {
   return JSON.parse(JSON.stringify(Object.fromEntries(names.map((name) => [name, null]))));

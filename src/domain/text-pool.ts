@@ -1,5 +1,6 @@
 // One string for equal texts: 100,000 routes have few methods, currencies and amounts between them, and SQLite gives a
-// string of its own for each. Bounded, because what is pooled comes from outside.
+// string of its own for each. Without it an idle process with 100,000 routes takes 176 MB in place of 158 (`npm run bench
+// -- --only memory --routes 100000 --checkout ../without`). Bounded, because what is pooled comes from outside.
 import { LRUCache } from 'lru-cache';
 
 const MAX_TEXTS = 1024;

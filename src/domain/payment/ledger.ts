@@ -131,7 +131,10 @@ export type LedgerRules = { readonly decideClaim: typeof decideClaim; readonly t
 export type ObserveLeases = { readonly lost: () => void; readonly takenOver: () => void };
 const UNOBSERVED: ObserveLeases = { lost: () => undefined, takenOver: () => undefined };
 
-/** Charges in work that are remembered, so that most changes need no read. */
+/**
+ * Charges in work that are remembered, so that most changes need no read: with one, a paid GET takes 1.2 and a paid POST
+ * 1.13 times the CPU (`node bench/paid.ts --paid --rounds 16 --seconds 0.4 --root . --root ../without`).
+ */
 const REMEMBERED = 4096;
 /** Decisions on one call at most, each on what came back from the one before. */
 const ROUNDS = 3;

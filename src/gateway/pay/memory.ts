@@ -146,7 +146,8 @@ export function createReplays(schedule: Schedule, monotonic: () => number): Repl
   };
 }
 
-// Payments that were seen, so that a new one needs no look-up. A payment that came before a restart or through another
+// Payments that were seen, so that a new one needs no look-up. With one, a paid request takes 1.06 to 1.1 times the CPU
+// with two workers (`node bench/paid.ts --paid --workers 2 --root . --root ../without`), 1.01 with one process. A payment that came before a restart or through another
 // process is not seen here, and the ledger says so when it is claimed or refused.
 
 export type SeenPayments = {
