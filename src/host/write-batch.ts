@@ -83,9 +83,9 @@ function rethrow(error: unknown): never {
 
 // A complete response in one write to its socket. node:http would check each header again, store the head, queue the
 // body and end the response a turn later: a 402 then takes 1.08 to 1.23 times the CPU (`npm run bench -- --only
-// payment-required --checkout ../without`, `takesOneWrite` always false). What it does between
-// two responses of a connection stays its own; the event that it waits for tells it. Only the usual case is taken;
-// every other goes through `writeHead` and `end`.
+// payment-required --checkout ../without`, `takesOneWrite` always false). What it does between two responses of a
+// connection stays its own; the event that it waits for tells it. Only the usual case is taken; every other goes through
+// `writeHead` and `end`.
 
 /**
  * Whether `res` takes its response as one text. Not if the connection ends with it, the client speaks HTTP/1.0 or

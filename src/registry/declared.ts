@@ -168,7 +168,6 @@ function isSame(a: Declared, b: Declared): boolean {
   return DECLARED_FIELDS.every((field) => a[field] === b[field]);
 }
 
-/** What makes two routes one: the method and the pattern's key. */
 function show(value: unknown): string {
   return JSON.stringify(value) ?? 'nothing';
 }

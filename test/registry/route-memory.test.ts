@@ -1,4 +1,4 @@
-// The routes in memory are found by method and pattern, also those of a crowd that share a hash.
+// The routes in memory are found by method and pattern, also two of them that share a hash.
 import { expect, it } from 'vitest';
 import { fnv1a } from '../../src/domain/fnv.ts';
 import { routeName } from '../../src/domain/pattern.ts';

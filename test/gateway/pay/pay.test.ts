@@ -401,7 +401,6 @@ describe('a lease', () => {
 
 describe('a process that stood still for longer than its lease', () => {
   const LONGER_MS = 10_500;
-  /** It stands still when `by` is written and not answered yet; meanwhile `other` comes, once. */
   /** It stands still when `by` is written and not answered yet; meanwhile the same payment comes again, once. */
   const stoppedAt = (by: string, again: Parameters<PayStage['pay']>[0]) => {
     const seen: { outcome?: Outcome } = {};
