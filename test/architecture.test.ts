@@ -1,5 +1,6 @@
 // Holds the house against its rules: who may import whom, which file may touch what, and that src/README.md is a true
 // map of the tree. A rule that only stands in a document is broken within a month.
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -161,39 +162,17 @@ describe('how files are written', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('refuses: enums, default exports, barrels, junk drawers, files that outgrew one idea', () => {
+  test('refuses: enums, default exports, barrels, junk drawers', () => {
     const wrong = SOURCES.flatMap(({ file, text }) => {
       const found: string[] = [];
       if (/^\s*(export\s+)?(const\s+)?enum\s/m.test(text)) found.push('enum');
       if (/^export default/m.test(text)) found.push('default export');
       if (/^export \* from/m.test(text)) found.push('barrel');
       if (/(^|\/)(utils?|helpers?|common|misc)\.ts$/.test(file)) found.push('junk drawer');
-      if (text.split('\n').length > 400) found.push('more than 400 lines');
       return found.map((what) => `${file}: ${what}`);
     });
     expect(wrong).toEqual([]);
   });
-});
-
-/** File of less than 40 lines with one importer -> why it is a file all the same. */
-const MAY_BE_SMALL: Readonly<Record<string, string>> = {
-  'bundle-page.ts': 'a program of its own',
-  'cli/commands.ts': 'a table',
-  'cli/demo-api.ts': 'a program of its own in the image',
-  'cli/openapi.ts': 'a command',
-  'cli/token.ts': 'a command',
-  'cli/version.ts': 'a command',
-  'config/openapi.ts': 'starts the thread beside it',
-  'gateway/rails/evm/family.ts': 'fills a port',
-  'page/evm/words.ts': 'a table',
-};
-
-test('refuses: a file of less than 40 lines with one importer that is no port, table or command', () => {
-  const small = SOURCES.filter(({ file, text }) => {
-    const lines = text.split('\n').filter((line) => line.trim() !== '').length;
-    return lines < 40 && SOURCES.filter(({ imports }) => imports.includes(file)).length === 1;
-  });
-  expect(small.map(({ file }) => file).toSorted()).toEqual(Object.keys(MAY_BE_SMALL));
 });
 
 type Lint = {
@@ -233,67 +212,37 @@ describe('what the linter holds', () => {
   });
 });
 
-/** Words of EVM chains, and of tokens there. */
-const EVM_WORDS: Readonly<Record<string, RegExp>> = {
-  address: /0x(?:\$\{|\.\.\.|[0-9a-fA-F]{20,}| and \d+ hex)|'0x'|\^0x|GLOB '0x/,
-  nonce: /\bnonces?\b|nonce_|_nonce/i,
-  standard: /\beip[-_]?\d|\berc-?\d|\beip712/i,
-  family: /\bevm\b|exact_evm|ethereum/i,
-  token: /\bUSDC\b|asset_?(?:name|version)\b|permit2/i,
-  authorization: /valid_?(?:before|after)|\bchain ?id\b/i,
-};
-const OWN_ID = 'the part of a charge id that is drawn for each answer';
-const PUBLIC_NAME = 'the public name of what is unique about a payment';
-const PAY_TO_HELP = 'help shows how an address is written';
-/** File and word -> why it may stand there. */
-const MAY_NAME: Readonly<Record<string, string>> = {
-  'cli/charges.ts address': PAY_TO_HELP,
-  'cli/configuration.ts address': PAY_TO_HELP,
-  'cli/demo-config.ts address': 'the demo has a chain of its own',
-  'cli/demo-script.ts address': PAY_TO_HELP,
-  'cli/demo-script.ts token': 'which test money the demo takes',
-  'cli/networks.ts standard': 'names of the columns and members that it prints',
-  'cli/next-steps.ts token': 'which test money to get for a start from flags',
-  'cli/serve.ts address': PAY_TO_HELP,
-  'cli/serve.ts nonce': 'what nodes are shown, in the words of people who run nodes',
-  'cli/why-offline.ts nonce': OWN_ID,
-  'compose/assembly.ts nonce': OWN_ID,
-  'compose/proxy.ts nonce': OWN_ID,
-  'config/quick.ts address': PAY_TO_HELP,
-  'config/quick.ts token': 'the token that a start from flags takes',
-  'config/receivers.ts standard': 'the sentence of a key of the configuration',
-  'config/receivers.ts token': 'keys of the configuration, handed to the rail unread, and currencies',
-  'domain/payment-required.ts nonce': OWN_ID,
-  'domain/quote.ts address': 'reads a number of the quote',
-  'domain/quote.ts nonce': OWN_ID,
-  'domain/routing/route-fields.ts token': 'an example of a currency',
-  'gateway/pay/pay.ts nonce': 'a word of facilitators',
-  'gateway/rails/networks.ts family': 'the list of chain families',
-  'gateway/rails/nodes.ts authorization': 'what a node is asked first',
-  'gateway/rails/x402/auth.ts nonce': 'a header of CDP tokens',
-  'gateway/rails/x402/reasons.ts nonce': 'a word of facilitators',
-  'gateway/rails/x402/reasons.ts standard': 'a word of facilitators',
-  'gateway/rails/x402/reasons.ts family': 'whose words they are',
-  'gateway/rails/x402/reasons.ts authorization': 'a word of facilitators',
-  'page/flow.ts family': 'the wallets that the page asks',
-  'page/words.ts family': 'where words of facilitators are read',
-  'registry/charge-schemas.ts nonce': PUBLIC_NAME,
-  'registry/charges.ts nonce': PUBLIC_NAME,
-  'registry/examples.ts address': 'examples of the OpenAPI document',
-  'registry/examples.ts nonce': 'examples of the OpenAPI document',
-  'registry/examples.ts standard': 'examples of the OpenAPI document',
-  'registry/examples.ts token': 'examples of the OpenAPI document',
-  'registry/store/sqlite/charge-rows.ts address': 'what is hexadecimal is indexed by its bytes',
-};
-
-test('refuses: a word of EVM outside rails/evm, comments included', () => {
-  const named = SOURCES.filter(({ file }) => !/^(?:gateway\/rails\/(?:evm|svm)|page\/evm)\//.test(file)).flatMap(
-    ({ file, text }) =>
-      Object.entries(EVM_WORDS).flatMap(([word, pattern]) => (pattern.test(text) ? [`${file} ${word}`] : [])),
-  );
-  expect(named.toSorted()).toEqual(Object.keys(MAY_NAME).toSorted());
-});
-
 test('behaviour: src/README.md is a true map of the tree (npm run map writes it)', () => {
   expect(readReadme()).toBe(renderReadme());
+});
+
+/** What a checkout has at its root, but for what git ignores and git's own. */
+const AT_THE_ROOT = [
+  '.ci',
+  '.dockerignore',
+  '.gitignore',
+  '.oxfmtrc.json',
+  '.oxlintrc.json',
+  'CHANGELOG.md',
+  'Dockerfile',
+  'LICENSE',
+  'README.md',
+  'SECURITY.md',
+  'bench',
+  'config',
+  'package-lock.json',
+  'package.json',
+  'src',
+  'test',
+  'tsconfig.json',
+];
+
+test('refuses: anything at the root of the repository that is not on the list', () => {
+  const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  const names = new Set(tracked.split('\n').flatMap((file) => file.split('/')[0] || []));
+  expect([...names].toSorted()).toEqual(AT_THE_ROOT);
 });
