@@ -132,7 +132,7 @@ function eventOf(charge: Charge, word: Word, seen: Look): ChargeEvent | string {
   return { kind: 'settled', proof, leaseMs: 0, by: 'operator' };
 }
 
-/** The operator gave the money of a settled charge back, outside Tollgate. */
+/** The operator gave the money of a charge back, outside Tollgate. */
 export async function refundCharge(ledger: Ledger, id: string, note: string, io: Io): Promise<ExitCode> {
   const owner = `operator-${createRandom()(8).toString('hex')}`;
   const refunded = await ledger.advance(id, { kind: 'refunded', note }, { owner });
@@ -145,8 +145,7 @@ export async function refundCharge(ledger: Ledger, id: string, note: string, io:
   else if (because === 'lease_running') io.err('somebody delivers it right now; try again in a minute');
   else if (charge !== undefined && charge.refundedAt !== null)
     io.err(`it was refunded on ${new Date(charge.refundedAt).toISOString()}`);
-  else
-    io.err(`only a settled charge that was not delivered can be refunded; this one is ${charge?.state ?? 'not known'}`);
+  else io.err(`only a charge whose money moved can be refunded; this one is ${charge?.state ?? 'not known'}`);
   return EXIT.no;
 }
 

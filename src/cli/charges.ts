@@ -48,7 +48,8 @@ export const charges: Command = {
     'reconcile asks the chain about charges whose end is not known; exit code 1 if some still have none.',
     'With --fail an operator says that the payment of a settling charge did not and will not move, with --settled that',
     'a transaction paid it, also of a failed one; refused if the chain can be read and says otherwise.',
-    'refunded: its money was given back outside Tollgate; it is owed no more. An ID may be its beginning or its end.',
+    'refunded: its money was given back outside Tollgate, of a charge that is owed or, as goodwill, of a delivered one. It is',
+    'owed no more; revenue stays. An ID may be its beginning or its end.',
     'Newest first. A sidecar without charges.store has none of its own: ask where its registry runs.',
   ],
   flags: {

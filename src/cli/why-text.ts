@@ -54,6 +54,7 @@ function tellCharge(charge: Charge, now: number): string[] {
     ['claimed', when(charge.created_at, now)],
     ['settled', when(charge.settled_at, now)],
     ['delivered', when(charge.delivered_at, now)],
+    ['refunded', when(charge.refunded_at, now)],
     ['looked at again', when(charge.next_look_at, now)],
   ];
   return [

@@ -174,6 +174,26 @@ describe('the word of an operator', () => {
     });
   });
 
+  test('behaviour: the money of a delivered charge is given back as goodwill, and stays delivered', async () => {
+    const id = await take(46, start, settle(46), { kind: 'delivered', partial: false });
+    expect(await run('refunded', id, '--note', 'goodwill', '-c', config)).toMatchObject({
+      code: 0,
+      out: [`${id}\trefunded`],
+    });
+    expect(JSON.parse((await run('show', id, '--json', '-c', config)).out[0] ?? '')).toMatchObject({
+      ...{ status: 'delivered', refund_note: 'goodwill', owed: null, refunded_at: expect.any(String) },
+    });
+    expect(await run('refunded', id, '-c', config)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('it was refunded on'),
+    });
+    const open = await take(47, start, unknown);
+    expect(await run('refunded', open, '-c', config)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('only a charge whose money moved can be refunded; this one is settling'),
+    });
+  });
+
   test('behaviour: a settling or failed charge is settled by a transaction, a settling one failed for a reason', async () => {
     const settling = await take(41, start, unknown);
     expect(await run('reconcile', settling, '--settled', tx, '-c', config)).toMatchObject({
@@ -228,6 +248,6 @@ describe('where there is no store', () => {
     const { code, err } = await run('list', '-c', sidecar);
     expect([code, err]).toEqual([64, expect.stringContaining('configuration of the registry')]);
     writeFileSync(sidecar, `${rest}  store: sqlite:tollgate.db\n`);
-    expect((await run('list', '-c', sidecar)).out.length).toBe(8);
+    expect((await run('list', '-c', sidecar)).out.length).toBe(10);
   });
 });

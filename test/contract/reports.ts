@@ -233,6 +233,21 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
         'USD upstream 1 100000',
       ]);
       expect(await ledger.get('chg_test-20')).toMatchObject({ owed: null, state: 'settled', refundNote: 'by hand' });
+      // A goodwill refund is noted on the charge; sums, counts and what is owed stay.
+      const { deliveredAt } = (await ledger.get('chg_test-1')) ?? {};
+      const books = async (): Promise<unknown> => [
+        await ledger.summary({ fromMs: 0, toMs: Date.now() + 1000, bucket: 'total', limit: 10 }),
+        await ledger.countByState(),
+        await owed(),
+        await sums(),
+      ];
+      const before = await books();
+      await ledger.advance('chg_test-1', { kind: 'refunded', note: 'with our regrets' }, { owner: 'operator' });
+      expect(await ledger.get('chg_test-1')).toMatchObject({
+        ...{ state: 'delivered', deliveredAt, owed: null, refundNote: 'with our regrets' },
+        refundedAt: expect.any(Number),
+      });
+      expect(await books()).toEqual(before);
       const { deadline } = claimOf(6);
       expect((await ledger.alarms()).settlingEndsAt).toBe(Number(deadline) * 1000);
     });

@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { REDEEM_MS } from '../../src/domain/payment/claim-policy.ts';
 import { createMetrics } from '../../src/host/metrics.ts';
 import { ALERTS, keptLabelsOf, selectorsOf } from './alerts.ts';
 import { readText, ROOT } from './support.ts';
@@ -43,6 +44,11 @@ const metricNamed = (series: string): Metric | undefined => {
   if (histogram?.kind !== 'duration') return undefined;
   return suffix === 'bucket' ? { ...histogram, labels: [...histogram.labels, 'le'] } : histogram;
 };
+
+test('behaviour: the alert about answers that did not arrive says for how long they may be fetched', () => {
+  const action = ALERTS.find(({ alert }) => alert === 'TollgatePaidNotDelivered')?.annotations['action'];
+  expect(action).toContain(`again for ${REDEEM_MS / 3_600_000} hours without paying`);
+});
 
 describe.each(ALERTS)('$alert', ({ alert, expr, annotations }) => {
   const used = selectorsOf(expr);

@@ -87,7 +87,7 @@ describe('one event', () => {
     released         released       wrong_state    wrong_state    not_owner    not_owner    not_owner
     delivered        wrong_state    wrong_state    delivered      not_owner    not_owner    not_owner
     partial          wrong_state    wrong_state    wrong_state    wrong_state  wrong_state  wrong_state
-    refunded         wrong_state    wrong_state    lease_running  wrong_state  wrong_state  wrong_state
+    refunded         wrong_state    wrong_state    lease_running  delivered    wrong_state  wrong_state
     answer_kept      wrong_state    settling       settled        not_owner    not_owner    not_owner
     undelivered      wrong_state    wrong_state    settled        not_owner    not_owner    not_owner
     redeem           wrong_state    wrong_state    lease_running  wrong_state  wrong_state  wrong_state
@@ -108,7 +108,7 @@ describe('one event', () => {
     released         not_owner      not_owner      not_owner      not_owner    not_owner    not_owner
     delivered        not_owner      not_owner      not_owner      not_owner    not_owner    not_owner
     partial          wrong_state    wrong_state    wrong_state    wrong_state  wrong_state  wrong_state
-    refunded         wrong_state    wrong_state    settled        wrong_state  wrong_state  wrong_state
+    refunded         wrong_state    wrong_state    settled        delivered    wrong_state  wrong_state
     answer_kept      not_owner      not_owner      not_owner      not_owner    not_owner    not_owner
     undelivered      not_owner      not_owner      not_owner      not_owner    not_owner    not_owner
     redeem           wrong_state    wrong_state    settled        wrong_state  wrong_state  wrong_state
@@ -139,7 +139,8 @@ describe('one event', () => {
   test.each(read(TABLE).cases)('refuses: %s in %s by somebody else while the lease runs', (event, state) => {
     const moved = transition(IN_STATE[state], EVENTS[event]!, { owner: 'you' }, NOW + 1);
     // An operator's word is about what nobody works on.
-    expect(moved.ok).toBe(event === 'operator_settled' && state === 'failed');
+    const isOver = `${event} ${state}`;
+    expect(moved.ok).toBe(['operator_settled failed', 'refunded delivered'].includes(isOver));
   });
 
   test.each(read(OTHERS).cases)('behaviour: %s in %s by somebody else after its lease is %s', (event, state, end) => {
@@ -419,6 +420,17 @@ describe('what is owed', () => {
     });
     expect(refunded.ok && owedBecauseOf(refunded.charge, NOW + 2)).toBeUndefined();
     expect(refunded.ok && transition(refunded.charge, EVENTS['refunded']!, { owner: 'o' }, NOW + 3)).toMatchObject({
+      because: 'wrong_state',
+    });
+  });
+
+  test('behaviour: the money of a delivered charge is given back once, which changes nothing else of it', () => {
+    const refunded = transition(IN_STATE.delivered, EVENTS['refunded']!, { owner: 'operator' }, NOW + 1);
+    expect(refunded).toEqual({
+      ok: true,
+      charge: { ...IN_STATE.delivered, refundedAt: NOW + 1, refundNote: 'by hand', updatedAt: NOW + 1, changeId: null },
+    });
+    expect(refunded.ok && transition(refunded.charge, EVENTS['refunded']!, { owner: 'o' }, NOW + 2)).toMatchObject({
       because: 'wrong_state',
     });
   });

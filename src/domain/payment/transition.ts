@@ -138,9 +138,12 @@ function changeOfAnyone(
       if (!owns && running) return 'lease_running';
       return end({ state: 'failed', failedBy: event.by, reason: clipReason(event.reason) });
     case 'refunded':
-      if (state !== 'settled' || charge.refundedAt !== null) return 'wrong_state';
+      if (charge.refundedAt !== null) return 'wrong_state';
+      // Goodwill: the payer keeps the answer.
+      if (state === 'delivered') return refund(now, event.note);
+      if (state !== 'settled') return 'wrong_state';
       if (running) return 'lease_running';
-      return { refundedAt: now, refundNote: clipReason(event.note), ...end({ undelivered: lastUndelivered(charge) }) };
+      return { ...refund(now, event.note), ...end({ undelivered: lastUndelivered(charge) }) };
     default:
       return event satisfies never;
   }
@@ -301,6 +304,10 @@ function deliverPartly(charge: Charge, owner: string, now: number): Partial<Char
   const given: Charge = { ...charge, owner: null, undelivered: lastUndelivered(charge) };
   if (now < fetchableUntil(given)) return 'still_redeemable';
   return end({ state: 'delivered', deliveredAt: now, partial: true });
+}
+
+function refund(now: number, note: string): Partial<Charge> {
+  return { refundedAt: now, refundNote: clipReason(note) };
 }
 
 function release(reason: string): Partial<Charge> {
