@@ -23,6 +23,8 @@ export type Fault =
       readonly body: unknown;
       readonly headers?: Record<string, string>;
     }
+  /** Does what is asked, and answers under this status. */
+  | { readonly kind: 'status'; readonly status: number }
   /** Writes these bytes to the socket and ends it. */
   | { readonly kind: 'raw'; readonly bytes: string }
   /** Answers, and then nobody listens there before `comeBack`. */
@@ -97,6 +99,8 @@ export async function serveFacilitator(build: () => x402Facilitator, wantedPort 
       case 'wait':
         await fault.until;
         break;
+      case 'status':
+        return reply(res, fault.status, await perform(operation, body));
       case 'leave_after': {
         const said = await perform(operation, body);
         left = once(server, 'close');

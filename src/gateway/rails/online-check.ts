@@ -108,7 +108,8 @@ function findRefused(
   reply: JsonReply,
   { clock }: OnlineDeps,
 ): NodeFinding | undefined {
-  const notTaken = readNotTaken(reply, (body) => speaksOfPayment('verify', body), clock.now());
+  const isVerdict = reply.kind === 'reply' && speaksOfPayment('verify', reply.body);
+  const notTaken = isVerdict ? undefined : readNotTaken(reply, clock.now());
   if (notTaken === undefined || notTaken.reason === 'not_carried_out') return undefined;
   const key = auth === undefined || auth.kind === 'bearer' ? '' : ` with the key ${account}`;
   const off =

@@ -122,8 +122,8 @@ function writeHeaders({ headers, body }: ServiceCall): Headers {
 
 /** What a response that arrived whole says. */
 function readReply(status: number, bytes: Uint8Array, limits: JsonLimits): JsonReply {
-  if (status >= 300 && status < 400) return failed(`status ${status}: it redirects, which is not followed`);
   const json = readJson(bytes, limits);
+  if (status >= 300 && status < 400 && !json.ok) return failed(`status ${status}: it redirects, which is not followed`);
   // Overload and gateways in front of a dead service: asking again soon does not help.
   const slow = status === 429 || status === 502 || status === 503 || status === 504;
   if (json.ok) return { kind: 'reply', status, body: json.value, slow };

@@ -140,6 +140,9 @@ describe('a call that is not taken', () => {
       const alone = makeOffer({ facilitators: [facilitatorAt(first.url)] });
       expect(await rail.verify(PRESENTED, both)).toMatchObject({ kind: 'valid' });
       expect(await rail.settle(PRESENTED, both, FRESH, GO)).toMatchObject({ kind: 'settled' });
+      const authorization = { ...SIGNED.authorization, nonce: `0x${'ee'.repeat(32)}` };
+      const unverified = read(rail, both, { ...SIGNED, authorization });
+      expect(await rail.settle(unverified, both, FRESH, GO)).toMatchObject({ kind: 'settled' });
       expect(await rail.verify(PRESENTED, alone)).toMatchObject({ kind: 'unavailable' });
       expect(await rail.settle(PRESENTED, alone, FRESH, GO)).toMatchObject({
         kind: 'not_carried_out',
@@ -148,6 +151,7 @@ describe('a call that is not taken', () => {
       expect(calls).toEqual([
         `verify:${result}`,
         'verify:ok',
+        'settle:ok',
         `settle:${result}`,
         'settle:ok',
         `verify:${result}`,

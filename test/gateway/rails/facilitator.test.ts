@@ -1,6 +1,6 @@
 // What a facilitator may say and what is believed of it; who is asked after whom; how long anybody waits.
 import { createServer } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Presented, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
 import {
   FRESH,
@@ -28,6 +28,9 @@ const REFUSED = {
   network: 'eip155:84532',
   payer: PAYER,
 };
+
+/** Any of them may come with a body in the form of a verdict or a settlement. */
+const STATUSES = [307, 400, 401, 402, 403, 404, 405, 413, 415, 422, 429, 500, 502, 503];
 
 let first: Scripted;
 let second: Scripted;
@@ -199,10 +202,6 @@ describe('verify: answers', () => {
     ['a bomb', bomb],
     ['64 KiB and more', JSON.stringify({ ...valid, x: 'x'.repeat(64 * 1024) })],
     ['a string too long', JSON.stringify({ ...valid, x: 'x'.repeat(20_000) })],
-    ['valid under 500', valid, 500],
-    ['valid under 400', valid, 400],
-    ['valid under 401', valid, 401],
-    ['valid under 503', valid, 503],
     ['not its scheme', { isValid: false, invalidReason: 'unsupported_scheme' }],
     ['not its network', { isValid: false, invalidReason: 'invalid_network' }],
     ['a failure of its own', { isValid: false, invalidReason: 'unexpected_verify_error' }],
@@ -213,11 +212,25 @@ describe('verify: answers', () => {
     expect(await verify(offerOf(first.url, second.url))).toEqual({ kind: 'valid', payer: PAYER });
   });
 
-  test.each([400, 401, 402, 403, 404, 429, 500])(
-    'behaviour: a verdict is read by its word under %d too',
+  test.each(STATUSES)('behaviour: a verdict is read by its words under status %d', async (status) => {
+    say({ isValid: false, invalidReason: 'signature' }, status);
+    expect(await verify(offerOf(first.url, second.url))).toEqual({ kind: 'refused', reason: 'signature' });
+    say(valid, status);
+    expect(await verify()).toEqual({ kind: 'valid', payer: PAYER });
+    say({ ...valid, invalidReason: 'expired' }, status);
+    expect(await verify()).toMatchObject({ kind: 'unavailable' });
+  });
+
+  test.each([429, 503])(
+    'behaviour: verdicts under status %d are answers, after which nobody is left alone',
     async (status) => {
-      say({ isValid: false, invalidReason: 'signature' }, status);
-      expect(await verify(offerOf(first.url, second.url))).toEqual({ kind: 'refused', reason: 'signature' });
+      const { rail } = makeRail();
+      const offer = offerOf(first.url);
+      say(valid, status);
+      for (let i = 0; i < 6; i++) expect((await rail.verify(PRESENTED, offer)).kind).toBe('valid');
+      say(SETTLED, status);
+      for (let i = 0; i < 6; i++) expect((await rail.settle(PRESENTED, offer, FRESH, GO)).kind).toBe('settled');
+      expect(rail.isCallable(offer.way)).toBe(true);
     },
   );
 
@@ -309,20 +322,20 @@ describe('settle: three ends', () => {
     expect(second.requests).toEqual([]);
   });
 
-  test.each([200, 400, 401, 403, 404, 422, 429, 500, 502, 503])(
-    'behaviour: a refusal is read by its word under status %d',
-    async (status) => {
-      say(REFUSED, status);
-      expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'refused' });
-      say({ ...REFUSED, errorReason: 'nonce_already_used' }, status);
-      expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown' });
-      say({ ...REFUSED, errorReason: 'payer_is_blocked' }, status);
-      expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown' });
-      say({ ...REFUSED, errorReason: 'unsupported_scheme', transaction: HASH }, status);
-      expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown' });
-      expect(second.requests).toEqual([]);
-    },
-  );
+  test.each([200, ...STATUSES])('behaviour: a settlement is read by its words under status %d', async (status) => {
+    say(SETTLED, status);
+    const settled = { kind: 'settled', transaction: HASH, via: expect.any(String) };
+    expect(await settle(offerOf(first.url, second.url))).toEqual(settled);
+    say(REFUSED, status);
+    expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'refused' });
+    say({ ...REFUSED, errorReason: 'nonce_already_used' }, status);
+    expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown' });
+    say({ ...REFUSED, errorReason: 'payer_is_blocked' }, status);
+    expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown' });
+    say({ ...REFUSED, errorReason: 'unsupported_scheme', transaction: HASH }, status);
+    expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown' });
+    expect(second.requests).toEqual([]);
+  });
 
   test.each([
     'settlement_pending',
@@ -410,13 +423,11 @@ describe('settle: three ends', () => {
     ['cut off', JSON.stringify(SETTLED).slice(0, -1)],
     ['64 KiB and more', JSON.stringify({ ...SETTLED, x: 'x'.repeat(64 * 1024) })],
     ['__proto__', JSON.stringify(SETTLED).replace('{', '{"__proto__":{},')],
-    ['settled under 202 and a redirect', SETTLED, 307],
-    ['settled under 400', SETTLED, 400],
-    ['settled under 500', SETTLED, 500],
-    ['settled under 404', SETTLED, 404],
-    ['settled under 429', SETTLED, 429],
     ['half a settlement under 401', { success: 'yes' }, 401],
     ['half a settlement under 404', { success: null, transaction: HASH }, 404],
+    ['a transaction alone under 403', { transaction: HASH, error: 'no' }, 403],
+    ['settled under 403, without a transaction', { ...SETTLED, transaction: '' }, 403],
+    ['settled under 404, on another network', { ...SETTLED, network: 'eip155:8453' }, 404],
     ['more than is read under 404', `{"success":true,"x":${'['.repeat(100)}${']'.repeat(100)}}`, 404],
     ['nothing under 400', '', 400],
     ['nothing under 409', '', 409],
@@ -478,6 +489,51 @@ describe('settle: three ends', () => {
     expect(named[0]).toBe(rail.firstVia(PRESENTED, offer));
     expect(settled).toEqual({ kind: 'settled', transaction: HASH, via: named[1] });
     expect(named[1]).not.toBe(named[0]);
+  });
+
+  test('behaviour: the facilitator that verified is asked to settle first, then the others in order', async () => {
+    const { rail } = makeRail();
+    const third = await startScripted((_, res) => json(res, '', 401));
+    onTestFinished(() => third.close());
+    const offer = offerOf(first.url, third.url, second.url);
+    say('', 403);
+    await rail.verify(PRESENTED, offer);
+    second.answer = (_, res) => json(res, '', 429);
+    const named: string[] = [];
+    await rail.settle(PRESENTED, offer, FRESH, async (via) => named.push(via) > 0);
+    const urls = [second, first, third];
+    expect(named).toEqual(urls.map(({ url }) => rail.firstVia(PRESENTED, offerOf(url))));
+    expect(urls.map(({ requests }) => requests.filter(({ url }) => url === '/settle').length)).toEqual([1, 1, 1]);
+    expect(rail.firstVia(PRESENTED, offer)).toBe(named[0]);
+  });
+
+  test('behaviour: the facilitator that judged a payment is asked first, also if it refused it', async () => {
+    const { rail } = makeRail();
+    const offer = offerOf(first.url, second.url);
+    say('', 403);
+    second.answer = (_, res) => json(res, { isValid: false, invalidReason: 'nonce_already_used' });
+    await rail.verify(PRESENTED, offer);
+    expect(rail.firstVia(PRESENTED, offer)).toBe(rail.firstVia(PRESENTED, offerOf(second.url)));
+  });
+
+  test('behaviour: a verifier that is configured no more changes nothing in the order', async () => {
+    const { rail } = makeRail();
+    await rail.verify(PRESENTED, offerOf(second.url));
+    const offer = offerOf(first.url);
+    expect(rail.firstVia(PRESENTED, offer)).toBe(makeRail().rail.firstVia(PRESENTED, offer));
+  });
+
+  test('attack: the same nonce of another payer does not change who settles first', async () => {
+    const { rail } = makeRail();
+    const offer = offerOf(first.url, second.url);
+    await rail.verify(PRESENTED, offer);
+    const from = '0x2222222222222222222222222222222222222222';
+    const other = read(rail, offer, { ...SIGNED, authorization: { ...SIGNED.authorization, from } });
+    say('', 403);
+    second.answer = (_, res) => json(res, { isValid: true });
+    expect(await rail.verify(other, offer)).toMatchObject({ kind: 'valid' });
+    expect(rail.firstVia(PRESENTED, offer)).toBe(rail.firstVia(PRESENTED, offerOf(first.url)));
+    expect(rail.firstVia(other, offer)).toBe(rail.firstVia(other, offerOf(second.url)));
   });
 
   test('behaviour: whoever objects before a call stops it, and every other', async () => {

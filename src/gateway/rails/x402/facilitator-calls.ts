@@ -156,13 +156,14 @@ export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
       const limits = { maxBytes: MAX_ANSWER_BYTES, limits: ANSWER_LIMITS };
       const reply = await callService({ method: 'POST', url, headers, body, timeoutMs, ...limits }, fetch);
       sayExtensions(reply.headers, { ...named, operation });
-      const notTaken = readNotTaken(reply, (answer) => speaksOfPayment(operation, answer), clock.now());
+      const isAnswer = reply.kind === 'reply' && speaksOfPayment(operation, reply.body);
+      const notTaken = isAnswer ? undefined : readNotTaken(reply, clock.now());
       if (notTaken?.secondsAhead !== undefined) {
         const seconds_ahead = notTaken.secondsAhead;
         log.error('the clock of this machine is not that of the facilitator', { ...named, seconds_ahead });
       }
       const before = breaker.reason();
-      end(notTaken ?? (reply.slow ? 'slow' : 'answered'));
+      end(notTaken ?? (reply.slow && !isAnswer ? 'slow' : 'answered'));
       const reason = breaker.reason();
       if ((before === undefined) !== (reason === undefined)) revision++;
       if (before === undefined && reason !== undefined) log.error('a facilitator is left alone', { ...named, reason });

@@ -90,11 +90,12 @@ const supportedSchema = z.object({
 
 /** Whether `body` has the form of a verdict, or of a settlement, or half of it: then it may be one. */
 export function speaksOfPayment(operation: 'verify' | 'settle', body: unknown): boolean {
-  const member = operation === 'verify' ? 'isValid' : 'success';
-  return typeof body === 'object' && body !== null && Object.hasOwn(body, member);
+  if (typeof body !== 'object' || body === null) return false;
+  if (operation === 'verify') return Object.hasOwn(body, 'isValid');
+  return Object.hasOwn(body, 'success') || Boolean(Reflect.get(body, 'transaction'));
 }
 
-/** What an answer of /verify says. `status` other than 2xx can refuse, never approve. */
+/** What an answer of /verify says. A body in the form of a verdict is read by its words under any status. */
 export function readVerifyAnswer(status: number, body: unknown, { key }: Presented, chain: ChainWords): VerifyAnswer {
   const { success, data } = verifySchema.safeParse(body);
   if (!success) return nonsense(`status ${status} without the form of a verification`);
@@ -106,16 +107,12 @@ export function readVerifyAnswer(status: number, body: unknown, { key }: Present
     if (means === 'cannot_judge') return nonsense(`it cannot judge: ${reason}`);
     return { kind: means === 'payment' ? 'refused' : 'unlisted', reason };
   }
-  if (!isOk(status)) return nonsense(`status ${status} with a valid payment`);
   if (data.invalidReason) return nonsense('valid, with a reason why not');
   if (data.payer && !chain.isSameAddress(data.payer, key.payer)) return nonsense('valid, for another payer');
   return { kind: 'valid' };
 }
 
-/**
- * What an answer of /settle says. `status` other than 2xx never settles; a body in the form of a settlement is read by
- * its words under any status.
- */
+/** What an answer of /settle says. A body in the form of a settlement is read by its words under any status. */
 export function readSettleAnswer(
   status: number,
   body: unknown,
@@ -130,7 +127,6 @@ export function readSettleAnswer(
   }
   const transaction = data.transaction ? chain.readTransaction(data.transaction) : undefined;
   if (!data.success) return readRefusal(data.errorReason, data.transaction);
-  if (!isOk(status)) return nonsense(`status ${status} with a settled payment`);
   if (data.errorReason) return nonsense('settled, with a reason why not');
   if (transaction === undefined) return nonsense('settled, without a transaction');
   if (data.network && chain.findCaip2(data.network) !== way.network) return nonsense('settled, on another network');
@@ -247,15 +243,10 @@ function isNotTaken(status: number): boolean {
   return REASONS.has(status);
 }
 
-/** `isAnswer`: whether a body speaks of the payment, which is then read whatever the status is. */
-export function readNotTaken(
-  reply: JsonReply,
-  isAnswer: (body: unknown) => boolean,
-  nowMs: number,
-): NotTakenReply | undefined {
-  const { status, headers } = reply;
+/** Reads a reply whose body does not speak of the payment: one that does is an answer, whatever its status is. */
+export function readNotTaken({ status, headers }: JsonReply, nowMs: number): NotTakenReply | undefined {
   const reason = REASONS.get(status ?? 0);
-  if (reason === undefined || (reply.kind === 'reply' && isAnswer(reply.body))) return undefined;
+  if (reason === undefined) return undefined;
   const ahead = nowMs - Date.parse(headers?.get('date') ?? '');
   const skewed = reason === 'unauthorized' && Math.abs(ahead) > CLOCK_OFF_MS;
   const named = skewed ? 'clock_skew' : reason;

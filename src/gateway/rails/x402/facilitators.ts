@@ -1,5 +1,5 @@
-// Asks facilitators, in the order in which they are configured. If one cannot say whether a payment is valid, the next
-// one is asked. Settling goes on to the next one only if the call was certainly not carried out. Otherwise one lost
+// Asks facilitators: to verify in the order in which they are configured, to settle the one that verified before the
+// others. If one cannot say whether a payment is valid, the next one is asked. Settling goes on to the next one only if the call was certainly not carried out. Otherwise one lost
 // answer could make two transactions. A malformed answer counts as no answer.
 import type { RailOffer, Way } from '../../../domain/payment/way.ts';
 import type { Facilitator } from '../../../domain/offer.ts';
@@ -49,7 +49,7 @@ function createAsking(
     return body;
   };
 
-  const { verified, mayBeAsked } = createSettlers(facilitatorsOf, settles);
+  const { judged, mayBeAsked } = createSettlers(facilitatorsOf, settles);
 
   return {
     verify: async (presented, offer) => {
@@ -74,10 +74,12 @@ function createAsking(
         switch (answer.kind) {
           case 'valid':
             note('verify', facilitator, since, 'ok');
-            verified(presented, facilitator);
+            judged(presented, facilitator);
             return { kind: 'valid', payer: presented.key.payer };
           case 'refused':
             note('verify', facilitator, since, 'refused');
+            // A payment that was used already may be settled all the same, if the ledger knows that it was released.
+            judged(presented, facilitator);
             return answer;
           case 'declined':
             declined.push(answer.refusal);
@@ -203,17 +205,20 @@ function refusalOfAll(declined: readonly Refusal[], facilitators: readonly Facil
   return declined.length === facilitators.length ? declined[0] : undefined;
 }
 
-// Which facilitators may be asked to settle a payment, and in which order. Only this process remembers which one
-// verified a payment. The charge holds what a restart has to know.
+// Which facilitators may be asked to settle a payment, and in which order: first the one that was asked to settle it
+// before, because no other may remember that attempt; else the one that judged it. Only this process remembers which one
+// that was. The charge holds what a restart has to know.
 
-/** `who_verified`: only the facilitator that verified a payment may settle it, where it is known which one did. */
+/** `who_verified`: only the facilitator that verified a payment may settle it, if it is known which one did. */
 type SettleOrder = { readonly settles: 'in_order' | 'who_verified' };
 
-/** Payments whose verifier is remembered. */
-const VERIFIERS = 10_000;
+/** Number of payments whose judge is remembered. */
+const JUDGES = 10_000;
 
 type Settlers = {
-  readonly verified: (presented: Presented, by: Facilitator) => void;
+  /** Remembers who gave a verdict on a payment. */
+  readonly judged: (presented: Presented, by: Facilitator) => void;
+  /** `via`: the facilitator that was asked first before. */
   readonly mayBeAsked: (presented: Presented, offer: RailOffer, via: string | undefined) => readonly Facilitator[];
 };
 
@@ -221,23 +226,22 @@ function createSettlers(
   facilitatorsOf: (way: Way) => readonly Facilitator[],
   settles: SettleOrder['settles'],
 ): Settlers {
-  const verifiers = new LRUCache<string, string>({ maxSize: VERIFIERS, sizeCalculation: () => 1 });
+  const judges = new LRUCache<string, string>({ maxSize: JUDGES, sizeCalculation: () => 1 });
   return {
-    verified: (presented, by) => void verifiers.set(presented.key.unique, nameOf(by)),
-    mayBeAsked: (presented, { way }, via) => {
+    judged: ({ key }, by) => void judges.set(nameOfPayment(key), nameOf(by)),
+    mayBeAsked: ({ key }, { way }, via) => {
       const facilitators = facilitatorsOf(way);
-      if (settles === 'in_order') return inOrder(facilitators, via);
-      const only = via ?? verifiers.get(presented.key.unique);
-      return facilitators.filter((each) => only === undefined || nameOf(each) === only);
+      const first = via ?? judges.get(nameOfPayment(key));
+      if (first === undefined) return facilitators;
+      const isFirst = (facilitator: Facilitator): boolean => nameOf(facilitator) === first;
+      const asked = facilitators.filter(isFirst);
+      return settles === 'who_verified' ? asked : [...asked, ...facilitators.filter((each) => !isFirst(each))];
     },
   };
 }
 
-/** The facilitator that was asked first before comes first: no other may remember that attempt. */
-function inOrder(facilitators: readonly Facilitator[], via: string | undefined): readonly Facilitator[] {
-  if (via === undefined) return facilitators;
-  const asked = facilitators.filter((facilitator) => nameOf(facilitator) === via);
-  return [...asked, ...facilitators.filter((facilitator) => !asked.includes(facilitator))];
+function nameOfPayment({ network, asset, payer, unique }: Presented['key']): string {
+  return `${network} ${asset} ${payer} ${unique}`;
 }
 
 /** Stands for a facilitator in a ledger row: its URL may hold a secret. */
