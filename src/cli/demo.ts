@@ -6,6 +6,7 @@ import type { Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { AroundPage } from '../compose/proxy.ts';
+import { RUNNING_FILE } from '../config/data-folder.ts';
 import { readRoute, ROUTE_ADVICE } from '../config/quick.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
 import { createLog, type Log, type RenderLog } from '../host/log.ts';
@@ -16,7 +17,7 @@ import { demoConfig, favouritePorts, PAY_TO, type DemoOptions, type DemoWay } fr
 import { createDemoApi } from './demo-api.ts';
 import { demoScript } from './demo-script.ts';
 import { refuseLenientParser } from './parser-refusal.ts';
-import { announce, RUNNING_FILE } from './running.ts';
+import { announce } from './running.ts';
 import { placed } from './started.ts';
 import { createTextLog, takesColors } from './text-log.ts';
 

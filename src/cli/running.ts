@@ -4,11 +4,10 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 
 import path from 'node:path';
 import { z } from 'zod';
 import type { LoadedConfig } from '../config/config.ts';
-import { dataFolderOf } from '../config/data-folder.ts';
+import { dataFolderOf, RUNNING_FILE } from '../config/data-folder.ts';
 import { askControl, openControl, type Answering, type Control } from '../host/control.ts';
 import { sharedVariables } from './variables.ts';
 
-export const RUNNING_FILE = 'running.json';
 export const SOCKET_FILE = 'tollgate.sock';
 /** Folders beside the working folder's files that are looked into. */
 const MOST_FOLDERS = 1_000;

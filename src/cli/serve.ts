@@ -45,6 +45,14 @@ export type Start = (config: Config, deps: StartDeps) => Promise<Running>;
 
 const QUICK_FLAGS = {
   upstream: { value: 'URL', help: 'without a file: the API to put behind the paywall' },
+  'public-url': {
+    value: 'URL',
+    help: 'without a file: where clients reach this API, such as https://api.example.com; redirects within it are free',
+  },
+  profile: {
+    value: 'NAME',
+    help: 'without a file: what the API runs on, such as express; `tollgate probe` finds out which is safe',
+  },
   route: {
     value: "'GET /reports/* 0.10 USD'",
     multiple: true,
@@ -68,7 +76,7 @@ export const serve: Command = {
   summary: 'run Tollgate (what `tollgate` alone does too)',
   usage: [
     'tollgate serve [--config FILE]',
-    "tollgate serve --upstream URL --route 'GET /reports/* 0.10 USD' --pay-to 0x... [--network base --facilitator URL]",
+    "tollgate serve --upstream URL --route 'GET /reports/* 0.10 USD' --pay-to 0x... [--public-url URL] [--profile NAME] [--network base --facilitator URL]",
   ],
   flags: { ...CONFIG_FLAG, ...QUICK_FLAGS },
   words: { min: 0, max: 0 },
@@ -245,6 +253,8 @@ function loadQuick(args: Args, io: Io): Loaded<LoadedConfig> {
   const result = quickConfig(
     {
       upstream: args.text('upstream'),
+      publicUrl: args.text('public-url'),
+      profile: args.text('profile'),
       routes: args.all('route'),
       payTo: args.text('pay-to'),
       network: args.text('network'),

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { formatListen } from '../config/addresses.ts';
 import type { LoadedConfig } from '../config/config.ts';
-import { dataFolderOf } from '../config/data-folder.ts';
+import { dataFolderOf, RUNNING_FILE } from '../config/data-folder.ts';
 import { findConfigFile } from '../config/load.ts';
 import type { QuickData } from '../config/quick.ts';
 import type { Answering, Control } from '../host/control.ts';
@@ -12,7 +12,7 @@ import type { Args } from './args.ts';
 import type { Io } from './command.ts';
 import { runningDemos } from './demos.ts';
 import { nextSteps } from './next-steps.ts';
-import { announce, RUNNING_FILE } from './running.ts';
+import { announce } from './running.ts';
 
 type Addresses = Readonly<Record<string, { readonly address: string; readonly port: number }>>;
 

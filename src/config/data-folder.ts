@@ -3,6 +3,9 @@
 import path from 'node:path';
 import type { LoadedConfig } from './config.ts';
 
+/** A server that was started from flags writes here what a file would hold. */
+export const RUNNING_FILE = 'running.json';
+
 export function dataFolderOf({
   registry,
   charges,

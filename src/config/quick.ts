@@ -8,6 +8,8 @@ import { validate } from './validate.ts';
 
 export type QuickFlags = {
   readonly upstream: string | undefined;
+  readonly publicUrl: string | undefined;
+  readonly profile: string | undefined;
   /** `METHOD PATTERN AMOUNT [CURRENCY]` each. */
   readonly routes: readonly string[];
   readonly payTo: string | undefined;
@@ -64,7 +66,14 @@ export function quickConfig(flags: QuickFlags, folder: string, env: Env, network
   }
   const facilitators = flags.facilitators.length > 0 ? flags.facilitators : ['x402.org'];
   const data = {
-    proxy: { listen: flags.listen ?? '127.0.0.1:8402', upstream: flags.upstream },
+    proxy: {
+      listen: flags.listen ?? '127.0.0.1:8402',
+      upstream: flags.upstream,
+      ...(flags.publicUrl === undefined ? {} : { public_url: flags.publicUrl }),
+      ...(flags.profile === undefined ? {} : { upstream_profile: flags.profile }),
+      // As the shipped files have it: an API that answers any method alike gives nothing away.
+      undeclared_methods: 'pay',
+    },
     registry: { ...listenAt(flags.registryListen), store: `sqlite:${flags.data ?? 'data'}/tollgate.db` },
     admin: listenAt(flags.adminListen),
     receivers: [{ id: 'default', network: name, pay_to_address: flags.payTo, facilitators }],
@@ -105,6 +114,8 @@ function nameRoute(index: number): string {
 
 const FLAGS: readonly { readonly path: Path; readonly flag: string }[] = [
   { path: ['proxy', 'upstream'], flag: '--upstream' },
+  { path: ['proxy', 'public_url'], flag: '--public-url' },
+  { path: ['proxy', 'upstream_profile'], flag: '--profile' },
   { path: ['proxy', 'listen'], flag: '--listen' },
   { path: ['registry', 'listen'], flag: '--registry-listen' },
   { path: ['admin', 'listen'], flag: '--admin-listen' },

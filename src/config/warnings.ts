@@ -1,5 +1,7 @@
 // Warns of settings that are allowed and probably not meant. `check` prints these and the start logs them; nothing is
 // refused here.
+import path from 'node:path';
+import { RUNNING_FILE } from './data-folder.ts';
 import { hostOf, isSafeUrl, parseUrl } from './fields.ts';
 import { isNearby } from './addresses.ts';
 import type { Networks } from '../domain/network.ts';
@@ -16,7 +18,11 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
   const { proxy, receivers, routes } = config;
   if (proxy) {
     if (proxy.publicUrl === undefined && proxy.hosts.length === 0) {
-      warnings.push('without `public_url` and `hosts`, absolute redirects of this API are charged: set one');
+      warnings.push(
+        isFromFlags(config)
+          ? 'without --public-url, absolute redirects of this API are charged: write the URL at which clients reach it'
+          : 'without `public_url` and `hosts`, absolute redirects of this API are charged: set one',
+      );
     }
     if (proxy.undeclaredMethods === 'forward' && proxy.upstreamProfile === 'unknown') {
       const [getAlone] = onlyForGet(routes);
@@ -34,7 +40,8 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
       /^[\d.:a-f]+$/i.test(proxy.upstream.host) &&
       !isNearby(proxy.upstream.host)
     ) {
-      warnings.push('proxy.upstream is plain http to a public address: clients that reach it directly pay nothing');
+      const named = isFromFlags(config) ? '--upstream' : 'proxy.upstream';
+      warnings.push(`${named} is plain http to a public address: clients that reach it directly pay nothing`);
     }
     if (receivers.length === 0) {
       warnings.push('receivers is empty: every request that has to be paid is answered 503 receiver_unknown');
@@ -73,6 +80,11 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
     ...storeWarnings(config.charges.store, 'charges.store'),
   );
   return warnings;
+}
+
+/** Flags were its source, whether they are read now or a command reads what the server wrote of them. */
+function isFromFlags({ file }: LoadedConfig): boolean {
+  return file === undefined || path.basename(file) === RUNNING_FILE;
 }
 
 function wayWarnings(

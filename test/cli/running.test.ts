@@ -80,6 +80,11 @@ describe('beside a server that was started from flags', () => {
     const said = running.stderr();
     expect(said).toContain(`curl -i ${running.url('proxy')}/reports/example\n`);
     expect((await fetch(`${running.url('proxy')}/reports/example`)).status).toBe(402);
+    // A method that no route names is asked for the same price, and no advice is given that flags cannot follow.
+    expect((await fetch(`${running.url('proxy')}/reports/example`, { method: 'POST' })).status).toBe(402);
+    const warned = running.lines.filter(({ level, msg }) => level === 'warn' && !msg.startsWith('TESTNET'));
+    expect(warned.map(({ msg }) => msg).filter((msg) => /public_url|undeclared_methods/.test(msg))).toEqual([]);
+    expect((await tollgate(['check'], { folder })).stderr).toContain('warning: without --public-url, absolute');
     expect(said).toContain('TOKEN=$(tollgate token)');
     expect(said).toContain(`${running.url('registry')}/v1/billing/protected-routes`);
     expect(said).toMatch(/To pay: .*(?:wallet with test USDC on base-sepolia|a demo runs on this machine)/);

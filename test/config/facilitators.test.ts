@@ -122,6 +122,7 @@ describe('short forms', () => {
       network: 'base',
       facilitators: ['cdp'],
       ...{ listen: undefined, registryListen: undefined, adminListen: undefined, data: undefined },
+      ...{ publicUrl: undefined, profile: undefined },
     };
     const result = quickConfig(flags, '/srv', CDP_ENV, NETWORKS);
     if (!result.ok) throw new Error(JSON.stringify(result.problems));

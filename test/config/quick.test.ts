@@ -1,5 +1,6 @@
 // A configuration out of flags: the same as a file would give, and every wrong flag told at once.
 import { describe, expect, test } from 'vitest';
+import { configWarnings } from '../../src/config/warnings.ts';
 import { formatProblem } from '../../src/config/problems.ts';
 import { quickConfig, type QuickFlags } from '../../src/config/quick.ts';
 import { ADDRESS, configOf } from './support.ts';
@@ -7,6 +8,8 @@ import { NETWORKS } from '../../src/gateway/rails/networks.ts';
 
 const NONE: QuickFlags = {
   upstream: undefined,
+  publicUrl: undefined,
+  profile: undefined,
   routes: [],
   payTo: undefined,
   network: undefined,
@@ -30,7 +33,7 @@ function problems(flags: QuickFlags): string[] {
 
 test('behaviour: flags mean what a file means', () => {
   const file = `
-proxy: { listen: "127.0.0.1:8402", upstream: "http://127.0.0.1:3000" }
+proxy: { listen: "127.0.0.1:8402", upstream: "http://127.0.0.1:3000", undeclared_methods: pay }
 registry: { store: "sqlite:data/tollgate.db" }
 receivers: [{ id: default, network: base-sepolia, pay_to_address: "${ADDRESS}", facilitators: ["https://x402.org/facilitator"] }]
 routes: [{ method: GET, route_pattern: "/reports/*", amount: "0.10", currency: USD }]
@@ -39,7 +42,9 @@ routes: [{ method: GET, route_pattern: "/reports/*", amount: "0.10", currency: U
     ok: true,
     network: 'base-sepolia',
     testnet: true,
-    data: expect.objectContaining({ proxy: { listen: '127.0.0.1:8402', upstream: 'http://127.0.0.1:3000' } }),
+    data: expect.objectContaining({
+      proxy: { listen: '127.0.0.1:8402', upstream: 'http://127.0.0.1:3000', undeclared_methods: 'pay' },
+    }),
     config: { ...configOf(file), file: undefined },
   });
 });
@@ -47,6 +52,8 @@ routes: [{ method: GET, route_pattern: "/reports/*", amount: "0.10", currency: U
 test('behaviour: every flag has its place', () => {
   const flags = {
     ...GOOD,
+    publicUrl: 'https://api.example.com',
+    profile: 'express',
     routes: ['GET /a 1', ' post  /b/:id  0.5  usdc '],
     network: 'base',
     facilitators: ['https://one.example', 'https://two.example'],
@@ -60,7 +67,10 @@ test('behaviour: every flag has its place', () => {
     ok: true,
     testnet: false,
     config: {
-      proxy: { listen: { port: 0 } },
+      proxy: {
+        ...{ listen: { port: 0 }, undeclaredMethods: 'pay', upstreamProfile: 'express' },
+        publicUrl: expect.anything(),
+      },
       registry: { listen: { port: 0 }, store: { file: '/var/lib/t/tollgate.db' } },
       admin: { listen: { host: '::1', port: 0 } },
       receivers: [
@@ -78,10 +88,27 @@ test('behaviour: every flag has its place', () => {
   });
 });
 
+test('behaviour: warnings about flags name flags, and every one of them can be obeyed by flags', () => {
+  const warningsOf = (flags: QuickFlags): string[] => {
+    const result = quickConfig(flags, '/srv', {}, NETWORKS);
+    return result.ok ? configWarnings(result.config, NETWORKS) : ['refused'];
+  };
+  expect(warningsOf(GOOD)).toEqual([
+    'without --public-url, absolute redirects of this API are charged: write the URL at which clients reach it',
+  ]);
+  const named = { ...GOOD, publicUrl: 'https://api.example.com' };
+  expect(warningsOf(named)).toEqual([]);
+  expect(warningsOf({ ...named, upstream: 'http://8.8.8.8' })).toEqual([
+    expect.stringMatching(/^--upstream is plain http to a public address/),
+  ]);
+});
+
 describe('refuses, naming the flag', () => {
   test.each<[string, QuickFlags, string]>([
     ['no upstream', { ...GOOD, upstream: undefined }, '--upstream: is missing'],
     ['an upstream with a path', { ...GOOD, upstream: 'http://a/b' }, '--upstream: is not the scheme'],
+    ['a public URL with a path', { ...GOOD, publicUrl: 'https://a/b' }, '--public-url: is not the http or https URL'],
+    ['a profile that is none', { ...GOOD, profile: 'expres' }, '--profile: is not known; write'],
     ['no address', { ...GOOD, payTo: undefined }, '--pay-to: is missing'],
     ['the placeholder', { ...GOOD, payTo: '0x...' }, '--pay-to: is still the placeholder'],
     [
