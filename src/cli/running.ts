@@ -1,10 +1,11 @@
 // The files that a running Tollgate leaves in its data folder for the commands beside it. A socket says who answers
 // there. A Tollgate that was started from flags also leaves its configuration. No secret stands in either.
-import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import type { LoadedConfig } from '../config/config.ts';
 import { dataFolderOf, RUNNING_FILE } from '../config/data-folder.ts';
+import { makePrivateFolder } from '../host/private-folder.ts';
 import { askControl, openControl, type Answering, type Control } from '../host/control.ts';
 import { sharedVariables } from './variables.ts';
 
@@ -43,7 +44,7 @@ type Announced = {
 export async function announce({ config, source, env, startedAt, answer }: Announced): Promise<Control> {
   const folder = dataFolderOf(config);
   const file = 'file' in source ? source.file : path.join(folder, RUNNING_FILE);
-  mkdirSync(folder, { recursive: true });
+  makePrivateFolder(folder);
   // Whatever it holds is meant as it stands.
   if ('data' in source) writeWhole(file, `${JSON.stringify(source.data, null, 2).replaceAll('${', '$${')}\n`);
   // Flags name no variable, except those of short forms.

@@ -1,12 +1,13 @@
 // The Unix socket on which a process answers its workers. It is in the data folder, or, where that takes no socket, in
 // a folder of its own among the system's temporary ones. No other user may connect (mode 0600). Sockets of dead
 // processes are removed.
-import { mkdtempSync, mkdirSync, readdirSync, rmSync, rmdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, rmdirSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { http } from '../host/node-http.ts';
+import { makePrivateFolder } from '../host/private-folder.ts';
 
 type WorkerSocket = { readonly path: string; readonly close: () => Promise<void> };
 
@@ -45,7 +46,7 @@ export async function openWorkerSocket(
 
 async function listensIn(server: Server, folder: string, place: string): Promise<boolean> {
   try {
-    mkdirSync(folder, { recursive: true });
+    makePrivateFolder(folder);
     await listen(server, place);
     return true;
   } catch {

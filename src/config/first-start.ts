@@ -6,7 +6,6 @@ import {
   copyFileSync,
   fsyncSync,
   linkSync,
-  mkdirSync,
   openSync,
   readFileSync,
   rmSync,
@@ -17,6 +16,7 @@ import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
+import { makePrivateFolder } from '../host/private-folder.ts';
 import type { Config, LoadedConfig } from './config.ts';
 import { apiKey, secret } from './fields.ts';
 import type { JwtConfig } from './registry-keys.ts';
@@ -145,7 +145,7 @@ function make(file: string, random: Random): void {
     api_key: `tg_${random(8).toString('hex')}_${random(32).toString('base64url')}`,
     charge_secret: random(32).toString('base64url'),
   };
-  mkdirSync(dirname(file), { recursive: true });
+  makePrivateFolder(dirname(file));
   const draft = `${file}.${random(8).toString('hex')}`;
   const handle = openSync(draft, 'wx', 0o600);
   try {

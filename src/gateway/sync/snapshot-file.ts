@@ -3,12 +3,13 @@
 // there, and one that was changed, belongs to another registry, or is too old is not read. Writing it never delays a
 // request, and takes a tenth of the time at most. So of a large set that keeps changing not every state is written.
 import { createHash, createHmac, timingSafeEqual, type Hash } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Clock, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
+import { makePrivateFolder } from '../../host/private-folder.ts';
 import { feedPieces } from './feed-text.ts';
 import { readFeed } from './feed.ts';
 import type { FoundSet } from './source.ts';
@@ -198,7 +199,7 @@ async function write(
     etag: set.etag ?? null,
     digest: set.digest,
   };
-  await mkdir(dirname(file), { recursive: true });
+  makePrivateFolder(dirname(file));
   // One name, so that what a crash left behind does not pile up; made anew, so that no other file is written to.
   const draft = `${file}.draft`;
   await rm(draft, { force: true });

@@ -1,10 +1,11 @@
 // Opens the registry's SQLite file and brings its schema up to date. Writes are durable when they return (WAL with
 // synchronous FULL), unless disk.ts says otherwise. Another process may have the same file open, such as `tollgate keys`. A
 // file that a newer version wrote, or that is not ours, is refused and never touched.
-import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { accessSync, closeSync, constants, existsSync, openSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
+import { makePrivateFolder } from '../../../host/private-folder.ts';
 import type { CopyMark } from '../copy-ports.ts';
 import type { OnUpgrade } from '../ports.ts';
 import { readMark, refuseCopied } from './copy-mark.ts';
@@ -141,7 +142,7 @@ export async function retryWhileBusy<T>(run: () => T | Promise<T>): Promise<T> {
 }
 
 function connect(file: string): DatabaseSync {
-  mkdirSync(dirname(file), { recursive: true });
+  makePrivateFolder(dirname(file));
   makeFile(file);
   const db = new DatabaseSync(file, { timeout: OPEN_BUSY_MS, enableForeignKeyConstraints: true, defensive: true });
   try {

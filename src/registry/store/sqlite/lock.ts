@@ -2,10 +2,12 @@
 // kernel frees it however the process dies. The lock is that of a small SQLite database in exclusive mode, because Node
 // has no other file lock. Its holder is read from the bytes of that file: SQLite shows nothing of it while the lock is
 // held.
-import { mkdirSync, readFileSync, realpathSync } from 'node:fs';
+import { chmodSync, closeSync, openSync, readFileSync, realpathSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
+import { makePrivateFolder } from '../../../host/private-folder.ts';
 import type { Holder, StoreLock } from '../ports.ts';
 import { isBusy } from './database.ts';
 
@@ -20,8 +22,9 @@ export function lockStore(file: string, holder: Holder, waitMs = WAIT_MS): Store
   let db: DatabaseSync | undefined;
   let lock = `${file}.lock`;
   try {
-    mkdirSync(dirname(file), { recursive: true });
+    makePrivateFolder(dirname(file));
     lock = `${realName(file)}.lock`;
+    makePrivateFile(lock);
     // Opened once and never by other means: closing any descriptor of a file drops every lock that its process has on it.
     const held = (db = new DatabaseSync(lock, { timeout: waitMs }));
     held.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA secure_delete = ON; BEGIN EXCLUSIVE');
@@ -32,7 +35,7 @@ export function lockStore(file: string, holder: Holder, waitMs = WAIT_MS): Store
     return { release: () => held.isOpen && held.close() };
   } catch (error) {
     db?.close();
-    if (isBusy(error)) throw new Error(heldBy(file, readHolder(lock)), { cause: error });
+    if (isBusy(error)) throw new Error(heldBy(file, lock, readHolder(lock)), { cause: error });
     const reason = error instanceof Error ? error.message : 'unknown reason';
     throw new Error(`The lock ${lock} cannot be taken: ${reason}. Put the store on a disk that this user can write.`, {
       cause: error,
@@ -40,11 +43,42 @@ export function lockStore(file: string, holder: Holder, waitMs = WAIT_MS): Store
   }
 }
 
-function heldBy(file: string, holder: Holder | undefined): string {
+/** Any user who may read a lock can hold it, so nobody else may: neither one that is made here nor one that is there. */
+function makePrivateFile(lock: string): void {
+  try {
+    closeSync(openSync(lock, 'ax', 0o600));
+  } catch (error) {
+    if (!isNamed(error, 'EEXIST')) throw error;
+    try {
+      chmodSync(lock, 0o600);
+    } catch (refused) {
+      // Its owner is another user, who let this one in.
+      if (!isNamed(refused, 'EPERM')) throw refused;
+    }
+  }
+}
+
+function heldBy(file: string, lock: string, holder: Holder | undefined): string {
+  if (holder !== undefined && holder.host === hostname() && !isAlive(holder.pid))
+    return `The lock ${lock} is held by another program or from another container; the process that took it last has ended. \`lsof ${lock}\` names who holds it: end that program, or name another file.`;
   const who = holder
     ? `process ${holder.pid} on ${holder.host}, started at ${holder.started}`
     : 'another process, which is just starting';
   return `The store ${file} is served by ${who}: one process serves a store, so stop that one or name another file.`;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // A process of another user may not be asked, and is there.
+    return isNamed(error, 'EPERM');
+  }
+}
+
+function isNamed(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
 }
 
 function readHolder(lock: string): Holder | undefined {
