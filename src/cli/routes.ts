@@ -62,7 +62,14 @@ async function deleteRoute(store: Store, id: string, config: LoadedConfig, io: I
     import('../registry/auth.ts'),
   ]);
   const opened = await openRoutes({
-    ...{ store: store.routes, maxRoutes: Infinity, clock: systemClock, random: createRandom(), log: talk(io) },
+    ...{
+      store: store.routes,
+      isShared: store.isShared,
+      maxRoutes: Infinity,
+      clock: systemClock,
+      random: createRandom(),
+      log: talk(io),
+    },
     // Nothing is made here.
     ...{ receivers: () => new Map(), unknownReceiver: () => 'refuse', methods: () => new Set() },
   });

@@ -24,8 +24,11 @@ export function listRoutes(
   });
 }
 
-export function getRoute({ params, headers }: EndpointCall<Params>, { routes }: Services): EndpointOutcome {
-  const route = routes.get(params.id);
+export async function getRoute(
+  { params, headers }: EndpointCall<Params>,
+  { routes }: Services,
+): Promise<EndpointOutcome> {
+  const route = await routes.seek(params.id);
   if (!route) return unknownRoute();
   const etag = routeEtag(route);
   return isUnmodified(headers, etag) ? emptyResponse(304, ['ETag', etag]) : routeResponse(200, route);
@@ -91,7 +94,7 @@ export async function listChanges(
   { routes }: Services,
 ): Promise<EndpointOutcome> {
   const { changes, nextBefore } = await routes.history(params.id, query.cursor, query.limit);
-  if (changes.length === 0 && routes.get(params.id) === undefined) return unknownRoute();
+  if (changes.length === 0 && (await routes.seek(params.id)) === undefined) return unknownRoute();
   return jsonResponse(200, {
     data: changes.map(({ at, by, before, after }) => ({ at, by: by.slice(by.indexOf(':') + 1), before, after })),
     next_cursor: nextBefore === undefined ? null : writeCursor(nextBefore),

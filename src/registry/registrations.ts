@@ -15,7 +15,7 @@ export type Registrations = {
 };
 
 type RegistrationsDeps = {
-  readonly routes: Pick<Routes, 'createAll' | 'find'>;
+  readonly routes: Pick<Routes, 'createAll' | 'find' | 'readOn'>;
   /** The route whose price a new one would undercut. */
   readonly findLowered: (input: RouteInput) => StoredRoute | undefined;
   /** 0: no limit. A minute's worth may come at once: SDKs register all they have when they start. */
@@ -52,26 +52,31 @@ export function createRegistrations({
       retryAfter: secondsToWait(waitMs),
     });
 
-  /** Whether one of the key's share was taken. Over it, only what is stored already may be registered: that adds nothing. */
-  const admit = ({ input, key, resolve }: Waiting): 'counted' | 'free' | 'refused' => {
-    if (limit === undefined) return 'free';
-    const waitMs = limit.takeMs(key);
-    if (waitMs === 0) return 'counted';
-    if (routes.find(input) !== undefined) return 'free';
-    resolve(refusal(waitMs));
-    return 'refused';
+  /** Why it may not be added. Over a key's share only what is stored already may be registered: that adds nothing. */
+  const judge = (each: Waiting, counted: Set<Waiting>): Problem | undefined => {
+    if (limit !== undefined) {
+      const waitMs = limit.takeMs(each.key);
+      if (waitMs === 0) counted.add(each);
+      else return routes.find(each.input) === undefined ? refusal(waitMs) : undefined;
+    }
+    const lowered = routes.find(each.input) === undefined ? findLowered(each.input) : undefined;
+    return lowered && refuseLowered(each.input, lowered);
   };
 
   const addGroup = async (group: readonly Waiting[]): Promise<void> => {
     const counted = new Set<Waiting>();
     try {
+      const refusals = new Map<Waiting, Problem>();
+      for (const each of group) {
+        const refused = judge(each, counted);
+        if (refused !== undefined) refusals.set(each, refused);
+      }
+      // Another process may have stored it a moment ago.
+      if (refusals.size > 0) await routes.readOn();
       const admitted = group.filter((each) => {
-        const how = admit(each);
-        if (how === 'counted') counted.add(each);
-        if (how === 'refused') return false;
-        const lowered = routes.find(each.input) === undefined ? findLowered(each.input) : undefined;
-        if (lowered !== undefined) each.resolve(refuseLowered(each.input, lowered));
-        return lowered === undefined;
+        const refused = routes.find(each.input) === undefined ? refusals.get(each) : undefined;
+        if (refused !== undefined) each.resolve(refused);
+        return refused === undefined;
       });
       const outcomes = await routes.createAll(admitted);
       for (const [index, each] of admitted.entries()) {

@@ -112,6 +112,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
 
   const routes = await openRoutes({
     store: store.routes,
+    isShared: store.isShared ?? false,
     receivers: () => settings.receivers,
     unknownReceiver: () => settings.unknownReceiver,
     methods: () => settings.methods,

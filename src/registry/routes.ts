@@ -1,10 +1,12 @@
 // The routes of this registry. Reads and lists come from memory. Writes go to the store, one batch at a time, and are
 // applied to memory once they are durable. A write is decided when its turn comes. If the store has moved on since,
-// memory catches up and it is decided again. What an answer says is in force in this process.
+// memory catches up and it is decided again. Where other processes write too, what memory alone would refuse or leave as
+// it is is decided again after reading on. What an answer says is in force in this process.
 import type { FieldError } from '../domain/problem.ts';
 import { toWire, type Route, type RouteInput, type RoutePatch } from '../domain/route.ts';
 import { type Clock, type Random, makeUuid } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
+import { createReadOn, type ReadOn } from './read-on.ts';
 import { applyPatch, findChangeFaults, findNewFaults, keyOf, makeRoute, type RouteRules } from './route-changes.ts';
 import { createRouteMemory, type RouteMemory } from './route-memory.ts';
 import { createRouteTurns, type Ended, type Plan, type TakeTurn } from './route-turns.ts';
@@ -32,6 +34,10 @@ export type Routes = Omit<RouteMemory, 'apply' | 'noteDeclared' | 'replace' | 'f
   readonly registryId: string;
   /** The route that `input` would be a duplicate of. */
   readonly find: (input: Pick<RouteInput, 'route_pattern' | 'method'>) => StoredRoute | undefined;
+  /** The route with this id. If other processes write too, an id that is not known here is looked for in the store. */
+  readonly seek: (id: string) => Promise<StoredRoute | undefined>;
+  /** Resolves once this process has what other processes had written before; at once if there are none. */
+  readonly readOn: ReadOn;
   /** Changes of one route, newest first, also of one that was deleted; `before` is what `nextBefore` gave. */
   readonly history: (
     id: string,
@@ -64,6 +70,8 @@ export type Writes = {
 
 type RoutesOptions = RouteRules & {
   readonly store: RouteStore;
+  /** Whether other processes write to the store as well. */
+  readonly isShared: boolean;
   readonly maxRoutes: number;
   readonly clock: Clock;
   readonly random: Random;
@@ -71,11 +79,13 @@ type RoutesOptions = RouteRules & {
 };
 
 export async function openRoutes(options: RoutesOptions): Promise<Routes> {
-  const { store, maxRoutes, clock, random, log } = options;
+  const { store, isShared, maxRoutes, clock, random, log } = options;
   const memory = createRouteMemory(store.registryId, await store.load(), log);
   const { takeTurn, catchUp, close } = createRouteTurns(store, memory, maxRoutes, log);
+  const readStore = createReadOn(catchUp);
+  const readOn = isShared ? readStore : async () => undefined;
   const parts: Parts = {
-    ...{ memory, takeTurn, rules: options },
+    ...{ memory, takeTurn, readOn, rules: options },
     now: () => new Date(clock.now()).toISOString(),
     newId: () => makeUuid(random),
   };
@@ -83,9 +93,14 @@ export async function openRoutes(options: RoutesOptions): Promise<Routes> {
     ...memory,
     registryId: store.registryId,
     find: ({ route_pattern: pattern, method }) => memory.find(method, pattern),
+    seek: async (id) => {
+      if (memory.get(id) === undefined) await readOn();
+      return memory.get(id);
+    },
+    readOn,
     changesAfter: store.changesAfter,
     reach: async (revision) => {
-      if (revision > memory.head().revision) await catchUp();
+      if (revision > memory.head().revision) await readStore();
     },
     history: async (id, before, limit) => {
       const changes = await store.history(id, before, limit + 1);
@@ -98,8 +113,8 @@ export async function openRoutes(options: RoutesOptions): Promise<Routes> {
       if (created === undefined) throw new Error('creating a route had no outcome');
       return created;
     },
-    patch: (...asked) => patchRoute(parts, asked),
-    remove: (...asked) => removeRoute(parts, asked),
+    patch: (...asked) => decideSurely(parts, () => patchRoute(parts, asked)),
+    remove: (...asked) => decideSurely(parts, () => removeRoute(parts, asked)),
     writeTogether: (by, plan) => writeTogether(parts, by, plan),
     close,
   };
@@ -108,6 +123,7 @@ export async function openRoutes(options: RoutesOptions): Promise<Routes> {
 type Parts = {
   readonly memory: RouteMemory;
   readonly takeTurn: TakeTurn;
+  readonly readOn: ReadOn;
   readonly rules: RouteRules;
   readonly now: () => string;
   readonly newId: () => string;
@@ -132,6 +148,20 @@ function createAll(
     };
   });
 }
+
+/** Decides again what was decided by memory alone, if another process had written meanwhile. */
+async function decideSurely<T extends Patched | Removed>(
+  { memory, readOn }: Parts,
+  decide: () => Promise<T>,
+): Promise<T> {
+  const first = await decide();
+  if (DECIDED_BY_STORE.has(first.kind)) return first;
+  const { stamp } = memory.head();
+  await readOn();
+  return memory.head().stamp === stamp ? first : decide();
+}
+
+const DECIDED_BY_STORE: ReadonlySet<(Patched | Removed)['kind']> = new Set(['updated', 'removed', 'conflict']);
 
 function patchRoute(
   { memory, takeTurn, rules, now }: Parts,

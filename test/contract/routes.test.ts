@@ -218,12 +218,38 @@ const input = (pattern: string, amount = '1'): RouteInput =>
   registerBody.parse({ route_pattern: pattern, method: 'GET', amount });
 const over = (store: RouteStore, maxRoutes = 10): Promise<Routes> =>
   openRoutes({
-    ...{ store, receivers: () => RECEIVERS, unknownReceiver: () => 'store', methods: () => new Set(['GET']) },
+    ...{
+      store,
+      isShared: true,
+      receivers: () => RECEIVERS,
+      unknownReceiver: () => 'store',
+      methods: () => new Set(['GET']),
+    },
     ...{ maxRoutes, clock: systemClock, random: createRandom(), log },
   });
 
 describe('two registries on one store', () => {
   const patterns = (routes: Routes): readonly string[] => routes.routeSet().routes.map(({ pattern }) => pattern);
+
+  test('attack: made-up ids, hundreds at once, cost the store a few readings and not one each', async () => {
+    const store = createMemoryRoutes();
+    const gate = Promise.withResolvers<void>();
+    let reads = 0;
+    const changesAfter: RouteStore['changesAfter'] = async (...asked) => {
+      reads++;
+      await gate.promise;
+      return store.changesAfter(...asked);
+    };
+    const routes = await over({ ...store, changesAfter });
+    const asked = Array.from({ length: 300 }, (_, index) =>
+      index % 3 > 0 ? routes.seek(`made up ${index}`) : routes.remove(`made up ${index}`, BY, () => true),
+    );
+    await vi.waitFor(() => expect(reads).toBe(1));
+    gate.resolve();
+    for (const found of await Promise.all(asked)) expect(found ?? { kind: 'gone' }).toEqual({ kind: 'gone' });
+    // Deletions wait for their turns, a few of which share one.
+    expect(reads).toBeLessThan(10);
+  });
 
   test('behaviour: what one writes the other serves, after a hint alone', async () => {
     const store = createMemoryRoutes();

@@ -234,6 +234,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and what is unknown', () => {
     const routes = await openRoutes({
       ...{
         store: there.routes,
+        isShared: true,
         receivers: () => RECEIVERS,
         unknownReceiver: () => 'store',
         methods: () => new Set(['GET']),

@@ -19,6 +19,7 @@ import {
   type RegistrySettings,
 } from '../../src/registry/registry.ts';
 import type { Declared } from '../../src/registry/declared.ts';
+import type { Store } from '../../src/registry/store/ports.ts';
 import { explainWhy } from '../../src/compose/why.ts';
 import { openLedger, type SqliteLedger } from '../support/sqlite-ledger.ts';
 import type { SyncFile } from '../../src/registry/store/sqlite/disk.ts';
@@ -110,6 +111,8 @@ export async function startRegistry(
     settings?: Partial<RegistrySettings>;
     file?: string;
     changesKept?: number;
+    /** One that other registries serve as well, in place of a file; its opener closes it. */
+    store?: Pick<Store, 'routes' | 'apiKeys' | 'isShared'>;
     /** In place of the disk. */
     syncFile?: SyncFile;
     withoutLedger?: true;
@@ -130,12 +133,15 @@ export async function startRegistry(
   const log = createLog('debug', (line) => void logs.push(line), clock.now);
   const kept = options.changesKept === undefined ? {} : { changesKept: options.changesKept };
   const { syncFile } = options;
-  const store = openStore(file, {
+  const own = openStore(file, {
     random,
     writesApart: true,
     ...kept,
     ...(syncFile ? { syncFile } : {}),
   });
+  const store: RoutesAndKeys & Partial<Pick<Store, 'isShared'>> = options.store
+    ? { ...options.store, close: own.close }
+    : own;
   let snapshot: Snapshot | undefined;
   // As in one process: beside the routes, in the same file.
   const ledger = openLedger(file, { now: clock.now, log });

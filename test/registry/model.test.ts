@@ -55,6 +55,7 @@ describe('random histories', () => {
         const routesOf = (over: typeof store): Promise<Routes> =>
           openRoutes({
             store: over.routes,
+            isShared: false,
             receivers: () => RECEIVERS,
             unknownReceiver: () => 'store',
             methods: () => new Set(['GET']),

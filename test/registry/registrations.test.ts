@@ -46,7 +46,8 @@ function make(perMinute: number, fails = (): boolean => false): Kit {
     },
     find: ({ route_pattern }: { readonly route_pattern: string }) =>
       stored.has(route_pattern) ? ({} as never) : undefined,
-  } satisfies Pick<Routes, 'createAll' | 'find'>;
+    readOn: async () => undefined,
+  } satisfies Pick<Routes, 'createAll' | 'find' | 'readOn'>;
   const registrations = createRegistrations({
     ...{ routes, findLowered: () => undefined, perMinute, monotonic: () => now },
     schedule: (ms, run) => {

@@ -31,7 +31,7 @@ export type Links = {
   /** The same connection for what callers wait for. */
   readonly controlFor: Readonly<Record<'read' | 'change', Link>>;
   readonly observe: ObserveStore;
-  /** Called with each new connection of `control`. */
+  /** Called with each connection of `control` once it is made; throws if there is one already, which would not be greeted. */
   readonly onControl: (greet: (session: Session, opened: Opened) => Promise<void>) => void;
   /** What each transaction sets for itself: a pooler would hand settings of a session on to others. */
   readonly settings: () => string;
@@ -109,7 +109,10 @@ export function openLinks(
     writers: writers.map((each) => timedLink(each, 'batch', observe)),
     reader: timedLink(reader, 'read', observe),
     controlFor: { read: timedLink(control, 'read', observe), change: timedLink(control, 'change', observe) },
-    onControl: (greeting) => void (greetControl = greeting),
+    onControl: (greeting) => {
+      if (control.isOpen()) throw new Error('the connection is open, and would not be greeted');
+      greetControl = greeting;
+    },
     settings: () => `; ${synchronous}SET LOCAL lock_timeout = '${LOCK_MS}ms'`,
     recoveredAt: () => recoveredAt,
     connections: () => ({

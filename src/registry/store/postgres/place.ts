@@ -67,6 +67,8 @@ export type PostgresStoreOptions = PostgresChargesOptions & {
   readonly waits?: (because: string) => void;
   /** How often its log says that it cannot be used yet. */
   readonly tellMs?: number;
+  /** Pause between two looks for changes that nothing told of; Infinity: there are none. */
+  readonly pollMs?: number;
 };
 
 type OpenedBy = Pick<ChargesOptions, 'now' | 'log' | 'observe'>;
@@ -74,16 +76,17 @@ type OpenedBy = Pick<ChargesOptions, 'now' | 'log' | 'observe'>;
 export async function openPostgres(
   place: PostgresPlace,
   by: OpenedBy,
-  { changesKept, waits, tellMs = TOLD_MS, ...options }: PostgresStoreOptions = {},
+  { changesKept, waits, tellMs = TOLD_MS, pollMs, ...options }: PostgresStoreOptions = {},
 ): Promise<Store> {
   const { log } = by;
   const links = openUpToDate(place, by);
+  // Before the first connection: what is to listen must be known when it is made.
+  const watch = createWatch(links, log, pollMs);
   try {
     const registryId = await untilUsable(links, waits, tellMs, async (session) => {
       const { rows } = await session.simple(`SELECT registry_id FROM ${place.schema}.meta`);
       return text(rows[0] ?? {}, 'registry_id');
     });
-    const watch = createWatch(links, log);
     const charges = openPostgresCharges(links, options);
     const kept = changesKept === undefined ? {} : { changesKept };
     return {
@@ -99,6 +102,7 @@ export async function openPostgres(
       },
     };
   } catch (error) {
+    watch.close();
     await links.close();
     throw error;
   }

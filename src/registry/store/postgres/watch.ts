@@ -1,5 +1,6 @@
 // Tells when other processes may have written routes or API keys. A notification says so. Because one can be lost, both
-// numbers are also read every half second. The listener reads what has changed.
+// numbers are also read every half second, and as soon as the connection that heard was lost. The listener reads what
+// has changed.
 import type { Log } from '../../../host/log.ts';
 import type { Head } from '../ports.ts';
 import { readHead } from '../route-values.ts';
@@ -19,8 +20,14 @@ export type ChangeWatch = {
 };
 
 const EVERY_MS = 500;
+/** Pause before a look that failed is repeated. */
+const AGAIN_MS = 500;
 
-export function createWatch({ control, schema, pooler, onControl, timeoutMs }: Links, log: Log): ChangeWatch {
+export function createWatch(
+  { control, schema, pooler, onControl, timeoutMs }: Links,
+  log: Log,
+  pollMs = EVERY_MS,
+): ChangeWatch {
   const routes = new Set<() => void>();
   const keys = new Set<() => void>();
   const settings = new Set<(row: Row) => void>();
@@ -37,8 +44,10 @@ export function createWatch({ control, schema, pooler, onControl, timeoutMs }: L
     if (looking) return;
     looking = true;
     clearTimeout(timer);
+    let failed = false;
     while (again) {
       again = false;
+      failed = false;
       try {
         const { rows } = await control.use(performance.now() + timeoutMs, (session) =>
           session.query(
@@ -56,30 +65,38 @@ export function createWatch({ control, schema, pooler, onControl, timeoutMs }: L
         for (const hear of settings) hear(rows[0] ?? {});
         [head, keysRevision] = [found, foundKeys];
       } catch (error) {
+        failed = true;
         // A store that is away is told of by what needs it.
         if (!(error instanceof ConnectionLost)) log.error('changes of other processes could not be read', { error });
       }
     }
     looking = false;
-    if (!closed) start();
+    if (!closed) start(failed ? AGAIN_MS : pollMs);
   };
-  const start = (): void => {
-    timer = setTimeout(() => void look(), EVERY_MS);
+  const start = (pauseMs: number): void => {
+    if (pauseMs === Infinity) return;
+    timer = setTimeout(() => void look(), pauseMs);
     timer.unref();
   };
-  onControl(async (session, { onNotification }) => {
+  onControl(async (session, { onNotification, onLost }) => {
     if (pooler) return;
-    await session.simple(`LISTEN ${schema}_changes`);
     onNotification(() => void look());
+    await session.simple(`LISTEN ${schema}_changes`);
+    // It is made anew by the look, which finds what nobody told of meanwhile.
+    onLost(() => void look());
   });
 
   const listen = <T>(all: Set<T>, hint: T): (() => void) => {
-    if (timer === undefined && !looking) start();
+    if (timer === undefined && !looking) start(pollMs);
     all.add(hint);
     return () => void all.delete(hint);
   };
   return {
-    routes: (hint) => listen(routes, hint),
+    routes: (hint) => {
+      // What was read before it listened, it was not told.
+      head = undefined;
+      return listen(routes, hint);
+    },
     keys: (hint) => listen(keys, hint),
     settings: (hear) => listen(settings, hear),
     seen: (written) => void (head = nameOf(written)),
