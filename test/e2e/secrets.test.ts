@@ -25,6 +25,7 @@ async function startEcho(): Promise<string> {
   const server = createServer((req, res) => {
     const told = JSON.stringify({ url: req.url, headers: req.headers }).replaceAll('"', "'");
     if (req.url?.includes('/verify')) {
+      res.setHeader('EXTENSION-RESPONSES', Buffer.from(told).toString('base64'));
       res.setHeader('Content-Type', 'application/json');
       res.end(JSON.stringify({ isValid: false, invalidReason: told, invalidMessage: told, payer: told }));
       return;

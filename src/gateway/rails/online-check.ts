@@ -6,10 +6,10 @@ import type { Facilitator, Receiver, ReceiverWay } from '../../domain/offer.ts';
 import type { Clock } from '../../host/clock.ts';
 import { FAMILIES } from './networks.ts';
 import type { FamilyPayments, NodeFinding } from './family.ts';
-import { callService, urlBelow, type Fetch, type JsonReply } from './service-call.ts';
+import type { Fetch, JsonReply } from './service-call.ts';
 import type { Authorize } from './x402/auth.ts';
 import { createWriteRequest, readSupportedAnswer, speaksOfPayment, readNotTaken } from './x402/facilitator-wire.ts';
-import { ANSWER_LIMITS, MAX_ANSWER_BYTES } from './x402/facilitator-calls.ts';
+import { requestFacilitator } from './x402/facilitator-calls.ts';
 
 export type Finding = NodeFinding & { readonly receiver: string };
 
@@ -60,7 +60,8 @@ async function checkSupported(
 ): Promise<NodeFinding> {
   const v1Network = words.v1NameOf(caip2);
   const { host } = new URL(facilitator.url);
-  const reply = await ask(facilitator, 'supported', undefined, deps);
+  const timeoutMs = facilitator.timeouts.verifyMs;
+  const reply = await requestFacilitator(facilitator, { name: 'supported', body: undefined, timeoutMs }, deps);
   const refused = findRefused(facilitator, reply, deps);
   if (refused !== undefined) return refused;
   if (reply.kind === 'failed') {
@@ -98,7 +99,8 @@ async function tryVerify(
   const description = 'a question of tollgate check --online';
   const offer: RailOffer = { way, amount: 1n, description, resource: undefined };
   const body = createWriteRequest(words)({ version: 2, payload: unsignedPayment }, offer);
-  const reply = await ask(facilitator, 'verify', body, deps);
+  const timeoutMs = facilitator.timeouts.verifyMs;
+  const reply = await requestFacilitator(facilitator, { name: 'verify', body, timeoutMs }, deps);
   return findRefused(facilitator, reply, deps);
 }
 
@@ -118,23 +120,4 @@ function findRefused(
     level: notTaken.reason === 'rate_limited' ? 'away' : 'cannot_serve',
     detail: `the facilitator ${new URL(url).host} takes no call${key}: ${notTaken.why}${off}`,
   };
-}
-
-async function ask(
-  facilitator: Facilitator,
-  what: 'supported' | 'verify',
-  body: string | undefined,
-  { fetch, authorize }: OnlineDeps,
-): Promise<JsonReply> {
-  const { auth, timeouts } = facilitator;
-  const url = urlBelow(facilitator.url, what);
-  const method = body === undefined ? 'GET' : 'POST';
-  const headers =
-    auth === undefined
-      ? facilitator.headers
-      : { ...facilitator.headers, Authorization: await authorize(auth, method, new URL(url)) };
-  const limits = { maxBytes: MAX_ANSWER_BYTES * 16, limits: { ...ANSWER_LIMITS, nodes: 100_000 } };
-  // A token is for one call.
-  const repeat = auth === undefined && body === undefined ? { mayRepeat: () => true } : {};
-  return callService({ method, url, headers, body, timeoutMs: timeouts.verifyMs, ...limits, ...repeat }, fetch);
 }

@@ -22,6 +22,8 @@ export type ServiceCall = {
   readonly limits: JsonLimits;
 };
 
+export type ReplyHeaders = Pick<Headers, 'get'>;
+
 export type JsonReply =
   /** `slow`: the next caller may have to wait as long, for a service that stalls, is overloaded or cannot be reached. */
   | {
@@ -29,7 +31,7 @@ export type JsonReply =
       readonly status: number;
       readonly body: unknown;
       readonly slow: boolean;
-      readonly headers?: Headers | undefined;
+      readonly headers?: ReplyHeaders | undefined;
     }
   /**
    * `sent` false: nothing of the call reached the service. `status`: of a response that arrived whole and holds no JSON.
@@ -41,7 +43,7 @@ export type JsonReply =
       readonly sent: boolean;
       readonly slow: boolean;
       readonly status?: number | undefined;
-      readonly headers?: Headers | undefined;
+      readonly headers?: ReplyHeaders | undefined;
     };
 
 /** Written by the client, whatever is configured: they frame the call. */

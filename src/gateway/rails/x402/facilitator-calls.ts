@@ -1,6 +1,6 @@
 // Calls of facilitators: what is known of each, whether it may be called now, and how a call ends. A call waits for a
-// place, and says who calls. Never logs a URL, a header or a word of theirs, except a checked reason and what they say
-// of extensions.
+// place, says who calls, and takes what was sent as a secret out of the answer. Never logs a URL, a header or a word of
+// theirs, except a checked reason and what they say of extensions.
 import type { Way } from '../../../domain/payment/way.ts';
 import type { Facilitator, WayServices } from '../../../domain/offer.ts';
 import type { Clock, Schedule } from '../../../host/clock.ts';
@@ -23,8 +23,12 @@ import {
   urlBelow,
   type Fetch,
   type JsonReply,
+  type ReplyHeaders,
+  type ServiceCall,
 } from '../service-call.ts';
 import type { Authorize } from './auth.ts';
+import { isListed } from './reasons.ts';
+import { createSecretFilter, type SecretFilter } from './secrets.ts';
 
 export type Standing = {
   /** The host and, if one URL is called with several keys, whose key. */
@@ -56,16 +60,12 @@ export function observeFacilitators(metrics: Metrics): FacilitatorDeps['observe'
   return (operation, result, durationMs) => calls(operation, result)(durationMs / 1000);
 }
 
-export const MAX_ANSWER_BYTES = 64 * 1024;
-export const ANSWER_LIMITS = { depth: 16, nodes: 8192, string: 16_384 } as const;
-
 type Skipped = { readonly kind: 'skipped'; readonly why: string };
 type Known = {
   /** For the log: the host and, if there is one, whose key is used. */
   readonly named: { readonly facilitator: string; readonly account?: string };
   readonly breaker: Breaker;
   readonly semaphores: Readonly<Record<Operation, Semaphore>>;
-  readonly urls: Readonly<Record<Operation, string>>;
 };
 
 /** Calls of facilitators, and how each stands. */
@@ -100,7 +100,7 @@ export function leftAlone(breaker: Breaker): Skipped {
 
 /** With what is known of each facilitator, whichever chain it was asked about. */
 export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
-  const { fetch, schedule, clock, log, authorize, observe } = deps;
+  const { schedule, clock, log, observe } = deps;
   // By URL, account and limits: several receivers may share a facilitator, and a reloaded configuration finds the state it left.
   const known = new Map<string, Known>();
   let revision = 0;
@@ -112,14 +112,13 @@ export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
       // A verified payment is never turned away because a queue is long: it is too late to say that nothing happened.
       // It waits until its time is over. The limit of payments at a time bounds how many wait.
       const semaphores = { verify: createSemaphore(calls, waiting), settle: createSemaphore(calls, Infinity) };
-      const urls = { verify: urlBelow(url, 'verify'), settle: urlBelow(url, 'settle') };
       const named = { facilitator: new URL(url).host, ...(account === undefined ? {} : { account }) };
-      known.set(name, (state = { named, breaker: createBreaker(clock), semaphores, urls }));
+      known.set(name, (state = { named, breaker: createBreaker(clock), semaphores }));
     }
     return state;
   };
 
-  const sayExtensions = (headers: Headers | undefined, about: object): void => {
+  const sayExtensions = (headers: ReplyHeaders | undefined, about: object): void => {
     const extensions = readExtensionResponses(headers);
     if (extensions !== undefined) log.info('a facilitator says what became of extensions', { ...about, extensions });
   };
@@ -131,7 +130,7 @@ export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
     body: string,
     end: (how: CallEnd) => void,
   ): Promise<Called> => {
-    const { semaphores, urls, named, breaker } = stateOf(facilitator);
+    const { semaphores, named, breaker } = stateOf(facilitator);
     const { verifyMs, settleMs } = facilitator.timeouts;
     let timeoutMs = operation === 'verify' ? verifyMs : settleMs;
     const semaphore = semaphores[operation];
@@ -147,14 +146,7 @@ export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
       return { kind: 'skipped', why: 'too many calls are waiting for it' };
     }
     try {
-      const { auth } = facilitator;
-      const url = urls[operation];
-      const headers =
-        auth === undefined
-          ? facilitator.headers
-          : { ...facilitator.headers, Authorization: await authorize(auth, 'POST', new URL(url)) };
-      const limits = { maxBytes: MAX_ANSWER_BYTES, limits: ANSWER_LIMITS };
-      const reply = await callService({ method: 'POST', url, headers, body, timeoutMs, ...limits }, fetch);
+      const reply = await requestFacilitator(facilitator, { name: operation, body, timeoutMs }, deps);
       sayExtensions(reply.headers, { ...named, operation });
       const isAnswer = reply.kind === 'reply' && speaksOfPayment(operation, reply.body);
       const notTaken = isAnswer ? undefined : readNotTaken(reply, clock.now());
@@ -220,6 +212,55 @@ async function waitFor(semaphore: Semaphore, waitMs: number, schedule: Schedule)
   const late = new AbortController();
   const cancel = schedule(waitMs, () => late.abort());
   return semaphore.wait(late.signal).finally(cancel);
+}
+
+// One request to a facilitator: it says who calls, and what comes back holds nothing of what was sent as a secret. Whoever
+// reads an answer may show what it says.
+
+export type FacilitatorRequest = Pick<ServiceCall, 'timeoutMs'> & {
+  readonly name: 'verify' | 'settle' | 'supported';
+  /** JSON; undefined: it is a GET. */
+  readonly body: string | undefined;
+};
+
+const MAX_BYTES = 64 * 1024;
+const LIMITS = { depth: 16, nodes: 8192, string: 16_384 } as const;
+/** A list of everything that a facilitator supports may be longer than an answer about one payment. */
+const OF_LISTS = 16;
+
+export async function requestFacilitator(
+  { url: base, auth, headers: own }: Facilitator,
+  { name, body, timeoutMs }: FacilitatorRequest,
+  { fetch, authorize }: { readonly fetch: Fetch; readonly authorize: Authorize },
+): Promise<JsonReply> {
+  const url = urlBelow(base, name);
+  const method = body === undefined ? 'GET' : 'POST';
+  const token = auth && { Authorization: await authorize(auth, method, new URL(url)) };
+  const headers = { ...own, ...token };
+  const scale = name === 'supported' ? OF_LISTS : 1;
+  const limits = { maxBytes: MAX_BYTES * scale, limits: { ...LIMITS, nodes: LIMITS.nodes * scale } };
+  // Asking for a list moves nothing. A token is for one call.
+  const repeat = name === 'supported' && auth === undefined ? { mayRepeat: () => true } : {};
+  const reply = await callService({ method, url, headers, body, timeoutMs, ...limits, ...repeat }, fetch);
+  const secrets = [...Object.values(headers), ...keysIn(base)];
+  return secrets.length === 0 ? reply : withoutSecrets(reply, createSecretFilter(secrets, isListed));
+}
+
+/** A part of a URL's path this long may be a key; a shorter one is a name. */
+const KEY_IN_PATH = 12;
+
+function keysIn(url: string): readonly string[] {
+  return new URL(url).pathname.split('/').filter((part) => part.length >= KEY_IN_PATH);
+}
+
+function withoutSecrets(reply: JsonReply, filter: SecretFilter): JsonReply {
+  const answered = reply.headers;
+  const get = (name: string): string | null => {
+    const value = answered?.get(name) ?? null;
+    return value === null ? null : filter.text(value);
+  };
+  const headers = answered && { get };
+  return reply.kind === 'reply' ? { ...reply, headers, body: filter.json(reply.body) } : { ...reply, headers };
 }
 
 // A circuit breaker for one facilitator. After some calls in a row that were slow, or that it did not take, it is left alone.
@@ -310,14 +351,12 @@ export function createBreaker(clock: Pick<Clock, 'monotonic'>, options: BreakerO
 /** Kinds of version 2, those of the first facilitator first. One that is away lists none. */
 export async function askSupported(
   way: Way,
-  { services, authorize, fetch }: Pick<FacilitatorDeps, 'services' | 'authorize' | 'fetch'>,
+  deps: Pick<FacilitatorDeps, 'services' | 'authorize' | 'fetch'>,
 ): Promise<readonly Kind[]> {
   const kinds: Kind[] = [];
-  for (const { url: base, auth, headers: own, timeouts } of services(way)?.facilitators ?? []) {
-    const url = urlBelow(base, 'supported');
-    const headers = auth === undefined ? own : { ...own, Authorization: await authorize(auth, 'GET', new URL(url)) };
-    const limits = { maxBytes: MAX_ANSWER_BYTES, limits: ANSWER_LIMITS, timeoutMs: timeouts.verifyMs };
-    const reply = await callService({ method: 'GET', url, headers, body: undefined, ...limits }, fetch);
+  for (const facilitator of deps.services(way)?.facilitators ?? []) {
+    const { verifyMs: timeoutMs } = facilitator.timeouts;
+    const reply = await requestFacilitator(facilitator, { name: 'supported', body: undefined, timeoutMs }, deps);
     const said = reply.kind === 'reply' ? readSupportedAnswer(reply.status, reply.body) : undefined;
     const isMeant = ({ x402Version, scheme, network }: Kind): boolean =>
       x402Version === 2 && scheme === way.scheme && network === way.network;

@@ -10,7 +10,7 @@ import { decodeBase64, MIME_TYPE, requirementV1, requirementV2 } from './client-
 import type { Presented, Refusal } from '../rail.ts';
 import type { ChainWords } from './chain-words.ts';
 import { adviceFor, classifyWord, isOwnFailure, mayHideSuccess, publicReason } from './reasons.ts';
-import type { JsonReply } from '../service-call.ts';
+import type { JsonReply, ReplyHeaders } from '../service-call.ts';
 
 /** Writes the body of /verify and of /settle: JSON. */
 type WriteRequest = (presented: Pick<Presented, 'version' | 'payload'>, offer: RailOffer) => string;
@@ -168,7 +168,7 @@ function readDeclined(word: string, reason: string): Refusal | undefined {
 const MAX_EXTENSION_RESPONSES = 4096;
 
 /** What a facilitator says of extensions beside its answer, for the log alone; undefined: nothing. */
-export function readExtensionResponses(headers: Headers | undefined): string | undefined {
+export function readExtensionResponses(headers: ReplyHeaders | undefined): string | undefined {
   const value = headers?.get('extension-responses') ?? '';
   if (value === '') return undefined;
   if (value.length > MAX_EXTENSION_RESPONSES) return value.slice(0, MAX_EXTENSION_RESPONSES);

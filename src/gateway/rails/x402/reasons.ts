@@ -24,6 +24,11 @@ export function classifyWord(word: string): WordClass {
   return CANNOT_JUDGE_PATTERNS.some(({ pattern }) => pattern.test(text)) ? 'cannot_judge' : 'unlisted';
 }
 
+/** Whether `word` stands in the table itself: then it holds nothing of its sender's. */
+export function isListed(word: string): boolean {
+  return WORDS.has(normaliseWord(word));
+}
+
 /** A refused settlement after which the money may have moved all the same: by this call, an earlier one, or the payer. */
 export function mayHideSuccess(word: string): boolean {
   return MAY_HIDE_SUCCESS.test(normaliseWord(word));
