@@ -230,6 +230,7 @@ const AT_THE_ROOT = [
   'SECURITY.md',
   'bench',
   'config',
+  'docs',
   'package-lock.json',
   'package.json',
   'src',
