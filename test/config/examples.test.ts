@@ -45,8 +45,8 @@ test('behaviour: an example needs what it says it needs, and names it', () => {
   expect(problems).toHaveLength(3);
 });
 
-test('behaviour: the several ways of the README load, but for the placeholders', () => {
-  const readme = readFileSync(join(FOLDER, '../README.md'), 'utf8');
+test('behaviour: the several ways of config/README.md load, but for the placeholders', () => {
+  const readme = readFileSync(join(FOLDER, 'README.md'), 'utf8');
   const [, yaml = ''] = /^## Several ways to pay$[^]*?```yaml\n([^]*?)```/m.exec(readme) ?? [];
   const keys = newCdpAccount('ed25519');
   keepSecret('FACILITATOR_KEY', keys.secret);
