@@ -1,7 +1,8 @@
 // docs/operating.md as an operator uses it: its configurations load, its backup and restore are run on a ledger with real
 // payments, and its proxies are started in front of Tollgate where they are installed (Debian: nginx, caddy).
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
 import { request } from 'node:https';
 import { connect as connectTls } from 'node:tls';
 import { createServer, type AddressInfo } from 'node:net';
@@ -36,46 +37,36 @@ const [noNginx, noCaddy] = await Promise.all([missing('nginx'), missing('caddy')
 
 describe('backup and restore of SQLite in docs/operating.md', () => {
   let paid: PaidTollgate;
-  let data: string;
-  const files = temporaryFolder();
+  let folder: string;
   beforeAll(async () => {
     paid = await startPaidTollgate({ routes: ['* /reports/* 0.10'] });
-    data = path.join(path.dirname(paid.config), 'data');
+    folder = path.dirname(paid.config);
+    writeFileSync(path.join(folder, 'backup.mjs'), findBlock(blocks, 'backup.mjs').text);
   }, 60_000);
-  afterAll(async () => {
-    await paid?.stop();
-    files.remove();
-  });
+  afterAll(() => paid?.stop());
 
   const buy = async (): Promise<string> => {
     const credential = await paid.sign(await paid.quote('/reports/q3', 'POST'));
     expect((await paid.pay('/reports/q3', credential, { method: 'POST' })).status).toBe(200);
     return credential;
   };
-
-  const backUp = async (name: string): Promise<string> => {
-    const backup = path.join(files.folder, 'backup');
-    mkdirSync(backup);
-    expect(await script(findBlock(blocks, name).text, { DATA: data, BACKUP: backup })).toMatchObject({
-      code: 0,
-      stderr: '',
-    });
-    expect(statSync(path.join(backup, 'tollgate.db')).mode & 0o777).toBe(0o600);
-    return backup;
-  };
+  const here = (name: string): Promise<Run> => script(`cd ${folder}; ${findBlock(blocks, name).text}`);
+  const modesOf = (...names: string[]): number[] => names.map((name) => statSync(path.join(folder, name)).mode & 0o777);
+  const BACKUP = 'backup-2026-11-25';
 
   test('behaviour: a backup made while payments come in is restored: its charges and quotes are good, later ones are not charged twice', async () => {
     await buy();
     await buy();
-    const [backup] = await Promise.all([backUp('a backup while Tollgate serves'), ...[1, 2, 3].map(buy)]);
+    const [backup] = await Promise.all([here('a backup while Tollgate serves'), ...[1, 2, 3].map(buy)]);
+    expect(backup).toMatchObject({ code: 0, stderr: '' });
+    expect(modesOf(BACKUP, `${BACKUP}/tollgate.db`, `${BACKUP}/secrets.json`)).toEqual([0o700, 0o600, 0o600]);
     const quote = await paid.quote('/reports/q3', 'POST');
     const later = await buy();
     const earned = await paid.earned();
     expect(earned).toBe(600_000n);
     await paid.tollgate().kill();
-    const restore = findBlock(blocks, 'a restore while Tollgate is stopped').text;
-    expect(await script(restore, { DATA: data, BACKUP: backup })).toMatchObject({ code: 0, stderr: '' });
-    expect(existsSync(`${data}.before`)).toBe(true);
+    expect(await here('a restore while Tollgate is stopped')).toMatchObject({ code: 0, stderr: '' });
+    expect(modesOf('data', 'data/tollgate.db', 'data/secrets.json')).toEqual([0o700, 0o600, 0o600]);
     await paid.restart();
     const restored = await paid.charges();
     expect(restored.length).toBeGreaterThanOrEqual(2);
@@ -90,6 +81,19 @@ describe('backup and restore of SQLite in docs/operating.md', () => {
     expect(quoted.status).toBe(200);
     expect((await paid.charges())[0]?.id).toBe(quote.extra.external_ref);
   }, 60_000);
+
+  test('behaviour: the backup out of a container, which has no shell, holds the charges', async () => {
+    await buy();
+    const [command = ''] = /^docker exec .*$/m.exec(findBlock(blocks, 'a backup out of a container').text) ?? [];
+    const asHere = command
+      .replace('docker exec -i tollgate /nodejs/bin/node', 'node')
+      .replaceAll(' /data', ` ${folder}/data`);
+    expect(await script(`cd ${folder}; ${asHere}`)).toMatchObject({ code: 0, stderr: '' });
+    const copy = new DatabaseSync(path.join(folder, 'data/backup/tollgate.db'), { readOnly: true });
+    const count = copy.prepare('SELECT count(*) AS charges FROM charges').get();
+    copy.close();
+    expect(count).toEqual({ charges: (await paid.charges()).length });
+  });
 });
 
 /** Beside a PostgreSQL that is named as in test/README.md; that of the lock file comes without them. */
@@ -291,6 +295,8 @@ describe('docs/operating.md', () => {
         'Caddyfile',
         'inside http { }',
         'a backup while Tollgate serves',
+        'backup.mjs',
+        'a backup out of a container',
         'a restore while Tollgate is stopped',
         'a dump of PostgreSQL',
         'a restore of PostgreSQL',
