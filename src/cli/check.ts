@@ -1,11 +1,12 @@
-// `tollgate check`: everything that is wrong or odd about a configuration, without starting or creating anything. With
-// `--online` it also asks the services that the configuration names.
+// `tollgate check`: everything that is wrong or odd about a configuration, without starting anything and without leaving
+// anything behind. With `--online` it also asks the services that the configuration names.
 import { formatListen } from '../config/addresses.ts';
 import type { LoadedConfig } from '../config/config.ts';
 import { NO_ROUTES } from '../compose/declared-routes.ts';
 import { lookAtRoutes, readDiscovery } from '../compose/discovery.ts';
 import { nameWay, routeWarnings } from '../compose/way-warnings.ts';
 import { findConfigFile, loadConfig } from '../config/load.ts';
+import type { Issue } from '../config/problems.ts';
 import { configWarnings } from '../config/warnings.ts';
 import { describeChange, describeDifference, sweep } from '../registry/declared.ts';
 import { NETWORKS } from '../gateway/rails/networks.ts';
@@ -13,6 +14,7 @@ import type { Args } from './args.ts';
 import { askServices, codeOf, describeFinding } from './check-online.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, findRunningConfig, NO_CONFIG, reportProblems } from './configuration.ts';
+import { findNeeds } from './check-needs.ts';
 import { readOfflineRoutes } from './offline-routes.ts';
 
 export const check: Command = {
@@ -43,31 +45,37 @@ async function runCheck(args: Args, io: Io): Promise<ExitCode> {
   }
   const result = loadConfig(file, io.env, io.folder, NETWORKS);
   const online = result.ok && args.has('online') ? await askServices(result.config, io.version) : undefined;
-  const code = result.ok ? codeOf(online ?? []) : EXIT.usage;
-  const ahead: Ahead = result.ok ? await lookAhead(result.config) : { warnings: [] };
-  const { start, discovery, warnings } = ahead;
+  const ahead: Ahead = result.ok ? await lookAhead(result.config) : { warnings: [], issues: [] };
+  const { start, discovery } = ahead;
+  const problems = result.ok
+    ? [...findNeeds(result.config), ...ahead.issues].map(({ path, message }) => result.problemAt(path, message))
+    : result.problems;
+  // What is refused is not warned of as well.
+  const isRefused = problems.some(({ path }) => path.startsWith('routes'));
+  const warnings = ahead.warnings.filter((warning) => !(isRefused && warning.startsWith('receivers is empty')));
+  const code = problems.length > 0 ? EXIT.usage : codeOf(online ?? []);
   const summary = result.ok ? { ...summarize(result.config), ...(discovery && { discovery }) } : undefined;
   if (args.has('json')) {
     io.out(
       JSON.stringify({
         ok: code === EXIT.fine,
         file,
-        problems: result.ok ? [] : result.problems,
+        problems,
         warnings,
         summary: summary ?? null,
         ...(start === undefined ? {} : { start }),
         ...(online === undefined ? {} : { online }),
       }),
     );
-  } else if (result.ok) {
+  } else if (problems.length === 0) {
     io.out(code === EXIT.fine ? 'ok' : 'the file is in order; the services that it names are not');
     for (const [name, value] of Object.entries(summary ?? {})) io.out(`  ${name}: ${value}`);
     if (start !== undefined) for (const line of describeStart(start)) io.out(`  ${line}`);
     for (const finding of online ?? []) io.out(`  ${describeFinding(finding)}`);
-    for (const warning of warnings) io.err(`warning: ${warning}`);
   } else {
-    reportProblems(result.problems, io.out);
+    reportProblems(problems, io.out);
   }
+  if (!args.has('json')) for (const warning of warnings) io.err(`warning: ${warning}`);
   return code;
 }
 
@@ -81,6 +89,7 @@ type Start = {
 };
 
 type Ahead = {
+  readonly issues: readonly Issue[];
   readonly start?: Start | undefined;
   /** How many routes will be public. */
   readonly discovery?: string | undefined;
@@ -92,9 +101,12 @@ async function lookAhead(config: LoadedConfig): Promise<Ahead> {
   const warnings = configWarnings(config, NETWORKS);
   const read = config.proxy === undefined ? undefined : await readDiscovery(config);
   warnings.push(...(read?.remarks ?? []));
-  if (config.registry === undefined) return { discovery: read && 'routes of the registry will be public', warnings };
+  if (config.registry === undefined)
+    return { discovery: read && 'routes of the registry will be public', warnings, issues: [] };
   const offline = await readOfflineRoutes(config);
-  if (!offline.ok) return { warnings: [...warnings, offline.problem] };
+  if (!offline.ok && offline.isDamaged)
+    return { warnings, issues: [{ path: ['registry', 'store'], message: offline.problem }] };
+  if (!offline.ok) return { warnings: [...warnings, offline.problem], issues: [] };
   const { plan, routes } = offline;
   const swept = sweep(plan);
   if (swept !== undefined) warnings.push(`a start with this file ${swept}; a reload holds it back and changes nothing`);
@@ -109,7 +121,7 @@ async function lookAhead(config: LoadedConfig): Promise<Ahead> {
     differences: plan.differences.map(describeDifference),
   };
   const discovery = shown && `${shown.publicRoutes} of ${shown.pricedRoutes} routes will be public`;
-  return { start, discovery, warnings };
+  return { start, discovery, warnings, issues: [] };
 }
 
 function describeStart({ creates, changes, deletes, differences }: Start): string[] {

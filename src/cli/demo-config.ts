@@ -11,7 +11,7 @@ import { NETWORKS } from '../gateway/rails/networks.ts';
 
 /** An address without an owner: money sent there in earnest would be lost, so the demo stays on test networks. */
 export const PAY_TO = '0x000000000000000000000000000000000000dEaD';
-const FAVOURITE_PORTS = { proxy: 8402, registry: 8403, admin: 9402 };
+export const FAVOURITE_PORTS = { proxy: 8402, registry: 8403, admin: 9402 };
 
 /** A way to pay that the demo offers. */
 export type DemoWay = {
@@ -31,11 +31,10 @@ export type DemoOptions = {
 
 type DemoConfig = { readonly config: Config; readonly data: QuickData } | { readonly problems: readonly string[] };
 
-type Ports = Readonly<Record<'proxy' | 'registry' | 'admin', number>>;
+export type Ports = Readonly<Record<'proxy' | 'registry' | 'admin', number>>;
 
-/** 0 if one is taken. */
-export async function favouritePorts(): Promise<Ports> {
-  const { proxy, registry, admin } = FAVOURITE_PORTS;
+/** Those of `wanted` that are free, and 0 in place of one that is taken. */
+export async function freePorts({ proxy, registry, admin }: Ports): Promise<Ports> {
   const free = async (port: number): Promise<number> => ((await isFree(port)) ? port : 0);
   return { proxy: await free(proxy), registry: await free(registry), admin: await free(admin) };
 }

@@ -13,7 +13,15 @@ import { createLog, type Log, type RenderLog } from '../host/log.ts';
 import type { Args, Flags } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { messageOf } from './configuration.ts';
-import { demoConfig, favouritePorts, PAY_TO, type DemoOptions, type DemoWay } from './demo-config.ts';
+import {
+  demoConfig,
+  FAVOURITE_PORTS,
+  freePorts,
+  PAY_TO,
+  type DemoOptions,
+  type DemoWay,
+  type Ports,
+} from './demo-config.ts';
 import { createDemoApi } from './demo-api.ts';
 import { demoScript } from './demo-script.ts';
 import { refuseLenientParser } from './parser-refusal.ts';
@@ -37,13 +45,14 @@ export const DEMO_FLAGS = {
     multiple: true,
     help: 'with --upstream: what costs how much; may be repeated (everything costs 0.01 USD if left out)',
   },
+  port: { value: 'N', help: `where its proxy listens (${FAVOURITE_PORTS.proxy} if left out and free)` },
 } as const satisfies Flags;
 
 export const demo: Command = {
   name: 'demo',
   summary: 'run Tollgate in front of a small API, or of yours, with commands to try',
   usage: [
-    'tollgate demo [--upstream URL] [--route ROUTE]... [--facilitator URL --rpc-url URL]',
+    'tollgate demo [--upstream URL] [--route ROUTE]... [--port N] [--facilitator URL --rpc-url URL]',
     '',
     'Listens on loopback only and keeps nothing. It takes test money on base-sepolia. In a checkout, `npm run demo` starts',
     'chains of its own with facilitators and test money.',
@@ -78,9 +87,17 @@ export async function runDemo(args: Args, io: Io, payment: DemoPayment): Promise
   const upstream = args.text('upstream');
   if (upstream === undefined && args.has('route'))
     routes.problems.push('--route: is for --upstream; name your API too');
-  if (routes.problems.length > 0) {
+  const port = readPort(args.text('port'));
+  if (port === undefined) routes.problems.push('--port: is not a port; write a number from 1 to 65535');
+  if (port === undefined || routes.problems.length > 0) {
     for (const problem of routes.problems) io.err(problem);
     return EXIT.usage;
+  }
+  const wanted = { ...FAVOURITE_PORTS, proxy: port };
+  const ports = await freePorts(wanted);
+  if (args.has('port') && ports.proxy !== port) {
+    io.err(`--port: ${port} is taken by another program; end that one, or write another port`);
+    return EXIT.away;
   }
   const folder = await mkdtemp(path.join(tmpdir(), 'tollgate-demo-'));
   const api = upstream === undefined ? createDemoApi() : undefined;
@@ -93,6 +110,7 @@ export async function runDemo(args: Args, io: Io, payment: DemoPayment): Promise
       upstream: upstream ?? `http://127.0.0.1:${await listen(api)}`,
       routes: upstream === undefined ? ROUTES : routes.given.length > 0 ? routes.given : [EVERYTHING],
       ways: payment.ways,
+      ...{ wanted, ports, elsewhere: { proxy: args.has('port') ? port : 0, registry: 0, admin: 0 } },
     };
     const started = await startAt(asked, payment, log, io);
     if (typeof started === 'number') return started;
@@ -110,14 +128,14 @@ export async function runDemo(args: Args, io: Io, payment: DemoPayment): Promise
 }
 
 async function startAt(
-  asked: DemoOptions,
+  asked: DemoOptions & Readonly<Record<'wanted' | 'ports' | 'elsewhere', Ports>>,
   payment: DemoPayment,
   log: Log,
   io: Io,
 ): Promise<{ stop: () => Promise<void> } | ExitCode> {
   const { startTollgate } = await import('../compose.ts');
   const { mintToken } = await import('../registry/auth.ts');
-  const read = demoConfig(asked, await favouritePorts(), log);
+  const read = demoConfig(asked, asked.ports, log);
   if ('problems' in read) {
     for (const problem of read.problems) io.err(problem);
     return EXIT.usage;
@@ -127,7 +145,7 @@ async function startAt(
   const deps = { log, clock: systemClock, random: createRandom(), version: io.version, aroundPage };
   const running = await startTollgate(config, deps).catch(async (error: unknown) => {
     // Another demo may have been faster: one that has nothing to do with ports fails again.
-    const elsewhere = demoConfig(asked, { proxy: 0, registry: 0, admin: 0 }, log);
+    const elsewhere = demoConfig(asked, asked.elsewhere, log);
     if ('problems' in elsewhere) throw error;
     return startTollgate(elsewhere.config, deps);
   });
@@ -145,6 +163,7 @@ async function startAt(
     answer,
   });
   const port = (name: string): number => running.addresses[name]?.port ?? 0;
+  for (const line of movedPorts(asked.wanted, port)) io.out(line);
   const places = { proxy: port('proxy'), registry: port('registry'), admin: port('admin'), token };
   payment.onListening?.(`http://127.0.0.1:${places.proxy}`);
   const { program } = io;
@@ -166,6 +185,24 @@ async function startAt(
       await control.close();
     },
   };
+}
+
+/** A line for each part that does not listen where it was expected. */
+function movedPorts(wanted: Ports, portOf: (name: string) => number): string[] {
+  return Object.entries(wanted).flatMap(([name, port]) =>
+    [0, portOf(name)].includes(port)
+      ? []
+      : [
+          `Port ${port} is taken by another program: the ${name} of this demo listens on ${portOf(name)}${name === 'proxy' ? ' (--port N chooses another)' : ''}.`,
+        ],
+  );
+}
+
+/** The port that was asked for; undefined if it is none. */
+function readPort(text: string | undefined): number | undefined {
+  if (text === undefined) return FAVOURITE_PORTS.proxy;
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : undefined;
+  return port === undefined || port > 65_535 ? undefined : port;
 }
 
 /** What a person watches: requests, payments and failures. */

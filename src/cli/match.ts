@@ -17,13 +17,21 @@ export const match: Command = {
     'so that the request would be free, and if the path would be refused.',
   ],
   flags: { ...CONFIG_FLAG, json: { help: 'print the answer of /v1/protected-routes/match with the reasons' } },
-  words: { min: 2, max: 2 },
+  words: { min: 1, max: 2 },
   run: runMatch,
 };
 
 async function runMatch(args: Args, io: Io): Promise<ExitCode> {
   const [word = '', path = ''] = args.words;
   const method = word.toUpperCase();
+  if (args.words.length === 1) {
+    io.err(
+      word.startsWith('/')
+        ? `METHOD: is missing; write it before the path, such as match GET ${word}`
+        : `PATH: is missing; write it after the method, such as match ${method} /reports/q3`,
+    );
+    return EXIT.usage;
+  }
   if (!path.startsWith('/')) {
     io.err('PATH: does not start with a slash; write it as it stands in a request, such as /reports/q3');
     return EXIT.usage;

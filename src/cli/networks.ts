@@ -12,14 +12,15 @@ export const networks: Command = {
     'tollgate networks [NAME] [--json]',
     '',
     'One row for each network and token. A receiver with one of these tokens needs network, asset and pay_to_address.',
-    'NAME is a name, or a CAIP-2 name such as eip155:8453. Exit code 1 if no such network is known.',
+    'NAME is a name, or a CAIP-2 name such as eip155:8453: everything about that network, as --json says of all.',
+    'Exit code 1 if no such network is known.',
   ],
   flags: { json: { help: 'print a list of objects' } },
   words: { min: 0, max: 1 },
   run: runNetworks,
 };
 
-const HEADER = ['NAME', 'V1', 'CAIP-2', 'KIND', 'TOKEN', 'ADDRESS', 'DECIMALS', 'EIP-712', 'NATIVE', 'RPC', 'EXPLORER'];
+const HEADER = ['NAME', 'KIND', 'TOKEN', 'ADDRESS', 'DECIMALS'];
 
 async function runNetworks(args: Args, io: Io): Promise<ExitCode> {
   const [name] = args.words;
@@ -34,7 +35,8 @@ async function runNetworks(args: Args, io: Io): Promise<ExitCode> {
     (network.tokens.length === 0 ? [undefined] : network.tokens).map((token) => ({ network, token })),
   );
   if (args.has('json')) io.out(JSON.stringify(rows.map(toJson)));
-  else for (const line of tableOf(HEADER, rows.map(toCells))) io.out(line);
+  else if (name === undefined) for (const line of tableOf(HEADER, rows.map(toCells))) io.out(line);
+  else for (const row of rows) for (const line of describe(row)) io.out(line);
   return EXIT.fine;
 }
 
@@ -57,19 +59,33 @@ function toJson({ network, token }: Row): Record<string, unknown> {
   };
 }
 
-function toCells({ network, token }: Row): string[] {
-  const { name, v1, caip2, testnet, nativeCurrency, rpcUrls, explorer } = network;
+function toCells({ network: { name, testnet }, token }: Row): string[] {
   return [
     name,
-    v1 ?? '-',
-    caip2,
     testnet ? 'test' : 'main',
     token?.symbol ?? '-',
     token?.address ?? '-',
     token?.decimals.toString() ?? '-',
-    Object.values(token?.terms ?? {}).join(' / ') || '-',
-    nativeCurrency.symbol,
-    rpcUrls[0] ?? '-',
-    explorer,
+  ];
+}
+
+/** Everything about one token, or about a network of which none is known. */
+function describe({ network, token }: Row): string[] {
+  const { name, v1, caip2, testnet, nativeCurrency, rpcUrls, explorer } = network;
+  const domain = Object.values(token?.terms ?? {}).join(' / ');
+  const facts: [string, string | undefined][] = [
+    ['kind', testnet ? 'test' : 'main'],
+    ['CAIP-2', caip2],
+    ['x402 v1', v1 ?? 'no name'],
+    ['address', token?.address],
+    ['decimals', token?.decimals.toString()],
+    ['EIP-712', domain === '' ? undefined : domain],
+    ['native', nativeCurrency.symbol],
+    ...rpcUrls.map((url): [string, string] => ['rpc', url]),
+    ['explorer', explorer],
+  ];
+  return [
+    `${name} ${token?.symbol ?? '(no token is known here)'}`,
+    ...facts.flatMap(([fact, value]) => (value === undefined ? [] : [`  ${fact}: ${value}`])),
   ];
 }

@@ -8,12 +8,14 @@ import { compileSnapshot, type Snapshot } from '../domain/snapshot.ts';
 import { routeName } from '../domain/pattern.ts';
 import { afterPlan, planDeclared, type Declared, type DeclaredPlan } from '../registry/declared.ts';
 import { storeAt } from '../registry/store/open.ts';
+import { StoreDamaged } from '../registry/store/damaged.ts';
 import type { StoredRoute } from '../registry/store/ports.ts';
 import { messageOf } from './configuration.ts';
 
 type OfflineRoutes =
   | { readonly ok: true; readonly routes: readonly Route[]; readonly plan: DeclaredPlan }
-  | { readonly ok: false; readonly problem: string };
+  /** `isDamaged`: the store, so that a start would fail. */
+  | { readonly ok: false; readonly problem: string; readonly isDamaged?: boolean };
 
 const NO_TIME = '1970-01-01T00:00:00.000Z';
 
@@ -32,6 +34,7 @@ export async function readOfflineRoutes(config: LoadedConfig): Promise<OfflineRo
     ({ isShared } = store);
     if (store.exists()) stored = await store.readRoutes();
   } catch (error) {
+    if (error instanceof StoreDamaged) return { ok: false, problem: error.message, isDamaged: true };
     return {
       ok: false,
       problem: `The store ${config.registry.store.name} cannot be read: ${messageOf(error)}. If an older version wrote it, run \`tollgate migrate\`.`,

@@ -216,7 +216,6 @@ async function supervise(
     const deps = { log, clock: systemClock, random: createRandom(), version: io.version, workers };
     running = await Promise.race([start(config, deps), tooLate]);
   } catch (error) {
-    log.error('could not start', { error: messageOf(error) });
     io.err(`Tollgate could not start: ${messageOf(error)}`);
     return EXIT.away;
   }

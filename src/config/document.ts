@@ -69,13 +69,9 @@ export function readDocumentOf(kind: DocumentKind, source: string): SourceDocume
     return unreadable(`holds more than ${MAX_DEPTH} levels; that is no ${kind.name}`);
   }
   if (document.errors.length > 0) {
-    const seen = new Set<number>();
-    const syntax = document.errors.map(({ code, pos }) => ({
-      ...position(pos[0]),
-      message: syntaxMessage(code, kind.name),
-    }));
-    // One slip makes the parser stumble over the rest of its line.
-    return { ...unreadable(''), syntax: syntax.filter(({ line }) => !seen.has(line) && seen.add(line)) };
+    // One slip makes the parser stumble over what follows, to the end of the file: only the first error is one.
+    const [first] = document.errors.toSorted((a, b) => a.pos[0] - b.pos[0]);
+    return unreadable(syntaxMessage(first?.code ?? '', kind.name), position(first?.pos[0] ?? 0));
   }
   const { data, root, issues, excess } = convert(document, kind, position);
   if (excess !== undefined) return unreadable(`holds ${excess}; that is no ${kind.name}`);

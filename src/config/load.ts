@@ -7,13 +7,19 @@ import { fillAdminListen } from './admin-listen.ts';
 import type { LoadedConfig } from './config.ts';
 import { readDocument } from './document.ts';
 import type { Env } from './environment.ts';
-import { formatPath, type ConfigProblem } from './problems.ts';
+import { formatPath, type ConfigProblem, type Path } from './problems.ts';
 import { codeOf } from './secret-files.ts';
 import { validate } from './validate.ts';
 
 export type LoadResult =
   /** `filesBeside`: those that it named and that a reload reads too, absolute. */
-  | { readonly ok: true; readonly config: LoadedConfig; readonly filesBeside: readonly string[] }
+  | {
+      readonly ok: true;
+      readonly config: LoadedConfig;
+      readonly filesBeside: readonly string[];
+      /** A problem with the value at `path`, found later. */
+      readonly problemAt: (path: Path, message: string) => ConfigProblem;
+    }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
 const DEFAULT_FILE = 'tollgate.yaml';
@@ -47,7 +53,11 @@ export function readConfig(
   }
   const issues = [...document.issues, ...fillAdminListen(document.data, env)];
   const result = validate({ ...document, issues, file: path, folder: dirname(path), networks, env });
-  if (result.ok) return result;
+  const problemAt = (at: Path, message: string): ConfigProblem => ({
+    ...{ file, path: formatPath(at), message },
+    ...document.locate(at),
+  });
+  if (result.ok) return { ...result, problemAt };
   const problems = result.issues.map(({ path, at, message }) => {
     const { line, column } = document.locate(path, at);
     return { file, line, column, path: formatPath(path), message };

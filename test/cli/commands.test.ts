@@ -134,6 +134,18 @@ describe('commands that ask', () => {
     expect(stderr).toContain('kept by its registry');
   });
 
+  test('refuses: match of one word, naming the other', async () => {
+    const [path, method] = await Promise.all([run('match', '/reports/q3'), run('match', 'post')]);
+    expect(path).toMatchObject({
+      code: 64,
+      stderr: 'METHOD: is missing; write it before the path, such as match GET /reports/q3\n',
+    });
+    expect(method).toMatchObject({
+      code: 64,
+      stderr: 'PATH: is missing; write it after the method, such as match POST /reports/q3\n',
+    });
+  });
+
   test('refuses: match of a path without slash, a method the proxy never lets in', async () => {
     const [path, method] = await Promise.all([run('match', 'GET', 'x'), run('match', 'TRACE', '/x')]);
     expect([path.code, method.code]).toEqual([64, 64]);

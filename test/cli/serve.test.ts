@@ -297,6 +297,7 @@ describe('behaviour: running and stopping', () => {
     const io = fakeIo({ folder });
     expect(await runServe(argsOf(), io, async () => Promise.reject(new Error('port 1 is taken')))).toBe(69);
     expect(io.stderr()).toBe('Tollgate could not start: port 1 is taken\n');
+    expect(io.stdout()).not.toContain('port 1 is taken');
   });
 
   test.each([

@@ -1,4 +1,6 @@
 // Every way to write a configuration wrongly: where the complaint points and what it says. One line per mistake.
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ADDRESS, KEY, problemsOf, RECEIVER, SECRET } from './support.ts';
 
@@ -953,4 +955,20 @@ test('attack: aliases that multiply are refused without being followed to the en
   ]);
   const { user, system } = process.cpuUsage(before);
   expect((user + system) / 1000).toBeLessThan(2000);
+});
+
+describe('one slip in the YAML', () => {
+  const shipped = readFileSync(path.join(import.meta.dirname, '../../config/all-in-one.yaml'), 'utf8');
+  test.each([
+    ['a quote that is not closed', 'amount: "0.10"', 'amount: "0.10', 97],
+    ['a bracket too many', '[https://x402.org/facilitator]', '[https://x402.org/facilitator]]', 73],
+    ['a tab', '    network: base-sepolia', '\tnetwork: base-sepolia', 71],
+    ['a colon that is missing', 'listen: 0.0.0.0:8402', 'listen 0.0.0.0:8402', 13],
+    ['a list item without its space', '  - route_pattern: /reports/*', '  -route_pattern: /reports/*', 96],
+    ['a line that is not indented', 'amount: "0.10"', 'amount:\n"0.10"', 98],
+  ])('refuses: %s with one message, where it is', (_, right, wrong, line) => {
+    expect(shipped).toContain(right);
+    const problems = problemsOf(shipped.replace(right, wrong), { PAY_TO: ADDRESS });
+    expect(problems).toEqual([expect.stringMatching(new RegExp(`^${line}:\\d+ \\(file\\): `))]);
+  });
 });

@@ -12,7 +12,7 @@ import { helpLines } from './help.ts';
 import { withWallet } from './wallet.ts';
 
 const USAGE = [
-  "npm run demo [-- --upstream URL [--route 'GET /reports/* 0.10 USD']...]",
+  "npm run demo [-- --upstream URL [--route 'GET /reports/* 0.10 USD']... --port N]",
   '',
   'Runs Tollgate on this machine with two chains (base-sepolia and solana-devnet), facilitators and test money, in front',
   'of a small API or, with --upstream, of yours. `npm run pay -- URL` pays; so does the page that a browser shows, with a',

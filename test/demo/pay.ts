@@ -70,8 +70,15 @@ function readRequest(args: Args): { url: URL; init: RequestInit } {
   const url = text === undefined ? null : URL.parse(text);
   if (text !== undefined && /^[\w.-]+:\d+(?:\/|$)/.test(text))
     throw new Ended(64, `The scheme is missing: http://${text}`);
+  const example = 'npm run pay -- http://127.0.0.1:8402/premium/report';
+  if (text === undefined) throw new Ended(64, `Which URL? For example: ${example}`);
   if (url === null || !['http:', 'https:'].includes(url.protocol))
-    throw new Ended(64, 'Which URL? For example: npm run pay -- http://127.0.0.1:8402/premium/report');
+    throw new Ended(
+      64,
+      /^[a-z]{1,20}$/i.test(text) && word !== undefined
+        ? `${text}: is not a URL; the URL comes first, then the method: npm run pay -- ${word} ${text}`
+        : `${text}: is not a URL; write one such as ${example}`,
+    );
   const data = args.text('data');
   const method = (word ?? (data === undefined ? 'GET' : 'POST')).toUpperCase();
   if (!/^[A-Z]{1,20}$/.test(method)) throw new Ended(64, `${word ?? ''}: is no method; write npm run pay -- URL POST`);

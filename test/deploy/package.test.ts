@@ -218,6 +218,7 @@ describe('installed', () => {
       [
         'proxy: { upstream: "http://127.0.0.1:3000" }',
         'registry: { store: "sqlite:listed/tollgate.db" }',
+        'receivers: [{ id: default, network: base-sepolia, pay_to_address: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C", facilitators: [x402.org] }]',
         'routes: [{ method: GET, route_pattern: /a, amount: "0.10" }, { method: GET, route_pattern: /b, amount: "0.10" }]',
         'discovery: { openapi: openapi.yaml }',
       ].join('\n'),

@@ -70,7 +70,7 @@ describe('the schema', () => {
     expect(() => migrateFile(other)).toThrow('another program');
     const text = join(folder, 'notes.txt');
     writeFileSync(text, 'not a database, but long enough to look at '.repeat(50));
-    expect(() => migrateFile(text)).toThrow(/cannot be used: file is not a database/);
+    expect(() => migrateFile(text)).toThrow(/is damaged \(file is not a database\)\. Restore it from a backup/);
     expect(readFileSync(text, 'utf8')).toMatch(/^not a database/);
   });
 

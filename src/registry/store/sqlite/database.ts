@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
 import { makePrivateFolder } from '../../../host/private-folder.ts';
 import type { CopyMark } from '../copy-ports.ts';
+import { StoreDamaged } from '../damaged.ts';
 import type { OnUpgrade } from '../ports.ts';
 import { readMark, refuseCopied } from './copy-mark.ts';
 
@@ -21,6 +22,8 @@ export const OPEN_BUSY_MS = 10_000;
  */
 export const CHECKPOINT_PAGES = 4000;
 const BUSY = 5;
+const CORRUPT = 11;
+const NOT_A_DATABASE = 26;
 const CONSTRAINT = 19;
 
 /**
@@ -36,7 +39,7 @@ export function openDatabase(file: string, busyMs: number, onUpgrade?: OnUpgrade
     return db;
   } catch (error) {
     db.close();
-    throw error;
+    throw isDamage(error) ? damaged(file, error) : error;
   }
 }
 
@@ -56,6 +59,8 @@ export function isMigrated(file: string): boolean {
   try {
     refuseForeign(db, file);
     return knownVersion(db, file, SCHEMA.length) === SCHEMA.length;
+  } catch (error) {
+    throw isDamage(error) ? damaged(file, error) : error;
   } finally {
     db.close();
   }
@@ -117,6 +122,21 @@ export function isConstraint(error: unknown): error is Error {
   return primaryCode(error) === CONSTRAINT;
 }
 
+/** Whether the file that a statement needed is no SQLite database, or not a whole one. */
+export function isDamage(error: unknown): boolean {
+  const code = primaryCode(error);
+  return code === CORRUPT || code === NOT_A_DATABASE;
+}
+
+/** Says what to do about the damaged `file`. */
+export function damaged(file: string, error: unknown): StoreDamaged {
+  const what = error instanceof Error ? error.message : 'unknown reason';
+  return new StoreDamaged(
+    `The store ${file} is damaged (${what}). Restore it from a backup; or move it away with ${file}-wal and ${file}-shm, and the next start makes a new one, without the routes, keys and charges of the old one.`,
+    { cause: error },
+  );
+}
+
 function primaryCode(error: unknown): number | undefined {
   return isStoreFailure(error) && error instanceof Error && 'errcode' in error
     ? Number(error.errcode) % 256
@@ -154,6 +174,7 @@ function connect(file: string): DatabaseSync {
     return db;
   } catch (error) {
     db.close();
+    if (isDamage(error)) throw damaged(file, error);
     if (!isStoreFailure(error)) throw error;
     throw new Error(
       `The database ${file} cannot be used: ${error instanceof Error ? error.message : 'unknown reason'}.`,

@@ -9,7 +9,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
 import { makePrivateFolder } from '../../../host/private-folder.ts';
 import type { Holder, StoreLock } from '../ports.ts';
-import { isBusy } from './database.ts';
+import { isBusy, isDamage } from './database.ts';
 
 /** A process that is ending, as in a quick restart, is waited for; a second one is told soon. */
 const WAIT_MS = 300;
@@ -36,6 +36,11 @@ export function lockStore(file: string, holder: Holder, waitMs = WAIT_MS): Store
   } catch (error) {
     db?.close();
     if (isBusy(error)) throw new Error(heldBy(file, lock, readHolder(lock)), { cause: error });
+    if (isDamage(error))
+      throw new Error(
+        `The lock ${lock} is damaged: delete it. It holds nothing but the name of the process that serves the store.`,
+        { cause: error },
+      );
     const reason = error instanceof Error ? error.message : 'unknown reason';
     throw new Error(`The lock ${lock} cannot be taken: ${reason}. Put the store on a disk that this user can write.`, {
       cause: error,

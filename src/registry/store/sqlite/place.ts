@@ -1,7 +1,7 @@
 // SQLite as a kind of store: one file, made if there is none, and its journals and its lock beside it.
 import { existsSync } from 'node:fs';
 import type { Holder, StoreLock, StorePlace, StoredRoute, StoreStats } from '../ports.ts';
-import { isMigrated, migrateFile, refuseServing } from './database.ts';
+import { damaged, isDamage, isMigrated, migrateFile, refuseServing } from './database.ts';
 import { openCharges } from './charges.ts';
 import { openCopySource } from './copy-source.ts';
 import { lockStore } from './lock.ts';
@@ -29,7 +29,7 @@ export function sqlitePlace(file: string): StorePlace {
     open: async ({ as, random, onUpgrade, ...rest }) => {
       const upgrade = onUpgrade === undefined ? {} : { onUpgrade };
       const how = as === 'server' ? { writesApart: true } : { busyMs: COMMAND_BUSY_MS };
-      const { routes, apiKeys, close } = openStore(file, { random, ...upgrade, ...how });
+      const { routes, apiKeys, close } = openWhole(file, { random, ...upgrade, ...how });
       const charges = openCharges(file, rest);
       return {
         ...{ isShared: false, routes, apiKeys, charges },
@@ -44,6 +44,15 @@ export function sqlitePlace(file: string): StorePlace {
     openSource: (holder) => openCopySource(file, holder),
     stats: () => readStoreStats(file),
   };
+}
+
+/** What is read of the store at once may be damaged where its first pages are not. */
+function openWhole(...[file, options]: Parameters<typeof openStore>): ReturnType<typeof openStore> {
+  try {
+    return openStore(file, options);
+  } catch (error) {
+    throw isDamage(error) ? damaged(file, error) : error;
+  }
 }
 
 function lockServed(file: string, holder: Holder): StoreLock {
@@ -62,6 +71,8 @@ function readStoredRoutes(file: string): readonly StoredRoute[] {
   const db = new DatabaseSync(file, { readOnly: true });
   try {
     return createRouteRows(db, createRandom()).load().routes;
+  } catch (error) {
+    throw isDamage(error) ? damaged(file, error) : error;
   } finally {
     db.close();
   }

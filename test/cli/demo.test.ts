@@ -1,0 +1,74 @@
+// `tollgate demo` as it is installed: where it listens, and what it says if it cannot listen there.
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { once } from 'node:events';
+import { expect, onTestFinished, test } from 'vitest';
+import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
+import { BARE_ENV, tollgate } from './support.ts';
+
+/** Nothing answers there, and nothing of the demo needs it. */
+const NOWHERE = 'http://127.0.0.1:1';
+const AWAY = ['--upstream', NOWHERE, '--facilitator', NOWHERE, '--rpc-url', NOWHERE];
+
+function folder(): string {
+  const files = temporaryFolder();
+  onTestFinished(files.remove);
+  return files.folder;
+}
+
+async function listening(port = 0): Promise<Server> {
+  const server = createServer().listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
+}
+
+async function freePort(): Promise<number> {
+  const server = await listening();
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function demo(...args: string[]): Promise<TollgateProcess> {
+  const running = await startProcess({
+    cwd: folder(),
+    args: ['demo', ...AWAY, ...args],
+    env: BARE_ENV,
+    listeners: [],
+  });
+  onTestFinished(running.kill);
+  return running;
+}
+
+test('behaviour: the demo listens on the port that --port names', async () => {
+  const port = await freePort();
+  const running = await demo('--port', String(port));
+  await running.line(({ msg }) => msg.includes(`http://127.0.0.1:${port}/`));
+  await running.line(({ msg }) => msg.startsWith('Stop with Ctrl-C'));
+  expect(running.lines.filter(({ msg }) => msg.startsWith(`Port ${port} is taken`))).toEqual([]);
+  expect((await fetch(`http://127.0.0.1:${port}/x`)).status).toBe(402);
+});
+
+test('behaviour: where a port of the demo is taken, a line says so and which is used', async () => {
+  // Another program of this machine may have it already, which is as good.
+  const held = await listening(8402).catch(() => undefined);
+  onTestFinished(() => void held?.close());
+  const running = await demo();
+  const { msg } = await running.line((line) => line.msg.startsWith('Port 8402 is taken by another program'));
+  const [, port] = /the proxy of this demo listens on (\d+) \(--port N chooses another\)\.$/.exec(msg) ?? [];
+  await running.line((line) => line.msg.startsWith('Stop with Ctrl-C'));
+  expect((await fetch(`http://127.0.0.1:${port}/x`)).status).toBe(402);
+});
+
+test('refuses: --port that is taken, and one that is none', async () => {
+  const held = await listening();
+  onTestFinished(() => void held.close());
+  const { port } = held.address() as AddressInfo;
+  const taken = await tollgate(['demo', ...AWAY, '--port', String(port)], { folder: folder() });
+  expect(taken).toMatchObject({
+    code: 69,
+    stderr: `--port: ${port} is taken by another program; end that one, or write another port\n`,
+  });
+  const wrong = await tollgate(['demo', ...AWAY, '--port', '65536'], { folder: folder() });
+  expect(wrong).toMatchObject({ code: 64, stderr: '--port: is not a port; write a number from 1 to 65535\n' });
+});
