@@ -134,11 +134,11 @@ async function reload(
   const { log } = assembly.deps;
   const { config: taken, restart } = applyConfig(started, next);
   // First what can be refused; what follows cannot fail.
-  const discovery = await gateway?.discovery.read(taken);
-  const putInForce = taken.proxy && (await gateway?.proxy.prepare(taken, taken.proxy, discovery));
+  const putInForce = taken.proxy && (await gateway?.proxy.prepare(taken, taken.proxy, gateway.discovery.of(taken)));
   await registry?.reconfigure(taken);
   assembly.config = taken;
   putInForce?.();
+  gateway?.discovery.begin(taken);
   registry?.recompile();
   gateway?.sync?.recompile();
   if (assembly.current.snapshot !== undefined) gateway?.tell(assembly.current.snapshot.routes);

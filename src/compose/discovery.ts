@@ -1,5 +1,6 @@
-// The discovery of a process: reads the API description that the configuration names, says what is wrong with it, and how
-// many routes will be public. A description that cannot be used leaves the last one that could.
+// The discovery of a process: what it tells of paid routes, by the API description that the configuration names. Neither a
+// start nor a reload waits for that: it is read beside them, and is in force when it has been read. A description that
+// cannot be used leaves the last one that could.
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { Config, LoadedConfig } from '../config/config.ts';
 import { readOpenApiFile } from '../config/openapi.ts';
@@ -16,14 +17,23 @@ type ReadDiscovery = {
   readonly description: NamedDescription | undefined;
 };
 export type NamedDescription = OpenApi & { readonly name: string };
+/** `unread`: the file is not read yet. Undefined: none can be used. */
+export type DescriptionInForce = NamedDescription | 'unread' | undefined;
+
+type Section = NonNullable<Config['discovery']>;
 
 export type DiscoverySource = {
-  /** For `config`; undefined: it wants none. */
-  readonly read: (config: Pick<Config, 'discovery'>) => Promise<Discovery | undefined>;
-  /** The description that was read last. */
-  readonly description: () => NamedDescription | undefined;
-  /** Says what is public of `routes`, by what was read last. */
+  /** Follows the description in force; undefined: `config` wants none. */
+  readonly of: (config: Pick<Config, 'discovery'>) => Discovery | undefined;
+  /** Begins to read what `config` names; what is read is in force then. */
+  readonly begin: (config: Pick<Config, 'discovery'>) => void;
+  readonly inForce: () => DescriptionInForce;
+  /** After each time that one was read. */
+  readonly onRead: (listener: () => void) => void;
+  /** Says what is public of `routes`, once the description has been read. */
   readonly tell: (routes: readonly Route[]) => Promise<void>;
+  /** Ends what is being read. */
+  readonly close: () => void;
 };
 
 /** Routes without an operation that are named one by one. */
@@ -31,14 +41,21 @@ const MOST_NAMED = 20;
 /** Routes that are looked at before others run: about a millisecond. */
 const SLICE = 64;
 
-/** Undefined: `config` wants none. `last`: what could be read before. */
+type ReadOptions = {
+  /** What could be read before. */
+  readonly last?: NamedDescription | undefined;
+  /** Gives up reading. */
+  readonly signal?: AbortSignal;
+};
+
+/** Undefined: `config` wants none. */
 export async function readDiscovery(
   { discovery: section }: Pick<LoadedConfig, 'discovery'>,
-  last?: NamedDescription,
+  { last, signal }: ReadOptions = {},
 ): Promise<ReadDiscovery | undefined> {
   if (section === undefined) return undefined;
   const { openapi } = section;
-  const read = openapi === undefined ? undefined : await readOpenApiFile(openapi.file);
+  const read = openapi === undefined ? undefined : await readOpenApiFile(openapi.file, { signal });
   const remarks: string[] = [];
   let description: NamedDescription | undefined;
   if (openapi !== undefined && read !== undefined) {
@@ -53,13 +70,28 @@ export async function readDiscovery(
   return { discovery: discoveryOf(section, description), remarks, description };
 }
 
-/** By a description that was read before. */
-export function discoveryOf(
-  { serviceName, tags, iconUrl, exclude }: NonNullable<Config['discovery']>,
+/** By one description. */
+function discoveryOf(
+  { serviceName, tags, iconUrl, exclude }: Section,
   description: NamedDescription | undefined,
 ): Discovery {
   const service = { serviceName, tags, iconUrl };
   return createDiscovery({ service, exclude, operations: description?.operations ?? [] });
+}
+
+/** By the description that is in force whenever it is asked. What is not read yet is not told. */
+export function followDescription(section: Section, inForce: () => DescriptionInForce): Discovery {
+  let built: { readonly of: NamedDescription | undefined; readonly discovery: Discovery } | undefined;
+  const current = (): Discovery | undefined => {
+    const of = section.openapi === undefined ? undefined : inForce();
+    if (of === 'unread') return undefined;
+    if (built === undefined || built.of !== of) built = { of, discovery: discoveryOf(section, of) };
+    return built.discovery;
+  };
+  return {
+    listingOf: (route, method, path) => current()?.listingOf(route, method, path),
+    standingOf: (route) => current()?.standingOf(route) ?? 'hidden',
+  };
 }
 
 /** How many of `routes` will be public, and those of them that the description does not know. Many of them stall nothing. */
@@ -86,22 +118,52 @@ export async function lookAtRoutes(
 }
 
 export function createDiscoverySource(log: Log): DiscoverySource {
-  let last: ReadDiscovery | undefined;
+  let listener = (): void => undefined;
+  let inForce: DescriptionInForce = 'unread';
+  let reading: { readonly given: AbortController; readonly read: Promise<ReadDiscovery | undefined> } | undefined;
+
+  const takeOn = ({ description, remarks }: ReadDiscovery): void => {
+    const isNew = description !== undefined && description !== inForce;
+    inForce = description;
+    for (const remark of remarks) log.warn(remark);
+    if (isNew)
+      log.info('the API description is in force', {
+        file: description.name,
+        operations: description.operations.length,
+      });
+    listener();
+  };
+
   return {
-    description: () => last?.description,
-    read: async (config) => {
-      last = await readDiscovery(config, last?.description);
-      for (const remark of last?.remarks ?? []) log.warn(remark);
-      return last?.discovery;
+    of: ({ discovery }) => discovery && followDescription(discovery, () => inForce),
+    begin: ({ discovery }) => {
+      reading?.given.abort();
+      const given = new AbortController();
+      const last = inForce === 'unread' ? undefined : inForce;
+      const isNamed = discovery?.openapi !== undefined;
+      if (!isNamed) inForce = 'unread';
+      const read = readDiscovery({ discovery }, { last, signal: given.signal }).then((result) => {
+        if (given.signal.aborted) return undefined;
+        if (isNamed && result !== undefined) takeOn(result);
+        return result;
+      });
+      read.catch((error: unknown) => log.error('the API description was not read', { error }));
+      reading = { given, read };
+    },
+    inForce: () => inForce,
+    onRead: (listen) => {
+      listener = listen;
     },
     tell: async (routes) => {
-      if (last === undefined) return;
-      const { publicRoutes, pricedRoutes, remarks } = await lookAtRoutes(last, routes);
+      const read = await reading?.read.catch(() => undefined);
+      if (read === undefined) return;
+      const { publicRoutes, pricedRoutes, remarks } = await lookAtRoutes(read, routes);
       log.info('facilitators are told of routes that are paid for, and may list them for everybody', {
         routes: publicRoutes,
         of: pricedRoutes,
       });
       for (const remark of remarks) log.warn(remark);
     },
+    close: () => reading?.given.abort(),
   };
 }

@@ -42,16 +42,17 @@ export async function startGateway(
   const own = registry === undefined ? await openSidecarLedger(assembly) : undefined;
   const ledger = registry?.ledger ?? own?.ledger;
   const discovery = createDiscoverySource(log);
-  const listed = await discovery.read(config);
+  assembly.closers.push(async () => discovery.close());
   const { workers } = deps;
   const proxy =
     workers !== undefined && workers.count > 1
       ? await startWithWorkers(assembly, workers, discovery, registry?.ledger ?? own)
-      : takeRequests(assembly, section, { ledger, reports: registry?.ledger ?? own?.reports }, listed);
+      : takeRequests(assembly, section, { ledger, reports: registry?.ledger ?? own?.reports }, discovery.of(config));
   const tell = (routes: readonly Route[]): void => {
     void discovery.tell(routes);
     for (const warning of notShownWarnings(assembly.config, () => routes)) log.warn(warning);
   };
+  discovery.begin(config);
   void current.first.then(({ routes }) => tell(routes));
   return { proxy: addPart(assembly, 'proxy', proxy), discovery, tell, sync };
 }

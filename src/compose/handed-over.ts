@@ -4,41 +4,51 @@ import { createPrivateKey, KeyObject } from 'node:crypto';
 import { deserialize, serialize } from 'node:v8';
 import type { Config } from '../config/config.ts';
 import type { StoreSettings } from '../domain/store-settings.ts';
-import type { NamedDescription } from './discovery.ts';
+import type { DescriptionInForce } from './discovery.ts';
 
 /** What a reload changes, too. */
 export type Configured = {
   /** Without the sections that are the primary's alone. */
   readonly config: Config;
-  /** As the primary read it: no worker reads it again. */
-  readonly description: NamedDescription | undefined;
 };
 
-export type Given = Configured & {
-  readonly socketPath: string;
-  /** Of that socket. */
-  readonly key: string;
-  /** If it is `own`: shared with others, and served by each worker itself. */
-  readonly store: StoreSettings | undefined;
-  /** Whose ledger it writes charges into. */
-  readonly ledger: 'primary' | 'own' | 'registry' | 'none';
-  /** The primary has routes in force: the worker waits for them. */
-  readonly hasRoutes: boolean;
-  readonly version: string;
-};
+/** The API description as the primary read it: no worker reads it again. It has a message of its own when it is ready. */
+export type Described = { readonly description: DescriptionInForce };
+
+export type Given = Configured &
+  Described & {
+    readonly socketPath: string;
+    /** Of that socket. */
+    readonly key: string;
+    /** If it is `own`: shared with others, and served by each worker itself. */
+    readonly store: StoreSettings | undefined;
+    /** Whose ledger it writes charges into. */
+    readonly ledger: 'primary' | 'own' | 'registry' | 'none';
+    /** The primary has routes in force: the worker waits for them. */
+    readonly hasRoutes: boolean;
+    readonly version: string;
+  };
 
 type HandedKey = { readonly handedKey: Buffer };
 
-export function writeGiven(given: Configured | Given): string {
+export function writeGiven(given: Configured | Described | Given): string {
   return serialize(exchange(given, handKey)).toString('base64');
 }
 
 export function readGiven(text: string): Given {
-  return readConfigured(text) as Given;
+  return read(text) as Given;
 }
 
 export function readConfigured(text: string): Configured {
-  return exchange(deserialize(Buffer.from(text, 'base64')), takeKey) as Configured;
+  return read(text) as Configured;
+}
+
+export function readDescribed(text: string): Described {
+  return read(text) as Described;
+}
+
+function read(text: string): unknown {
+  return exchange(deserialize(Buffer.from(text, 'base64')), takeKey);
 }
 
 function handKey(value: object): unknown {

@@ -11,9 +11,9 @@ import { storeAt } from '../registry/store/open.ts';
 import type { Served } from '../workers/worker.ts';
 import { countLeases } from './charge-metrics.ts';
 import { createAssembly, type Assembly } from './assembly.ts';
-import { discoveryOf } from './discovery.ts';
+import { followDescription } from './discovery.ts';
 import { takeRequests } from './gateway.ts';
-import { readConfigured, type Configured, type Given } from './handed-over.ts';
+import { readConfigured, readDescribed, type Given } from './handed-over.ts';
 import { observeCalls, observeLoad } from './store-metrics.ts';
 import { reportMetrics } from './worker-metrics.ts';
 import type { Current } from '../gateway/sync/current.ts';
@@ -33,7 +33,7 @@ const ROUTES_MS = 60_000;
 /** `run` names this life of the worker. */
 export async function startWorker(given: Given, run: string, deps: WorkerDeps): Promise<Served> {
   const { log, onTaken } = deps;
-  const { config, description, socketPath, key, version, hasRoutes } = given;
+  const { config, socketPath, key, version, hasRoutes } = given;
   const assembly = createAssembly(config, { ...deps, version });
   const { current, closers } = assembly;
   const proxyOf = (next: Config): ProxyConfig => {
@@ -50,13 +50,14 @@ export async function startWorker(given: Given, run: string, deps: WorkerDeps): 
   );
   closers.unshift(routes.close);
   const ledger = await openLedger(assembly, given, run);
-  const listed = (next: Configured): ReturnType<typeof discoveryOf> | undefined =>
-    next.config.discovery && discoveryOf(next.config.discovery, next.description);
+  let { description } = given;
+  const listed = ({ discovery }: Config): ReturnType<typeof followDescription> | undefined =>
+    discovery && followDescription(discovery, () => description);
   const proxy = takeRequests(
     assembly,
     proxyOf(config),
     { ledger, reports: undefined, takesOnly: true },
-    listed({ config, description }),
+    listed(config),
   );
   closers.unshift(async () => proxy.close());
   const { listener } = proxy;
@@ -70,13 +71,16 @@ export async function startWorker(given: Given, run: string, deps: WorkerDeps): 
     says: () => JSON.stringify({ possible: assembly.isPossible() }),
     prepare: async (text) => {
       const next = readConfigured(text);
-      const putInForce = await proxy.prepare(next.config, proxyOf(next.config), listed(next));
+      const putInForce = await proxy.prepare(next.config, proxyOf(next.config), listed(next.config));
       return () => {
         assembly.config = next.config;
         putInForce();
         routes.recompile();
         onTaken(next.config);
       };
+    },
+    notice: (text) => {
+      ({ description } = readDescribed(text));
     },
     answer: async (id) => JSON.stringify((await assembly.findRefusals?.(id)) ?? []),
     report: async () => JSON.stringify(await report()),

@@ -55,10 +55,11 @@ export async function startWorkers(
   });
   const socket = await openWorkerSocket(dataFolderOf(config), api.handle);
   const configured = (next: Config): Configured => {
-    return { config: { ...shareOf(next, count), registry: undefined }, description: discovery.description() };
+    return { config: { ...shareOf(next, count), registry: undefined } };
   };
   const given = (): Given => ({
     ...configured(assembly.config),
+    description: discovery.inForce(),
     ...{ socketPath: socket.path, key, ledger, version, hasRoutes: current.snapshot !== undefined },
     // Many processes: each has one connection that writes.
     store: ledger === 'own' && store?.kind === 'postgres' ? { ...store, connections: 1 } : undefined,
@@ -72,6 +73,7 @@ export async function startWorkers(
     given: () => writeGiven(given()),
     ...{ clock, schedule: systemSchedule, log },
   });
+  discovery.onRead(() => supervisor.tell({ kind: 'notice', text: writeGiven({ description: discovery.inForce() }) }));
   const reloads = createReloads(supervisor, systemSchedule);
   const asking = createAsking(supervisor, systemSchedule);
   assembly.findRefusals = async (id) =>

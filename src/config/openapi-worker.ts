@@ -5,9 +5,12 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { readOpenApi, type OpenApi, type Remark } from '../domain/discovery/openapi.ts';
 import { readDocumentOf } from './document.ts';
 import { codeOf } from './secret-files.ts';
+import { createBounded } from './time-budget.ts';
 
 export const MAX_BYTES = 2 * 1024 * 1024;
 const MAX_VALUES = 200_000;
+/** An ordinary operation takes about a millisecond. */
+const PER_OPERATION = { eachMs: 500, lateMs: 2_000, leastMs: 5 };
 
 function read(file: string): OpenApi | Remark {
   let text: string;
@@ -19,7 +22,8 @@ function read(file: string): OpenApi | Remark {
   }
   const document = readDocumentOf({ name: 'OpenAPI document', maxValues: MAX_VALUES, env: undefined }, text);
   const [fault] = document.syntax;
-  return fault ?? readOpenApi(document.data, (path) => document.locate(path, 'key').line);
+  if (fault !== undefined) return fault;
+  return readOpenApi(document.data, (path) => document.locate(path, 'key').line, createBounded(PER_OPERATION));
 }
 
 parentPort?.postMessage(read(String(workerData)), []);

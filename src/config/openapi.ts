@@ -6,11 +6,21 @@ import { codeOf } from './secret-files.ts';
 
 /** Enough for an ordinary document of 2 MiB. */
 const MEMORY_MB = 256;
-const TIME_MS = 20_000;
+/** Nobody waits for it but `tollgate check`. */
+const TIME_MS = 120_000;
 const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY';
 
+type ReadOptions = {
+  readonly timeMs?: number;
+  /** Gives up reading. */
+  readonly signal?: AbortSignal | undefined;
+};
+
 /** A Remark: nothing of it can be used. `file` is absolute. */
-export function readOpenApiFile(file: string, timeMs = TIME_MS): Promise<OpenApi | Remark> {
+export function readOpenApiFile(
+  file: string,
+  { timeMs = TIME_MS, signal }: ReadOptions = {},
+): Promise<OpenApi | Remark> {
   const script = new URL(`./openapi-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
   const { promise, resolve } = Promise.withResolvers<OpenApi | Remark>();
   const unusable = (why: string): void => resolve({ line: 1, message: `${why}; it is not used` });
@@ -22,6 +32,8 @@ export function readOpenApiFile(file: string, timeMs = TIME_MS): Promise<OpenApi
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
   });
   const timer = setTimeout(() => unusable(`takes longer than ${timeMs / 1000} seconds to read`), timeMs);
+  const giveUp = (): void => unusable('was not read to its end');
+  signal?.addEventListener('abort', giveUp, { once: true });
   worker.once('message', resolve);
   worker.once('error', (error) => {
     const code = codeOf(error);
@@ -30,6 +42,7 @@ export function readOpenApiFile(file: string, timeMs = TIME_MS): Promise<OpenApi
   worker.once('exit', () => unusable('cannot be read'));
   return promise.finally(() => {
     clearTimeout(timer);
+    signal?.removeEventListener('abort', giveUp);
     void worker.terminate();
   });
 }

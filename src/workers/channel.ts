@@ -9,6 +9,8 @@ export type Order =
   /** A new configuration; answered by `prepared`. Nothing of it is in force before `commit`. */
   | { readonly kind: 'prepare'; readonly reload: number; readonly given: string }
   | { readonly kind: 'commit'; readonly reload: number }
+  /** In force at once, and nobody waits for it. */
+  | { readonly kind: 'notice'; readonly text: string }
   /** Answered by `answer`. */
   | { readonly kind: 'ask'; readonly ask: number; readonly question: string }
   /** Answers carry `Connection: close` from now on. */

@@ -12,6 +12,8 @@ export type Served = {
   readonly says: () => string;
   /** Rejects with a sentence if `given` cannot be taken; what it resolves with puts it in force and cannot fail. */
   readonly prepare: (given: string) => Promise<() => void>;
+  /** Takes on what is in force at once; it cannot fail. */
+  readonly notice: (text: string) => void;
   readonly answer: (question: string) => Promise<string>;
   /** What was counted since the last one. */
   readonly report: () => Promise<string>;
@@ -84,6 +86,9 @@ export function runWorker(
       case 'commit':
         if (prepared?.reload === message.reload) prepared.putInForce();
         prepared = undefined;
+        return undefined;
+      case 'notice':
+        served?.notice(message.text);
         return undefined;
       case 'ask':
         if (served !== undefined)

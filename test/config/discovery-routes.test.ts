@@ -49,18 +49,56 @@ test('behaviour: what is read later takes the place of what was read before, but
   const document = (days: number): string =>
     `openapi: 3.0.0\npaths: { /weather: { get: { parameters: [{ name: days, in: query, example: ${days} }] } } }\n`;
   for (const text of [document(1), 'openapi: {{', document(2), '', 'openapi: 2.0.0\n']) {
-    const discovery = await source.read(section(text));
+    const config = section(text);
+    const discovery = source.of(config);
+    const before = discovery?.listingOf(weather, 'GET', '/weather');
+    expect(before === undefined).toBe(inputs.length === 0);
+    const read = new Promise<void>((resolve) => source.onRead(resolve));
+    source.begin(config);
+    await read;
     const { info } = JSON.parse(discovery?.listingOf(weather, 'GET', '/weather')?.bazaar[0] ?? '{}') as {
       info: { input: { queryParams?: unknown } };
     };
     inputs.push(info.input.queryParams);
   }
   expect(inputs).toEqual([{ days: 1 }, { days: 1 }, { days: 2 }, { days: 2 }, { days: 2 }]);
-  expect(lines.map(({ level }) => level)).toEqual(['warn', 'warn', 'warn']);
-  expect(lines[2]?.msg).toBe(
+  expect(lines.map(({ level }) => level)).toEqual(['info', 'warn', 'info', 'warn', 'warn']);
+  expect(lines[2]).toMatchObject({ msg: 'the API description is in force', file: 'openapi.yaml', operations: 1 });
+  expect(lines[4]?.msg).toBe(
     'openapi.yaml:1: is no OpenAPI document of version 3.0 or 3.1; what was read before is told',
   );
-  expect(await source.read({ discovery: undefined })).toBeUndefined();
+  expect(source.of({ discovery: undefined })).toBeUndefined();
+  source.begin({ discovery: undefined });
   await source.tell([weather]);
-  expect(lines).toHaveLength(3);
+  expect(lines).toHaveLength(5);
+});
+
+test('behaviour: of two descriptions that are read at once the one that was asked for last is taken on', async () => {
+  const lines: string[] = [];
+  const source = createDiscoverySource(createLog('info', (line) => void lines.push(line), Date.now));
+  const first = section(NONE);
+  const second = {
+    discovery: { ...first.discovery, openapi: { name: 'second.yaml', file: files.write('2.yaml', NONE) } },
+  };
+  const told = [first, second].map((config) => {
+    source.begin(config);
+    return source.tell([route('GET /p 0.10')]);
+  });
+  await Promise.all(told);
+  expect(source.inForce()).toMatchObject({ name: 'second.yaml' });
+  expect(lines.join()).not.toContain('openapi.yaml');
+  expect(lines.filter((line) => line.includes('facilitators are told'))).toHaveLength(1);
+});
+
+test('behaviour: a description that cannot be used at all leaves methods and templates', async () => {
+  const source = createDiscoverySource(createLog('error', () => undefined, Date.now));
+  const config = section('openapi: {{');
+  const discovery = source.of(config);
+  source.begin(config);
+  await source.tell([]);
+  expect(source.inForce()).toBeUndefined();
+  expect(JSON.parse(discovery?.listingOf(route('GET /p 0.10'), 'GET', '/p')?.bazaar[0] ?? '{}')).toMatchObject({
+    info: { input: { type: 'http', method: 'GET' } },
+    routeTemplate: '/p',
+  });
 });

@@ -104,9 +104,61 @@ test('attack: what would need more memory than any document ends its thread alon
   });
 }, 60_000);
 
-test('attack: an expression that never ends ends with the time of its thread', async () => {
-  const schema = '{ type: string, pattern: "^(a+)+$" }';
-  const text = `openapi: 3.0.0\npaths: { /a: { get: { parameters: [{ name: q, in: query, schema: ${schema}, example: "${'a'.repeat(60)}!" }] } } }\n`;
-  const read = await readOpenApiFile(files.write('slow.yaml', text), 2_000);
-  expect(read).toEqual({ line: 1, message: 'takes longer than 2 seconds to read; it is not used' });
+const EVIL = '{ type: string, pattern: "^(a+)+$" }';
+const PLAIN = '{ type: string, pattern: "^a+!$" }';
+const asking = (path: string, schema: string): string =>
+  `  ${path}: { get: { parameters: [{ name: q, in: query, schema: ${schema}, example: "${'a'.repeat(60)}!" }] } }\n`;
+
+test('attack: an operation whose expression never ends on its own example goes alone, and is named', async () => {
+  const text = `openapi: 3.0.0\npaths:\n${asking('/good', PLAIN)}${asking('/evil', EVIL)}${asking('/too', PLAIN)}`;
+  const read = await readOpenApiFile(files.write('slow.yaml', text));
+  if (!('operations' in read)) throw new Error(read.message);
+  expect(read.operations.map(({ path: name, description }) => [name, description !== undefined])).toEqual([
+    ['/good', true],
+    ['/evil', false],
+    ['/too', true],
+  ]);
+  expect(read.remarks).toEqual([
+    {
+      line: 4,
+      message:
+        'GET /evil takes too long to judge, as an expression does that backtracks on its own example; its method and template alone are told',
+    },
+  ]);
+});
+
+test('attack: hundreds of such operations cost the others nothing', async () => {
+  const evil = Array.from({ length: 300 }, (_, index) => asking(`/evil/${index}`, EVIL)).join('');
+  const read = await readOpenApiFile(
+    files.write('slower.yaml', `openapi: 3.0.0\npaths:\n${evil}${asking('/good', PLAIN)}`),
+  );
+  if (!('operations' in read)) throw new Error(read.message);
+  expect(read.operations.flatMap(({ path: name, description }) => (description === undefined ? [] : [name]))).toEqual([
+    '/good',
+  ]);
+  expect(read.remarks).toHaveLength(21);
+  expect(read.remarks.at(-1)?.message).toBe('and 280 more operations like these');
+}, 60_000);
+
+test('attack: an expression that is too large to run goes alone', async () => {
+  const large = '{ type: string, pattern: "^((a{500}){500}){500}$" }';
+  const read = await readOpenApiFile(
+    files.write('large.yaml', `openapi: 3.0.0\npaths:\n${asking('/large', large)}${asking('/good', PLAIN)}`),
+  );
+  if (!('operations' in read)) throw new Error(read.message);
+  expect(read.operations.map(({ description }) => description !== undefined)).toEqual([false, true]);
+});
+
+test('behaviour: reading that is given up ends at once', async () => {
+  const given = new AbortController();
+  const reading = readOpenApiFile(files.write('given-up.yaml', SMALL), { signal: given.signal });
+  given.abort();
+  expect(await reading).toEqual({ line: 1, message: 'was not read to its end; it is not used' });
+});
+
+test('attack: what takes longer than its time is not used', async () => {
+  expect(await readOpenApiFile(files.write('late.yaml', SMALL), { timeMs: 0 })).toEqual({
+    line: 1,
+    message: 'takes longer than 0 seconds to read; it is not used',
+  });
 });

@@ -49,6 +49,7 @@ const code = await runWorker(
         return () => void (told = next);
       },
       report: async () => '[]',
+      notice: () => undefined,
       answer: async (question) => `${process.argv[2]}: ${question}`,
       drain: listener.announceEnd,
       close: (withinMs) => listener.drain(0, withinMs),

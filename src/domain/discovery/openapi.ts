@@ -32,7 +32,11 @@ const MAX_REMARKS = 20;
 /** As long as a route's pattern may be; a longer path is nothing that a route names. */
 const MAX_PATH = 512;
 
-export function readOpenApi(document: unknown, lineOf: LineOf): OpenApi | Remark {
+/** Runs work that may never end; undefined: it did not end in time, or failed. */
+type Bounded = <T>(work: () => T) => { readonly value: T } | undefined;
+
+/** `bounded` describes one operation: its schema may hold an expression that backtracks on its own example. */
+export function readOpenApi(document: unknown, lineOf: LineOf, bounded: Bounded): OpenApi | Remark {
   const version = memberOf(document, 'openapi');
   const dialect = /^3\.([01])\.\d+/.exec(typeof version === 'string' ? version : '')?.[1];
   if (dialect === undefined)
@@ -43,21 +47,27 @@ export function readOpenApi(document: unknown, lineOf: LineOf): OpenApi | Remark
     dialect === '0' ? '3.0' : '3.1',
     (reference, why) => void unread.set(reference, why),
   );
-  const { operations, excess } = operationsOf(document, references);
+  const { operations, excess, late } = operationsOf(document, references, bounded);
   const pathsLine = lineOf(['paths']);
   const remarks: Remark[] = [];
   if (unread.size > 0) remarks.push(...remarksOn(unread, document, lineOf));
+  if (late.length > 0) remarks.push(...remarksOnLate(late, lineOf));
   if (excess)
     remarks.push({ line: pathsLine, message: `holds more than ${MAX_OPERATIONS} operations; the rest is left out` });
   return { operations, pathsLine, remarks };
 }
 
+/** Where an operation stands in the document. */
+type Place = readonly ['paths', name: string, method: string];
+
 function operationsOf(
   document: unknown,
   references: References,
-): { readonly operations: readonly ApiOperation[]; readonly excess: boolean } {
+  bounded: Bounded,
+): { readonly operations: readonly ApiOperation[]; readonly excess: boolean; readonly late: readonly Place[] } {
   const base = pathOfServer(memberOf(memberOf(document, 'servers'), 0));
   const operations: ApiOperation[] = [];
+  const late: Place[] = [];
   const paths = memberOf(document, 'paths');
   for (const [name, written] of Object.entries(isPlain(paths) ? paths : {})) {
     const path = base + name;
@@ -66,11 +76,25 @@ function operationsOf(
     for (const method of METHODS) {
       const operation = memberOf(item, method.toLowerCase());
       if (!isPlain(operation)) continue;
-      if (operations.length === MAX_OPERATIONS) return { operations, excess: true };
-      operations.push({ method, path, description: describeOperation(method, item, operation, references) });
+      if (operations.length === MAX_OPERATIONS) return { operations, excess: true, late };
+      const described = bounded(() => describeOperation(method, item, operation, references));
+      if (described === undefined) late.push(['paths', name, method.toLowerCase()]);
+      operations.push({ method, path, description: described?.value });
     }
   }
-  return { operations, excess: false };
+  return { operations, excess: false, late };
+}
+
+function remarksOnLate(late: readonly Place[], lineOf: LineOf): readonly Remark[] {
+  const remarks = late.slice(0, MAX_REMARKS).map((place) => ({
+    line: lineOf(place),
+    message: `${place[2].toUpperCase()} ${place[1]} takes too long to judge, as an expression does that backtracks on its own example; its method and template alone are told`,
+  }));
+  const [last] = late.slice(MAX_REMARKS - 1);
+  const left = late.length - MAX_REMARKS;
+  return last === undefined || left <= 0
+    ? remarks
+    : [...remarks, { line: lineOf(last), message: `and ${left} more operations like these` }];
 }
 
 /** Without a slash at its end; empty for the root. */

@@ -11,7 +11,14 @@ import { parsePattern, type Pattern } from '../../../src/domain/pattern.ts';
 
 export function readText(text: string): OpenApi | Remark {
   const document = readDocumentOf({ name: 'OpenAPI document', maxValues: 100_000, env: undefined }, text);
-  return document.syntax[0] ?? readOpenApi(document.data, (path) => document.locate(path, 'key').line);
+  return (
+    document.syntax[0] ??
+    readOpenApi(
+      document.data,
+      (path) => document.locate(path, 'key').line,
+      (work) => ({ value: work() }),
+    )
+  );
 }
 
 export function descriptionOf(text: string): OpenApi {
