@@ -172,6 +172,13 @@ describe('the programs of docs/paying.md', () => {
     expect(elsewhere.seen[0]?.headers).not.toHaveProperty('payment-signature');
   });
 
+  test('behaviour: a quote that HEAD asked for pays a GET', async () => {
+    const quote = await paid.quote('/reports/q3', 'HEAD');
+    const response = await paid.pay('/reports/q3', await paid.sign(quote));
+    expect([response.status, await response.text()]).toEqual([200, 'the GET of /reports/q3']);
+    expect((await paid.charges())[0]?.id).toBe(quote.extra.external_ref);
+  });
+
   test.skipIf(noCurl)('behaviour: curl shows the price, and the way to pay it', async () => {
     const { code, stdout } = await script('the price', env('/reports/q3'));
     expect(code).toBe(0);
