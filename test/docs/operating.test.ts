@@ -9,7 +9,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { NODE, ROOT } from '../deploy/support.ts';
+import { NODE, readText, ROOT } from '../deploy/support.ts';
 import { configOf } from '../config/support.ts';
 import { freshDatabase, stopSharedPostgres } from '../postgres/store.ts';
 import { CERTIFICATE, KEY } from '../support/certificate.ts';
@@ -286,6 +286,15 @@ describe('docs/operating.md', () => {
       const config = configOf(`registry: {}\n${block}`);
       expect(config.proxy?.publicUrl).toBe('https://api.example.com');
     }
+  });
+
+  test('behaviour: every metric that it names is in the table of metrics', () => {
+    const known = new Set(
+      [...readText('config/README.md').matchAll(/`([a-z_]+)(?:\{[a-z_,]+\})?`/g)].map(([, name = '']) => name),
+    );
+    const named = [...readText(DOCUMENT).matchAll(/`tollgate_([a-z_]+)/g)].map(([, name = '']) => name);
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter((name) => !known.has(name))).toEqual([]);
   });
 
   test('behaviour: every block of it is used by a test', () => {
