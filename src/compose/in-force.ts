@@ -57,6 +57,7 @@ export function numberRoutes(current: Current, random: Random): RoutesInForce {
     registryId,
     isKnown: () => current.snapshot !== undefined,
     head: () => ({ revision, stamp: `${registryId}.${revision}` }),
+    count: () => current.snapshot?.routes.length ?? 0,
     prove,
     routeSet: () => ({ registryId, revision, routes: current.snapshot?.routes ?? [] }),
     subscribe: (listener) => {

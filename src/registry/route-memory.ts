@@ -32,6 +32,8 @@ export type SetProof = { readonly revision: number; readonly routes: number; rea
 
 export type RouteMemory = {
   readonly head: () => Head;
+  /** Number of routes. */
+  readonly count: () => number;
   /** Of the set as it is when this resolves. Reckoned with the first call and kept from then on. */
   readonly prove: () => Promise<SetProof>;
   /** Oldest first; the same array until something changes. */
@@ -104,6 +106,7 @@ export function createRouteMemory(
 
   return {
     head: () => head,
+    count: () => byId.size,
     prove,
     routeSet,
     get: (id) => byId.get(id),

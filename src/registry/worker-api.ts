@@ -25,6 +25,8 @@ export type RoutesInForce = {
   /** Whether there are any yet; an empty set is one too. */
   readonly isKnown: () => boolean;
   readonly head: () => Head;
+  /** Number of routes. */
+  readonly count: () => number;
   readonly prove: () => Promise<SetProof>;
   readonly routeSet: () => RouteSet;
   readonly subscribe: (listener: (change: RouteEvent) => void) => () => void;

@@ -12,6 +12,7 @@ test('behaviour: timers run from the first stream to the last', () => {
   const streams = createStreams({
     routes: {
       head: () => ({ revision: 0, stamp: '' }),
+      count: () => 0,
       subscribe: () => () => undefined,
       prove: () => Promise.reject(new Error('not now')),
       changesAfter: async () => [],
