@@ -15,10 +15,62 @@ export async function bundlePage(): Promise<PageAssets> {
     transform: { target: 'es2022' },
     onLog: (level, log, handle) => handle(level === 'warn' ? 'error' : level, log),
   });
-  const { output } = await bundle.generate({ format: 'iife', minify: true, comments: false });
+  const minify = { compress: true, mangle: true, codegen: true, mangleProps: { include: OWN_NAMES } };
+  const { output } = await bundle.generate({ format: 'iife', minify, comments: false });
   await bundle.close();
   return { script: escaped(output[0].code.trim()), style: styleOf(path.join(PAGE, 'page.css')) };
 }
+
+/**
+ * Members of the page's own objects, which become short: never those of a document, of JSON, or of what a tab keeps, where
+ * another page has to find them.
+ */
+export const OWN_NAMES = new RegExp(
+  `^(?:${[
+    ...['headline', 'sentences', 'actions', 'says', 'primary', 'busy', 'more', 'run', 'isFull', 'isKept'],
+    ...[
+      'deps',
+      'delivery',
+      'wallets',
+      'choices',
+      'choice',
+      'watched',
+      'begin',
+      'chooser',
+      'prepare',
+      'pay',
+      'takeOver',
+    ],
+    ...[
+      'demanded',
+      'payAnew',
+      'anew',
+      'again',
+      'showLive',
+      'cutOff',
+      'taken',
+      'sendLater',
+      'fail',
+      'keep',
+      'unfinished',
+    ],
+    ...[
+      'showKept',
+      'showAnswer',
+      'forget',
+      'wallet',
+      'account',
+      'balance',
+      'isOn',
+      'switchTo',
+      'watch',
+      'serverMs',
+      'told',
+    ],
+    ...['problem', 'because', 'mood', 'showCard', 'paired', 'section', 'note', 'way', 'place', 'kept', 'networks'],
+  ].join('|')})$`,
+  'u',
+);
 
 /** A script ends at the first `</script`, and a comment in one begins with `<!--`. */
 function escaped(code: string): string {
@@ -26,14 +78,20 @@ function escaped(code: string): string {
   return code.replace(/[^\0-\x7f]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** Without comments, and with single spaces only where they mean something. */
+/** Without comments, with single spaces only where they mean something, and with short names of its own properties. */
 function styleOf(file: string): string {
-  const style = readFileSync(file, 'utf8')
+  const text = readFileSync(file, 'utf8');
+  const names = new Set(text.match(/--[\w-]+/g)?.filter((name) => !/^--(?:on-)?accent$/.test(name)));
+  const short = new Map([...names].map((name, index) => [name, `--${String.fromCharCode(97 + index)}`]));
+  const style = text
     .replace(/\/\*[\s\S]*?\*\//g, '')
     .replace(/\s+/g, ' ')
-    .replace(/ ?([{};,]) ?/g, '$1')
+    .replace(/ ?([{};,>~]) ?/g, '$1')
+    .replace(/;}/g, '}')
+    .replace(/(?<=[\s:,(])0(?=\.\d)/g, '')
     .replace(/: /g, ':')
-    .trim();
+    .trim()
+    .replace(/--[\w-]+/g, (name) => short.get(name) ?? name);
   if (/[^\0-\x7f]|</.test(style)) throw new Error('the style of the page is not plain ASCII');
   return style;
 }

@@ -1,12 +1,9 @@
-// The data of the page for people, beside the header of its 402. The gateway writes it into the document as JSON, and
+// The data of the page for people. The gateway writes it into the document as JSON, and
 // the page's program reads it. Public facts of the offer and of known networks alone. Amounts of tokens are spelled
 // here for both.
 
 export type PageData = {
-  /** The value of the 402's PAYMENT-REQUIRED: the program of a page cannot read the headers that it came with. */
-  readonly required: string;
-  readonly price: { readonly amount: string; readonly currency: string };
-  /** Those of `required` that a wallet in a browser can be asked for, in its order. */
+  /** Those of the 402 that a wallet in a browser can be asked for, in its order. */
   readonly ways: readonly PageWay[];
 };
 
@@ -15,10 +12,12 @@ export type PageWay = {
   readonly network: string;
   readonly asset: string;
   readonly payTo: string;
+  /** In the smallest unit, as it is shown: what is signed is what a new 402 asks for. */
+  readonly amount: string;
   readonly decimals: number;
   readonly symbol: string;
   /** Of the network, as people call it. */
-  readonly title: string;
+  readonly chainName: string;
   readonly testnet: boolean;
   /** Undefined: no page is known that shows transactions. */
   readonly explorer?: string;

@@ -3,7 +3,7 @@
 // whole to the client. The payment decides before any of it is sent. It is held only while a settlement is awaited.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { respond } from '../host/respond.ts';
+import { respond, type OwnResponse } from '../host/respond.ts';
 import type { CallFault, UploadFault, UpstreamCall, UpstreamFault, UpstreamListener } from '../http/transport.ts';
 import { breakOff, ClientResponse, sendEarlyHints, sendOwn, type ClientResponseListener } from './client-response.ts';
 import { noteEnd, type ClientGone, type End } from './telemetry.ts';
@@ -12,6 +12,7 @@ import { InFlight, type ExchangeContext } from './in-flight.ts';
 import type { KeptResponse } from './pay/memory.ts';
 import type { ResponseOutcome, Aside, PaidOutcome, ResponseHeadSeen, ResponseVerdict } from './outcome.ts';
 import type { Permit } from '../domain/decide.ts';
+import { redirectDocument } from './redirect.ts';
 import { acceptsTunnel, openTunnel, TUNNEL_OFFER } from './tunnel.ts';
 
 type Held = { readonly at: 'held'; readonly since: number; ended: boolean; failure: CallFault | undefined };
@@ -22,7 +23,7 @@ type Phase =
   | { readonly at: 'waiting' }
   /** The head waits for a settlement. `ended`, `failure`: what became of the response meanwhile. */
   | Held
-  | { readonly at: 'streaming'; readonly response: ClientResponse }
+  | { readonly at: 'streaming'; readonly response: ClientBody }
   /** The last of the upstream's response, or ours in its place, is on its way to the client. */
   | { readonly at: 'ending'; readonly as: 'delivered' | 'replaced'; readonly upstreamMs: number; handedOver: boolean }
   /** The client left; what it paid for is read on. */
@@ -31,6 +32,9 @@ type Phase =
   | { readonly at: 'tunnel' }
   /** `end`: of one that was decided to be forwarded. */
   | { readonly at: 'done'; readonly end: End | undefined };
+
+/** Where the upstream's response goes on its way to the client. */
+type ClientBody = Pick<ClientResponse, 'write' | 'end'>;
 
 const WAITING: Phase = { at: 'waiting' };
 const KEEPING: Phase = { at: 'keeping' };
@@ -64,7 +68,10 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     const { req, res, record, context } = this;
     this.noteAnswer(outcome);
     if (this.phase.at === 'deciding') this.phase = RESPONDED;
-    sendOwn(req, res, outcome, record.requestId, context.writeBatch, closes);
+    // A response that was kept is the upstream's, word for word.
+    const shown = outcome.outcome === 'paid' ? this.asPlace(outcome.response) : undefined;
+    const sent = shown === undefined ? outcome : { ...outcome, response: shown };
+    sendOwn(req, res, sent, record.requestId, context.writeBatch, closes);
     this.close();
   }
 
@@ -208,10 +215,21 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
       if (!this.isKept) this.leave();
       return;
     }
+    const place = this.paid ? this.asPlace({ status, headers }) : undefined;
+    if (place !== undefined) {
+      this.phase = { at: 'streaming', response: instead(place, req, res) };
+      return;
+    }
     const response = new ClientResponse(req, res, context.writeBatch, this, status, headers);
     this.phase = { at: 'streaming', response };
     // A body that is there leaves in one write with its head; one that is slow must not hold the head back.
     if (!followed) process.nextTick(flushHead, response);
+  }
+
+  /** What the page for people gets in place of a redirect. */
+  private asPlace({ status, headers }: Pick<OwnResponse, 'status' | 'headers'>): OwnResponse | undefined {
+    if (this.req.headers['tollgate-page'] !== '1') return undefined;
+    return redirectDocument(status, headers, this.publicOrigin + this.target);
   }
 
   /** After a 101. */
@@ -353,6 +371,11 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
 }
 
 type Leaving = Pick<ClientGone, 'failed' | 'upload'> & { readonly whole: boolean };
+
+/** `response` goes out when the upstream's, which the client does not get, has ended. */
+function instead(response: OwnResponse, { method }: IncomingMessage, res: ServerResponse): ClientBody {
+  return { write: () => true, end: () => respond(res, response, method === 'HEAD') };
+}
 
 function flushHead(response: ClientResponse): void {
   response.flushHead();

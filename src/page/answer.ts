@@ -1,66 +1,116 @@
-// Shows what was paid for. Text, JSON and images are shown. Everything else, web pages included, can be saved or
-// opened. Opened, it runs no script, because it inherits this page's policy.
+// Shows what was paid for. Text, JSON and images are shown, a place elsewhere as a link. Everything else, web pages included,
+// can be saved or opened. Opened, it runs no script, because it inherits this page's policy.
+import { decoderOf, isText, kindOf, mediaOf, sizeOf } from './kinds.ts';
+import { placeContent, placeOf } from './place.ts';
+import { HELD_BYTES } from './receive.ts';
 import { element } from './view.ts';
 
-export type Shown = { readonly type: string; readonly name: string; readonly bytes: Uint8Array<ArrayBuffer> };
+export type Shown = {
+  readonly type: string;
+  readonly name: string;
+  /** Of the whole answer. */
+  readonly size: number;
+  readonly blob: Blob;
+  /** Undefined: too large to be shown. */
+  readonly bytes: Uint8Array | undefined;
+};
 
-const SHOWN_BYTES = 5 * 1024 * 1024;
-const IMAGES = /^image\/(?:png|jpeg|gif|webp|avif|svg\+xml)$/;
-
-export function answerSection(title: string, { type, name, bytes }: Shown): HTMLElement {
-  const [kind = ''] = type
-    .toLowerCase()
-    .split(';')
-    .map((part) => part.trim());
-  const url = URL.createObjectURL(new Blob([bytes], { type: type === '' ? 'application/octet-stream' : type }));
-  const heading = element('h2', { tabindex: '-1', id: 'answer' }, title);
-  const size = element('p', { class: 'note' }, `${kind === '' ? 'unknown kind' : kind}, ${sizeOf(bytes.length)}`);
-  const save = element('a', { class: 'button', href: url, download: name }, 'Save');
-  const open = element('a', { class: 'button', href: url, target: '_blank', rel: 'noopener' }, 'Open in a new tab');
-  const row = element('div', { class: 'row' }, save, open);
-  return element(
-    'section',
-    { class: 'answer stack', 'aria-labelledby': 'answer' },
-    heading,
-    size,
-    content(kind, type, url, bytes),
-    row,
-  );
+/** What can be shown of an answer that came. */
+export async function shownOf(
+  { type, name }: Pick<Shown, 'type' | 'name'>,
+  { size, blob }: Pick<Shown, 'size' | 'blob'>,
+): Promise<Shown> {
+  const bytes = size <= HELD_BYTES ? new Uint8Array(await blob.arrayBuffer()) : undefined;
+  return { type, name, size, blob, bytes };
 }
 
-function content(kind: string, type: string, url: string, bytes: Uint8Array): HTMLElement {
-  if (bytes.length === 0) return element('p', {}, 'The answer is empty.');
-  if (bytes.length > SHOWN_BYTES) return element('p', {}, 'The answer is too large to be shown here.');
-  if (IMAGES.test(kind)) return element('img', { class: 'picture', src: url, alt: 'The answer, an image' });
-  const isJson = /^application\/(?:[\w.-]+\+)?json$/.test(kind);
-  if (!isJson && (!kind.startsWith('text/') || kind === 'text/html'))
+export function answerSection(title: string, shown: Shown): HTMLElement {
+  const { type, name, size, blob, bytes } = shown;
+  const media = mediaOf(type);
+  const place = kindOf(type) === 'place' && bytes !== undefined ? placeOf(decoderOf(type).decode(bytes)) : undefined;
+  if (place !== undefined) return section(title, placeContent(place));
+  const url = URL.createObjectURL(blob);
+  const about = `${media === '' ? 'unknown kind' : media}, ${sizeOf(size)}`;
+  const save = element('a', { class: 'button', href: url, download: name }, 'Save');
+  const open = element('a', { class: 'button', href: url, target: '_blank', rel: 'noopener' }, 'Open in a new tab');
+  return section(title, [
+    element('p', { class: 'note' }, blob.size < size ? `${about}, of which ${sizeOf(blob.size)} are kept` : about),
+    content(shown, url),
+    element('div', { class: 'row' }, save, open),
+  ]);
+}
+
+function section(title: string, children: readonly HTMLElement[]): HTMLElement {
+  const heading = element('h2', { tabindex: '-1', id: 'answer' }, title);
+  return element('section', { class: 'answer stack', 'aria-labelledby': 'answer' }, heading, ...children);
+}
+
+function content({ type, bytes, size }: Shown, url: string): HTMLElement {
+  if (size === 0) return element('p', {}, 'The answer is empty.');
+  if (bytes === undefined) return element('p', {}, 'The answer is too large to be shown here.');
+  const kind = kindOf(type);
+  if (kind === 'picture') return element('img', { class: 'picture', src: url, alt: 'The answer, an image' });
+  if (kind === 'web')
     return element(
       'p',
       {},
-      kind === 'text/html'
-        ? 'The answer is a web page. It is not shown within this one; opened, it has neither scripts nor styles.'
-        : 'An answer of this kind is not shown here.',
+      'The answer is a web page. It is not shown within this one; opened, it has neither scripts nor styles.',
     );
-  const text = decode(bytes, type);
-  return element(
-    'pre',
-    { class: 'text', tabindex: '0', role: 'region', 'aria-label': 'Its content' },
-    isJson ? indent(text) : text,
-  );
+  if (!isText(kind)) return element('p', {}, 'An answer of this kind is not shown here.');
+  const text = decoderOf(type).decode(bytes);
+  return element('pre', TEXT, kind === 'json' ? indent(text) : text);
 }
 
-function decode(bytes: Uint8Array, type: string): string {
-  const [, charset = 'utf-8'] = /charset="?([\w-]+)/i.exec(type) ?? [];
-  try {
-    return new TextDecoder(charset).decode(bytes);
-  } catch {
-    return new TextDecoder().decode(bytes);
-  }
-}
+const TEXT = { class: 'text', tabindex: '0', role: 'region', 'aria-label': 'Its content' };
 
-export function sizeOf(bytes: number): string {
-  if (bytes < 1000) return `${bytes} bytes`;
-  return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+/** Characters that are shown of an answer that still comes: the last ones. */
+const LIVE_CHARACTERS = 1024 * 1024;
+const LIVE_MS = 100;
+
+export type LiveAnswer = {
+  readonly section: HTMLElement;
+  readonly add: (piece: Uint8Array, size: number) => void;
+};
+
+/** An answer while it comes: its newest text, and the bytes so far. */
+export function liveAnswer(type: string): LiveAnswer {
+  const kind = kindOf(type);
+  const decoder = decoderOf(type);
+  const count = element('p', { class: 'note' }, 'Nothing came so far.');
+  const pre = isText(kind) ? element('pre', TEXT) : undefined;
+  let pending = '';
+  let bytes = 0;
+  let shown = 0;
+  let total = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const paint = (): void => {
+    timer = undefined;
+    const isCut = total > LIVE_CHARACTERS ? ' The beginning is not shown any more.' : '';
+    count.textContent = `${sizeOf(bytes)} so far.${pre === undefined ? '' : isCut}`;
+    if (pre === undefined || pending === '') return;
+    const isAtEnd = pre.scrollHeight - pre.scrollTop - pre.clientHeight < 40;
+    pre.append(pending);
+    shown += pending.length;
+    pending = '';
+    while (shown > LIVE_CHARACTERS && pre.firstChild !== null) {
+      shown -= pre.firstChild.textContent?.length ?? 0;
+      pre.firstChild.remove();
+    }
+    if (isAtEnd) pre.scrollTop = pre.scrollHeight;
+  };
+  return {
+    section: section('The answer, as it comes', [count, ...(pre === undefined ? [] : [pre])]),
+    add: (piece, size) => {
+      bytes = size;
+      if (pre !== undefined) {
+        const text = decoder.decode(piece, { stream: true });
+        total += text.length;
+        // One node never holds more than may be shown.
+        pending = (pending + text).slice(-LIVE_CHARACTERS);
+      }
+      timer ??= setTimeout(paint, LIVE_MS);
+    },
+  };
 }
 
 /** JSON over several lines. Only what stands between its words is changed: numbers stay as they are written. */

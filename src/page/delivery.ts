@@ -1,24 +1,28 @@
 // From a signed payment to its answer. The payment is kept before it is sent, and sent again as it is until the whole
 // answer is here. Then the answer is kept in its place. Nothing in here signs anything.
 import type { PageData } from '../domain/page-data.ts';
-import { answerSection, sizeOf, type Shown } from './answer.ts';
+import { answerSection, liveAnswer, shownOf, type LiveAnswer, type Shown } from './answer.ts';
 import { fromBase64, toBase64, type Kept, type TabAnswer, type TabPayment, type PaidReceipt } from './kept.ts';
+import { isText, kindOf, sizeOf } from './kinds.ts';
+import { LOST, type ToldProblem } from './problem.ts';
+import { receive, type Received } from './receive.ts';
+import { receiptNodes, supportLink } from './receipt.ts';
 import { isSameWay, money, type Accept } from './required.ts';
-import { sendPayment, type PriceTold, type Failed, type Later, type Whole } from './send.ts';
-import { copyButton, element, facts, short, type Action, type View } from './view.ts';
-import { failedWords, laterWords } from './words.ts';
+import { sendPayment, type AnswerHead, type Begun, type PriceTold } from './send.ts';
+import type { Action, View } from './view.ts';
+import { secondsUntilAsked } from './wait.ts';
+import { answeredWords, failedWords, inWords, laterWords, UNREADABLE_PLACE } from './words.ts';
 
 /** Larger answers are not kept for a reload. */
 const KEPT_BYTES = 1024 * 1024;
-/** How often the same payment is sent again without being told to. */
-const ASKED_AGAIN = 10;
-const LONGEST_WAIT_SECONDS = 30;
+/** An answer that takes longer is shown as it comes. */
+const LIVE_AFTER_MS = 400;
 
 export type DeliveryDeps = {
   readonly data: PageData;
   readonly view: View;
   readonly kept: Kept;
-  /** Puts an answer on the page, in the place of the one before. `isPaid`: the page says so. */
+  /** Puts an answer on the page, in the place of the one before. `isPaid`: money was taken, and the page says so. */
   readonly place: (answer: HTMLElement | undefined, isPaid?: boolean) => void;
   /** A payment gets nothing more: something else is asked for. */
   readonly demanded: (payment: TabPayment, told: PriceTold) => void;
@@ -44,85 +48,177 @@ export class Delivery {
     const { kept, view, place, demanded } = this.deps;
     const isKept = kept.write(payment);
     guardLeaving(!isKept);
-    place(undefined);
-    const lines = asked === 0 ? ['Your signed payment was sent. The answer may take a moment.'] : [];
-    view.show({
-      ...{ title: asked === 0 ? 'Waiting for the answer' : 'Asking again with the same payment', busy: true },
-      lines: isKept ? lines : [...lines, 'This browser keeps nothing: leave the page open.'],
+    if (asked === 0) place(undefined);
+    const sentences = asked === 0 ? ['Your signed payment was sent. The answer may take a moment.'] : [];
+    view.showCard({
+      ...{ headline: asked === 0 ? 'Waiting for the answer' : 'Asking again with the same payment', busy: true },
+      sentences: isKept ? sentences : [...sentences, 'This browser keeps nothing: leave the page open.'],
     });
-    const told = await sendPayment(payment.header, (bytes) => view.note(`${sizeOf(bytes)} received`));
+    const told = await sendPayment(payment.header);
     switch (told.kind) {
       case 'answer':
-        return this.finish(payment, told);
+        return this.receive(payment, told, asked);
       case 'later':
-        return this.sendLater(payment, told, asked + 1);
+        return this.sendLater(payment, told.problem, asked + 1);
       case 'failed':
-        return this.fail(payment, told);
+        return this.fail(payment, told.problem);
+      case 'elsewhere':
+        return view.showCard({ ...UNREADABLE_PLACE, actions: [this.again(payment)] });
       case 'demand':
         this.forget();
+        place(undefined);
         return demanded(payment, told);
       default:
         return told satisfies never;
     }
   }
 
-  private sendLater(payment: TabPayment, told: Later, asked: number): void {
-    const { view } = this.deps;
-    const words = laterWords(told);
+  private again(payment: TabPayment): Action {
+    return { says: 'Ask again with the same payment', run: () => void this.send(payment, 1), primary: true };
+  }
+
+  // The answer, as it comes.
+
+  private async receive(payment: TabPayment, begun: Begun, asked: number): Promise<void> {
+    const { head } = begun;
+    const live = liveAnswer(head.type);
+    const receiving = receive(begun, (piece, size) => {
+      if (size > KEPT_BYTES) guardLeaving(true);
+      live.add(piece, size);
+    });
+    let isShown = false;
+    const timer = setTimeout(
+      () => {
+        isShown = true;
+        this.showLive(payment, head, live, receiving.stop);
+      },
+      kindOf(head.type) === 'events' ? 0 : LIVE_AFTER_MS,
+    );
+    const received = await receiving.done;
+    clearTimeout(timer);
+    const shown = await shownOf(head, received);
+    if (received.end === 'whole') return this.finish(payment, head, shown);
+    // A stream that was looked at is not begun anew by itself.
+    if (received.end === 'stopped' || (isShown && received.size > 0))
+      return this.cutOff(payment, head, received, shown);
+    this.sendLater(payment, LOST, asked + 1);
+  }
+
+  private showLive({ accept }: TabPayment, head: AnswerHead, live: LiveAnswer, stop: () => void): void {
+    const { view, place } = this.deps;
+    const receipt = receiptOf(accept, head);
+    const sentences = isText(kindOf(head.type)) ? [] : ['It is shown, or can be saved, when all of it is here.'];
+    view.showCard({
+      ...{ headline: receipt === undefined ? 'The answer comes' : 'Paid: the answer comes', busy: true, sentences },
+      more: receiptNodes(this.deps.data, accept, receipt),
+      actions: [{ says: 'Stop', run: stop }],
+    });
+    place(live.section, receipt !== undefined);
+  }
+
+  /** Part of an answer: stopped by a click, or broken off. */
+  private async cutOff(payment: TabPayment, head: AnswerHead, received: Received, shown: Shown): Promise<void> {
+    const { accept } = payment;
+    const receipt = receiptOf(accept, head);
+    const isStopped = received.end === 'stopped';
+    const record = recordOf(payment, head, shown, receipt);
+    // What was stopped is what somebody wanted of it; what broke off is asked for again by a reload.
+    const isKept = isStopped && this.keep(record, shown);
+    const { view, place, data } = this.deps;
+    view.showCard({
+      ...{ headline: isStopped ? 'Stopped' : 'The connection broke', tone: isStopped ? 'ok' : 'warn' },
+      sentences: [
+        `${sizeOf(received.size)} came. ${this.taken(accept, receipt)}`,
+        'The same payment may bring the answer once more, from its beginning and without another charge.',
+        ...(isStopped && !isKept ? ['What came is too large to be kept in this tab: save it before you leave.'] : []),
+      ],
+      more: receiptNodes(data, accept, receipt),
+      actions: [{ ...this.again(payment), primary: !isStopped }],
+    });
+    place(answerSection('What came of the answer', shown), receipt !== undefined);
+  }
+
+  private taken(accept: Accept, receipt: PaidReceipt | undefined): string {
+    return receipt === undefined ? 'Nothing was charged for it.' : `${this.money(accept)} was taken for it.`;
+  }
+
+  private money(accept: Accept): string {
+    const way = this.deps.data.ways.find((each) => isSameWay(each, accept));
+    return way === undefined ? 'The price' : money(way, accept.amount);
+  }
+
+  // What may come instead of an answer.
+
+  private sendLater(payment: TabPayment, problem: ToldProblem, asked: number): void {
+    const { view, place, data } = this.deps;
+    const { accept } = payment;
+    const words = laterWords(problem, this.money(accept), Date.now());
+    const isCharged = problem.charged === true;
+    const more = receiptNodes(data, accept, receiptOf(accept, problem));
+    place(undefined, isCharged);
     let timer: ReturnType<typeof setTimeout> | undefined;
     const send = (times: number): void => {
       clearTimeout(timer);
       void this.send(payment, times);
     };
-    const actions: readonly Action[] = [{ label: 'Ask again now', run: () => send(1), primary: true }];
-    if (asked > ASKED_AGAIN) return view.show({ ...words, actions });
-    const seconds = Math.min(LONGEST_WAIT_SECONDS, Math.max(1, told.seconds ?? 2 ** Math.min(asked, 5)));
+    const ask: Action = { says: 'Ask again now', run: () => send(1), primary: true };
+    const seconds = secondsUntilAsked(problem, asked);
+    if (seconds === undefined) return view.showCard({ ...words, more, actions: [ask] });
     timer = setTimeout(() => send(asked), seconds * 1000);
-    const when = `It is asked again in ${seconds === 1 ? 'a second' : `${seconds} seconds`}.`;
-    view.show({ ...words, lines: [...(words.lines ?? []), when], actions });
+    const when = `It is asked again in ${inWords(seconds)}.`;
+    // Until then the server answers the same.
+    const actions = isCharged && problem.seconds !== undefined ? [] : [ask];
+    view.showCard({ ...words, sentences: [...(words.sentences ?? []), when], more, actions });
   }
 
-  private fail({ accept }: TabPayment, told: Failed): void {
-    this.forget();
-    const { transaction } = told;
-    const more = this.receipt(
-      accept,
-      transaction === undefined ? undefined : { transaction, charge: chargeOf(accept) },
-    );
-    this.deps.view.show({
-      ...failedWords(told),
-      more,
-      actions: [{ label: 'Start a new payment', run: this.deps.anew }],
-    });
-  }
-
-  private finish(payment: TabPayment, whole: Whole): void {
+  private fail(payment: TabPayment, problem: ToldProblem): void {
     const { accept } = payment;
-    const { status, type, name, bytes, transaction } = whole;
-    const receipt = transaction === undefined ? undefined : { transaction, charge: chargeOf(accept) };
+    const { view, place, data, anew } = this.deps;
+    const { owed = false, charged, transaction, code } = problem;
+    const isCharged = owed || charged === true || transaction !== undefined || code === 'already_paid';
+    // Kept, what is owed is said again by a reload.
+    if (!owed) this.forget();
+    const charge = problem.charge ?? chargeOf(accept);
+    const receipt = isCharged ? { transaction, charge } : undefined;
+    view.showCard({
+      ...failedWords(problem, this.money(accept)),
+      more: [...receiptNodes(data, accept, receipt), ...(owed ? supportLink(problem.support, charge) : [])],
+      actions: isCharged ? [] : [{ says: 'Start a new payment', run: anew }],
+    });
+    place(undefined, isCharged);
+  }
+
+  private async finish(payment: TabPayment, head: AnswerHead, shown: Shown): Promise<void> {
+    const receipt = receiptOf(payment.accept, head);
     // A request that was not charged, or failed after it was, can be sent again with the same payment.
-    if (receipt === undefined || status >= 500) return this.unfinished(payment, receipt, whole);
+    if (receipt === undefined || head.status >= 500) return this.unfinished(payment, head, shown);
+    const record = recordOf(payment, head, shown, receipt);
+    const isKept = this.keep(record, shown);
+    const sentences = isKept ? [] : ['The answer is too large to be kept in this tab: save it before you leave.'];
+    this.showAnswer(record, shown, sentences);
+  }
+
+  /** False: the answer is on the page alone. */
+  private keep(record: TabAnswer, { bytes }: Shown): boolean {
     const { kept } = this.deps;
-    const record: TabAnswer = { kind: 'answer', accept, receipt, status, type, name, size: bytes.length, body: null };
-    const isKept = bytes.length <= KEPT_BYTES && kept.write({ ...record, body: toBase64(bytes) });
+    const isSmall = bytes !== undefined && bytes.length <= KEPT_BYTES;
+    const isKept = isSmall && kept.write({ ...record, body: toBase64(bytes) });
     if (!isKept) kept.write(record);
     guardLeaving(!isKept);
-    const lines = isKept ? [] : ['The answer is too large to be kept in this tab: save it before you leave.'];
-    this.showAnswer(record, whole, lines);
+    return isKept;
   }
 
-  private unfinished(payment: TabPayment, receipt: PaidReceipt | undefined, whole: Whole): void {
-    const charged =
-      receipt === undefined
-        ? 'It came without a receipt, so nothing was charged for it.'
-        : 'It was charged before it failed: asking again costs nothing more.';
-    this.deps.view.show({
-      ...{ title: `The service answered ${whole.status}`, tone: 'warn' },
-      lines: [charged, 'Your signed payment is kept in this tab.'],
-      more: this.receipt(payment.accept, receipt),
-      actions: [{ label: 'Ask again with the same payment', run: () => void this.send(payment, 1), primary: true }],
+  private unfinished(payment: TabPayment, head: AnswerHead, shown: Shown): void {
+    const { accept } = payment;
+    const receipt = receiptOf(accept, head);
+    const isPlace = kindOf(head.type) === 'place';
+    this.deps.view.showCard({
+      ...answeredWords(head.status, isPlace, receipt === undefined ? undefined : this.money(accept)),
+      more: receiptNodes(this.deps.data, accept, receipt),
+      actions: [{ ...this.again(payment), primary: !isPlace }],
     });
-    this.deps.place(answerSection('What the service answered', whole));
+    const title = isPlace ? 'Where it points' : 'What the service answered';
+    this.deps.place(answerSection(title, shown), receipt !== undefined);
   }
 
   /** After a reload. */
@@ -131,43 +227,40 @@ export class Delivery {
     const paid = 'You paid for this in this tab.';
     if (body === null)
       return this.showAnswer(record, undefined, [`${paid} The answer (${sizeOf(size)}) was too large to be kept.`]);
-    const shown = { type, name, bytes: fromBase64(body) };
+    const bytes = fromBase64(body);
+    const shown = { type, name, size, bytes, blob: new Blob([bytes], { type }) };
     this.showAnswer(record, shown, [`${paid} It is shown again without a new payment.`]);
   }
 
-  private showAnswer(record: TabAnswer, shown: Shown | undefined, lines: readonly string[]): void {
-    const { view, place, anew } = this.deps;
-    const { accept, receipt, status } = record;
-    view.show({
-      ...{ title: status < 400 ? 'Paid' : `Paid: the service answered ${status}`, tone: 'ok', lines },
-      more: this.receipt(accept, receipt),
-      actions: [{ label: 'Pay again for a new answer', run: anew }],
+  private showAnswer(record: TabAnswer, shown: Shown | undefined, sentences: readonly string[]): void {
+    const { view, place, anew, data } = this.deps;
+    const { accept, receipt, status, type } = record;
+    view.showCard({
+      ...{ headline: status < 400 ? 'Paid' : `Paid: the service answered ${status}`, mood: 'ok', sentences },
+      more: receiptNodes(data, accept, receipt),
+      actions: [{ says: 'Pay again for a new answer', run: anew }],
     });
-    const answer = shown === undefined ? undefined : answerSection('The answer', shown);
+    const title = kindOf(type) === 'place' ? 'The answer is elsewhere' : 'The answer';
+    const answer = shown === undefined ? undefined : answerSection(title, shown);
     place(answer, true);
     answer?.querySelector('h2')?.focus();
   }
+}
 
-  private receipt(accept: Accept, receipt: PaidReceipt | undefined): readonly Node[] {
-    const way = this.deps.data.ways.find((each) => isSameWay(each, accept));
-    if (receipt === undefined || way === undefined) return [];
-    const { transaction, charge } = receipt;
-    const { explorer } = way;
-    const code = element('code', {}, short(transaction));
-    const id = element('code', { class: 'long' }, charge);
-    const target = { target: '_blank', rel: 'noreferrer' };
-    return [
-      facts([
-        ['Amount', `${money(way, accept.amount)} on ${way.title}`],
-        [
-          'Transaction',
-          explorer === undefined ? code : element('a', { href: `${explorer}/tx/${transaction}`, ...target }, code),
-        ],
-        ['Charge', id],
-      ]),
-      copyButton(id, 'Copy the charge id'),
-    ];
-  }
+function recordOf(
+  { accept }: TabPayment,
+  { status, type, name }: AnswerHead,
+  { size }: Shown,
+  receipt: PaidReceipt | undefined,
+): TabAnswer {
+  return { kind: 'answer', accept, receipt, status, type, name, size, body: null };
+}
+
+function receiptOf(
+  accept: Accept,
+  { transaction }: Pick<AnswerHead, 'transaction'> | ToldProblem,
+): PaidReceipt | undefined {
+  return transaction === undefined ? undefined : { transaction, charge: chargeOf(accept) };
 }
 
 function chargeOf({ extra }: Accept): string {

@@ -16,7 +16,8 @@ export type TabAnswer = {
   readonly body: string | null;
 };
 
-export type PaidReceipt = { readonly transaction: string; readonly charge: string };
+/** `transaction`: undefined if the server did not say it. */
+export type PaidReceipt = { readonly transaction: string | undefined; readonly charge: string };
 
 export type Kept = {
   readonly read: () => TabPayment | TabAnswer | undefined;

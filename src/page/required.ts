@@ -1,5 +1,5 @@
-// What a 402 asks for, as its header PAYMENT-REQUIRED says it, joined with what the page knows of each way. The document holds
-// one such header, and every later 402 brings its own.
+// What a 402 asks for, as its header PAYMENT-REQUIRED says it, joined with what the page knows of each way. What the document
+// shows of a way is shown alone; only what a 402 asks for now is signed.
 import { tokenAmount, type PageData, type PageWay } from '../domain/page-data.ts';
 
 /** An entry of `accepts` (x402 version 2): sent back as it came. */
@@ -12,7 +12,14 @@ export type Accept = {
   readonly extra: Readonly<Record<string, string>>;
 };
 
-export type Choice = { readonly way: PageWay; readonly accept: Accept };
+/** A way as the page shows it. */
+export type Offered = { readonly way: PageWay; readonly accept: Pick<Accept, 'amount'> };
+/** A way as a 402 asks for it now. */
+export type Choice = Offered & { readonly accept: Accept };
+
+export function shownChoices({ ways }: PageData): readonly Offered[] {
+  return ways.map((way) => ({ way, accept: way }));
+}
 
 /** The ways that are asked for now and that this page knows; none if `header` cannot be read. */
 export function readChoices(header: string | null, { ways }: PageData): readonly Choice[] {

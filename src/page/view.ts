@@ -15,7 +15,7 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
 }
 
 export type Action = {
-  readonly label: string;
+  readonly says: string;
   readonly run: () => void;
   readonly primary?: boolean;
   /** A data URL. */
@@ -23,17 +23,17 @@ export type Action = {
 };
 
 export type Card = {
-  readonly title: string;
+  readonly headline: string;
   /** Something is under way. */
   readonly busy?: boolean;
-  readonly tone?: 'ok' | 'warn' | 'bad';
-  readonly lines?: readonly string[];
+  readonly mood?: 'ok' | 'warn' | 'bad';
+  readonly sentences?: readonly string[];
   readonly more?: readonly Node[];
   readonly actions?: readonly Action[];
 };
 
 export type View = {
-  readonly show: (card: Card) => void;
+  readonly showCard: (card: Card) => void;
   /** Changes the last line of what is shown, unsaid. */
   readonly note: (text: string) => void;
 };
@@ -47,17 +47,17 @@ export function createView(place: Element): View {
     note: (text) => {
       notes.textContent = text;
     },
-    show: ({ title, busy = false, tone, lines = [], more = [], actions = [] }) => {
-      const heading = element('h2', busy ? { class: 'busy', tabindex: '-1' } : { tabindex: '-1' }, title);
+    showCard: ({ headline, busy = false, mood, sentences = [], more = [], actions = [] }) => {
+      const heading = element('h2', busy ? { class: 'busy', tabindex: '-1' } : { tabindex: '-1' }, headline);
       notes.textContent = '';
-      if (tone === undefined) delete panel.dataset['tone'];
-      else panel.dataset['tone'] = tone;
-      const texts = lines.map((line) => element('p', {}, line));
+      if (mood === undefined) delete panel.dataset['tone'];
+      else panel.dataset['tone'] = mood;
+      const texts = sentences.map((sentence) => element('p', {}, sentence));
       const isHeld = panel.contains(document.activeElement);
       const [first, rest] = [actions.filter(isTall), actions.filter((action) => !isTall(action))];
       const others = rest.length === 0 ? [] : [element('div', { class: 'row' }, ...rest.map(button))];
       panel.replaceChildren(heading, ...texts, ...more, notes, ...first.map(button), ...others);
-      said.textContent = [`${title}.`, ...lines].join(' ');
+      said.textContent = [`${headline}.`, ...sentences].join(' ');
       // The focused element is gone: reading goes on here.
       if (isHeld) heading.focus({ preventScroll: true });
     },
@@ -69,10 +69,10 @@ function isTall({ primary, icon }: Action): boolean {
   return primary === true || icon !== undefined;
 }
 
-function button({ label, run, primary = false, icon }: Action): HTMLButtonElement {
+function button({ says, run, primary = false, icon }: Action): HTMLButtonElement {
   const picture = icon === undefined ? undefined : element('img', { src: icon, alt: '', width: '28', height: '28' });
   const kind = primary ? 'primary' : icon === undefined ? '' : 'wallet';
-  const made = element('button', { type: 'button', class: kind }, picture, label);
+  const made = element('button', { type: 'button', class: kind }, picture, says);
   made.addEventListener('click', run);
   return made;
 }

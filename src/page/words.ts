@@ -1,12 +1,13 @@
 // The words for what may come between people and an answer, and the tone of each. The flow offers what can be done:
 // every card has a way on.
 import { meaningOf, type RefusedBecause } from './evm/words.ts';
-import { money, type Choice } from './required.ts';
-import type { PriceTold, Failed, Later } from './send.ts';
+import { money, type Offered } from './required.ts';
+import type { ToldProblem } from './problem.ts';
+import type { PriceTold } from './send.ts';
 import type { Card } from './view.ts';
 import type { WalletFault } from './wallet.ts';
 
-type Words = Pick<Card, 'title' | 'lines' | 'tone'>;
+type Words = Pick<Card, 'headline' | 'sentences' | 'mood'>;
 
 const NOTHING = 'Nothing was charged.';
 const KEPT = 'Your signed payment is kept in this tab and sent again as it is: it cannot be charged twice.';
@@ -15,136 +16,211 @@ const KEPT = 'Your signed payment is kept in this tab and sent again as it is: i
 export function faultWords(
   { kind, message }: WalletFault,
   asked: 'account' | 'network' | 'signature',
-  { way }: Choice,
+  { way }: Offered,
 ): Words {
   const nothing = asked === 'signature' ? [NOTHING] : [];
   switch (kind) {
     case 'refused':
       return {
-        tone: 'warn',
-        title:
+        mood: 'warn',
+        headline:
           asked === 'signature'
             ? 'You did not sign'
             : asked === 'network'
               ? 'The network was not changed'
               : 'No account was chosen',
-        lines: [
+        sentences: [
           ...nothing,
-          asked === 'network'
-            ? `This is paid on ${way.title}: the wallet has to be on it.`
-            : 'You can try again whenever you like.',
+          asked === 'network' ? `This is paid on ${way.chainName}: the wallet has to be on it.` : 'You can try again.',
         ],
       };
     case 'prompt_open':
       return {
-        tone: 'warn',
-        title: 'Your wallet already asks something',
-        lines: ['Open the wallet, answer or close what it shows there, then try again.'],
+        mood: 'warn',
+        headline: 'Your wallet already asks something',
+        sentences: ['Open the wallet, answer or close what it shows there, then try again.'],
       };
     case 'unknown_network':
       return {
-        tone: 'warn',
-        title: `Your wallet does not know ${way.title}`,
-        lines: [
-          `Add the network ${way.network} in the settings of your wallet, then try again. This page knows too little of it to do so.`,
-        ],
+        mood: 'warn',
+        headline: `Your wallet does not know ${way.chainName}`,
+        sentences: [`Add the network ${way.network} in the settings of your wallet, then try again. This page cannot.`],
       };
     case 'disconnected':
       return {
-        tone: 'warn',
-        title: 'Your wallet is not connected to its network',
-        lines: ['Check its connection, then try again.'],
+        mood: 'warn',
+        headline: 'Your wallet is not connected to its network',
+        sentences: ['Check its connection, then try again.'],
       };
     case 'other':
-      return { tone: 'bad', title: 'The wallet could not do it', lines: [`It says: ${message}`, ...nothing] };
+      return { mood: 'bad', headline: 'The wallet could not do it', sentences: [`It says: ${message}`, ...nothing] };
     default:
       return kind satisfies never;
   }
 }
 
 /** Of a 402 to a payment. `now`: what the same way costs now. */
-export function demandWords({ reason, because }: PriceTold, signed: string, now: Choice | undefined): Words {
+export function demandWords({ reason, because }: PriceTold, signed: string, now: Offered | undefined): Words {
   if (reason === 'payment_already_used')
     return {
-      tone: 'warn',
-      title: 'This payment was used already',
-      lines: ['Its answer was delivered, and is not kept in this tab. For a new answer, pay again.'],
+      mood: 'warn',
+      headline: 'This payment was used already',
+      sentences: ['Its answer was delivered, and is not kept in this tab. For a new answer, pay again.'],
     };
   if (now !== undefined && now.accept.amount !== signed)
     return {
-      tone: 'warn',
-      title: 'The price has changed',
-      lines: [`It was ${money(now.way, signed)} and is ${money(now.way, now.accept.amount)} now. ${NOTHING}`],
+      mood: 'warn',
+      headline: 'The price has changed',
+      sentences: [`It was ${money(now.way, signed)} and is ${money(now.way, now.accept.amount)} now. ${NOTHING}`],
     };
   const why = meaningOf(because);
   if (why !== 'other') return REFUSED[why];
-  const lines = [`${NOTHING} The reason given: ${(because || reason).replaceAll('_', ' ')}.`];
-  return { tone: 'warn', title: 'The payment was not taken', lines };
+  const sentences = [`${NOTHING} The reason given: ${(because || reason).replaceAll('_', ' ')}.`];
+  return { mood: 'warn', headline: 'The payment was not taken', sentences };
 }
 
 const REFUSED: Readonly<Record<Exclude<RefusedBecause, 'other'>, Words>> = {
   too_little: {
-    tone: 'warn',
-    title: 'Too little money',
-    lines: [`The account holds less than is asked for. ${NOTHING}`],
+    mood: 'warn',
+    headline: 'Too little money',
+    sentences: [`The account holds less than is asked for. ${NOTHING}`],
   },
   expired: {
-    tone: 'warn',
-    title: 'The signature expired',
-    lines: [`It was not used in time. ${NOTHING} You can sign a new one.`],
+    mood: 'warn',
+    headline: 'The signature expired',
+    sentences: [`It was not used in time. ${NOTHING} You can sign a new one.`],
   },
   too_early: {
-    tone: 'warn',
-    title: 'The signature is not valid yet',
-    lines: [`Check the clock of this device. ${NOTHING}`],
+    mood: 'warn',
+    headline: 'The signature is not valid yet',
+    sentences: [`Check the clock of this device. ${NOTHING}`],
   },
   signature: {
-    tone: 'bad',
-    title: 'The signature was not accepted',
-    lines: [`${NOTHING} Try again, or use another account.`],
+    mood: 'bad',
+    headline: 'The signature was not accepted',
+    sentences: [`${NOTHING} Try again, or use another account.`],
   },
   undeployed: {
-    tone: 'warn',
-    title: 'This smart wallet cannot pay here yet',
-    lines: [`Use it once on this network, so that it is deployed, or pay from another account. ${NOTHING}`],
+    mood: 'warn',
+    headline: 'This smart wallet cannot pay here yet',
+    sentences: [`Use it once on this network, so that it is deployed, or pay from another account. ${NOTHING}`],
   },
 };
 
-/** The same request is sent again by and by. */
-export function laterWords({ code, detail }: Later): Words {
+/** `taken`: the amount and its token. The same request is sent again by and by. */
+export function laterWords({ code, detail, charged, until }: ToldProblem, taken: string, nowMs: number): Words {
+  if (charged === true) {
+    const by = until === undefined ? 'For up to 24 hours' : `Until ${timeOf(until, nowMs)}`;
+    return {
+      ...{ mood: 'warn', headline: 'Paid, and the answer is not here yet' },
+      sentences: [
+        `${taken} was taken. ${BECAUSE[code] ?? detail}`,
+        `${by} the very same request brings the answer without another charge. Do not pay again: keep this tab open, and it asks by itself.`,
+      ],
+    };
+  }
   switch (code) {
     case 'lost':
-      return { tone: 'warn', title: 'The connection was lost', lines: [`No whole answer arrived. ${KEPT}`] };
+      return { mood: 'warn', headline: 'The connection was lost', sentences: [`No whole answer arrived. ${KEPT}`] };
     case 'payment_in_use':
       return {
-        tone: 'warn',
-        title: 'Your payment is being worked on',
-        lines: ['Another request with it is not over yet.', KEPT],
+        mood: 'warn',
+        headline: 'Your payment is being worked on',
+        sentences: ['Another request with it is not over yet.', KEPT],
       };
     case 'settlement_unknown':
       return {
-        tone: 'warn',
-        title: 'Your payment is on its way',
-        lines: ['Whether it arrived is not known yet. Do not pay again.', KEPT],
+        mood: 'warn',
+        headline: 'Your payment is on its way',
+        sentences: [
+          `Whether it arrived is not known yet${until === undefined ? '' : `; by ${timeOf(until, nowMs)} it will be`}. Do not pay again.`,
+          KEPT,
+        ],
       };
     default:
-      return { tone: 'warn', title: 'It cannot be answered right now', lines: [detail, KEPT] };
+      return {
+        mood: 'warn',
+        headline: charged === false ? 'No answer, and nothing was taken' : 'It cannot be answered right now',
+        sentences: [...(charged === false ? [`${BECAUSE[code] ?? detail} ${NOTHING}`] : [detail]), KEPT],
+      };
   }
 }
 
-/** Before anything was signed. */
-export function unpaidWords({ code, detail }: Later | Failed): Words {
-  return code === 'lost'
-    ? {
-        tone: 'warn',
-        title: 'The server cannot be reached',
-        lines: ['Check your connection, then try again. Nothing was signed.'],
-      }
-    : { tone: 'warn', title: 'It cannot be paid right now', lines: [detail, 'Nothing was signed.'] };
+/** Why an answer is late, without the words of programs. */
+const BECAUSE: Readonly<Record<string, string>> = {
+  upstream_unreachable: 'The service behind this page could not be reached.',
+  upstream_timeout: 'The service behind this page did not answer in time.',
+};
+
+/** A time of day, with its day if that is another one. */
+function timeOf(ms: number, nowMs: number): string {
+  const time = new Date(ms);
+  const isToday = time.toDateString() === new Date(nowMs).toDateString();
+  return time.toLocaleString('en', {
+    ...(isToday ? {} : { day: 'numeric', month: 'long' }),
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  });
 }
 
-export function failedWords({ code, detail }: Failed): Words {
-  return code === 'already_paid'
-    ? { tone: 'warn', title: 'This was paid already', lines: [detail] }
-    : { tone: 'bad', title: 'The payment could not be used', lines: [detail] };
+/** A span of time as people say it. */
+export function inWords(seconds: number): string {
+  if (seconds < 90) return seconds === 1 ? 'a second' : `${seconds} seconds`;
+  return `${Math.round(seconds / 60)} minutes`;
 }
+
+/** Before anything was signed. */
+export function unpaidWords({ code, detail }: ToldProblem): Words {
+  return code === 'lost'
+    ? {
+        mood: 'warn',
+        headline: 'The server cannot be reached',
+        sentences: ['Check your connection, then try again. Nothing was signed.'],
+      }
+    : { mood: 'warn', headline: 'It cannot be paid right now', sentences: [detail, 'Nothing was signed.'] };
+}
+
+/** Asking again does not help. `taken`: the amount and its token. */
+export function failedWords({ code, detail, owed = false, support }: ToldProblem, taken: string): Words {
+  if (owed) {
+    const who = support === undefined ? 'the owner of this service' : 'the address below';
+    return {
+      ...{ mood: 'bad', headline: 'Paid, and the answer cannot be had' },
+      sentences: [
+        `${taken} was taken, and the service never gave the answer. It is owed to you.`,
+        `Do not pay again. Write to ${who} and name the charge: it says who paid what, and when.`,
+      ],
+    };
+  }
+  return code === 'already_paid'
+    ? {
+        ...{ mood: 'warn', headline: 'This was paid already' },
+        sentences: [
+          `${taken} was taken, and its answer was sent before. It cannot be sent again. Do not pay again for it.`,
+        ],
+      }
+    : { mood: 'bad', headline: 'The payment could not be used', sentences: [detail] };
+}
+
+/**
+ * The service answered, and it was not charged, or it failed behind the charge. `taken`: the amount and its token, if it
+ * was. `isPlace`: it named an address.
+ */
+export function answeredWords(status: number, isPlace: boolean, taken: string | undefined): Words {
+  const title = isPlace ? 'The service points elsewhere' : `The service answered ${status}`;
+  const charged =
+    taken === undefined
+      ? 'It came without a receipt, so nothing was charged for it.'
+      : `${taken} was taken before it failed. For 24 hours the very same request is asked again without another charge: do so when the service works.`;
+  const kept = isPlace
+    ? 'Your signed payment was not sent there. It is kept in this tab.'
+    : 'Your signed payment is kept in this tab.';
+  return { mood: 'warn', headline: title, sentences: [charged, kept] };
+}
+
+/** A redirect whose place no page can read. */
+export const UNREADABLE_PLACE: Words = {
+  ...{ mood: 'warn', headline: 'The service points elsewhere' },
+  sentences: ['Where to cannot be read here. Your signed payment is kept in this tab.'],
+};

@@ -72,7 +72,16 @@ test('behaviour: a browser gets the page, with the header that programs read', a
   expect(text).toContain('<title>0.10 USD - Example</title>');
   expect(text).toContain('GET /paid/a</code>');
   const [, data = ''] = /id="data">(.*?)<\/script>/.exec(text) ?? [];
-  expect((JSON.parse(data) as { required: string }).required).toBe(headerOf(answer, 'payment-required'));
+  const required = Buffer.from(headerOf(answer, 'payment-required') ?? '', 'base64').toString();
+  const { accepts } = JSON.parse(required) as { readonly accepts: readonly Record<string, unknown>[] };
+  const { ways } = JSON.parse(data) as { readonly ways: readonly Record<string, unknown>[] };
+  const shownOf = ({ network, asset, payTo, amount }: Record<string, unknown>): unknown => [
+    network,
+    asset,
+    payTo,
+    amount,
+  ];
+  expect(ways.map(shownOf)).toEqual(accepts.map(shownOf));
 });
 
 describe('everybody else gets the JSON to the letter', () => {

@@ -7,6 +7,8 @@ export type Plan = {
   /** `proxy.timeouts.headers`. */
   readonly headersMs: number;
   readonly unpaid: { readonly warmUp: number; readonly count: number };
+  /** Routes that are shown as pages, and what they may hold in memory as such. */
+  readonly pages: { readonly routes: number; readonly heldMb: number };
   readonly junk: number;
   /** How often each bomb is thrown. */
   readonly bombs: number;
@@ -44,6 +46,7 @@ export const FULL: Plan = {
   slowEveryMs: 1000,
   headersMs: 10_000,
   unpaid: { warmUp: 50_000, count: 200_000 },
+  pages: { routes: 2500, heldMb: 5 },
   junk: 20_000,
   bombs: 50,
   stall: { rounds: 5, seconds: 6, perSecond: 100 },
@@ -70,6 +73,7 @@ export const QUICK: Plan = {
   slowEveryMs: 200,
   headersMs: 1000,
   unpaid: { warmUp: 1000, count: 5000 },
+  pages: { routes: 300, heldMb: 16 },
   junk: 360,
   bombs: 1,
   stall: { rounds: 1, seconds: 0.6, perSecond: 100 },

@@ -3,6 +3,7 @@ import { throwBombs } from './bombs.ts';
 import { holdConnections } from './connections.ts';
 import type { Plan } from './plan.ts';
 import { abuseMatch, floodRegistrations, openStreams } from './registry.ts';
+import { crawlPages } from './pages.ts';
 import { createNotes, type Finding, type Notes } from './report.ts';
 import { stallFacilitator } from './stall.ts';
 import { openStage, type Stage } from './stage.ts';
@@ -16,6 +17,7 @@ type Scenario = { readonly name: string; readonly run: (stage: Stage, plan: Plan
 const SCENARIOS: readonly Scenario[] = [
   { name: 'connections', run: holdConnections },
   { name: 'unpaid', run: floodWithout },
+  { name: 'pages', run: crawlPages },
   { name: 'junk', run: presentJunk },
   { name: 'bombs', run: throwBombs },
   { name: 'stall', run: stallFacilitator },

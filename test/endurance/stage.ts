@@ -16,7 +16,7 @@ import type { Plan } from './plan.ts';
 
 export const KEYS = { flood: 'endurance-key-of-the-flood', other: 'endurance-key-of-the-others' } as const;
 const PAY_TO = `0x${'1'.repeat(40)}`;
-const ROOT = path.resolve(import.meta.dirname, '../..');
+export const ROOT = path.resolve(import.meta.dirname, '../..');
 const LOAD = path.join(import.meta.dirname, 'load');
 const SAMPLE_MS = 200;
 /** What Node takes by itself in the container of config/kubernetes, which has 512 MiB; more memory makes its collector lazier. */

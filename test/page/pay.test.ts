@@ -319,11 +319,14 @@ test('behaviour: where no way is one of a wallet in a browser, that is said', as
   // As a page of Solana alone has it.
   await watched.page.route('**/reports/q3', async (route) => {
     const response = await route.fetch();
-    const body = (await response.text()).replace('"network":"eip155:84532"', '"network":"solana:x"');
+    const body = (await response.text()).replace(/"ways":\[\{.*?\}\]\}(?=<\/script>)/, '"ways":[]}');
     await route.fulfill({ response, body });
   });
   await watched.page.goto(paid.url('/reports/q3'));
   await title(watched.page, 'A program pays this').waitFor();
+  expect(await watched.barriers()).toEqual([]);
+  await click(watched.page, 'Show the lines');
+  expect(await watched.page.locator('#programs pre').first().isVisible()).toBe(true);
 });
 
 test('behaviour: a browser that keeps nothing pays too, and asks before the page is left', async () => {
@@ -354,11 +357,16 @@ describe('without a wallet', () => {
     const { page, barriers } = await visitWith(devices['iPhone 15'] ?? {}, '/reports/q3?a=1');
     await title(page, 'Open this in your wallet').waitFor();
     const links = await page.locator('#pay a').evaluateAll((all) => all.map((link) => link.getAttribute('href')));
+    const url = encodeURIComponent(paid.url('/reports/q3?a=1'));
     expect(links).toEqual([
       `https://link.metamask.io/dapp/${paid.url('/reports/q3?a=1').replace('http://', '')}`,
-      `https://go.cb-w.com/dapp?cb_url=${encodeURIComponent(paid.url('/reports/q3?a=1'))}`,
-      `https://link.trustwallet.com/open_url?coin_id=60&url=${encodeURIComponent(paid.url('/reports/q3?a=1'))}`,
+      `https://go.cb-w.com/dapp?cb_url=${url}`,
+      `https://link.trustwallet.com/open_url?coin_id=60&url=${url}`,
+      `https://phantom.app/ul/browse/${url}?ref=${encodeURIComponent(new URL(paid.url('/')).origin)}`,
+      `https://web3.okx.com/download?deeplink=${encodeURIComponent(`okx://wallet/dapp/url?dappUrl=${url}`)}`,
+      `https://rnbwapp.com/dapp?url=${url}`,
     ]);
+    expect(await page.locator('#pay code').textContent()).toBe(paid.url('/reports/q3?a=1'));
     expect(await barriers()).toEqual([]);
   });
 

@@ -1,12 +1,14 @@
-// The page for people: one document that holds all it needs. A browser gets it in place of a 402's JSON. What an offer
-// fixes is written once; a request only puts its host, path and PAYMENT-REQUIRED in between. It holds what the 402
-// says, when money is charged, and the `page` section, and nothing else of the configuration.
+// The page for people: one document that holds all it needs. A browser gets it in place of a 402's JSON. The frame (style,
+// logo and program, nearly all of its bytes) is made once. What differs by route is written for each request, and nothing
+// of it is kept. It holds what the 402 says, when money is charged, and the `page` section, and nothing else of the
+// configuration.
 import { createHash } from 'node:crypto';
 import type { Offer, OfferedWay } from '../../domain/offer.ts';
 import type { OwnResponse } from '../../host/respond.ts';
 import { readPageAssets, type PageAssets } from './assets.ts';
 import { moneyItems, pageData, pageWay, wayItem, type KnownNetworks } from './facts.ts';
 import { html, jsonInHtml } from './html.ts';
+import { programLines } from './programs.ts';
 
 /** The `page` section of the configuration. */
 export type PageSection = {
@@ -22,7 +24,7 @@ export type PageSection = {
 
 type PageFacts = {
   readonly offer: Offer;
-  /** Those that the 402 shows: the same list for as long as it shows the same. */
+  /** Those that the 402 shows. */
   readonly ways: readonly OfferedWay[];
   /** The value of PAYMENT-REQUIRED. */
   readonly required: string;
@@ -34,51 +36,58 @@ type PageFacts = {
 /** `headers` are added. */
 export type Page = (facts: PageFacts, headers: readonly string[]) => OwnResponse;
 
-/** Characters that are shown of a path, and of a description. */
+/** Characters that are shown of a path, a description and a host. */
 const SHOWN = 160;
 const DESCRIBED = 256;
+const HOST = 100;
+const PAGE_BYTES = 65_536;
 
 export function createPage(section: PageSection, networks: KnownNetworks, assets = readPageAssets): Page {
   let frame: Frame | undefined;
-  const known = new WeakMap<readonly OfferedWay[], readonly string[]>();
-  return ({ offer, ways, required, publicOrigin, path, reason }, added) => {
+  return (facts, added) => {
     frame ??= createFrame(section, assets());
-    let pieces = known.get(ways);
-    if (pieces === undefined) known.set(ways, (pieces = fit(frame, section, offer, ways, networks).split(HOLE)));
-    const host = html(publicOrigin.slice(publicOrigin.indexOf('//') + 2));
-    const url = html(quoted(publicOrigin + path));
-    const values: Readonly<Record<string, string>> = { host, path: html(cut(path, SHOWN)), url, required };
-    let body = '';
-    pieces.forEach((piece, index) => (body += index % 2 === 0 ? piece : values[piece]));
+    const { logo } = frame;
+    let pieces = write(frame, section, facts, networks, logo);
+    let bodyBytes = sizeOf(pieces);
+    // The logo is what a page can do without.
+    if (bodyBytes > PAGE_BYTES && logo !== undefined) {
+      pieces = write(frame, section, facts, networks, undefined);
+      bodyBytes = sizeOf(pieces);
+    }
+    const { required, reason } = facts;
     return {
       status: 402,
       headers: [...frame.headers, 'PAYMENT-REQUIRED', required, 'Tollgate-Reason', reason, ...added],
-      body,
-      bodyBytes: Buffer.byteLength(body),
+      body: Buffer.concat(pieces, bodyBytes),
+      bodyBytes,
     };
   };
 }
 
-const PAGE_BYTES = 65_536;
-/** What a request puts in at most: PAYMENT-REQUIRED, its host three times, its path and URL as HTML. */
-const ROOM = 3072 + 3 * 261 + 2 * 5 * SHOWN;
+function sizeOf(pieces: readonly Buffer[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0);
+}
 
-/** Around the name of what each request puts there. */
-const HOLE = '\u0000';
-const hole = (name: 'host' | 'path' | 'url' | 'required'): string => HOLE + name + HOLE;
+/** What is the same for every offer, as it is sent. */
+type Frame = {
+  readonly head: Buffer;
+  readonly logo: Buffer<ArrayBuffer> | undefined;
+  readonly script: Buffer;
+  readonly headers: readonly string[];
+};
 
-/** What is the same for every offer. */
-type Frame = { readonly head: string; readonly script: string; readonly headers: readonly string[] };
-
-function createFrame({ accent }: PageSection, { script, style }: PageAssets): Frame {
+function createFrame({ accent, logo }: PageSection, { script, style }: PageAssets): Frame {
   const styles = `${style}:root{--accent:${accent};--on-accent:${textOn(accent)}}`;
   const policy = [
     `default-src 'none'; script-src '${hashOf(script)}'; style-src '${hashOf(styles)}'; img-src data: blob:; connect-src 'self'`,
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   ];
   return {
-    head: `<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><link rel="icon" href="data:,"><style>${styles}</style>`,
-    script: `<script>${script}</script>`,
+    head: Buffer.from(
+      `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><link rel="icon" href="data:,"><style>${styles}</style>`,
+    ),
+    logo: logo === undefined ? undefined : Buffer.from(`<img src="${logo}" alt="" height="32">`),
+    script: Buffer.from(`<script>${script}</script></body></html>`),
     headers: [
       ...['Content-Type', 'text/html; charset=utf-8', 'Cache-Control', 'no-store'],
       ...['X-Content-Type-Options', 'nosniff', 'Referrer-Policy', 'no-referrer', 'X-Frame-Options', 'DENY'],
@@ -87,65 +96,49 @@ function createFrame({ accent }: PageSection, { script, style }: PageAssets): Fr
   };
 }
 
-/** The logo is what a page can do without. */
-function fit(
-  frame: Frame,
-  section: PageSection,
-  offer: Offer,
-  ways: readonly OfferedWay[],
-  networks: KnownNetworks,
-): string {
-  const whole = write(frame, section, offer, ways, networks);
-  if (Buffer.byteLength(whole) <= PAGE_BYTES - ROOM) return whole;
-  return write(frame, { ...section, logo: undefined }, offer, ways, networks);
-}
+const NO_LOGO = Buffer.alloc(0);
 
 function write(
-  { head, script }: Frame,
+  frame: Frame,
   section: PageSection,
-  offer: Offer,
-  ways: readonly OfferedWay[],
+  { offer, ways, publicOrigin, path }: PageFacts,
   networks: KnownNetworks,
-): string {
+  logo = NO_LOGO,
+): readonly Buffer[] {
   const { route } = offer;
   const price = `${route.amount} ${route.currency}`;
-  const owner = section.name === undefined ? hole('host') : html(section.name);
+  const host = html(cut(publicOrigin.slice(publicOrigin.indexOf('//') + 2), HOST));
+  const owner = section.name === undefined ? host : html(section.name);
   const shown = ways.map((offered) => ({ offered, way: pageWay(offered, networks) }));
-  const items = shown.map(({ offered, way }) => wayItem(offered, way, networks.isPaidInBrowser(way.network)));
+  const isPaidHere = ({ way }: { readonly way: { readonly network: string } }): boolean =>
+    networks.isPaidInBrowser(way.network);
+  const items = shown.map((each) => wayItem(each.offered, each.way, isPaidHere(each)));
   const isTest = shown.every(({ way }) => way.testnet);
   const data = pageData(
-    offer,
     shown.map(({ way }) => way),
     networks,
-    HOLE,
   );
-  const [before = '', after = ''] = jsonInHtml(data).split(jsonInHtml(HOLE).slice(1, -1));
-  return [
-    `<!doctype html><html lang="en"><head>${head}<title>${html(price)} - ${owner}</title></head><body>`,
-    `<header class="top">${brand(section, owner)}${isTest ? '<span class="tag">test network: no real money</span>' : ''}</header>`,
-    '<main><div class="what">',
-    `<p class="eyebrow" id="state">Payment required</p>${heading(offer)}`,
-    `<p class="price"><span class="amount">${html(route.amount)}</span> <span class="currency">${html(route.currency)}</span> <span class="per">for one request</span></p>`,
-    `<h2>${ways.length === 1 ? 'How it is paid' : 'Ways to pay'}</h2><ul class="ways">${items.join('')}</ul></div>`,
-    '<section class="pay" id="pay" aria-label="Pay"><noscript><h2>Paying needs JavaScript</h2><p>All that is asked for stands on this page. To pay in a browser, allow JavaScript here and load the page again; programs pay without a browser.</p></noscript></section>',
-    `<section class="more"><h2>What happens to your money</h2><ol class="money">${moneyItems(offer, ways)}</ol>`,
-    `<details><summary>For programs</summary><p>Any x402 client pays this address, such as <code>@x402/fetch</code>. By hand, the first request answers 402 and <code>PAYMENT-REQUIRED</code> (base64 of JSON); the second one carries the signed payment:</p><pre tabindex="0" role="region" aria-label="Commands"><code>URL=<span id="url">${hole('url')}</span>\ncurl -i "$URL"\ncurl -i "$URL" -H "PAYMENT-SIGNATURE: $SIGNED"</code></pre></details></section>`,
-    `</main><footer>${footer(section)}<span>${hole('host')}</span></footer>`,
-    `<script type="application/json" id="data">${before}${hole('required')}${after}</script>${script}</body></html>`,
+  const title = `<title>${html(price)} - ${owner}</title></head><body><header class="top"><p class="brand">`;
+  const rest = [
+    `${owner}</p>${isTest ? '<span class="tag">test network: no real money</span>' : ''}</header>`,
+    `<main><div class="what"><p class="eyebrow" id="state">Payment required</p>${heading(offer, html(cut(path, SHOWN)))}`,
+    `<p class="price"><span class="amount">${html(route.amount)}</span> <span class="currency">${html(route.currency)}</span> <span class="per">for one request</span></p></div>`,
+    '<section class="pay" id="pay" aria-label="Pay"><noscript><h2>Paying needs JavaScript</h2><p>Allow it here and load the page again, or let a program pay: see below.</p></noscript></section>',
+    `<section class="offer"><h2>${ways.length === 1 ? 'How it is paid' : 'Ways to pay'}</h2><ul class="ways">${items.join('')}</ul></section>`,
+    `<section class="more"><div class="steps"><h2>What happens to your money</h2><ol class="money">${moneyItems(offer, ways)}</ol></div>`,
+    programLines((publicOrigin + path).slice(0, SHOWN), shown.some(isPaidHere) || shown.length === 0),
+    `</section></main><footer>${footer(section)}<span>${host}</span></footer>`,
+    `<script type="application/json" id="data">${jsonInHtml(data)}</script>`,
   ].join('');
+  return [frame.head, Buffer.from(title), logo, Buffer.from(rest), frame.script];
 }
 
 /** A route without a description is called by its path. */
-function heading({ route, description }: Offer): string {
-  const request = `<code>GET ${hole('path')}</code>`;
+function heading({ route, description }: Offer, path: string): string {
+  const request = `<code>GET ${path}</code>`;
   return route.description || route.name
     ? `<h1>${html(cut(description, DESCRIBED))}</h1><p class="request">${request}</p>`
     : `<h1>${request}</h1>`;
-}
-
-function brand({ logo, name }: PageSection, owner: string): string {
-  if (logo === undefined) return `<p class="brand">${owner}</p>`;
-  return `<p class="brand"><img src="${logo}" alt="" height="32">${name === undefined ? hole('host') : html(name)}</p>`;
 }
 
 function footer({ support, termsUrl, privacyUrl }: PageSection): string {
@@ -161,14 +154,6 @@ function footer({ support, termsUrl, privacyUrl }: PageSection): string {
 
 function cut(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length)}...`;
-}
-
-/** `url` as one word of a shell; of one that is too long the beginning, which the program of the page completes. */
-function quoted(url: string): string {
-  return `'${url
-    .slice(0, SHOWN)
-    .replaceAll("'", "'\\''")
-    .slice(0, 2 * SHOWN)}'`;
 }
 
 /** Black or white, whichever reads better on `accent` (WCAG 2.2, relative luminance). */

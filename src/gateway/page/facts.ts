@@ -13,26 +13,18 @@ export type KnownNetworks = {
 };
 
 /** `ways`: all that are shown. */
-export function pageData(
-  { route: { amount, currency } }: Offer,
-  ways: readonly PageWay[],
-  networks: KnownNetworks,
-  required: string,
-): PageData {
-  return {
-    required,
-    price: { amount, currency },
-    ways: ways.filter(({ network }) => networks.isPaidInBrowser(network)),
-  };
+export function pageData(ways: readonly PageWay[], networks: KnownNetworks): PageData {
+  return { ways: ways.filter(({ network }) => networks.isPaidInBrowser(network)) };
 }
 
-export function pageWay({ way }: OfferedWay, networks: KnownNetworks): PageWay {
+export function pageWay({ way, amount }: OfferedWay, networks: KnownNetworks): PageWay {
   const { network, asset, payTo, decimals } = way;
   const known = networks.find(network);
   const token = known?.tokens.find(({ address }) => address.toLowerCase() === asset.toLowerCase());
   return {
-    ...{ network, asset, payTo, decimals, symbol: token?.symbol ?? shorten(asset), testnet: known?.testnet ?? false },
-    title: known === undefined ? network : titleOf(known.name),
+    ...{ network, asset, payTo, amount: amount.toString(), decimals },
+    ...{ symbol: token?.symbol ?? shorten(asset), testnet: known?.testnet ?? false },
+    chainName: known === undefined ? network : titleOf(known.name),
     ...(known === undefined
       ? {}
       : {
@@ -57,13 +49,15 @@ function shorten(address: string): string {
 }
 
 /** An item of the list of ways. */
-export function wayItem({ way, amount }: OfferedWay, { symbol, title, testnet }: PageWay, isPaidHere: boolean): string {
+export function wayItem(
+  { way, amount }: OfferedWay,
+  { symbol, chainName, testnet }: PageWay,
+  isPaidHere: boolean,
+): string {
   const money = `${tokenAmount(amount, way.decimals)} ${symbol}`;
   const test = testnet ? ' <span class="tag">test network</span>' : '';
-  const note = isPaidHere
-    ? ''
-    : `<p class="note">Wallets of ${html(title)} cannot be asked from this page. A program pays this way: see &ldquo;For programs&rdquo; below.</p>`;
-  return `<li><p><strong>${html(money)}</strong> on ${html(title)}${test}</p><p class="to">to <code>${html(way.payTo)}</code></p>${note}</li>`;
+  const note = isPaidHere ? '' : '<p class="note">Not by a click: <a href="#programs">a program pays this</a>.</p>';
+  return `<li><p><strong>${html(money)}</strong> on ${html(chainName)}${test}</p><p class="to">to <code>${html(way.payTo)}</code></p>${note}</li>`;
 }
 
 /** What happens to the money, in the order in which it happens. */
@@ -80,11 +74,11 @@ export function moneyItems({ receiver }: Offer, ways: readonly OfferedWay[]): st
     ['You are charged.', charged],
     [
       'You get the answer.',
-      'If the connection breaks, this page asks again with the same signature, which is never charged twice: for 24 hours an answer that did not reach you can be fetched again.',
+      'If the connection breaks, this page asks again with the same signature, which is never charged twice, for up to 24 hours.',
     ],
     [
       'You see it here.',
-      'What the answer holds is not known before. Text, JSON and images up to 5 MB are shown; everything else, web pages included, can be saved or opened.',
+      'What the answer holds is not known before. Text, JSON and images up to 5 MB are shown, another address as a link; everything else, web pages included, can be saved or opened.',
     ],
   ]
     .map(([title, text]) => `<li><strong>${title}</strong> ${text}</li>`)

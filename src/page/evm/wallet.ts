@@ -1,6 +1,6 @@
 // Wallets of EVM chains as the page asks them.
 // Sources: EIP-1193, EIP-2255, EIP-3085, EIP-3326, EIP-712.
-import type { Choice } from '../required.ts';
+import type { Offered } from '../required.ts';
 import { faultOf, WalletFault, type Wallet } from '../wallet.ts';
 import { authorize, credential, typedData } from './authorization.ts';
 import { call, findProviders, type FoundWallet, type Provider } from './provider.ts';
@@ -50,18 +50,18 @@ async function chooseAccount(provider: Provider): Promise<void> {
   }
 }
 
-async function switchTo(provider: Provider, { way }: Choice): Promise<void> {
+async function switchTo(provider: Provider, { way }: Offered): Promise<void> {
   const chainId = `0x${chainIdOf(way.network).toString(16)}`;
   try {
     await call(provider, 'wallet_switchEthereumChain', [{ chainId }]);
   } catch (error) {
     const fault = faultOf(error);
-    const { chain, explorer, title } = way;
+    const { chain, explorer, chainName } = way;
     if (fault.kind !== 'unknown_network' || chain === undefined) throw fault;
     const { nativeCurrency, rpcUrls } = chain;
     const blockExplorerUrls = explorer === undefined ? [] : [explorer];
     await call(provider, 'wallet_addEthereumChain', [
-      { chainId, chainName: title, nativeCurrency, rpcUrls, blockExplorerUrls },
+      { chainId, chainName, nativeCurrency, rpcUrls, blockExplorerUrls },
     ]);
   }
 }

@@ -4,6 +4,8 @@ import { makeUpPayment, readTerms } from '../../support/made-up-payment.ts';
 export type Kind =
   /** Unpaid requests to priced routes, every path new; one in eight is long. */
   | { readonly name: 'unpaid' }
+  /** The first `routes` routes of a crawl, one after the other. */
+  | { readonly name: 'crawl'; readonly routes: number; readonly as: 'json' | 'page' }
   /** Payments that read well and that nobody signed, each another one. `terms` is the header of a 402. */
   | { readonly name: 'payment'; readonly terms: string }
   /** Credentials that are wrong in many ways. */
@@ -27,6 +29,10 @@ export function makeRequest(kind: Kind, port: number): (index: number) => Buffer
     case 'unpaid': {
       const tail = 'x'.repeat(400);
       return (index) => get(`/paid/${own}/${index.toString(36)}${index % 8 === 0 ? `/${tail}?q=${tail}` : ''}`);
+    }
+    case 'crawl': {
+      const headers = kind.as === 'page' ? 'Accept: text/html\r\nUser-Agent: Mozilla/5.0\r\n' : '';
+      return (index) => get(`/crawl/${index % kind.routes}`, headers);
     }
     case 'payment': {
       const terms = readTerms(kind.terms);

@@ -1,6 +1,8 @@
 // The document of the page for people: one of at most 64 KiB, whose policy lets nothing in but what is in it, and which says
 // what the 402 says and nothing else.
 import { createHash } from 'node:crypto';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import type { PageData } from '../../../src/domain/page-data.ts';
 import { makeOffer, type Offer, type Receiver } from '../../../src/domain/offer.ts';
@@ -11,6 +13,8 @@ import { receiverOf } from '../../cases/receivers.ts';
 import { route } from '../../cases/routes.ts';
 
 const ASSETS = readPageAssets();
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 const SECTION: PageSection = {
   ...{
     name: undefined,
@@ -51,8 +55,7 @@ function show(
   };
   const { body, bodyBytes, headers, status } = page({ offer, ways: offer.ways, ...facts, ...request }, []);
   expect(status).toBe(402);
-  expect(typeof body).toBe('string');
-  expect(Buffer.byteLength(body)).toBe(bodyBytes);
+  expect(Buffer.byteLength(body)).toBe(bodyBytes ?? -1);
   return {
     body: String(body),
     header: (name) => {
@@ -118,14 +121,14 @@ describe('what it says', () => {
     expect(body).toContain('test network: no real money');
     expect(body).toContain('<noscript>');
     expect(body).toContain('api.example.com');
-    expect(body).toContain(`URL=<span id="url">'https://api.example.com/reports/q3'</span>\ncurl -i "$URL"`);
+    expect(body).toContain(`URL=<span data-url="sh">'https://api.example.com/reports/q3'</span>\ncurl -i "$URL"`);
   });
 
   test('behaviour: a way that no wallet of a browser pays has words, and no chain for one', () => {
     const offer = offerOf(SOLANA);
     const { body } = show(offer);
     expect(body).toContain('<strong>0.10 USDC</strong> on Solana</p>');
-    expect(body).toContain('Wallets of Solana cannot be asked from this page.');
+    expect(body).toContain('a program pays this');
     expect(body).not.toContain('<span class="tag">');
     expect(dataOf(body).ways).toEqual([]);
   });
@@ -133,7 +136,7 @@ describe('what it says', () => {
   test('behaviour: several ways stand in the order of the 402', () => {
     const ways = [...SOLANA.ways, ...BASE_SEPOLIA.ways];
     const { body } = show(offerOf({ ...BASE_SEPOLIA, ways }));
-    expect(dataOf(body).ways.map(({ title }) => title)).toEqual(['Base Sepolia']);
+    expect(dataOf(body).ways.map(({ chainName }) => chainName)).toEqual(['Base Sepolia']);
     expect(body.indexOf('on Solana')).toBeLessThan(body.indexOf('on Base Sepolia'));
     expect(body).toContain('<h2>Ways to pay</h2>');
     expect(body).not.toContain('no real money');
@@ -142,7 +145,7 @@ describe('what it says', () => {
   test('behaviour: an unknown network and token are named as they are written', () => {
     const asset = '0x2222222222222222222222222222222222222222';
     const { body } = show(offerOf(receiverOf({ network: 'eip155:31337', networkName: 'eip155:31337', asset })));
-    expect(dataOf(body).ways[0]).toMatchObject({ title: 'eip155:31337', symbol: '0x2222...2222', testnet: false });
+    expect(dataOf(body).ways[0]).toMatchObject({ chainName: 'eip155:31337', symbol: '0x2222...2222', testnet: false });
     expect(dataOf(body).ways[0]?.explorer).toBeUndefined();
   });
 
@@ -206,24 +209,66 @@ describe('hostile text', () => {
   });
 });
 
-test.each([
-  // More have no room in a PAYMENT-REQUIRED.
-  [5, 'with'],
-  [12, 'without'],
-])('behaviour: the largest page, of %d ways, is one document of at most 64 KiB, %s its logo', (count, logo) => {
+/** A document as large as `rest` of its texts makes it, with a logo of 16 KiB. */
+function showLarge(
+  count: number,
+  rest: { readonly text: string; readonly name: string; readonly link: string },
+): string {
   const ways = Array.from({ length: count }, (_, index) => (index % 2 === 0 ? SOLANA : BASE_SEPOLIA).ways[0]).filter(
     (way) => way !== undefined,
   );
-  const offer = offerOf({ ...BASE_SEPOLIA, ways }, { description: '\u20ac'.repeat(1000) });
-  const link = `https://example.com/${'x'.repeat(180)}`;
+  const { text, name, link } = rest;
+  const times = text === 'usual' ? 10 : 8000;
   const { body } = show(
-    offer,
+    offerOf({ ...BASE_SEPOLIA, ways }, { description: text.repeat(times) }),
     {
-      ...{ name: '\u20ac'.repeat(80), support: link, termsUrl: link, privacyUrl: link },
+      ...{ name, support: link, termsUrl: link, privacyUrl: link },
       logo: `data:image/svg+xml;base64,${Buffer.alloc(16_384).toString('base64')}`,
     },
-    { publicOrigin: `https://${'h'.repeat(255)}:65535`, path: `/${'&'.repeat(8000)}`, required: 'A'.repeat(3072) },
+    {
+      publicOrigin: `https://${text.repeat(Math.min(times, 255))}:65535`,
+      path: `/${text.repeat(times)}`,
+      required: 'A'.repeat(3072),
+    },
   );
-  expect(body.includes('<img')).toBe(logo === 'with');
   expect(Buffer.byteLength(body)).toBeLessThanOrEqual(65_536);
+  return body;
+}
+
+test('behaviour: a large page, of 5 ways, is one document of at most 64 KiB, with a logo of 16 KiB', () => {
+  // More have no room in a PAYMENT-REQUIRED.
+  const usual = { text: 'usual', name: 'Example Weather Service', link: 'https://api.example.com/terms' };
+  expect(showLarge(5, usual).includes('<img')).toBe(true);
+});
+
+test('behaviour: the largest page is one document of at most 64 KiB, and goes without its logo first', () => {
+  const large = { text: '&', name: '\u20ac'.repeat(80), link: `https://example.com/${'x'.repeat(180)}` };
+  expect(showLarge(12, large).includes('<img')).toBe(false);
+});
+
+test('behaviour: 2,500 routes shown as pages keep at most 5 MB, in letters that double a string too', async () => {
+  const page = createPage(SECTION, { find: NETWORKS.find, isPaidInBrowser }, () => ASSETS);
+  const offers = Array.from({ length: 2500 }, (_, index) =>
+    offerOf(BASE_SEPOLIA, { description: `${'\u20ac'.repeat(200)} ${index}` }),
+  );
+  const show = ({ offer, at }: { readonly offer: Offer; readonly at: number }): number => {
+    const facts = { publicOrigin: 'https://api.example.com', path: `/reports/${at}`, required: HEADER, reason: 'x' };
+    return Buffer.byteLength(page({ offer, ways: offer.ways, ...facts }, []).body);
+  };
+  const held = async (): Promise<number> => {
+    // Memory outside of the heap is given back a turn after its owner was collected.
+    for (let turn = 0; turn < 3; turn++) {
+      collectGarbage();
+      await new Promise(setImmediate);
+    }
+    const { heapUsed, external } = process.memoryUsage();
+    return heapUsed + external;
+  };
+  const [first] = offers;
+  if (first === undefined) throw new Error('no offer');
+  show({ offer: first, at: 0 });
+  const before = await held();
+  for (const [at, offer] of offers.entries()) expect(show({ offer, at })).toBeGreaterThan(20_000);
+  expect(((await held()) - before) / 1e6).toBeLessThan(5);
+  expect(offers).toHaveLength(2500);
 });

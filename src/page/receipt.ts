@@ -1,0 +1,41 @@
+// The receipt of a payment: amount, transaction and charge id; and whom to write to about it.
+import type { PageData } from '../domain/page-data.ts';
+import type { PaidReceipt } from './kept.ts';
+import { isSameWay, money, type Accept } from './required.ts';
+import { copyButton, element, facts, short } from './view.ts';
+
+export function receiptNodes(
+  { ways }: PageData,
+  accept: Accept,
+  receipt: PaidReceipt | undefined,
+): readonly HTMLElement[] {
+  const way = ways.find((each) => isSameWay(each, accept));
+  if (receipt === undefined || way === undefined) return [];
+  const { transaction, charge } = receipt;
+  const { explorer } = way;
+  const code = transaction === undefined ? undefined : element('code', {}, short(transaction));
+  const id = element('code', { class: 'long' }, charge);
+  const target = { target: '_blank', rel: 'noreferrer' };
+  const shown =
+    code === undefined || explorer === undefined
+      ? code
+      : element('a', { href: `${explorer}/tx/${transaction}`, ...target }, code);
+  return [
+    facts([
+      ['Amount', `${money(way, accept.amount)} on ${way.chainName}`],
+      ['Transaction', shown],
+      ['Charge', id],
+    ]),
+    copyButton(id, 'Copy the charge id'),
+  ];
+}
+
+/** A link to the owner's help that names the charge; none if the owner names no help. */
+export function supportLink(support: string | undefined, charge: string): readonly HTMLElement[] {
+  if (support === undefined) return [];
+  const isMail = /^mailto:/i.test(support);
+  const subject = `${support.includes('?') ? '&' : '?'}subject=${encodeURIComponent(`Charge ${charge}`)}`;
+  const href = isMail ? support + subject : support;
+  const label = isMail ? `Write to ${support.slice('mailto:'.length).replace(/\?.*$/s, '')}` : 'Get help';
+  return [element('a', { class: 'button primary', href, rel: 'noreferrer' }, label)];
+}
