@@ -88,7 +88,10 @@ export type Proof = {
 /** An upstream's answer that its payer did not get whole. `headers`: flat name, value pairs. */
 export type KeptAnswer = { readonly status: number; readonly headers: readonly string[]; readonly body: Uint8Array };
 
-/** What a rail looked through for a proof, in its own words: the next look goes on from there. */
+/**
+ * What a rail looked through for a proof, in its own words: the next look goes on from there. Members `round` and `next`
+ * are whole numbers that a rail counts up as a search goes on (payment/search.ts).
+ */
 export type Search = Readonly<Record<string, string>>;
 
 export type Undelivered = (typeof UNDELIVERED)[number];

@@ -40,7 +40,8 @@ export const eventWire = z.union([
   event('not_carried_out', { reason }),
   event('settled', { proof: proofWire, lease_ms: leaseMs }),
   event('settle_refused', { reason }),
-  event('settle_unknown', { reason, look_in_ms: lookInMs }),
+  // An older sidecar does not say what it searched.
+  event('settle_unknown', { reason, look_in_ms: lookInMs, search: railWire.nullish() }),
   event('looked', { at: z.enum(['start', 'end']), search: railWire.nullable(), look_in_ms: lookInMs, reason }),
   event('failed', { by: z.literal('chain'), reason }),
   event('released', { reason }),
@@ -82,7 +83,7 @@ export function eventFromWire(wire: EventWire): ChargeEvent {
     case 'settled':
       return { kind: wire.kind, proof: proofFromWire(wire.proof), leaseMs: wire.lease_ms };
     case 'settle_unknown':
-      return { kind: wire.kind, reason: wire.reason, lookInMs: wire.look_in_ms };
+      return { kind: wire.kind, reason: wire.reason, lookInMs: wire.look_in_ms, search: wire.search };
     case 'looked':
       return { kind: wire.kind, at: wire.at, search: wire.search, lookInMs: wire.look_in_ms, reason: wire.reason };
     case 'taken_over':
@@ -119,7 +120,12 @@ export function eventToWire(change: ChargeEvent): EventWire {
       if (change.by === 'operator') throw new TypeError(OPERATORS);
       return { kind: change.kind, proof: proofToWire(change.proof), lease_ms: change.leaseMs };
     case 'settle_unknown':
-      return { kind: change.kind, reason: clipReason(change.reason), look_in_ms: change.lookInMs };
+      return {
+        kind: change.kind,
+        reason: clipReason(change.reason),
+        look_in_ms: change.lookInMs,
+        ...(change.search ? { search: { ...change.search } } : {}),
+      };
     case 'looked':
       return {
         kind: change.kind,

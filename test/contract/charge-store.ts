@@ -174,6 +174,20 @@ export function describeChargeStore(
       expect((await other.find({ id: what.id }))?.charge.owner).toBe('run/one');
     });
 
+    test('behaviour: what a look searched is kept though the lease was renewed meanwhile, and the lease stays', async () => {
+      const what = fresh();
+      const settling = written(await store.update(changeOf(await inserted(what), START)));
+      expect(await other.renew('run', [what.id], 10 * LEASE)).toEqual([what.id]);
+      const renewed = (await other.find({ id: what.id }))?.charge;
+      const search = { next: '12' };
+      const kept = await store.update(
+        changeOf(settling, { kind: 'looked', at: 'end', search, lookInMs: 1000, reason: 'payment_used' }, 'reconciler'),
+      );
+      expect(kept.kind).toBe('written');
+      const { owner, leaseUntil, lookAt, reason } = renewed ?? {};
+      expect((await other.find({ id: what.id }))?.charge).toMatchObject({ search, owner, leaseUntil, lookAt, reason });
+    });
+
     test('behaviour: a change that is written once more is durable, and the same', async () => {
       const made = await inserted();
       const change = changeOf(made, START);

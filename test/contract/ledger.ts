@@ -542,6 +542,51 @@ export function describeLedger(
           expect(await advance(what, event, 'reconciler')).toMatchObject({ because: 'lease_running' });
       });
 
+      test('behaviour: what was searched is kept with the charge, whoever looked and whoever has it, and never goes back', async () => {
+        await drain();
+        const what = await settling();
+        const unknown = { kind: 'settle_unknown', reason: 'payment_used', lookInMs: 60_000 } as const;
+        await must(what, { ...unknown, search: { next: '100', range: '10' } });
+        const taken = await must(what, { kind: 'taken_over', leaseMs: LEASE }, 'two');
+        expect(taken.search).toEqual({ next: '100', range: '10' });
+        const ended = (next: string): ChargeEvent => ({
+          ...{ kind: 'looked', at: 'end', search: { next }, lookInMs: 1000, reason: 'payment_used' },
+        });
+        // Its owner renews meanwhile, over the other client.
+        await other.renew('two', [], LEASE);
+        expect(await must(what, ended('300'), 'reconciler')).toMatchObject({
+          ...{ owner: 'two', leaseUntil: taken.leaseUntil, state: 'settling', lookAt: null, search: { next: '300' } },
+        });
+        expect((await must(what, ended('200'), 'reconciler')).search).toEqual({ next: '300' });
+        // It had read the charge before both.
+        expect(await must(what, { ...unknown, search: { next: '250' } }, 'two')).toMatchObject({
+          ...{ owner: null, search: { next: '300' }, attempts: taken.attempts + 1 },
+        });
+        expect((await must(what, ended('400'), 'reconciler')).search).toEqual({ next: '400' });
+        await must(what, { kind: 'taken_over', leaseMs: LEASE }, 'three');
+        await must(what, unknown, 'three');
+        expect((await other.find(what.payment))?.search).toEqual({ next: '400' });
+      });
+
+      test('attack: of looks that end at once, over two clients and beside their owner, the furthest search stays', async () => {
+        await drain();
+        const what = await settling();
+        await Promise.all(
+          Array.from({ length: 12 }, async (_, index) => {
+            const search = { next: String(((index * 5) % 12) + 1) };
+            const event = { kind: 'looked', at: 'end', search, lookInMs: 60_000, reason: 'payment_used' } as const;
+            for (let tries = 0; tries < 20; tries++) {
+              const by = index % 2 === 0 ? ledger : other;
+              const written = await by.advance(what.id, event, { owner: 'reconciler' }).catch(() => undefined);
+              if (written?.kind === 'ok') return;
+            }
+            throw new Error('it was never written');
+          }),
+        );
+        expect(await ledger.find(what.payment)).toMatchObject({ search: { next: '12' }, owner: OPTIONS.owner });
+        await must(what, { kind: 'settled', proof: proofOf(what), leaseMs: LEASE });
+      });
+
       test('behaviour: the earliest come first, and a slow one keeps none back', async () => {
         await drain();
         const all = [await settling(), await settling(), await settling()];
@@ -746,6 +791,8 @@ function step(): fc.Arbitrary<Step> {
       { kind: 'settle_unknown', reason: 'timeout', lookInMs: 0 },
       { kind: 'looked', at: 'start', search: null, lookInMs: 1_000_000, reason: 'looking' },
       { kind: 'looked', at: 'end', search: { a: 'b' }, lookInMs: 0, reason: 'unused' },
+      { kind: 'looked', at: 'end', search: { next: '2' }, lookInMs: 0, reason: 'used' },
+      { kind: 'settle_unknown', reason: 'used', lookInMs: 0, search: { next: '1' } },
       { kind: 'released', reason: 'gone' },
       DELIVERED,
       { kind: 'delivered', partial: true },

@@ -83,7 +83,7 @@ describe('one event', () => {
     refused          wrong_state    failed         wrong_state    not_owner    not_owner    not_owner
     unknown          wrong_state    settling       wrong_state    not_owner    not_owner    not_owner
     look             wrong_state    lease_running  wrong_state    wrong_state  wrong_state  wrong_state
-    looked           wrong_state    lease_running  wrong_state    wrong_state  wrong_state  wrong_state
+    looked           wrong_state    settling       wrong_state    wrong_state  wrong_state  wrong_state
     released         released       wrong_state    wrong_state    not_owner    not_owner    not_owner
     delivered        wrong_state    wrong_state    delivered      not_owner    not_owner    not_owner
     partial          wrong_state    wrong_state    wrong_state    wrong_state  wrong_state  wrong_state
@@ -138,9 +138,9 @@ describe('one event', () => {
 
   test.each(read(TABLE).cases)('refuses: %s in %s by somebody else while the lease runs', (event, state) => {
     const moved = transition(IN_STATE[state], EVENTS[event]!, { owner: 'you' }, NOW + 1);
-    // An operator's word is about what nobody works on.
-    const isOver = `${event} ${state}`;
-    expect(moved.ok).toBe(['operator_settled failed', 'refunded delivered'].includes(isOver));
+    // An operator's word is about what nobody works on, and what a look searched is kept beside who works on it.
+    const isKept = `${event} ${state}`;
+    expect(moved.ok).toBe(['operator_settled failed', 'refunded delivered', 'looked settling'].includes(isKept));
   });
 
   test.each(read(OTHERS).cases)('behaviour: %s in %s by somebody else after its lease is %s', (event, state, end) => {
@@ -219,10 +219,53 @@ describe('one event', () => {
     // Its payer needs not wait for the next look; and what somebody works on is not looked at.
     const taken = play([[EVENTS['taken_over']!, 'you', NOW + 7]], looked);
     expect(taken).toMatchObject({ owner: 'you', lookAt: null, search: { block: '12' } });
-    for (const event of ['look', 'looked', 'settled', 'operator_settled', 'chain', 'operator'])
+    for (const event of ['look', 'settled', 'operator_settled', 'chain', 'operator'])
       expect(transition(taken, EVENTS[event]!, { owner: 'r' }, NOW + 8), event).toMatchObject({
         because: 'lease_running',
       });
+  });
+
+  const ended = (search: Charge['search']): ChargeEvent => ({
+    ...{ kind: 'looked', at: 'end', search, lookInMs: 5, reason: 'payment_used' },
+  });
+
+  test('behaviour: what a look searched is kept beside a request that has the charge, and nothing else of it changes', () => {
+    const taken = transition(
+      after([started, EVENTS['unknown']!]),
+      EVENTS['taken_over']!,
+      { owner: 'you', changeId: 'taking it' },
+      NOW,
+    );
+    if (!taken.ok) throw new Error(taken.because);
+    const written = transition(taken.charge, ended({ next: '7' }), { owner: 'r', changeId: 'looking' }, NOW + 1);
+    // The owner may have had no answer yet, and ask once more.
+    expect(written).toEqual({ ok: true, charge: { ...taken.charge, search: { next: '7' }, updatedAt: NOW + 1 } });
+    expect(transition(taken.charge, ended(null), { owner: 'r' }, NOW + 1)).toMatchObject({ because: 'lease_running' });
+  });
+
+  test('behaviour: a settlement of unknown end keeps what its request searched', () => {
+    const unknown: ChargeEvent = { ...(EVENTS['unknown'] as ChargeEvent & { kind: 'settle_unknown' }) };
+    expect(after([started, { ...unknown, search: { next: '7' } }]).search).toEqual({ next: '7' });
+    // An older process says nothing of it.
+    const kept = { ...after([started]), search: { next: '7' } };
+    expect(after([unknown], kept).search).toEqual({ next: '7' });
+  });
+
+  test.each<[string, Charge['search'], Charge['search'], 'kept' | 'found']>([
+    ['to a later place', { next: '7' }, { next: '8' }, 'found'],
+    ['to an earlier place', { next: '10' }, { next: '9' }, 'kept'],
+    ['to the same place, smaller ranges', { next: '7', range: '1000' }, { next: '7', range: '500' }, 'found'],
+    ['begun anew', { next: '90' }, { round: '1', next: '8' }, 'found'],
+    ['begun before the other one ended', { round: '2' }, { round: '1', next: '99' }, 'kept'],
+    ['of a version without numbers, over none', null, { block: '7' }, 'found'],
+    ['without numbers that a rail would write', { next: '7' }, { round: 'x', next: '-1' }, 'kept'],
+    ['nothing', { next: '7' }, null, 'kept'],
+  ])('behaviour: of two searches the further one is kept: %s', (_what, kept, found, expected) => {
+    const row = { ...after([started]), search: kept };
+    const search = expected === 'kept' ? kept : found;
+    expect(play([[ended(found), 'r', NOW + LEASE]], row).search).toEqual(search);
+    const unknown: ChargeEvent = { kind: 'settle_unknown', reason: 'timeout', lookInMs: 5, search: found };
+    expect(after([unknown], row).search).toEqual(search);
   });
 
   test('behaviour: an owner whose lease ran out may still end what nobody took', () => {
@@ -463,7 +506,8 @@ describe('any sequence', () => {
     claimed: ['claimed', 'settling', 'released'],
     settling: ['settling', 'settled', 'failed', 'released'],
     settled: ['settled', 'delivered'],
-    delivered: [],
+    // By a refund, which is noted.
+    delivered: ['delivered'],
     released: ['claimed'],
     failed: ['settled'],
   };
@@ -499,8 +543,11 @@ describe('any sequence', () => {
           if (before === undefined) expect(charge.state).toBe('claimed');
           else {
             expect(WAYS[before.state]).toContain(charge.state);
-            // While somebody's lease runs, nobody else changes anything.
-            if (before.leaseUntil > now && before.owner !== null) expect(owner).toBe(before.owner);
+            // While somebody's lease runs, nobody else changes anything, but for what was searched.
+            if (before.leaseUntil > now && before.owner !== null && owner !== before.owner) {
+              const { search, updatedAt } = charge;
+              expect(charge).toEqual({ ...before, search, updatedAt });
+            }
             if (charge.failedBy === 'refusal' && before.failedBy === null) expect(before.attempts).toBe(0);
             // The one way back: nothing was carried out, and nothing before is unknown.
             if (before.state === 'settling' && charge.state === 'released')

@@ -64,6 +64,16 @@ export const BUGS: Readonly<Record<string, Bug>> = {
       renew: async (run, ids, leaseMs) => (await ledger.renew(run, ids, leaseMs), ids),
     }),
   },
+  'an older search takes the place of a further one': {
+    rules: {
+      decideClaim,
+      transition: (charge, event, actor, now) => {
+        const next = transition(charge, event, actor, now);
+        if (!next.ok || (event.kind !== 'settle_unknown' && event.kind !== 'looked')) return next;
+        return { ok: true, charge: { ...next.charge, search: event.search ?? next.charge.search } };
+      },
+    },
+  },
   'a charge that is settling may be claimed again': {
     rules: {
       transition,
@@ -82,6 +92,25 @@ export const BUGS: Readonly<Record<string, Bug>> = {
         return charge?.state === 'settling' ? { ...charge, state: 'released' } : charge;
       },
     }),
+  },
+};
+
+/** Faults that make nobody pay twice, but payers wait who insist (insist.ts). */
+export const SLOW_BUGS: Readonly<Record<string, Bug>> = {
+  'a look forgets what it searched': events((event) =>
+    event.kind === 'settle_unknown' || event.kind === 'looked' ? { ...event, search: null } : event,
+  ),
+  'what a payer searched is not kept': events((event) =>
+    event.kind === 'settle_unknown' ? { ...event, search: null } : event,
+  ),
+  'a search is kept only where no request has the charge': {
+    rules: {
+      decideClaim,
+      transition: (charge, event, actor, now) =>
+        event.kind === 'looked' && charge.leaseUntil > now
+          ? { ok: false, because: 'lease_running' }
+          : transition(charge, event.kind === 'settle_unknown' ? { ...event, search: null } : event, actor, now),
+    },
   },
 };
 

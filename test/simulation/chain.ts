@@ -1,7 +1,7 @@
-// A model of a token's chain: a nonce moves money once or never, whoever sends the transaction; blocks come every two
-// seconds; a transaction waits in the pool for as long as the schedule says. What it says is the truth about the money.
+// A model of a token's chain: a nonce moves money once or never, whoever sends the transaction; blocks come at one pace; a
+// transaction waits in the pool for as long as the schedule says. What it says is the truth about the money.
 import { samePayment, type PaymentKey } from '../../src/domain/charge.ts';
-import type { Look, Rail } from '../../src/gateway/rails/rail.ts';
+import type { LookedAt, Rail, SeenSoFar } from '../../src/gateway/rails/rail.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
 
 export type Transfer = {
@@ -32,13 +32,21 @@ export type ModelChain = {
 const BLOCK_MS = 2_000;
 const CONFIRMATIONS = 2;
 
-export function createModelChain(scheduler: Scheduler, start: number): ModelChain {
+/** What a chain is like: how long a block takes, how many it has at `start`, and how far its clock is behind the world's. */
+export type ChainPace = { readonly blockMs: number; readonly height: number; readonly behindMs: number };
+const PACE: ChainPace = { blockMs: BLOCK_MS, height: 1_000, behindMs: 0 };
+
+export function createModelChain(
+  scheduler: Scheduler,
+  start: number,
+  { blockMs, height, behindMs }: ChainPace = PACE,
+): ModelChain {
   const actor = { name: 'chain', alive: true };
   const transfers: Transfer[] = [];
   const pool: PaymentKey[] = [];
   const used = (key: PaymentKey): Transfer | undefined => transfers.find((transfer) => samePayment(transfer.key, key));
-  const head = (): number => Math.floor((scheduler.now() - start) / BLOCK_MS) + 1_000;
-  const timeOf = (block: number): bigint => BigInt(Math.floor((start + (block - 1_000) * BLOCK_MS) / 1000));
+  const head = (): number => Math.floor((scheduler.now() - start) / blockMs) + height;
+  const timeOf = (block: number): bigint => BigInt(Math.floor((start - behindMs + (block - height) * blockMs) / 1000));
   return {
     actor,
     used,
@@ -63,6 +71,10 @@ export function createModelChain(scheduler: Scheduler, start: number): ModelChai
   };
 }
 
+/** A look asks for logs so often, and a proof is found with so many calls: not in one look. */
+const CALLS_A_LOOK = 2;
+const CALLS_TO_PROOF = 3;
+
 /** What `asker` sees of the chain; `away` says whether a question goes unanswered. */
 export function modelLook(scheduler: Scheduler, chain: ModelChain, asker: Actor, away: () => boolean): Rail['look'] {
   const asked = async <T>(label: string, look: () => T): Promise<T | undefined> => {
@@ -72,7 +84,21 @@ export function modelLook(scheduler: Scheduler, chain: ModelChain, asker: Actor,
     await scheduler.point(asker, `hears of the chain: ${label}`, scheduler.draw.below(30));
     return seen;
   };
-  return async ({ payment, amount, deadline }): Promise<Look> => {
+  /** What is left of a look whose payer was told already. */
+  const goOn = async (charge: LookedAt, transfer: Transfer, from: number): Promise<SeenSoFar> => {
+    const { payment, amount } = charge;
+    let next = from;
+    for (let calls = 0; calls < CALLS_A_LOOK && next < CALLS_TO_PROOF; calls++, next++)
+      if ((await asked('logs', () => true)) === undefined) break;
+    const search = { next: String(next) };
+    if (next < CALLS_TO_PROOF) return { kind: 'open', used: true, search };
+    const { transaction, paid } = transfer;
+    return paid
+      ? { kind: 'proven', proof: { transaction, logIndex: 0, amount, payer: payment.payer } }
+      : { kind: 'impossible', reason: 'authorization_spent_elsewhere' };
+  };
+  return async (charge, who): Promise<SeenSoFar> => {
+    const { payment, deadline, search } = charge;
     const seen = await asked('nonce', () => {
       const deep = chain.head() - CONFIRMATIONS;
       const transfer = chain.used(payment);
@@ -84,11 +110,8 @@ export function modelLook(scheduler: Scheduler, chain: ModelChain, asker: Actor,
         ? { kind: 'impossible', reason: 'authorization_expired_unused' }
         : { kind: 'open', used: false, search: null };
     }
-    const { transaction, paid } = seen.transfer;
-    const found = await asked('proof', () => true);
-    if (found === undefined) return { kind: 'unavailable', detail: 'no answer' };
-    return paid
-      ? { kind: 'proven', proof: { transaction, logIndex: 0, amount, payer: payment.payer } }
-      : { kind: 'impossible', reason: 'authorization_spent_elsewhere' };
+    const end = goOn(charge, seen.transfer, Number(search?.['next'] ?? 0));
+    // The payer is told before it ends.
+    return who === 'payer' && scheduler.draw.chance(0.3) ? { kind: 'open', used: true, search, end } : end;
   };
 }

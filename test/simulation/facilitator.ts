@@ -48,7 +48,7 @@ export function createModelFacilitator(scheduler: Scheduler, chain: ModelChain, 
     }
     const before = chain.used(key);
     if (before !== undefined) {
-      return before.paid && draw.chance(0.3)
+      return before.paid && weather.remembers()
         ? { kind: 'settled', transaction: before.transaction }
         : { kind: 'may_have_settled', reason: 'nonce_already_used' };
     }

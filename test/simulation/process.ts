@@ -38,7 +38,7 @@ export type World = {
 
 export type Bug = {
   readonly ledger?: (ledger: Ledger, at: { readonly world: World; readonly actor: Actor }) => Ledger;
-  readonly rail?: (rail: Rail) => Rail;
+  readonly rail?: (rail: Rail, at: { readonly world: World; readonly actor: Actor }) => Rail;
   readonly rules?: LedgerRules;
 };
 
@@ -82,7 +82,7 @@ export function startProcess(world: World, name: string): Process {
   const plainLedger = createLedger(store, SPELLING, bug?.rules);
   const plainRail = createModelRail(scheduler, chain, facilitator, weather, actor, touched);
   const ledger: Ledger = bug?.ledger?.(plainLedger, { world, actor }) ?? plainLedger;
-  const rail: Rail = bug?.rail?.(plainRail) ?? plainRail;
+  const rail: Rail = bug?.rail?.(plainRail, { world, actor }) ?? plainRail;
   const chargeLog = { changed: () => undefined, counted: () => undefined };
   const quotes = createQuotes({ secrets: SECRETS, ttlMs: 300_000, nonce: () => random(12).toString('base64url') });
   const modes = createSettleModes(clock.monotonic, 10);

@@ -71,6 +71,8 @@ export function reachStore(
         const to = updated.kind === 'written' ? updated.charge.charge.state : updated.kind;
         scheduler.say(`ledger: ${kind} of ${id.slice(-4)} by ${actor.owner.slice(0, 4)}: ${to}`);
         if (updated.kind === 'written') {
+          const written = durable.all().find((each) => each.id === id);
+          if (written !== undefined) watch.written(written);
           if (kind === 'settled' && !wasSettled) watch.settledAt(id);
           if (kind === 'redeem_started' && updated.charge.charge.answer !== null) watch.replayed(id);
         }

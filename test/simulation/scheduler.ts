@@ -33,7 +33,8 @@ export type Scheduler = {
   readonly run: (done: () => boolean, steps: number, crashes: (actor: Actor) => boolean) => Promise<'done' | 'stuck'>;
 };
 
-export function createScheduler(seed: number, start: number, trace: string[] | undefined): Scheduler {
+/** `turns`: of the event loop, in which everything that follows from one step happens. */
+export function createScheduler(seed: number, start: number, trace: string[] | undefined, turns = 1): Scheduler {
   const draw = createDraw(seed);
   let now = start;
   let parked: Parked[] = [];
@@ -88,7 +89,7 @@ export function createScheduler(seed: number, start: number, trace: string[] | u
         say(`${entry.actor.name}: ${entry.label}`);
         entry.resume();
         // Everything that follows from this step alone happens before the next one.
-        await settle();
+        for (let turn = 0; turn < turns; turn++) await settle();
       }
       return done() ? 'done' : 'stuck';
     },

@@ -19,6 +19,8 @@ export type Watch = {
   readonly servedWhole: (chargeId: string) => void;
   readonly replayed: (chargeId: string) => void;
   readonly settledAt: (chargeId: string) => void;
+  /** A change of the charge was written. */
+  readonly written: (charge: Charge) => void;
   readonly whole: (chargeId: string) => number;
   readonly atRest: (calm: boolean) => void;
 };
@@ -43,6 +45,7 @@ export function createWatch(
     violations.push(what);
   };
   const ends = new Map<string, bigint>();
+  const searched = new Map<string, number>();
   const find = (id: string): Charge | undefined => ledger.all().find((charge) => charge.id === id);
   const isPaid = (charge: Charge | undefined): boolean => charge?.state === 'settled' || charge?.state === 'delivered';
 
@@ -90,6 +93,12 @@ export function createWatch(
     servedWhole: (id) => add('whole', id),
     replayed: (id) => add('replayed', id),
     settledAt: (id) => add('settled', id),
+    written: ({ id, claims, search }) => {
+      const name = `${id} ${claims} ${search?.['round'] ?? ''}`;
+      const next = Number(search?.['next'] ?? 0);
+      if (search !== null && next < (searched.get(name) ?? 0)) violated(`the search for ${id} went back to ${next}`);
+      if (search !== null) searched.set(name, next);
+    },
     whole: (id) => count('whole', id),
     atRest: (calm) => {
       const rows = ledger.all();

@@ -29,6 +29,8 @@ export type Weather = {
   /** Milliseconds on a network: mostly none to speak of, at times longer than a lease. */
   readonly delay: () => number;
   readonly miningDelay: () => number;
+  /** Whether a facilitator that is asked to settle what was settled says that it was. */
+  readonly remembers: () => boolean;
   /** No process crashes, no ledger fails, nothing outlasts a lease. */
   readonly calm: boolean;
   readonly heal: () => void;
@@ -52,6 +54,7 @@ export function createWeather(draw: Draw): Weather {
     happens,
     delay: () => (happens('long_delay') ? 20_000 + draw.below(130_000) : draw.below(40)),
     miningDelay: () => (happens('long_delay') ? 30_000 + draw.below(200_000) : draw.below(4_000)),
+    remembers: () => draw.chance(0.3),
     heal: () => {
       healed = true;
     },

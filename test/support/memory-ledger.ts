@@ -8,6 +8,7 @@ import type { ChargeReports, ListedCharge, OwedSum, Sum } from '../../src/domain
 import { SPELLING } from '../../src/gateway/rails/networks.ts';
 import { ledgerOf } from '../../src/registry/store/open.ts';
 import type { ChargesStore } from '../../src/registry/store/ports.ts';
+import { leavesToOwner } from '../../src/domain/payment/transition.ts';
 import {
   createLedger,
   type ChargeStore,
@@ -70,7 +71,7 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
     },
     update: async ({ before, after, actor, because }) => {
       const known = charges.get(before.charge.id);
-      const isOwner = before.charge.owner === actor.owner;
+      const isOwner = before.charge.owner === actor.owner || leavesToOwner(before.charge, after);
       if (
         known === undefined ||
         known.version !== before.version ||

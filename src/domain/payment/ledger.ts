@@ -56,7 +56,7 @@ export type ChargeStore = {
   /**
    * Compare-and-swap: writes what differs between `before` and `after` if the charge still has the version of `before`.
    * A renewal makes no new version. So a lease that `after` does not change stays as the store has it. A change by
-   * another than the owner of `before` also needs the lease of `before`.
+   * another than the owner of `before` also needs the lease of `before`, unless it `leavesToOwner` (transition.ts).
    */
   readonly update: (change: Change) => Promise<Updated>;
   /**

@@ -18,6 +18,7 @@ import {
   redemption,
   type PresentedRequest,
 } from './claim-policy.ts';
+import { furtherSearch } from './search.ts';
 
 /** Durations, not times: whose clock counts is the ledger's. */
 export type ChargeEvent =
@@ -33,11 +34,20 @@ export type ChargeEvent =
   | { readonly kind: 'settled'; readonly proof: Proof; readonly leaseMs: number; readonly by?: 'operator' | undefined }
   /** A word about the payment: final as a first attempt, else it may hide that an earlier one moved the money. */
   | { readonly kind: 'settle_refused'; readonly reason: string }
-  /** Gives the charge up: the reconciler looks after `lookInMs`, the payer may come at once. */
-  | { readonly kind: 'settle_unknown'; readonly reason: string; readonly lookInMs: number }
   /**
-   * Of the reconciler, on a charge without an owner; takes no lease. `at` the start it moves the time of the next look,
-   * if that has come, so that only one process looks. At the end it keeps what was found so far.
+   * Gives the charge up: the reconciler looks after `lookInMs`, the payer may come at once. `search`: what a look of this
+   * request searched.
+   */
+  | {
+      readonly kind: 'settle_unknown';
+      readonly reason: string;
+      readonly lookInMs: number;
+      readonly search?: Search | null | undefined;
+    }
+  /**
+   * A look at a charge without an owner; takes no lease. `at` the start it moves the time of the next look, if that has
+   * come, so that only one process looks. At the end it keeps what was searched so far. That is kept beside a request
+   * that has the charge by then too, and nothing else of the charge is touched.
    */
   | {
       readonly kind: 'looked';
@@ -93,7 +103,7 @@ export function transition(charge: Charge, event: ChargeEvent, actor: Actor, now
   if (actor.changeId !== undefined && actor.changeId === charge.changeId) return { ok: true, charge };
   const next = change(charge, event, actor.owner, now);
   if (typeof next === 'string') return { ok: false, because: next };
-  return { ok: true, charge: { ...charge, ...next, changeId: actor.changeId ?? null, updatedAt: now } };
+  return { ok: true, charge: { ...charge, changeId: actor.changeId ?? null, updatedAt: now, ...next } };
 }
 
 function change(charge: Charge, event: ChargeEvent, owner: string, now: number): Partial<Charge> | TransitionRefusal {
@@ -125,8 +135,8 @@ function changeOfAnyone(
       return startRedeeming(charge, owner, now, event);
     case 'looked':
       if (state !== 'settling') return 'wrong_state';
-      if (running) return 'lease_running';
-      if (event.at === 'end') return { ...looked(now, event), search: event.search ?? charge.search };
+      if (running) return event.at === 'end' ? keepSearch(charge, event.search) : 'lease_running';
+      if (event.at === 'end') return { ...looked(now, event), search: furtherSearch(charge.search, event.search) };
       if ((charge.lookAt ?? 0) > now) return 'not_due';
       return { ...looked(now, event), looks: charge.looks + 1 };
     case 'settled':
@@ -174,7 +184,11 @@ function ofOwner(
       if (charge.attempts > 0) return doubt(charge, now, event.reason, 1);
       return end({ state: 'failed', failedBy: 'refusal', reason: clipReason(event.reason) });
     case 'settle_unknown':
-      return state === 'settling' ? doubt(charge, now, event.reason, 1, event.lookInMs) : 'wrong_state';
+      if (state !== 'settling') return 'wrong_state';
+      return {
+        ...doubt(charge, now, event.reason, 1, event.lookInMs),
+        search: furtherSearch(charge.search, event.search),
+      };
     case 'released':
       return state === 'claimed' ? release(event.reason) : 'wrong_state';
     case 'delivered':
@@ -195,6 +209,24 @@ function ofOwner(
 
 function looked(now: number, event: { reason: string; lookInMs: number }): Partial<Charge> {
   return { lookAt: now + event.lookInMs, reason: clipReason(event.reason) };
+}
+
+/** The last change stays its owner's, who may repeat it. */
+function keepSearch({ search, changeId }: Charge, found: Search | null): Partial<Charge> | TransitionRefusal {
+  return found === null ? 'lease_running' : { search: furtherSearch(search, found), changeId };
+}
+
+/**
+ * Whether a change takes nothing from the request that works on the charge, like a search that is kept. A lease that was
+ * renewed meanwhile does not matter to it.
+ */
+export function leavesToOwner(before: Charge, after: Charge): boolean {
+  return (
+    after.state === before.state &&
+    after.owner === before.owner &&
+    after.leaseUntil === before.leaseUntil &&
+    after.lookAt === before.lookAt
+  );
 }
 
 /** `leaseMs` undefined: not by its owner. */

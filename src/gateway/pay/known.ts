@@ -133,7 +133,7 @@ export async function lookFirst(deps: PayDeps, payment: Payment, charge: Charge,
 async function goOn(deps: PayDeps, payment: Payment, charge: Charge, lease: Lease): Promise<PayOutcome> {
   const { rail, chargeLog, modes } = deps;
   const seen = await rail.look(charge, 'payer');
-  if (seen.end !== undefined) void writeEnd(deps, charge, seen.end);
+  if (seen.end !== undefined) void writeLook(deps, charge, seen.end);
   const end = endOf(seen);
   switch (end?.kind) {
     case 'settled': {
@@ -149,10 +149,14 @@ async function goOn(deps: PayDeps, payment: Payment, charge: Charge, lease: Leas
       chargeLog.counted(payment.route.id, 'already_used', charge.way.network);
       return demandAnew(deps, payment, 'payment_already_used');
     case undefined: {
+      const search = seen.kind === 'open' ? seen.search : null;
       const terms = seen.kind === 'open' && seen.used ? undefined : termsOf(deps, payment, charge);
-      if (terms !== undefined) return settleAndForward(deps, payment, charge, terms, lease);
+      if (terms !== undefined) {
+        if (search !== null) void writeLook(deps, charge, Promise.resolve(seen));
+        return settleAndForward(deps, payment, charge, terms, lease);
+      }
       const reason = seen.kind === 'open' ? 'payment_used' : 'chain_unavailable';
-      const event: ChargeEvent = { kind: 'settle_unknown', reason, lookInMs: FIRST_LOOK_MS };
+      const event: ChargeEvent = { kind: 'settle_unknown', reason, lookInMs: FIRST_LOOK_MS, search };
       const doubted = await retryUntilRecorded(deps, payment, charge.id, event);
       lease.stop();
       return unknown(deps, payment, doubted ?? charge);
@@ -166,17 +170,22 @@ async function goOn(deps: PayDeps, payment: Payment, charge: Charge, lease: Leas
 const WRITE_PAUSE_MS = 2_000;
 const WRITE_TRIES = 15;
 
+/** For a search: only a ledger of an older version does not take it beside a request that has the charge. */
+const SEARCH_TRIES = 3;
+
 /**
- * What a look proves whose payer waits no longer is written like a look of the reconciler. So whichever process he asks next
- * knows it, and none asks the chain again.
+ * Writes what a look found whose payer waits no longer, like a look of the reconciler. So whichever process he asks next
+ * knows it: none searches again what was searched, and none asks the chain for what was proven.
  */
-async function writeEnd(deps: PayDeps, charge: Charge, looked: Promise<Look>): Promise<void> {
+async function writeLook(deps: PayDeps, charge: Charge, looked: Promise<Look>): Promise<void> {
   const { ledger, chargeLog, modes, log, newId, pause } = deps;
   const seen = await looked.catch(() => undefined);
-  const event = seen && endOf(seen);
+  if (seen === undefined) return;
+  const event = endOf(seen) ?? searchOf(seen);
   if (event === undefined) return;
   const actor = { owner: 'reconciler', changeId: newId() };
-  for (let tries = 0; tries < WRITE_TRIES; tries++) {
+  const most = event.kind === 'looked' ? SEARCH_TRIES : WRITE_TRIES;
+  for (let tries = 0; tries < most; tries++) {
     try {
       const advanced = await ledger.advance(charge.id, event, actor);
       if (advanced.kind === 'ok') {
@@ -185,10 +194,17 @@ async function writeEnd(deps: PayDeps, charge: Charge, looked: Promise<Look>): P
       }
       if (advanced.kind === 'ok' || advanced.because !== 'lease_running') return;
     } catch (error) {
-      log.debug('the end of a look was not written', { charge_id: charge.id, error });
+      log.debug('what a look found was not written', { charge_id: charge.id, error });
     }
     await pause(WRITE_PAUSE_MS);
   }
+}
+
+/** Undefined if nothing was searched. */
+function searchOf(seen: Look): ChargeEvent | undefined {
+  if (seen.kind !== 'open' || seen.search === null) return undefined;
+  const reason = seen.used ? 'payment_used' : 'payment_unused';
+  return { kind: 'looked', at: 'end', search: seen.search, lookInMs: FIRST_LOOK_MS, reason };
 }
 
 function unknown(deps: PayDeps, { facts, route }: Payment, charge: Charge): PayOutcome {

@@ -12,6 +12,7 @@ import {
 import { CHARGE_ROWS, CHARGE_STATES, chargeValuesOf, type ChargeRow } from '../../domain/payment/charge-fields.ts';
 import type { ListedCharge } from '../../domain/payment/charge-reports.ts';
 import type { StoredCharge, Change, Entry, Inserted, Updated } from '../../domain/payment/ledger.ts';
+import { leavesToOwner } from '../../domain/payment/transition.ts';
 import { owedBecauseOf, type ClaimOptions } from '../../domain/payment/claim-policy.ts';
 import { bytes, integer, nullableInteger, nullableText, text, type Row } from './rows.ts';
 
@@ -321,7 +322,7 @@ export function toRowChange(
   const claimed = 'claim' in because ? because : undefined;
   return {
     ...{ id: before.id, version },
-    leaseUntil: before.owner === actor.owner ? null : before.leaseUntil,
+    leaseUntil: before.owner === actor.owner || leavesToOwner(before, after) ? null : before.leaseUntil,
     room: claimed ? roomFor(after, claimed.options, now) : null,
     ...{ before: before.state, after: after.state },
     ...(claimed ? rewrittenOf(after) : changedOf(before, after)),

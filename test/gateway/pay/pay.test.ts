@@ -569,6 +569,82 @@ describe('the reconciler', () => {
     expect(stage.charges()[0]).toMatchObject({ state: 'settled', proof });
   });
 
+  const USED_UP = { kind: 'open', used: true } as const;
+
+  it('behaviour: what a look of its payer searched is kept, and the next look goes on from there', async () => {
+    const stage = createPayStage({
+      settle: unknown,
+      look: (_unique, { search }) => ({
+        ...USED_UP,
+        search: { next: String(Number(search?.['next'] ?? 0) + 1000) },
+      }),
+    });
+    await stage.pay({ method: 'POST' });
+    for (const next of ['1000', '2000', '3000']) {
+      expect(told(await stage.pay({ method: 'POST' })).slice(0, 2)).toEqual([503, 'settlement_unknown']);
+      expect(stage.charges()[0]).toMatchObject({ search: { next }, owner: null });
+    }
+  });
+
+  it('behaviour: a look that its payer waits for no longer is kept as far as it came, while another request has the charge', async () => {
+    const end = gate<Look>();
+    const second = gate<Look>();
+    let looks = 0;
+    const stage = createPayStage({
+      settle: unknown,
+      look: () => (++looks === 1 ? { ...USED_UP, search: { next: '500' }, end: end.promise } : second.promise),
+    });
+    await stage.pay({ method: 'POST' });
+    expect(told(await stage.pay({ method: 'POST' })).slice(0, 2)).toEqual([503, 'settlement_unknown']);
+    expect(stage.charges()[0]?.search).toEqual({ next: '500' });
+    const again = stage.pay({ method: 'POST' });
+    await stage.pass(0);
+    const { owner, leaseUntil } = stage.charges()[0] ?? {};
+    end.open({ ...USED_UP, search: { next: '6000' } });
+    await stage.pass(0);
+    expect(owner).not.toBeNull();
+    expect(stage.charges()[0]).toMatchObject({ owner, leaseUntil, search: { next: '6000' } });
+    // The request that has the charge began where the first one had been.
+    second.open({ ...USED_UP, search: { next: '3000' } });
+    expect(told(await again).slice(0, 2)).toEqual([503, 'settlement_unknown']);
+    expect(stage.charges()[0]).toMatchObject({ owner: null, search: { next: '6000' } });
+  });
+
+  it('behaviour: a reconciler that ends its look while the payer has the charge keeps what it searched', async () => {
+    const slow = gate<Look>();
+    const paying = gate<Settlement>();
+    let looks = 0;
+    const stage = createPayStage({
+      settle: (calls) => (calls === 1 ? unknown() : paying.promise),
+      look: () => (++looks === 1 ? slow.promise : { kind: 'unavailable', detail: 'busy' }),
+    });
+    await stage.pay({ method: 'POST' });
+    await stage.pass(1_000);
+    await stage.beginLooks();
+    const again = stage.pay({ method: 'POST' });
+    await stage.pass(0);
+    slow.open({ ...USED_UP, search: { next: '7' } });
+    await stage.pass(0);
+    expect(stage.charges()[0]).toMatchObject({ state: 'settling', search: { next: '7' } });
+    paying.open(settled());
+    expect(forwarded(await again).charge.state).toBe('settled');
+  });
+
+  it('behaviour: what was searched of a payment that is not used up is kept before it is settled again', async () => {
+    const paying = gate<Settlement>();
+    const stage = createPayStage({
+      settle: (calls) => (calls === 1 ? unknown() : paying.promise),
+      look: () => ({ kind: 'open', used: false, search: { next: '900', before: 'there' } }),
+    });
+    await stage.pay({ method: 'POST' });
+    const again = stage.pay({ method: 'POST' });
+    await stage.pass(0);
+    expect(stage.charges()[0]).toMatchObject({ state: 'settling', search: { next: '900', before: 'there' } });
+    paying.open(unknown());
+    await again;
+    expect(stage.charges()[0]).toMatchObject({ owner: null, search: { next: '900' } });
+  });
+
   it('attack: whose upstream ran for a payment that the chain says was cancelled settles first from then on', async () => {
     const stage = createPayStage({
       settle: unknown,

@@ -13,7 +13,15 @@ import { createLeases, LEASE_MS } from '../../../src/gateway/pay/record.ts';
 import { createPay } from '../../../src/gateway/pay/pay.ts';
 import { createSettleModes } from '../../../src/gateway/pay/settle.ts';
 import { createReconcile } from '../../../src/gateway/reconcile.ts';
-import type { SeenSoFar, Presented, Rail, Refusal, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
+import type {
+  LookedAt,
+  SeenSoFar,
+  Presented,
+  Rail,
+  Refusal,
+  Settlement,
+  Verification,
+} from '../../../src/gateway/rails/rail.ts';
 import { RECEIVER, RECEIVERS, requirement, WAY } from '../../cases/receivers.ts';
 import { route } from '../../cases/routes.ts';
 import { createMemoryLedger, type MemoryLedger } from '../../support/memory-ledger.ts';
@@ -29,7 +37,7 @@ export type RailScript = {
   readonly isCallable?: (way: Way) => boolean;
   /** After `sending` of the one facilitator said yes. */
   readonly settle?: (calls: number) => Promise<Settlement> | Settlement;
-  readonly look?: (id: string) => Promise<SeenSoFar> | SeenSoFar;
+  readonly look?: (id: string, charge: LookedAt) => Promise<SeenSoFar> | SeenSoFar;
   /** As the receiver is configured. */
   readonly mode?: Receiver['settle'];
   readonly ways?: Receiver['ways'];
@@ -137,7 +145,8 @@ export function createPayStage(script: RailScript = {}): PayStage {
     isCallable: (way) => script.isCallable?.(way) ?? true,
     firstVia: () => 'one',
     receiptHeader: (_version, receipt) => ['PAYMENT-RESPONSE', receipt.transaction],
-    look: async (charge) => script.look?.(charge.payment.unique) ?? { kind: 'unavailable', detail: 'nobody to ask' },
+    look: async (charge) =>
+      script.look?.(charge.payment.unique, charge) ?? { kind: 'unavailable', detail: 'nobody to ask' },
   };
   const log = { debug: ignore, info: ignore, warn: ignore, error: ignore, enabled: () => false };
   const changes: string[] = [];

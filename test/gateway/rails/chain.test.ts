@@ -101,7 +101,7 @@ function lookOf(results: Results | ((call: Call) => unknown), options: Options =
   return createLook({
     fetch,
     schedule: systemSchedule,
-    clock: { monotonic: () => (now += 1000) },
+    clock: { monotonic: () => (now += 1000), now: () => 0 },
     services: () => services,
     ...options.deps,
   });
@@ -227,7 +227,11 @@ describe('what ends a charge', () => {
   });
 
   test('behaviour: used, and no log of it: nobody can say yet', async () => {
-    expect(await look({ ...GOOD, eth_getLogs: [] })).toEqual({ kind: 'open', used: true, search: null });
+    expect(await look({ ...GOOD, eth_getLogs: [] })).toEqual({
+      kind: 'open',
+      used: true,
+      search: { round: '1', range: '1000' },
+    });
   });
 });
 
@@ -260,6 +264,56 @@ describe('what is looked through', () => {
       expect(to).toBeGreaterThanOrEqual(Math.min(blockAt(past, 300), 10_000_000));
       expect(to).toBeLessThan(blockAt(past, 300) + 1000);
       expect(methods().filter((method) => method !== 'eth_chainId').length).toBeLessThanOrEqual(8);
+    },
+  );
+
+  /** A chain of `perSecond` blocks whose clock is ours. */
+  const agreeing = (past: number, perSecond: number, offMs = 0) => {
+    const height = 10_000_000;
+    const results = (call: Call): unknown => {
+      if (call.method === 'eth_getLogs') return [];
+      if (call.method !== 'eth_getBlockByNumber') return GOOD[call.method];
+      const [tag] = call.params as unknown as [string];
+      const block = tag === 'latest' ? height : Number(tag);
+      return headAt(block, CLAIMED_AT + BigInt(Math.floor(past - (height - block) / perSecond)));
+    };
+    const clock = { monotonic: () => (now += 1000), now: () => (Number(CLAIMED_AT) + past) * 1000 + offMs };
+    return {
+      one: lookOf(results, { deps: { clock } }),
+      at: (seconds: number) => height - (past - seconds) * perSecond,
+    };
+  };
+
+  test.each([4, 12])(
+    'behaviour: on a chain of %d blocks a second whose clock agrees with ours, it starts at the claim, and once in three far before',
+    async (perSecond) => {
+      const { one, at } = agreeing(10, perSecond);
+      let search: LookedAt['search'] = null;
+      const starts: number[] = [];
+      for (let rounds = 0; rounds < 6; rounds++) {
+        asked.length = 0;
+        for (const round = String(rounds); ;) {
+          const seen = await one({ ...CHARGE, search }, 'payer');
+          if (seen.kind !== 'open') throw new Error(seen.kind);
+          if (search?.['next'] === undefined) starts.push(ranges()[0]?.[0] ?? 0);
+          ({ search } = seen);
+          if (search?.['round'] !== (round === '0' ? undefined : round)) break;
+        }
+      }
+      for (const [rounds, start] of starts.entries()) {
+        const before = rounds % 3 === 2 ? -600 : -60;
+        expect(start).toBeLessThanOrEqual(at(before));
+        expect(start).toBeGreaterThan(at(before) - 1100);
+      }
+    },
+  );
+
+  test.each([31_000, -32_000])(
+    'behaviour: with our clock %d ms off it starts 10 minutes before the claim',
+    async (off) => {
+      const { one, at } = agreeing(10, 4, off);
+      await one(CHARGE, 'payer');
+      expect(ranges()[0]?.[0]).toBeLessThanOrEqual(at(-600));
     },
   );
 

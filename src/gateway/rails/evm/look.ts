@@ -9,6 +9,7 @@ import type { WayServices } from '../../../domain/offer.ts';
 import { findEvmNetwork } from './networks.ts';
 import { createNodes, type ChainNode, type Identity, type NodeAnswer, type NodesDeps, type Turn } from '../nodes.ts';
 import { createPayerLooks } from '../payer-looks.ts';
+import type { Clock } from '../../../host/clock.ts';
 import type { Look, LookedAt, Rail } from '../rail.ts';
 
 // Numbers, words of 32 bytes and addresses, as nodes write them. Source: the Ethereum JSON-RPC specification.
@@ -26,6 +27,7 @@ const address = z
   .toLowerCase();
 
 export type LookDeps = NodesDeps & {
+  readonly clock: Pick<Clock, 'now'>;
   /** As configured now. */
   readonly services: (way: Way) => WayServices | undefined;
 };
@@ -47,6 +49,11 @@ const CALLS_PER_LOOK = 8;
 const LOG_RANGE = 1000n;
 /** Clocks of chains and of ours differ: proof is looked for from a little before the claim. */
 const BEFORE_CLAIM_SECONDS = 600n;
+/** The same if the head of the chain is as old as our clock has it: most proofs are found with the first call for logs. */
+const NEAR_CLAIM_SECONDS = 60n;
+const CLOCKS_AGREE_SECONDS = 30n;
+/** A node's logs may be behind its states. A search that found nothing begins anew, every third time from far before. */
+const ROUNDS = 3n;
 /** How far the chain's time is past the end of an authorization before the chain is believed to have seen the last of it. */
 const AFTER_END_SECONDS = 60n;
 /** The same for a public node, whose word is worth less. */
@@ -78,7 +85,13 @@ type Log = z.output<typeof logSchema>;
 type Block = { readonly number: bigint; readonly time: bigint };
 
 /** What a look knows so far; it survives a node that fails in the middle. */
-type Progress = { used: boolean; next: bigint | undefined; range: bigint };
+type Progress = {
+  used: boolean;
+  /** Searches before this one that found nothing. */
+  round: bigint;
+  next: bigint | undefined;
+  range: bigint;
+};
 
 /** One node, asked for one charge. */
 type View = {
@@ -89,6 +102,8 @@ type View = {
   readonly depth: bigint;
   readonly afterEnd: bigint;
   readonly isPublic: boolean;
+  /** Our clock, in seconds. */
+  readonly now: () => bigint;
   readonly progress: Progress;
 };
 
@@ -109,6 +124,7 @@ export function createLook(deps: LookDeps): Rail['look'] {
 
     const turn: Turn = { first, number: looks++, left: CALLS_PER_LOOK };
     const depth = BigInt(services?.confirmations ?? 1) - 1n;
+    const now = (): bigint => BigInt(Math.floor(deps.clock.now() / 1000));
     const said: string[] = [];
     for (const url of urls) {
       const isPublic = known.includes(url);
@@ -119,7 +135,8 @@ export function createLook(deps: LookDeps): Rail['look'] {
         said.push(`${new URL(url).host}: too many payers are waiting for it`);
         break;
       }
-      const seen = await lookAt({ node, turn, charge, depth, afterEnd, isPublic, progress }).finally(release);
+      const view: View = { node, turn, charge, depth, afterEnd, isPublic, now, progress };
+      const seen = await lookAt(view).finally(release);
       if (!isAway(seen)) return seen;
       said.push(`${new URL(url).host}: ${seen.away}`);
       if (turn.left <= 0) break;
@@ -182,7 +199,8 @@ async function lookAt(view: View): Promise<Look | Away> {
       return over ? { kind: 'impossible', reason: spent.reason } : open(progress);
     }
     case 'not_found':
-      return { kind: 'open', used: true, search: null };
+      Object.assign(progress, { round: progress.round + 1n, next: undefined });
+      return open(progress);
     default:
       return spent satisfies never;
   }
@@ -204,7 +222,7 @@ async function findSpending(view: View, head: Block): Promise<Spending | Away> {
   const { payment, amount, deadline, createdAt } = charge;
   const until = deadline ?? NEVER;
   if (progress.next === undefined) {
-    const since = BigInt(Math.floor(createdAt / 1000)) - BEFORE_CLAIM_SECONDS;
+    const since = BigInt(Math.floor(createdAt / 1000)) - secondsBefore(view, head);
     const start = await findStart(view, head, since);
     if (typeof start !== 'bigint') return start;
     progress.next = start;
@@ -240,6 +258,13 @@ async function findSpending(view: View, head: Block): Promise<Spending | Away> {
     return { kind: 'paid', block, proof };
   }
   return { kind: 'not_found' };
+}
+
+/** How long before the claim a search begins. */
+function secondsBefore({ now, progress }: View, head: Block): bigint {
+  if (progress.round % ROUNDS === ROUNDS - 1n) return BEFORE_CLAIM_SECONDS;
+  const apart = now() - head.time;
+  return apart <= CLOCKS_AGREE_SECONDS && -apart <= CLOCKS_AGREE_SECONDS ? NEAR_CLAIM_SECONDS : BEFORE_CLAIM_SECONDS;
 }
 
 /**
@@ -358,16 +383,22 @@ function isTransfer(
 const DIGITS = /^\d{1,20}$/;
 
 function readSearch(search: Search | null | undefined): Progress {
-  const { next = '', range = '' } = search ?? {};
+  const { round = '', next = '', range = '' } = search ?? {};
   return {
     used: false,
+    round: DIGITS.test(round) ? BigInt(round) : 0n,
     next: DIGITS.test(next) ? BigInt(next) : undefined,
     range: DIGITS.test(range) && range !== '0' ? BigInt(range) : LOG_RANGE,
   };
 }
 
-function writeSearch({ next, range }: Progress): Search | null {
-  return next === undefined ? null : { next: next.toString(), range: range.toString() };
+function writeSearch({ round, next, range }: Progress): Search | null {
+  if (round === 0n && next === undefined) return null;
+  return {
+    ...(round === 0n ? {} : { round: round.toString() }),
+    ...(next === undefined ? {} : { next: next.toString() }),
+    range: range.toString(),
+  };
 }
 
 function padAddress(value: string): string {

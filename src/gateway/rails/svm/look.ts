@@ -57,9 +57,12 @@ const transactionSchema = z
 type Progress = {
   /** From a finalized height above this on the payment cannot land. */
   lastValid: number | undefined;
-  /** The search under way is the last one: it began above that height. */
+  /** The search under way is the last one: it began above that height. It is the reconciler's alone. */
   final: boolean;
-  /** The search under way went back to this signature. */
+  /** Searches before the one under way, which went back to before the claim and found nothing. */
+  round: number;
+  /** Transactions that the search under way has passed, back to the one of this signature. */
+  passed: number;
   before: string | undefined;
 };
 
@@ -72,6 +75,10 @@ type View = {
   readonly isPublic: boolean;
   readonly progress: Progress;
 };
+
+const NOTHING_SEARCHED: Pick<Progress, 'passed' | 'before'> = { passed: 0, before: undefined };
+/** The last search comes after all others (`furtherSearch`). */
+const FINAL_ROUND = 1_000_000;
 
 type Away = { readonly away: string };
 const away = (why: string): Away => ({ away: why });
@@ -89,9 +96,10 @@ export function createLook(deps: SvmLookDeps): Rail['look'] {
 
     const first = asker === 'payer';
     const turn: Turn = { first, number: looks++, left: CALLS_PER_LOOK };
-    const before = readProgress(charge.search);
-    // A payer is told what is there: the search under way is the reconciler's.
-    const progress = first ? { ...before, before: undefined } : before;
+    const progress = readProgress(charge.search);
+    // What ends a charge is searched as of a height, which a payer's look does not ask for: it begins a search of its own.
+    const isOwn = first && progress.final;
+    if (isOwn) Object.assign(progress, NOTHING_SEARCHED);
     const said: string[] = [];
     for (const url of urls) {
       const node = nodes(url);
@@ -102,12 +110,12 @@ export function createLook(deps: SvmLookDeps): Rail['look'] {
       }
       const view: View = { node, turn, charge, sought, isPublic: isPublic(url), progress };
       const seen = await lookAt(view, asker).finally(release);
-      if (!('away' in seen)) return seen;
+      if (!('away' in seen)) return isOwn && seen.kind === 'open' ? { ...seen, search: null } : seen;
       said.push(`${new URL(url).host}: ${seen.away}`);
       if (turn.left <= 0) break;
     }
     // New progress is kept, even if a later call failed.
-    const isNew = !first && JSON.stringify(writeProgress(progress)) !== JSON.stringify(charge.search);
+    const isNew = !isOwn && JSON.stringify(writeProgress(progress)) !== JSON.stringify(charge.search);
     if (isNew) return open(progress);
     return { kind: 'unavailable', detail: said.join('; ') };
   };
@@ -129,7 +137,7 @@ async function lookAt(view: View, asker: 'payer' | 'reconciler'): Promise<Look |
   const end = asker === 'payer' ? undefined : await readEnd(view);
   if (end !== undefined && 'away' in end) return end;
   const overAt = end?.overAt;
-  const searched = await search(view, overAt);
+  const searched = await search(view, asker, overAt);
   if ('away' in searched) return searched;
   if (searched.signature !== undefined) {
     const proof = await prove(view, searched.signature);
@@ -160,7 +168,7 @@ async function readEnd({ node, turn, progress }: View): Promise<End | Away> {
   if (epoch.kind !== 'result') return failed(epoch, 'getEpochInfo');
   if (epoch.value.blockHeight <= progress.lastValid) return { overAt: undefined };
   // A search that began before the end may have missed what landed since: the last one begins anew.
-  if (!progress.final) Object.assign(progress, { final: true, before: undefined });
+  if (!progress.final) Object.assign(progress, { ...NOTHING_SEARCHED, final: true, round: FINAL_ROUND });
   return { overAt: epoch.value.absoluteSlot };
 }
 
@@ -168,31 +176,56 @@ async function readEnd({ node, turn, progress }: View): Promise<End | Away> {
 type Searched = { readonly signature: string | undefined; readonly whole: boolean };
 
 /** `overAt`: only what is finalized counts, as a node knows it that has come to this slot. */
-async function search(view: View, overAt: number | undefined): Promise<Searched | Away> {
-  const { node, turn, charge, sought, progress } = view;
-  const since = Math.floor(charge.createdAt / 1000) - BEFORE_CLAIM_SECONDS;
+async function search(view: View, asker: 'payer' | 'reconciler', overAt: number | undefined): Promise<Searched | Away> {
+  const { charge, progress } = view;
   const asOf = overAt === undefined ? { commitment: 'confirmed' } : { commitment: 'finalized', minContextSlot: overAt };
+  // A payer is told what is there: what landed since the search began, before what is left of it.
+  let isNewest = asker === 'payer' && progress.before !== undefined;
   for (let pages = 0; pages < PAGES_PER_LOOK; pages++) {
-    const { before } = progress;
-    const options = { ...asOf, limit: PAGE, ...(before === undefined ? {} : { before }) };
-    const answer = await node.ask(turn, 'getSignaturesForAddress', [sought.source, options], pageSchema);
-    if (answer.kind === 'spent') return { signature: undefined, whole: false };
-    if (answer.kind !== 'result') return failed(answer, 'getSignaturesForAddress');
-    for (const { signature, blockTime } of answer.value) {
-      if (typeof blockTime === 'number' && blockTime < since) return ended(progress);
-      if (isSignedBy(sought.transaction, 0, readBase58(signature, SIGNATURE_BYTES))) return { signature, whole: false };
-      progress.before = signature;
+    const page = await readPage(view, isNewest ? asOf : { ...asOf, before: progress.before });
+    if ('away' in page) return page;
+    switch (page.kind) {
+      case 'spent':
+        return { signature: undefined, whole: false };
+      case 'found':
+        return { signature: page.signature, whole: false };
+      case 'last':
+        // The next search begins at the newest transaction again. Only a search that is kept has to be replaced.
+        if (charge.search?.['before'] !== undefined) progress.round += 1;
+        Object.assign(progress, NOTHING_SEARCHED);
+        return { signature: undefined, whole: true };
+      case 'passed':
+        if (!isNewest) Object.assign(progress, { before: page.back, passed: progress.passed + page.transactions });
+        isNewest = false;
+        break;
+      default:
+        return page satisfies never;
     }
-    // A page may be short for reasons of the node's own: only an empty one is the last.
-    if (answer.value.length === 0) return ended(progress);
   }
   return { signature: undefined, whole: false };
 }
 
-/** The next search begins at the newest transaction again. */
-function ended(progress: Progress): Searched {
-  progress.before = undefined;
-  return { signature: undefined, whole: true };
+type Page =
+  | { readonly kind: 'found'; readonly signature: string }
+  /** It goes back to before the claim. */
+  | { readonly kind: 'last' }
+  /** So many transactions, back to one of this signature. */
+  | { readonly kind: 'passed'; readonly transactions: number; readonly back: string }
+  | { readonly kind: 'spent' };
+
+async function readPage({ node, turn, charge, sought }: View, asOf: object): Promise<Page | Away> {
+  const since = Math.floor(charge.createdAt / 1000) - BEFORE_CLAIM_SECONDS;
+  const options = { limit: PAGE, ...asOf };
+  const answer = await node.ask(turn, 'getSignaturesForAddress', [sought.source, options], pageSchema);
+  if (answer.kind === 'spent') return { kind: 'spent' };
+  if (answer.kind !== 'result') return failed(answer, 'getSignaturesForAddress');
+  for (const { signature, blockTime } of answer.value) {
+    if (typeof blockTime === 'number' && blockTime < since) return { kind: 'last' };
+    if (isSignedBy(sought.transaction, 0, readBase58(signature, SIGNATURE_BYTES))) return { kind: 'found', signature };
+  }
+  // A page may be short for reasons of the node's own: only an empty one is the last.
+  const back = answer.value.at(-1)?.signature;
+  return back === undefined ? { kind: 'last' } : { kind: 'passed', transactions: answer.value.length, back };
 }
 
 async function prove({ node, turn, charge, sought }: View, signature: string): Promise<Look | Away | 'failed'> {
@@ -231,16 +264,24 @@ async function findGap(view: View, overAt: number): Promise<Away | 'too_soon' | 
 const DIGITS = /^\d{1,15}$/;
 
 function readProgress(search: Search | null): Progress {
-  const { last_valid: lastValid = '', final, before } = search ?? {};
-  return { lastValid: DIGITS.test(lastValid) ? Number(lastValid) : undefined, final: final === 'yes', before };
+  const { last_valid: lastValid = '', final, round = '', next = '', before } = search ?? {};
+  const isFinal = final === 'yes';
+  return {
+    lastValid: DIGITS.test(lastValid) ? Number(lastValid) : undefined,
+    final: isFinal,
+    round: DIGITS.test(round) ? Number(round) : isFinal ? FINAL_ROUND : 0,
+    passed: DIGITS.test(next) ? Number(next) : 0,
+    before,
+  };
 }
 
-function writeProgress({ lastValid, final, before }: Progress): Search | null {
-  if (lastValid === undefined) return null;
+function writeProgress({ lastValid, final, round, passed, before }: Progress): Search | null {
+  if (lastValid === undefined && round === 0 && before === undefined) return null;
   return {
-    last_valid: String(lastValid),
+    ...(lastValid === undefined ? {} : { last_valid: String(lastValid) }),
     ...(final ? { final: 'yes' } : {}),
-    ...(before === undefined ? {} : { before }),
+    ...(round === 0 ? {} : { round: String(round) }),
+    ...(before === undefined ? {} : { next: String(passed), before }),
   };
 }
 

@@ -2,6 +2,7 @@
 // not is given up only when it never can be.
 import { sign } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { furtherSearch } from '../../../../src/domain/payment/search.ts';
 import type { Look, LookedAt } from '../../../../src/gateway/rails/rail.ts';
 import { findTokenAccount } from '../../../../src/gateway/rails/svm/addresses.ts';
 import { createLook } from '../../../../src/gateway/rails/svm/look.ts';
@@ -74,7 +75,8 @@ function lookerFor({ transaction }: Payment, { isPublic = false, network = SVM_N
   } as unknown as { -readonly [Field in keyof LookedAt]: LookedAt[Field] };
   return async (asker: 'payer' | 'reconciler' = 'reconciler'): Promise<Look> => {
     const seen = await look(charge, asker);
-    if (seen.kind === 'open' && asker === 'reconciler') charge.search = seen.search;
+    // As a ledger keeps it.
+    if (seen.kind === 'open') charge.search = furtherSearch(charge.search, seen.search);
     return seen;
   };
 }
@@ -160,7 +162,7 @@ test('behaviour: a search that was not complete goes on at the next look, and en
   const { signature: last } = others.at(-1) ?? {};
   expect(await look()).toEqual({
     ...{ kind: 'open', used: false },
-    search: { last_valid: String(chain.height() + BLOCKHASH_BLOCKS), before: last },
+    search: { last_valid: String(chain.height() + BLOCKHASH_BLOCKS), next: '1000', before: last },
   });
   chain.mine(OVER);
   // It had looked for what is confirmed; now it begins anew with what is finalized.
@@ -171,6 +173,68 @@ test('behaviour: a search that was not complete goes on at the next look, and en
   expect(asked[9]).toHaveProperty('before', last);
   expect(asked[10]).not.toHaveProperty('before');
   chain.answer('getSignaturesForAddress', { result: [{ signature: payment.signature, blockTime: 1_790_000_000 }] });
+  expect(await look()).toEqual(proven(payment));
+});
+
+/** Pages of transactions that others sent to the account, each named by one byte. */
+const pageOf = (from: number) => ({
+  result: Array.from({ length: 100 }, (_, at) => ({ signature: base58(Buffer.alloc(64, from + at)), blockTime: null })),
+});
+const pagesAsked = () =>
+  chain.calls
+    .filter(({ method }) => method === 'getSignaturesForAddress')
+    .map(({ params }) => (params[1] as { before?: string }).before);
+
+test('behaviour: payers who insist search a busy account to its end, each look from where the one before stopped', async () => {
+  const payment = makePayment('wanted');
+  const look = lookerFor(payment);
+  const back = pageOf(1).result.at(-1)?.signature;
+  chain.answer('getSignaturesForAddress', pageOf(1), 10);
+  expect(await look('payer')).toEqual({ kind: 'open', used: false, search: { next: '1000', before: back } });
+  expect(pagesAsked()[0]).toBeUndefined();
+  // The newest page first, for what has landed since; the rest from there.
+  chain.answer('getSignaturesForAddress', pageOf(101), 10);
+  expect(await look('payer')).toMatchObject({ search: { next: '1900' } });
+  expect(pagesAsked().slice(10, 12)).toEqual([undefined, back]);
+  // The reconciler goes on from there too.
+  chain.answer('getSignaturesForAddress', { result: [{ signature: payment.signature, blockTime: 1_790_000_000 }] });
+  send(payment);
+  expect(await look()).toEqual(proven(payment));
+  expect(pagesAsked().at(-1)).toBe(pageOf(101).result.at(-1)?.signature);
+});
+
+test('behaviour: a payment that landed since the search of a busy account began is seen on its newest page', async () => {
+  const payment = makePayment('wanted');
+  const look = lookerFor(payment);
+  chain.answer('getSignaturesForAddress', pageOf(1), 10);
+  await look('payer');
+  send(payment);
+  expect(await look('payer')).toEqual(proven(payment));
+});
+
+test('attack: a payer who insists moves nothing of the search that ends a charge', async () => {
+  const payment = makePayment('late');
+  const look = lookerFor(payment);
+  await look();
+  chain.mine(OVER);
+  chain.answer('getSignaturesForAddress', pageOf(1), 10);
+  const final = await look();
+  expect(final).toMatchObject({ kind: 'open', search: { final: 'yes', next: '1000' } });
+  chain.answer('getSignaturesForAddress', pageOf(101), 10);
+  expect(await look('payer')).toEqual({ kind: 'open', used: false, search: null });
+  // The last search goes on where it stopped itself, as of a finalized slot.
+  expect(await look()).toEqual(expired);
+  expect(pagesAsked()).toHaveLength(22);
+  expect(pagesAsked().at(-1)).toBe(pageOf(1).result.at(-1)?.signature);
+});
+
+test('behaviour: a search that found nothing begins anew, in place of the one that is kept', async () => {
+  const payment = makePayment('wanted');
+  const look = lookerFor(payment);
+  chain.answer('getSignaturesForAddress', pageOf(1), 10);
+  await look();
+  expect(await look()).toMatchObject({ kind: 'open', search: { round: '1' } });
+  send(payment);
   expect(await look()).toEqual(proven(payment));
 });
 
