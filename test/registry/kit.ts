@@ -21,6 +21,7 @@ import {
 import type { Declared } from '../../src/registry/declared.ts';
 import type { Store } from '../../src/registry/store/ports.ts';
 import { explainWhy } from '../../src/compose/why.ts';
+import type { StoredLedger } from '../../src/registry/store/open.ts';
 import { openLedger, type SqliteLedger } from '../support/sqlite-ledger.ts';
 import type { SyncFile } from '../../src/registry/store/sqlite/disk.ts';
 import { openStore, type RoutesAndKeys } from '../../src/registry/store/sqlite/store.ts';
@@ -113,6 +114,8 @@ export async function startRegistry(
     changesKept?: number;
     /** One that other registries serve as well, in place of a file; its opener closes it. */
     store?: Pick<Store, 'routes' | 'apiKeys' | 'isShared'>;
+    /** The ledger that is asked, in place of the file's; its opener closes it. */
+    reports?: StoredLedger;
     /** In place of the disk. */
     syncFile?: SyncFile;
     withoutLedger?: true;
@@ -147,10 +150,10 @@ export async function startRegistry(
   const ledger = openLedger(file, { now: clock.now, log });
   const registry: Registry = await createRegistry({
     store,
-    ...(options.withoutLedger ? {} : { ledger }),
+    ...(options.withoutLedger ? {} : { ledger: options.reports ?? ledger }),
     why: (id) =>
       explainWhy(id, {
-        ...{ search: ledger.search, findByChargeId: undefined, refusals: undefined, clock },
+        ...{ search: (options.reports ?? ledger).search, findByChargeId: undefined, refusals: undefined, clock },
         ...{ quotes: { explain: () => ({ kind: 'none' }) }, quoteTtlMs: 300_000, routeOf: () => undefined },
       }),
     settings: { ...SETTINGS, ...options.settings },

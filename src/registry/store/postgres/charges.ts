@@ -14,7 +14,7 @@ import {
 } from '../charge-values.ts';
 import { StoreRefused, type ChargesStore } from '../ports.ts';
 import { text } from '../rows.ts';
-import type { BatchResult } from './charge-batch.ts';
+import { plain, type BatchResult } from './charge-batch.ts';
 import { createLanes } from './charge-lanes.ts';
 import { createPrune } from './charge-prune.ts';
 import { createReports } from './charge-reports.ts';
@@ -71,7 +71,10 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
   const ask: Parameters<typeof createReports>[1] = async (statement, values) => {
     try {
       return await links.reader.use(performance.now() + timeoutMs, (session) =>
-        session.query(sql.named(statement), values),
+        session.query(
+          sql.named(statement),
+          values.map((value) => (typeof value === 'string' ? plain(value) : value)),
+        ),
       );
     } catch (error) {
       throw new LedgerUnavailable(messageOf(error), { cause: error });
@@ -111,7 +114,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
       }),
     renew: (run, ids, leaseMs) =>
       lanes.use(async (session) => {
-        const { rows } = await session.query(sql.renew, [now() + leaseMs, ids, run]);
+        const { rows } = await session.query(sql.renew, [now() + leaseMs, ids.map(plain), plain(run)]);
         const ours = new Set(rows.map((row) => text(row, 'id')));
         return ids.filter((id) => ours.has(id));
       }),
