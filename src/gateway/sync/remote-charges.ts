@@ -41,7 +41,7 @@ type RemoteChargesOptions = {
 export type RemoteChargesLimits = {
   /** For one attempt, its answer included. */
   readonly attemptMs: number;
-  /** For a call with all its attempts. */
+  /** For a call with all its attempts: as long as a call of a store may take by default. */
   readonly totalMs: number;
   /** Between attempts; as many attempts follow the first. */
   readonly pausesMs: readonly number[];
@@ -50,7 +50,7 @@ export type RemoteChargesLimits = {
 
 const REMOTE_CHARGES_LIMITS: RemoteChargesLimits = {
   attemptMs: 3_000,
-  totalMs: 8_000,
+  totalMs: 5_000,
   pausesMs: [50, 500],
   bodyBytes: 8 * 1024 * 1024,
 };

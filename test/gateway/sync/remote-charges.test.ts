@@ -1,6 +1,7 @@
 // The ledger over HTTP where the network misbehaves: an answer that was lost is asked for again and means the same, and
 // whatever is not exactly a ledger's answer about this very charge is no answer.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chargeToWire } from '../../../src/domain/charge-wire.ts';
@@ -182,6 +183,31 @@ describe('a registry that is away', () => {
     const ledger = await remote(stuck, { attemptMs: 200, totalMs: 300 });
     await expect(ledger.find(claimOf(1).payment)).rejects.toThrow(/away after 2 attempts/);
     expect(performance.now() - begin).toBeLessThan(3_000);
+  });
+
+  test('behaviour: a call at a registry that takes connections and never answers ends after 5 s, as at a store', async () => {
+    const silent = createServer(() => undefined);
+    closers.push(() => {
+      silent.closeAllConnections();
+      silent.close();
+    });
+    await once(silent.listen(0, '127.0.0.1'), 'listening');
+    let now = 0;
+    const store = createRemoteCharges({
+      ...{ registryUrl: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`, apiKey: LEDGER_KEY },
+      ...{ version: '1.2.3', clock: { now: Date.now, monotonic: () => now }, random: createRandom() },
+      // Nothing happens before the next time that something waits for.
+      schedule: (ms, run) => {
+        const next = setImmediate(() => {
+          now += ms;
+          run();
+        });
+        return () => clearImmediate(next);
+      },
+    });
+    closers.push(store.close);
+    await expect(createLedger(store, SPELLING).claim(claimOf(++n), OPTIONS)).rejects.toThrow(LedgerUnavailable);
+    expect(now).toBe(5_000);
   });
 
   test('behaviour: its store is away: 503, and a dashboard is told when to come back', async () => {
