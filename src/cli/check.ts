@@ -8,7 +8,7 @@ import { nameWay, routeWarnings } from '../compose/way-warnings.ts';
 import { findConfigFile, loadConfig } from '../config/load.ts';
 import type { Issue } from '../config/problems.ts';
 import { configWarnings } from '../config/warnings.ts';
-import { describeChange, describeDifference, sweep } from '../registry/declared.ts';
+import { describeChange, describeDifference, leave, sweep } from '../registry/declared.ts';
 import { NETWORKS } from '../gateway/rails/networks.ts';
 import type { Args } from './args.ts';
 import { askServices, codeOf, describeFinding } from './check-online.ts';
@@ -118,7 +118,7 @@ async function lookAhead(config: LoadedConfig): Promise<Ahead> {
     creates: plan.creates.map((route) => `${route.method} ${route.route_pattern} ${route.amount} ${route.currency}`),
     changes: plan.changes.map(describeChange),
     deletes: plan.deletes.map((route) => `${route.method} ${route.pattern} ${route.amount} ${route.currency}`),
-    differences: plan.differences.map(describeDifference),
+    differences: [...plan.differences, ...plan.left.map(leave)].map(describeDifference),
   };
   const discovery = shown && `${shown.publicRoutes} of ${shown.pricedRoutes} routes will be public`;
   return { start, discovery, warnings, issues: [] };

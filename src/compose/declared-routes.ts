@@ -54,6 +54,9 @@ export function differencesCheck(differences: () => readonly Difference[]): Chec
 
 const MOST_SHOWN = 20;
 
+const OVERRULED =
+  'declared route applied, in place of what another file on this store, or an earlier one, had declared';
+
 function say(plan: DeclaredPlan, log: Log): void {
   const swept = sweep(plan);
   if (swept !== undefined) log.warn(`this start ${swept}, because the configuration names them no more`);
@@ -66,8 +69,9 @@ function say(plan: DeclaredPlan, log: Log): void {
       ...named(route),
       instead: `tollgate routes delete ${route.id}, or delete it on the dashboard`,
     });
-  for (const { route, fields } of plan.changes) {
-    log.info('declared route applied', {
+  for (const { route, fields, overrules } of plan.changes) {
+    const applied = overrules ? OVERRULED : 'declared route applied';
+    log[overrules ? 'warn' : 'info'](applied, {
       ...named(route),
       before: Object.fromEntries(fields.map(({ field, from }) => [field, from])),
       after: Object.fromEntries(fields.map(({ field, to }) => [field, to])),

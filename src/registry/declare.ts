@@ -1,7 +1,15 @@
 // Applies what the configuration declares, in one transaction, and knows what of it the store does not follow.
 import { routeName } from '../domain/pattern.ts';
 import type { Route } from '../domain/route.ts';
-import { differencesOf, planDeclared, sweep, type Declared, type DeclaredPlan, type Difference } from './declared.ts';
+import {
+  differencesOf,
+  leftOf,
+  planDeclared,
+  sweep,
+  type Declared,
+  type DeclaredPlan,
+  type Difference,
+} from './declared.ts';
 import type { Routes } from './routes.ts';
 import type { StoredRoute } from './store/ports.ts';
 
@@ -20,15 +28,18 @@ export function createDeclaredRoutes(
 ): DeclaredRoutes {
   let current: readonly Declared[] = [];
   let known: { readonly revision: number; readonly differences: readonly Difference[] } | undefined;
+  const applied = (): { readonly route: StoredRoute; readonly said: Declared }[] =>
+    [...routes.all()].flatMap((route) => (route.declared === null ? [] : [{ route, said: route.declared }]));
+  const differences = (): readonly Difference[] => [
+    ...differencesOf(current, routes.find),
+    ...(isShared ? leftOf(current, applied()) : []),
+  ];
   return {
     apply: async (file, at) => {
       const plan = await routes.writeTogether('config', (writes) => {
-        const applied = [...routes.all()].flatMap((route) =>
-          route.declared === null ? [] : [{ route, said: route.declared }],
-        );
         const made = planDeclared({
           file,
-          applied,
+          applied: applied(),
           find: routes.find,
           isShared,
           ...(at === 'reload' ? { before: current } : {}),
@@ -48,7 +59,7 @@ export function createDeclaredRoutes(
     },
     differences: () => {
       const { revision } = routes.head();
-      if (known?.revision !== revision) known = { revision, differences: differencesOf(current, routes.find) };
+      if (known?.revision !== revision) known = { revision, differences: differences() };
       return known.differences;
     },
     names: ({ method, pattern }) => {

@@ -25,19 +25,28 @@ type DeclaredState = {
   readonly isShared?: boolean;
 };
 
-/** What becomes of a stored route; `fields` are named as in the file, and `source` if the route is taken over. */
+/**
+ * What becomes of a stored route; `fields` are named as in the file, and `source` if the route is taken over.
+ * `overrules`: what it changes is what another file said of it, or this one before the process ended.
+ */
 type DeclaredChange = {
   readonly route: Route;
   readonly next: Route;
+  readonly overrules: boolean;
   readonly fields: readonly { readonly field: string; readonly from: unknown; readonly to: unknown }[];
 };
 
-/** Where store and file differ and go on to differ; without a route it was deleted in the store. */
-export type Difference = {
-  readonly declared: Declared;
-  readonly route: Route | undefined;
-  readonly fields: readonly { readonly field: string; readonly store: unknown; readonly file: unknown }[];
-};
+/**
+ * Where store and file differ and go on to differ. Without `route` it was deleted in the store; without `declared` this
+ * file does not name it, and it stays in force because another file on the store may.
+ */
+export type Difference =
+  | {
+      readonly declared: Declared;
+      readonly route: Route | undefined;
+      readonly fields: readonly { readonly field: string; readonly store: unknown; readonly file: unknown }[];
+    }
+  | { readonly declared: undefined; readonly route: Route; readonly fields: readonly [] };
 
 export type DeclaredPlan = {
   readonly creates: readonly Declared[];
@@ -55,8 +64,6 @@ export type DeclaredPlan = {
 };
 
 export function planDeclared({ file, applied, find, before, isShared = false }: DeclaredState): DeclaredPlan {
-  const isStill = ({ route, said }: Applied): boolean =>
-    routeName(said.method, said.route_pattern) === routeName(route.method, route.pattern);
   const marked = applied.filter(isStill);
   const saidOf = new Map(marked.map(({ route, said }) => [route.id, said]));
   const earlier = new Map(before?.map((declared) => [routeName(declared.method, declared.route_pattern), declared]));
@@ -77,12 +84,14 @@ export function planDeclared({ file, applied, find, before, isShared = false }: 
     }
     const last = saidOf.get(route.id);
     if (last === undefined || !isSame(last, declared)) said.set(route.id, declared);
-    const change = changeOf(route, declared, last);
+    const own = earlier.get(name);
+    const isOwn = last === undefined || (own !== undefined && isSame(own, last));
+    const change = { ...changeOf(route, declared, last), overrules: isShared && !isOwn };
     if (change.fields.length > 0) changes.push(change);
     const fields = fieldsThatDiffer(change.next, declared);
     if (fields.length > 0) differences.push({ declared, route: change.next, fields });
   }
-  const gone = marked.filter(({ route }) => !named.has(routeName(route.method, route.pattern)));
+  const gone = marked.filter(({ route }) => !named.has(nameOf(route)));
   return {
     creates,
     changes,
@@ -93,6 +102,27 @@ export function planDeclared({ file, applied, find, before, isShared = false }: 
     differences,
     held: marked.length,
   };
+}
+
+/** Whether the route still has the method and pattern that it was declared with. */
+function isStill({ route, said }: Applied): boolean {
+  return routeName(said.method, said.route_pattern) === nameOf(route);
+}
+
+function nameOf({ method, pattern }: Route): string {
+  return routeName(method, pattern);
+}
+
+/** Routes that some file declared on a store that several share, and that `file` does not name. */
+export function leftOf(file: readonly Declared[], applied: readonly Applied[]): readonly Difference[] {
+  const named = new Set(file.map((declared) => routeName(declared.method, declared.route_pattern)));
+  const left = applied.filter((entry) => isStill(entry) && !named.has(nameOf(entry.route)));
+  return left.map(({ route }) => leave(route));
+}
+
+/** The difference that a route makes which this file does not name. */
+export function leave(route: Route): Difference {
+  return { declared: undefined, route, fields: [] };
 }
 
 /**
@@ -123,6 +153,8 @@ export function afterPlan(
 
 /** A sentence for an operator. */
 export function describeDifference({ declared, route, fields }: Difference): string {
+  if (declared === undefined)
+    return `${route.method} ${route.pattern} is not in this file and stays in force, because another file on this store may declare it; \`tollgate routes delete ${route.id}\` deletes it`;
   const name = `${declared.method} ${declared.route_pattern}`;
   if (route === undefined) return `${name} was deleted in the store; the next start makes it again`;
   const list = fields.map(
@@ -145,7 +177,7 @@ export function differencesOf(file: readonly Declared[], find: DeclaredState['fi
 }
 
 /** Per field: the file's value if it differs from what the file said last. */
-function changeOf(route: Route, declared: Declared, last: Declared | undefined): DeclaredChange {
+function changeOf(route: Route, declared: Declared, last: Declared | undefined): Omit<DeclaredChange, 'overrules'> {
   const wanted = DECLARED_FIELDS.filter((field) => last === undefined || last[field] !== declared[field]);
   const source = last === undefined ? 'config' : route.source;
   const wire = toWire(route);

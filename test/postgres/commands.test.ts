@@ -232,6 +232,16 @@ describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
       route_pattern: '/b',
       instead: expect.stringMatching(/^tollgate routes delete [\w-]{36}, or/),
     });
+    // As many as the log names, by the name that the log has.
+    const differing = async (each: TollgateProcess): Promise<readonly [number, string]> => {
+      const metrics = await (await fetch(`${each.url('admin')}/metrics`)).text();
+      const verbose = await (await fetch(`${each.url('admin')}/readyz?verbose`)).text();
+      return [Number(/^tollgate_declared_routes_differing (\d+)$/m.exec(metrics)?.[1]), verbose];
+    };
+    const [found, verbose] = await differing(all[1]!);
+    expect(found).toBe(1);
+    expect(verbose).toContain('GET /b is not in this file and stays in force');
+    expect(verbose).toContain(`tollgate routes delete ${String(line['route_id'])}`);
     const asks = (path: string): Promise<readonly boolean[]> =>
       Promise.all(all.map(async (each) => (await fetch(`${each.url('proxy')}${path}`)).status === 402));
     for (const path of ['/a', '/b', '/c'])
@@ -246,6 +256,7 @@ describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
     const since = performance.now();
     await until('no process asks for it', async () => (await asks('/b')).every((asked) => !asked));
     expect(performance.now() - since).toBeLessThan(1000);
+    expect((await differing(all[1]!))[0]).toBe(0);
     for (const path of ['/a', '/c']) expect([path, ...(await asks(path))]).toEqual([path, true, true, true]);
     expect(await run('routes', 'delete', id)).toMatchObject({
       code: 1,
@@ -256,6 +267,35 @@ describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
       await sharedPostgres()
     ).query('SELECT kind, written_by FROM tollgate.changes ORDER BY revision DESC LIMIT 1', nameOf(url));
     expect(change).toEqual({ kind: 'deleted', written_by: 'dashboard:tollgate-cli' });
+  });
+
+  test('behaviour: a price that overrules what another file declared is told as a warning, one of its own as information', async () => {
+    const url = await freshDatabase();
+    const serve = async (name: string, amount: string): Promise<TollgateProcess> => {
+      const file = write(name, amount);
+      const process = await startProcess({ args: ['serve', '-c', file], listeners: ['registry'] });
+      onTestFinished(() => process.kill());
+      return process;
+    };
+    const write = (name: string, amount: string): string =>
+      folder.write(
+        name,
+        [
+          `registry: { listen: "127.0.0.1:0", store: "${url}", jwt: { secret: "${SECRET}" } }`,
+          'admin: { listen: "127.0.0.1:0" }',
+          ...[`receivers:${RECEIVER}`, `routes: [{ route_pattern: /a, method: GET, amount: "${amount}" }]`, ''],
+        ].join('\n'),
+      );
+    await serve('tollgate.yaml', '0.10');
+    const other = await serve('other.yaml', '0.20');
+    const overruled = await other.line(({ msg }) => msg.startsWith('declared route applied'));
+    expect(overruled).toMatchObject({ level: 'warn', before: { amount: '0.10' }, after: { amount: '0.20' } });
+    write('other.yaml', '0.30');
+    other.signal('SIGHUP');
+    const own = await other.line(
+      ({ msg, after }) => msg.startsWith('declared route applied') && JSON.stringify(after).includes('0.30'),
+    );
+    expect(own).toMatchObject({ level: 'info', before: { amount: '0.20' }, after: { amount: '0.30' } });
   });
 
   test('refuses: routes delete where the database is away', async () => {
