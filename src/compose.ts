@@ -5,12 +5,14 @@ import { addPart, answerWhy, createAssembly, type Assembly, type TollgateDeps } 
 import { startGateway, type Gateway } from './compose/gateway.ts';
 import { INTERNAL, type BoundListener } from './compose/part.ts';
 import { countCharges } from './compose/payments.ts';
-import { warnOfUpstream } from './compose/reach.ts';
 import { observePossible } from './compose/readiness.ts';
 import { startRegistry, type RegistryPart } from './compose/registry.ts';
 import { applyConfig } from './compose/restart.ts';
+import { checkServices, type ServicesCheck } from './compose/services-check.ts';
 import type { Config, RegistryConfig } from './config/config.ts';
+import { createAuthorize } from './gateway/rails/x402/auth.ts';
 import { createAdmin, type Check } from './host/admin.ts';
+import { systemSchedule } from './host/clock.ts';
 import { createListener } from './host/server.ts';
 import { formatListen } from './config/addresses.ts';
 
@@ -49,7 +51,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
   );
   const { registry, gateway, addresses } = await start(assembly, admin);
 
-  if (config.proxy !== undefined) void warnOfUpstream(config.proxy, log);
+  const services = config.proxy === undefined ? undefined : startAskingServices(assembly);
   return {
     addresses,
     answer: (target) =>
@@ -59,6 +61,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
     reload: async (next) => {
       try {
         await reload(assembly, config, next, registry, gateway);
+        void services?.ask();
         reloads('success')(1);
       } catch (error) {
         reloads('failure')(1);
@@ -79,6 +82,16 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
       await admin.drain(0, 0);
     },
   };
+}
+
+function startAskingServices(assembly: Assembly): ServicesCheck {
+  const { log, clock, random } = assembly.deps;
+  const authorize = createAuthorize(clock, random);
+  const services = checkServices(() => assembly.config, { log, clock, authorize, schedule: systemSchedule });
+  assembly.checks.push(services.check);
+  assembly.closers.unshift(services.close);
+  void services.ask();
+  return services;
 }
 
 async function startOwnRegistry(assembly: Assembly, section: RegistryConfig): Promise<RegistryPart> {

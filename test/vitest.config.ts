@@ -8,7 +8,7 @@ export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     include: ['test/**/*.test.ts'],
-    setupFiles: ['test/support/patience.ts', 'test/support/watch-canaries.ts'],
+    setupFiles: ['test/support/no-network.ts', 'test/support/patience.ts', 'test/support/watch-canaries.ts'],
     env: COMPILE_CACHE,
     pool: 'forks',
     // One more than there are cores, where vitest itself would take one less: half of the time is waiting for time-outs and for

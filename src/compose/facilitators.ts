@@ -31,7 +31,8 @@ export function watchFacilitators(
       name: 'facilitators',
       run: () => {
         const open = left();
-        if (open.length === 0) return { ok: true, detail: 'every facilitator may be called' };
+        if (open.length === 0)
+          return { ok: true, detail: 'none is left alone; whether they answer stands under services' };
         const named = open.map(({ name, open: reason }) => `${name} (${reason})`).join(', ');
         return { ok: false, isTolerated: true, detail: `left alone for a while, one call at a time tries: ${named}` };
       },

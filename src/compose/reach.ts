@@ -2,7 +2,6 @@
 import { connect, isIP } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
 import type { ProxyConfig } from '../config/config.ts';
-import type { Log } from '../host/log.ts';
 
 /** Resolves with a sentence if it does not, else with undefined. */
 export function reachUpstream({
@@ -23,12 +22,6 @@ export function reachUpstream({
     socket.once(protocol === 'https' ? 'secureConnect' : 'connect', () => end());
     socket.once('error', (error: NodeJS.ErrnoException) => end(whyNot(origin, error)));
   });
-}
-
-/** Says once what the first request would find out. */
-export async function warnOfUpstream(proxy: ProxyConfig, log: Log): Promise<void> {
-  const sentence = await reachUpstream(proxy);
-  if (sentence !== undefined) log.warn(`${sentence}; requests are answered 502 until it does`);
 }
 
 function whyNot(origin: string, error: NodeJS.ErrnoException): string {

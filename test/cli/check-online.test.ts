@@ -1,6 +1,6 @@
 // `check --online` asks the upstream for a connection and the registry with the sidecar's key; the start says of both what
 // the first request would find out. Real listeners, a real registry.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { runCommandLine } from '../../src/cli/run.ts';
 import { LEDGER_KEY, SDK_KEY, startRegistry, type Kit } from '../registry/kit.ts';
-import { SECRET } from '../config/support.ts';
+import { ADDRESS, SECRET } from '../config/support.ts';
 import { startProcess } from '../support/process.ts';
 import { fakeIo } from './support.ts';
 
@@ -150,6 +150,28 @@ describe('the start', () => {
       `the upstream ${url} takes no connection (ECONNREFUSED); requests are answered 502 until it does`,
     ]);
     expect(tollgate.lines.filter(({ msg }) => msg.startsWith('there are no routes'))).toHaveLength(1);
+  });
+
+  test('behaviour: waits for no service, is ready, and /readyz?verbose names what is wrong', async () => {
+    // It takes connections and never answers.
+    const silent = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void silent.close());
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const file = write('silent', `http://127.0.0.1:${await closedPort()}`);
+    const receiver = `{ id: default, network: base-sepolia, pay_to_address: "${ADDRESS}", facilitators: ["http://127.0.0.1:${port}"], rpc_url: none }`;
+    appendFileSync(file, `receivers: [${receiver}]\n`);
+    const tollgate = await startProcess({ args: ['serve', '-c', file] });
+    onTestFinished(() => tollgate.kill());
+    await tollgate.line(({ msg }) => msg.includes('takes no connection'));
+    expect((await fetch(`${tollgate.url('admin')}/readyz`)).status).toBe(200);
+    const verbose = await (await fetch(`${tollgate.url('admin')}/readyz?verbose`)).text();
+    expect(verbose).not.toContain('may be called');
+    const { checks } = JSON.parse(verbose) as { checks: { name: string }[] };
+    expect(checks.find(({ name }) => name === 'services')).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining('takes no connection (ECONNREFUSED); requests are answered 502 until it does'),
+    });
   });
 
   test('refuses: an address that is taken, naming the key', async () => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Io } from '../../src/cli/command.ts';
 import { COMPILE_CACHE } from '../support/compile-cache.ts';
+import { NO_NETWORK } from '../support/no-network.ts';
 
 export type FakeIo = Io & {
   readonly stdout: () => string;
@@ -53,7 +54,7 @@ export async function tollgate(
   argv: readonly string[],
   { folder, env = {} }: { folder: string; env?: Record<string, string> },
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(NODE, [MAIN, ...argv], {
+  const child = spawn(NODE, [...NO_NETWORK, MAIN, ...argv], {
     cwd: folder,
     env: { ...BARE_ENV, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

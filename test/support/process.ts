@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { findRunning } from '../../src/cli/running.ts';
+import { NO_NETWORK } from './no-network.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const NODE = path.join(ROOT, 'node_modules/.bin/node');
@@ -55,7 +56,7 @@ export async function startProcess({
   program = env['TOLLGATE_TEST_STOP_AT'] === undefined ? MAIN : CRASHING,
   listeners = ['proxy', 'admin'],
 }: StartOptions): Promise<TollgateProcess> {
-  const child: ChildProcess = spawn(node, [program, ...args], {
+  const child: ChildProcess = spawn(node, [...NO_NETWORK, program, ...args], {
     cwd,
     env: { ...cleanEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

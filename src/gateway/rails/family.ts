@@ -4,6 +4,7 @@ import type { Spelling } from '../../domain/charge.ts';
 import type { KnownNetwork, WayInput, WayReading } from '../../domain/network.ts';
 import type { Requirement, Way } from '../../domain/payment/way.ts';
 import type { WayServices } from '../../domain/offer.ts';
+import type { Identity } from './nodes.ts';
 import type { NetworkRail } from './rail.ts';
 import type { Fetch } from './service-call.ts';
 import type { ChainWords } from './x402/chain-words.ts';
@@ -43,6 +44,8 @@ export type FamilyPayments = {
   readonly isPayment: (payload: unknown) => boolean;
   /** The signed part of a payment that cannot be valid: a facilitator may be asked about it, and no money can move. */
   readonly unsignedPayment: unknown;
+  /** How a node says of which chain it is. */
+  readonly identity: Identity;
   /** Asks a node whether `way` is what is configured. */
   readonly checkNode: (way: Way, services: WayServices, url: string, fetch: Fetch) => Promise<readonly NodeFinding[]>;
 };

@@ -1,6 +1,6 @@
 // Asks the services behind every receiver whether they can take payments for it. Each facilitator is asked about the
 // scheme, the network and the protocol versions. A configured node is asked about the chain and the token. Only
-// `tollgate check --online` does this; a start never waits for any of them. Services are named by host, never by URL.
+// `tollgate check --online` asks all of it; a start asks less (start-check.ts). Services are named by host, never by URL.
 import type { RailOffer, Way } from '../../domain/payment/way.ts';
 import type { Facilitator, Receiver, ReceiverWay } from '../../domain/offer.ts';
 import type { Clock } from '../../host/clock.ts';
@@ -8,7 +8,13 @@ import { FAMILIES } from './networks.ts';
 import type { FamilyPayments, NodeFinding } from './family.ts';
 import type { Fetch, JsonReply } from './service-call.ts';
 import type { Authorize } from './x402/auth.ts';
-import { createWriteRequest, readSupportedAnswer, speaksOfPayment, readNotTaken } from './x402/facilitator-wire.ts';
+import {
+  createWriteRequest,
+  readSupportedAnswer,
+  speaksOfPayment,
+  readNotTaken,
+  type Kind,
+} from './x402/facilitator-wire.ts';
 import { requestFacilitator } from './x402/facilitator-calls.ts';
 
 export type Finding = NodeFinding & { readonly receiver: string };
@@ -62,19 +68,9 @@ async function checkSupported(
   const { host } = new URL(facilitator.url);
   const timeoutMs = facilitator.timeouts.verifyMs;
   const reply = await requestFacilitator(facilitator, { name: 'supported', body: undefined, timeoutMs }, deps);
-  const refused = findRefused(facilitator, reply, deps);
-  if (refused !== undefined) return refused;
-  if (reply.kind === 'failed') {
-    return {
-      level: 'away',
-      detail: `the facilitator ${host} did not say what it supports: ${reply.why}`,
-    };
-  }
-  const kinds = readSupportedAnswer(reply.status, reply.body);
-  if (kinds === undefined) {
-    const detail = `${host} answers /supported with status ${reply.status} and not as a facilitator does; check facilitators.url and its headers`;
-    return { level: 'away', detail };
-  }
+  const supported = readSupported(facilitator, reply, deps.clock.now());
+  if ('finding' in supported) return supported.finding;
+  const { kinds } = supported;
   const wanted = [{ x402Version: 2, network: caip2 }];
   if (deps.v1 && v1Network !== undefined) wanted.push({ x402Version: 1, network: v1Network });
   const missing = wanted.filter(
@@ -89,6 +85,25 @@ async function checkSupported(
   return { level: 'cannot_serve', detail };
 }
 
+/** The kinds of payment that `facilitator` takes by its answer to /supported, or why it did not say. */
+export function readSupported(
+  facilitator: Facilitator,
+  reply: JsonReply,
+  nowMs: number,
+): { readonly kinds: readonly Kind[] } | { readonly finding: NodeFinding } {
+  const { host } = new URL(facilitator.url);
+  const refused = findRefused(facilitator, reply, nowMs);
+  if (refused !== undefined) return { finding: refused };
+  if (reply.kind === 'failed') {
+    const detail = `the facilitator ${host} did not say what it supports: ${reply.why}`;
+    return { finding: { level: 'away', detail } };
+  }
+  const kinds = readSupportedAnswer(reply.status, reply.body);
+  if (kinds !== undefined) return { kinds };
+  const detail = `${host} answers /supported with status ${reply.status} and not as a facilitator does; check facilitators.url and its headers`;
+  return { finding: { level: 'away', detail } };
+}
+
 /** Any verdict is fine. */
 async function tryVerify(
   way: Way,
@@ -101,17 +116,13 @@ async function tryVerify(
   const body = createWriteRequest(words)({ version: 2, payload: unsignedPayment }, offer);
   const timeoutMs = facilitator.timeouts.verifyMs;
   const reply = await requestFacilitator(facilitator, { name: 'verify', body, timeoutMs }, deps);
-  return findRefused(facilitator, reply, deps);
+  return findRefused(facilitator, reply, deps.clock.now());
 }
 
 /** An answer of a facilitator that is about the caller, not about the question. */
-function findRefused(
-  { url, auth, account }: Facilitator,
-  reply: JsonReply,
-  { clock }: OnlineDeps,
-): NodeFinding | undefined {
+function findRefused({ url, auth, account }: Facilitator, reply: JsonReply, nowMs: number): NodeFinding | undefined {
   const isVerdict = reply.kind === 'reply' && speaksOfPayment('verify', reply.body);
-  const notTaken = isVerdict ? undefined : readNotTaken(reply, clock.now());
+  const notTaken = isVerdict ? undefined : readNotTaken(reply, nowMs);
   if (notTaken === undefined || notTaken.reason === 'not_carried_out') return undefined;
   const key = auth === undefined || auth.kind === 'bearer' ? '' : ` with the key ${account}`;
   const off =

@@ -291,7 +291,7 @@ test('behaviour: metrics and /readyz?verbose name one that is left alone, and th
   const gauge = async (): Promise<string[]> => (await metrics.text()).match(/^tollgate_facilitator_open\{.*$/gm) ?? [];
   const { host } = new URL(plain.url);
   expect([await watched.check.run(), watched.isCallable(), await gauge()]).toEqual([
-    { ok: true, detail: 'every facilitator may be called' },
+    { ok: true, detail: 'none is left alone; whether they answer stands under services' },
     true,
     [],
   ]);

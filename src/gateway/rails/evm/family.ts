@@ -1,6 +1,7 @@
 // The EVM networks as a chain family: any chain by its number, many by name.
 import type { ChainFamily } from '../family.ts';
 import { checkNode } from './check-node.ts';
+import { EVM_IDENTITY } from './look.ts';
 import { canonicalIdentifier, canonicalPayment, CHAIN, EVM_NETWORKS } from './networks.ts';
 import { createEvmRail, EVM_WORDS, hasAuthorization, UNSIGNED_PAYMENT } from './rail.ts';
 import { readEvmWay } from './read-way.ts';
@@ -23,6 +24,7 @@ export const EVM: ChainFamily = {
     fullRequirement: createRequirement(EVM_WORDS),
     isPayment: hasAuthorization,
     unsignedPayment: UNSIGNED_PAYMENT,
+    identity: EVM_IDENTITY,
     checkNode,
   },
 };

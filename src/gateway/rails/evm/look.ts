@@ -43,7 +43,7 @@ export const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55
 /** authorizationState(address,bytes32) */
 export const AUTHORIZATION_STATE = '0xe94a0102';
 
-const IDENTITY: Identity = { method: 'eth_chainId', caip2: quantity.transform((id) => `eip155:${id}`) };
+export const EVM_IDENTITY: Identity = { method: 'eth_chainId', caip2: quantity.transform((id) => `eip155:${id}`) };
 const CALLS_PER_LOOK = 8;
 /** Blocks of one call for logs: public nodes refuse much more. Halved if even that is refused. */
 const LOG_RANGE = 1000n;
@@ -112,7 +112,7 @@ const away = (why: string): Away => ({ away: why });
 const isAway = (value: object): value is Away => 'away' in value;
 
 export function createLook(deps: LookDeps): Rail['look'] {
-  const nodes = createNodes(deps, IDENTITY);
+  const nodes = createNodes(deps, EVM_IDENTITY);
   let looks = 0;
 
   const lookThrough = async (charge: LookedAt, first: boolean, progress: Progress): Promise<Look> => {

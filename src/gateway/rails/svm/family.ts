@@ -1,6 +1,7 @@
 // The Solana networks as a chain family: those that are known by name.
 import type { ChainFamily, FamilyPayments, FindingLevel, NodeFinding } from '../family.ts';
 import { isSvmAddress, findTokenAccount, TOKEN_PROGRAM } from './addresses.ts';
+import { SVM_IDENTITY } from './look.ts';
 import { SVM_NETWORKS, caip2OfGenesis } from './networks.ts';
 import { hasTransaction, UNSIGNED_PAYMENT, canonicalPayment } from './payload.ts';
 import { createSvmRail, fullRequirement, SVM_WORDS } from './rail.ts';
@@ -24,6 +25,7 @@ export const SVM: ChainFamily = {
     fullRequirement,
     isPayment: hasTransaction,
     unsignedPayment: UNSIGNED_PAYMENT,
+    identity: SVM_IDENTITY,
     checkNode,
   },
 };

@@ -30,7 +30,7 @@ type SvmLookDeps = NodesDeps & {
   readonly seek: (charge: LookedAt) => Sought | undefined;
 };
 
-const IDENTITY: Identity = { method: 'getGenesisHash', caip2: z.string().max(64).transform(caip2OfGenesis) };
+export const SVM_IDENTITY: Identity = { method: 'getGenesisHash', caip2: z.string().max(64).transform(caip2OfGenesis) };
 /** Blocks that a transaction can be younger than when it lands. */
 const BLOCKHASH_BLOCKS = 150;
 const PAGE = 100;
@@ -84,7 +84,7 @@ type Away = { readonly away: string };
 const away = (why: string): Away => ({ away: why });
 
 export function createLook(deps: SvmLookDeps): Rail['look'] {
-  const nodes = createNodes(deps, IDENTITY);
+  const nodes = createNodes(deps, SVM_IDENTITY);
   let looks = 0;
 
   const lookThrough = async (charge: LookedAt, asker: Parameters<BeginLook>[1]): Promise<Look> => {

@@ -74,7 +74,9 @@ export function createReadiness(deps: RailDeps): WayReadiness {
     state.failures++;
     const waitMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(state.failures - 1, 10));
     state.supportedAt = clock.monotonic() - SUPPORTED_EVERY_MS + waitMs;
-    if (state.failures === 1) log.warn('no facilitator names a fee payer for a way to pay', { network: way.network });
+    // Why is known from the start's own questions; later it is news.
+    const level = state.feePayer === undefined ? 'info' : 'warn';
+    if (state.failures === 1) log[level]('no facilitator names a fee payer for a way to pay', { network: way.network });
   };
 
   const askForAccount = async (way: Way, state: State): Promise<void> => {
