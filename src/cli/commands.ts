@@ -5,6 +5,7 @@ import type { Command } from './command.ts';
 import { copy } from './copy.ts';
 import { demo } from './demo.ts';
 import { healthcheck } from './healthcheck.ts';
+import { init } from './init.ts';
 import { keys } from './keys.ts';
 import { match } from './match.ts';
 import { migrate } from './migrate.ts';
@@ -19,6 +20,7 @@ import { why } from './why.ts';
 
 export const COMMANDS: readonly Command[] = [
   serve,
+  init,
   check,
   match,
   probe,
