@@ -3,6 +3,7 @@
 import { decoderOf, isText, kindOf, mediaOf, sizeOf } from './kinds.ts';
 import { placeContent, placeOf } from './place.ts';
 import { HELD_BYTES } from './receive.ts';
+import { appendText, textElement, trimText } from './text.ts';
 import { element } from './view.ts';
 
 export type Shown = {
@@ -58,10 +59,8 @@ function content({ type, bytes, size }: Shown, url: string): HTMLElement {
     );
   if (!isText(kind)) return element('p', {}, 'An answer of this kind is not shown here.');
   const text = decoderOf(type).decode(bytes);
-  return element('pre', TEXT, kind === 'json' ? indent(text) : text);
+  return textElement(kind === 'json' ? indent(text) : text);
 }
-
-const TEXT = { class: 'text', tabindex: '0', role: 'region', 'aria-label': 'Its content' };
 
 /** Characters that are shown of an answer that still comes: the last ones. */
 const LIVE_CHARACTERS = 1024 * 1024;
@@ -77,25 +76,20 @@ export function liveAnswer(type: string): LiveAnswer {
   const kind = kindOf(type);
   const decoder = decoderOf(type);
   const count = element('p', { class: 'note' }, 'Nothing came so far.');
-  const pre = isText(kind) ? element('pre', TEXT) : undefined;
+  const pre = isText(kind) ? textElement() : undefined;
   let pending = '';
   let bytes = 0;
-  let shown = 0;
   let total = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const paint = (): void => {
     timer = undefined;
-    const isCut = total > LIVE_CHARACTERS ? ' The beginning is not shown any more.' : '';
-    count.textContent = `${sizeOf(bytes)} so far.${pre === undefined ? '' : isCut}`;
+    const isCut = pre !== undefined && total > LIVE_CHARACTERS;
+    count.textContent = `${sizeOf(bytes)} so far.${isCut ? ' The beginning is not shown any more.' : ''}`;
     if (pre === undefined || pending === '') return;
     const isAtEnd = pre.scrollHeight - pre.scrollTop - pre.clientHeight < 40;
-    pre.append(pending);
-    shown += pending.length;
+    appendText(pre, pending);
     pending = '';
-    while (shown > LIVE_CHARACTERS && pre.firstChild !== null) {
-      shown -= pre.firstChild.textContent?.length ?? 0;
-      pre.firstChild.remove();
-    }
+    trimText(pre, LIVE_CHARACTERS);
     if (isAtEnd) pre.scrollTop = pre.scrollHeight;
   };
   return {
@@ -105,7 +99,6 @@ export function liveAnswer(type: string): LiveAnswer {
       if (pre !== undefined) {
         const text = decoder.decode(piece, { stream: true });
         total += text.length;
-        // One node never holds more than may be shown.
         pending = (pending + text).slice(-LIVE_CHARACTERS);
       }
       timer ??= setTimeout(paint, LIVE_MS);

@@ -15,6 +15,7 @@ import { answeredWords, failedWords, inWords, laterWords, UNREADABLE_PLACE } fro
 
 /** Larger answers are not kept for a reload. */
 const KEPT_BYTES = 1024 * 1024;
+const NOT_KEPT = 'It is too large to be kept in this tab: save it before you leave.';
 /** An answer that takes longer is shown as it comes. */
 const LIVE_AFTER_MS = 400;
 
@@ -49,7 +50,7 @@ export class Delivery {
     const isKept = kept.write(payment);
     guardLeaving(!isKept);
     if (asked === 0) place(undefined);
-    const sentences = asked === 0 ? ['Your signed payment was sent. The answer may take a moment.'] : [];
+    const sentences = asked === 0 ? ['Your signed payment was sent.'] : [];
     view.showCard({
       ...{ headline: asked === 0 ? 'Waiting for the answer' : 'Asking again with the same payment', busy: true },
       sentences: isKept ? sentences : [...sentences, 'This browser keeps nothing: leave the page open.'],
@@ -129,8 +130,8 @@ export class Delivery {
       ...{ headline: isStopped ? 'Stopped' : 'The connection broke', tone: isStopped ? 'ok' : 'warn' },
       sentences: [
         `${sizeOf(received.size)} came. ${this.taken(accept, receipt)}`,
-        'The same payment may bring the answer once more, from its beginning and without another charge.',
-        ...(isStopped && !isKept ? ['What came is too large to be kept in this tab: save it before you leave.'] : []),
+        'The same payment may bring it once more, without another charge.',
+        ...(isStopped && !isKept ? [NOT_KEPT] : []),
       ],
       more: receiptNodes(data, accept, receipt),
       actions: [{ ...this.again(payment), primary: !isStopped }],
@@ -194,7 +195,7 @@ export class Delivery {
     if (receipt === undefined || head.status >= 500) return this.unfinished(payment, head, shown);
     const record = recordOf(payment, head, shown, receipt);
     const isKept = this.keep(record, shown);
-    const sentences = isKept ? [] : ['The answer is too large to be kept in this tab: save it before you leave.'];
+    const sentences = isKept ? [] : [NOT_KEPT];
     this.showAnswer(record, shown, sentences);
   }
 

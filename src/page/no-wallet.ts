@@ -64,7 +64,7 @@ export function noWalletCard(choices: readonly Offered[]): Card {
     headline: 'Open this in your wallet',
     sentences: ['This browser has no wallet, but wallets have browsers. Choose yours, and this page opens in it:'],
     more: [
-      element('div', { class: 'row apps' }, ...links),
+      element('div', { class: 'row' }, ...links),
       element('p', {}, 'Or copy the address into the browser of another one:'),
       ...copy,
     ],

@@ -2,6 +2,8 @@
 // what is no address of the web is shown as text.
 import { copyButton, element } from './view.ts';
 
+const ANSWERED = 'The service answered with an address';
+
 /** Undefined: the document names no place. */
 export function placeOf(text: string): string | undefined {
   try {
@@ -18,16 +20,16 @@ export function placeContent(place: string): readonly HTMLElement[] {
   const shown = element('p', { class: 'place' }, code);
   const url = URL.canParse(place) ? new URL(place) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
-    return [element('p', {}, 'The service answered with this address:'), shown, element('div', { class: 'row' }, copy)];
+    return [element('p', {}, `${ANSWERED}:`), shown, element('div', { class: 'row' }, copy)];
   const isOwn = url.origin === location.origin;
   const words = isOwn
-    ? 'The service answered with another address of this site. It may ask for a payment of its own.'
-    : `The service answered with an address at ${url.host}, which is another site. The address may be all that opens it: keep it to yourself.`;
+    ? 'of this site. It may ask for a payment of its own.'
+    : `at ${url.host}, another site. It may be all that opens the answer: keep it to yourself.`;
   const target = { target: '_blank', rel: 'noreferrer noopener' };
   const open = element(
     'a',
     { class: 'button primary', href: url.href, ...target },
     isOwn ? 'Open it' : `Open ${url.host}`,
   );
-  return [element('p', {}, words), shown, element('div', { class: 'row' }, open, copy)];
+  return [element('p', {}, `${ANSWERED} ${words}`), shown, element('div', { class: 'row' }, open, copy)];
 }

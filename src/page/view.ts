@@ -100,5 +100,5 @@ export function copyButton(code: HTMLElement, label: string): HTMLButtonElement 
 
 /** The ends of what is too long to be read. */
 export function short(text: string): string {
-  return text.length <= 24 ? text : `${text.slice(0, 10)}...${text.slice(-8)}`;
+  return text.length <= 24 ? text : `${text.slice(0, 8)}...${text.slice(-6)}`;
 }

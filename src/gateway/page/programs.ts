@@ -35,7 +35,7 @@ export function programLines(url: string, isEvm: boolean): string {
     '<details id="programs"><summary>For programs</summary>',
     `<p>Any x402 client pays this address. In JavaScript, after <code>npm install ${packages}</code>, with a private key in <code>PRIVATE_KEY</code>:</p>`,
     `<pre tabindex="0" role="region" aria-label="JavaScript"><code>${script}</code></pre>`,
-    '<p>By hand, the first request answers 402 and <code>PAYMENT-REQUIRED</code> (base64 of JSON); the second one carries the signed payment:</p>',
+    '<p>By hand, the first answer is 402 with <code>PAYMENT-REQUIRED</code>; the second request carries the signed payment:</p>',
     `<pre tabindex="0" role="region" aria-label="Commands"><code>${shell}</code></pre></details>`,
   ].join('');
 }

@@ -1,0 +1,198 @@
+// What the page says and does when the answer does not come: words follow the charge, the pauses of the server are kept, and no
+// button pays again beside words that say not to. Problems are those of the contract's rule "Said".
+import { describe, expect, test } from 'vitest';
+import type { Page, Route } from 'playwright-core';
+import { connect, createPageLab, click, title, words } from '../support/page-lab.ts';
+
+const { paid, visit, funded, payFor } = createPageLab({
+  routes: ['GET /reports/* 0.10'],
+  more: 'page: { support: "mailto:help@example.com" }',
+});
+const TRANSACTION = `0x${'ab'.repeat(32)}`;
+const RECEIPT = Buffer.from(
+  JSON.stringify({ success: true, transaction: TRANSACTION, network: 'eip155:84532' }),
+).toString('base64');
+type Told = {
+  readonly status: number;
+  readonly code: string;
+  readonly members: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+/** The page pays, and is told `problems`, one after the other; then the service answers. Counts the requests that pay. */
+async function told(...problems: readonly Told[]): Promise<{ readonly page: Page; readonly asked: () => number }> {
+  const wallet = await funded();
+  const { page } = await visit('/reports/q3', [wallet]);
+  await connect(page);
+  let asked = 0;
+  await page.route('**/reports/q3', async (route: Route) => {
+    if (route.request().headers()['payment-signature'] === undefined) return route.continue();
+    const problem = problems[Math.min(asked++, problems.length - 1)];
+    if (problem === undefined || asked > problems.length) return route.continue();
+    const { status, code, members, headers = {} } = problem;
+    const body = { type: `/problems/${code}`, title: code, status, code, detail: 'As the server says it.', ...members };
+    await route.fulfill({
+      status,
+      contentType: 'application/problem+json',
+      headers: { ...headers },
+      body: JSON.stringify(body),
+    });
+  });
+  await click(page, 'Pay 0.10 USDC');
+  return { page, asked: () => asked };
+}
+
+const buttons = (page: Page): Promise<readonly string[]> => page.locator('.panel button').allInnerTexts();
+const soon = (): string => new Date(Date.now() + 3_600_000).toISOString();
+
+describe('502 behind the charge', () => {
+  const LATE: Told = {
+    ...{ status: 502, code: 'upstream_unreachable' },
+    members: { charged: true, charge_id: 'chg_of_the_server', retry_until: soon() },
+    headers: { 'payment-response': RECEIPT, 'retry-after': '2' },
+  };
+
+  test('behaviour: says what was taken and until when it can be had, asks after the pause and shows the answer', async () => {
+    const { page, asked } = await told(LATE);
+    await title(page, 'Paid, and the answer is not here yet').waitFor();
+    await words(page, '0.10 USDC was taken. The service behind this page could not be reached.').waitFor();
+    await words(page, 'the very same request brings the answer without another charge. Do not pay again').waitFor();
+    await words(page, 'It is asked again in 2 seconds.').waitFor();
+    expect(await buttons(page)).toEqual(['Copy the charge id']);
+    expect(await page.locator('#state').innerText()).toBe('Paid');
+    expect(await page.locator('.price').isVisible()).toBe(false);
+    await title(page, 'Paid').waitFor();
+    expect(asked()).toBe(2);
+  });
+
+  test('behaviour: keeps a long pause, and asks once more only behind a reload', async () => {
+    const { page, asked } = await told({ ...LATE, headers: { 'retry-after': '1800', 'payment-response': RECEIPT } });
+    await words(page, 'It is asked again in 30 minutes.').waitFor();
+    expect(asked()).toBe(1);
+    await page.reload();
+    await title(page, 'Paid').waitFor();
+    expect(asked()).toBe(2);
+  });
+});
+
+test('behaviour: 502 that took nothing says so, and asks again after the pause', async () => {
+  const { page, asked } = await told({
+    ...{ status: 502, code: 'upstream_unreachable', members: { charged: false, charge_id: 'chg_x' } },
+    headers: { 'retry-after': '2' },
+  });
+  await title(page, 'No answer, and nothing was taken').waitFor();
+  await words(page, 'Nothing was charged.').waitFor();
+  expect(await page.locator('#state').innerText()).toBe('Payment required');
+  await title(page, 'Paid').waitFor();
+  expect(asked()).toBe(2);
+});
+
+test('behaviour: nothing that may claim the payment anew is asked more than five times without a click', async () => {
+  const { page, asked } = await told(
+    ...Array.from({ length: 8 }, () => ({
+      ...{ status: 502, code: 'upstream_unreachable', members: { charged: false, charge_id: 'chg_x' } },
+      headers: { 'retry-after': '1' },
+    })),
+  );
+  await expect.poll(asked, { timeout: 20_000 }).toBe(6);
+  await title(page, 'No answer, and nothing was taken').waitFor();
+  await expect.poll(() => page.locator('.panel').innerText()).not.toContain('It is asked again');
+  expect(await buttons(page)).toEqual(['Ask again now']);
+});
+
+test('behaviour: an unknown end says by when it is known, and not to pay again', async () => {
+  const { page } = await told({
+    ...{ status: 503, code: 'settlement_unknown' },
+    members: { charged: 'unknown', charge_id: 'chg_x', retry_until: soon() },
+    headers: { 'retry-after': '1' },
+  });
+  await title(page, 'Your payment is on its way').waitFor();
+  await words(page, 'Do not pay again.').waitFor();
+  expect(await buttons(page)).toEqual(['Ask again now']);
+  await title(page, 'Paid').waitFor();
+});
+
+describe('an owed charge', () => {
+  const OWED: Told = {
+    ...{ status: 409, code: 'already_paid' },
+    members: { charged: true, owed: true, charge_id: 'chg_owed', support: 'mailto:help@example.com' },
+    headers: { 'payment-response': RECEIPT },
+  };
+
+  test('behaviour: says what is owed, the charge, whom to write to, and offers nothing that pays again', async () => {
+    const { page } = await told(OWED, OWED);
+    await title(page, 'Paid, and the answer cannot be had').waitFor();
+    await words(page, '0.10 USDC was taken, and the service never gave the answer. It is owed to you.').waitFor();
+    await words(page, 'Do not pay again.').waitFor();
+    expect(await page.locator('.panel dd code.long').innerText()).toBe('chg_owed');
+    expect(await page.locator('.panel dl a').getAttribute('href')).toBe(
+      `https://sepolia.basescan.org/tx/${TRANSACTION}`,
+    );
+    expect(await page.getByRole('link', { name: 'Write to help@example.com' }).getAttribute('href')).toBe(
+      'mailto:help@example.com?subject=Charge%20chg_owed',
+    );
+    expect(await buttons(page)).toEqual(['Copy the charge id']);
+    await page.reload();
+    await title(page, 'Paid, and the answer cannot be had').waitFor();
+    expect(await buttons(page)).toEqual(['Copy the charge id']);
+  });
+
+  test('attack: support that is no address of a person or a page becomes no link', async () => {
+    const { page } = await told({ ...OWED, members: { ...OWED.members, support: 'javascript:alert(1)' } });
+    await title(page, 'Paid, and the answer cannot be had').waitFor();
+    expect(await page.locator('.panel a').count()).toBe(1);
+  });
+});
+
+test('behaviour: an answer that was sent before and cannot be sent again offers nothing that pays again', async () => {
+  const { page } = await told({
+    ...{ status: 409, code: 'already_paid', members: { charged: true, charge_id: 'chg_x' } },
+    headers: { 'payment-response': RECEIPT },
+  });
+  await title(page, 'This was paid already').waitFor();
+  expect(await buttons(page)).toEqual(['Copy the charge id']);
+  await page.reload();
+  await title(page, 'Pay with your wallet').waitFor();
+});
+
+describe('on a narrow screen', () => {
+  const NARROW = { viewport: { width: 320, height: 700 } };
+  const top = async (page: Page, selector: string): Promise<number> =>
+    (await page.locator(selector).boundingBox())?.y ?? NaN;
+
+  test('behaviour: the card to pay stands right under the price, above ways and words', async () => {
+    const { page } = await visit('/reports/q3', [await funded()], NARROW);
+    await title(page, 'Pay with your wallet').waitFor();
+    const [price, pay, ways, more] = await Promise.all(
+      ['.price', '.pay', '.offer', '.more'].map((at) => top(page, at)),
+    );
+    expect(price).toBeLessThan(pay ?? 0);
+    expect(pay).toBeLessThan(ways ?? 0);
+    expect(ways).toBeLessThan(more ?? 0);
+    const button = await page.getByRole('button', { name: 'Connect Test Wallet' }).boundingBox();
+    expect((button?.y ?? NaN) + (button?.height ?? NaN)).toBeLessThan(700);
+  });
+
+  test('behaviour: a paid answer comes first, and price and ways are gone', async () => {
+    const { page } = await payFor('/reports/q3', NARROW);
+    await title(page, 'Paid').waitFor();
+    expect(await top(page, '.answer')).toBeLessThan(await top(page, '.what'));
+    expect(await top(page, '.what')).toBeLessThan(await top(page, '.pay'));
+    for (const gone of ['.price', '.offer', '.steps']) expect(await page.locator(gone).isVisible()).toBe(false);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320);
+  });
+
+  test('behaviour: the lines for programs are within the page, and each is copied by its button', async () => {
+    const { page, context } = await visit('/reports/q3?a=%27b', [], NARROW);
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByText('For programs').click();
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320);
+    for (const name of ['JavaScript', 'Commands']) {
+      await page.getByRole('button', { name: `Copy: ${name}` }).click();
+      await page.getByText('Copied').first().waitFor();
+      const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+      expect(copied).toBe(await page.getByRole('region', { name }).innerText());
+      expect(copied).toContain(paid().url('/reports/q3?a=%27b'));
+    }
+  });
+});
