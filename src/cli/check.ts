@@ -4,11 +4,14 @@ import { formatListen } from '../config/addresses.ts';
 import type { LoadedConfig } from '../config/config.ts';
 import { NO_ROUTES } from '../compose/declared-routes.ts';
 import { lookAtRoutes, readDiscovery } from '../compose/discovery.ts';
+import { makePublication, publicationWarnings, publishingOf, reasonOf } from '../compose/publication.ts';
+import type { PublicationReport } from '../domain/discovery/publication.ts';
 import { nameWay, routeWarnings } from '../compose/way-warnings.ts';
 import { findConfigFile, loadConfig } from '../config/load.ts';
 import type { Issue } from '../config/problems.ts';
 import { configWarnings } from '../config/warnings.ts';
 import { describeChange, describeDifference, leave, sweep } from '../registry/declared.ts';
+import type { Route } from '../domain/route.ts';
 import { NETWORKS } from '../gateway/rails/networks.ts';
 import type { Args } from './args.ts';
 import { askServices, codeOf, describeFinding } from './check-online.ts';
@@ -31,7 +34,7 @@ export const check: Command = {
     online: {
       help: 'also ask facilitators, nodes, the registry of a sidecar, a PostgreSQL store, and the upstream (a connection alone)',
     },
-    json: { help: 'print {ok, file, problems, warnings, summary, start, online}' },
+    json: { help: 'print {ok, file, problems, warnings, summary, start, public, online}' },
   },
   words: { min: 0, max: 0 },
   run: runCheck,
@@ -46,7 +49,7 @@ async function runCheck(args: Args, io: Io): Promise<ExitCode> {
   const result = loadConfig(file, io.env, io.folder, NETWORKS);
   const online = result.ok && args.has('online') ? await askServices(result.config, io.version) : undefined;
   const ahead: Ahead = result.ok ? await lookAhead(result.config) : { warnings: [], issues: [] };
-  const { start, discovery } = ahead;
+  const { start, discovery, told } = ahead;
   const problems = result.ok
     ? [...findNeeds(result.config), ...ahead.issues].map(({ path, message }) => result.problemAt(path, message))
     : result.problems;
@@ -64,6 +67,7 @@ async function runCheck(args: Args, io: Io): Promise<ExitCode> {
         warnings,
         summary: summary ?? null,
         ...(start === undefined ? {} : { start }),
+        ...(told === undefined ? {} : { public: toJson(told) }),
         ...(online === undefined ? {} : { online }),
       }),
     );
@@ -71,6 +75,7 @@ async function runCheck(args: Args, io: Io): Promise<ExitCode> {
     io.out(code === EXIT.fine ? 'ok' : 'the file is in order; the services that it names are not');
     for (const [name, value] of Object.entries(summary ?? {})) io.out(`  ${name}: ${value}`);
     if (start !== undefined) for (const line of describeStart(start)) io.out(`  ${line}`);
+    if (told !== undefined) for (const line of describePublic(told)) io.out(`  ${line}`);
     for (const finding of online ?? []) io.out(`  ${describeFinding(finding)}`);
   } else {
     reportProblems(problems, io.out);
@@ -93,6 +98,8 @@ type Ahead = {
   readonly start?: Start | undefined;
   /** How many routes will be public. */
   readonly discovery?: string | undefined;
+  /** What everybody would be told of what is sold. */
+  readonly told?: PublicationReport | undefined;
   readonly warnings: readonly string[];
 };
 
@@ -113,6 +120,8 @@ async function lookAhead(config: LoadedConfig): Promise<Ahead> {
   if (config.proxy !== undefined && routes.length === 0) warnings.push(NO_ROUTES);
   const shown = read && (await lookAtRoutes(read, routes));
   warnings.push(...(shown?.remarks ?? []));
+  const told = await lookAtPublic(config, read?.description?.owner, routes);
+  if (told !== undefined) warnings.push(...publicationWarnings(told));
   warnings.push(...routeWarnings(config, routes));
   const start = {
     creates: plan.creates.map((route) => `${route.method} ${route.route_pattern} ${route.amount} ${route.currency}`),
@@ -121,7 +130,32 @@ async function lookAhead(config: LoadedConfig): Promise<Ahead> {
     differences: [...plan.differences, ...plan.left.map(leave)].map(describeDifference),
   };
   const discovery = shown && `${shown.publicRoutes} of ${shown.pricedRoutes} routes will be public`;
-  return { start, discovery, warnings, issues: [] };
+  return { start, discovery, told, warnings, issues: [] };
+}
+
+async function lookAtPublic(
+  config: LoadedConfig,
+  owner: string | undefined,
+  routes: readonly Route[],
+): Promise<PublicationReport | undefined> {
+  const publishing = publishingOf(config);
+  return publishing && (await makePublication(publishing, owner, routes)).report;
+}
+
+function describePublic(report: PublicationReport): string[] {
+  const { operations, leftOut, bytes } = report;
+  const told = operations.map(({ method, path, amount, currency }) => `${method} ${path} ${amount} ${currency}`);
+  const left = leftOut.map((each) => `${each.method} ${each.pattern} (${reasonOf(each)})`);
+  return [
+    `public: ${operations.length} operations in /openapi.json (${bytes} bytes) and /llms.txt`,
+    ...shorten(told, 'public'),
+    ...shorten(left, 'not public'),
+  ];
+}
+
+function toJson({ operations, leftOut, bytes }: PublicationReport): object {
+  const left = leftOut.map((each) => ({ method: each.method, route_pattern: each.pattern, why: each.why }));
+  return { operations, left_out: left, bytes };
 }
 
 function describeStart({ creates, changes, deletes, differences }: Start): string[] {

@@ -118,7 +118,7 @@ export async function lookAtRoutes(
 }
 
 export function createDiscoverySource(log: Log): DiscoverySource {
-  let listener = (): void => undefined;
+  const listeners: (() => void)[] = [];
   let inForce: DescriptionInForce = 'unread';
   let reading: { readonly given: AbortController; readonly read: Promise<ReadDiscovery | undefined> } | undefined;
 
@@ -131,7 +131,7 @@ export function createDiscoverySource(log: Log): DiscoverySource {
         file: description.name,
         operations: description.operations.length,
       });
-    listener();
+    for (const listener of listeners) listener();
   };
 
   return {
@@ -151,9 +151,7 @@ export function createDiscoverySource(log: Log): DiscoverySource {
       reading = { given, read };
     },
     inForce: () => inForce,
-    onRead: (listen) => {
-      listener = listen;
-    },
+    onRead: (listener) => void listeners.push(listener),
     tell: async (routes) => {
       const read = await reading?.read.catch(() => undefined);
       if (read === undefined) return;

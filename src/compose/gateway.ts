@@ -11,9 +11,12 @@ import { rememberRefusals } from '../gateway/refusals.ts';
 import { createTelemetry, type Telemetry } from '../gateway/telemetry.ts';
 import { createDiscoverySource, type DiscoverySource } from './discovery.ts';
 import { addPart, type Assembly } from './assembly.ts';
+import type { Published } from '../gateway/public-documents.ts';
 import type { Rails } from '../gateway/rails/networks.ts';
+import { systemSchedule } from '../host/clock.ts';
 import { startPayments, startRails, type Payments } from './payments.ts';
 import { startProxy, type OwnProxyPart, type ProxyPart } from './proxy.ts';
+import { startPublisher, type OwnerInForce, type Publisher } from './publisher.ts';
 import type { StoredLedger } from '../registry/store/open.ts';
 import type { RegistryPart } from './registry.ts';
 import type { SidecarLedger } from './sidecar-ledger.ts';
@@ -43,13 +46,20 @@ export async function startGateway(
   const ledger = registry?.ledger ?? own?.ledger;
   const discovery = createDiscoverySource(log);
   assembly.closers.push(async () => discovery.close());
+  const publisher = startOwnPublisher(assembly, discovery);
   const { workers } = deps;
   const proxy =
     workers !== undefined && workers.count > 1
-      ? await startWithWorkers(assembly, workers, discovery, registry?.ledger ?? own)
-      : takeRequests(assembly, section, { ledger, reports: registry?.ledger ?? own?.reports }, discovery.of(config));
+      ? await startWithWorkers(assembly, workers, { discovery, publisher }, registry?.ledger ?? own)
+      : takeRequests(
+          assembly,
+          section,
+          { ledger, reports: registry?.ledger ?? own?.reports },
+          { listed: discovery.of(config), published: publisher },
+        );
   const tell = (routes: readonly Route[]): void => {
     void discovery.tell(routes);
+    publisher.refresh();
     for (const warning of notShownWarnings(assembly.config, () => routes)) log.warn(warning);
   };
   discovery.begin(config);
@@ -64,12 +74,15 @@ type Charged = {
   readonly takesOnly?: boolean;
 };
 
+/** What is told of paid routes: in each 402 and to facilitators, and at the origin. */
+type Told = { readonly listed: Discovery | undefined; readonly published: Published };
+
 /** The proxy of this process, and what takes its payments. */
 export function takeRequests(
   assembly: Assembly,
   section: ProxyConfig,
   { ledger, reports, takesOnly = false }: Charged,
-  listed: Discovery | undefined,
+  { listed, published }: Told,
 ): OwnProxyPart {
   const { config, current, metrics, deps } = assembly;
   const { log, clock, random, aroundPage } = deps;
@@ -80,7 +93,7 @@ export function takeRequests(
     ledger && startPayments(assembly, ledger, reports, telemetry.label, rails, { ...deps, metrics, takesOnly });
   if (payments !== undefined) addPayments(assembly, payments);
   assembly.closers.unshift(watchWays(assembly, rails));
-  const own = { current, telemetry, payFor: payments?.payFor, rails, log, clock, random, aroundPage };
+  const own = { current, telemetry, payFor: payments?.payFor, rails, published, log, clock, random, aroundPage };
   return startProxy(config, section, listed, own);
 }
 
@@ -88,7 +101,7 @@ export function takeRequests(
 async function startWithWorkers(
   assembly: Assembly,
   plan: WorkerPlan,
-  discovery: DiscoverySource,
+  told: { readonly discovery: DiscoverySource; readonly publisher: Publisher },
   own: StoredLedger | SidecarLedger | undefined,
 ): Promise<ProxyPart> {
   const { metrics, deps } = assembly;
@@ -100,7 +113,21 @@ async function startWithWorkers(
   if (payments !== undefined) assembly.closers.unshift(payments.close);
   // Loaded only in a process that needs it.
   const { startWorkers } = await import('./workers.ts');
-  return startWorkers(assembly, plan, discovery, kept, telemetry.label);
+  return startWorkers(assembly, plan, told, kept, telemetry.label);
+}
+
+function startOwnPublisher(assembly: Assembly, discovery: DiscoverySource): Publisher {
+  const { current, deps, closers } = assembly;
+  const { log, clock } = deps;
+  const owner = (): OwnerInForce => {
+    const description = discovery.inForce();
+    if (assembly.config.discovery?.openapi === undefined) return undefined;
+    return typeof description === 'object' ? { json: description.owner } : description;
+  };
+  const publisher = startPublisher({ settings: assembly, current, owner, schedule: systemSchedule, clock, log });
+  discovery.onRead(publisher.wake);
+  closers.unshift(async () => publisher.close());
+  return publisher;
 }
 
 function watchWays(assembly: Assembly, { watch }: Rails): () => Promise<void> {

@@ -3,6 +3,7 @@
 import { createPrivateKey, KeyObject } from 'node:crypto';
 import { deserialize, serialize } from 'node:v8';
 import type { Config } from '../config/config.ts';
+import type { Publication } from '../domain/discovery/publication.ts';
 import type { StoreSettings } from '../domain/store-settings.ts';
 import type { DescriptionInForce } from './discovery.ts';
 
@@ -15,8 +16,12 @@ export type Configured = {
 /** The API description as the primary read it: no worker reads it again. It has a message of its own when it is ready. */
 export type Described = { readonly description: DescriptionInForce };
 
+/** What is told of what is sold, as far as it was made; it has a message of its own too. */
+export type HandedPublication = { readonly publication: Publication | undefined };
+
 export type Given = Configured &
-  Described & {
+  Described &
+  HandedPublication & {
     readonly socketPath: string;
     /** Of that socket. */
     readonly key: string;
@@ -31,7 +36,7 @@ export type Given = Configured &
 
 type HandedKey = { readonly handedKey: Buffer };
 
-export function writeGiven(given: Configured | Described | Given): string {
+export function writeGiven(given: Configured | Described | HandedPublication | Given): string {
   return serialize(exchange(given, handKey)).toString('base64');
 }
 
@@ -43,8 +48,8 @@ export function readConfigured(text: string): Configured {
   return read(text) as Configured;
 }
 
-export function readDescribed(text: string): Described {
-  return read(text) as Described;
+export function readNoticed(text: string): Described | HandedPublication {
+  return read(text) as Described | HandedPublication;
 }
 
 function read(text: string): unknown {

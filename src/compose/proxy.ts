@@ -13,6 +13,7 @@ import type { OwnResponses } from '../gateway/outcome.ts';
 import type { Pay } from '../gateway/pay/pay.ts';
 import { createPage, type Page } from '../gateway/page/document.ts';
 import { createPaywall } from '../gateway/paywall.ts';
+import { createPublicDocuments, type Published } from '../gateway/public-documents.ts';
 import { createTrust } from '../gateway/in-flight.ts';
 import type { Current } from '../gateway/sync/current.ts';
 import { isPaidInBrowser, NETWORKS, type Rails } from '../gateway/rails/networks.ts';
@@ -23,6 +24,7 @@ import { createWriteBatch } from '../host/write-batch.ts';
 import { createListener, type Listener } from '../host/server.ts';
 import { createPool } from '../http/pool.ts';
 import { pathOptions, receiversById, type Part } from './part.ts';
+import { publishingOf } from './publication.ts';
 import { compileSnapshot } from '../domain/snapshot.ts';
 
 export type ProxyPart = Part & {
@@ -46,6 +48,8 @@ type ProxyDeps = {
   readonly payFor: ((config: Config) => (answers: OwnResponses) => Pay) | undefined;
   /** How ways to pay are written in a 402, and in which order. */
   readonly rails: Pick<Rails, 'requirement' | 'isCallable' | 'revision'>;
+  /** What is told of what is sold. */
+  readonly published: Published;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
@@ -125,6 +129,7 @@ function assemble(
       maxInFlight: proxy.limits.inFlight,
     },
     routes: servedRoutes(config.sync, proxy, current),
+    documents: publishingOf(config) && createPublicDocuments(deps.published),
     offer: createOffers(receiversById(config)),
     placeOf: createClientSemaphores(proxy.limits.inFlightPerClient, trusts),
     admission: createAdmission(proxy.limits, trusts, clock.monotonic),

@@ -13,7 +13,7 @@ import { countLeases } from './charge-metrics.ts';
 import { createAssembly, type Assembly } from './assembly.ts';
 import { followDescription } from './discovery.ts';
 import { takeRequests } from './gateway.ts';
-import { readConfigured, readDescribed, type Given } from './handed-over.ts';
+import { readConfigured, readNoticed, type Given } from './handed-over.ts';
 import { observeCalls, observeLoad } from './store-metrics.ts';
 import { reportMetrics } from './worker-metrics.ts';
 import type { Current } from '../gateway/sync/current.ts';
@@ -34,6 +34,7 @@ const ROUTES_MS = 60_000;
 export async function startWorker(given: Given, run: string, deps: WorkerDeps): Promise<Served> {
   const { log, onTaken } = deps;
   const { config, socketPath, key, version, hasRoutes } = given;
+  const published = { publication: given.publication };
   const assembly = createAssembly(config, { ...deps, version });
   const { current, closers } = assembly;
   const proxyOf = (next: Config): ProxyConfig => {
@@ -57,7 +58,7 @@ export async function startWorker(given: Given, run: string, deps: WorkerDeps): 
     assembly,
     proxyOf(config),
     { ledger, reports: undefined, takesOnly: true },
-    listed(config),
+    { listed: listed(config), published },
   );
   closers.unshift(async () => proxy.close());
   const { listener } = proxy;
@@ -80,7 +81,9 @@ export async function startWorker(given: Given, run: string, deps: WorkerDeps): 
       };
     },
     notice: (text) => {
-      ({ description } = readDescribed(text));
+      const noticed = readNoticed(text);
+      if ('description' in noticed) ({ description } = noticed);
+      else published.publication = noticed.publication;
     },
     answer: async (id) => JSON.stringify((await assembly.findRefusals?.(id)) ?? []),
     report: async () => JSON.stringify(await report()),

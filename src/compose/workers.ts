@@ -17,8 +17,9 @@ import { createHandOver } from '../workers/hand-over.ts';
 import type { Member } from '../workers/member.ts';
 import { createSupervisor, type Supervisor, type SupervisorEvents } from '../workers/supervisor.ts';
 import type { Assembly } from './assembly.ts';
-import type { DiscoverySource } from './discovery.ts';
-import { writeGiven, type Configured, type Given } from './handed-over.ts';
+import type { DescriptionInForce, DiscoverySource } from './discovery.ts';
+import type { Publisher } from './publisher.ts';
+import { writeGiven, type Configured, type Described, type Given, type HandedPublication } from './handed-over.ts';
 import { numberRoutes } from './in-force.ts';
 import { newestOf } from './why.ts';
 import { createAsking } from './worker-asking.ts';
@@ -39,7 +40,7 @@ const LATE_CALL_MS = 1_000;
 export async function startWorkers(
   assembly: Assembly,
   { count, oldSpaceMiB }: WorkerPlan,
-  discovery: DiscoverySource,
+  { discovery, publisher }: { readonly discovery: DiscoverySource; readonly publisher: Publisher },
   kept: StoredLedger | undefined,
   routeLabel: Telemetry['label'],
 ): Promise<ProxyPart> {
@@ -59,8 +60,9 @@ export async function startWorkers(
   };
   const given = (): Given => ({
     ...configured(assembly.config),
-    description: discovery.inForce(),
+    description: forWorkers(discovery.inForce()),
     ...{ socketPath: socket.path, key, ledger, version, hasRoutes: current.snapshot !== undefined },
+    publication: publisher.publication,
     // Many processes: each has one connection that writes.
     store: ledger === 'own' && store?.kind === 'postgres' ? { ...store, connections: 1 } : undefined,
   });
@@ -73,7 +75,10 @@ export async function startWorkers(
     given: () => writeGiven(given()),
     ...{ clock, schedule: systemSchedule, log },
   });
-  discovery.onRead(() => supervisor.tell({ kind: 'notice', text: writeGiven({ description: discovery.inForce() }) }));
+  const notice = (noticed: Described | HandedPublication): void =>
+    supervisor.tell({ kind: 'notice', text: writeGiven(noticed) });
+  discovery.onRead(() => notice({ description: forWorkers(discovery.inForce()) }));
+  publisher.onPublished((publication) => notice({ publication }));
   const reloads = createReloads(supervisor, systemSchedule);
   const asking = createAsking(supervisor, systemSchedule);
   assembly.findRefusals = async (id) =>
@@ -114,6 +119,11 @@ export async function startWorkers(
       await socket.close();
     },
   };
+}
+
+/** What is published is made here alone. */
+function forWorkers(description: DescriptionInForce): DescriptionInForce {
+  return typeof description === 'object' ? { ...description, owner: '' } : description;
 }
 
 type Heard = {

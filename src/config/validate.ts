@@ -63,8 +63,8 @@ export function validate({ data, issues: known, fromEnvironment, file, folder, n
     found.filter(({ path, covers }) => covers !== undefined || !covered.some((base) => isWithin(path, base))),
   );
   if (issues.length > 0 || !parsed.success) return { ok: false, issues };
-  const { openapi } = parsed.data.discovery ?? {};
-  const filesBeside = [...files.files, ...(openapi === undefined ? [] : [openapi.file])];
+  const { openapi, llms } = parsed.data.discovery ?? {};
+  const filesBeside = [...files.files, ...[openapi, llms].flatMap((each) => each?.file ?? [])];
   return { ok: true, config: toConfig(parsed.data, { file, folder }, networks), filesBeside };
 }
 

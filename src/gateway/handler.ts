@@ -18,6 +18,7 @@ import { Exchange } from './exchange.ts';
 import { inspectInbound, createTraceReader, type TraceReader } from './headers.ts';
 import type { Outcome } from './outcome.ts';
 import type { Paywall } from './paywall.ts';
+import type { PublicDocumentsAnswer } from './public-documents.ts';
 import type { RequestRecord, Telemetry } from './telemetry.ts';
 
 type HandlerOptions = {
@@ -33,6 +34,8 @@ type HandlerDeps = {
   /** In force; undefined until the first ones were loaded. */
   readonly routes: { readonly snapshot: Snapshot | undefined };
   readonly offer: (route: Route) => Offer | Problem;
+  /** Answers for paths that no route covers; undefined: all of them are the upstream's. */
+  readonly documents: PublicDocumentsAnswer | undefined;
   /** Asked if a request costs something, before anything is done about it. */
   readonly admission: Admission;
   /** Set if the requests of one client are limited: a place for one, until it ends. */
@@ -120,6 +123,12 @@ function journey(handling: Handling, exchange: Exchange): void {
   record.target = path + target.query;
   exchange.protectedPath = match.kind !== 'none';
   exchange.trusted = deps.trusts?.(req.socket.remoteAddress) ?? false;
+
+  if (match.kind === 'none' && deps.documents !== undefined) {
+    const told = deps.documents(exchange);
+    if (told === 'not_ready') return refuse(deps, exchange, routesAbsent());
+    if (told !== undefined) return exchange.respond(told);
+  }
 
   // 3 verdict: pure; the caller's headers are read only if the request costs something.
   const preflight =

@@ -11,9 +11,9 @@ import type { KeptResponse } from './pay/memory.ts';
 
 /**
  * `paid`: an answer was given under a charge that took money; `released`: a claim was made and given back, or its client
- * left before there was one.
+ * left before there was one; `discovery`: a document of ours was answered.
  */
-export type RequestOutcome = 'free' | 'paid' | 'released' | 'payment_required' | 'refused' | 'error';
+export type RequestOutcome = 'free' | 'paid' | 'released' | 'payment_required' | 'discovery' | 'refused' | 'error';
 
 /** One request, filled in as it goes. Times in milliseconds of the monotonic clock. */
 export type RequestRecord = {

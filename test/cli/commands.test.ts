@@ -52,6 +52,10 @@ discovery: { ${discovery} }
   put('unread.yaml', listed('openapi: missing.yaml'));
   put('bad.yaml', 'registry:\n  listn: x\n  jwt: { secret: canary }\n');
   put(
+    'selling-sidecar.yaml',
+    `proxy: { upstream: "http://127.0.0.1:1" }\nsync: { registry_url: "https://r", api_key: ${'k'.repeat(16)} }\ncharges: { secrets: ["${SECRET}"] }\ndiscovery: {}\n`,
+  );
+  put(
     'sidecar.yaml',
     `proxy: { upstream: "http://127.0.0.1:1" }\nsync: { registry_url: "https://r", api_key: ${'k'.repeat(16)} }\ncharges: { secrets: ["${SECRET}"] }\n`,
   );
@@ -91,6 +95,54 @@ describe('commands that ask', () => {
       'warning: openapi.yaml:3: refers to something outside this file, which is not read; write it into the file',
       'warning: openapi.yaml:2: has no operation for * /other; its method and template alone are told',
     ]);
+  });
+
+  test('behaviour: check says what would be public, and what is left out and why', async () => {
+    const { stdout, stderr } = await run('check', '-c', 'listed.yaml');
+    const lines = stdout.split('\n').filter((line) => /^ {2}(?:not )?public: /.test(line));
+    expect(lines).toEqual([
+      expect.stringMatching(/^ {2}public: 3 operations in \/openapi\.json \(\d+ bytes\) and \/llms\.txt$/),
+      '  public: GET /reports/{id} 0.10 USD',
+      '  public: GET /other 0.20 USD',
+      '  public: POST /other 0.20 USD',
+      '  not public: * /internal/x (named by discovery.exclude)',
+      '  not public: * /paused (paused: it costs nothing)',
+    ]);
+    expect(stderr).not.toContain('left out');
+    const json = JSON.parse((await run('check', '-c', 'listed.yaml', '--json')).stdout) as Record<string, unknown>;
+    expect(json['public']).toEqual({
+      operations: expect.arrayContaining([{ method: 'GET', path: '/reports/{id}', amount: '0.10', currency: 'USD' }]),
+      left_out: [
+        { method: '*', route_pattern: '/internal/x', why: 'excluded' },
+        { method: '*', route_pattern: '/paused', why: 'paused' },
+      ],
+      bytes: expect.any(Number),
+    });
+  });
+
+  test('behaviour: check warns of what is sold and cannot be told', async () => {
+    const { stderr } = await run('check', '-c', 'unread.yaml');
+    expect(stderr).toContain(
+      'warning: left out of /openapi.json (a wildcard without an operation in an OpenAPI document): GET /reports/*\n',
+    );
+  });
+
+  test('behaviour: openapi --public prints what the proxy would serve', async () => {
+    const { code, stdout, stderr } = await run('openapi', '--public', '-c', 'listed.yaml');
+    expect(code).toBe(0);
+    expect(stderr).toContain('openapi.yaml:3: refers to something outside this file');
+    const document = JSON.parse(stdout) as { paths: object };
+    expect(document).toMatchObject({ openapi: '3.1.0', servers: [{ url: expect.stringMatching(/^http:/) }] });
+    expect(Object.keys(document.paths)).toEqual(['/reports/{id}', '/other']);
+  });
+
+  test('refuses: openapi --public without a discovery section, and in a sidecar', async () => {
+    const none = await run('openapi', '--public', '-c', 'tollgate.yaml');
+    expect([none.code, none.stdout]).toEqual([64, '']);
+    expect(none.stderr).toContain('write a section `discovery:`');
+    const sidecar = await run('openapi', '--public', '-c', 'selling-sidecar.yaml');
+    expect([sidecar.code, sidecar.stdout]).toEqual([69, '']);
+    expect(sidecar.stderr).toContain('A running sidecar serves /openapi.json.');
   });
 
   test('behaviour: check warns of a description that cannot be read, and says ok', async () => {

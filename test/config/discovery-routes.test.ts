@@ -17,6 +17,7 @@ const section = (text: string) => {
       tags: undefined,
       iconUrl: undefined,
       exclude: [],
+      ...{ serve: true, contact: undefined, docsUrl: undefined, title: undefined, llms: undefined },
     },
   };
 };

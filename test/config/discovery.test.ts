@@ -32,6 +32,31 @@ test('behaviour: names, tags and pictures are taken up to their limits', () => {
   });
 });
 
+test('behaviour: what the origin tells of itself is taken up to its limits', () => {
+  const title = 'ü'.repeat(128);
+  const contact = `${'c'.repeat(254 - 12)}@example.com`;
+  const { discovery } = configOf(
+    `registry: {}\ndiscovery: { serve: false, title: "${title}", contact: ${contact}, docs_url: "http://docs.example.com/a?b" }\n`,
+  );
+  expect(discovery).toMatchObject({ serve: false, title, contact, docsUrl: 'http://docs.example.com/a?b' });
+  expect(configOf('registry: {}\ndiscovery: {}\n').discovery?.serve).toBe(true);
+  expect(problemsOf(`registry: {}\ndiscovery: { contact: c${contact} }\n`)).toHaveLength(1);
+});
+
+test('behaviour: a text of 64 KiB for llms.txt is read, one byte more is not, and no bytes that are no text', () => {
+  const named = (file: string): string => `registry: {}\ndiscovery: { llms_file: "${file}" }\n`;
+  const most = files.write('most.txt', 'x'.repeat(65_536));
+  expect(configOf(named(most)).discovery?.llms).toEqual({ file: most, text: 'x'.repeat(65_536) });
+  expect(problemsOf(named(files.write('more.txt', 'x'.repeat(65_537))))).toEqual([
+    '2:25 discovery.llms_file: names a file of 65537 bytes; write a file of UTF-8 text, of at most 65536 bytes',
+  ]);
+  const binary = path.join(files.folder, 'binary.txt');
+  writeFileSync(binary, Buffer.from([0xff, 0xfe, 0, 1]));
+  expect(problemsOf(named(binary))).toEqual([
+    '2:25 discovery.llms_file: names a file of another kind; write a file of UTF-8 text, of at most 65536 bytes',
+  ]);
+});
+
 test('behaviour: the file is named from the folder of the configuration, and need not be there', () => {
   const { discovery } = configOf('registry: {}\ndiscovery: { openapi: docs/openapi.yaml }\n');
   expect(discovery?.openapi).toEqual({

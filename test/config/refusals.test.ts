@@ -681,6 +681,33 @@ const CASES: readonly Case[] = [
     '2:28 discovery.service_name:',
     'is not 1 to 32',
   ],
+  ['serving that is neither yes nor no', discovery('serve: maybe'), '2:21 discovery.serve:', 'true or false'],
+  ['a contact that is no address', discovery('contact: me'), '2:23 discovery.contact:', 'is not an e-mail address'],
+  [
+    'a contact with a line end',
+    discovery('contact: "me@example.com\\n"'),
+    '2:23 discovery.contact:',
+    'is not an e-mail address',
+  ],
+  [
+    'documentation elsewhere than on the web',
+    discovery('docs_url: "javascript:alert(1)"'),
+    '2:24 discovery.docs_url:',
+    'is not an http or https URL',
+  ],
+  ['a title that is empty', discovery('title: " "'), '2:21 discovery.title:', 'is not a title of 1 to 128'],
+  [
+    'a title that is too long',
+    discovery(`title: "${'x'.repeat(129)}"`),
+    '2:21 discovery.title:',
+    'is not a title of 1 to 128 characters',
+  ],
+  [
+    'a text for llms.txt that is not there',
+    discovery('llms_file: missing.txt'),
+    '2:25 discovery.llms_file:',
+    'names a file that cannot be read (ENOENT)',
+  ],
   ['six tags', discovery('tags: [a, b, c, d, e, f]'), '2:20 discovery.tags:', 'is longer than 5'],
   ['a tag that is too long', discovery(`tags: [a, ${'x'.repeat(33)}]`), '2:24 discovery.tags[1]:', 'is not 1 to 32'],
   [

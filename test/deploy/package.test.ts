@@ -226,6 +226,7 @@ describe('installed', () => {
     const { summary, warnings } = JSON.parse(tollgate(['check', '-c', file, '--json'])) as Record<string, never>;
     expect(summary).toMatchObject({ discovery: '2 of 2 routes will be public' });
     expect(warnings).toContain('openapi.yaml:2: has no operation for GET /b; its method and template alone are told');
+    expect(JSON.parse(tollgate(['openapi', '--public', '-c', file]))).toMatchObject({ paths: {} });
   });
 
   test('behaviour: it makes a store, with the SQL that came along', () => {

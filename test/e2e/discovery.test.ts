@@ -274,6 +274,6 @@ describe('when files change', () => {
     const { told } = await paid(WEATHER, { extensions: { bazaar: { info: {} } } });
     for (const { paymentPayload } of told) expect(paymentPayload).not.toHaveProperty('extensions');
     put('tollgate.yaml', configuration('discovery:'));
-    await shows({ input: { type: 'http', method: 'GET' } });
+    await shows({ input: { type: 'http', method: 'GET', pathParams: {}, queryParams: {} } });
   });
 });

@@ -48,6 +48,7 @@ const code = await runWorker(
         if (next === `ignored by ${process.argv[2]}`) await new Promise(() => undefined);
         return () => void (told = next);
       },
+      publish: () => undefined,
       report: async () => '[]',
       notice: () => undefined,
       answer: async (question) => `${process.argv[2]}: ${question}`,

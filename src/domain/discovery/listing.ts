@@ -2,12 +2,10 @@
 // of the request's operation in the owner's API description. A facilitator lists what it is told. So nothing goes out
 // that was excluded, and a request's path never stands in for its route's pattern. Source: x402 extension `bazaar`.
 import { overlapOf } from '../overlap.ts';
-import { parsePattern, type Pattern, type Segment } from '../pattern.ts';
-import { foldSegment } from '../fold.ts';
-import { FULL_FOLDING } from '../profile.ts';
+import { parsePattern, type Pattern } from '../pattern.ts';
 import type { Route } from '../route.ts';
-import { canonicalPath } from '../target.ts';
-import { describeMethod, METHODS, withPathParameters, type Description } from './operation.ts';
+import { covers, escapeSegment, isExcluded } from './exclusion.ts';
+import { describeMethod, describeUnknown, METHODS, withPathParameters, type Description } from './operation.ts';
 import type { ApiOperation } from './openapi.ts';
 import { createPaths } from './paths.ts';
 
@@ -91,7 +89,8 @@ export function createDiscovery({ service, exclude, operations }: DiscoverySetti
       if (listing === undefined) {
         if (listings.size >= REMEMBERED) listings.clear();
         const described = write(operation?.description, pattern, template);
-        listing = { bazaar: described ?? written(describeMethod(method), template), service };
+        const instead = operation === undefined ? describeUnknown(method, namesOf(template)) : describeMethod(method);
+        listing = { bazaar: described ?? written(instead, template), service };
         listings.set(key, listing);
       }
       return listing;
@@ -120,57 +119,23 @@ function showRoute(route: Route, exclude: readonly Pattern[]): Shown | undefined
   return { pattern, template };
 }
 
-/** Whether every path of `other` is one of `pattern`. */
-function covers({ segments }: Pattern, other: Pattern): boolean {
-  for (const [index, segment] of segments.entries()) {
-    if (segment.kind === 'wildcard') return true;
-    const same = other.segments[index];
-    if (same === undefined || same.kind === 'wildcard') return false;
-    if (segment.kind === 'literal' && (same.kind !== 'literal' || folded(same) !== folded(segment))) return false;
-  }
-  return other.segments.length === segments.length;
-}
-
-function folded({ text }: Extract<Segment, { kind: 'literal' }>): string {
-  return foldSegment(text, FULL_FOLDING);
-}
-
-/** In any reading of `path` that a router could have. */
-function isExcluded(path: string, patterns: readonly Pattern[]): boolean {
-  if (patterns.length === 0) return false;
-  const read = canonicalPath(path, { encodedSlashes: 'keep', doubleSlashes: 'merge', folding: FULL_FOLDING });
-  if (!read.ok) return true;
-  const readings = [...read.keys, ...read.names].map((key) => key.split('/').filter((segment) => segment !== ''));
-  return patterns.some((pattern) => readings.some((reading) => isOf(pattern, reading)));
-}
-
-function isOf({ segments }: Pattern, reading: readonly string[]): boolean {
-  for (const [index, segment] of segments.entries()) {
-    if (segment.kind === 'wildcard') return true;
-    const text = reading[index];
-    if (text === undefined || (segment.kind === 'literal' && folded(segment) !== text)) return false;
-  }
-  return reading.length === segments.length;
-}
-
 /** `pattern` with `:name` for what a path fills in, a wildcard's is `:path`; undefined: it cannot be written so. */
 function templateOf({ segments }: Pattern): string | undefined {
   const names = new Set(segments.map((segment) => (segment.kind === 'param' ? segment.name : '')));
   let rest = 'path';
   for (let number = 2; names.has(rest); number++) rest = `path${number}`;
   const template = segments.map((segment) => {
-    if (segment.kind === 'literal') return `/${escaped(segment.text)}`;
+    if (segment.kind === 'literal') return `/${escapeSegment(segment.text)}`;
     return `/:${segment.kind === 'param' ? segment.name : rest}`;
   });
   const text = template.join('');
   return isTemplate(text) ? text : undefined;
 }
 
-function escaped(text: string): string {
-  return encodeURIComponent(text).replace(
-    /[!'()*]/g,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
+/** The names in a template that a program may use for members. */
+function namesOf(template = ''): readonly string[] {
+  const names = [...template.matchAll(/\/:([A-Za-z0-9_]+)/g)].map(([, name = '']) => name);
+  return names.filter((name) => !(name in Object.prototype));
 }
 
 /** As x402 wants one: no way out of the host in it, however often it is decoded. */

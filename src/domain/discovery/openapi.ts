@@ -1,9 +1,11 @@
-// Reads an OpenAPI document (3.0 or 3.1) as plain data: its operations, each ready to be shown, and what an owner should
-// know about it. Nothing in it is an error: what cannot be read is left out and named with its line. Bounded: many
-// references to one large schema make no more than that many descriptions of a few kilobytes.
+// Reads an OpenAPI document (3.0 or 3.1) as plain data: its operations, each ready to be shown, what of it may be told to
+// everybody, and what an owner should know about it. Nothing in it is an error: what cannot be read is left out and named
+// with its line. Bounded: many references to one large schema make no more than that many descriptions of a few kilobytes.
 import { canonicalPath } from '../target.ts';
 import { FULL_FOLDING } from '../profile.ts';
+import { withoutInternal } from './internal-members.ts';
 import { describeOperation, METHODS, type Description } from './operation.ts';
+import { readOwnerDocument, type WrittenOperation } from './owner-document.ts';
 import { createReferences, isPlain, memberOf, type References } from './schema.ts';
 
 export type ApiOperation = {
@@ -20,6 +22,8 @@ export type Remark = { readonly line: number; readonly message: string };
 
 export type OpenApi = {
   readonly operations: readonly ApiOperation[];
+  /** JSON of the OwnerDocument: the part that may be published. */
+  readonly owner: string;
   /** Where `paths` stands. */
   readonly pathsLine: number;
   readonly remarks: readonly Remark[];
@@ -36,7 +40,8 @@ const MAX_PATH = 512;
 type Bounded = <T>(work: () => T) => { readonly value: T } | undefined;
 
 /** `bounded` describes one operation: its schema may hold an expression that backtracks on its own example. */
-export function readOpenApi(document: unknown, lineOf: LineOf, bounded: Bounded): OpenApi | Remark {
+export function readOpenApi(written: unknown, lineOf: LineOf, bounded: Bounded): OpenApi | Remark {
+  const document = withoutInternal(written);
   const version = memberOf(document, 'openapi');
   const dialect = /^3\.([01])\.\d+/.exec(typeof version === 'string' ? version : '')?.[1];
   if (dialect === undefined)
@@ -47,42 +52,49 @@ export function readOpenApi(document: unknown, lineOf: LineOf, bounded: Bounded)
     dialect === '0' ? '3.0' : '3.1',
     (reference, why) => void unread.set(reference, why),
   );
-  const { operations, excess, late } = operationsOf(document, references, bounded);
+  const { operations: found, excess } = operationsOf(document, references);
+  const late: Place[] = [];
+  const operations = found.map(({ method, path, name, item, operation }): ApiOperation => {
+    const described = bounded(() => describeOperation(method, item, operation, references));
+    if (described === undefined) late.push(['paths', name, method.toLowerCase()]);
+    return { method, path, description: described?.value };
+  });
+  const { owner, left } = readOwnerDocument(document, found);
   const pathsLine = lineOf(['paths']);
   const remarks: Remark[] = [];
-  if (unread.size > 0) remarks.push(...remarksOn(unread, document, lineOf));
+  if (unread.size > 0) remarks.push(...remarksOn(unread, written, lineOf));
   if (late.length > 0) remarks.push(...remarksOnLate(late, lineOf));
   if (excess)
     remarks.push({ line: pathsLine, message: `holds more than ${MAX_OPERATIONS} operations; the rest is left out` });
-  return { operations, pathsLine, remarks };
+  if (left > 0)
+    remarks.push({ line: pathsLine, message: `holds more than can be published; ${left} operations are left out` });
+  return { operations, owner: JSON.stringify(owner), pathsLine, remarks };
 }
 
 /** Where an operation stands in the document. */
 type Place = readonly ['paths', name: string, method: string];
+/** `name`: its path as the document writes it. */
+type PlacedOperation = WrittenOperation & { readonly name: string };
 
 function operationsOf(
   document: unknown,
   references: References,
-  bounded: Bounded,
-): { readonly operations: readonly ApiOperation[]; readonly excess: boolean; readonly late: readonly Place[] } {
+): { readonly operations: readonly PlacedOperation[]; readonly excess: boolean } {
   const base = pathOfServer(memberOf(memberOf(document, 'servers'), 0));
-  const operations: ApiOperation[] = [];
-  const late: Place[] = [];
+  const operations: PlacedOperation[] = [];
   const paths = memberOf(document, 'paths');
-  for (const [name, written] of Object.entries(isPlain(paths) ? paths : {})) {
+  for (const [name, of] of Object.entries(isPlain(paths) ? paths : {})) {
     const path = base + name;
-    const item = references.follow(written);
+    const item = references.follow(of);
     if (!name.startsWith('/') || path.length > MAX_PATH || !isPlain(item)) continue;
     for (const method of METHODS) {
       const operation = memberOf(item, method.toLowerCase());
       if (!isPlain(operation)) continue;
-      if (operations.length === MAX_OPERATIONS) return { operations, excess: true, late };
-      const described = bounded(() => describeOperation(method, item, operation, references));
-      if (described === undefined) late.push(['paths', name, method.toLowerCase()]);
-      operations.push({ method, path, description: described?.value });
+      if (operations.length === MAX_OPERATIONS) return { operations, excess: true };
+      operations.push({ method, path, name, item, operation });
     }
   }
-  return { operations, excess: false, late };
+  return { operations, excess: false };
 }
 
 function remarksOnLate(late: readonly Place[], lineOf: LineOf): readonly Remark[] {

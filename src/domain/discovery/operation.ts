@@ -10,15 +10,32 @@ export type Info = { readonly input: Input; readonly output?: { readonly type: '
 type Input = { readonly type: 'http'; readonly method: string; readonly [name: string]: unknown };
 
 export const METHODS = ['GET', 'HEAD', 'DELETE', 'POST', 'PUT', 'PATCH'] as const;
-const WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
+/** A method that an operation of a document is read for. */
+export type OwnerMethod = (typeof METHODS)[number];
+export const WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 const MAX_PARAMETERS = 256;
 
 type Plain = Readonly<Record<string, unknown>>;
 
-/** What can be said of any operation. */
+/** What can be said of an operation whose description cannot be shown. */
 export function describeMethod(method: string): Description {
   return { info: { input: { type: 'http', method } }, schema: schemaOf(method, {}, undefined) };
 }
+
+/**
+ * What can be said if there is no description. Indexes skip what has no input, be it empty, or no answer. `names`: of
+ * the path's parameters.
+ */
+export function describeUnknown(method: string, names: readonly string[]): Description {
+  const properties = Object.fromEntries(names.map((name) => [name, { type: 'string' }]));
+  const schemas = names.length === 0 ? {} : { pathParams: { type: 'object', properties } };
+  return {
+    info: { input: { type: 'http', method, ...(names.length === 0 ? {} : { pathParams: {} }), queryParams: {} } },
+    schema: schemaOf(method, { ...schemas, queryParams: NO_PARAMETERS }, {}),
+  };
+}
+
+const NO_PARAMETERS = { type: 'object', properties: {} };
 
 /** Undefined: it is too large to be shown, or its examples are not as its schemas say. */
 export function describeOperation(
@@ -37,13 +54,15 @@ export function describeOperation(
     schemaOf(
       method,
       {
-        ...(query.length === 0 ? {} : { queryParams: membersOf(query, references) }),
+        ...(query.length > 0
+          ? { queryParams: membersOf(query, references) }
+          : body === undefined && { queryParams: NO_PARAMETERS }),
         ...(body === undefined
           ? {}
           : { bodyType: { type: 'string', enum: [body.bodyType] }, body: memberOf(body.media, 'schema') ?? {} }),
         ...(inPath.length === 0 ? {} : { pathParams: membersOf(inPath, references) }),
       },
-      answer && (memberOf(answer, 'schema') ?? {}),
+      memberOf(answer, 'schema') ?? {},
     ),
   );
   if (!isPlain(inlined)) return undefined;

@@ -99,7 +99,7 @@ function reaches<T>(node: Node<T>, segments: Pattern['segments'], at: number, me
 }
 
 /** Whether `text` is these parts with something between each two. */
-function fits(parts: readonly string[], text: string): boolean {
+export function fits(parts: readonly string[], text: string): boolean {
   const [first = ''] = parts;
   const last = parts.at(-1) ?? '';
   if (!text.startsWith(first) || !text.endsWith(last)) return false;
@@ -118,7 +118,7 @@ function segmentsOf(path: string): readonly string[] {
 }
 
 /** As patterns have their literals; what cannot be decoded stands for itself. */
-function decoded(segment: string): string {
+export function decoded(segment: string): string {
   if (!segment.includes('%')) return segment;
   try {
     return decodeURIComponent(segment);

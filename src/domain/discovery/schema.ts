@@ -170,7 +170,7 @@ function bound(name: string, value: unknown, exclusiveName: string, exclusive: u
 }
 
 /** What `pointer` (RFC 6901, in a fragment) leads to in `document`. */
-function pointed(document: unknown, pointer: string): unknown {
+export function pointed(document: unknown, pointer: string): unknown {
   if (pointer === '') return document;
   if (!pointer.startsWith('/')) return undefined;
   let at = document;

@@ -38,20 +38,30 @@ describe('routeTemplate', () => {
 
 describe('which requests are listed', () => {
   test.each(['GET', 'HEAD', 'DELETE', 'POST', 'PUT', 'PATCH'])(
-    'behaviour: %s is, by its method and template alone',
+    'behaviour: %s is, by its method and template, with an input that indexes take',
     (method) => {
       const bazaar = bazaarOf(listed(NONE, `${method} /a/b`, '* /a/*'));
       expect(bazaar).toEqual({
-        info: { input: { type: 'http', method } },
+        info: { input: { type: 'http', method, pathParams: {}, queryParams: {} } },
         schema: {
           $schema: 'https://json-schema.org/draft/2020-12/schema',
           type: 'object',
           properties: {
             input: {
               type: 'object',
-              properties: { type: { type: 'string', const: 'http' }, method: { type: 'string', enum: [method] } },
+              properties: {
+                type: { type: 'string', const: 'http' },
+                method: { type: 'string', enum: [method] },
+                pathParams: { type: 'object', properties: { path: { type: 'string' } } },
+                queryParams: { type: 'object', properties: {} },
+              },
               required: ['type', 'method'],
               additionalProperties: false,
+            },
+            output: {
+              type: 'object',
+              properties: { type: { type: 'string' }, example: {} },
+              required: ['type'],
             },
           },
           required: ['input'],
@@ -60,6 +70,26 @@ describe('which requests are listed', () => {
       });
     },
   );
+
+  test('behaviour: a plain path has no path parameters, and no name that JavaScript knows is one', () => {
+    expect(bazaarOf(listed(NONE, 'GET /a', 'GET /a'))?.info).toEqual({
+      input: { type: 'http', method: 'GET', queryParams: {} },
+    });
+    const odd = bazaarOf(listed(NONE, 'GET /a/1/2', 'GET /a/:constructor/:id'));
+    expect(odd?.schema.properties['input']?.['properties']).toMatchObject({
+      pathParams: { type: 'object', properties: { id: { type: 'string' } } },
+    });
+  });
+
+  test('behaviour: an operation without query and answer has an empty input and answer, which indexes ask for', () => {
+    const bazaar = bazaarOf(
+      listed('openapi: 3.0.0\npaths: { /a: { get: {} }, /b: { post: {} } }\n', 'GET /a', 'GET /a'),
+    );
+    expect(bazaar?.schema.properties).toMatchObject({
+      input: { properties: { queryParams: { type: 'object', properties: {} } } },
+      output: { properties: { example: {} } },
+    });
+  });
 
   test('behaviour: other methods are not, and none that its route does not name', () => {
     expect(listed(NONE, 'OPTIONS /a', '* /a')).toBeUndefined();
@@ -128,7 +158,7 @@ paths:
     ['/r/1/2/3', undefined],
   ])('behaviour: of GET %s it is that with %s', (path, example) => {
     const bazaar = bazaarOf(listed(PATHS, `GET ${path}`, 'GET /*'));
-    expect(bazaar?.info.input['queryParams']).toEqual(example === undefined ? undefined : { a: example });
+    expect(bazaar?.info.input['queryParams']).toEqual(example === undefined ? {} : { a: example });
   });
 
   test.each([
