@@ -3,7 +3,7 @@
 import type { Config, ProxyConfig } from '../config/config.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
 import type { ChargeReports } from '../domain/payment/charge-reports.ts';
-import { owedBecauseOf } from '../domain/payment/claim-policy.ts';
+import { standingOf } from '../domain/payment/whereabouts.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
 import type { Route } from '../domain/route.ts';
 import type { WorkerPlan } from '../host/worker-count.ts';
@@ -173,7 +173,7 @@ async function openSidecarLedger(assembly: Assembly): Promise<SidecarLedger | un
     search: own.reports?.search,
     findByChargeId: async (id) => {
       const charge = await findByChargeId(id);
-      return charge && { ...charge, owed: owedBecauseOf(charge, deps.clock.now()) ?? null };
+      return charge && { ...charge, ...standingOf(charge, own.ledger.now()) };
     },
   };
   checks.push(own.readiness.check);

@@ -10,7 +10,7 @@ import { createReplays, createResponseMemory, createSeenPayments, type SeenPayme
 import { createPay, type Pay } from '../gateway/pay/pay.ts';
 import { ownAuthorities, createSettleModes, enoughToServeFirst } from '../gateway/pay/settle.ts';
 import type { SettleModes, PayDeps, PayOptions } from '../gateway/pay/payment.ts';
-import { createRails, type Rails } from '../gateway/rails/networks.ts';
+import { createRails, nameWay, type Rails } from '../gateway/rails/networks.ts';
 import { createAuthorize } from '../gateway/rails/x402/auth.ts';
 import { observeFacilitators } from '../gateway/rails/x402/facilitator-calls.ts';
 import type { Rail } from '../gateway/rails/rail.ts';
@@ -112,7 +112,7 @@ type PayParts = PaymentsDeps & {
 };
 
 function payWith(
-  { charges, proxy }: Config,
+  { charges, proxy, page }: Config,
   running: Settings,
   { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, log, clock }: PayParts,
 ): (answers: OwnResponses) => Pay {
@@ -125,6 +125,8 @@ function payWith(
     enoughToServeFirstMs: enoughToServeFirst(proxy.timeouts.headersMs),
     leaseMs: LEASE_MS,
     services: servicesInForce(running),
+    nameOf: nameWay,
+    support: page.support,
   };
   return (answers) =>
     createPay({

@@ -31,26 +31,28 @@ export const changeId = text(64);
 
 const request = z.object({ credential_sha256: sha256, method: text(32), target_sha256: sha256 });
 const reason = z.string().max(1000);
+const unasked = z.literal(true).optional();
 const event = <K extends string, S extends z.ZodRawShape>(kind: K, shape: S) =>
   z.object({ kind: z.literal(kind), ...shape });
 
 /** What a sidecar may do: the word of an operator is given where the ledger is. */
 export const eventWire = z.union([
   event('settle_started', { via: text(128), lease_ms: leaseMs }),
-  event('not_carried_out', { reason }),
+  event('not_carried_out', { reason, unasked }),
   event('settled', { proof: proofWire, lease_ms: leaseMs }),
   event('settle_refused', { reason }),
   // An older sidecar does not say what it searched.
   event('settle_unknown', { reason, look_in_ms: lookInMs, search: railWire.nullish() }),
   event('looked', { at: z.enum(['start', 'end']), search: railWire.nullable(), look_in_ms: lookInMs, reason }),
   event('failed', { by: z.literal('chain'), reason }),
-  event('released', { reason }),
+  event('released', { reason, unasked }),
   event('taken_over', { lease_ms: leaseMs }),
   event('delivered', { partial: z.boolean() }),
   event('answer_kept', { answer: answerWire, head_sent: z.boolean() }),
   event('undelivered', {
     because: z.enum(['answer_lost', 'answer_dropped', 'upstream_failed', 'upload_broken_off', 'not_asked']),
     head_sent: z.boolean(),
+    status: z.int().min(200).max(999).optional(),
   }),
   event('redeem_started', { request, lease_ms: leaseMs }),
 ]);
@@ -91,7 +93,7 @@ export function eventFromWire(wire: EventWire): ChargeEvent {
     case 'answer_kept':
       return { kind: wire.kind, answer: answerFromWire(wire.answer), headSent: wire.head_sent };
     case 'undelivered':
-      return { kind: wire.kind, because: wire.because, headSent: wire.head_sent };
+      return { kind: wire.kind, because: wire.because, headSent: wire.head_sent, status: wire.status };
     case 'redeem_started': {
       const { credential_sha256, method, target_sha256 } = wire.request;
       return {
@@ -139,7 +141,7 @@ export function eventToWire(change: ChargeEvent): EventWire {
     case 'answer_kept':
       return { kind: change.kind, answer: answerToWire(change.answer), head_sent: change.headSent };
     case 'undelivered':
-      return { kind: change.kind, because: change.because, head_sent: change.headSent };
+      return { kind: change.kind, because: change.because, head_sent: change.headSent, status: change.status };
     case 'redeem_started': {
       const { credentialSha256, method, targetSha256 } = change.request;
       return {
@@ -151,10 +153,11 @@ export function eventToWire(change: ChargeEvent): EventWire {
     case 'failed':
       if (change.by === 'operator') throw new TypeError(OPERATORS);
       return { kind: change.kind, by: change.by, reason: clipReason(change.reason) };
-    case 'not_carried_out':
     case 'settle_refused':
-    case 'released':
       return { kind: change.kind, reason: clipReason(change.reason) };
+    case 'not_carried_out':
+    case 'released':
+      return { kind: change.kind, reason: clipReason(change.reason), unasked: change.unasked };
     case 'delivered':
       return change;
     case 'refunded':

@@ -63,6 +63,8 @@ export type Problem = {
   /** Seconds until it is worth asking again. */
   readonly retryAfter?: number | undefined;
   readonly errors?: readonly FieldError[];
+  /** In place of the status of its code: an answer that was given before is given again. */
+  readonly status?: number | undefined;
   /** Further public members of the body, such as `charge_id` or `existing_id`. */
   readonly members?: Readonly<Record<string, string | number | boolean>>;
 };
@@ -89,7 +91,7 @@ export function renderProblem(p: Problem, headers: readonly string[] = []): Rend
   const own = Object.entries(p.headers ?? {}).flat();
   if (p.retryAfter !== undefined) own.push('Retry-After', String(p.retryAfter));
   return {
-    status: PROBLEMS[p.code].status,
+    status: p.status ?? PROBLEMS[p.code].status,
     headers: ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store', ...own, ...headers],
     body: bodyOf(p),
   };
@@ -97,11 +99,11 @@ export function renderProblem(p: Problem, headers: readonly string[] = []): Rend
 
 /** The body of `application/problem+json` (RFC 9457); `type` is a relative reference. */
 function bodyOf(p: Problem): string {
-  const { status, title } = PROBLEMS[p.code];
+  const { title, status } = PROBLEMS[p.code];
   return JSON.stringify({
     type: `/problems/${p.code}`,
     title,
-    status,
+    status: p.status ?? status,
     detail: p.detail,
     code: p.code,
     ...(p.errors ? { errors: p.errors } : {}),

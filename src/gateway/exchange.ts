@@ -4,15 +4,30 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { respond, type OwnResponse } from '../host/respond.ts';
-import type { CallFault, UploadFault, UpstreamCall, UpstreamFault, UpstreamListener } from '../http/transport.ts';
+import type {
+  CallFault,
+  ReservedConnection,
+  UploadFault,
+  UpstreamCall,
+  UpstreamFault,
+  UpstreamListener,
+} from '../http/transport.ts';
 import { breakOff, ClientResponse, sendEarlyHints, sendOwn, type ClientResponseListener } from './client-response.ts';
 import { noteEnd, type ClientGone, type End } from './telemetry.ts';
 import { hasBody, responseHeaders, upstreamHeaders } from './headers.ts';
 import { InFlight, type ExchangeContext } from './in-flight.ts';
 import type { KeptResponse } from './pay/memory.ts';
-import type { ResponseOutcome, Aside, PaidOutcome, ResponseHeadSeen, ResponseVerdict } from './outcome.ts';
+import type {
+  ResponseOutcome,
+  Aside,
+  PaidOutcome,
+  RequestFacts,
+  ResponseHeadSeen,
+  ResponseVerdict,
+} from './outcome.ts';
 import type { Permit } from '../domain/decide.ts';
 import { redirectDocument } from './redirect.ts';
+import type { Problem } from '../domain/problem.ts';
 import { acceptsTunnel, openTunnel, TUNNEL_OFFER } from './tunnel.ts';
 
 type Held = { readonly at: 'held'; readonly since: number; ended: boolean; failure: CallFault | undefined };
@@ -42,11 +57,13 @@ const RESPONDED: Phase = { at: 'done', end: undefined };
 /** Of what costs nothing. */
 const FREE: ResponseVerdict = { kind: 'stream', headers: [] };
 
-export class Exchange extends InFlight implements UpstreamListener, ClientResponseListener {
+export class Exchange extends InFlight implements RequestFacts, UpstreamListener, ClientResponseListener {
   phase: Phase = { at: 'deciding' };
   /** Of a WebSocket's handshake: what came behind it. */
   private readonly tunnelHead: Buffer | undefined;
   private call: UpstreamCall | undefined;
+  /** Kept for this request until it is sent, or ends without. */
+  private reserved: ReservedConnection | undefined;
   /** When it was sent, and later by as long as its response was held. */
   private sentAt = 0;
   /** Of the upstream's response, or of what replaced it. */
@@ -75,6 +92,15 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     this.close();
   }
 
+  async connect(): Promise<UpstreamFault | undefined> {
+    if (this.reserved !== undefined) return undefined;
+    const reserved = await this.context.transport.reserve(this.tunnelHead !== undefined);
+    if ('code' in reserved) return reserved;
+    if (this.phase.at === 'deciding') this.reserved = reserved;
+    else reserved.release();
+    return undefined;
+  }
+
   /** The client left before anything was charged. */
   giveUp(routeId: string): void {
     this.record.routeId = routeId;
@@ -99,7 +125,10 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     const headers = upstreamHeaders(req, permit, this);
     if (upgrade) headers.push(...TUNNEL_OFFER);
     const body = hasBody(req) ? req : undefined;
-    this.call = context.transport.send({ method: record.method, target: record.target, headers, body, upgrade }, this);
+    const { reserved } = this;
+    this.reserved = undefined;
+    const request = { method: record.method, target: record.target, headers, body, upgrade };
+    this.call = context.transport.send(request, this, reserved);
   }
 
   // What the upstream says.
@@ -157,7 +186,7 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     else if (phase.at === 'waiting' || phase.at === 'streaming') {
       const begun = phase.at === 'streaming';
       if (begun) breakOff(this.req, this.res);
-      if (!isOfUpload(failure)) this.end({ kind: 'failed', headersSent: begun, status: this.status, ...failure });
+      if (!isOfUpload(failure)) this.fail(failure, begun);
       // The upstream is not to blame, and has nothing to say any more.
       else this.leave({ upload: failure.code === 'upload_stalled' ? 'stalled' : 'broken_off' });
     } else if (phase.at === 'keeping') this.leave(isOfUpload(failure) ? { upload: 'broken_off' } : { failed: true });
@@ -278,7 +307,7 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
 
   onUnwritable(detail: string): void {
     this.call?.abort();
-    this.end({ kind: 'failed', headersSent: false, status: this.status, ...unreachable(detail) });
+    this.fail(unreachable(detail), false);
   }
 
   private onFinish(): void {
@@ -310,13 +339,23 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
     return this.context.clock.monotonic() - this.sentAt;
   }
 
+  private fail({ code, detail }: UpstreamFault, headersSent: boolean): void {
+    this.end({ kind: 'failed', headersSent, status: this.status, code, detail, asked: this.asked });
+  }
+
+  private get asked(): boolean {
+    return this.call?.sent === true;
+  }
+
   /** The client left, and the upstream's response is not needed any more. */
   private leave({ whole = false, failed = false, upload = this.uploaded() }: Partial<Leaving> = {}): void {
     const { phase, res, status } = this;
     const handedOver = phase.at === 'tunnel' || (phase.at === 'ending' && phase.as === 'delivered');
     const headSent = handedOver || res.headersSent;
+    const { asked } = this;
     if (this.aside === undefined) this.call?.abort();
-    this.end({ kind: 'client_gone', status, headSent, failed, upload, kept: whole ? this.takeKept() : undefined });
+    const kept = whole ? this.takeKept() : undefined;
+    this.end({ kind: 'client_gone', status, headSent, failed, upload, asked, kept });
   }
 
   private uploaded(): ClientGone['upload'] {
@@ -353,19 +392,35 @@ export class Exchange extends InFlight implements UpstreamListener, ClientRespon
       const untold = noteEnd(record, end, charged?.tookMoney());
       if (end.kind === 'failed')
         context.log.warn('upstream failed', { request_id: record.requestId, code: end.code, detail: end.detail });
+      const closes = end.kind === 'client_gone' ? true : undefined;
       if (untold === undefined) this.close();
-      else this.respond(context.refuse(untold, this.origin), end.kind === 'client_gone' ? true : undefined);
+      else if (charged === undefined) this.respond(context.refuse(untold, this.origin), closes);
+      else this.respondPaid(charged, untold, closes);
     } catch (error) {
       context.log.error('the end of a request failed', { error });
       req.socket.destroy();
     }
   }
 
+  /** A problem under a charge says where the money is. */
+  private respondPaid(charged: PaidOutcome, untold: Problem, closes: true | undefined): void {
+    const { req, context } = this;
+    charged
+      .tell(untold)
+      .then((told) => this.respond(context.refuse(told, this.origin), closes))
+      .catch((error: unknown) => {
+        context.log.error('the end of a request failed', { error });
+        req.socket.destroy();
+      });
+  }
+
   /** Counted and logged, once. */
   private close(): void {
-    const { context, release } = this;
+    const { context, release, reserved } = this;
     this.release = undefined;
     release?.();
+    this.reserved = undefined;
+    reserved?.release();
     context.telemetry.end(this.record, context.clock.monotonic());
   }
 }

@@ -7,7 +7,7 @@ import type { WriteBatch } from '../host/write-batch.ts';
 import type { Transport } from '../http/transport.ts';
 import type { ReleasePlace } from './admission.ts';
 import { type ResponseFacts, type UpstreamFacts, NO_TRACE, type Trace } from './headers.ts';
-import type { ResponseOutcome, PaidOutcome, RequestFacts } from './outcome.ts';
+import type { ResponseOutcome, PaidOutcome } from './outcome.ts';
 import type { Paywall } from './paywall.ts';
 import { startRecord, type RequestRecord, type Telemetry } from './telemetry.ts';
 import type { Caller, Credential } from '../domain/decide.ts';
@@ -34,7 +34,7 @@ export type ExchangeContext = {
 };
 
 /** A class, because every request makes one. */
-export class InFlight implements RequestFacts, UpstreamFacts, ResponseFacts {
+export class InFlight implements UpstreamFacts, ResponseFacts {
   readonly context: ExchangeContext;
   readonly req: IncomingMessage;
   readonly res: ServerResponse;

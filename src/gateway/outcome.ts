@@ -8,6 +8,7 @@ import type { Problem } from '../domain/problem.ts';
 import type { Quotes } from '../domain/quote.ts';
 import type { Route } from '../domain/route.ts';
 import type { OwnResponse } from '../host/respond.ts';
+import type { UpstreamFault } from '../http/transport.ts';
 import type { End, RequestOutcome } from './telemetry.ts';
 import type { KeptResponse } from './pay/memory.ts';
 
@@ -42,6 +43,8 @@ export type PaidOutcome = {
   readonly done: (end: End) => void;
   /** Asked after `done`: whether the charge took money. */
   readonly tookMoney: () => boolean;
+  /** Asked after `done`, for a problem of ours that ends the request: the same, saying where the money is. */
+  readonly tell: (problem: Problem) => Promise<Problem>;
 };
 
 export type ResponseHeadSeen = { readonly status: number; readonly headers: readonly string[] };
@@ -96,6 +99,8 @@ export type RequestFacts = {
   asksForPage(): boolean;
   /** Whether the client went away. */
   left(): boolean;
+  /** Has a connection to the upstream that is kept for this request. Resolves with the fault if none can be had. */
+  connect(): Promise<UpstreamFault | undefined>;
   /** A trusted proxy vouches for the customer id. */
   readonly customerTrusted: boolean;
   /** Told who pays, once that is read. */

@@ -53,7 +53,7 @@ export function createPaywall(deps: PaywallDeps): Paywall {
     response: renderProblem(refusal, cors(origin)),
     outcome: PROBLEMS[refusal.code].fault === 'client' ? 'refused' : 'error',
     reason: refusal.code,
-    chargeId: undefined,
+    chargeId: chargeIdOf(refusal),
     routeId,
   });
 
@@ -154,6 +154,12 @@ export function createPaywall(deps: PaywallDeps): Paywall {
       }
     },
   };
+}
+
+/** The charge that a problem is about. */
+function chargeIdOf({ members }: Problem): string | undefined {
+  const id = members?.['charge_id'];
+  return typeof id === 'string' ? id : undefined;
 }
 
 /** Of a header's length, whatever configuration it names. */

@@ -214,9 +214,14 @@ export type End =
   | { readonly kind: 'not_sent' }
   /**
    * `headersSent` false: nothing was written, the client is told. True: its connection was destroyed. `status`: the
-   * upstream's, if its head was there.
+   * upstream's, if its head was there. `asked`, as below.
    */
-  | ({ readonly kind: 'failed'; readonly headersSent: boolean; readonly status: number | undefined } & UpstreamFault);
+  | ({
+      readonly kind: 'failed';
+      readonly headersSent: boolean;
+      readonly status: number | undefined;
+      readonly asked: boolean;
+    } & UpstreamFault);
 
 /** The client went away first. */
 export type ClientGone = {
@@ -231,6 +236,8 @@ export type ClientGone = {
    * too long; it got nothing yet, and is told so.
    */
   readonly upload: 'whole' | 'broken_off' | 'stalled';
+  /** A byte of the request may have left for the upstream. */
+  readonly asked: boolean;
   /** The response that it would have had, whole: the receiver's to drop. */
   readonly kept: KeptResponse | undefined;
 };

@@ -4,44 +4,66 @@
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
 import { type ResponseHead, ResponseReader, SPEAKS_TLS, type ResponseEvent, Inbox } from './response-reader.ts';
-import type { CallFault, PoolOptions, BatchedWrites, UpstreamListener, UpstreamRequest } from './transport.ts';
+import type {
+  CallFault,
+  PoolOptions,
+  BatchedWrites,
+  ReservedConnection,
+  UpstreamListener,
+  UpstreamRequest,
+} from './transport.ts';
 import type { Upload } from './request-writer.ts';
 
-/** What a connection needs of the call that it carries. */
-export type CarriedCall = {
-  readonly request: UpstreamRequest;
-  readonly listener: UpstreamListener;
-  readonly upload: Upload | undefined;
+/** What waits for a connection. */
+export type Waiting = {
+  /** It takes the socket over: only a new connection will do. */
+  readonly upgrade: boolean;
   /** Until when all of it has to be over, and until when it waits for a connection, in milliseconds of the pool's clock. */
   readonly endsAt: number;
   deadline: number;
+  /** It waits no more. */
+  readonly isOver: boolean;
+  /** It is being made for it. */
+  moveTo(connection: Connection): void;
+  /** One is there. */
+  onConnection(connection: Connection): void;
+  fail(fault: CallFault): void;
+};
+
+/** What a connection needs of the call that it carries. */
+export type CarriedCall = Waiting & {
+  readonly request: UpstreamRequest;
+  readonly listener: UpstreamListener;
+  readonly upload: Upload | undefined;
   readonly paused: boolean;
   /** `queued`: nothing of it left yet. */
   readonly sending: 'queued' | 'body' | 'sent';
-  moveTo(connection: Connection): void;
   sendOn(socket: Socket, writeBatch: BatchedWrites): void;
   /** True once, if it may be sent a second time. */
   takeRetry(): boolean;
   /** Nothing more is said of it. */
   end(): void;
-  fail(fault: CallFault): void;
 };
 
 /** What a connection needs of its pool. */
 export type ConnectionPool = {
   readonly options: PoolOptions;
+  /** Milliseconds that only ever grow. */
+  readonly now: () => number;
   /** It may serve another call. */
   onIdle(connection: Connection): void;
   /** Its socket is closed. */
   onClosed(connection: Connection): void;
-  /** `call` ended without a byte of a response on a connection that had served others. */
+  /** `call` ended without a byte of a response on a connection that had served others, or was kept for it. */
   onStale(call: CarriedCall, fault: CallFault): void;
 };
 
 type Busy = { readonly at: 'busy'; readonly call: CarriedCall; readonly reading: ResponseReader };
 type State =
-  | { readonly at: 'connecting'; readonly call: CarriedCall }
+  | { readonly at: 'connecting'; readonly call: Waiting }
   | { readonly at: 'idle' }
+  /** Kept for a request that is not sent yet. */
+  | { readonly at: 'reserved' }
   | Busy
   | { readonly at: 'closed' };
 
@@ -51,22 +73,27 @@ const UPLOAD_MS = 30_000;
 /** Of a response that is held so much is read on, so that an upstream that dies meanwhile is noticed. */
 const HELD_BYTES = 64 * 1024;
 
-export class Connection {
+export class Connection implements ReservedConnection {
   private readonly pool: ConnectionPool;
   private readonly inbox = new Inbox();
   private readonly socket: Socket;
+  /** It is for one call, which takes the socket over. */
+  private readonly isUpgrade: boolean;
   private state: State;
   private calls = 0;
+  /** It was there before the call that it carries was sent. */
+  private wasKept = false;
   /** More may have come than was read. */
   private mayBeMore = false;
   /** Since when nothing happens, as the sweep saw it. */
   private quietSince: number | undefined;
 
-  /** Connects, and sends `first`. */
-  constructor(pool: ConnectionPool, first: CarriedCall) {
+  /** Connects for `first`. */
+  constructor(pool: ConnectionPool, first: Waiting) {
     this.pool = pool;
     this.state = { at: 'connecting', call: first };
-    this.socket = this.open(first.request.upgrade);
+    this.isUpgrade = first.upgrade;
+    this.socket = this.open(first.upgrade);
     first.moveTo(this);
   }
 
@@ -84,7 +111,9 @@ export class Connection {
     const socket = secure ? connectSecure({ ...options, ...name, ALPNProtocols: ['http/1.1'] }) : connect(options);
     socket.setNoDelay(true);
     socket.once(secure ? 'secureConnect' : 'connect', () => {
-      if (this.state.at === 'connecting') this.start(this.state.call);
+      if (this.state.at !== 'connecting') return;
+      if (this.state.call.isOver) this.destroy();
+      else this.state.call.onConnection(this);
     });
     if (upgrade) socket.on('data', this.onStream);
     socket.on('drain', this.onDrain);
@@ -99,8 +128,37 @@ export class Connection {
     return !socket.readableEnded && !socket.destroyed && socket.writable;
   }
 
-  /** Sends `call`; only from `onIdle` on. */
+  /** Nothing was sent on it yet. */
+  get isNew(): boolean {
+    return this.calls === 0 && !this.wasKept;
+  }
+
+  /** Usable, and not idle for so long that the upstream may be closing it: a new one is not idle for an upstream. */
+  get isFresh(): boolean {
+    return this.isUsable && (this.calls === 0 || !this.isQuiet);
+  }
+
+  private get isQuiet(): boolean {
+    return this.quietSince !== undefined && this.pool.now() - this.quietSince >= POOL_IDLE_MS;
+  }
+
+  /** Keeps it for one request, from `onConnection` or idleness on. */
+  reserve(): void {
+    this.state = { at: 'reserved' };
+    this.wasKept = true;
+  }
+
+  /** Ends a reservation whose request is not sent. */
+  release(): void {
+    if (this.state.at !== 'reserved') return;
+    if (this.isUpgrade || this.isQuiet || !this.isUsable) return this.destroy();
+    this.state = { at: 'idle' };
+    this.pool.onIdle(this);
+  }
+
+  /** Sends `call`; only from `onIdle` on, or when it was reserved. */
   start(call: CarriedCall): void {
+    this.wasKept ||= this.calls > 0;
     this.state = { at: 'busy', call, reading: new ResponseReader(call.request.method === 'HEAD') };
     this.calls++;
     this.moved();
@@ -121,7 +179,7 @@ export class Connection {
   sweep(now: number): void {
     const { state } = this;
     this.quietSince ??= now;
-    if (state.at === 'closed') return;
+    if (state.at === 'closed' || state.at === 'reserved') return;
     if (state.at === 'idle') {
       if (now - this.quietSince >= POOL_IDLE_MS) this.destroy();
       return;
@@ -263,7 +321,7 @@ export class Connection {
 
   private readonly onFin = (): void => {
     if (this.state.at === 'busy') this.conclude(this.state);
-    else if (this.state.at === 'idle') this.destroy();
+    else if (this.state.at === 'idle' || this.state.at === 'reserved') this.destroy();
   };
 
   private readonly onClose = (): void => {
@@ -299,7 +357,7 @@ export class Connection {
     const { state, pool } = this;
     if (state.at !== 'busy' && state.at !== 'connecting') return;
     this.destroy();
-    const stale = state.at === 'busy' && this.calls > 1 && state.reading.progress === 'nothing';
+    const stale = state.at === 'busy' && this.wasKept && state.reading.progress === 'nothing';
     if (stale && fault.code === 'upstream_unreachable') pool.onStale(state.call, fault);
     else state.call.fail(fault);
   }

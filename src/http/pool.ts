@@ -1,16 +1,27 @@
 // The transport: keep-alive connections to one upstream, the one used last first, and the calls that go over them. A
-// call is sent a second time only if that changes nothing. Its method is idempotent, it has no body, and the upstream
-// closed the pooled connection before the first byte of a response. One sweep over all connections looks after
-// time-outs.
+// call is sent a second time only if that changes nothing. The upstream closed the pooled connection before the first
+// byte of a response, and no byte of the request had left, or its method is idempotent and it has no body. One sweep over
+// all connections looks after time-outs.
 import type { Socket } from 'node:net';
-import { Connection, POOL_IDLE_MS, type ConnectionPool, timeout, unreachable, type CarriedCall } from './connection.ts';
+import {
+  Connection,
+  POOL_IDLE_MS,
+  type ConnectionPool,
+  timeout,
+  unreachable,
+  type CarriedCall,
+  type Waiting,
+} from './connection.ts';
+import { Reservation } from './reservation.ts';
 import { writeHead, Upload, type UploadListener } from './request-writer.ts';
 import type {
   CallFault,
   PoolOptions,
+  ReservedConnection,
   Transport,
   BatchedWrites,
   UpstreamCall,
+  UpstreamFault,
   UpstreamListener,
   UpstreamRequest,
 } from './transport.ts';
@@ -27,12 +38,12 @@ export function createPool(options: PoolOptions): Transport {
 
 class Pool implements Transport, ConnectionPool {
   readonly options: PoolOptions;
-  private readonly now: () => number;
+  readonly now: () => number;
   private readonly sweepMs: number;
   private readonly connections = new Set<Connection>();
   private readonly idle: Connection[] = [];
   /** For a connection; some may be over. */
-  private waiting: PoolCall[] = [];
+  private waiting: Waiting[] = [];
   /** For the first byte of their bodies; some may be over. */
   private readonly gathering = new Set<PoolCall>();
   private sweeper: NodeJS.Timeout | undefined;
@@ -46,11 +57,11 @@ class Pool implements Transport, ConnectionPool {
     this.sweepMs = Math.max(5, Math.min(500, shortest / 8));
   }
 
-  readonly send: Transport['send'] = (request, listener) => {
+  readonly send: Transport['send'] = (request, listener, reserved) => {
     const head = this.closed === undefined ? writeHead(request) : undefined;
     const { totalMs } = this.options.timeouts;
     const endsAt = totalMs === undefined ? Infinity : this.now() + totalMs;
-    const call = new PoolCall(request, head ?? '', listener, endsAt, this.onReady);
+    const call = new PoolCall(request, head ?? '', { listener, endsAt, reserved, whenReady: this.onReady });
     if (head === undefined) {
       const detail = this.closed === undefined ? 'the request cannot be written' : CLOSED;
       process.nextTick(() => call.fail(unreachable(detail)));
@@ -63,6 +74,24 @@ class Pool implements Transport, ConnectionPool {
     }
     return call;
   };
+
+  readonly reserve: Transport['reserve'] = async (upgrade) => {
+    const idle = upgrade ? undefined : this.takeIdle();
+    if (idle === undefined) return this.reserveNew(upgrade);
+    idle.reserve();
+    return idle;
+  };
+
+  private reserveNew(upgrade: boolean): Promise<ReservedConnection | UpstreamFault> {
+    return new Promise((resolve) => {
+      const deadline = this.now() + this.options.timeouts.connectMs;
+      const waiting = new Reservation(upgrade, deadline, (had) =>
+        resolve(had instanceof Connection ? had : { code: 'upstream_unreachable', detail: had.detail }),
+      );
+      if (this.closed === undefined) this.openSoon(waiting);
+      else waiting.fail(unreachable(CLOSED));
+    });
+  }
 
   readonly close = async (): Promise<void> => {
     const { connections, gathering } = this;
@@ -78,8 +107,11 @@ class Pool implements Transport, ConnectionPool {
 
   onIdle(connection: Connection): void {
     const next = this.nextWaiting();
-    if (next === undefined) this.idle.push(connection);
-    else connection.start(next);
+    if (next === undefined) return void this.idle.push(connection);
+    if (!next.upgrade) return next.onConnection(connection);
+    // Its place is for a new one.
+    this.waiting.unshift(next);
+    connection.destroy();
   }
 
   onClosed(connection: Connection): void {
@@ -95,7 +127,7 @@ class Pool implements Transport, ConnectionPool {
   onStale(call: CarriedCall, fault: CallFault): void {
     if (this.closed !== undefined || !call.takeRetry()) return call.fail(fault);
     call.deadline = this.now() + this.options.timeouts.connectMs;
-    this.open(call);
+    this.openSoon(call);
   }
 
   private readonly onReady = (call: PoolCall): void => {
@@ -103,26 +135,44 @@ class Pool implements Transport, ConnectionPool {
   };
 
   private dispatch(call: PoolCall): void {
-    const { idle, connections, waiting, options } = this;
-    if (!call.request.upgrade) {
-      for (let connection = idle.pop(); connection !== undefined; connection = idle.pop()) {
-        if (connection.isUsable) return connection.start(call);
-      }
-    }
-    call.deadline = this.now() + options.timeouts.connectMs;
-    if (connections.size < options.maxSockets) this.open(call);
-    else waiting.push(call);
+    const { reserved } = call;
+    const kept = reserved === undefined && !call.upgrade ? this.takeIdle() : this.takeReserved(reserved);
+    if (kept !== undefined) return kept.start(call);
+    call.deadline = this.now() + this.options.timeouts.connectMs;
+    this.openSoon(call);
   }
 
-  private nextWaiting(): PoolCall | undefined {
+  private takeIdle(): Connection | undefined {
+    const { idle } = this;
+    for (let connection = idle.pop(); connection !== undefined; connection = idle.pop()) {
+      if (connection.isUsable) return connection;
+    }
+    return undefined;
+  }
+
+  /** Undefined: it is dead or about to be, and others that are idle may be as well. */
+  private takeReserved(reserved: ReservedConnection | undefined): Connection | undefined {
+    if (!(reserved instanceof Connection)) return undefined;
+    if (reserved.isFresh) return reserved;
+    reserved.destroy();
+    return undefined;
+  }
+
+  /** On a new connection, when there is room for one. */
+  private openSoon(waiting: Waiting): void {
+    if (this.connections.size < this.options.maxSockets) this.open(waiting);
+    else this.waiting.push(waiting);
+  }
+
+  private nextWaiting(): Waiting | undefined {
     for (let call = this.waiting.shift(); call !== undefined; call = this.waiting.shift()) {
       if (!call.isOver) return call;
     }
     return undefined;
   }
 
-  private open(call: CarriedCall): void {
-    this.connections.add(new Connection(this, call));
+  private open(waiting: Waiting): void {
+    this.connections.add(new Connection(this, waiting));
     this.sweepOn();
   }
 
@@ -170,15 +220,20 @@ class PoolCall implements CarriedCall, UpstreamCall, UploadListener {
   private hasLeft = false;
   private retried = false;
   private place: 'waiting' | Connection | 'over' = 'waiting';
+  /** The connection that was kept for it, until it is used or given back. */
+  reserved: ReservedConnection | undefined;
   private readonly whenReady: (call: PoolCall) => void;
 
   /** `whenReady`: the first byte of its body is there. */
   constructor(
     request: UpstreamRequest,
     head: string,
-    listener: UpstreamListener,
-    endsAt: number,
-    whenReady: (call: PoolCall) => void,
+    {
+      listener,
+      endsAt,
+      reserved,
+      whenReady,
+    }: Pick<PoolCall, 'listener' | 'endsAt' | 'reserved'> & { readonly whenReady: (call: PoolCall) => void },
   ) {
     const { body, headers } = request;
     const whole = typeof body === 'string';
@@ -186,6 +241,7 @@ class PoolCall implements CarriedCall, UpstreamCall, UploadListener {
     this.head = whole && head !== '' ? head + body : head;
     this.listener = listener;
     this.endsAt = endsAt;
+    this.reserved = reserved;
     this.whenReady = whenReady;
     this.upload =
       body === undefined || whole || head === '' ? undefined : new Upload(body, head, readFraming(headers) ?? 0, this);
@@ -195,7 +251,20 @@ class PoolCall implements CarriedCall, UpstreamCall, UploadListener {
     return this.place === 'over';
   }
 
+  get upgrade(): boolean {
+    return this.request.upgrade;
+  }
+
+  get sent(): boolean {
+    return this.hasLeft;
+  }
+
+  onConnection(connection: Connection): void {
+    connection.start(this);
+  }
+
   moveTo(connection: Connection): void {
+    this.reserved = undefined;
     this.place = connection;
   }
 
@@ -232,10 +301,13 @@ class PoolCall implements CarriedCall, UpstreamCall, UploadListener {
     this.tell(fault);
   }
 
-  /** True once, for a call that can be sent twice without a difference to anybody: idempotent and without a body. */
+  /**
+   * True once, for a call that can be sent twice without a difference to anybody: without a body, and idempotent or not
+   * a byte of it has left.
+   */
   takeRetry(): boolean {
     const { body, upgrade, method } = this.request;
-    if (this.retried || body !== undefined || upgrade || !REPEATABLE.has(method)) return false;
+    if (this.retried || body !== undefined || upgrade || (this.hasLeft && !REPEATABLE.has(method))) return false;
     this.retried = true;
     return true;
   }
@@ -244,6 +316,9 @@ class PoolCall implements CarriedCall, UpstreamCall, UploadListener {
   end(): void {
     this.place = 'over';
     this.upload?.stop();
+    const { reserved } = this;
+    this.reserved = undefined;
+    reserved?.release();
   }
 
   fail(fault: CallFault): void {

@@ -73,6 +73,8 @@ export type UpstreamListener = {
 };
 
 export type UpstreamCall = {
+  /** Whether a byte of the request may have left. */
+  readonly sent: boolean;
   /** Stops onData and the idle time-out. A response without a body may end all the same. */
   pause(): void;
   resume(): void;
@@ -80,8 +82,14 @@ export type UpstreamCall = {
   abort(): void;
 };
 
+/** A connection that is kept for one request; `release` gives it back unused, once: it is others' from then on. */
+export type ReservedConnection = { readonly release: () => void };
+
 export type Transport = {
-  readonly send: (request: UpstreamRequest, listener: UpstreamListener) => UpstreamCall;
+  /** `reserved`: the connection that was kept for it; from here on it is the call's to use or give back. */
+  readonly send: (request: UpstreamRequest, listener: UpstreamListener, reserved?: ReservedConnection) => UpstreamCall;
+  /** Has a connection for one request, kept or new, before it is sent. Resolves with the fault if none can be had. */
+  readonly reserve: (upgrade: boolean) => Promise<ReservedConnection | UpstreamFault>;
   /** Fails every call and destroys every connection; resolves when all are closed. */
   readonly close: () => Promise<void>;
 };

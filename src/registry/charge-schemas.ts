@@ -7,6 +7,7 @@ import { chargeId, chargeWire, claimWire, paymentWire } from '../domain/charge-w
 import { FLOWS } from '../domain/charge.ts';
 import { BUCKETS, GROUPS } from '../domain/payment/charge-reports.ts';
 import { FAULTS } from '../domain/payment/claim-policy.ts';
+import { CHARGED } from '../domain/payment/whereabouts.ts';
 import {
   advancedWire,
   changeId,
@@ -97,6 +98,10 @@ export const chargeView = z.object({
   transaction: z.string().nullable(),
   log_index: z.int().nullable(),
   asked: z.int(),
+  /** Whether the money was taken; `unknown`: that is being found out. */
+  charged: z.literal(CHARGED),
+  /** Until when the very same request brings the answer without another charge. */
+  retry_until: time.nullable(),
   /** Whose fault it is that it was paid for and can be delivered no more. */
   owed: z.enum(FAULTS).nullable(),
 });

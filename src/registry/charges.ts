@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { showChargeValues } from '../domain/payment/charge-fields.ts';
 import { flowOf } from '../domain/charge.ts';
 import type { ListedCharge, Sum } from '../domain/payment/charge-reports.ts';
+import { chargedOf } from '../domain/payment/whereabouts.ts';
 import { formatPrice } from '../domain/money.ts';
 import { problem } from '../domain/problem.ts';
 import type { chargeParams, chargesQuery, ChargeView, summaryQuery } from './charge-schemas.ts';
@@ -106,6 +107,8 @@ export function viewCharge(charge: ListedCharge): ChargeView {
     log_index: proof?.logIndex ?? null,
     asked: charge.asks.all,
     ...shown,
+    charged: chargedOf(charge),
+    retry_until: charge.retryUntil === null ? null : iso(charge.retryUntil),
     owed: charge.owed,
   };
 }

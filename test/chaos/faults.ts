@@ -7,7 +7,7 @@ export const FAULTS: Readonly<Record<string, readonly Change[]>> = {
     {
       file: 'registry/store/postgres/migrate.ts',
       text: "readFileSync(new URL(file, import.meta.url), 'utf8')",
-      by: "readFileSync(new URL(file, import.meta.url), 'utf8') + '; DROP INDEX charges_payment; ALTER TABLE charges DROP CONSTRAINT charges_id_key'",
+      by: "readFileSync(new URL(file, import.meta.url), 'utf8') + '; DROP INDEX IF EXISTS charges_payment; ALTER TABLE charges DROP CONSTRAINT IF EXISTS charges_id_key'",
     },
     {
       file: 'registry/store/postgres/charge-sql.ts',

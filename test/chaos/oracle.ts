@@ -15,7 +15,7 @@ const SLACK_MS = SETTLE_MS;
 const LEFT_SLACK_MS = SETTLE_MS + 1_000;
 /** From the last byte of an answer to the moment in which its client is known to have it. */
 const SEEN_MS = 300;
-const RUNS = { GET: 14, POST: 5 } as const;
+const RUNS = { GET: 17, POST: 5 } as const;
 /** Of a claim that nobody renews; less what a busy machine takes between the claim and the run of the handler. */
 const LEASE_MS = 10_000 - 3_000;
 /** From the end of a claim to the moment in which the upstream sees its connection end. */

@@ -365,7 +365,7 @@ describe('asking the upstream again', () => {
     ['answer_lost', 'POST', 0],
     ['answer_dropped', 'HEAD', 1],
     ['answer_dropped', 'PUT', 0],
-    ['upstream_failed', 'GET', 3],
+    ['upstream_failed', 'GET', 6],
     ['upstream_failed', 'POST', 3],
     ['upload_broken_off', 'POST', 1],
     ['process_died', 'GET', 10],
@@ -373,7 +373,7 @@ describe('asking the upstream again', () => {
   ] as const)('behaviour: because of %s a %s is asked again %d times', (because, method, times) => {
     let charge = giveUp(paidFor(method), because);
     for (let asked = 0; asked < times; asked++) {
-      const taken = redeem(charge, NOW);
+      const taken = redeem(charge, charge.askAt ?? NOW);
       if (typeof taken === 'string') throw new Error(`after ${asked}: ${taken}`);
       expect(taken.asks.all).toBe(asked + 2);
       charge = giveUp(taken, because);
@@ -386,14 +386,15 @@ describe('asking the upstream again', () => {
   test.each([
     [
       'GET',
-      14,
-      ['answer_lost', ...Array<Because>(3).fill('upstream_failed'), ...Array<Because>(10).fill('process_died')],
+      17,
+      ['answer_lost', ...Array<Because>(6).fill('upstream_failed'), ...Array<Because>(10).fill('process_died')],
     ],
     ['POST', 5, ['upstream_failed', 'upload_broken_off', 'process_died', 'process_died', 'upstream_failed']],
   ] as const)('attack: a %s runs %d times at most for one payment, whatever the causes', (method, times, causes) => {
     let charge = paidFor(method);
     for (const because of causes) {
-      const taken = redeem(giveUp(charge, because), NOW);
+      const waiting = giveUp(charge, because);
+      const taken = redeem(waiting, waiting.askAt ?? NOW);
       if (typeof taken === 'string') break;
       charge = taken;
     }
@@ -404,7 +405,7 @@ describe('asking the upstream again', () => {
 
   test('behaviour: what was not asked after all does not count', () => {
     const failed = giveUp(paidFor('POST'), 'upstream_failed');
-    const taken = redeem(failed, NOW);
+    const taken = redeem(failed, failed.askAt ?? NOW);
     if (typeof taken === 'string') throw new Error(taken);
     const moved = transition(
       taken,
@@ -421,6 +422,57 @@ describe('asking the upstream again', () => {
     );
     expect(never).toMatchObject({ ok: true, charge: { asks: { all: 0 }, undelivered: null } });
     expect(never.ok && redeem(never.charge, NOW)).toMatchObject({ asks: { all: 1, afterFailure: 0 } });
+  });
+
+  const SECOND = 1000;
+  const MINUTE = 60 * SECOND;
+
+  test.each([
+    ['GET', [2 * SECOND, 10 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE, 30 * MINUTE]],
+    ['POST', [2 * SECOND, 10 * SECOND, MINUTE]],
+  ] as const)('behaviour: after each failure of a %s the upstream is left alone for longer', (method, pauses) => {
+    let charge = paidFor(method);
+    for (const pause of pauses) {
+      charge = giveUp(charge, 'upstream_failed');
+      expect([charge.askAt, charge.failedStatus]).toEqual([NOW + pause, 502]);
+      expect(redeem(charge, NOW + pause - 1)).toBe('not_due');
+      const taken = redeem(charge, NOW + pause);
+      if (typeof taken === 'string') throw new Error(taken);
+      expect([taken.askAt, taken.failedStatus]).toEqual([null, null]);
+      charge = taken;
+    }
+    // Nothing more can be asked, so nothing is waited for.
+    expect(giveUp(charge, 'upstream_failed')).toMatchObject({ askAt: null, failedStatus: null });
+  });
+
+  test('behaviour: a pause keeps the status that the client got, and uses no ask up', () => {
+    const event = { kind: 'undelivered', because: 'upstream_failed', headSent: false, status: 504 } as const;
+    const failed = after([event], paidFor('POST'));
+    expect(failed).toMatchObject({ failedStatus: 504, asks: { all: 1, afterFailure: 0 } });
+    for (let copy = 0; copy < 100; copy++) expect(redeem(failed, NOW + copy)).toBe('not_due');
+    expect(paymentStatus(failed, { ...presented, ...presentedBy(failed) }, NOW)).toBe('redeemable');
+    expect(owedBecauseOf(failed, NOW)).toBeUndefined();
+  });
+
+  test('behaviour: an answer that was kept is there at once, and other reasons make no pause', () => {
+    const kept = after([EVENTS['answer_kept']!], paidFor('GET'));
+    expect(redeem(kept, NOW)).toMatchObject({ owner: 'me' });
+    for (const because of ['answer_lost', 'upload_broken_off'] as const)
+      expect(giveUp(paidFor(because === 'answer_lost' ? 'GET' : 'POST'), because).askAt).toBeNull();
+  });
+
+  test('behaviour: a claim for which the upstream was never sent a byte is not one of the ten', () => {
+    const reason = 'upstream_unreachable';
+    for (const kind of ['released', 'not_carried_out'] as const) {
+      const settleVia = kind === 'released' ? undefined : 'first';
+      let charge: Charge | undefined;
+      for (let time = 0; time < 3 * CLAIMS; time++) {
+        const again = decideClaim(charge, CLAIM, { ...OPTIONS, settleVia }, NOW);
+        if (again.kind !== 'claimed') throw new Error(again.kind);
+        charge = after([{ kind, reason, unasked: true }], again.charge);
+        expect([charge.state, charge.claims]).toEqual(['released', 1]);
+      }
+    }
   });
 
   test('behaviour: of a charge that is settled before the response the upstream was asked before', () => {

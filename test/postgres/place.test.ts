@@ -52,7 +52,7 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
     const schemas = "SELECT 1 FROM pg_namespace WHERE nspname = 'tollgate'";
     const server = await sharedPostgres();
     expect(await server.query(schemas, nameOf(url))).toEqual([]);
-    expect(await place.migrate()).toEqual([1]);
+    expect(await place.migrate()).toEqual([1, 2]);
     expect(await place.migrate()).toEqual([]);
     expect(await place.readRoutes()).toEqual([]);
   });

@@ -58,6 +58,7 @@ export type Process = {
 
 const SECRETS = ['a secret of the simulation, long enough'];
 const LEASE_MS = 10_000;
+const AWAY = { code: 'upstream_unreachable', detail: 'model' } as const;
 /** Few, so that a process forgets some of what it met. */
 const SEEN = 2;
 
@@ -97,6 +98,8 @@ export function startProcess(world: World, name: string): Process {
     ownAuthorities: undefined,
     enoughToServeFirstMs: 70_000,
     services: (way: Way) => findServices(new Map([[offer.receiver.id, offer.receiver]]), way),
+    nameOf: () => 'USDC on a model',
+    support: undefined,
   };
   const leases = createLeases({
     ledger,
@@ -154,6 +157,10 @@ export function startProcess(world: World, name: string): Process {
       customerTrusted: false,
       notePayer: () => undefined,
       asksForPage: () => false,
+      connect: async () => {
+        await scheduler.point(actor, 'connects to the upstream', weather.delay());
+        return weather.happens('upstream_away') ? AWAY : undefined;
+      },
     };
     const caller = { customerId: undefined, credential: undefined };
     const context = { mayMove: false };

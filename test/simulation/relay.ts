@@ -39,18 +39,22 @@ export async function relayPaid(
   let keep = paid.keep;
   let headSent = false;
   let upstreamStatus: number | undefined;
+  /** A byte of the request left. */
+  let asked = false;
   const isKept = (): boolean => keep?.isKept === true;
   const leave = (status: number | undefined, kept?: KeptResponse, failed = false): void =>
-    paid.done({ kind: 'client_gone', status, headSent, failed, upload: 'whole', kept });
+    paid.done({ kind: 'client_gone', status, headSent, failed, upload: 'whole', asked, kept });
   const fail = (headersSent: boolean): void => {
     if (headersSent) connection.reply({ kind: 'broken' });
     else connection.reply({ kind: 'answer', status: 502, reason: 'upstream_unreachable', chargeId: id, served: false });
-    paid.done({ kind: 'failed', headersSent, status: upstreamStatus, code: 'upstream_unreachable', detail: 'model' });
+    const fault = { code: 'upstream_unreachable', detail: 'model' } as const;
+    paid.done({ kind: 'failed', headersSent, status: upstreamStatus, asked, ...fault });
   };
 
   await scheduler.point(actor, 'sends to the upstream', weather.delay());
   if (connection.gone && !isKept()) return leave(undefined);
   if (weather.happens('upstream_fails')) return connection.gone ? leave(undefined, undefined, true) : fail(false);
+  asked = true;
   watch.asked(id);
   await scheduler.point(actor, 'hears of the upstream', weather.delay());
   if (connection.gone && !isKept()) return leave(undefined);

@@ -19,6 +19,7 @@ export const MISHAPS = [
     'ledger_answer_lost',
     'ledger_doubled',
     'upstream_fails',
+    'upstream_away',
   ] as const),
   ...(['client_leaves', 'crash', 'long_delay'] as const),
 ] as const;

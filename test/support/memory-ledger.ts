@@ -4,6 +4,7 @@ import { endsAt, samePayment, type Charge, type ChargeState } from '../../src/do
 import { isOfPart } from '../../src/domain/quote.ts';
 import { CHARGE_STATES } from '../../src/domain/payment/charge-fields.ts';
 import { OVERDUE_MS, owedBecauseOf } from '../../src/domain/payment/claim-policy.ts';
+import { standingOf } from '../../src/domain/payment/whereabouts.ts';
 import type { ChargeReports, ListedCharge, OwedSum, Sum } from '../../src/domain/payment/charge-reports.ts';
 import { SPELLING } from '../../src/gateway/rails/networks.ts';
 import { ledgerOf } from '../../src/registry/store/open.ts';
@@ -218,7 +219,7 @@ function listed(charge: Charge, now: number): ListedCharge {
     search: _search,
     ...rest
   } = charge;
-  return { ...rest, owed: owedBecauseOf(charge, now) ?? null };
+  return { ...rest, ...standingOf(charge, now) };
 }
 
 /** Whether a charge counts as unsettled for its payer. */

@@ -115,6 +115,7 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
       beforeResponse: beforeResponse ?? (() => ({ kind: 'stream', headers: [] })),
       done: () => undefined,
       tookMoney: () => true,
+      tell: async (problem) => problem,
     };
   };
 

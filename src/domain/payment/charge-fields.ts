@@ -1,6 +1,6 @@
 // The fields of a charge that hold one value each, one row each: name on the wire and in the store, column, its words, and
 // what people see. Types, schemas (`charge-shapes.ts`), the wire both ways, columns and shown charges are made from these
-// rows. One more field touches its row, `schema.sql`, its first value in `claim-policy.ts`, the examples of the OpenAPI
+// rows. One more field touches its row, a file that adds its column to each schema, its first value in `claim-policy.ts`, the examples of the OpenAPI
 // document, and its use. A copy by rows takes 0.4 us longer than one by hand; a paid request makes about five and takes
 // 650 us. No schema stands here: each thread of the ledger loads these rows, and zod takes 2.4 MB.
 
@@ -32,6 +32,8 @@ type ChargeField = {
   /** Its name for people, who see a time as a date; undefined: a ledger's own. */
   readonly shown?: string;
   readonly shownAs?: 'date';
+  /** A ledger of an earlier version does not name it: null there. */
+  readonly isAdded?: true;
 };
 
 export const CHARGE_FIELDS = {
@@ -90,6 +92,10 @@ export const CHARGE_FIELDS = {
     words: UNDELIVERED,
     shown: 'undelivered',
   },
+  /** When the upstream may be asked again after it failed, by the ledger's clock; null: at once. */
+  askAt: { wire: 'ask_at', column: 'nullable integer', shown: 'next_ask_at', shownAs: 'date', isAdded: true },
+  /** The status that its client got when the upstream failed last; the same one until it may be asked again. */
+  failedStatus: { wire: 'failed_status', column: 'nullable integer', shown: 'failed_status', isAdded: true },
   /** Of the last change that carried one: a call that is repeated after a lost answer is recognised by it. */
   changeId: { wire: 'change_id', column: 'nullable text' },
   /** When its operator gave the money back outside Tollgate. */

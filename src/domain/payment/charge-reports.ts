@@ -11,6 +11,8 @@ export type ListedCharge = Omit<
 > & {
   /** Whose fault it is that it was paid for and cannot be delivered any more; null if nothing is owed. */
   readonly owed: Fault | null;
+  /** Until when the very same request brings the answer without another charge; null if it brings none. */
+  readonly retryUntil: number | null;
 };
 
 /** Reads only; none of them delays a claim. */

@@ -18,6 +18,7 @@ export const shownChargeShape = Object.fromEntries(
 
 function schemaOf(row: ChargeRow): z.ZodType {
   const schema = presentOf(row);
+  if (row.isAdded === true) return schema.nullable().default(null);
   return isNullable(row) ? schema.nullable() : schema;
 }
 

@@ -29,12 +29,25 @@ type Cause = Limit & { readonly counter: Exclude<keyof Asks, 'all'>; readonly fa
 export const ASK_AGAIN: Readonly<Record<Undelivered, Cause>> = {
   answer_lost: { counter: 'afterLostAnswer', safe: 1, other: 0, fault: 'client' },
   answer_dropped: { counter: 'afterLostAnswer', safe: 1, other: 0, fault: 'tollgate' },
-  upstream_failed: { counter: 'afterFailure', safe: 3, other: 3, fault: 'upstream' },
+  upstream_failed: { counter: 'afterFailure', safe: 6, other: 3, fault: 'upstream' },
   upload_broken_off: { counter: 'afterUpload', safe: 1, other: 1, fault: 'client' },
   process_died: { counter: 'afterDeath', safe: 10, other: 2, fault: 'tollgate' },
 };
 /** In all, the first time included. */
-export const ASKS: Limit = { safe: 14, other: 5 };
+export const ASKS: Limit = { safe: 17, other: 5 };
+
+/** How long the upstream is left alone for one payment after each of its failures; the last one again after that. */
+const ASK_PAUSES_MS = [2_000, 10_000, 60_000, 300_000, 1_800_000];
+
+/** The pause after a failure of the upstream, before which it was asked again `asks.afterFailure` times for failing. */
+export function pauseAfterFailure({ afterFailure }: Asks): number {
+  return ASK_PAUSES_MS[Math.min(afterFailure, ASK_PAUSES_MS.length - 1)] ?? 0;
+}
+
+/** Milliseconds for which the upstream is still left alone for the payment of a charge; 0: it may be asked. */
+export function pauseLeft({ askAt, answer }: Pick<Charge, 'askAt' | 'answer'>, now: number): number {
+  return askAt === null || answer !== null ? 0 : Math.max(0, askAt - now);
+}
 
 export type PaymentStatus =
   | 'claimable'
@@ -208,6 +221,8 @@ function openCharge(claim: Claim, existing: Charge | undefined, options: ClaimOp
     undelivered: null,
     headSent: false,
     partial: false,
+    askAt: null,
+    failedStatus: null,
     answer: null,
     changeId: options.changeId ?? null,
     createdAt: existing?.createdAt ?? now,

@@ -25,6 +25,8 @@ export type Ledger = {
   /** Names this run of the process: a request that works on a charge here is an owner of it (`ownerOf`). */
   readonly run: string;
   readonly spelling: Spelling;
+  /** The clock that leases and pauses go by, milliseconds since the epoch; of a remote ledger an estimate. */
+  readonly now: () => number;
   /** By the canonical key. */
   readonly find: (payment: PaymentKey) => Promise<Charge | undefined>;
   readonly findByChargeId: (id: string) => Promise<Charge | undefined>;
@@ -235,6 +237,7 @@ export function createLedger(
     answerLimitBytes: store.keptBodyBytes,
     run: store.run,
     spelling,
+    now: store.now,
     find: async (payment) => (await store.find({ payment }))?.charge,
     findByChargeId: async (id) => (await store.find({ id }))?.charge,
     claim,

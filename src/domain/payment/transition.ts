@@ -15,6 +15,8 @@ import {
   fetchableUntil,
   isIdentical,
   lastUndelivered,
+  pauseAfterFailure,
+  pauseLeft,
   redemption,
   type PresentedRequest,
 } from './claim-policy.ts';
@@ -24,8 +26,11 @@ import { furtherSearch } from './search.ts';
 export type ChargeEvent =
   /** Before settle is sent to `via`; again before it is sent to the next one, if nothing was carried out. */
   | { readonly kind: 'settle_started'; readonly via: string; readonly leaseMs: number }
-  /** Nothing that could move money was carried out: the payment is free again, unless an earlier attempt is unknown. */
-  | { readonly kind: 'not_carried_out'; readonly reason: string }
+  /**
+   * Nothing that could move money was carried out: the payment is free again, unless an earlier attempt is unknown.
+   * `unasked`, as below.
+   */
+  | { readonly kind: 'not_carried_out'; readonly reason: string; readonly unasked?: true | undefined }
   /**
    * By the owner, or, if the charge has none, by the reconciler. `leaseMs` 0: no request delivers it, so the payer may
    * fetch at once. It counts as 0 for the reconciler, and if an earlier attempt asked the upstream. `by`: on a charge
@@ -58,7 +63,8 @@ export type ChargeEvent =
     }
   /** The money did not move and cannot: by the owner, or by the reconciler or an operator if the charge has none. */
   | { readonly kind: 'failed'; readonly by: 'chain' | 'operator'; readonly reason: string }
-  | { readonly kind: 'released'; readonly reason: string }
+  /** `unasked`: the upstream was away, and not a byte was sent to it. Such a claim is not counted. */
+  | { readonly kind: 'released'; readonly reason: string; readonly unasked?: true | undefined }
   /** Of a charge without an owner: a `claimed` one becomes `released`, a `settling` one gets its payer's request as owner. */
   | { readonly kind: 'taken_over'; readonly leaseMs: number }
   /** `partial`: as far as it ever will be; that it can be fetched no more is checked. */
@@ -66,11 +72,15 @@ export type ChargeEvent =
   | { readonly kind: 'refunded'; readonly note: string }
   /** Once settled it says that the payer went first, and gives the charge up; while settling it only keeps. */
   | { readonly kind: 'answer_kept'; readonly answer: KeptAnswer; readonly headSent: boolean }
-  /** Settled, and the answer is not arriving: gives the charge up. `not_asked`: the upstream was not, after all. */
+  /**
+   * Settled, and the answer is not arriving: gives the charge up. `not_asked`: the upstream was not, after all.
+   * `status`: what its client got, if the upstream failed.
+   */
   | {
       readonly kind: 'undelivered';
       readonly because: Exclude<Undelivered, 'process_died'> | 'not_asked';
       readonly headSent: boolean;
+      readonly status?: number | undefined;
     }
   /** The payer fetches what was paid for: takes the charge. The result's `answer` is replayed; without one, ask. */
   | { readonly kind: 'redeem_started'; readonly request: PresentedRequest; readonly leaseMs: number };
@@ -97,6 +107,9 @@ type Transition =
 export const FIRST_LOOK_MS = 1_000;
 const LEASE_RAN_OUT = 'lease_ran_out';
 const REASON_LENGTH = 200;
+const BAD_GATEWAY = 502;
+/** No pause is kept for the next ask. */
+const AT_ONCE = { askAt: null, failedStatus: null };
 
 /** `now`: milliseconds since the epoch. The result is `charge` itself if this very change was made before. */
 export function transition(charge: Charge, event: ChargeEvent, actor: Actor, now: number): Transition {
@@ -178,7 +191,7 @@ function ofOwner(
       };
     case 'not_carried_out':
       if (state !== 'settling') return 'wrong_state';
-      return charge.attempts > 0 ? doubt(charge, now, event.reason, 0) : release(event.reason);
+      return charge.attempts > 0 ? doubt(charge, now, event.reason, 0) : release(charge, event);
     case 'settle_refused':
       if (state !== 'settling') return 'wrong_state';
       if (charge.attempts > 0) return doubt(charge, now, event.reason, 1);
@@ -190,7 +203,7 @@ function ofOwner(
         search: furtherSearch(charge.search, event.search),
       };
     case 'released':
-      return state === 'claimed' ? release(event.reason) : 'wrong_state';
+      return state === 'claimed' ? release(charge, event) : 'wrong_state';
     case 'delivered':
       return state === 'settled' ? end({ state: 'delivered', deliveredAt: now }) : 'wrong_state';
     case 'answer_kept': {
@@ -281,7 +294,7 @@ function takeOver(charge: Charge, owner: string, now: number, leaseMs: number): 
   const { state, leaseUntil, attempts } = charge;
   if (!isUnsettled(state)) return 'wrong_state';
   if (leaseUntil > now) return 'lease_running';
-  if (state === 'claimed') return release(LEASE_RAN_OUT);
+  if (state === 'claimed') return release(charge, { reason: LEASE_RAN_OUT });
   const taken = { owner, leaseUntil: now + leaseMs, lookAt: null };
   if (charge.owner === null) return taken;
   // An owner that is gone without a word may have sent a settlement: that is one attempt whose end is not known.
@@ -299,20 +312,24 @@ function startRedeeming(
   if (charge.leaseUntil > now) return 'lease_running';
   const way = isIdentical(charge, event.request) ? redemption(charge, now) : undefined;
   if (way === undefined) return 'not_redeemable';
+  if (pauseLeft(charge, now) > 0) return 'not_due';
   const taken = { owner, leaseUntil: now + event.leaseMs };
   if (way.kind === 'replay') return taken;
-  return { ...taken, undelivered: way.because, asks: count(charge.asks, way.because, 1) };
+  return { ...taken, ...AT_ONCE, undelivered: way.because, asks: count(charge.asks, way.because, 1) };
 }
 
+/** After the upstream failed it is left alone for a while, whichever process is asked. */
 function undeliver(
   charge: Charge,
-  { because, headSent }: Extract<ChargeEvent, { kind: 'undelivered' }>,
+  { because, headSent, status = BAD_GATEWAY }: Extract<ChargeEvent, { kind: 'undelivered' }>,
   now: number,
 ): Partial<Charge> {
   // While a request asks again, `undelivered` is the reason why.
   if (because === 'not_asked')
     return { ...giveUp(now), asks: charge.answer === null ? count(charge.asks, charge.undelivered, -1) : charge.asks };
-  return last(charge, { ...giveUp(now), undelivered: because, headSent: charge.headSent || headSent }, now);
+  const next = { ...giveUp(now), undelivered: because, headSent: charge.headSent || headSent, ...AT_ONCE };
+  if (because !== 'upstream_failed' || now >= fetchableUntil({ ...charge, ...next })) return last(charge, next, now);
+  return { ...next, askAt: now + pauseAfterFailure(charge.asks), failedStatus: status };
 }
 
 /** If the client had a head, and nothing more of it can be fetched, this was the end. */
@@ -342,8 +359,13 @@ function refund(now: number, note: string): Partial<Charge> {
   return { refundedAt: now, refundNote: clipReason(note) };
 }
 
-function release(reason: string): Partial<Charge> {
-  return end({ state: 'released', reason: clipReason(reason) });
+/** A claim that asked nobody for anything takes none of those that a credential has; the first one stays. */
+function release(
+  { claims }: Charge,
+  { reason, unasked }: { readonly reason: string; readonly unasked?: true | undefined },
+): Partial<Charge> {
+  const uncounted = unasked === true ? { claims: Math.max(1, claims - 1) } : {};
+  return end({ state: 'released', reason: clipReason(reason), ...uncounted });
 }
 
 function giveUp(now: number): Partial<Charge> {
@@ -352,7 +374,16 @@ function giveUp(now: number): Partial<Charge> {
 
 /** The charge has no owner any more, and keeps nothing that could be misused. */
 function end(last: Partial<Charge>): Partial<Charge> {
-  return { owner: null, leaseUntil: 0, lookAt: null, search: null, credential: null, answer: null, ...last };
+  return {
+    owner: null,
+    leaseUntil: 0,
+    lookAt: null,
+    search: null,
+    credential: null,
+    answer: null,
+    ...AT_ONCE,
+    ...last,
+  };
 }
 
 /** Reasons may come from a facilitator: bounded, and text whatever they hold. */

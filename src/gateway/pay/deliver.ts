@@ -3,7 +3,10 @@
 // meanwhile: the upstream's body waits in its socket. A settled charge is delivered, kept for a client that went first, or
 // the ledger is told why it did not arrive. That decides how often the upstream may be asked again.
 import type { Charge, KeptAnswer } from '../../domain/charge.ts';
+import { pauseLeft } from '../../domain/payment/claim-policy.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
+import { chargedOf, type Charged } from '../../domain/payment/whereabouts.ts';
+import { PROBLEMS, type Problem } from '../../domain/problem.ts';
 import type { ClientGone, End } from '../telemetry.ts';
 import type { PaidOutcome, ResponseOutcome, Aside, ResponseVerdict } from '../outcome.ts';
 import { KeptResponse } from './memory.ts';
@@ -12,7 +15,7 @@ import {
   whatIsShown,
   type PayDeps,
   type Payment,
-  alreadyPaid,
+  networkOf,
   paymentInUse,
   receiptOf,
   type PayOutcome,
@@ -22,11 +25,14 @@ import {
   refusePayment,
   settlementUnknown,
 } from './payment.ts';
+import { alreadyPaid, stateMoney, upstreamAway, upstreamPaused } from './statement.ts';
 import type { RailOffer } from '../../domain/payment/way.ts';
 import { isCharged, settleCharge, type SettleEnd } from './settle.ts';
 
 /** How long a response is waited for that shall be kept with a charge of unknown end. */
 const COLLECT_MS = 10_000;
+/** How long a problem is held back until the ledger has what it says. */
+const WRITTEN_MS = 2_000;
 
 /** A charge that was claimed. `terms`: what was verified; `since`: this request asked for it then. */
 export async function serve(
@@ -51,6 +57,8 @@ export async function settleAndForward(
   terms: RailOffer,
   lease: Lease,
 ): Promise<PayOutcome> {
+  const away = await payment.facts.connect();
+  if (away !== undefined) return notSettled(deps, payment, charge, lease, away.detail);
   const end = await settleCharge(deps, payment, charge, terms);
   if (end.kind === 'settled' && end.charge.owner === payment.owner) {
     const receipt = deps.rail.receiptHeader(payment.presented.version, end.receipt);
@@ -62,6 +70,27 @@ export async function settleAndForward(
   return unsettled(deps, payment, charge, end);
 }
 
+/** No connection to the upstream can be had, so nothing is settled. An earlier attempt may have moved the money. */
+export async function notSettled(
+  deps: PayDeps,
+  payment: Payment,
+  charge: Charge,
+  lease: Lease,
+  detail: string,
+): Promise<ResponseOutcome> {
+  const { facts, route } = payment;
+  deps.log.warn('upstream failed', { request_id: facts.requestId, charge_id: charge.id, detail });
+  await within(deps, releaseUnsent(deps, payment, charge, 'upstream_unreachable', true).finally(lease.stop));
+  if (charge.attempts === 0) return upstreamAway(deps, payment, charge, false);
+  deps.chargeLog.counted(route.id, 'unknown', charge.way.network);
+  return deps.refuse(stateMoney(deps, payment, charge, 'unknown', settlementUnknown(charge)), facts.origin, route.id);
+}
+
+/** What `written` resolves with, or undefined after a while: then the ledger is away. */
+function within<T>({ pause }: PayDeps, written: Promise<T>): Promise<T | undefined> {
+  return Promise.race([written, pause(WRITTEN_MS).then(() => undefined)]);
+}
+
 function forwardAndSettle(
   deps: PayDeps,
   payment: Payment,
@@ -71,11 +100,17 @@ function forwardAndSettle(
 ): PaidOutcome {
   const { modes, options, rail } = deps;
   const { payer } = payment.presented.key;
-  let phase: { at: 'open' | 'settling' | 'over' } | { at: 'settled'; charge: Charge } = { at: 'open' };
-  const release = (reason: string): void => {
-    phase = { at: 'over' };
+  let phase:
+    | { readonly at: 'open' | 'settling' }
+    | { readonly at: 'over'; readonly charged: Charged }
+    | { readonly at: 'settled'; readonly charge: Charge } = { at: 'open' };
+  let written: Promise<Charge | undefined> = Promise.resolve(undefined);
+  const release = (reason: string, unasked?: true): void => {
+    phase = { at: 'over', charged: false };
     deps.chargeLog.counted(charge.route.id, 'released', charge.way.network);
-    void releaseUnsent(deps, payment, charge, reason).finally(lease.stop);
+    written = releaseUnsent(deps, payment, charge, reason, unasked)
+      .then(() => undefined)
+      .finally(lease.stop);
   };
   const settle = async (): Promise<ResponseVerdict> => {
     phase = { at: 'settling' };
@@ -83,14 +118,14 @@ function forwardAndSettle(
     const end = await settleCharge(deps, payment, charge, terms, collected?.answer);
     if (end.kind === 'settled') {
       if (!(await lease.holds())) {
-        phase = { at: 'over' };
+        phase = { at: 'over', charged: true };
         return { kind: 'replace', response: takenOver(deps, payment, end.charge, lease).response };
       }
       phase = { at: 'settled', charge: end.charge };
       const receipt = rail.receiptHeader(payment.presented.version, end.receipt);
       return { kind: 'stream', headers: receipt, keep: keptResponse(deps) };
     }
-    phase = { at: 'over' };
+    phase = { at: 'over', charged: end.kind === 'unknown' || end.kind === 'lost' ? 'unknown' : false };
     if (end.kind !== 'unknown' && end.kind !== 'lost') modes.ranUnpaid(payer);
     const recorded = end.kind === 'unknown' ? end.recorded : undefined;
     void Promise.resolve(recorded).finally(lease.stop);
@@ -116,10 +151,16 @@ function forwardAndSettle(
     tookMoney: () => phase.at === 'settled',
     done: (outcome) => {
       if (phase.at === 'settled')
-        void recordDelivery(deps, payment, phase.charge, outcome, 'answered').finally(lease.stop);
+        written = recordDelivery(deps, payment, phase.charge, outcome, 'answered').finally(lease.stop);
       if (phase.at !== 'open') return;
       if (outcome.kind === 'client_gone' || outcome.kind === 'not_sent') modes.leftEarly(payer);
-      release(outcome.kind === 'failed' ? outcome.code : 'client_gone');
+      if (outcome.kind === 'failed') release(outcome.code, outcome.asked ? undefined : true);
+      else release('client_gone');
+    },
+    tell: async (given) => {
+      const after = await within(deps, written);
+      if (phase.at === 'settled') return stateMoney(deps, payment, after ?? phase.charge, true, given);
+      return stateMoney(deps, payment, charge, phase.at === 'over' ? phase.charged : 'unknown', given);
     },
   };
 }
@@ -159,37 +200,34 @@ function unsettled(
   const { facts, route, presented } = payment;
   const { rail, chargeLog } = deps;
   const { network } = charge.way;
+  const told = (charged: Charged, problem: Problem): ResponseOutcome =>
+    deps.refuse(
+      stateMoney(deps, payment, end.kind === 'unknown' ? end.charge : charge, charged, problem),
+      facts.origin,
+      route.id,
+    );
   switch (end.kind) {
     case 'refused': {
       chargeLog.counted(route.id, 'refused', network);
+      if ('code' in payment.offer) return told(false, payment.offer);
       return demandAnew(deps, payment, 'settlement_refused', rail.receiptHeader(presented.version, end.receipt));
     }
     case 'unknown':
       chargeLog.counted(route.id, 'unknown', network);
-      return deps.refuse(settlementUnknown(deps, end.charge), facts.origin, route.id);
+      return told('unknown', settlementUnknown(end.charge));
     case 'left':
       chargeLog.counted(route.id, 'released', network);
-      return deps.refuse(
-        facilitatorUnavailable(deps, payment, 'settled', undefined, charge.id),
-        facts.origin,
-        route.id,
-      );
+      return told(false, facilitatorUnavailable(deps, payment, 'settled', undefined));
     case 'not_carried_out':
       chargeLog.counted(route.id, 'unavailable', network);
-      return deps.refuse(
-        facilitatorUnavailable(deps, payment, 'settled', end.retryAfterMs, charge.id),
-        facts.origin,
-        route.id,
-      );
+      return told(false, facilitatorUnavailable(deps, payment, 'settled', end.retryAfterMs));
     case 'declined':
+      if ('code' in payment.offer) return told(false, payment.offer);
       return refusePayment(deps, payment, charge.amount, end.refusal);
     case 'lost':
       chargeLog.counted(route.id, 'unavailable', network);
-      return deps.refuse(
-        end.because === 'ledger' ? ledgerUnavailable(charge.id) : paymentInUse(deps, charge),
-        facts.origin,
-        route.id,
-      );
+      if (end.because !== 'ledger') return told('unknown', paymentInUse(deps, charge));
+      return told(charge.attempts === 0 ? false : 'unknown', ledgerUnavailable());
     default:
       return end satisfies never;
   }
@@ -208,6 +246,7 @@ async function deliver(
 ): Promise<PayOutcome> {
   if (!(await lease.holds())) return takenOver(deps, payment, charge, lease);
   let isOurs = true;
+  let written: Promise<Charge | undefined> = Promise.resolve(undefined);
   const verdict = (holds: boolean): ResponseVerdict => {
     isOurs = holds;
     return holds
@@ -227,16 +266,26 @@ async function deliver(
     },
     tookMoney: () => isOurs,
     done: (outcome) => {
-      if (isOurs) void recordDelivery(deps, payment, charge, outcome, upstream).finally(lease.stop);
+      if (isOurs) written = recordDelivery(deps, payment, charge, outcome, upstream).finally(lease.stop);
     },
+    tell: async (given) => stateMoney(deps, payment, (await within(deps, written)) ?? charge, true, given),
   };
 }
 
 /** This process stood still, or the ledger was away, for longer than the lease: another request may be answered by now. */
-function takenOver(deps: PayDeps, { facts, route }: Payment, charge: Charge, lease: Lease): ResponseOutcome {
+function takenOver(deps: PayDeps, payment: Payment, charge: Charge, lease: Lease): ResponseOutcome {
   lease.stop();
-  deps.chargeLog.counted(route.id, 'in_use', charge.way.network);
-  return deps.refuse(paymentInUse(deps, charge), facts.origin, route.id);
+  return inUse(deps, payment, charge);
+}
+
+/** Another request works on the charge. */
+export function inUse(deps: PayDeps, payment: Payment, charge: Charge | undefined): ResponseOutcome {
+  const { facts, route } = payment;
+  deps.chargeLog.counted(route.id, 'in_use', networkOf(payment, charge));
+  const told = paymentInUse(deps, charge);
+  if (charge === undefined) return deps.refuse(told, facts.origin, route.id);
+  const charged = chargedOf(charge) === true ? true : 'unknown';
+  return deps.refuse(stateMoney(deps, payment, charge, charged, told), facts.origin, route.id);
 }
 
 function keptResponse({ responses, options }: PayDeps): KeptResponse {
@@ -250,7 +299,7 @@ async function recordDelivery(
   charge: Charge,
   outcome: End,
   upstream: Upstream,
-): Promise<void> {
+): Promise<Charge | undefined> {
   const event = deliveryEvent(outcome, upstream);
   const result = event.kind === 'delivered' ? 'delivered' : 'settled_undelivered';
   deps.chargeLog.counted(charge.route.id, result, charge.way.network);
@@ -260,18 +309,21 @@ async function recordDelivery(
     const of = { chargeId: charge.id, routeId: charge.route.id };
     deps.responses.replays.remember(whatIsShown(payment), again, of);
   }
-  await retryUntilRecorded(deps, payment, charge.id, event);
+  const recorded = await retryUntilRecorded(deps, payment, charge.id, event);
   if (again === undefined) kept?.drop();
+  return recorded;
 }
 
 function deliveryEvent(outcome: End, upstream: Upstream): ChargeEvent {
   switch (outcome.kind) {
     case 'delivered':
-      return isUsable(outcome.status) ? { kind: 'delivered', partial: false } : undelivered('upstream_failed', false);
+      return isUsable(outcome.status) ? { kind: 'delivered', partial: false } : upstreamFailed(outcome.status, false);
     case 'failed':
-      return undelivered('upstream_failed', outcome.headersSent && isUsable(outcome.status));
+      // An ask that never left counts for nothing.
+      if (!outcome.asked) return undelivered('not_asked', false);
+      return upstreamFailed(PROBLEMS[outcome.code].status, outcome.headersSent && isUsable(outcome.status));
     case 'replaced':
-      return undelivered('upstream_failed', false);
+      return upstreamFailed(outcome.status, false);
     case 'not_sent':
       return undelivered('not_asked', false);
     case 'client_gone':
@@ -281,12 +333,20 @@ function deliveryEvent(outcome: End, upstream: Upstream): ChargeEvent {
   }
 }
 
-function eventOfGone({ status, headSent: sent, upload, failed, kept }: ClientGone, upstream: Upstream): ChargeEvent {
-  if (status !== undefined && !isUsable(status)) return undelivered('upstream_failed', false);
+function eventOfGone(gone: ClientGone, upstream: Upstream): ChargeEvent {
+  const { status, headSent: sent, upload, failed, asked, kept } = gone;
+  if (!asked) return undelivered('not_asked', false);
+  if (status !== undefined && !isUsable(status)) return upstreamFailed(status, false);
   const headSent = sent && isUsable(status);
   if (kept !== undefined) return { kind: 'answer_kept', answer: keptAnswer(kept), headSent };
   if (upload !== 'whole' && status === undefined) return undelivered('upload_broken_off', headSent);
-  return undelivered(failed && upstream === 'ask' ? 'upstream_failed' : 'answer_lost', headSent);
+  if (failed && upstream === 'ask') return upstreamFailed(PROBLEMS.upstream_unreachable.status, headSent);
+  return undelivered('answer_lost', headSent);
+}
+
+/** `status`: what the client got of it, or would have. */
+function upstreamFailed(status: number, headSent: boolean): ChargeEvent {
+  return { kind: 'undelivered', because: 'upstream_failed', headSent, status };
 }
 
 function undelivered(
@@ -313,13 +373,19 @@ function keptAnswer(kept: KeptResponse): KeptAnswer {
 export async function redeem(deps: PayDeps, payment: Payment, charge: Charge): Promise<PayOutcome> {
   const { ledger, rail, newId, options, chargeLog } = deps;
   const { facts, owner, presented, route } = payment;
+  if (pauseLeft(charge, ledger.now()) > 0) return upstreamPaused(deps, payment, charge);
+  const away = charge.answer === null ? await facts.connect() : undefined;
+  if (away !== undefined) {
+    deps.log.warn('upstream failed', { request_id: facts.requestId, charge_id: charge.id, detail: away.detail });
+    return upstreamAway(deps, payment, charge, true);
+  }
   const event = { kind: 'redeem_started', request: whatIsShown(payment), leaseMs: options.leaseMs } as const;
   const since = deps.clock.monotonic();
   const taken = await ledger.advance(charge.id, event, { owner, changeId: newId() });
   if (taken.kind !== 'ok') {
-    if (taken.because !== 'lease_running') return alreadyPaid(deps, payment, taken.charge ?? charge);
-    chargeLog.counted(route.id, 'in_use', charge.way.network);
-    return deps.refuse(paymentInUse(deps, taken.charge), facts.origin, route.id);
+    if (taken.because === 'lease_running') return inUse(deps, payment, taken.charge);
+    const answer = taken.because === 'not_due' ? upstreamPaused : alreadyPaid;
+    return answer(deps, payment, taken.charge ?? charge);
   }
   chargeLog.changed(taken.charge, event.kind);
   chargeLog.counted(route.id, 'replayed', charge.way.network);

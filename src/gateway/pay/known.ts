@@ -4,10 +4,8 @@ import type { Charge } from '../../domain/charge.ts';
 import { paymentStatus, type Claimed, type PaymentStatus } from '../../domain/payment/claim-policy.ts';
 import type { ResponseOutcome } from '../outcome.ts';
 import {
-  alreadyPaid,
   demandAnew,
   networkOf,
-  paymentInUse,
   paymentProblem,
   whatIsShown,
   type PayDeps,
@@ -15,7 +13,8 @@ import {
   type PayOutcome,
   settlementUnknown,
 } from './payment.ts';
-import { redeem, settleAndForward } from './deliver.ts';
+import { inUse, notSettled, redeem, settleAndForward } from './deliver.ts';
+import { alreadyPaid, stateMoney } from './statement.ts';
 import { describeRoute } from '../../domain/route.ts';
 import { FIRST_LOOK_MS, type ChargeEvent } from '../../domain/payment/transition.ts';
 import type { RailOffer } from '../../domain/payment/way.ts';
@@ -30,14 +29,14 @@ export async function answerKnown(deps: PayDeps, payment: Payment): Promise<PayO
   const known = await deps.ledger.find(key);
   if (known === undefined) return undefined;
   deps.seenPayments.add(key);
-  const status = paymentStatus(known, whatIsShown(payment), deps.clock.now());
+  const status = paymentStatus(known, whatIsShown(payment), deps.ledger.now());
   return status === 'claimable' ? undefined : answerTaken(deps, payment, status, known);
 }
 
 /** A payment that was released and is used up all the same was perhaps paid to us. */
-export async function isReleased({ ledger, clock }: PayDeps, payment: Payment): Promise<boolean> {
+export async function isReleased({ ledger }: PayDeps, payment: Payment): Promise<boolean> {
   const known = await ledger.find(payment.presented.key);
-  return known?.state === 'released' && paymentStatus(known, whatIsShown(payment), clock.now()) === 'claimable';
+  return known?.state === 'released' && paymentStatus(known, whatIsShown(payment), ledger.now()) === 'claimable';
 }
 
 /** The ledger did not take the claim. */
@@ -56,7 +55,7 @@ export function answerNotClaimed(
         paymentProblem(
           'too_many_unsettled',
           'This payer has too many payments that are not settled yet; nothing was charged. Try again later.',
-          { retryAfter: UNSETTLED_SECONDS },
+          { retryAfter: UNSETTLED_SECONDS, members: { charged: false } },
         ),
         facts.origin,
         route.id,
@@ -79,11 +78,8 @@ export async function answerTaken(
   status: Exclude<PaymentStatus, 'claimable'>,
   charge: Charge | undefined,
 ): Promise<PayOutcome> {
-  const { route, facts } = payment;
-  if (charge === undefined || status === 'in_use') {
-    deps.chargeLog.counted(route.id, 'in_use', networkOf(payment, charge));
-    return deps.refuse(paymentInUse(deps, charge), facts.origin, route.id);
-  }
+  const { route } = payment;
+  if (charge === undefined || status === 'in_use') return inUse(deps, payment, charge);
   switch (status) {
     case 'unfinished':
       return resume(deps, payment, charge);
@@ -105,15 +101,14 @@ export async function answerTaken(
 
 async function resume(deps: PayDeps, payment: Payment, charge: Charge): Promise<PayOutcome> {
   const { ledger, options, chargeLog, newId } = deps;
-  const { facts, route, owner } = payment;
+  const { owner } = payment;
   const event = { kind: 'taken_over', leaseMs: options.leaseMs } as const;
   const since = deps.clock.monotonic();
   const taken = await ledger.advance(charge.id, event, { owner, changeId: newId() });
   if (taken.kind !== 'ok') {
     // The reconciler may have found its end in this moment.
     if (taken.charge?.state === 'settled') return redeem(deps, payment, taken.charge);
-    chargeLog.counted(route.id, 'in_use', charge.way.network);
-    return deps.refuse(paymentInUse(deps, taken.charge), facts.origin, route.id);
+    return inUse(deps, payment, taken.charge);
   }
   chargeLog.changed(taken.charge, event.kind);
   return lookFirst(deps, payment, taken.charge, since);
@@ -151,7 +146,14 @@ async function goOn(deps: PayDeps, payment: Payment, charge: Charge, lease: Leas
     case undefined: {
       const search = seen.kind === 'open' ? seen.search : null;
       const terms = seen.kind === 'open' && seen.used ? undefined : termsOf(deps, payment, charge);
-      if (terms !== undefined) {
+      const away = terms === undefined ? undefined : await payment.facts.connect();
+      // Used up before this claim, and by what is not known: it may have been paid to us.
+      const isOpen = charge.attempts > 0 || seen.kind === 'open';
+      if (away !== undefined && isOpen) {
+        if (search !== null) void writeLook(deps, charge, Promise.resolve(seen));
+        return notSettled(deps, payment, charge, lease, away.detail);
+      }
+      if (terms !== undefined && away === undefined) {
         if (search !== null) void writeLook(deps, charge, Promise.resolve(seen));
         return settleAndForward(deps, payment, charge, terms, lease);
       }
@@ -207,9 +209,10 @@ function searchOf(seen: Look): ChargeEvent | undefined {
   return { kind: 'looked', at: 'end', search: seen.search, lookInMs: FIRST_LOOK_MS, reason };
 }
 
-function unknown(deps: PayDeps, { facts, route }: Payment, charge: Charge): PayOutcome {
+function unknown(deps: PayDeps, payment: Payment, charge: Charge): PayOutcome {
+  const { facts, route } = payment;
   deps.chargeLog.counted(route.id, 'unknown', charge.way.network);
-  return deps.refuse(settlementUnknown(deps, charge), facts.origin, route.id);
+  return deps.refuse(stateMoney(deps, payment, charge, 'unknown', settlementUnknown(charge)), facts.origin, route.id);
 }
 
 /**

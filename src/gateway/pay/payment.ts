@@ -36,6 +36,10 @@ export type PayOptions = {
   readonly leaseMs: number;
   /** As configured now. */
   readonly services: (way: Way) => WayServices | undefined;
+  /** A way's token and network, for people. */
+  readonly nameOf: (way: Way) => string;
+  /** Whom a payer asks for what is owed. */
+  readonly support: string | undefined;
 };
 
 type SettleMode = Claim['settle'];
@@ -105,8 +109,8 @@ const LONGEST_UNKNOWN_SECONDS = 30;
 const DEAD_AFTER_MS = { own: 60_000, public: 600_000 };
 
 /** `charge`: as the ledger has it, if another request works on it. */
-export function paymentInUse({ clock, options }: PayDeps, charge: Charge | undefined): Problem {
-  const restMs = (charge?.leaseUntil ?? 0) - clock.now();
+export function paymentInUse({ ledger, options }: PayDeps, charge: Charge | undefined): Problem {
+  const restMs = (charge?.leaseUntil ?? 0) - ledger.now();
   // Who is alive renews a third of the lease before it is over at the latest.
   const overdue = restMs > 0 && restMs < options.leaseMs / 2;
   return paymentProblem(
@@ -116,18 +120,17 @@ export function paymentInUse({ clock, options }: PayDeps, charge: Charge | undef
   );
 }
 
-export function settlementUnknown({ options }: PayDeps, charge: Charge): Problem {
+export function settlementUnknown(charge: Charge): Problem {
+  return paymentProblem('settlement_unknown', 'The end of the settlement is not known yet.', {
+    retryAfter: Math.min(LONGEST_UNKNOWN_SECONDS, 2 ** Math.max(0, charge.attempts - 1)),
+  });
+}
+
+/** When a payment without a known end has ended for good, milliseconds since the epoch. */
+export function unknownUntil({ options }: PayDeps, charge: Charge): number {
   const services = options.services(charge.way);
   const deadAfterMs = services === undefined || services.rpcPublic ? DEAD_AFTER_MS.public : DEAD_AFTER_MS.own;
-  return paymentProblem(
-    'settlement_unknown',
-    'Whether this payment was settled is not known yet. Do not pay again: send the same request with the same payment later.',
-    {
-      chargeId: charge.id,
-      retryAfter: Math.min(LONGEST_UNKNOWN_SECONDS, 2 ** Math.max(0, charge.attempts - 1)),
-      members: { retry_until: new Date(endsAt(charge) + deadAfterMs).toISOString() },
-    },
-  );
+  return endsAt(charge) + deadAfterMs;
 }
 
 /** `retryAfterMs`: when a facilitator is asked again, if that is known. */
@@ -136,14 +139,16 @@ export function facilitatorUnavailable(
   payment: Payment,
   what: 'verified' | 'settled',
   retryAfterMs: number | undefined,
-  chargeId?: string,
 ): Problem {
   const others = payableNetworks(deps, payment);
   const instead = others.length === 0 ? '' : ` What can be paid on now: ${others.join(', ')}.`;
   return paymentProblem(
     'facilitator_unavailable',
     `The payment cannot be ${what} right now; nothing was charged. Send the same request again later.${instead}`,
-    { chargeId, retryAfter: retryAfterMs === undefined ? AWAY_SECONDS : secondsToWait(retryAfterMs) },
+    {
+      members: { charged: false },
+      retryAfter: retryAfterMs === undefined ? AWAY_SECONDS : secondsToWait(retryAfterMs),
+    },
   );
 }
 
@@ -160,20 +165,12 @@ function payableNetworks({ rail }: PayDeps, { offer, presented }: Payment): read
   return [...new Set(others.map(({ way }) => way.network))];
 }
 
-export function ledgerUnavailable(chargeId?: string): Problem {
+export function ledgerUnavailable(): Problem {
   return paymentProblem(
     'ledger_unavailable',
     'Payments cannot be recorded right now, so none is taken. Send the same request again later.',
-    { chargeId, retryAfter: AWAY_SECONDS },
+    { retryAfter: AWAY_SECONDS },
   );
-}
-
-export function alreadyPaid(deps: PayDeps, { facts, route, presented }: Payment, charge: Charge): ResponseOutcome {
-  deps.chargeLog.counted(route.id, 'already_used', charge.way.network);
-  const detail = 'This payment was settled, and its answer cannot be delivered any more. Do not pay again for it.';
-  const response = deps.refuse(paymentProblem('already_paid', detail, { chargeId: charge.id }), facts.origin, route.id);
-  const receipt = receiptOf(charge);
-  return receipt === undefined ? response : withHeaders(response, deps.rail.receiptHeader(presented.version, receipt));
 }
 
 /** A 402, or why the route cannot be paid for now. */
@@ -200,10 +197,6 @@ export function refusePayment(
   deps.chargeLog.counted(route.id, 'refused', networkOf(payment));
   const header = deps.rail.receiptHeader(presented.version, refusedReceipt(presented.key, amount, reason));
   return demandAnew(deps, payment, `payment_refused: ${reason}`, header, expected);
-}
-
-function withHeaders(outcome: ResponseOutcome, headers: readonly string[]): ResponseOutcome {
-  return { ...outcome, response: { ...outcome.response, headers: [...outcome.response.headers, ...headers] } };
 }
 
 /** The receipt of a charge that was settled before. */

@@ -92,13 +92,22 @@ export function retryUntilRecorded(
   });
 }
 
-/** Releases a charge for which nothing was sent, however far it came: also if its last change has no certain end. */
-export async function releaseUnsent(deps: RecordDeps, { owner }: Owned, { id }: Charge, reason: string): Promise<void> {
+/**
+ * Releases a charge for which nothing was sent, however far it came: also if its last change has no certain end.
+ * `unasked`: the upstream was away as well, so the claim does not count.
+ */
+export async function releaseUnsent(
+  deps: RecordDeps,
+  { owner }: Owned,
+  { id }: Charge,
+  reason: string,
+  unasked?: true,
+): Promise<void> {
   const { ledger, newId, chargeLog } = deps;
   const changeIds = { released: newId(), not_carried_out: newId() };
   await retry(deps, id, 'released', async () => {
     for (const kind of ['released', 'not_carried_out'] as const) {
-      const advanced = await ledger.advance(id, { kind, reason }, { owner, changeId: changeIds[kind] });
+      const advanced = await ledger.advance(id, { kind, reason, unasked }, { owner, changeId: changeIds[kind] });
       if (advanced.kind === 'ok') chargeLog.changed(advanced.charge, kind);
       if (advanced.kind === 'ok' || advanced.because !== 'wrong_state') return;
     }
@@ -143,6 +152,8 @@ type PaymentResult =
   | 'delivered'
   | 'settled_undelivered'
   | 'replayed'
+  /** The upstream is left alone after a failure. */
+  | 'paused'
   | 'released'
   | 'refused'
   | 'in_use'

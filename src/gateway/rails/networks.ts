@@ -49,6 +49,13 @@ export const NETWORKS: Networks = {
   },
 };
 
+/** A way's token and network by the names that people know; what has none is named as it is configured. */
+export function nameWay({ network, asset }: Pick<Way, 'network' | 'asset'>): string {
+  const known = NETWORKS.find(network);
+  const token = known?.tokens.find(({ address }) => address.toLowerCase() === asset.toLowerCase());
+  return `${token?.symbol ?? asset} on ${known?.name ?? network}`;
+}
+
 /** Whether the page for people can ask a wallet of the network (CAIP-2). */
 export function isPaidInBrowser(network: string): boolean {
   return FAMILIES.some((family) => family.isPaidInBrowser(network));

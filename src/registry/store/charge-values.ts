@@ -13,7 +13,8 @@ import { CHARGE_ROWS, CHARGE_STATES, chargeValuesOf, type ChargeRow } from '../.
 import type { ListedCharge } from '../../domain/payment/charge-reports.ts';
 import type { StoredCharge, Change, Entry, Inserted, Updated } from '../../domain/payment/ledger.ts';
 import { leavesToOwner } from '../../domain/payment/transition.ts';
-import { owedBecauseOf, type ClaimOptions } from '../../domain/payment/claim-policy.ts';
+import type { ClaimOptions } from '../../domain/payment/claim-policy.ts';
+import { standingOf } from '../../domain/payment/whereabouts.ts';
 import { bytes, integer, nullableInteger, nullableText, text, type Row } from './rows.ts';
 
 export type Value = string | number | null;
@@ -139,7 +140,7 @@ function readCharge(row: Row): Charge {
 export function readListed(row: Row, now: number): ListedCharge {
   const { owner, changeId: _changeId, ...charge } = readOpen(row);
   const answer = integer(row, 'has_answer') === 1 ? NO_ANSWER : null;
-  return { ...charge, owed: owedBecauseOf({ ...charge, ...HIDDEN, answer, owner }, now) ?? null };
+  return { ...charge, ...standingOf({ ...charge, ...HIDDEN, answer, owner }, now) };
 }
 
 /** Stands for what a list does not read. */

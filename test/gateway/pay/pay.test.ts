@@ -100,7 +100,7 @@ describe('a client that leaves', () => {
     const stage = createPayStage();
     const gone = { kind: 'client_gone', status: undefined, headSent: false, failed: true, kept: undefined } as const;
     for (let i = 0; i < 2; i++) {
-      forwarded(await stage.pay({ method: 'POST' })).done({ ...gone, upload: 'broken_off' });
+      forwarded(await stage.pay({ method: 'POST' })).done({ ...gone, upload: 'broken_off', asked: true });
       await stage.pass(0);
     }
     expect(told(await stage.pay({ method: 'POST' })).slice(0, 2)).toEqual([409, 'already_paid']);
@@ -386,7 +386,14 @@ describe('a lease', () => {
     const kept = new KeptResponse(createResponseMemory(), 100);
     kept.begin(201, []);
     kept.add(Buffer.from('made'));
-    const gone = { kind: 'client_gone', status: 201, headSent: false, failed: false, upload: 'whole' } as const;
+    const gone = {
+      kind: 'client_gone',
+      status: 201,
+      headSent: false,
+      failed: false,
+      upload: 'whole',
+      asked: true,
+    } as const;
     forwarded(await stage.pay({ method: 'POST' })).done({ ...gone, kept });
     await stage.pass(0);
     const replay = answered(await stage.pay({ method: 'POST' }));
@@ -447,7 +454,14 @@ describe('a process that stood still for longer than its lease', () => {
     const kept = new KeptResponse(createResponseMemory(), 100);
     kept.begin(201, []);
     kept.add(Buffer.from('made'));
-    const gone = { kind: 'client_gone', status: 201, headSent: false, failed: false, upload: 'whole' } as const;
+    const gone = {
+      kind: 'client_gone',
+      status: 201,
+      headSent: false,
+      failed: false,
+      upload: 'whole',
+      asked: true,
+    } as const;
     forwarded(await stage.pay({ method: 'POST' })).done({ ...gone, kept });
     await stage.pass(0);
     const late = await stage.pay({ method: 'POST' });

@@ -8,7 +8,7 @@ const LEASE_MS = 10_000;
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
 function retryAfter(restMs: number | undefined): unknown {
-  const deps = { clock: { now: () => NOW }, options: { leaseMs: LEASE_MS } } as PayDeps;
+  const deps = { ledger: { now: () => NOW } as PayDeps['ledger'], options: { leaseMs: LEASE_MS } } as PayDeps;
   const charge = restMs === undefined ? undefined : ({ id: 'chg_1', leaseUntil: NOW + restMs } as Charge);
   return paymentInUse(deps, charge).retryAfter;
 }

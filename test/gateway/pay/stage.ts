@@ -13,6 +13,7 @@ import { createLeases, LEASE_MS } from '../../../src/gateway/pay/record.ts';
 import { createPay } from '../../../src/gateway/pay/pay.ts';
 import { createSettleModes } from '../../../src/gateway/pay/settle.ts';
 import { createReconcile } from '../../../src/gateway/reconcile.ts';
+import type { UpstreamFault } from '../../../src/http/transport.ts';
 import type {
   LookedAt,
   SeenSoFar,
@@ -38,6 +39,9 @@ export type RailScript = {
   /** After `sending` of the one facilitator said yes. */
   readonly settle?: (calls: number) => Promise<Settlement> | Settlement;
   readonly look?: (id: string, charge: LookedAt) => Promise<SeenSoFar> | SeenSoFar;
+  /** What becomes of a connection to the upstream; undefined: it is had. */
+  readonly connect?: (calls: number) => Promise<UpstreamFault | undefined> | UpstreamFault | undefined;
+  readonly support?: string;
   /** As the receiver is configured. */
   readonly mode?: Receiver['settle'];
   readonly ways?: Receiver['ways'];
@@ -89,6 +93,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
   let now = START_MS;
   let left = false;
   let settles = 0;
+  let connects = 0;
   let away: 'reject' | 'do_and_reject' | undefined;
   let timers: { readonly at: number; readonly run: () => void }[] = [];
   const schedule = (ms: number, run: () => void): (() => void) => {
@@ -169,6 +174,8 @@ export function createPayStage(script: RailScript = {}): PayStage {
           enoughToServeFirstMs: 70_000,
           leaseMs: LEASE_MS,
           services: (way) => findServices(RECEIVERS, way),
+          nameOf: ({ network }) => `USDC on ${network}`,
+          support: script.support,
         },
         pause: (ms) => new Promise((resolve) => void schedule(ms, resolve)),
       }),
@@ -212,6 +219,10 @@ export function createPayStage(script: RailScript = {}): PayStage {
         ...{ nowMs: now, conditionalWrite: false, left: () => left, customerTrusted: false },
         notePayer: () => undefined,
         asksForPage: () => false,
+        connect: async () => {
+          connects += 1;
+          return script.connect?.(connects);
+        },
       };
       const credential = { version: 2, value: JSON.stringify(presented, write) } as const;
       const caller = { customerId: undefined, credential };

@@ -88,7 +88,7 @@ describe('a facilitator that is away', () => {
       settle: () => ({ kind: 'not_carried_out', reason: 'facilitator_unavailable', retryAfterMs: undefined }),
     });
     expect(detailOf(await settling.pay({ method: 'POST' }))).toBe(
-      `The payment cannot be settled right now; nothing was charged. ${end}`,
+      `The payment cannot be settled right now; nothing was charged. ${end} The payment of 0.10 USDC on ${WAY.network} was not taken.`,
     );
   });
 });

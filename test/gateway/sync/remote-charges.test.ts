@@ -135,9 +135,9 @@ describe.each(Object.entries(LOSSES))('an answer that is lost: %s', (name, lose)
     const events: readonly ChargeEvent[] = [
       { kind: 'settle_started', via: 'first', leaseMs: 60_000 },
       { kind: 'settled', proof: proofOf(what), leaseMs: 60_000 },
-      { kind: 'undelivered', because: 'upstream_failed', headSent: false },
+      { kind: 'undelivered', because: 'upload_broken_off', headSent: false },
       { kind: 'redeem_started', request, leaseMs: 60_000 },
-      { kind: 'delivered', partial: false },
+      { kind: 'undelivered', because: 'upstream_failed', headSent: false, status: 504 },
     ];
     for (const event of events) {
       const { front, calls } = losing(1, lose);
@@ -146,8 +146,9 @@ describe.each(Object.entries(LOSSES))('an answer that is lost: %s', (name, lose)
       expectCalls(calls(), 2);
     }
     expect(await kit.ledger.findByChargeId(what.id)).toMatchObject({
-      state: 'delivered',
-      asks: { all: 2, afterFailure: 1 },
+      state: 'settled',
+      asks: { all: 2, afterUpload: 1 },
+      failedStatus: 504,
     });
   });
 

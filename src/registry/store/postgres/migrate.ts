@@ -8,6 +8,7 @@ import { codeOf, inTransaction, Refused, type Session } from './connection.ts';
 /** The schema, then what brings each version to the next: SQL files beside this one, and the least version that may use it. */
 const SCHEMA: readonly { readonly file: string; readonly leastReader: number }[] = [
   { file: 'postgres.sql', leastReader: 1 },
+  { file: 'postgres-2.sql', leastReader: 1 },
 ];
 const LOCK = 0x4d494752;
 const LOCK_MS = 3000;

@@ -1,0 +1,33 @@
+// Where a payer's money is, as far as the charge says: whether it was taken, and until when the very same request brings
+// the answer without another charge. Problems, `why` and lists of charges all say it from here.
+import type { Charge, ChargeState } from '../charge.ts';
+import type { ListedCharge } from './charge-reports.ts';
+import { fetchableUntil, owedBecauseOf } from './claim-policy.ts';
+
+/** `unknown`: it may have been taken, and what became of it is being found out. */
+export const CHARGED = [true, false, 'unknown'] as const;
+export type Charged = (typeof CHARGED)[number];
+
+const BY_STATE: Readonly<Record<ChargeState, Charged>> = {
+  claimed: false,
+  settling: 'unknown',
+  settled: true,
+  delivered: true,
+  released: false,
+  failed: false,
+};
+
+export function chargedOf({ state }: Pick<Charge, 'state'>): Charged {
+  return BY_STATE[state];
+}
+
+/** What a list adds to a charge. */
+export function standingOf(charge: Charge, now: number): Pick<ListedCharge, 'owed' | 'retryUntil'> {
+  return { owed: owedBecauseOf(charge, now) ?? null, retryUntil: retryUntil(charge, now) };
+}
+
+/** Milliseconds since the epoch; null: it brings nothing, or nothing was taken. */
+export function retryUntil(charge: Charge, now: number): number | null {
+  const until = charge.state === 'settled' ? fetchableUntil(charge) : 0;
+  return until > now ? until : null;
+}
