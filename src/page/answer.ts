@@ -4,7 +4,7 @@ import { decoderOf, isText, kindOf, mediaOf, sizeOf } from './kinds.ts';
 import { placeContent, placeOf } from './place.ts';
 import { HELD_BYTES } from './receive.ts';
 import { appendText, textElement, trimText } from './text.ts';
-import { element } from './view.ts';
+import { button, element } from './view.ts';
 
 export type Shown = {
   readonly type: string;
@@ -71,8 +71,8 @@ export type LiveAnswer = {
   readonly add: (piece: Uint8Array, size: number) => void;
 };
 
-/** An answer while it comes: its newest text, and the bytes so far. */
-export function liveAnswer(type: string): LiveAnswer {
+/** An answer while it comes: its newest text, the bytes so far, and a button that calls `stop`. */
+export function liveAnswer(type: string, stop: () => void): LiveAnswer {
   const kind = kindOf(type);
   const decoder = decoderOf(type);
   const count = element('p', { class: 'note' }, 'Nothing came so far.');
@@ -93,7 +93,11 @@ export function liveAnswer(type: string): LiveAnswer {
     if (isAtEnd) pre.scrollTop = pre.scrollHeight;
   };
   return {
-    section: section('The answer, as it comes', [count, ...(pre === undefined ? [] : [pre])]),
+    section: section('The answer, as it comes', [
+      count,
+      button({ says: 'Stop', run: stop }),
+      ...(pre === undefined ? [] : [pre]),
+    ]),
     add: (piece, size) => {
       bytes = size;
       if (pre !== undefined) {

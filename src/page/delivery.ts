@@ -82,7 +82,7 @@ export class Delivery {
 
   private async receive(payment: TabPayment, begun: Begun, asked: number): Promise<void> {
     const { head } = begun;
-    const live = liveAnswer(head.type);
+    const live = liveAnswer(head.type, () => receiving.stop());
     const receiving = receive(begun, (piece, size) => {
       if (size > KEPT_BYTES) guardLeaving(true);
       live.add(piece, size);
@@ -91,7 +91,7 @@ export class Delivery {
     const timer = setTimeout(
       () => {
         isShown = true;
-        this.showLive(payment, head, live, receiving.stop);
+        this.showLive(payment, head, live);
       },
       kindOf(head.type) === 'events' ? 0 : LIVE_AFTER_MS,
     );
@@ -105,14 +105,13 @@ export class Delivery {
     this.sendLater(payment, LOST, asked + 1);
   }
 
-  private showLive({ accept }: TabPayment, head: AnswerHead, live: LiveAnswer, stop: () => void): void {
+  private showLive({ accept }: TabPayment, head: AnswerHead, live: LiveAnswer): void {
     const { view, place } = this.deps;
     const receipt = receiptOf(accept, head);
     const sentences = isText(kindOf(head.type)) ? [] : ['It is shown, or can be saved, when all of it is here.'];
     view.showCard({
       ...{ headline: receipt === undefined ? 'The answer comes' : 'Paid: the answer comes', busy: true, sentences },
       more: receiptNodes(this.deps.data, accept, receipt),
-      actions: [{ says: 'Stop', run: stop }],
     });
     place(live.section, receipt !== undefined);
   }

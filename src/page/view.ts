@@ -69,7 +69,7 @@ function isTall({ primary, icon }: Action): boolean {
   return primary === true || icon !== undefined;
 }
 
-function button({ says, run, primary = false, icon }: Action): HTMLButtonElement {
+export function button({ says, run, primary = false, icon }: Action): HTMLButtonElement {
   const picture = icon === undefined ? undefined : element('img', { src: icon, alt: '', width: '28', height: '28' });
   const kind = primary ? 'primary' : icon === undefined ? '' : 'wallet';
   const made = element('button', { type: 'button', class: kind }, picture, says);

@@ -20,9 +20,13 @@ type Told = {
 };
 
 /** The page pays, and is told `problems`, one after the other; then the service answers. Counts the requests that pay. */
-async function told(...problems: readonly Told[]): Promise<{ readonly page: Page; readonly asked: () => number }> {
+async function told(...problems: readonly Told[]): Promise<{
+  readonly page: Page;
+  readonly asked: () => number;
+  readonly barriers: () => Promise<readonly string[]>;
+}> {
   const wallet = await funded();
-  const { page } = await visit('/reports/q3', [wallet]);
+  const { page, barriers } = await visit('/reports/q3', [wallet]);
   await connect(page);
   let asked = 0;
   await page.route('**/reports/q3', async (route: Route) => {
@@ -39,7 +43,7 @@ async function told(...problems: readonly Told[]): Promise<{ readonly page: Page
     });
   });
   await click(page, 'Pay 0.10 USDC');
-  return { page, asked: () => asked };
+  return { page, barriers, asked: () => asked };
 }
 
 const buttons = (page: Page): Promise<readonly string[]> => page.locator('.panel button').allInnerTexts();
@@ -66,8 +70,12 @@ describe('502 behind the charge', () => {
   });
 
   test('behaviour: keeps a long pause, and asks once more only behind a reload', async () => {
-    const { page, asked } = await told({ ...LATE, headers: { 'retry-after': '1800', 'payment-response': RECEIPT } });
+    const { page, asked, barriers } = await told({
+      ...LATE,
+      headers: { 'retry-after': '1800', 'payment-response': RECEIPT },
+    });
     await words(page, 'It is asked again in 30 minutes.').waitFor();
+    expect(await barriers()).toEqual([]);
     expect(asked()).toBe(1);
     await page.reload();
     await title(page, 'Paid').waitFor();
@@ -120,10 +128,11 @@ describe('an owed charge', () => {
   };
 
   test('behaviour: says what is owed, the charge, whom to write to, and offers nothing that pays again', async () => {
-    const { page } = await told(OWED, OWED);
+    const { page, barriers } = await told(OWED, OWED);
     await title(page, 'Paid, and the answer cannot be had').waitFor();
     await words(page, '0.10 USDC was taken, and the service never gave the answer. It is owed to you.').waitFor();
     await words(page, 'Do not pay again.').waitFor();
+    expect(await barriers()).toEqual([]);
     expect(await page.locator('.panel dd code.long').innerText()).toBe('chg_owed');
     expect(await page.locator('.panel dl a').getAttribute('href')).toBe(
       `https://sepolia.basescan.org/tx/${TRANSACTION}`,
