@@ -9,8 +9,11 @@ export type Gate = {
   readonly open: () => Promise<void>;
   /** Ends the connections that are open, wherever they stand; how many. */
   readonly cut: () => number;
-  /** The next connection on which a client soon says `word` ends before that arrives, or before an answer with it does. */
-  readonly cutAt: (word: string, when: 'asked' | 'answered') => void;
+  /**
+   * The next connection on which a client says `word` within so long (by default a second) ends before that arrives, or before an
+   * answer with it does.
+   */
+  readonly cutAt: (word: string, when: 'asked' | 'answered', withinMs?: number) => void;
   /**
    * The next connection on which a client soon says `word` passes nothing on for so long, and then all of it: what a client said that
    * has given up meanwhile arrives all the same.
@@ -150,7 +153,7 @@ export async function startGate(targets: () => readonly number[]): Promise<Gate>
     shut,
     open: () => listen(port),
     cut,
-    cutAt: (word, when) => void (trap = { word, when, until: performance.now() + TRAP_MS }),
+    cutAt: (word, when, withinMs = TRAP_MS) => void (trap = { word, when, until: performance.now() + withinMs }),
     holdAt: (word, ms) => void (trap = { word, when: 'held', ms, until: performance.now() + TRAP_MS }),
     delay: (ms) => void (delayMs = ms),
     calm: () => {

@@ -25,7 +25,8 @@ describe.skipIf(!hasPostgres)('a start over PostgreSQL', () => {
     const { port, pathname } = new URL(await freshDatabase());
     const gate = await startGate(() => [Number(port)]);
     closing.push(gate.close);
-    gate.cutAt(word, at);
+    // However long the process takes to start.
+    gate.cutAt(word, at, Infinity);
     const config = files.write(
       'tollgate.yaml',
       [
