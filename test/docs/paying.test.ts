@@ -144,6 +144,21 @@ describe('the programs of docs/paying.md', () => {
     expect(new Set(ids).size).toBe(1);
   });
 
+  test('behaviour: buy.mjs has its answer after the API was away, and nothing was settled meanwhile', async () => {
+    const { server, port } = paid.upstream;
+    const calls = paid.facilitator.calls.length;
+    const closed = new Promise((resolve) => server.close(resolve));
+    server.closeAllConnections();
+    await closed;
+    const bought = program('buy.mjs', '/reports/away');
+    await paid.tollgate().line((line) => line['path'] === '/reports/away' && line['status'] === 502);
+    const settled = paid.facilitator.calls.slice(calls).filter(({ operation }) => operation === 'settle');
+    await new Promise<void>((resolve) => void server.listen(port, '127.0.0.1', resolve));
+    expect(await bought).toMatchObject({ code: 0, stdout: '200 the POST of /reports/away\n' });
+    expect(settled).toEqual([]);
+    expect(await spent()).toBe(100_000n);
+  });
+
   test('behaviour: caps.mjs pays what the client by itself refuses to pay', async () => {
     const refused = await program('pay.mjs', '/dear');
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('Failed to create payment payload')]);
