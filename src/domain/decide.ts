@@ -60,12 +60,15 @@ export type Verdict =
     }
   | { readonly kind: 'refuse'; readonly problem: Problem };
 
+/** Of most requests. */
+const UNPROTECTED: Pass = { kind: 'pass', because: 'unprotected', route: undefined };
+
 export function decide<Request>(rules: Rules<Request>, question: Question<Request>): Verdict {
   const { policy } = rules;
   const { match } = question;
   switch (match.kind) {
     case 'none':
-      return { kind: 'pass', because: 'unprotected', route: undefined };
+      return UNPROTECTED;
     case 'route':
       if (match.route.status === 'paused') return { kind: 'pass', because: 'paused', route: match.route };
       if (question.preflight) return preflight(policy);
@@ -135,14 +138,18 @@ export type Permit = {
 };
 
 /** For a request that costs nothing. */
-export function passPermit({ because, route }: Pass): Permit {
-  return mintPermit(because, route);
+export function passPermit(pass: Pass): Permit {
+  return pass === UNPROTECTED ? UNPROTECTED_PERMIT : mintPermit(pass.because, pass.route);
 }
+
+const NO_HEADERS: readonly string[] = [];
 
 export function mintPermit(
   because: Permit['because'],
   route: Route | undefined,
-  headers: readonly string[] = [],
+  headers: readonly string[] = NO_HEADERS,
 ): Permit {
   return { because, route, headers } as Permit;
 }
+
+const UNPROTECTED_PERMIT = mintPermit('unprotected', undefined);

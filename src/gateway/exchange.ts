@@ -3,6 +3,7 @@
 // whole to the client. The payment decides before any of it is sent. It is held only while a settlement is awaited.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { ResponseWatcher } from '../host/client-connection.ts';
 import { respond, type OwnResponse } from '../host/respond.ts';
 import type {
   CallFault,
@@ -51,14 +52,18 @@ type Phase =
 /** Where the upstream's response goes on its way to the client. */
 type ClientBody = Pick<ClientResponse, 'write' | 'end'>;
 
+const DECIDING: Phase = { at: 'deciding' };
 const WAITING: Phase = { at: 'waiting' };
 const KEEPING: Phase = { at: 'keeping' };
 const RESPONDED: Phase = { at: 'done', end: undefined };
 /** Of what costs nothing. */
 const FREE: ResponseVerdict = { kind: 'stream', headers: [] };
 
-export class Exchange extends InFlight implements RequestFacts, UpstreamListener, ClientResponseListener {
-  phase: Phase = { at: 'deciding' };
+export class Exchange
+  extends InFlight
+  implements RequestFacts, UpstreamListener, ClientResponseListener, ResponseWatcher
+{
+  phase: Phase = DECIDING;
   /** Of a WebSocket's handshake: what came behind it. */
   private readonly tunnelHead: Buffer | undefined;
   private call: UpstreamCall | undefined;
@@ -117,9 +122,12 @@ export class Exchange extends InFlight implements RequestFacts, UpstreamListener
     if (this.left()) return this.end({ kind: 'not_sent' });
     this.phase = WAITING;
     this.sentAt = context.clock.monotonic();
-    res.on('finish', () => this.onFinish());
-    res.on('close', () => this.onClose());
     const upgrade = tunnelHead !== undefined;
+    // Of other responses their connection tells.
+    if (upgrade) {
+      res.on('finish', () => this.onFinish());
+      res.on('close', () => this.onClose());
+    }
     // A client that expects a 100 gets it when the request goes upstream. So no refusal has a 100 in front of it.
     if (req.headers.expect !== undefined && req.httpVersionMinor === 1 && !upgrade) res.writeContinue();
     const headers = upstreamHeaders(req, permit, this);
@@ -310,12 +318,12 @@ export class Exchange extends InFlight implements RequestFacts, UpstreamListener
     this.fail(unreachable(detail), false);
   }
 
-  private onFinish(): void {
+  onFinish(): void {
     // Older Nodes report a finish for a socket that was destroyed with bytes still in it.
     if (this.phase.at === 'ending') this.phase.handedOver = !this.req.socket.destroyed;
   }
 
-  private onClose(): void {
+  onClose(): void {
     const { phase, status = 0 } = this;
     if (phase.at === 'waiting' || phase.at === 'streaming') {
       if (!this.isKept) return this.leave();

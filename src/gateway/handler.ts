@@ -10,6 +10,7 @@ import type { Route } from '../domain/route.ts';
 import type { Snapshot } from '../domain/snapshot.ts';
 import { refuseAmbiguous, splitTarget, type TargetOptions } from '../domain/target.ts';
 import type { Clock, Random } from '../host/clock.ts';
+import type { ResponseWatcher } from '../host/client-connection.ts';
 import type { Log } from '../host/log.ts';
 import { responseOn } from '../host/server.ts';
 import type { Admission, TakePlace } from './admission.ts';
@@ -52,7 +53,7 @@ type HandlerDeps = {
 };
 
 export type Handler = {
-  readonly request: (req: IncomingMessage, res: ServerResponse) => void;
+  readonly request: (req: IncomingMessage, res: ServerResponse) => ResponseWatcher;
   readonly upgrade: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
 };
 
@@ -77,16 +78,17 @@ export function createHandler(deps: HandlerDeps): Handler {
     },
     readTrace: createTraceReader(deps.random),
   };
-  const serve = (exchange: Exchange): void => {
+  const serve = (exchange: Exchange): Exchange => {
     try {
       journey(handling, exchange);
     } catch (error) {
       fail(deps, exchange, error);
     }
+    return exchange;
   };
   return {
     request: (req, res) => serve(new Exchange(context, req, res)),
-    upgrade: (req, socket, head) => serve(new Exchange(context, req, responseOn(req, socket), head)),
+    upgrade: (req, socket, head) => void serve(new Exchange(context, req, responseOn(req, socket), head)),
   };
 }
 

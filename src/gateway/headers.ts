@@ -100,7 +100,8 @@ export type UpstreamFacts = {
 export function upstreamHeaders(req: IncomingMessage, permit: Permit, facts: UpstreamFacts): string[] {
   const { headers, rawHeaders: raw, socket } = req;
   const named = namedByConnection(headers.connection);
-  const out = ['Host', facts.host ?? `${bracketed(socket.localAddress)}:${socket.localPort}`];
+  const out: string[] = [];
+  out.push('Host', facts.host ?? `${bracketed(socket.localAddress)}:${socket.localPort}`);
   let forwardedFor = '';
   let forwardedProto = '';
   let forwardedHost = '';

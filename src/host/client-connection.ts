@@ -8,9 +8,17 @@ import type { Log } from './log.ts';
 import { respond, type OwnResponse } from './respond.ts';
 import { http } from './node-http.ts';
 
+/** Told of the events of a response. An object and not two listeners: a connection has one for all of its responses. */
+export type ResponseWatcher = {
+  /** Its last byte was handed to the socket. */
+  onFinish(): void;
+  /** Nothing more happens on it. */
+  onClose(): void;
+};
+
 export type ListenerHandlers = {
-  /** Has to answer each request, also one with `Expect: 100-continue`: no 100 was sent. */
-  readonly request: (req: IncomingMessage, res: ServerResponse) => void;
+  /** Has to answer each request, also one with `Expect: 100-continue`: no 100 was sent. May return who watches its response. */
+  readonly request: (req: IncomingMessage, res: ServerResponse) => ResponseWatcher | void;
   /** A GET with `Upgrade: websocket`, without a body. Absent: it is a request like others. */
   readonly upgrade?: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
 };
@@ -35,7 +43,11 @@ const KEEP_ALIVE_MS = 65_000;
 const PIPELINED = 64;
 
 /** The request being handled. */
-type Current = { readonly req: IncomingMessage; readonly res: ServerResponse };
+type Current = {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  watcher: ResponseWatcher | undefined;
+};
 
 export class ClientConnection {
   private readonly socket: Socket;
@@ -48,7 +60,12 @@ export class ClientConnection {
   isFresh = true;
   /** What the parser found wrong after the current request. */
   private refusal: RefusalKind | undefined;
-  private readonly onResponseClose = (): void => this.next();
+  private readonly onResponseFinish = (): void => this.current?.watcher?.onFinish();
+  private readonly onResponseClose = (): void => {
+    const watcher = this.current?.watcher;
+    this.next();
+    watcher?.onClose();
+  };
   /** Bytes that had passed either way when it was last looked at, and since when they have not become more. */
   private bytes = 0;
   private idleSince = performance.now();
@@ -67,8 +84,8 @@ export class ClientConnection {
     this.isFresh = false;
     // Behind the last answer of a connection nothing is handled: its response could not be sent.
     if (this.refusal !== undefined || this.socket.writableEnded) res.destroy();
-    else if (this.current === undefined) this.handle({ req, res });
-    else if (this.queue.length < PIPELINED) this.queue.push({ req, res });
+    else if (this.current === undefined) this.handle({ req, res, watcher: undefined });
+    else if (this.queue.length < PIPELINED) this.queue.push({ req, res, watcher: undefined });
     else this.socket.destroy();
   }
 
@@ -158,7 +175,10 @@ export class ClientConnection {
       return;
     }
     try {
-      listener.handlers.request(req, res);
+      const watcher = listener.handlers.request(req, res) ?? undefined;
+      if (watcher === undefined) return;
+      current.watcher = watcher;
+      res.on('finish', this.onResponseFinish);
     } catch (error) {
       listener.log.error('a request handler failed', { listener: listener.name, error });
       respond(res, closing(listener.refusals.internal));

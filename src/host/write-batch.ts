@@ -17,9 +17,12 @@ export type WriteBatch = {
   readonly date: () => string;
   /** `res.end(text, encoding)`, if the response is still there by then. Nothing else may be written to it after this. */
   readonly end: (res: ServerResponse, text: string | Buffer, encoding: BufferEncoding) => void;
-  /** `socket.write(text, encoding)`, if the socket is still there by then; `left` is called just before. */
-  readonly write: (socket: Socket, text: string, encoding: BufferEncoding, left?: () => void) => void;
+  /** `socket.write(text, encoding)`, if the socket is still there by then; `sender` is told just before. */
+  readonly write: (socket: Socket, text: string, encoding: BufferEncoding, sender?: Sender) => void;
 };
+
+/** An object and not a function: most writes are of a request, which then needs no closure of its own. */
+type Sender = { onLeaving(): void };
 
 type Leaving =
   | { readonly whole: string; readonly res: ServerResponse }
@@ -28,8 +31,11 @@ type Leaving =
       readonly socket: Socket;
       readonly text: string;
       readonly encoding: BufferEncoding;
-      readonly left: (() => void) | undefined;
+      readonly sender: Sender | undefined;
     };
+
+/** A list that grew beyond this in a burst is not kept. */
+const MOST_ROOM = 1024;
 
 /** `atEnd` runs what it is given at the end of the turn; `now`: milliseconds since the epoch. */
 export function createWriteBatch(
@@ -37,19 +43,26 @@ export function createWriteBatch(
   now: () => number = systemClock.now,
 ): WriteBatch {
   const date = createDate(now);
-  let waiting: Leaving[] = [];
+  // Two lists that take turns, and keep their room: a list of each turn's own is a twentieth of a request's garbage.
+  let waiting: (Leaving | undefined)[] = [];
+  let spare: (Leaving | undefined)[] = [];
+  let count = 0;
 
   const add = (leaving: Leaving): void => {
-    if (waiting.length === 0) atEnd(flush);
-    waiting.push(leaving);
+    if (count === 0) atEnd(flush);
+    waiting[count++] = leaving;
   };
 
   const flush = (): void => {
-    const all = waiting;
-    waiting = [];
-    for (const leaving of all) {
+    const [all, ofAll] = [waiting, count];
+    waiting = spare;
+    spare = ofAll > MOST_ROOM ? [] : all;
+    count = 0;
+    for (let i = 0; i < ofAll; i++) {
+      const leaving = all[i];
+      all[i] = undefined;
       try {
-        send(leaving);
+        if (leaving !== undefined) send(leaving);
       } catch (error) {
         // The others leave all the same.
         process.nextTick(rethrow, error);
@@ -61,7 +74,7 @@ export function createWriteBatch(
     oneWrite: (res, status, lines, body) => add({ whole: oneWriteText(status, lines, body), res }),
     date,
     end: (res, text, encoding) => add({ res, text, encoding }),
-    write: (socket, text, encoding, left) => add({ socket, text, encoding, left }),
+    write: (socket, text, encoding, sender) => add({ socket, text, encoding, sender }),
   };
 }
 
@@ -70,7 +83,7 @@ function send(leaving: Leaving): void {
     sendInOneWrite(leaving.res, leaving.whole);
   } else if ('socket' in leaving) {
     if (leaving.socket.destroyed) return;
-    leaving.left?.();
+    leaving.sender?.onLeaving();
     leaving.socket.write(leaving.text, leaving.encoding);
   } else if (!leaving.res.destroyed) {
     leaving.res.end(leaving.text, leaving.encoding);
@@ -136,8 +149,12 @@ export function oneWriteText(status: number, lines: string, body: string): strin
   return `${statusLine(status)}${lines}Connection: keep-alive\r\n\r\n${body}`;
 }
 
+const STATUS_LINES = new Map(
+  Object.entries(http.STATUS_CODES).map(([status, phrase]) => [Number(status), `HTTP/1.1 ${status} ${phrase}\r\n`]),
+);
+
 function statusLine(status: number): string {
-  return `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? 'unknown'}\r\n`;
+  return STATUS_LINES.get(status) ?? `HTTP/1.1 ${status} unknown\r\n`;
 }
 
 /**

@@ -67,6 +67,9 @@ type State =
   | Busy
   | { readonly at: 'closed' };
 
+const IDLE: State = { at: 'idle' };
+const CLOSED: State = { at: 'closed' };
+
 /** With two sweeps below the 5 s after which Node and uvicorn close an idle connection: what we close is never found dead. */
 export const POOL_IDLE_MS = 3500;
 const UPLOAD_MS = 30_000;
@@ -272,7 +275,7 @@ export class Connection implements ReservedConnection {
       return this.fail(unreachable('the upstream switched protocols unasked'));
     if (status === 101) {
       // From here on the socket is the listener's; it counts until it closes.
-      this.state = { at: 'closed' };
+      this.state = CLOSED;
       this.socket.pause();
       this.socket.removeListener('data', this.onStream);
       call.end();
@@ -287,7 +290,7 @@ export class Connection implements ReservedConnection {
     this.inbox.rest();
     const isWhole = call.sending === 'sent' && reading.unread.length === 0;
     if (isWhole && reading.keepAlive && this.isUsable && !call.request.upgrade) {
-      this.state = { at: 'idle' };
+      this.state = IDLE;
       this.moved();
       if (this.mayBeMore) {
         this.socket.resume();
@@ -365,7 +368,7 @@ export class Connection implements ReservedConnection {
   /** Ends the connection without a word to its call. */
   destroy(): void {
     if (this.state.at === 'busy') this.state.call.upload?.stop();
-    this.state = { at: 'closed' };
+    this.state = CLOSED;
     this.socket.destroy();
   }
 

@@ -270,7 +270,7 @@ class PoolCall implements CarriedCall, UpstreamCall, UploadListener {
 
   sendOn(socket: Socket, writeBatch: BatchedWrites): void {
     this.sending = 'queued';
-    if (this.upload === undefined) writeBatch.write(socket, this.head, 'latin1', () => this.onProgress('sent'));
+    if (this.upload === undefined) writeBatch.write(socket, this.head, 'latin1', this);
     else this.upload.sendOn(socket, writeBatch);
   }
 
@@ -287,6 +287,10 @@ class PoolCall implements CarriedCall, UpstreamCall, UploadListener {
     const { place } = this;
     this.end();
     if (typeof place === 'object') place.destroy();
+  }
+
+  onLeaving(): void {
+    this.onProgress('sent');
   }
 
   onProgress(progress: 'ready' | 'body' | 'sent'): void {

@@ -254,11 +254,15 @@ export class Upload {
     const [text] = pieces;
     if (progress === 'nothing left' && pieces.length === 1 && typeof text === 'string') {
       // All of it leaves with other requests of this turn.
-      sink.writeBatch.write(sink.socket, text, 'latin1', () => listener.onProgress('sent'));
+      sink.writeBatch.write(sink.socket, text, 'latin1', this);
     } else {
       this.write(pieces, sink);
       listener.onProgress('sent');
     }
+  }
+
+  onLeaving(): void {
+    this.listener.onProgress('sent');
   }
 
   private breakOff(detail: string): void {

@@ -169,7 +169,10 @@ export type ResponseHead = {
   readonly keepAlive: boolean;
 };
 
-const STATUS_LINE = new RegExp(`^HTTP/1\\.([01]) (\\d{3})(?: ${VALUE})?\\r\\n`);
+// Sticky, as the next one: where a match ends is read from it, and no array is made of what it found.
+const STATUS_LINE = new RegExp(`HTTP/1\\.[01] \\d{3}(?: ${VALUE})?\\r\\n`, 'y');
+const VERSION_AT = 'HTTP/1.'.length;
+const STATUS_AT = 'HTTP/1.1 '.length;
 // One quantifier each: nothing in a line can make the match try the same bytes twice.
 const HEADER_LINE = new RegExp(`${NAME}:${VALUE}\\r\\n`, 'y');
 const CLOSE = /(?:^|,)\s*close\s*(?:,|$)/;
@@ -182,16 +185,16 @@ const TAB = 0x09;
  * `headRequest`: the request was HEAD. Returns a sentence if the head cannot be relied on.
  */
 export function readResponseHead(text: string, headRequest: boolean): ResponseHead | string {
-  const start = STATUS_LINE.exec(text);
-  if (start === null) return 'the response does not begin with a status line of HTTP/1.0 or 1.1';
-  const isOld = start[1] === '0';
-  const status = Number(start[2]);
+  STATUS_LINE.lastIndex = 0;
+  if (!STATUS_LINE.test(text)) return 'the response does not begin with a status line of HTTP/1.0 or 1.1';
+  const isOld = text[VERSION_AT] === '0';
+  const status = Number(text.slice(STATUS_AT, STATUS_AT + 3));
   if (status < 200 && isOld) return 'HTTP/1.0 has no informational responses';
   const headers: string[] = [];
   let length: string | undefined;
   let coding: string | undefined;
   let connection = '';
-  HEADER_LINE.lastIndex = start[0].length;
+  HEADER_LINE.lastIndex = STATUS_LINE.lastIndex;
   while (HEADER_LINE.lastIndex < text.length) {
     const at = HEADER_LINE.lastIndex;
     if (!HEADER_LINE.test(text)) return 'a line of the head is not a name, a colon and a value';
@@ -199,6 +202,8 @@ export function readResponseHead(text: string, headRequest: boolean): ResponseHe
     const name = text.slice(at, colon);
     const value = sliceTrimmed(text, colon + 1, HEADER_LINE.lastIndex - 2);
     headers.push(name, value);
+    // Only these lengths can be one of the three names.
+    if (name.length !== 10 && name.length !== 14 && name.length !== 17) continue;
     switch (name.toLowerCase()) {
       case 'connection':
         connection += `,${value.toLowerCase()}`;
@@ -298,7 +303,9 @@ export class Inbox {
     }
     if (own !== undefined) keep(own);
     // Not copyBytesFrom: it makes an ArrayBuffer a read, which the garbage collector pays for.
-    return Buffer.from(buffer.subarray(0, size));
+    const bytes = Buffer.allocUnsafe(size);
+    buffer.copy(bytes, 0, 0, size);
+    return bytes;
   }
 
   /** The body ended. */

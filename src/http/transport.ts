@@ -35,9 +35,9 @@ export type UpstreamTimeouts = {
   readonly totalMs?: number | undefined;
 };
 
-/** Writes `text` to `socket` at the end of the event loop's turn, unless it is destroyed by then; `left` is called just before. */
+/** Writes `text` to `socket` at the end of the event loop's turn, unless it is destroyed by then; `sender` is told just before. */
 export type BatchedWrites = {
-  readonly write: (socket: Socket, text: string, encoding: BufferEncoding, left?: () => void) => void;
+  readonly write: (socket: Socket, text: string, encoding: BufferEncoding, sender?: { onLeaving(): void }) => void;
 };
 
 export type UpstreamFault = {

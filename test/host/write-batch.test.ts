@@ -28,13 +28,13 @@ const ignore = (): void => undefined;
 test('behaviour: nothing leaves before the turn ends, then all of it in the order given, and the turn is asked for once', () => {
   const { writeBatch, turns, written, socket, endTurn } = stage();
   const [a, b] = [socket('a'), socket('b')];
-  writeBatch.write(a, '1', 'latin1', () => written.push('a leaves'));
-  writeBatch.write(b, '2', 'latin1', ignore);
-  writeBatch.write(a, '3', 'latin1', ignore);
+  writeBatch.write(a, '1', 'latin1', { onLeaving: () => void written.push('a leaves') });
+  writeBatch.write(b, '2', 'latin1');
+  writeBatch.write(a, '3', 'latin1');
   expect([written, turns.length]).toEqual([[], 1]);
   endTurn();
   expect(written).toEqual(['a leaves', 'a 1', 'b 2', 'a 3']);
-  writeBatch.write(b, '4', 'latin1', ignore);
+  writeBatch.write(b, '4', 'latin1');
   endTurn();
   expect(written.at(-1)).toBe('b 4');
 });
@@ -42,7 +42,7 @@ test('behaviour: nothing leaves before the turn ends, then all of it in the orde
 test('behaviour: what is given while the box is emptied leaves with the next turn', () => {
   const { writeBatch, turns, written, socket, endTurn } = stage();
   const a = socket('a');
-  writeBatch.write(a, '1', 'latin1', () => writeBatch.write(a, '2', 'latin1', ignore));
+  writeBatch.write(a, '1', 'latin1', { onLeaving: () => writeBatch.write(a, '2', 'latin1') });
   endTurn();
   expect([written, turns.length]).toEqual([['a 1'], 1]);
   endTurn();
@@ -53,7 +53,7 @@ test('behaviour: nothing is written to a socket or a response that is gone by th
   const { writeBatch, written, socket, endTurn } = stage();
   const a = socket('a');
   const res = Object.assign(new EventEmitter(), { destroyed: false, end: vi.fn() });
-  writeBatch.write(a, '1', 'latin1', () => written.push('a leaves'));
+  writeBatch.write(a, '1', 'latin1', { onLeaving: () => void written.push('a leaves') });
   writeBatch.end(res as unknown as ServerResponse, 'x', 'latin1');
   a.destroy();
   res.destroyed = true;
@@ -65,8 +65,8 @@ test('behaviour: nothing is written to a socket or a response that is gone by th
 test('behaviour: a write that throws keeps nobody else from leaving, and is not swallowed', () => {
   const { writeBatch, written, socket, endTurn } = stage();
   const nextTick = vi.spyOn(process, 'nextTick').mockImplementationOnce(ignore);
-  writeBatch.write(socket('a'), 'throw', 'latin1', ignore);
-  writeBatch.write(socket('b'), '2', 'latin1', ignore);
+  writeBatch.write(socket('a'), 'throw', 'latin1');
+  writeBatch.write(socket('b'), '2', 'latin1');
   endTurn();
   expect(written).toEqual(['b 2']);
   const [rethrow, error] = nextTick.mock.calls[0] ?? [];

@@ -119,7 +119,7 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
     };
   };
 
-  const forward = (exchange: Exchange, target: string): void => {
+  const forward = (exchange: Exchange, target: string): Exchange => {
     forwards++;
     const { record } = exchange;
     exchanges.set(record, exchange);
@@ -128,12 +128,18 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
     exchange.protectedPath = options.protectedPath ?? true;
     record.target = target;
     exchange.forward(permit, chargeOf());
+    return exchange;
   };
 
-  const decide = (req: IncomingMessage, answer: (answer: OwnResponse) => void, begin: () => Exchange): void => {
+  /** Undefined: it was answered here. */
+  const decide = (
+    req: IncomingMessage,
+    answer: (answer: OwnResponse) => undefined,
+    begin: () => Exchange,
+  ): Exchange | undefined => {
     options.onRequest?.(req);
     if (options.asIs === true) return forward(begin(), req.url ?? '');
-    const refuse = (problem: Problem): void => answer(renderProblem(problem));
+    const refuse = (problem: Problem): undefined => answer(renderProblem(problem));
     const malformed = inspectInbound(req);
     if (malformed !== undefined) return refuse(malformed);
     const { headers } = req;
@@ -142,14 +148,17 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
     const canonical = canonicalPath(target.rawPath, TARGET);
     if (!canonical.ok) return refuse({ code: 'target_ambiguous', detail: canonical.reason });
     if (!canonical.path.startsWith('/free/')) return answer(PAYMENT_REQUIRED);
-    forward(begin(), canonical.path + target.query);
+    return forward(begin(), canonical.path + target.query);
   };
 
   const upgrade = (req: IncomingMessage, socket: Socket, head: Buffer): void => {
     const res = responseOn(req, socket);
     decide(
       req,
-      (answer) => respond(res, answer),
+      (answer) => {
+        respond(res, answer);
+        return undefined;
+      },
       () => new Exchange(context, req, res, head),
     );
   };
@@ -167,7 +176,10 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
       request: (req: IncomingMessage, res: ServerResponse) =>
         decide(
           req,
-          (answer) => respond(res, answer, req.method === 'HEAD'),
+          (answer) => {
+            respond(res, answer, req.method === 'HEAD');
+            return undefined;
+          },
           () => new Exchange(context, req, res),
         ),
       ...(options.asIs === true ? {} : { upgrade }),
