@@ -1,25 +1,26 @@
-// When a payment is sent again by itself. The server's word counts. Without one the pauses are those that a server keeps for
-// what was charged, so that no ask is spent for nothing.
+// When a payment is sent again by itself: never before the server's word. Without one the pauses are those that a server keeps
+// for what was charged, so that no ask is spent for nothing. What took nothing is asked for more and more seldom.
 import type { ToldProblem } from './problem.ts';
 
 const CHARGED_PAUSES: readonly number[] = [2, 10, 60, 300, 1800];
 const LONGEST_SECONDS = 30;
-/** Of what took nothing: each ask may be a claim, and a payment has ten. */
-const ASKED_UNCHARGED = 5;
-const ASKED = 10;
+/** Times that a payment is sent again if nothing was taken for it. Each may be a claim, and a payment has ten. */
+const UNCHARGED_TIMES = 8;
+const TIMES = 10;
 
 /** `asked`: how often it was. Undefined: only by a click. */
-export function secondsUntilAsked({ charged, charge, seconds }: ToldProblem, asked: number): number | undefined {
-  const most =
-    charged === true || charged === 'unknown'
-      ? Infinity
-      : charged === false && charge !== undefined
-        ? ASKED_UNCHARGED
-        : ASKED;
-  if (asked > most) return undefined;
-  const own =
-    charged === true
-      ? (CHARGED_PAUSES[asked - 1] ?? CHARGED_PAUSES.at(-1) ?? 0)
-      : Math.min(LONGEST_SECONDS, 2 ** Math.min(asked, 5));
-  return Math.max(1, seconds ?? own);
+export function secondsUntilAsked({ charged, seconds }: ToldProblem, asked: number): number | undefined {
+  const backOff = Math.min(LONGEST_SECONDS, 2 ** Math.min(asked, 5));
+  switch (charged) {
+    case true:
+      return Math.max(1, seconds ?? CHARGED_PAUSES[asked - 1] ?? 1800);
+    case 'unknown':
+      return Math.max(1, seconds ?? backOff);
+    case false:
+      return asked > UNCHARGED_TIMES ? undefined : Math.max(backOff, seconds ?? 0);
+    case undefined:
+      return asked > TIMES ? undefined : Math.max(1, seconds ?? backOff);
+    default:
+      return charged satisfies never;
+  }
 }

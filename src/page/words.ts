@@ -148,7 +148,7 @@ export function laterWords({ code, detail, charged, until }: ToldProblem, taken:
 
 /** Why an answer is late, without the words of programs. */
 const BECAUSE: Readonly<Record<string, string>> = {
-  upstream_unreachable: 'The service behind this page could not be reached.',
+  upstream_unreachable: 'The service behind this page gave no answer.',
   upstream_timeout: 'The service behind this page did not answer in time.',
 };
 
@@ -194,12 +194,7 @@ export function failedWords({ code, detail, owed = false, support }: ToldProblem
     };
   }
   return code === 'already_paid'
-    ? {
-        ...{ mood: 'warn', headline: 'This was paid already' },
-        sentences: [
-          `${taken} was taken, and its answer was sent before. It cannot be sent again. Do not pay again for it.`,
-        ],
-      }
+    ? { mood: 'warn', headline: 'This was paid already', sentences: [detail] }
     : { mood: 'bad', headline: 'The payment could not be used', sentences: [detail] };
 }
 
