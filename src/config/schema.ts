@@ -62,7 +62,7 @@ export function createConfigSchema(folder: string) {
     receivers: key(
       'receivers',
       z.array(receiverSchema).default([]),
-      'The wallets that get the money, each with one or several ways to pay (`accepts`); all-in-one.yaml explains the keys.',
+      'The wallets that get the money, each with one or several ways to pay (`accepts`).',
     ),
     routes: key(
       'routes',

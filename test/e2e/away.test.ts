@@ -361,7 +361,8 @@ describe('the registry is away at the start', () => {
     await until(async () =>
       expect(await readiness(sidecar)).toMatchObject({
         status: 503,
-        failing: ['routes', 'payments'],
+        // Its facilitator is away as well, which makes nobody unready.
+        failing: ['routes', 'payments', 'services'],
         detail: expect.stringContaining('no routes were loaded yet; the registry could not') as string,
       }),
     );

@@ -6,6 +6,7 @@ import { takesOf } from '../../src/config/fields.ts';
 import { describedKeys, type DescribedKey } from '../../src/config/keys.ts';
 import { createConfigSchema } from '../../src/config/schema.ts';
 import { z } from 'zod';
+import { listRows, type ListRow } from './config-lists.ts';
 
 const README = path.resolve(import.meta.dirname, '../../config/README.md');
 const BEGIN = '<!-- keys: npm run map -->\n';
@@ -24,11 +25,22 @@ export function renderConfigReadme(): string {
 
 function table(): string {
   const rows = describedKeys(createConfigSchema('')).filter(({ isLeaf }) => isLeaf);
-  return `| key | default | takes | what it is | reload |\n|---|---|---|---|---|\n${rows.map(rowOf).join('')}`;
+  return `| key | default | takes | what it is | reload |\n|---|---|---|---|---|\n${rows.map((row) => rowOf(row) + listRowsOf(row.path)).join('')}`;
+}
+
+function listRowsOf(section: string): string {
+  return section === 'receivers' || section === 'routes' ? listRows(section).map(listRowOf).join('') : '';
+}
+
+function listRowOf({ path: name, schema, takes, sentence, default: otherwise }: ListRow): string {
+  return lineOf([`\`${name}\``, otherwise ?? defaultOf(schema), takes, sentence, '']);
 }
 
 function rowOf({ path: name, schema, sentence, inForce }: DescribedKey): string {
-  const cells = [`\`${name}\``, defaultOf(schema), takesOf(schema), sentence, IN_FORCE[inForce]];
+  return lineOf([`\`${name}\``, defaultOf(schema), takesOf(schema), sentence, IN_FORCE[inForce]]);
+}
+
+function lineOf(cells: readonly string[]): string {
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |\n`;
 }
 
@@ -36,6 +48,7 @@ function defaultOf(schema: z.ZodType): string {
   if (schema instanceof z.ZodOptional) return '';
   if (!(schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)) return 'needed';
   const value: unknown = schema.def.defaultValue;
+  if (value === null) return '';
   if (value === 0 && takesOf(schema).endsWith('or off')) return '`off`';
   return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
 }
