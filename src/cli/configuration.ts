@@ -27,8 +27,9 @@ export const CONFIG_FLAG = {
 export const NO_CONFIG = [
   'No configuration. Two ways to start:',
   '',
-  '  1. with a file: this writes tollgate.yaml; edit it, then `tollgate serve` (or tollgate serve --config FILE)',
+  '  1. with a file that you edit (or tollgate serve --config FILE):',
   '       tollgate init',
+  '       tollgate serve',
   '  2. without one, on a test network:',
   "       tollgate serve --upstream http://127.0.0.1:3000 --route 'GET /reports/* 0.10 USD' --pay-to 0x...",
 ];

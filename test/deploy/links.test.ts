@@ -6,7 +6,14 @@ import { readText, ROOT } from './support.ts';
 
 const DOCUMENTS = [
   ...['README.md', 'SECURITY.md', 'CHANGELOG.md', 'docs/paying.md', 'docs/operating.md', 'config/README.md'],
-  ...['src/README.md', 'src/DECISIONS.md', 'test/README.md', 'test/bypass/README.md', 'bench/README.md'],
+  ...[
+    'docs/package.md',
+    'src/README.md',
+    'src/DECISIONS.md',
+    'test/README.md',
+    'test/bypass/README.md',
+    'bench/README.md',
+  ],
 ];
 /** As headings are addressed on the web. */
 const anchorOf = (heading: string): string =>

@@ -7,6 +7,7 @@ import { get, type IncomingMessage } from 'node:http';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.ts';
 import { temporaryFolder } from '../support/process.ts';
 import { openOutput } from '../support/canaries.ts';
 import { BUNDLED, NODE, packageFile, ROOT, VALUES } from './support.ts';
@@ -23,6 +24,7 @@ beforeAll(() => {
     'tsconfig.json',
     'src',
     'config',
+    'docs',
     'test',
     'README.md',
     'SECURITY.md',
@@ -66,12 +68,40 @@ describe('the tarball', () => {
   test('behaviour: holds the program, the examples and the papers', () => {
     const top = new Set(packed.map((name) => name.split('/')[0]));
     expect(top).toEqual(
-      new Set(['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'config', 'dist', 'package.json']),
+      new Set(['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'config', 'dist', 'docs', 'package.json']),
     );
     expect(packed).toContain('dist/main.js');
     for (const name of readdirSync(path.join(ROOT, 'config'), { recursive: true, encoding: 'utf8' })) {
       if (path.extname(name) !== '') expect(packed).toContain(`config/${name}`);
     }
+  });
+
+  test('behaviour: its README speaks of the package: commands that it has, and nothing of a checkout', () => {
+    const text = readFileSync(path.join(installed, 'README.md'), 'utf8');
+    expect(text).not.toMatch(/npm (?:start|run|ci|test|pack)|checkout/);
+    const named = [...text.matchAll(/`tollgate ([a-z]+)/g)].map(([, name = '']) => name);
+    const known = COMMANDS.map(({ name }) => name);
+    expect(named.filter((name) => ![...known, 'help'].includes(name))).toEqual([]);
+    expect(known.filter((name) => ![...named, 'serve', 'demo'].includes(name))).toEqual([]);
+  });
+
+  test('behaviour: no link of its papers leads nowhere', () => {
+    for (const paper of packed.filter((name) => name.endsWith('.md'))) {
+      const links = [...readFileSync(path.join(installed, paper), 'utf8').matchAll(/\]\(([^)\s]+)\)/g)];
+      for (const [, link = ''] of links) {
+        const [target = ''] = link.split('#');
+        if (target === '' || /^[a-z]+:/.test(link)) continue;
+        const place = path.join(installed, path.dirname(paper), target);
+        expect.soft(existsSync(place), `${paper}: ${link}`).toBe(true);
+      }
+    }
+  });
+
+  test('behaviour: the papers of the checkout are as they were before it was packed', () => {
+    for (const paper of ['README.md', 'SECURITY.md', 'docs/operating.md'])
+      expect(readFileSync(path.join(checkout, paper), 'utf8')).toBe(readFileSync(path.join(ROOT, paper), 'utf8'));
+    expect(packed.filter((name) => name.includes('.checkout-'))).toEqual([]);
+    expect(readdirSync(checkout).filter((name) => name.startsWith('.checkout-'))).toEqual([]);
   });
 
   test('behaviour: holds no test, no source and nothing that an earlier build left', () => {
