@@ -99,7 +99,7 @@ async function startOwnRegistry(assembly: Assembly, section: RegistryConfig): Pr
   const why = (id: string): ReturnType<typeof answerWhy> => answerWhy(assembly, id);
   const registry = await startRegistry(() => assembly.config, section, current, { ...deps, metrics, checks, why });
   addPart(assembly, 'registry', registry);
-  assembly.ledgers = { search: registry.ledger.search, findByChargeId: undefined };
+  assembly.ledgers = { search: registry.ledger.search, findByChargeId: registry.ledger.get };
   assembly.isPossible = registry.isPossible;
   const help = 'Routes of the configuration that are not in the store as it says.';
   metrics.observed('gauge', 'declared_routes_differing', help, [], (set) => set({}, registry.differences().length));

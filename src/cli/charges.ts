@@ -212,7 +212,11 @@ async function show(ledger: StoredLedger, id: string, args: Args, io: Io): Promi
   }
   const view = viewCharge(charge);
   if (args.has('json')) io.out(JSON.stringify(view));
-  else for (const [name, value] of Object.entries(view)) io.out(`${name}: ${value ?? '-'}`);
+  else {
+    const { meaningOf } = await import('./charge-meaning.ts');
+    for (const [name, value] of Object.entries(view)) io.out(`${name}: ${value ?? '-'}`);
+    io.out(meaningOf(view, Date.now()));
+  }
   return EXIT.fine;
 }
 

@@ -30,7 +30,7 @@ export async function whyOffline(id: string, config: LoadedConfig, io: Io): Prom
   try {
     return await explainWhy(id, {
       search: ledger?.search,
-      findByChargeId: undefined,
+      findByChargeId: ledger?.get,
       refusals: undefined,
       quotes,
       quoteTtlMs: charges.quoteTtlMs,

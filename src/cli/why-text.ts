@@ -1,7 +1,10 @@
 // Writes the answer of `tollgate why` in sentences: charges first, then what the id of a 402 says, then refusals, newest
 // first.
 import { PROBLEMS } from '../domain/problem.ts';
+import { shortId } from '../domain/quote.ts';
 import type { WhyReport } from '../registry/charge-schemas.ts';
+import { meaningOf } from './charge-meaning.ts';
+import { ago, when } from './time-text.ts';
 
 type Charge = WhyReport['charges'][number];
 
@@ -19,17 +22,31 @@ const REASONS: Readonly<Record<string, string>> = {
 
 export function tellWhy({ charges, quote, refusals }: WhyReport, now: number): string[] {
   const lines = charges.flatMap((charge) => tellCharge(charge, now));
-  if (quote !== null) lines.push(...tellQuote(quote, charges.length > 0, now));
+  const offered = refusals.find(({ charge_id }) => charge_id !== null)?.charge_id ?? undefined;
+  const isPresented = offered === undefined ? charges.length > 0 : charges.some(({ id }) => id === offered);
+  if (quote !== null) lines.push(...tellQuote(quote, isPresented, now));
   for (const { at, request_id, method, path, status, reason, route_pattern, charge_id } of refusals) {
     lines.push(
       `${status} at ${at} (${ago(Date.parse(at), now)}): ${method} ${path}`,
       `  because: ${reason === null ? 'not known' : because(reason)}`,
       ...(route_pattern === null ? [] : [`  route: ${route_pattern}`]),
       `  request: ${request_id || 'none'}`,
-      ...(charge_id === null ? [] : [`  offered: ${charge_id}`]),
+      ...(charge_id === null ? [] : [`  offered: ${charge_id}`, `  ${tellOffered(charge_id, charges)}`]),
     );
   }
   return lines;
+}
+
+/** What became of the quote that a 402 offered. */
+function tellOffered(offered: string, charges: readonly Charge[]): string {
+  const charge = charges.find(({ id }) => id === offered);
+  if (charge === undefined) return 'No payment was claimed for the quote of this request.';
+  const { status } = charge;
+  const isPaid = status === 'settled' || status === 'delivered';
+  const became = isPaid
+    ? 'The quote of this request was paid'
+    : 'A payment was presented for the quote of this request';
+  return `${became}: charge ${shortId(offered)}, ${status}.`;
 }
 
 function tellQuote(quote: NonNullable<WhyReport['quote']>, presented: boolean, now: number): string[] {
@@ -46,55 +63,29 @@ function tellQuote(quote: NonNullable<WhyReport['quote']>, presented: boolean, n
 
 function tellCharge(charge: Charge, now: number): string[] {
   const { id, status, amount, currency, payer, method, path, route_method, route_pattern } = charge;
+  const told = (at: string | null): string | null => (at === null ? null : when(at, now));
   const facts: [string, string | null][] = [
     ['request', `${method} ${path}${charge.request_id === null ? '' : `, request ${charge.request_id}`}`],
     ['route', `${route_method} ${route_pattern}`],
     ['because', charge.reason],
     ['transaction', charge.transaction],
-    ['claimed', when(charge.created_at, now)],
-    ['settled', when(charge.settled_at, now)],
-    ['delivered', when(charge.delivered_at, now)],
-    ['refunded', when(charge.refunded_at, now)],
-    ['looked at again', when(charge.next_look_at, now)],
+    ['claimed', told(charge.created_at)],
+    ['settled', told(charge.settled_at)],
+    ['delivered', told(charge.delivered_at)],
+    ['refunded', told(charge.refunded_at)],
+    ['looked at again', told(charge.next_look_at)],
   ];
   return [
     `Charge ${id}: ${status}, ${amount} ${currency} from ${payer}`,
     ...facts.flatMap(([name, value]) => (value === null ? [] : [`  ${name}: ${value}`])),
-    `  ${MEANINGS[status]}`,
+    `  ${meaningOf(charge, now)}`,
   ];
 }
 
-const MEANINGS: Readonly<Record<Charge['status'], string>> = {
-  claimed: 'A request works on it; nothing has moved.',
-  settling: 'Whether the money moved is not known yet; the chain is looked at, and the payer may ask again.',
-  settled: 'The money moved; the answer has not been delivered yet and may be fetched with the same payment.',
-  delivered: 'The money moved and the answer was delivered.',
-  released: 'Nothing was charged: the payment may be presented again.',
-  failed: 'Nothing was charged, and this payment can move no more.',
-};
-
 function because(reason: string): string {
-  const known = new Map<string, { readonly title: string }>(Object.entries(PROBLEMS)).get(reason)?.title;
-  const said = REASONS[reason] ?? known;
+  // A code, and maybe `: ` and what was expected.
+  const [code = ''] = reason.split(':', 1);
+  const known = new Map<string, { readonly title: string }>(Object.entries(PROBLEMS)).get(code)?.title;
+  const said = REASONS[code] ?? known;
   return said === undefined ? reason : `${said} (${reason})`;
-}
-
-function when(at: string | null, now: number): string | null {
-  return at === null ? null : `${at} (${ago(Date.parse(at), now)})`;
-}
-
-const UNITS: readonly (readonly [name: string, ms: number])[] = [
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
-  ['second', 1000],
-];
-
-function ago(at: number, now: number): string {
-  const distance = Math.abs(now - at);
-  const [name, ms] = UNITS.find(([, each]) => distance >= each) ?? ['second', 1000];
-  const count = Math.floor(distance / ms);
-  if (count === 0) return 'now';
-  const told = `${count} ${name}${count === 1 ? '' : 's'}`;
-  return at <= now ? `${told} ago` : `in ${told}`;
 }

@@ -12,8 +12,9 @@ import type { WhyReport } from '../registry/charge-schemas.ts';
 export type FindRefusals = (id: string) => Promise<readonly RefusedRequest[]>;
 
 export type WhyParts = {
-  /** Undefined if the ledger is elsewhere and takes whole charge ids alone. */
+  /** Undefined if the ledger is elsewhere. */
   readonly search: ((search: ChargeSearch, limit: number) => Promise<readonly ListedCharge[]>) | undefined;
+  /** By a whole id, which every ledger takes. */
   readonly findByChargeId: ((id: string) => Promise<ListedCharge | undefined>) | undefined;
   /** Those that an id names; undefined if no proxy runs here. */
   readonly refusals: FindRefusals | undefined;
@@ -31,10 +32,11 @@ const MOST = 50;
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD'];
 
 export async function explainWhy(id: string, parts: WhyParts): Promise<WhyReport> {
-  const charges = await findCharges(id, parts);
   const found = await parts.refusals?.(id);
   // The refusal holds the whole offered id; the caller may have given its end alone.
-  const offered = found?.find(({ chargeId }) => chargeId !== undefined)?.chargeId;
+  const ids = new Set(found?.flatMap(({ chargeId }) => chargeId ?? []));
+  const [offered] = ids;
+  const charges = await findCharges(id, ids, parts);
   return {
     id,
     charges: charges.map(viewCharge),
@@ -63,10 +65,20 @@ export function newestOf(found: readonly (readonly RefusedRequest[])[]): readonl
     .slice(0, MOST);
 }
 
-async function findCharges(id: string, { search, findByChargeId }: WhyParts): Promise<readonly ListedCharge[]> {
-  if (search !== undefined) return search({ idPart: readIdPart(id), requestId: id, transaction: id }, MOST);
-  const charge = id.startsWith('chg_') ? await findByChargeId?.(id) : undefined;
-  return charge === undefined ? [] : [charge];
+/** Charges that `id` names, and those whose quotes were `offered` to the requests that it names; newest first. */
+async function findCharges(
+  id: string,
+  offered: ReadonlySet<string>,
+  { search, findByChargeId }: WhyParts,
+): Promise<readonly ListedCharge[]> {
+  const named = (await search?.({ idPart: readIdPart(id), requestId: id, transaction: id }, MOST)) ?? [];
+  const charges = new Map(named.map((charge) => [charge.id, charge]));
+  const others = search === undefined && id.startsWith('chg_') ? [...offered, id] : [...offered];
+  for (const each of others.filter((other) => !charges.has(other))) {
+    const charge = await findByChargeId?.(each);
+    if (charge !== undefined) charges.set(charge.id, charge);
+  }
+  return [...charges.values()].toSorted((a, b) => b.createdAt - a.createdAt).slice(0, MOST);
 }
 
 function quoteOf(id: string, { quotes, quoteTtlMs, routeOf, clock }: WhyParts): WhyReport['quote'] {

@@ -39,9 +39,10 @@ export function comparePrices(a: Price, b: Price): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** The decimal that writes `price` (shortest form), for messages and for what a quote fixed. */
-export function formatPrice(price: Price): string {
-  if (price.scale === 0) return price.units.toString();
-  const digits = price.units.toString().padStart(price.scale + 1, '0');
-  return `${digits.slice(0, -price.scale)}.${digits.slice(-price.scale)}`;
+/** The decimal that writes `price`, for people: whole, or with two decimals at least, as money is written. */
+export function formatPrice({ units, scale }: { readonly units: bigint; readonly scale: number }): string {
+  const digits = units.toString().padStart(scale + 1, '0');
+  const whole = digits.slice(0, digits.length - scale);
+  const fraction = digits.slice(digits.length - scale).replace(/0+$/, '');
+  return fraction === '' ? whole : `${whole}.${fraction.padEnd(2, '0')}`;
 }

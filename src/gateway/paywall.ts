@@ -37,6 +37,11 @@ type PaywallDeps = {
 
 const ALLOWED =
   'PAYMENT-SIGNATURE, X-PAYMENT, X-Customer-Id, Authorization, Content-Type, Access-Control-Expose-Headers';
+/** What is said behind the reason for a 402 to a request whose payment was not read. */
+const EXPECTED = {
+  payment_required: undefined,
+  x402_version_unsupported: 'x402 version 2 is wanted, in the header PAYMENT-SIGNATURE',
+} as const;
 /** When to come back after a passing fault on our side, in seconds. */
 const RETRY_SECONDS = 5;
 /** Characters of `Tollgate-Reason`. */
@@ -140,7 +145,7 @@ export function createPaywall(deps: PaywallDeps): Paywall {
             verdict.because,
             facts,
             [],
-            undefined,
+            EXPECTED[verdict.because],
             verdict.caller.credential === undefined && facts.asksForPage() ? page : undefined,
           );
         case 'verify':

@@ -114,7 +114,6 @@ export function viewCharge(charge: ListedCharge): ChargeView {
 }
 
 function viewSum({ start, routeId, currency, network, asset, assetDecimals, charges, amount }: Sum): object {
-  const decimal = formatPrice({ units: amount, scale: assetDecimals });
   return {
     start: iso(start),
     route_id: routeId,
@@ -123,7 +122,7 @@ function viewSum({ start, routeId, currency, network, asset, assetDecimals, char
     asset,
     asset_decimals: assetDecimals,
     charges,
-    amount: decimal.includes('.') ? decimal.replace(/\.?0+$/, '') : decimal,
+    amount: formatPrice({ units: amount, scale: assetDecimals }),
     amount_atomic: amount.toString(),
   };
 }

@@ -37,3 +37,14 @@ test('behaviour: what is formatted reads back as the same price, and order is th
     }),
   );
 });
+
+test.each([
+  ['0.10', 1n, 1],
+  ['5', 5n, 0],
+  ['0.10', 100_000n, 6],
+  ['1', 1_000_000n, 6],
+  ['1.250001', 1_250_001n, 6],
+  ['0', 0n, 6],
+])('behaviour: a price is written as money, %s for %d with %d decimals', (text, units, scale) => {
+  expect(formatPrice({ units, scale })).toBe(text);
+});

@@ -87,8 +87,16 @@ describe('charges that were paid for and cannot be delivered', () => {
       expect(owed.map(({ status, owed: because, method }) => [status, because, method])).toEqual(
         [1, 2, 3].map(() => ['settled', 'upstream', 'POST']),
       );
+      const id = owed[0]?.id ?? '';
+      const told = [await paid.cli('why', id), await paid.cli('charges', 'show', id)];
+      for (const text of told) {
+        expect(text).toContain('it is owed, because of the upstream');
+        expect(text).toContain(`tollgate charges refunded chg_...${id.slice(-12)}`);
+        expect(text).not.toContain('may be fetched');
+      }
       expect((await listed('limit=10')).length).toBe(4);
       expect(await paid.cli('charges', 'refunded', owed[0]?.id ?? '', '--note', 'by hand')).toMatch(/refunded$/);
+      expect(await paid.cli('why', id)).toContain('was given back outside Tollgate');
       const two = ['owed{currency="USD",because="upstream"} 0.2', 'owed_charges{because="upstream"} 2'];
       await becomes(paid.tollgate(), [...two, ...rest]);
       expect((await listed('owed=true')).map(({ id }) => id)).toEqual(owed.slice(1).map(({ id }) => id));

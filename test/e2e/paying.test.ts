@@ -223,9 +223,11 @@ describe('one payment, one service', () => {
   test('attack: a quote of one route does not pay for another of the same price', async () => {
     const credential = await paid.sign(await paid.quote('/report'));
     const response = await paid.pay('/other', credential);
-    expect([response.status, response.headers.get('tollgate-reason')]).toEqual([402, 'quote_mismatch']);
+    const route = 'quote_mismatch: it was made for another route than GET /other';
+    expect([response.status, response.headers.get('tollgate-reason')]).toEqual([402, route]);
     const elsewhere = await paid.pay('/data/x', await paid.sign(await paid.quote('/data/x')), { method: 'POST' });
-    expect([elsewhere.status, elsewhere.headers.get('tollgate-reason')]).toEqual([402, 'quote_mismatch']);
+    const method = 'quote_mismatch: it was made for another method than POST';
+    expect([elsewhere.status, elsewhere.headers.get('tollgate-reason')]).toEqual([402, method]);
   });
 
   test('attack: one quote is good for one charge, whoever signs again for it', async () => {

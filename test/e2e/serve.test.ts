@@ -244,7 +244,7 @@ describe('the dashboard', () => {
     expect(statuses[1]?.status).toBe(400);
     expect([statuses[2]?.status, statuses[2]?.headers.get('tollgate-reason')]).toEqual([
       402,
-      'x402_version_unsupported',
+      'x402_version_unsupported: x402 version 2 is wanted, in the header PAYMENT-SIGNATURE',
     ]);
     expect(upstream.seen.length).toBe(before);
   });

@@ -5,7 +5,7 @@ import { COMMANDS } from '../../src/cli/commands.ts';
 import { runCommandLine } from '../../src/cli/run.ts';
 import type { WhyReport } from '../../src/registry/charge-schemas.ts';
 import { fakeIo } from '../cli/support.ts';
-import { startPaidTollgate, type PaidTollgate } from '../support/paid-tollgate.ts';
+import { startPaidTollgate, type Accepted, type PaidTollgate } from '../support/paid-tollgate.ts';
 import { startProcess, temporaryFolder } from '../support/process.ts';
 
 let paid: PaidTollgate;
@@ -40,7 +40,7 @@ describe('beside the process that refused', () => {
         'GET /reports/q3\n  because: no payment was presented (payment_required)\n  route: /reports/*',
       );
       expect(stdout).toContain(`offered: ${id}`);
-      expect(stdout).toContain('The id of a 402: 0.1 USD for GET under GET /reports/*, asked at about ');
+      expect(stdout).toContain('The id of a 402: 0.10 USD for GET under GET /reports/*, asked at about ');
       expect(stdout).toMatch(/good until \S+ \(in \d+ minutes?\); no payment was claimed for it/);
       expect(stdout).not.toContain('canary');
     }
@@ -50,7 +50,7 @@ describe('beside the process that refused', () => {
       charges: [],
       quote: {
         signed_here: true,
-        amount: '0.1',
+        amount: '0.10',
         currency: 'USD',
         route_pattern: '/reports/*',
         method: 'GET',
@@ -100,6 +100,59 @@ describe('beside the process that refused', () => {
     }
   });
 
+  test('behaviour: the request id of a 402 whose quote was paid leads to the charge', async () => {
+    const response = await fetch(paid.url('/reports/9'), { headers: { 'x-request-id': 'offered-1' } });
+    const { charge_id: id } = (await response.json()) as { charge_id: string };
+    const header = Buffer.from(response.headers.get('payment-required') ?? '', 'base64').toString();
+    const [accepted] = (JSON.parse(header) as { accepts: Accepted[] }).accepts;
+    if (accepted === undefined) throw new Error('nothing is offered');
+    const paying = await paid.pay('/reports/9', await paid.sign(accepted), { headers: { 'x-request-id': 'pays-1' } });
+    expect(paying.status).toBe(200);
+    await paying.arrayBuffer();
+    await expect.poll(async () => (await ask(id)).body.charges[0]?.status).toBe('delivered');
+    const { body } = await ask('offered-1');
+    expect(body).toMatchObject({ charges: [{ id, status: 'delivered' }], refusals: [{ charge_id: id, status: 402 }] });
+    const { code, stdout } = await why('offered-1');
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Charge ${id}: delivered, 0.10 USD from `);
+    expect(stdout).toContain('request: GET /reports/9, request pays-1\n');
+    expect(stdout).toContain(
+      `  offered: ${id}\n  The quote of this request was paid: charge chg_...${id.slice(-12)}, delivered.`,
+    );
+    expect(stdout).toContain('a payment was presented for it');
+    expect(stdout).not.toContain('no payment was claimed for it');
+  });
+
+  test('behaviour: of a request id that stands for several requests each quote says whether it was paid', async () => {
+    const headers = { 'x-request-id': 'offered-2' };
+    const accepted = await Promise.all(
+      [1, 2].map(async () => {
+        const response = await fetch(paid.url('/reports/10'), { headers });
+        const header = Buffer.from(response.headers.get('payment-required') ?? '', 'base64').toString();
+        return (JSON.parse(header) as { accepts: Accepted[] }).accepts[0] as Accepted;
+      }),
+    );
+    const [first] = accepted;
+    if (first === undefined) throw new Error('nothing is offered');
+    const paying = await paid.pay('/reports/10', await paid.sign(first));
+    await paying.arrayBuffer();
+    const id = first.extra.external_ref;
+    await expect.poll(async () => (await ask(id)).body.charges[0]?.status).toBe('delivered');
+    const { stdout } = await why('offered-2');
+    expect(stdout.match(/The quote of this request was paid/g)).toHaveLength(1);
+    expect(stdout.match(/No payment was claimed for the quote of this request/g)).toHaveLength(1);
+  });
+
+  test('behaviour: what of a quote differs stands in Tollgate-Reason, and in why', async () => {
+    const accepted = await paid.quote('/reports/1');
+    const differing = await paid.pay('/dear', await paid.sign(accepted), { headers: { 'x-request-id': 'differs-1' } });
+    await differing.arrayBuffer();
+    const reason = 'quote_mismatch: it was made for another route than GET /dear';
+    expect([differing.status, differing.headers.get('tollgate-reason')]).toEqual([402, reason]);
+    const { stdout } = await why('differs-1');
+    expect(stdout).toContain(`because: the payment was made for another route or method (${reason})`);
+  });
+
   test('behaviour: why a payment was refused', async () => {
     const accepted = await paid.quote('/dear');
     const credential = await paid.sign(accepted, paid.payer, { value: 1n });
@@ -130,7 +183,7 @@ describe('beside the process that refused', () => {
       0,
       'No Tollgate runs on this configuration, so what it refused is not known.\n',
     ]);
-    expect(quote.stdout).toContain('The id of a 402: 0.1 USD');
+    expect(quote.stdout).toContain('The id of a 402: 0.10 USD');
     expect((await why(charge?.id ?? '')).stdout).toContain(`Charge ${charge?.id}: delivered`);
     expect((await why('unpaid-1')).code).toBe(1);
     await paid.restart();

@@ -212,7 +212,7 @@ describe('what a dashboard may see', () => {
       await kit.dashboard('GET', `${SUMMARY}?bucket=total&route_id=${ROUTE_ID}&currency=usd&from=2001-01-01`),
     );
     expect(whole.data).toMatchObject([
-      { amount: '0.4', amount_atomic: '400000', charges: 4, asset_decimals: 6, network: NETWORK },
+      { amount: '0.40', amount_atomic: '400000', charges: 4, asset_decimals: 6, network: NETWORK },
     ]);
     expect(parsed(await kit.dashboard('GET', `${SUMMARY}?currency=EUR`)).data).toEqual([]);
     const byNetwork = parsed(await kit.dashboard('GET', `${SUMMARY}?bucket=total&group_by=network&from=2001-01-01`));

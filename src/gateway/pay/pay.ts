@@ -113,7 +113,8 @@ async function attempt(
 
   if (offer === undefined) return unlessTaken(() => demandAnew(deps, payment, 'payment_required'));
   const agreement = agreementOf(deps, offer, presented, facts);
-  if (agreement === 'quote_mismatch') return unlessTaken(() => deps.demand(offer, agreement, facts));
+  if ('differs' in agreement)
+    return unlessTaken(() => deps.demand(offer, 'quote_mismatch', facts, [], agreement.differs));
   if ('reason' in agreement) return unlessTaken(() => refusePayment(deps, payment, presented.amount, agreement));
   const refusal = rail.check(presented, agreement.terms, clock.now());
   if (refusal !== undefined) return unlessTaken(() => refusePayment(deps, payment, agreement.terms.amount, refusal));
@@ -213,6 +214,8 @@ function isUsedUp({ reason }: Refusal): boolean {
 
 // What a payer agreed to: the quote that the payment names, or the route's price now. The claim is made of it.
 
+/** What of the quote differs from the request, for people; nothing of the credential. */
+type QuoteMismatch = { readonly differs: string };
 type Agreement = { readonly offer: Offer; readonly terms: RailOffer; readonly quote: Quote | undefined };
 
 /**
@@ -224,7 +227,7 @@ export function agreementOf(
   current: Offer,
   { chargeId, way }: Presented,
   facts: RequestFacts,
-): Agreement | 'quote_mismatch' | Refusal {
+): Agreement | QuoteMismatch | Refusal {
   if ('reason' in way) return way;
   const agreeOn = (offer: Offer, amount: bigint, quote: Quote | undefined): Agreement => ({
     offer,
@@ -239,7 +242,9 @@ export function agreementOf(
   });
   const quote = chargeId === undefined ? undefined : quotes.read(chargeId, facts.nowMs);
   if (quote !== undefined) {
-    if (quote.routeId !== current.route.id || !quote.isFor(facts.method)) return 'quote_mismatch';
+    const { id, method, pattern } = current.route;
+    if (quote.routeId !== id) return { differs: `it was made for another route than ${method} ${pattern}` };
+    if (!quote.isFor(facts.method)) return { differs: `it was made for another method than ${facts.method}` };
     const quoted = toAtomic(quote.price, way.decimals);
     // Terms that no longer exist make a quote void: the route is paid at what it costs now.
     if (quote.hasTermsOf(current) && quoted !== undefined && current.receiver.currencies.includes(quote.currency))

@@ -34,7 +34,7 @@ function agree(current: Offer, at: number, quoted?: Offer) {
   const presented = { way, chargeId } as Presented;
   const facts = { nowMs: NOW, method: 'GET', path: '/r', publicOrigin: 'https://a' } as RequestFacts;
   const agreed = agreementOf({ quotes, listingOf: undefined }, current, presented, facts);
-  if (typeof agreed === 'string' || 'reason' in agreed) return agreed;
+  if ('differs' in agreed || 'reason' in agreed) return agreed;
   expect(agreed.terms.way).toBe(way);
   return { amount: agreed.terms.amount, quoted: agreed.quote !== undefined };
 }

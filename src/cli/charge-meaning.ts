@@ -1,0 +1,56 @@
+// What a charge means, in sentences: where the money is, whether its answer can still be fetched, and what an operator does
+// about one that is owed. `tollgate why` and `tollgate charges show` say the same.
+import { shortId } from '../domain/quote.ts';
+import type { ChargeView } from '../registry/charge-schemas.ts';
+import { when } from './time-text.ts';
+
+const FAULT_OF: Readonly<Record<NonNullable<ChargeView['owed']>, string>> = {
+  upstream: 'the upstream, which gave no usable answer',
+  tollgate: 'Tollgate, which lost the answer or cannot tell its payer from others',
+  client: 'the client, which never took the answer',
+};
+
+/** One or two sentences. */
+export function meaningOf(charge: ChargeView, now: number): string {
+  const { refunded_at: refundedAt, refund_note: note } = charge;
+  if (refundedAt === null) return meaningOfState(charge, now);
+  const given = `The money was given back outside Tollgate${note ? `: ${note}` : ''}.`;
+  return charge.status === 'settled'
+    ? `The money moved and the answer was not delivered. ${given}`
+    : `${meaningOfState(charge, now)} ${given}`;
+}
+
+function meaningOfState(charge: ChargeView, now: number): string {
+  switch (charge.status) {
+    case 'claimed':
+      return 'A request works on it; nothing has moved.';
+    case 'settling':
+      return 'Whether the money moved is not known yet; the chain is looked at, and the payer may ask again.';
+    case 'settled':
+      return meaningOfSettled(charge, now);
+    case 'delivered':
+      return charge.partial
+        ? 'The money moved, and only a part of the answer was delivered; the rest can be fetched no more.'
+        : 'The money moved and the answer was delivered.';
+    case 'released':
+      return 'Nothing was charged: the payment may be presented again.';
+    case 'failed':
+      return 'Nothing was charged, and this payment can move no more.';
+    default:
+      return charge.status satisfies never;
+  }
+}
+
+function meaningOfSettled({ id, owed, retry_until: retryUntil }: ChargeView, now: number): string {
+  if (owed !== null)
+    return (
+      `The money moved and nothing usable was delivered: it is owed, because of ${FAULT_OF[owed]}. The answer can be ` +
+      `fetched no more. Give the money back outside Tollgate, then \`tollgate charges refunded ${shortId(id)} --note TEXT\`.`
+    );
+  if (retryUntil === null || Date.parse(retryUntil) <= now)
+    return 'The money moved; the answer is on its way, or what is left of it can be fetched no more.';
+  return (
+    'The money moved; the answer has not been delivered yet and may be fetched with the same payment until ' +
+    `${when(retryUntil, now)}.`
+  );
+}
