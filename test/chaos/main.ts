@@ -1,9 +1,11 @@
 // `npm run chaos`: payments over a real chain while Tollgate is killed and its facilitator and upstream fail, of one process
-// or of registries and sidecars over PostgreSQL; with `--rolling` everything is restarted in order instead. Prints what happened; exit code 1 where a rule was broken, with the command
+// or of registries and sidecars over PostgreSQL; with `--rolling` everything is restarted in order instead, with
+// `--outages` only the upstream is, again and again. Prints what happened; exit code 1 where a rule was broken, with the command
 // that runs the same plan again.
 import { parseArgs } from 'node:util';
 import { FAULTS } from './faults.ts';
 import type { Scale } from './plan.ts';
+import { runOutages } from './outages.ts';
 import { runRolling } from './rolling.ts';
 import { runChaos } from './run.ts';
 
@@ -12,6 +14,9 @@ const { values } = parseArgs({
     topology: { type: 'string', default: 'one' },
     fault: { type: 'string' },
     rolling: { type: 'string' },
+    outages: { type: 'boolean', default: false },
+    away: { type: 'string', default: '1-90' },
+    there: { type: 'string', default: '1-20' },
     payments: { type: 'string', default: '3500' },
     kills: { type: 'string', default: '100' },
     seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
@@ -20,8 +25,8 @@ const { values } = parseArgs({
 });
 const { fault, topology, rolling } = values;
 const since = performance.now();
-const say = (line: string): void =>
-  console.log(`${((performance.now() - since) / 1000).toFixed(0).padStart(5)} s  ${line}`);
+const elapsed = (): string => ((performance.now() - since) / 1000).toFixed(0);
+const say = (line: string): void => console.log(`${elapsed().padStart(5)} s  ${line}`);
 /** Of load before the first restart. */
 const CALM_MS = 20_000;
 const scale: Scale = {
@@ -32,7 +37,22 @@ const scale: Scale = {
   seed: Number(values.seed),
   chain: !values['no-chain'],
 };
-if (rolling !== undefined && Number(rolling) > 0) {
+/** `1-90` in seconds, as milliseconds. */
+const range = (text: string): readonly [number, number] => {
+  const [from = NaN, to = from] = text.split('-').map((each) => Number(each) * 1000);
+  return [from, to];
+};
+if (values.outages) {
+  const { violations, counts } = await runOutages(
+    { ...scale, awayMs: range(values.away), thereMs: range(values.there) },
+    say,
+  );
+  for (const [what, count] of Object.entries(counts)) console.log(`${String(count).padStart(8)}  ${what}`);
+  for (const violation of violations) console.error(`broken: ${violation}`);
+  const flags = `--outages --topology ${scale.topology} --payments ${scale.payments} --away ${values.away} --there ${values.there} --seed ${scale.seed}`;
+  console.log(`${violations.length} rules broken, ${elapsed()} s: npm run chaos -- ${flags}`);
+  if (violations.length > 0) process.exitCode = 1;
+} else if (rolling !== undefined && Number(rolling) > 0) {
   const { restarts, free, payments, p99, moved } = await runRolling(
     { rounds: Number(rolling), short: false, calmMs: CALM_MS },
     say,
@@ -59,7 +79,7 @@ if (rolling !== undefined && Number(rolling) > 0) {
   (topology !== 'one' && !scale.chain)
 ) {
   console.error(
-    `usage: npm run chaos -- [--topology one|postgres] [--payments N] [--kills N] [--seed S] [--no-chain] [--fault NAME] | --rolling ROUNDS\nfaults, with --topology postgres:\n  ${Object.keys(FAULTS).join('\n  ')}`,
+    `usage: npm run chaos -- [--topology one|postgres] [--payments N] [--kills N] [--seed S] [--no-chain] [--fault NAME] | --rolling ROUNDS | --outages [--away 1-90] [--there 1-20]\nfaults, with --topology postgres:\n  ${Object.keys(FAULTS).join('\n  ')}`,
   );
   process.exitCode = 64;
 } else {
@@ -67,8 +87,6 @@ if (rolling !== undefined && Number(rolling) > 0) {
   for (const [what, count] of Object.entries(counts)) console.log(`${String(count).padStart(8)}  ${what}`);
   for (const violation of violations) console.error(`broken: ${violation}`);
   const flags = `--topology ${topology} --payments ${scale.payments} --kills ${scale.kills} --seed ${scale.seed}${scale.chain ? '' : ' --no-chain'}${fault === undefined ? '' : ` --fault '${fault}'`}`;
-  console.log(
-    `${violations.length} rules broken, ${((performance.now() - since) / 1000).toFixed(0)} s: npm run chaos -- ${flags}`,
-  );
+  console.log(`${violations.length} rules broken, ${elapsed()} s: npm run chaos -- ${flags}`);
   if (violations.length > 0) process.exitCode = 1;
 }

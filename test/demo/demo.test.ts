@@ -83,6 +83,7 @@ describe('the demo in front of somebody’s own API', () => {
   let demos: Demo[] = [];
   beforeAll(async () => {
     upstream = await startUpstream((req, res) => {
+      if (req.url === '/reports/dies') req.socket.destroy();
       req.resume();
       if (req.url === '/reports/rainy') res.writeHead(200, { 'content-type': 'text/plain' });
       if (req.url === '/reports/moved') res.writeHead(302, { location: 'http://nowhere.invalid/file' });
@@ -201,6 +202,12 @@ describe('the demo in front of somebody’s own API', () => {
         const offer = { scheme: 'exact', network: 'eip155:84532', asset, payTo, maxTimeoutSeconds: 60, extra };
         const accepts = [{ ...offer, amount: req.url === '/dear' ? '50000000' : '1000' }];
         const required = { x402Version: 2, resource: { url: shop.url }, accepts };
+        if (req.headers['payment-signature'] !== undefined) {
+          res.writeHead(503, { 'content-type': 'application/problem+json' });
+          const charged = req.url === '/unknown' ? { charged: 'unknown', retry_until: '2030-01-01T00:00:00.000Z' } : {};
+          res.end(JSON.stringify({ code: 'settlement_unknown', ...charged }));
+          return;
+        }
         res.writeHead(402, {
           'payment-required': Buffer.from(JSON.stringify(required)).toString('base64'),
         });
@@ -214,6 +221,15 @@ describe('the demo in front of somebody’s own API', () => {
     test('refuses: to pay on a network that is not offered there, and names those that are', async () => {
       const said = `${shop.url}/x is not paid on solana-devnet; it offers base-sepolia.\n`;
       expect(await payThere('/x', '--network', 'solana-devnet')).toEqual({ code: 1, stdout: '', stderr: said });
+    });
+
+    test('behaviour: whether the money was taken is told as the answer tells it', async () => {
+      const unknown = await payThere('/unknown');
+      expect(unknown.stdout).toContain(
+        'receipt: none, and whether the money was taken is not known yet: it is settled or failed for good until 2030-01-01',
+      );
+      expect(unknown.stdout).not.toContain('nothing was charged');
+      expect((await payThere('/silent')).stdout).toContain('receipt: none, nothing was charged\n');
     });
 
     test('refuses: more than the public client pays by itself, in one sentence', async () => {
@@ -241,6 +257,13 @@ describe('the demo in front of somebody’s own API', () => {
     expect(upstream.seen.slice(before)).toMatchObject([
       { method: 'PUT', url: '/reports/7', headers: { 'content-type': 'application/json', 'x-mine': '1' } },
     ]);
+  });
+
+  test('behaviour: an API that dies over a paid request: the receipt is shown beside the lower balance', async () => {
+    const { code, stdout } = await run('pay.ts', demos[1]?.url('/reports/dies') ?? '', 'POST');
+    expect([code, stdout.split('\n')[0]]).toEqual([0, '502 Bad Gateway']);
+    expect(stdout).toMatch(/"charged":true,"retry_until":"20[^]*receipt: \{"success":true/);
+    expect(stdout).not.toContain('nothing was charged');
   });
 
   test('behaviour: a redirect that was paid for is shown with its receipt, and not followed', async () => {

@@ -48,6 +48,7 @@ async function pay(): Promise<number> {
   const before = await balancesOf(purses);
   const { response, way } = await ask(url, init, purses);
   const answer = (await response.text()).trim();
+  const after = await balancesOf(purses);
   const receipt = readReceipt(response);
   const refused = response.headers.get('tollgate-reason');
   console.log(`${response.status} ${response.statusText}${refused === null ? '' : ` (${refused})`}`);
@@ -57,8 +58,8 @@ async function pay(): Promise<number> {
   console.log();
   const isPaid = receipt !== undefined && way !== undefined && isSuccess(receipt);
   if (isPaid) console.log(`paid: ${nameWay(way)}`);
-  console.log('receipt:', receipt ?? 'none, nothing was charged');
-  const after = await balancesOf(purses);
+  const isLower = before.some((balance, at) => balance > (after[at] ?? balance));
+  console.log('receipt:', receipt ?? `none, ${whereIsTheMoney(response, answer, isLower)}`);
   for (const [at, { network }] of purses.entries())
     if (way === undefined || nameOf(way.network) === network.name)
       console.log(`balance on ${network.name}: ${inUnits(after[at])} USDC (before: ${inUnits(before[at])})`);
@@ -199,6 +200,18 @@ function inUnits(amount: bigint | undefined): string {
 function readReceipt({ headers }: Response): string | undefined {
   const header = headers.get('payment-response');
   return header === null ? undefined : Buffer.from(header, 'base64').toString();
+}
+
+/** As the answer says it; a balance that is lower says more than an answer that says nothing. */
+function whereIsTheMoney({ headers }: Response, answer: string, isLower: boolean): string {
+  const isProblem = headers.get('content-type') === 'application/problem+json';
+  const told = isProblem ? (JSON.parse(answer) as { readonly charged?: unknown; readonly retry_until?: unknown }) : {};
+  const until = typeof told.retry_until === 'string' ? ` until ${told.retry_until}` : '';
+  if (isLower || told.charged === true)
+    return `and the money was taken: the very same payment may bring the answer${until}`;
+  if (told.charged === 'unknown')
+    return `and whether the money was taken is not known yet: it is settled or failed for good${until}`;
+  return 'nothing was charged';
 }
 
 function isSuccess(receipt: string): boolean {

@@ -5,9 +5,10 @@
 import type { Caller, Credential } from '../../domain/decide.ts';
 import type { Claim } from '../../domain/charge.ts';
 import type { Offer } from '../../domain/offer.ts';
-import type { ClaimOptions } from '../../domain/payment/claim-policy.ts';
+import { isIdentical, type ClaimOptions } from '../../domain/payment/claim-policy.ts';
+import { chargedOf } from '../../domain/payment/whereabouts.ts';
 import { LedgerUnavailable } from '../../domain/payment/ledger.ts';
-import type { Problem } from '../../domain/problem.ts';
+import { problem, type Problem } from '../../domain/problem.ts';
 import { joinChargeId, type Quote } from '../../domain/quote.ts';
 import type { Route } from '../../domain/route.ts';
 import type { Replay } from './memory.ts';
@@ -27,6 +28,7 @@ import {
   sha256Of,
 } from './payment.ts';
 import { giveBackLater } from './record.ts';
+import { stateMoney } from './statement.ts';
 import { serve } from './deliver.ts';
 import { comparePrices, formatPrice, parsePrice, toAtomic } from '../../domain/money.ts';
 import type { RailOffer } from '../../domain/payment/way.ts';
@@ -51,12 +53,24 @@ export function createPay(deps: PayDeps): Pay {
     try {
       return await attempt(deps, verifyOnce, payment, credential);
     } catch (error) {
-      if (!(error instanceof LedgerUnavailable)) throw error;
+      if (!(error instanceof LedgerUnavailable)) return answerFailed(deps, payment, error);
       deps.log.error('the ledger is unavailable', { error });
       deps.chargeLog.counted(route.id, 'unavailable', networkOf(payment));
       return deps.refuse(ledgerUnavailable(), facts.origin, route.id);
     }
   };
+}
+
+/** A defect of ours: its payer is told as much about the money as the ledger knows. */
+async function answerFailed(deps: PayDeps, payment: Payment, error: unknown): Promise<ResponseOutcome> {
+  const { facts, presented, route } = payment;
+  deps.log.error('request failed', { request_id: facts.requestId, error });
+  const failed = problem('internal', 'Something went wrong here; the request was not forwarded.');
+  const charge = await deps.ledger.find(presented.key).catch(() => undefined);
+  if (charge === undefined || !isIdentical(charge, whatIsShown(payment)))
+    return deps.refuse(failed, facts.origin, route.id);
+  // Its lease runs on, but nothing works on it: a claim moved nothing.
+  return deps.refuse(stateMoney(deps, payment, charge, chargedOf(charge), failed), facts.origin, route.id);
 }
 
 /** Of what was presented not so much is known that the ledger could be asked. */

@@ -4,6 +4,7 @@
 // process works on.
 import { LedgerUnavailable, type Advanced, MAX_RENEWED, type Ledger } from '../../domain/payment/ledger.ts';
 import { type Charge, flowOf, ownerOf, type PaymentKey } from '../../domain/charge.ts';
+import { owedBecauseOf } from '../../domain/payment/claim-policy.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
 import type { Log } from '../../host/log.ts';
 import { addDecimals, type Decimal, type Metrics } from '../../host/metrics.ts';
@@ -253,6 +254,9 @@ function describe(charge: Charge, by: ChargeEvent['kind'] | 'claimed'): Readonly
     transaction: proof?.transaction,
     reason: reason ?? undefined,
     attempts: attempts > 0 ? attempts : undefined,
+    undelivered: charge.undelivered ?? undefined,
+    // By the clock that wrote it.
+    owed: owedBecauseOf(charge, charge.updatedAt),
   };
 }
 

@@ -203,6 +203,21 @@ describe('where the money is', () => {
     expect(other.headers).toEqual(expect.arrayContaining(['PAYMENT-RESPONSE', TRANSACTION]));
   });
 
+  it('behaviour: is said with 500 after a defect of ours, as the ledger has it', async () => {
+    const stage = createPayStage({
+      settle: () => {
+        throw new TypeError('a defect');
+      },
+    });
+    expect(told(await post(stage))).toMatchObject({ status: 500, code: 'internal', charged: 'unknown' });
+    const early = createPayStage({
+      verify: () => {
+        throw new TypeError('a defect');
+      },
+    });
+    expect(told(await post(early))['charged']).toBeUndefined();
+  });
+
   it('behaviour: is said after a refund, which is owed no more', async () => {
     const stage = createPayStage();
     const gone = { kind: 'client_gone', status: undefined, headSent: false, failed: false, kept: undefined } as const;
