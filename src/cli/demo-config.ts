@@ -26,6 +26,8 @@ export type DemoOptions = {
   readonly folder: string;
   readonly upstream: string;
   readonly routes: readonly object[];
+  /** The file of the API's OpenAPI document; undefined: it has none here. */
+  readonly openapi: string | undefined;
   readonly ways: readonly DemoWay[];
 };
 
@@ -39,7 +41,11 @@ export async function freePorts({ proxy, registry, admin }: Ports): Promise<Port
   return { proxy: await free(proxy), registry: await free(registry), admin: await free(admin) };
 }
 
-export function demoConfig({ folder, upstream, routes, ways }: DemoOptions, ports: Ports, log: Log): DemoConfig {
+export function demoConfig(
+  { folder, upstream, routes, openapi, ways }: DemoOptions,
+  ports: Ports,
+  log: Log,
+): DemoConfig {
   const at = (port: number): string => `127.0.0.1:${port}`;
   const data = {
     proxy: {
@@ -62,6 +68,7 @@ export function demoConfig({ folder, upstream, routes, ways }: DemoOptions, port
       },
     ],
     routes,
+    discovery: openapi === undefined ? {} : { openapi, contact: 'owner@example.com' },
   };
   const result = validate({
     data,

@@ -77,6 +77,7 @@ function stepsOfDemo(places: Places): Step[] {
       `curl -s -X PATCH -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"amount":"0.25"}' ${routes}/$ID`,
       `curl -s ${paid}`,
     ],
+    ['programs find what is sold, and what it costs', `curl -s http://127.0.0.1:${proxy}/llms.txt`],
     ['a paused route costs nothing', `curl -i http://127.0.0.1:${proxy}/beta/feature`],
     ...earned(places),
   ];

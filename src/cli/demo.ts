@@ -1,7 +1,7 @@
 // `tollgate demo`: starts Tollgate in front of an HTTP API, its own small one or the one that is named. It makes routes
 // in a store of its own and prints the commands to try. It runs what `serve` runs, on loopback only, shows each request
 // and payment in a line, and forgets everything when it ends.
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -23,6 +23,7 @@ import {
   type Ports,
 } from './demo-config.ts';
 import { createDemoApi } from './demo-api.ts';
+import { DEMO_OPENAPI } from './demo-openapi.ts';
 import { demoScript } from './demo-script.ts';
 import { refuseLenientParser } from './parser-refusal.ts';
 import { announce } from './running.ts';
@@ -109,6 +110,7 @@ export async function runDemo(args: Args, io: Io, payment: DemoPayment): Promise
       folder,
       upstream: upstream ?? `http://127.0.0.1:${await listen(api)}`,
       routes: upstream === undefined ? ROUTES : routes.given.length > 0 ? routes.given : [EVERYTHING],
+      openapi: upstream === undefined ? await writeOpenApi(folder) : undefined,
       ways: payment.ways,
       ...{ wanted, ports, elsewhere: { proxy: args.has('port') ? port : 0, registry: 0, admin: 0 } },
     };
@@ -224,6 +226,12 @@ function onceSignalled(io: Io): Promise<void> {
     });
   }
   return asked.promise;
+}
+
+async function writeOpenApi(folder: string): Promise<string> {
+  const file = path.join(folder, 'openapi.json');
+  await writeFile(file, JSON.stringify(DEMO_OPENAPI));
+  return file;
 }
 
 function readRoutes(args: Args): { readonly given: object[]; readonly problems: string[] } {

@@ -2,6 +2,7 @@
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { once } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
+import { until } from '../support/paid-tollgate.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
 import { BARE_ENV, tollgate } from './support.ts';
 
@@ -58,6 +59,24 @@ test('behaviour: where a port of the demo is taken, a line says so and which is 
   const [, port] = /the proxy of this demo listens on (\d+) \(--port N chooses another\)\.$/.exec(msg) ?? [];
   await running.line((line) => line.msg.startsWith('Stop with Ctrl-C'));
   expect((await fetch(`http://127.0.0.1:${port}/x`)).status).toBe(402);
+});
+
+test('behaviour: the demo tells programs what its small API sells', async () => {
+  const port = await freePort();
+  const running = await startProcess({
+    cwd: folder(),
+    args: ['demo', '--facilitator', NOWHERE, '--rpc-url', NOWHERE, '--port', String(port)],
+    env: BARE_ENV,
+    listeners: [],
+  });
+  onTestFinished(running.kill);
+  await running.line(({ msg }) => msg.includes(`curl -s http://127.0.0.1:${port}/llms.txt`));
+  const document = await until('what is sold', async () => {
+    const response = await fetch(`http://127.0.0.1:${port}/openapi.json`);
+    return response.status === 200 && ((await response.json()) as { info: object; paths: object });
+  });
+  expect(document.info).toMatchObject({ title: 'The small API of the demo' });
+  expect(Object.keys(document.paths)).toEqual(['/premium/report', '/premium/data/{set}', '/users/{id}/score']);
 });
 
 test('refuses: --port that is taken, and one that is none', async () => {
