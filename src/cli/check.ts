@@ -4,7 +4,7 @@ import { formatListen } from '../config/addresses.ts';
 import type { LoadedConfig } from '../config/config.ts';
 import { NO_ROUTES } from '../compose/declared-routes.ts';
 import { lookAtRoutes, readDiscovery } from '../compose/discovery.ts';
-import { makePublication, publicationWarnings, publishingOf, reasonOf } from '../compose/publication.ts';
+import { countLeftOut, makePublication, publicationWarnings, publishingOf, reasonOf } from '../compose/publication.ts';
 import type { PublicationReport } from '../domain/discovery/publication.ts';
 import { nameWay, routeWarnings } from '../compose/way-warnings.ts';
 import { findConfigFile, loadConfig } from '../config/load.ts';
@@ -18,7 +18,7 @@ import { askServices, codeOf, describeFinding } from './check-online.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, findRunningConfig, NO_CONFIG, reportProblems } from './configuration.ts';
 import { findNeeds } from './check-needs.ts';
-import { readOfflineRoutes } from './offline-routes.ts';
+import { compileOffline, readOfflineRoutes } from './offline-routes.ts';
 
 export const check: Command = {
   name: 'check',
@@ -139,17 +139,19 @@ async function lookAtPublic(
   routes: readonly Route[],
 ): Promise<PublicationReport | undefined> {
   const publishing = publishingOf(config);
-  return publishing && (await makePublication(publishing, owner, routes)).report;
+  return publishing && (await makePublication(publishing, owner, compileOffline(config, routes))).report;
 }
 
 function describePublic(report: PublicationReport): string[] {
   const { operations, leftOut, bytes } = report;
   const told = operations.map(({ method, path, amount, currency }) => `${method} ${path} ${amount} ${currency}`);
   const left = leftOut.map((each) => `${each.method} ${each.pattern} (${reasonOf(each)})`);
+  const more = countLeftOut(report) - left.length;
   return [
     `public: ${operations.length} operations in /openapi.json (${bytes} bytes) and /llms.txt`,
     ...shorten(told, 'public'),
     ...shorten(left, 'not public'),
+    ...(more > 0 ? [`not public: ${more} further routes`] : []),
   ];
 }
 

@@ -7,7 +7,7 @@ import { renderPublication } from '../domain/discovery/publication.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadFor } from './configuration.ts';
-import { readOfflineRoutes } from './offline-routes.ts';
+import { compileOffline, readOfflineRoutes } from './offline-routes.ts';
 
 export const openapi: Command = {
   name: 'openapi',
@@ -48,7 +48,11 @@ async function printPublic(args: Args, io: Io): Promise<ExitCode> {
   }
   const read = await readDiscovery(config);
   for (const remark of read?.remarks ?? []) io.err(`warning: ${remark}`);
-  const { publication } = await makePublication(publishing, read?.description?.owner, routes.routes);
+  const { publication } = await makePublication(
+    publishing,
+    read?.description?.owner,
+    compileOffline(config, routes.routes),
+  );
   const { publicUrl, listen } = publishing.proxy;
   const { openapi: text } = renderPublication(publication, publicUrl ?? `http://${formatListen(listen)}`);
   io.out(JSON.stringify(JSON.parse(text), undefined, 2));

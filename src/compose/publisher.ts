@@ -2,12 +2,12 @@
 // all that come together; meanwhile the one before is served. A set that takes long to tell is told less often, so that
 // all this takes a tenth of one core at most.
 import type { Config } from '../config/config.ts';
-import type { Publication } from '../domain/discovery/publication.ts';
+import type { MadePublication, Publication } from '../domain/discovery/publication.ts';
 import type { Current } from '../gateway/sync/current.ts';
 import type { Published } from '../gateway/public-documents.ts';
 import type { Clock, Schedule } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import { makePublication, publicationWarnings, publishingOf, type MadePublication } from './publication.ts';
+import { countLeftOut, makePublication, publicationWarnings, publishingOf } from './publication.ts';
 
 export type Publisher = Published & {
   /** Makes it anew for the configuration in force, and says what is public. */
@@ -71,7 +71,7 @@ export function startPublisher(deps: PublisherDeps): Publisher {
       log.info('what is sold is told to everybody', {
         at: '/openapi.json, /llms.txt',
         operations: report.operations.length,
-        left_out: report.leftOut.length,
+        left_out: countLeftOut(report),
         bytes: report.bytes,
       });
     }
@@ -88,7 +88,7 @@ export function startPublisher(deps: PublisherDeps): Publisher {
     making = true;
     const startedAt = clock.monotonic();
     try {
-      const made = await makePublication(config, document?.json, snapshot.routes);
+      const made = await makePublication(config, document?.json, snapshot);
       if (closed) return;
       if (made.publication.digest !== state.publication?.digest) {
         state.publication = made.publication;

@@ -2,13 +2,19 @@
 // routes and written around the origin that a request names. Plain data: a thread makes it, and workers are handed it.
 import { createHash } from 'node:crypto';
 import type { Pattern } from '../pattern.ts';
-import type { PathOptions, Resolution } from '../resolve.ts';
+import type { Resolution } from '../resolve.ts';
 import type { Route } from '../route.ts';
-import { compileSnapshot } from '../snapshot.ts';
 import { writeLlmsText } from './llms-text.ts';
 import type { OwnerDocument } from './owner-document.ts';
 import { titleOf, writePaths, type WrittenPaths } from './public-openapi.ts';
-import { findSold, type LeftOut } from './sold-operations.ts';
+import {
+  createSale,
+  type LeftOut,
+  type Sale,
+  type SaleRoute,
+  type SampleRequest,
+  type Sold,
+} from './sold-operations.ts';
 
 export type Publication = {
   readonly openapi: string;
@@ -28,7 +34,9 @@ export type Publication = {
 
 export type PublicationReport = {
   readonly operations: readonly Pick<Price, 'method' | 'path' | 'amount' | 'currency'>[];
+  /** The first of them. */
   readonly leftOut: readonly LeftOut[];
+  readonly leftOutCounts: Sold['leftOutCounts'];
   /** Paths of ours that a route covers. `by`: in words. */
   readonly taken: readonly { readonly path: string; readonly by: string }[];
   /** Operations that a document of the largest size has no room for. */
@@ -48,7 +56,6 @@ export type PublicationSettings = {
   readonly exclude: readonly Pattern[];
   /** Names who asks, if a route does not take anybody. */
   readonly customerHeader: string;
-  readonly paths: PathOptions;
   /** By receiver: networks with their tokens. Undefined: nobody can pay to it. */
   readonly ways: ReadonlyMap<string, readonly string[]>;
 };
@@ -67,21 +74,55 @@ const USUAL_ORIGIN = 'https://api.example.com';
 const NAMED = 5;
 const MOST_ASKED = 50;
 
-/** `isPayable`: whether somebody could pay for a route. */
+export type MadePublication = { readonly publication: Publication; readonly report: PublicationReport };
+
+/** What a route that covers a path of ours is called. */
+export type TakenPath = PublicationReport['taken'][number];
+
+export type PublicationDraft = Pick<Sale, 'add' | 'questions'> & {
+  /** `winners`: for each question the active route that it pays for. */
+  readonly finish: (winners: readonly (Route | undefined)[], taken: readonly TakenPath[]) => MadePublication;
+};
+
+export function draftPublication(settings: PublicationSettings, owner: OwnerDocument | undefined): PublicationDraft {
+  const { add, questions, close } = createSale(owner?.operations ?? [], settings.exclude);
+  return { add, questions, finish: (winners, taken) => write(settings, owner, close(winners), taken) };
+}
+
+/** All at once. `resolve`: as the proxy looks `routes` up. */
 export function publish(
-  settings: PublicationSettings,
-  owner: OwnerDocument | undefined,
+  draft: PublicationDraft,
   routes: readonly Route[],
+  resolve: Resolve,
   isPayable: (route: Route) => boolean,
-): { readonly publication: Publication; readonly report: PublicationReport } {
-  const { resolve } = compileSnapshot({ registryId: '', revision: 0, routes }, settings.paths);
-  const sold = findSold({
-    routes,
-    ...{ resolve, isPayable },
-    exclude: settings.exclude,
-    operations: owner?.operations ?? [],
-  });
-  const { title, contact, docsUrl, customerHeader } = settings;
+): MadePublication {
+  for (const route of routes) draft.add(saleRouteOf(route, isPayable(route)));
+  return draft.finish(
+    draft.questions().map((question) => winnerOf(question, resolve)),
+    takenPaths(resolve),
+  );
+}
+
+export function saleRouteOf({ id, method, pattern, status }: Route, isPayable: boolean): SaleRoute {
+  return { id, method, pattern, isActive: status === 'active', isPayable };
+}
+
+type Resolve = (method: string, path: string) => Resolution;
+
+/** The active route that a request pays for. */
+export function winnerOf({ method, path }: SampleRequest, resolve: Resolve): Route | undefined {
+  const resolution = resolve(method, path);
+  if (!resolution.ok || resolution.match.kind !== 'route') return undefined;
+  const { route } = resolution.match;
+  return route.status === 'active' ? route : undefined;
+}
+
+function write(
+  { title, contact, docsUrl, customerHeader, llms: ownText, ways }: PublicationSettings,
+  owner: OwnerDocument | undefined,
+  sold: Sold,
+  taken: readonly TakenPath[],
+): MadePublication {
   const titles = new Set(sold.operations.slice(0, MOST_ASKED).map(titleOf));
   const told = [...titles].slice(0, NAMED).join('; ');
   const of = title ?? owner?.title;
@@ -94,15 +135,14 @@ export function publish(
     docsUrl,
   };
   const around = Buffer.byteLength(writeHead(head, LONGEST_ORIGIN)) + 2;
-  const { components } = owner ?? {};
-  const written = writePaths(sold.operations, { components, customerHeader }, MOST_BYTES - around);
+  const written = writePaths(sold.operations, { components: owner?.components, customerHeader }, MOST_BYTES - around);
   const receivers = new Set(written.operations.map(({ route }) => route.receiverConfigId ?? 'default'));
   const llms =
-    settings.llms ??
+    ownText ??
     writeLlmsText({
       operations: written.operations,
-      sold: sold.operations.length,
-      ways: [...new Set([...receivers].flatMap((id) => settings.ways.get(id) ?? []))],
+      sold: sold.total,
+      ways: [...new Set([...receivers].flatMap((id) => ways.get(id) ?? []))],
       docsUrl,
     });
   const digest = createHash('sha256')
@@ -115,18 +155,21 @@ export function publish(
         return { method, path, amount, currency };
       }),
       leftOut: sold.leftOut,
-      taken: [OPENAPI_PATH, LLMS_PATH].flatMap((path) => takenBy(path, resolve)),
-      cut: sold.operations.length - written.operations.length,
+      leftOutCounts: sold.leftOutCounts,
+      taken,
+      cut: sold.total - written.operations.length,
       without: written.without,
       bytes: Buffer.byteLength(writeHead(head, USUAL_ORIGIN)) + 2 + written.bytes,
     },
   };
 }
 
-function takenBy(
-  path: string,
-  resolve: (method: string, path: string) => Resolution,
-): readonly { readonly path: string; readonly by: string }[] {
+/** The paths of ours that a route covers. */
+export function takenPaths(resolve: Resolve): readonly TakenPath[] {
+  return [OPENAPI_PATH, LLMS_PATH].flatMap((path) => takenBy(path, resolve));
+}
+
+function takenBy(path: string, resolve: Resolve): readonly TakenPath[] {
   const resolution = resolve('GET', path);
   if (!resolution.ok || resolution.match.kind === 'none') return [];
   const { match } = resolution;

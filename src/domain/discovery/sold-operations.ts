@@ -1,7 +1,6 @@
 // Finds what is sold: the operations that an active route protects and `exclude` does not name. Whether a request costs
 // something, and how much, is asked of the same look-up that the proxy uses, so a document never tells another price.
 import { parsePattern, type Pattern } from '../pattern.ts';
-import type { Resolution } from '../resolve.ts';
 import type { Route } from '../route.ts';
 import { covers, escapeSegment, folded, isExcluded } from './exclusion.ts';
 import { METHODS } from './operation.ts';
@@ -24,105 +23,193 @@ export type SoldOperation = {
 export type LeftOutReason = 'paused' | 'excluded' | 'unpayable' | 'wildcard' | 'method' | 'shadowed' | 'no_room';
 export type LeftOut = { readonly method: string; readonly pattern: string; readonly why: LeftOutReason };
 
-export type Sold = { readonly operations: readonly SoldOperation[]; readonly leftOut: readonly LeftOut[] };
+/** `leftOut`: the first of them. `total`: operations that are sold, those that no document has room for too. */
+export type Sold = {
+  readonly operations: readonly SoldOperation[];
+  readonly total: number;
+  readonly leftOut: readonly LeftOut[];
+  /** All of them. */
+  readonly leftOutCounts: Readonly<Partial<Record<LeftOutReason, number>>>;
+};
 
-type SoldQuestion = {
-  readonly routes: readonly Route[];
-  /** The same routes as the proxy looks them up. */
-  readonly resolve: (method: string, path: string) => Resolution;
-  /** Whether somebody could pay for it. */
-  readonly isPayable: (route: Route) => boolean;
-  readonly exclude: readonly Pattern[];
-  readonly operations: readonly OwnerOperation[];
+/** A route as far as it is looked at one by one. `isPayable`: somebody could pay for it. */
+export type SaleRoute = Pick<Route, 'id' | 'method' | 'pattern'> & {
+  readonly isActive: boolean;
+  readonly isPayable: boolean;
+};
+
+/** A request that a client could make. */
+export type SampleRequest = { readonly method: string; readonly path: string };
+
+/** What is sold, found in two steps: routes one by one, then what the proxy would ask for some requests. */
+export type Sale = {
+  readonly add: (route: SaleRoute) => void;
+  /** After the last route. */
+  readonly questions: () => readonly SampleRequest[];
+  /** `winners`: for each question the active route that it pays for. */
+  readonly close: (winners: readonly (Route | undefined)[]) => Sold;
 };
 
 /** Methods that OpenAPI can say and a client may ask with. */
 const SAYABLE: ReadonlySet<string> = new Set([...METHODS, 'OPTIONS']);
 /** Of a route for any method if no document says more. */
 const ANY = ['GET', 'POST'];
-/** Operations under further paths: more than a document has room for. */
-const MOST_CANDIDATES = 20_000;
+/** Operations under their paths, and routes that stand as their patterns: more than a document has room for. */
+const MOST_DESCRIBED = 8_000;
+const MOST_PLAIN = 3_000;
+const MOST_LEFT_OUT = 1_000;
 /** Stands where a path is filled in: no literal of a route is spelled so. */
 const SAMPLE = 'x7f3sample9qz';
 
-export function findSold(question: SoldQuestion): Sold {
-  const { routes, isPayable, operations, exclude } = question;
+type Described = Meeting & { readonly by: string[] };
+type Plain = { readonly route: SaleRoute; readonly template: string; readonly sample: string };
+
+export function createSale(operations: readonly OwnerOperation[], exclude: readonly Pattern[]): Sale {
   const tree = createTree(operations);
-  const found = new Map<string, SoldOperation & { readonly index: number; readonly isWhole: boolean }>();
+  /** By method and path. `by`: routes that could take its requests. */
+  const described = new Map<string, Described>();
+  /** Routes that some operation could stand for. */
+  const met: { readonly route: SaleRoute; readonly pattern: Pattern; readonly keys: readonly string[] }[] = [];
+  const plain = createPlain();
   const leftOut: LeftOut[] = [];
-  /** Those that the document has no operation for, and have a path template. */
-  const plain: { readonly route: Route; readonly pattern: Pattern }[] = [];
-  const winner = createWinner(question);
-  for (const route of routes) {
-    const { method, pattern: written } = route;
-    const leave = (why: LeftOutReason): void => void leftOut.push({ method, pattern: written, why });
-    const parsed = parsePattern(written);
-    if (!parsed.ok) continue;
-    const { pattern } = parsed;
-    if (route.status !== 'active') leave('paused');
-    else if (!isPayable(route)) leave('unpayable');
-    else if (exclude.some((each) => covers(each, pattern))) leave('excluded');
-    else {
-      let known = false;
-      for (const { operation, index, path, sample, isWhole } of tree.meet(pattern, method)) {
-        if (winner(operation.method, sample) !== route) continue;
-        known = true;
-        const key = `${operation.method} ${path}`;
-        if (isExcluded(sample, exclude)) continue;
-        if (found.size >= MOST_CANDIDATES) leave('no_room');
-        else if (!found.has(key)) found.set(key, { method: operation.method, path, route, operation, index, isWhole });
+  const leftOutCounts: Partial<Record<LeftOutReason, number>> = {};
+  const leave = ({ method, pattern }: SaleRoute, why: LeftOutReason): void => {
+    leftOutCounts[why] = (leftOutCounts[why] ?? 0) + 1;
+    if (leftOut.length < MOST_LEFT_OUT) leftOut.push({ method, pattern, why });
+  };
+  /** Without an operation it stands as its pattern. */
+  const leavePlain = (route: SaleRoute, pattern: Pattern): Plain | undefined => {
+    const isWild = pattern.segments.some(({ kind }) => kind === 'wildcard');
+    if (!isWild && (route.method === '*' || SAYABLE.has(route.method)))
+      return { route, template: templateOf(pattern), sample: sampleOf(pattern) };
+    leave(route, isWild ? 'wildcard' : 'method');
+    return undefined;
+  };
+  const meet = (route: SaleRoute, pattern: Pattern): readonly string[] => {
+    const keys: string[] = [];
+    for (const meeting of tree.meet(pattern, route.method)) {
+      const key = `${meeting.operation.method} ${meeting.path}`;
+      const known = described.get(key);
+      if (known !== undefined) known.by.push(route.id);
+      else if (described.size < MOST_DESCRIBED) described.set(key, { ...meeting, by: [route.id] });
+      else {
+        leave(route, 'no_room');
+        break;
       }
-      if (known) continue;
-      if (pattern.segments.some(({ kind }) => kind === 'wildcard')) leave('wildcard');
-      else if (method !== '*' && !SAYABLE.has(method)) leave('method');
-      else plain.push({ route, pattern });
+      keys.push(key);
     }
-  }
-  const described = [...found.values()].toSorted(
-    (a, b) => Number(b.isWhole) - Number(a.isWhole) || a.index - b.index || compare(a.path, b.path),
-  );
-  const undescribed = findPlain(plain, described, winner, leftOut);
-  return { operations: [...described, ...undescribed], leftOut };
+    return keys;
+  };
+  let asked: readonly Question[] = [];
+
+  return {
+    add: (route) => {
+      const parsed = parsePattern(route.pattern);
+      if (!parsed.ok) return;
+      const { pattern } = parsed;
+      if (!route.isActive) leave(route, 'paused');
+      else if (!route.isPayable) leave(route, 'unpayable');
+      else if (exclude.some((each) => covers(each, pattern))) leave(route, 'excluded');
+      else {
+        const keys = meet(route, pattern);
+        if (keys.length > 0) met.push({ route, pattern, keys });
+        else {
+          const own = leavePlain(route, pattern);
+          if (own !== undefined) plain.add(own);
+        }
+      }
+    },
+    questions: () => {
+      asked = [
+        ...[...described].map(([key, { operation, sample }]) => ({ key, method: operation.method, path: sample })),
+        ...met.flatMap(({ route, pattern }) => questionsOf(route, sampleOf(pattern))),
+        ...plain.first().flatMap(({ route, sample }) => questionsOf(route, sample)),
+      ];
+      return asked;
+    },
+    close: (winners) => {
+      const applying = new Map(asked.map(({ key }, index) => [key, winners[index]]));
+      for (const { route, pattern, keys } of met) {
+        if (keys.some((key) => applying.get(key)?.id === route.id)) continue;
+        const own = pattern.segments.some(({ kind }) => kind === 'wildcard') ? undefined : leavePlain(route, pattern);
+        if (own === undefined) leave(route, 'shadowed');
+        else plain.add(own);
+      }
+      const sold = [...described].flatMap(([key, each]): (SoldOperation & Described)[] => {
+        const route = applying.get(key);
+        if (route === undefined || !each.by.includes(route.id) || isExcluded(each.sample, exclude)) return [];
+        return [{ ...each, method: each.operation.method, route }];
+      });
+      const ordered = sold.toSorted(
+        (a, b) => Number(b.isWhole) - Number(a.isWhole) || a.index - b.index || compare(a.path, b.path),
+      );
+      const rest = soldAsPatterns(plain.first(), ordered, applying, (route) => leave(route, 'shadowed'));
+      const total = ordered.length + rest.length + plain.gone();
+      return { operations: [...ordered, ...rest], total, leftOut, leftOutCounts };
+    },
+  };
 }
 
-/** Routes without an operation stand as their patterns. */
-function findPlain(
-  plain: readonly { readonly route: Route; readonly pattern: Pattern }[],
+/** `key`: of its answer. */
+type Question = SampleRequest & { readonly key: string };
+
+function questionsOf(route: SaleRoute, path: string): readonly Question[] {
+  return methodsOf(route).map((method) => ({ key: `${route.id} ${method}`, method, path }));
+}
+
+function methodsOf({ method }: SaleRoute): readonly string[] {
+  return method === '*' ? ANY : [method];
+}
+
+/** The first routes by their patterns; the others are counted. */
+function createPlain(): {
+  readonly add: (each: Plain) => void;
+  readonly first: () => readonly Plain[];
+  /** Operations of those that are not among the first. */
+  readonly gone: () => number;
+} {
+  let kept: Plain[] = [];
+  let gone = 0;
+  const order = (): void => {
+    kept.sort((a, b) => compare(a.template, b.template) || compare(a.route.method, b.route.method));
+    for (const { route } of kept.slice(MOST_PLAIN)) gone += methodsOf(route).length;
+    kept = kept.slice(0, MOST_PLAIN);
+  };
+  return {
+    add: (each) => {
+      if (kept.push(each) >= 4 * MOST_PLAIN) order();
+    },
+    first: () => {
+      order();
+      return kept;
+    },
+    gone: () => gone,
+  };
+}
+
+function soldAsPatterns(
+  plain: readonly Plain[],
   described: readonly SoldOperation[],
-  winner: (method: string, sample: string) => Route | undefined,
-  leftOut: LeftOut[],
+  applying: ReadonlyMap<string, Route | undefined>,
+  shadowed: (route: SaleRoute) => void,
 ): readonly SoldOperation[] {
   // No document has two paths that differ in the names of their parameters alone.
   const paths = new Map(described.map(({ path }) => [shapeOf(path), path]));
   const taken = new Set(described.map(({ method, path }) => `${method} ${path}`));
-  const ordered = plain
-    .map((each) => ({ ...each, template: templateOf(each.pattern) }))
-    .toSorted((a, b) => compare(a.template, b.template) || compare(a.route.method, b.route.method));
-  return ordered.flatMap(({ route, pattern, template }) => {
+  return plain.flatMap(({ route, template }) => {
     const shape = shapeOf(template);
     const path = paths.get(shape) ?? template;
-    const sample = sampleOf(pattern);
-    const methods = route.method === '*' ? ANY : [route.method];
-    const operations = methods.flatMap((method): SoldOperation[] => {
+    const operations = methodsOf(route).flatMap((method): SoldOperation[] => {
+      const winner = applying.get(`${route.id} ${method}`);
       const key = `${method} ${path}`;
-      if (winner(method, sample) !== route || taken.has(key)) return [];
+      if (winner?.id !== route.id || taken.has(key)) return [];
       taken.add(key);
-      return [{ method, path, route, operation: undefined }];
+      return [{ method, path, route: winner, operation: undefined }];
     });
-    if (operations.length === 0) leftOut.push({ method: route.method, pattern: route.pattern, why: 'shadowed' });
+    if (operations.length === 0) shadowed(route);
     else paths.set(shape, path);
     return operations;
   });
-}
-
-/** The active route that a request for `sample` pays for. */
-function createWinner({ resolve }: SoldQuestion): (method: string, sample: string) => Route | undefined {
-  return (method, sample) => {
-    const resolution = resolve(method, sample);
-    if (!resolution.ok || resolution.match.kind !== 'route') return undefined;
-    const { route } = resolution.match;
-    return route.status === 'active' ? route : undefined;
-  };
 }
 
 function compare(a: string, b: string): number {

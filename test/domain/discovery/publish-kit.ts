@@ -1,5 +1,6 @@
 // What would be published of an OpenAPI document as text and of rules, as the program makes it.
 import {
+  draftPublication,
   publish,
   renderPublication,
   type Publication,
@@ -10,6 +11,7 @@ import type { OpenApi } from '../../../src/domain/discovery/openapi.ts';
 import type { OwnerDocument } from '../../../src/domain/discovery/owner-document.ts';
 import { profileFolding } from '../../../src/domain/profile.ts';
 import type { Route } from '../../../src/domain/route.ts';
+import { compileSnapshot } from '../../../src/domain/snapshot.ts';
 import { route } from '../../cases/routes.ts';
 import { descriptionOf, patternOf } from './kit.ts';
 
@@ -37,6 +39,7 @@ export type Told = {
   readonly api: OpenApi;
 };
 
+const PATHS = { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: profileFolding('unknown') } as const;
 const NO_DOCUMENT = 'openapi: 3.1.0\n';
 
 /** `rules`: routes, or METHOD PATTERN AMOUNT, then maybe a currency, `paused`, or `named` if nobody may ask without a customer id. */
@@ -56,16 +59,12 @@ export function publishText(
     llms: undefined,
     exclude: exclude.map(patternOf),
     customerHeader: 'X-Customer-Id',
-    paths: { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: profileFolding('unknown') },
     ways: new Map([['default', ['base-sepolia USDC']]]),
     ...more,
   };
-  const { publication, report } = publish(
-    settings,
-    owner,
-    rules.map((rule) => (typeof rule === 'string' ? ruled(rule) : rule)),
-    isPayable,
-  );
+  const routes = rules.map((rule) => (typeof rule === 'string' ? ruled(rule) : rule));
+  const { resolve } = compileSnapshot({ registryId: '', revision: 0, routes }, PATHS);
+  const { publication, report } = publish(draftPublication(settings, owner), routes, resolve, isPayable);
   const { openapi, llms } = renderPublication(publication, 'https://api.example.com');
   return { publication, report, text: openapi, document: JSON.parse(openapi) as PublicDocument, llms, api };
 }
