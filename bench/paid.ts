@@ -352,7 +352,7 @@ admin: { listen: 127.0.0.1:0 }
 log: { level: info, access: false }
 charges: { max_unsettled_per_payer: 1000, secrets: [${SECRET}] }
 receivers:
-  - { id: default, network: base-sepolia, pay_to_address: "${PAY_TO}", facilitators: ["http://127.0.0.1:${facilitator}"] }
+  - { id: default, network: base-sepolia, pay_to_address: "${PAY_TO}", rpc_url: none, facilitators: ["http://127.0.0.1:${facilitator}"] }
 routes:
   - { method: GET, route_pattern: /paid/*, amount: "0.01" }
   - { method: POST, route_pattern: /paid/*, amount: "0.01" }

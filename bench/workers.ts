@@ -161,7 +161,7 @@ registry: { listen: 127.0.0.1:0, store: sqlite:data/tollgate.db, api_keys: [{ na
 admin: { listen: 127.0.0.1:0 }
 log: { level: info, access: false }
 receivers:
-  - { id: default, network: base-sepolia, pay_to_address: "0x1111111111111111111111111111111111111111", facilitators: ["http://127.0.0.1:${services.port('facilitator')}"] }
+  - { id: default, network: base-sepolia, pay_to_address: "0x1111111111111111111111111111111111111111", rpc_url: none, facilitators: ["http://127.0.0.1:${services.port('facilitator')}"] }
 routes:
   - { method: GET, route_pattern: /paid/*, amount: "0.01" }
 `;

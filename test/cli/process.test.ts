@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { ADDRESS, RECEIVER, SECRET } from '../config/support.ts';
 import { startProcess } from '../support/process.ts';
+import { NO_NETWORK } from '../support/no-network.ts';
 import { BARE_ENV, MAIN, NODE, tollgate } from './support.ts';
 
 let folder: string;
@@ -105,7 +106,7 @@ admin: { listen: "127.0.0.1:0" }
 log: { format: json }
 `,
     );
-    const command = `echo server $$; exec '${NODE}' '${MAIN}' serve -c '${file}'`;
+    const command = `echo server $$; exec '${NODE}' ${NO_NETWORK.join(' ')} '${MAIN}' serve -c '${file}'`;
     const child = spawn(SCRIPT, ['--quiet', '--flush', '--return', '--command', command, '/dev/null'], {
       env: BARE_ENV,
       stdio: ['pipe', 'pipe', 'inherit'],
