@@ -137,12 +137,12 @@ export function laterWords({ code, detail, charged, until }: ToldProblem, taken:
           KEPT,
         ],
       };
-    default:
-      return {
-        mood: 'warn',
-        headline: charged === false ? 'No answer, and nothing was taken' : 'It cannot be answered right now',
-        sentences: [...(charged === false ? [`${BECAUSE[code] ?? detail} ${NOTHING}`] : [detail]), KEPT],
-      };
+    default: {
+      const because = charged === false ? BECAUSE[code] : undefined;
+      return because === undefined
+        ? { mood: 'warn', headline: 'It cannot be answered right now', sentences: [detail, KEPT] }
+        : { mood: 'warn', headline: 'No answer, and nothing was taken', sentences: [`${because} ${NOTHING}`, KEPT] };
+    }
   }
 }
 
