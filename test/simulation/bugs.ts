@@ -74,6 +74,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
       },
     },
   },
+  'a payment is settled without a connection to the upstream': { settlesAnyway: true },
   'a charge that is settling may be claimed again': {
     rules: {
       transition,

@@ -40,6 +40,8 @@ export type Bug = {
   readonly ledger?: (ledger: Ledger, at: { readonly world: World; readonly actor: Actor }) => Ledger;
   readonly rail?: (rail: Rail, at: { readonly world: World; readonly actor: Actor }) => Rail;
   readonly rules?: LedgerRules;
+  /** A connection that cannot be had counts as had. */
+  readonly settlesAnyway?: true;
 };
 
 export type Request = {
@@ -68,7 +70,7 @@ export function startProcess(world: World, name: string): Process {
   const actor: Actor = { name, alive: true };
   const connections = new Set<{ connection: Connection; broken: () => void }>();
   // What each request could know of its payment when it last asked anybody.
-  const requests = new AsyncLocalStorage<{ mayMove: boolean }>();
+  const requests = new AsyncLocalStorage<{ mayMove: boolean; isAway: boolean }>();
   const touched = (key: PaymentKey): void => {
     const request = requests.getStore();
     if (request !== undefined) request.mayMove = watch.mayMove(key);
@@ -83,7 +85,14 @@ export function startProcess(world: World, name: string): Process {
   const plainLedger = createLedger(store, SPELLING, bug?.rules);
   const plainRail = createModelRail(scheduler, chain, facilitator, weather, actor, touched);
   const ledger: Ledger = bug?.ledger?.(plainLedger, { world, actor }) ?? plainLedger;
-  const rail: Rail = bug?.rail?.(plainRail, { world, actor }) ?? plainRail;
+  const watchedRail: Rail = {
+    ...plainRail,
+    settle: (...given) => {
+      if (requests.getStore()?.isAway === true) watch.violated('a payment is settled, and its request cannot be sent');
+      return plainRail.settle(...given);
+    },
+  };
+  const rail: Rail = bug?.rail?.(watchedRail, { world, actor }) ?? watchedRail;
   const chargeLog = { changed: () => undefined, counted: () => undefined };
   const quotes = createQuotes({ secrets: SECRETS, ttlMs: 300_000, nonce: () => random(12).toString('base64url') });
   const modes = createSettleModes(clock.monotonic, 10);
@@ -144,6 +153,7 @@ export function startProcess(world: World, name: string): Process {
 
   const serve = async (request: Request, connection: Connection): Promise<void> => {
     const { method, target, credential, key } = request;
+    const context = { mayMove: false, isAway: false };
     const asked: RequestFacts = {
       requestId: 'request',
       method,
@@ -159,11 +169,11 @@ export function startProcess(world: World, name: string): Process {
       asksForPage: () => false,
       connect: async () => {
         await scheduler.point(actor, 'connects to the upstream', weather.delay());
-        return weather.happens('upstream_away') ? AWAY : undefined;
+        context.isAway = weather.happens('upstream_away');
+        return context.isAway && bug?.settlesAnyway !== true ? AWAY : undefined;
       },
     };
     const caller = { customerId: undefined, credential: undefined };
-    const context = { mayMove: false };
     const outcome = await requests.run(context, async () =>
       paywall.perform(
         credential === undefined
