@@ -74,7 +74,7 @@ describe.concurrent('a lenient parser', () => {
       const log = { debug() {}, info() {}, warn() {}, error() {}, enabled: () => false };
       const listener = createListener(
         { name: 'child', listen: { host: '127.0.0.1', port: 0 }, limits: { headers: 8192, connections: 10 }, timeouts: { headersMs: 5000, idleMs: 5000 }, refusals: LISTENER_REFUSALS, log },
-        { request: (req, res) => res.end('accepted') },
+        { request: (req, res) => void res.end('accepted') },
       );
       console.log((await listener.start()).port);
     `;
