@@ -1,14 +1,25 @@
 // The scenario `payment-required`: unpaid requests for what costs something, without a pause between them. Beside Tollgate
 // its peers: nginx and a bare node:http that answer the same bytes every time, and the reference middleware of x402.
-import { checkDemand, checkInterfaceBody, type Answer } from './check.ts';
+import { setTimeout } from 'node:timers/promises';
+import { ask, checkDemand, checkInterfaceBody, expect, type Answer } from './check.ts';
 import { COLUMNS, LOADED_BY, shoot, WORKING_SET, type Load } from './load.ts';
 import type { ConstantAnswer } from './peers/constant.ts';
-import { CONSTANT, NGINX, X402_EXPRESS } from './names.ts';
+import { besideDocumentName, CONSTANT, documentName, FEW, NGINX, X402_EXPRESS } from './names.ts';
 import { demandPeers, x402Paths } from './peers/peers.ts';
 import type { Server } from './process.ts';
 import type { Section, Skipped } from './report.ts';
+import { startTollgate } from './tollgate.ts';
 import { freshPaidPath, paidPaths, ROUTE_AMOUNT } from './routes.ts';
-import { freshName, mainCount, measureSection, startTollgates, withPool, type Contender, type Stage } from './stage.ts';
+import {
+  freshName,
+  mainCount,
+  measureSection,
+  startTollgates,
+  withPool,
+  type Contender,
+  type Pool,
+  type Stage,
+} from './stage.ts';
 
 /** How the body of every 402 starts (interface section 7.1). */
 const DEMAND_START = '{"error":"Payment Required","charge_id":"chg_';
@@ -63,6 +74,7 @@ export function measureDemands(stage: Stage): Promise<Section> {
       const fresh = freshPaidPath(routes);
       contenders.push(demand(freshName(name), tollgate, fresh, `${fresh.prefix}first`, true, least));
     }
+    contenders.push(...(await startDocuments(stage, pool, demand)));
     return measureSection(
       stage,
       contenders,
@@ -80,6 +92,58 @@ export function measureDemands(stage: Stage): Promise<Section> {
     );
   });
 }
+
+/** The document of what is sold beside a 402, both of one process: from memory it costs at most what a 402 costs. */
+async function startDocuments(
+  stage: Stage,
+  pool: Pool,
+  demand: (
+    name: string,
+    server: Server,
+    paths: Load['paths'],
+    path: string,
+    interfaced: boolean,
+    bytes: number,
+  ) => Contender,
+): Promise<readonly Contender[]> {
+  const { folder, profiles, upstream, checkouts } = stage;
+  const root = checkouts[0]?.root;
+  if (root === undefined) return [];
+  const name = documentName(FEW);
+  stage.say(`starting ${name}`);
+  const options = { label: name, root, routes: FEW, upstreamPort: upstream.port('upstream'), folder, profiles };
+  const tollgate = await pool.keep(startTollgate({ ...options, discovery: true }));
+  const port = tollgate.port('proxy');
+  const path = samplePath(FEW);
+  return [
+    {
+      name,
+      check: async () => {
+        for (;;) {
+          const { status } = await ask(port, { method: 'GET', path: DOCUMENT });
+          if (status === 200) return;
+          expect(status === 503, `answers ${status} for ${DOCUMENT}`);
+          await setTimeout(POLL_MS);
+        }
+      },
+      measure: (seconds) =>
+        shoot(stage, tollgate, port, seconds, {
+          ...{
+            method: 'GET',
+            paths: [DOCUMENT],
+            status: 200,
+            start: '{"openapi":"3.1.0"',
+            bytes: 1_000,
+            reaches: 'none',
+          },
+        }),
+    },
+    demand(besideDocumentName(FEW), tollgate, paidPaths(FEW, WORKING_SET), path, true, 100),
+  ];
+}
+
+const DOCUMENT = '/openapi.json';
+const POLL_MS = 20;
 
 function samplePath(routes: number): string {
   return paidPaths(routes, WORKING_SET)[0] ?? '/';

@@ -14,6 +14,9 @@ export const MAIN = 10_000;
 export const MANY = 100_000;
 
 export const tollgateName = (routes: number): string => `Tollgate, ${routes} routes`;
+/** The document of what is sold, and a 402 of the same process. */
+export const documentName = (routes: number): string => `Tollgate, ${routes} routes, /openapi.json`;
+export const besideDocumentName = (routes: number): string => `Tollgate, ${routes} routes, 402 beside /openapi.json`;
 export const changingName = (routes: number): string => `Tollgate, ${routes} routes, prices changing`;
 export const swappedName = (routes: number): string => `Tollgate, ${routes} routes, the whole set swapped`;
 export const PAID_GET = 'paid GET, settled before the response';

@@ -20,6 +20,8 @@ export type TollgateOptions = {
   readonly folder: string;
   /** Where V8 writes a CPU profile at the end, or undefined. */
   readonly profiles: string | undefined;
+  /** It tells what is sold. */
+  readonly discovery?: boolean;
 };
 
 /** Receivers of the bench: nothing is paid in it, so its facilitator is never asked. */
@@ -48,7 +50,10 @@ async function serve(
   listeners: readonly string[],
 ): Promise<Tollgate> {
   const configFile = path.join(folder, 'tollgate.yaml');
-  writeFileSync(configFile, configuration(options.upstreamPort, routesFrom));
+  writeFileSync(
+    configFile,
+    configuration(options.upstreamPort, routesFrom) + (options.discovery === true ? 'discovery: {}\n' : ''),
+  );
   const profiling = profilingFlags(options.profiles, options.label);
   const server = await startServer(
     {
