@@ -1,10 +1,10 @@
 // Sidecars without a proxy, many in one process: `node bench/crowd.ts REGISTRY_URL API_KEY COUNT`. Each follows the registry with
 // the program's own sync. Prints a line for each revision as soon as all of them have it: when each of them had.
-import { createCompiler } from '../src/gateway/sync/compile.ts';
-import { createCurrent } from '../src/gateway/sync/current.ts';
+import { createCompiler } from '../src/gateway/routes/snapshot-compiler.ts';
+import { createCurrent } from '../src/gateway/routes/current-snapshot.ts';
 import { createRemote } from '../src/gateway/sync/remote.ts';
 import { createSync } from '../src/gateway/sync/sync.ts';
-import { FULL_FOLDING } from '../src/domain/profile.ts';
+import { FULL_FOLDING } from '../src/domain/routing/profile.ts';
 import { createRandom, systemClock, systemSchedule } from '../src/host/clock.ts';
 import { createLog } from '../src/host/log.ts';
 import { createMetrics } from '../src/host/metrics.ts';

@@ -6,12 +6,12 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Claim } from '../src/domain/charge.ts';
+import type { Claim } from '../src/domain/payment/charge.ts';
 import type { ChargeEvent } from '../src/domain/payment/transition.ts';
 import { readThreadsUs } from './process.ts';
 import type * as ledgerModule from '../src/domain/payment/ledger.ts';
-import type * as networksModule from '../src/gateway/rails/networks.ts';
-import type * as chargesModule from '../src/registry/store/sqlite/charges.ts';
+import type * as networksModule from '../src/gateway/rails/rails.ts';
+import type * as chargesModule from '../src/registry/store/sqlite/charge-store.ts';
 import type * as placeModule from '../src/registry/store/postgres/place.ts';
 import { startPostgres, type PostgresServer } from '../test/postgres/server.ts';
 
@@ -48,9 +48,9 @@ type Opened = Pick<ledgerModule.Ledger, 'claim' | 'advance'> & { readonly close:
 async function open(file: string, options: Parameters<typeof chargesModule.openCharges>[1]): Promise<Opened> {
   const load = (name: string): Promise<unknown> => import(pathToFileURL(path.join(root, 'src', name)).href);
   if (kind === 'postgres') return openOnPostgres(load, options);
-  const { openCharges } = (await load('registry/store/sqlite/charges.ts')) as typeof chargesModule;
+  const { openCharges } = (await load('registry/store/sqlite/charge-store.ts')) as typeof chargesModule;
   const { createLedger } = (await load('domain/payment/ledger.ts')) as typeof ledgerModule;
-  const { SPELLING } = (await load('gateway/rails/networks.ts')) as typeof networksModule;
+  const { SPELLING } = (await load('gateway/rails/rails.ts')) as typeof networksModule;
   const store = openCharges(file, options);
   return { ...createLedger(store, SPELLING), close: store.close };
 }
@@ -61,7 +61,7 @@ async function openOnPostgres(
 ): Promise<Opened> {
   const { postgresPlace } = (await load('registry/store/postgres/place.ts')) as typeof placeModule;
   const { createLedger } = (await load('domain/payment/ledger.ts')) as typeof ledgerModule;
-  const { SPELLING } = (await load('gateway/rails/networks.ts')) as typeof networksModule;
+  const { SPELLING } = (await load('gateway/rails/rails.ts')) as typeof networksModule;
   const server = (database = await startPostgres({ settings: { autovacuum: 'on' } }));
   const { pathname } = new URL(await server.createDatabase());
   databaseName = pathname.slice(1);

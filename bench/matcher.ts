@@ -6,15 +6,15 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { match } from 'path-to-regexp';
 import type * as clockModule from '../src/host/clock.ts';
-import type * as offerModule from '../src/domain/offer.ts';
-import type * as profileModule from '../src/domain/profile.ts';
-import type * as quoteModule from '../src/domain/quote.ts';
-import type * as requiredModule from '../src/domain/payment-required.ts';
-import type * as reviseModule from '../src/domain/revise.ts';
-import type * as snapshotModule from '../src/domain/snapshot.ts';
-import type { PathOptions, RouteSet } from '../src/domain/snapshot.ts';
+import type * as offerModule from '../src/domain/payment/offer.ts';
+import type * as profileModule from '../src/domain/routing/profile.ts';
+import type * as quoteModule from '../src/domain/payment/quote.ts';
+import type * as requiredModule from '../src/domain/payment/payment-required.ts';
+import type * as reviseModule from '../src/domain/routing/revise.ts';
+import type * as snapshotModule from '../src/domain/routing/snapshot.ts';
+import type { PathOptions, RouteSet } from '../src/domain/routing/snapshot.ts';
 import type { Requirement } from '../src/domain/payment/way.ts';
-import type { Receiver } from '../src/domain/offer.ts';
+import type { Receiver } from '../src/domain/payment/offer.ts';
 import { freePaths, makeRoute, makeRoutes, paidPath, paidPaths } from './routes.ts';
 import { NETWORK, PAY_TO } from './tollgate.ts';
 
@@ -70,8 +70,8 @@ async function measure(): Promise<MatcherNumbers | ListNumbers | QuoteNumbers> {
 }
 
 async function measureMatcher(): Promise<MatcherNumbers> {
-  const { compileSnapshot }: typeof snapshotModule = await import(from('domain/snapshot.ts'));
-  const { profileFolding }: typeof profileModule = await import(from('domain/profile.ts'));
+  const { compileSnapshot }: typeof snapshotModule = await import(from('domain/routing/snapshot.ts'));
+  const { profileFolding }: typeof profileModule = await import(from('domain/routing/profile.ts'));
   const options = { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: profileFolding('unknown') } as const;
   const set = { registryId: 'bench', revision: 1, routes: makeRoutes(count) };
   const { made: snapshot, compileMs, heapMb } = weigh(() => compileSnapshot(set, options));
@@ -100,8 +100,8 @@ async function measureMatcher(): Promise<MatcherNumbers> {
 
 /** Nothing for a checkout that compiles the whole set for each change. */
 async function measureChange(set: RouteSet, paths: PathOptions): Promise<{ changeUs?: number }> {
-  const { compileSnapshot }: typeof snapshotModule = await import(from('domain/snapshot.ts'));
-  const revise: typeof reviseModule | undefined = await import(from('domain/revise.ts')).catch(() => undefined);
+  const { compileSnapshot }: typeof snapshotModule = await import(from('domain/routing/snapshot.ts'));
+  const revise: typeof reviseModule | undefined = await import(from('domain/routing/revise.ts')).catch(() => undefined);
   const [route] = set.routes;
   if (revise === undefined || route === undefined) return {};
   let snapshot = compileSnapshot(set, paths);
@@ -128,9 +128,9 @@ function measureList(): ListNumbers {
 }
 
 async function measureQuotes(): Promise<QuoteNumbers> {
-  const { createQuotes }: typeof quoteModule = await import(from('domain/quote.ts'));
-  const { createOffers }: typeof offerModule = await import(from('domain/offer.ts'));
-  const { createPaymentRequired }: typeof requiredModule = await import(from('domain/payment-required.ts'));
+  const { createQuotes }: typeof quoteModule = await import(from('domain/payment/quote.ts'));
+  const { createOffers }: typeof offerModule = await import(from('domain/payment/offer.ts'));
+  const { createPaymentRequired }: typeof requiredModule = await import(from('domain/payment/payment-required.ts'));
   const { createRandom, createTokens }: typeof clockModule = await import(from('host/clock.ts'));
   const quotes = createQuotes({
     secrets: ['x'.repeat(32)],

@@ -3,7 +3,7 @@
 // bodies, plain and compressed, are made before it listens: a swap costs the core of the load no more than sending one.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import { toWire } from '../src/domain/route.ts';
+import { toWire } from '../src/domain/routing/route.ts';
 import { announce } from './peers/announce.ts';
 import { EDITIONS, makeRoutes } from './routes.ts';
 

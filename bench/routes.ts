@@ -3,7 +3,7 @@
 // services; free paths end at different depths of the same tree, so that "free" is not the easy case. There are two
 // editions of them, to put one in the place of the other: no id and no pattern is in both, every price is another one, and
 // yet a path that costs something in one does so in the other, so that no moment of a swap may let it through.
-import type { Route } from '../src/domain/route.ts';
+import type { Route } from '../src/domain/routing/route.ts';
 
 export const EDITIONS = ['first', 'second'] as const;
 export type Edition = (typeof EDITIONS)[number];

@@ -5,14 +5,14 @@ import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import path from 'node:path';
 import type * as clockModule from '../src/host/clock.ts';
-import type * as patternModule from '../src/domain/pattern.ts';
+import type * as patternModule from '../src/domain/routing/pattern.ts';
 import type { NewRoute } from '../src/registry/store/ports.ts';
 import type * as storeModule from '../src/registry/store/sqlite/store.ts';
 import { makeRoutes } from './routes.ts';
 
 const [root = '', file = '', count = '0'] = process.argv.slice(2);
 const from = (name: string): string => pathToFileURL(path.join(root, 'src', name)).href;
-const { parsePattern }: typeof patternModule = await import(from('domain/pattern.ts'));
+const { parsePattern }: typeof patternModule = await import(from('domain/routing/pattern.ts'));
 const { createRandom }: typeof clockModule = await import(from('host/clock.ts'));
 
 /** The store of a revision in which a write did not wait. */

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { mintToken } from '../src/registry/auth.ts';
+import { mintToken } from '../src/registry/auth/dashboard-tokens.ts';
 import type { CrowdLine } from './crowd.ts';
 import { startCountingPipe, type CountingPipe } from './counting-pipe.ts';
 import { LOAD_CORE, NODE, runToEnd, SERVER_CORE, startServer, type Server } from './process.ts';

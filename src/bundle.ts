@@ -19,7 +19,7 @@ const ENTRIES = [
   path.join(SRC, 'worker-process.ts'),
   path.join(SQLITE, 'charge-worker.ts'),
   path.join(SRC, 'config/openapi-worker.ts'),
-  path.join(SRC, 'compose/publication-worker.ts'),
+  path.join(SRC, 'compose/discovery/publication-worker.ts'),
   path.join(SRC, 'cli/demo-api.ts'),
 ];
 /** `debug` asks for it and goes on without it; it is no dependency of anything here. */

@@ -7,7 +7,7 @@ import { INTERNAL, type BoundListener } from './compose/part.ts';
 import { countCharges } from './compose/payments.ts';
 import { observePossible } from './compose/readiness.ts';
 import { startRegistry, type RegistryPart } from './compose/registry.ts';
-import { applyConfig } from './compose/restart.ts';
+import { applyConfig } from './compose/restart-settings.ts';
 import { checkServices, type ServicesCheck } from './compose/services-check.ts';
 import type { Config, RegistryConfig } from './config/config.ts';
 import { createAuthorize } from './gateway/rails/x402/auth.ts';

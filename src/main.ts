@@ -14,6 +14,6 @@ if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
   );
   process.exit(WRONG_NODE);
 }
-const { runProgram } = await import('./cli/program.ts');
+const { runProgram } = await import('./cli/entry.ts');
 const packageFile = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
 process.exit(await runProgram({ argv: process.argv.slice(2), packageFile, exitNow: (code) => process.exit(code) }));

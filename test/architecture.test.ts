@@ -69,9 +69,9 @@ describe('who may import whom', () => {
 
   test.each([
     ['http-proxy-3', ['gateway/sync/registry-relay.ts']],
-    ['jose', ['registry/auth.ts', 'gateway/rails/x402/auth.ts']],
+    ['jose', ['registry/auth/dashboard-tokens.ts', 'gateway/rails/x402/auth.ts']],
     ['prom-client', ['host/metrics.ts']],
-    ['path-to-regexp', ['domain/pattern.ts', 'registry/router.ts']],
+    ['path-to-regexp', ['domain/routing/pattern.ts', 'registry/http/router.ts']],
     ['yaml', ['config/']],
     ['@noble/hashes', ['gateway/rails/evm/']],
     ['ky', ['gateway/rails/', 'gateway/sync/']],

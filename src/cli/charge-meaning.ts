@@ -1,7 +1,7 @@
 // What a charge means, in sentences: where the money is, whether its answer can still be fetched, and what an operator does
 // about one that is owed. `tollgate why` and `tollgate charges show` say the same.
-import { shortId } from '../domain/quote.ts';
-import type { ChargeView } from '../registry/charge-schemas.ts';
+import { shortId } from '../domain/payment/quote.ts';
+import type { ChargeView } from '../registry/charges/charge-schemas.ts';
 import { when } from './time-text.ts';
 
 const FAULT_OF: Readonly<Record<NonNullable<ChargeView['owed']>, string>> = {

@@ -2,13 +2,13 @@
 // running Tollgate does in time. Also the operator's last word on a charge whose end nothing else can tell (`--fail`,
 // `--settled`), or whose money was given back. Money that may have moved is never declared lost by accident. The last
 // word needs the id and a reason, is kept with both, and is refused if the chain says otherwise.
-import type { Charge } from '../domain/charge.ts';
-import type { ChargeReports } from '../domain/payment/charge-reports.ts';
+import type { Charge } from '../domain/payment/charge.ts';
+import type { ChargeReports } from '../domain/payment/reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
-import { findServices, type Receiver } from '../domain/offer.ts';
+import { findServices, type Receiver } from '../domain/payment/offer.ts';
 import type { ChargeEvent } from '../domain/payment/transition.ts';
 import type { Look, Rail } from '../gateway/rails/rail.ts';
-import { createRails } from '../gateway/rails/networks.ts';
+import { createRails } from '../gateway/rails/rails.ts';
 import { createAuthorize } from '../gateway/rails/x402/auth.ts';
 import { reconcileNow } from '../gateway/reconcile.ts';
 import { createRandom, systemClock, systemSchedule } from '../host/clock.ts';

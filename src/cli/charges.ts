@@ -2,16 +2,16 @@
 // runs. Listing only looks, and prints what the billing endpoints show and nothing that could be replayed.
 import { suggest } from '../domain/suggest.ts';
 import { oneOf } from '../config/fields.ts';
-import { CHARGE_ID } from '../domain/charge.ts';
+import { CHARGE_ID } from '../domain/payment/charge.ts';
 import { CHARGE_STATES } from '../domain/payment/charge-fields.ts';
-import type { Receiver } from '../domain/offer.ts';
-import type { ChargeFilter } from '../domain/payment/charge-reports.ts';
-import type { ChargeView } from '../registry/charge-schemas.ts';
-import { NETWORKS, SPELLING } from '../gateway/rails/networks.ts';
+import type { Receiver } from '../domain/payment/offer.ts';
+import type { ChargeFilter } from '../domain/payment/reports.ts';
+import type { ChargeView } from '../registry/charges/charge-schemas.ts';
+import { NETWORKS, SPELLING } from '../gateway/rails/rails.ts';
 import { ledgerOf, storeAt, type StoredLedger } from '../registry/store/open.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
-import { readIdPart, shortId } from '../domain/quote.ts';
+import { readIdPart, shortId } from '../domain/payment/quote.ts';
 import { tableOf } from './table.ts';
 import { CONFIG_FLAG, loadFor, messageOf, talk, type Loaded } from './configuration.ts';
 
@@ -170,7 +170,7 @@ async function configuredReceivers(args: Args, io: Io): Promise<ReadonlyMap<stri
 }
 
 async function readFilter(args: Args): Promise<ChargeFilter | { readonly mistakes: readonly string[] }> {
-  const { chargesQuery } = await import('../registry/charge-schemas.ts');
+  const { chargesQuery } = await import('../registry/charges/charge-schemas.ts');
   const given = [...FILTERS].flatMap(([flag, name]) => {
     const value = args.text(flag);
     if (value === undefined) return [];
@@ -191,7 +191,7 @@ async function readFilter(args: Args): Promise<ChargeFilter | { readonly mistake
 }
 
 async function list(ledger: StoredLedger, filter: ChargeFilter, args: Args, io: Io): Promise<ExitCode> {
-  const { viewCharge } = await import('../registry/charges.ts');
+  const { viewCharge } = await import('../registry/charges/charge-endpoints.ts');
   const page = await ledger.list(filter);
   const all = page.charges.map(viewCharge);
   if (args.has('json')) io.out(JSON.stringify(all));
@@ -204,7 +204,7 @@ async function list(ledger: StoredLedger, filter: ChargeFilter, args: Args, io: 
 }
 
 async function show(ledger: StoredLedger, id: string, args: Args, io: Io): Promise<ExitCode> {
-  const { viewCharge } = await import('../registry/charges.ts');
+  const { viewCharge } = await import('../registry/charges/charge-endpoints.ts');
   const charge = await ledger.get(id);
   if (charge === undefined) {
     io.err('no charge has this id; `tollgate charges list` shows them');

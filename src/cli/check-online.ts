@@ -1,6 +1,6 @@
 // The calls of `tollgate check --online`: to the facilitators and nodes of every receiver, a sidecar's registry with
 // its key, a shared store, and the upstream. They change nothing; the upstream gets a connection and no request.
-import { reachUpstream } from '../compose/reach.ts';
+import { reachUpstream } from '../compose/upstream-check.ts';
 import type { LoadedConfig, SyncConfig } from '../config/config.ts';
 import { checkReceivers, type Finding } from '../gateway/rails/online-check.ts';
 import { createAuthorize } from '../gateway/rails/x402/auth.ts';

@@ -3,16 +3,22 @@
 import { formatListen } from '../config/addresses.ts';
 import type { LoadedConfig } from '../config/config.ts';
 import { NO_ROUTES } from '../compose/declared-routes.ts';
-import { lookAtRoutes, readDiscovery } from '../compose/discovery.ts';
-import { countLeftOut, makePublication, publicationWarnings, publishingOf, reasonOf } from '../compose/publication.ts';
+import { lookAtRoutes, readDiscovery } from '../compose/discovery/discovery.ts';
+import {
+  countLeftOut,
+  makePublication,
+  publicationWarnings,
+  publishingOf,
+  reasonOf,
+} from '../compose/discovery/publication.ts';
 import type { PublicationReport } from '../domain/discovery/publication.ts';
 import { nameWay, routeWarnings } from '../compose/way-warnings.ts';
 import { findConfigFile, loadConfig } from '../config/load.ts';
 import type { Issue } from '../config/problems.ts';
 import { configWarnings } from '../config/warnings.ts';
-import { describeChange, describeDifference, leave, sweep } from '../registry/declared.ts';
-import type { Route } from '../domain/route.ts';
-import { NETWORKS } from '../gateway/rails/networks.ts';
+import { describeChange, describeDifference, leave, sweep } from '../registry/routes/three-way-merge.ts';
+import type { Route } from '../domain/routing/route.ts';
+import { NETWORKS } from '../gateway/rails/rails.ts';
 import type { Args } from './args.ts';
 import { askServices, codeOf, describeFinding } from './check-online.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';

@@ -10,9 +10,9 @@ import { resolveSecrets } from '../config/first-start.ts';
 import { createRandom } from '../host/clock.ts';
 import { createLog, type Log } from '../host/log.ts';
 import { markedVariable, markOf } from '../config/environment.ts';
-import { NETWORKS } from '../gateway/rails/networks.ts';
+import { NETWORKS } from '../gateway/rails/rails.ts';
 import type { Args, Flags } from './args.ts';
-import { findRunning, type RunningServer } from './running.ts';
+import { findRunning, type RunningServer } from './runtime-files.ts';
 import { createTextLog } from './text-log.ts';
 import { EXIT, type ExitCode, type Io } from './command.ts';
 

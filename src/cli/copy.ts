@@ -6,7 +6,7 @@ import type { LoadedConfig } from '../config/config.ts';
 import { resolveSecrets } from '../config/first-start.ts';
 import { loadConfig } from '../config/load.ts';
 import type { StoreSettings } from '../domain/store-settings.ts';
-import { NETWORKS } from '../gateway/rails/networks.ts';
+import { NETWORKS } from '../gateway/rails/rails.ts';
 import { createRandom } from '../host/clock.ts';
 import type { CopyMark, CopySource, CopyTarget } from '../registry/store/copy-ports.ts';
 import type { CopyProgress, CopyResult } from '../registry/store/copy.ts';

@@ -7,7 +7,7 @@ import type { QuickData } from '../config/quick.ts';
 import { validate } from '../config/validate.ts';
 import { createRandom } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import { NETWORKS } from '../gateway/rails/networks.ts';
+import { NETWORKS } from '../gateway/rails/rails.ts';
 
 /** An address without an owner: money sent there in earnest would be lost, so the demo stays on test networks. */
 export const PAY_TO = '0x000000000000000000000000000000000000dEaD';

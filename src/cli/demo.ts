@@ -26,8 +26,8 @@ import { createDemoApi } from './demo-api.ts';
 import { DEMO_OPENAPI } from './demo-openapi.ts';
 import { demoScript } from './demo-script.ts';
 import { refuseLenientParser } from './parser-refusal.ts';
-import { announce } from './running.ts';
-import { placed } from './started.ts';
+import { announce } from './runtime-files.ts';
+import { placed } from './start-hints.ts';
 import { createTextLog, takesColors } from './text-log.ts';
 
 const ROUTES = [
@@ -136,7 +136,7 @@ async function startAt(
   io: Io,
 ): Promise<{ stop: () => Promise<void> } | ExitCode> {
   const { startTollgate } = await import('../compose.ts');
-  const { mintToken } = await import('../registry/auth.ts');
+  const { mintToken } = await import('../registry/auth/dashboard-tokens.ts');
   const read = demoConfig(asked, asked.ports, log);
   if ('problems' in read) {
     for (const problem of read.problems) io.err(problem);

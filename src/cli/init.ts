@@ -4,7 +4,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { quickConfig } from '../config/quick.ts';
 import { codeOf } from '../config/secret-files.ts';
-import { NETWORKS } from '../gateway/rails/networks.ts';
+import { NETWORKS } from '../gateway/rails/rails.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { reportProblems } from './configuration.ts';

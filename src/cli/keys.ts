@@ -89,7 +89,7 @@ function readScopes(args: Args): readonly Scope[] | undefined {
 }
 
 async function create({ apiKeys }: Store, args: Args, io: Io): Promise<ExitCode> {
-  const { createApiKey } = await import('../registry/api-keys.ts');
+  const { createApiKey } = await import('../registry/auth/api-keys.ts');
   const wanted = { name: args.text('name') ?? '', scopes: readScopes(args) ?? [] };
   const { key } = await createApiKey(apiKeys, wanted, { random: createRandom(), now: Date.now });
   io.out(key);

@@ -1,7 +1,7 @@
 // `tollgate match METHOD PATH`: which route a request would meet and why, by the proxy's own matcher, with nothing running.
-import { explainMatch, type Explanation } from '../domain/explain.ts';
-import { toWire, type Route } from '../domain/route.ts';
-import { allowedMethods } from '../domain/method.ts';
+import { explainMatch, type Explanation } from '../domain/payment/explain.ts';
+import { toWire, type Route } from '../domain/routing/route.ts';
+import { allowedMethods } from '../domain/routing/method.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadFor } from './configuration.ts';

@@ -1,6 +1,6 @@
 // `tollgate networks [NAME]`: the networks and tokens that a receiver can name. Needs no configuration.
-import type { KnownNetwork, KnownToken } from '../domain/network.ts';
-import { NETWORKS } from '../gateway/rails/networks.ts';
+import type { KnownNetwork, KnownToken } from '../domain/payment/network.ts';
+import { NETWORKS } from '../gateway/rails/rails.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { tableOf } from './table.ts';

@@ -2,7 +2,7 @@
 // another terminal as it stands.
 import { formatListen, isWildcard } from '../config/addresses.ts';
 import type { LoadedConfig } from '../config/config.ts';
-import type { RunningDemo } from './demos.ts';
+import type { RunningDemo } from './demo-directory.ts';
 
 export type Started = {
   readonly config: Pick<LoadedConfig, 'proxy' | 'receivers' | 'routes'>;

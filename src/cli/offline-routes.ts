@@ -2,11 +2,11 @@
 // make of it. A store is never made or written for a look at it.
 import { declaredOf } from '../compose/declared-routes.ts';
 import type { LoadedConfig } from '../config/config.ts';
-import { profileFolding } from '../domain/profile.ts';
-import { fromWire, type Route } from '../domain/route.ts';
-import { compileSnapshot, type Snapshot } from '../domain/snapshot.ts';
-import { routeName } from '../domain/pattern.ts';
-import { afterPlan, planDeclared, type Declared, type DeclaredPlan } from '../registry/declared.ts';
+import { profileFolding } from '../domain/routing/profile.ts';
+import { fromWire, type Route } from '../domain/routing/route.ts';
+import { compileSnapshot, type Snapshot } from '../domain/routing/snapshot.ts';
+import { routeName } from '../domain/routing/pattern.ts';
+import { afterPlan, planDeclared, type Declared, type DeclaredPlan } from '../registry/routes/three-way-merge.ts';
 import { storeAt } from '../registry/store/open.ts';
 import { StoreDamaged } from '../registry/store/damaged.ts';
 import type { StoredRoute } from '../registry/store/ports.ts';

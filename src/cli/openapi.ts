@@ -1,7 +1,7 @@
 // `tollgate openapi`: the interface as an OpenAPI 3.1 document, the same that a registry serves. With `--public` the document
 // of what is sold, the same that the proxy serves.
-import { makePublication, publishingOf } from '../compose/publication.ts';
-import { readDiscovery } from '../compose/discovery.ts';
+import { makePublication, publishingOf } from '../compose/discovery/publication.ts';
+import { readDiscovery } from '../compose/discovery/discovery.ts';
 import { formatListen } from '../config/addresses.ts';
 import { renderPublication } from '../domain/discovery/publication.ts';
 import type { Args } from './args.ts';
@@ -23,7 +23,7 @@ export const openapi: Command = {
     if (args.has('public')) return printPublic(args, io);
     const [{ API }, { describeApi }] = await Promise.all([
       import('../registry/api.ts'),
-      import('../registry/openapi.ts'),
+      import('../registry/http/openapi-document.ts'),
     ]);
     io.out(JSON.stringify(describeApi(API, io.version), undefined, 2));
     return EXIT.fine;

@@ -3,8 +3,8 @@
 // --methods names it.
 import { parseDuration } from '../config/durations.ts';
 import { createRandom, systemClock, systemSchedule, type Clock } from '../host/clock.ts';
-import { PROFILE_NAMES, type ProfileName } from '../domain/profile.ts';
-import { allowedMethods } from '../domain/method.ts';
+import { PROFILE_NAMES, type ProfileName } from '../domain/routing/profile.ts';
+import { allowedMethods } from '../domain/routing/method.ts';
 import { parseUrl } from '../config/fields.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';

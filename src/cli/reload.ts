@@ -11,7 +11,7 @@ import { formatProblem } from '../config/problems.ts';
 import { watchFiles } from '../config/watch.ts';
 import { createRandom, systemSchedule } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import { NETWORKS } from '../gateway/rails/networks.ts';
+import { NETWORKS } from '../gateway/rails/rails.ts';
 import type { Io } from './command.ts';
 import { messageOf } from './configuration.ts';
 

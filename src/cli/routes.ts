@@ -3,9 +3,9 @@
 import { declaredOf } from '../compose/declared-routes.ts';
 import type { LoadedConfig } from '../config/config.ts';
 import { suggest } from '../domain/suggest.ts';
-import type { Route } from '../domain/route.ts';
+import type { Route } from '../domain/routing/route.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
-import { routeName } from '../domain/pattern.ts';
+import { routeName } from '../domain/routing/pattern.ts';
 import { storeAt } from '../registry/store/open.ts';
 import type { Store } from '../registry/store/ports.ts';
 import type { Args } from './args.ts';
@@ -58,8 +58,8 @@ async function runRoutes(args: Args, io: Io): Promise<ExitCode> {
 
 async function deleteRoute(store: Store, id: string, config: LoadedConfig, io: Io): Promise<ExitCode> {
   const [{ openRoutes }, { TOKEN_SUBJECT }] = await Promise.all([
-    import('../registry/routes.ts'),
-    import('../registry/auth.ts'),
+    import('../registry/routes/registry-routes.ts'),
+    import('../registry/auth/dashboard-tokens.ts'),
   ]);
   const opened = await openRoutes({
     ...{

@@ -1,7 +1,7 @@
 // A log line for people: time, what happened, to whom. Requests and charges read as sentences, everything else as its
 // message and its fields. No value can end its line, move the cursor or turn the text around.
 import type { LogEntry, LogLevel, RenderLog } from '../host/log.ts';
-import { shortId } from '../domain/quote.ts';
+import { shortId } from '../domain/payment/quote.ts';
 import type { Io } from './command.ts';
 
 type Fields = LogEntry['fields'];

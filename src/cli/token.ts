@@ -35,7 +35,7 @@ async function runToken(args: Args, io: Io): Promise<ExitCode> {
     return EXIT.usage;
   }
   if (!isKnownHere(key.secret, io)) return EXIT.usage;
-  const { mintToken } = await import('../registry/auth.ts');
+  const { mintToken } = await import('../registry/auth/dashboard-tokens.ts');
   io.out(await mintToken(key.secret, { issuer, audience, ttlSeconds: Math.floor(ttlMs / 1000), now: Date.now() }));
   return EXIT.fine;
 }

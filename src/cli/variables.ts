@@ -2,7 +2,7 @@
 // them. Only those are passed whose values stand openly in the configuration. A secret is named and never told; in its
 // place commands load a mark, and one that needs the secret itself says which variable to set.
 import type { LoadedConfig } from '../config/config.ts';
-import { ACCOUNT_VARIABLES } from '../config/facilitators.ts';
+import { ACCOUNT_VARIABLES } from '../config/facilitator-keys.ts';
 
 const EXPRESSION = /(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}/g;
 /** Keys of the configuration under which nothing is told; addresses of services may hold a key of their own. */

@@ -1,10 +1,10 @@
 // The same answer without a running process: from the ledger in the store, read only, and from the id itself.
 import type { LoadedConfig } from '../config/config.ts';
 import { resolveSecrets } from '../config/first-start.ts';
-import { createQuotes } from '../domain/quote.ts';
+import { createQuotes } from '../domain/payment/quote.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
 import { storeAt } from '../registry/store/open.ts';
-import type { WhyReport } from '../registry/charge-schemas.ts';
+import type { WhyReport } from '../registry/charges/charge-schemas.ts';
 import type { Io } from './command.ts';
 import { readOfflineRoutes } from './offline-routes.ts';
 import { isKnownHere, talk } from './configuration.ts';

@@ -1,8 +1,8 @@
 // Writes the answer of `tollgate why` in sentences: charges first, then what the id of a 402 says, then refusals, newest
 // first.
 import { PROBLEMS } from '../domain/problem.ts';
-import { shortId } from '../domain/quote.ts';
-import type { WhyReport } from '../registry/charge-schemas.ts';
+import { shortId } from '../domain/payment/quote.ts';
+import type { WhyReport } from '../registry/charges/charge-schemas.ts';
 import { meaningOf } from './charge-meaning.ts';
 import { ago, when } from './time-text.ts';
 

@@ -3,12 +3,12 @@
 import { join } from 'node:path';
 import { dataFolderOf } from '../config/data-folder.ts';
 import { askControl } from '../host/control.ts';
-import type { WhyReport } from '../registry/charge-schemas.ts';
-import { shortId } from '../domain/quote.ts';
+import type { WhyReport } from '../registry/charges/charge-schemas.ts';
+import { shortId } from '../domain/payment/quote.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadFor, messageOf } from './configuration.ts';
-import { SOCKET_FILE } from './running.ts';
+import { SOCKET_FILE } from './runtime-files.ts';
 import { whyOffline } from './why-offline.ts';
 import { tellWhy } from './why-text.ts';
 
@@ -36,8 +36,8 @@ async function runWhy(args: Args, io: Io): Promise<ExitCode> {
   }
   const loaded = await loadFor(args, io);
   if (!loaded.ok) return loaded.code;
-  const { whyBody } = await import('../registry/charge-schemas.ts');
-  const { isEmpty, ASK_THE_PROXY } = await import('../registry/why.ts');
+  const { whyBody } = await import('../registry/charges/charge-schemas.ts');
+  const { isEmpty, ASK_THE_PROXY } = await import('../registry/charges/why-endpoint.ts');
   const asked = await askControl(join(dataFolderOf(loaded.config), SOCKET_FILE), `/why/${encodeURIComponent(id)}`);
   let answer: WhyReport;
   if (asked === undefined) {

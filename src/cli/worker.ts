@@ -1,12 +1,12 @@
 // The program of a worker: its log, and what it is told over the channel to the process that started it.
 import type { Config, LoadedConfig } from '../config/config.ts';
-import { readGiven } from '../compose/handed-over.ts';
+import { readGiven } from '../compose/workers/worker-bootstrap.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
 import { collectGarbage } from '../host/collect-garbage.ts';
 import { gatherLines } from '../host/lines.ts';
 import { createLog } from '../host/log.ts';
 import { openStandardOutput } from '../host/standard-output.ts';
-import { runWorker, type Channel } from '../workers/worker.ts';
+import { runWorker, type Channel } from '../workers/worker-channel.ts';
 import { EXIT } from './command.ts';
 import { createTextLog, takesColors } from './text-log.ts';
 
@@ -36,7 +36,7 @@ export function runWorkerProgram(channel: Channel, worker: number): Promise<numb
   return runWorker(
     channel,
     async ({ run, given }) => {
-      const { startWorker } = await import('../compose/worker.ts');
+      const { startWorker } = await import('../compose/workers/worker.ts');
       const deps = { log, clock: systemClock, random: createRandom(), onTaken };
       const served = await startWorker(readGiven(given), run, deps);
       collectGarbage();

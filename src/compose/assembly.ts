@@ -1,16 +1,16 @@
 // The values that the parts of one process share while they are started and joined: the configuration in force, metrics,
 // checks, listeners, and how everything ends. No part sees it whole; compose.ts and gateway.ts hand each its own.
 import type { Config } from '../config/config.ts';
-import { createQuotes } from '../domain/quote.ts';
-import type { Route } from '../domain/route.ts';
+import { createQuotes } from '../domain/payment/quote.ts';
+import type { Route } from '../domain/routing/route.ts';
 import { createRefusals, type RefusedRequests } from '../gateway/refusals.ts';
-import { createCurrent, type Current } from '../gateway/sync/current.ts';
+import { createCurrent, type Current } from '../gateway/routes/current-snapshot.ts';
 import type { Check } from '../host/admin.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { WorkerPlan } from '../host/worker-count.ts';
 import { createMetrics, type Metrics } from '../host/metrics.ts';
-import type { WhyReport } from '../registry/charge-schemas.ts';
+import type { WhyReport } from '../registry/charges/charge-schemas.ts';
 import type { BoundListener, Part } from './part.ts';
 import type { AroundPayments } from './payments.ts';
 import type { AroundPage } from './proxy.ts';

@@ -1,6 +1,6 @@
 // Metrics of a ledger's store: charges by state, what is owed, and how late the oldest settlement is.
 import { CHARGE_STATES } from '../domain/payment/charge-fields.ts';
-import type { Alarms, ChargeReports } from '../domain/payment/charge-reports.ts';
+import type { Alarms, ChargeReports } from '../domain/payment/reports.ts';
 import { FAULTS } from '../domain/payment/claim-policy.ts';
 import type { ObserveLeases } from '../domain/payment/ledger.ts';
 import { addDecimals, type Decimal, type Metrics } from '../host/metrics.ts';

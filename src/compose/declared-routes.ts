@@ -1,9 +1,15 @@
 // The routes of the configuration, made to be what the registry holds, and every change of them said.
 import type { Config } from '../config/config.ts';
-import { findUnpayable } from '../domain/offer.ts';
+import { findUnpayable } from '../domain/payment/offer.ts';
 import type { Check } from '../host/admin.ts';
 import type { Log } from '../host/log.ts';
-import { describeDifference, sweep, type Declared, type DeclaredPlan, type Difference } from '../registry/declared.ts';
+import {
+  describeDifference,
+  sweep,
+  type Declared,
+  type DeclaredPlan,
+  type Difference,
+} from '../registry/routes/three-way-merge.ts';
 import type { Registry } from '../registry/registry.ts';
 import { receiversById } from './part.ts';
 

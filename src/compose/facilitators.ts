@@ -2,7 +2,7 @@
 // and never make the process unready, because free routes have to go on.
 import type { Config } from '../config/config.ts';
 import type { Standing } from '../gateway/rails/x402/facilitator-calls.ts';
-import type { Facilitator, ReceiverWay } from '../domain/offer.ts';
+import type { Facilitator, ReceiverWay } from '../domain/payment/offer.ts';
 import type { Check } from '../host/admin.ts';
 import type { Metrics } from '../host/metrics.ts';
 

@@ -2,21 +2,21 @@
 // the proxy that uses all of them.
 import type { Config, ProxyConfig } from '../config/config.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
-import type { ChargeReports } from '../domain/payment/charge-reports.ts';
+import type { ChargeReports } from '../domain/payment/reports.ts';
 import { standingOf } from '../domain/payment/whereabouts.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
-import type { Route } from '../domain/route.ts';
+import type { Route } from '../domain/routing/route.ts';
 import type { WorkerPlan } from '../host/worker-count.ts';
 import { rememberRefusals } from '../gateway/refusals.ts';
 import { createTelemetry, type Telemetry } from '../gateway/telemetry.ts';
-import { createDiscoverySource, type DiscoverySource } from './discovery.ts';
+import { createDiscoverySource, type DiscoverySource } from './discovery/discovery.ts';
 import { addPart, type Assembly } from './assembly.ts';
 import type { Published } from '../gateway/public-documents.ts';
-import type { Rails } from '../gateway/rails/networks.ts';
+import type { Rails } from '../gateway/rails/rails.ts';
 import { systemSchedule } from '../host/clock.ts';
 import { startPayments, startRails, type Payments } from './payments.ts';
 import { startProxy, type OwnProxyPart, type ProxyPart } from './proxy.ts';
-import { startPublisher, type OwnerInForce, type Publisher } from './publisher.ts';
+import { startPublisher, type OwnerInForce, type Publisher } from './discovery/publisher.ts';
 import type { StoredLedger } from '../registry/store/open.ts';
 import type { RegistryPart } from './registry.ts';
 import type { SidecarLedger } from './sidecar-ledger.ts';
@@ -112,7 +112,7 @@ async function startWithWorkers(
   const payments = ledger && startPayments(assembly, ledger, kept, telemetry.label, rails, { ...deps, metrics });
   if (payments !== undefined) assembly.closers.unshift(payments.close);
   // Loaded only in a process that needs it.
-  const { startWorkers } = await import('./workers.ts');
+  const { startWorkers } = await import('./workers/workers.ts');
   return startWorkers(assembly, plan, told, kept, telemetry.label);
 }
 

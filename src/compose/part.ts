@@ -2,9 +2,9 @@
 // routes are compiled. No part knows another.
 import type { Config, ProxyConfig } from '../config/config.ts';
 import { LISTENER_REFUSALS } from '../domain/problem.ts';
-import { FULL_FOLDING, profileFolding } from '../domain/profile.ts';
-import type { Receiver } from '../domain/offer.ts';
-import type { PathOptions } from '../domain/snapshot.ts';
+import { FULL_FOLDING, profileFolding } from '../domain/routing/profile.ts';
+import type { Receiver } from '../domain/payment/offer.ts';
+import type { PathOptions } from '../domain/routing/snapshot.ts';
 import type { Listener } from '../host/server.ts';
 
 /** What of a listener its starter needs. */

@@ -1,16 +1,16 @@
 // The part that takes payments: the rail, what writes charges down, and the reconciler of charges without an end.
 // Starts even if no facilitator answers: they are asked when a payment comes.
 import type { Config } from '../config/config.ts';
-import type { ChargeReports } from '../domain/payment/charge-reports.ts';
+import type { ChargeReports } from '../domain/payment/reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
-import { servicesInForce } from '../domain/offer.ts';
+import { servicesInForce } from '../domain/payment/offer.ts';
 import type { OwnResponses } from '../gateway/outcome.ts';
 import { createChargeLog, type ChargeLog, createLeases, LEASE_MS, type Leases } from '../gateway/pay/record.ts';
 import { createReplays, createResponseMemory, createSeenPayments, type SeenPayments } from '../gateway/pay/memory.ts';
 import { createPay, type Pay } from '../gateway/pay/pay.ts';
 import { ownAuthorities, createSettleModes, enoughToServeFirst } from '../gateway/pay/settle.ts';
 import type { SettleModes, PayDeps, PayOptions } from '../gateway/pay/payment.ts';
-import { createRails, nameWay, type Rails } from '../gateway/rails/networks.ts';
+import { createRails, nameWay, type Rails } from '../gateway/rails/rails.ts';
 import { createAuthorize } from '../gateway/rails/x402/auth.ts';
 import { observeFacilitators } from '../gateway/rails/x402/facilitator-calls.ts';
 import type { Rail } from '../gateway/rails/rail.ts';

@@ -2,11 +2,11 @@
 // Requests that are under way end with what they began with; the next one meets the new assembly whole.
 import type { Config, ProxyConfig, SyncConfig } from '../config/config.ts';
 import { LISTENER_REFUSALS } from '../domain/problem.ts';
-import { createOffers } from '../domain/offer.ts';
+import { createOffers } from '../domain/payment/offer.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
-import { createPaymentRequired } from '../domain/payment-required.ts';
-import { createQuotes } from '../domain/quote.ts';
-import { allowedMethods } from '../domain/method.ts';
+import { createPaymentRequired } from '../domain/payment/payment-required.ts';
+import { createQuotes } from '../domain/payment/quote.ts';
+import { allowedMethods } from '../domain/routing/method.ts';
 import { createAdmission, createClientSemaphores } from '../gateway/admission.ts';
 import { createHandler, type Handler } from '../gateway/handler.ts';
 import type { OwnResponses } from '../gateway/outcome.ts';
@@ -15,8 +15,8 @@ import { createPage, type Page } from '../gateway/page/document.ts';
 import { createPaywall } from '../gateway/paywall.ts';
 import { createPublicDocuments, type Published } from '../gateway/public-documents.ts';
 import { createTrust } from '../gateway/in-flight.ts';
-import type { Current } from '../gateway/sync/current.ts';
-import { isPaidInBrowser, NETWORKS, type Rails } from '../gateway/rails/networks.ts';
+import type { Current } from '../gateway/routes/current-snapshot.ts';
+import { isPaidInBrowser, NETWORKS, type Rails } from '../gateway/rails/rails.ts';
 import type { Telemetry } from '../gateway/telemetry.ts';
 import { createTokens, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
@@ -24,8 +24,8 @@ import { createWriteBatch } from '../host/write-batch.ts';
 import { createListener, type Listener } from '../host/server.ts';
 import { createPool } from '../http/pool.ts';
 import { pathOptions, receiversById, type Part } from './part.ts';
-import { publishingOf } from './publication.ts';
-import { compileSnapshot } from '../domain/snapshot.ts';
+import { publishingOf } from './discovery/publication.ts';
+import { compileSnapshot } from '../domain/routing/snapshot.ts';
 
 export type ProxyPart = Part & {
   /** Assembles for a new configuration; what is returned puts it in force and cannot fail. */

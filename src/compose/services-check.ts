@@ -3,7 +3,7 @@
 // it. Whether it is mended is learnt when /readyz is asked: then what was wrong, and nothing else, is asked again in the
 // background, at most every 10 s and ever more seldom, up to 5 minutes. A process that nobody asks, asks nobody.
 import type { Config } from '../config/config.ts';
-import type { Receiver } from '../domain/offer.ts';
+import type { Receiver } from '../domain/payment/offer.ts';
 import {
   findServiceFaults,
   startQuestions,
@@ -14,7 +14,7 @@ import {
 } from '../gateway/rails/start-check.ts';
 import type { Check } from '../host/admin.ts';
 import type { Log } from '../host/log.ts';
-import { reachUpstream } from './reach.ts';
+import { reachUpstream } from './upstream-check.ts';
 
 export type ServicesCheck = {
   readonly check: Check;

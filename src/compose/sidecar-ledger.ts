@@ -2,8 +2,8 @@
 // over HTTP. A registry that has none answers so, and then no payment is taken.
 import type { Config } from '../config/config.ts';
 import { createLedger, type Ledger } from '../domain/payment/ledger.ts';
-import { SPELLING } from '../gateway/rails/networks.ts';
-import { createRemoteCharges } from '../gateway/sync/remote-charges.ts';
+import { SPELLING } from '../gateway/rails/rails.ts';
+import { createRemoteCharges } from '../gateway/ledger/remote-ledger.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { ledgerOf, storeAt, type StoredLedger } from '../registry/store/open.ts';
@@ -11,7 +11,7 @@ import type { ChargesStore, StorePlace } from '../registry/store/ports.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { observeCalls } from './store-metrics.ts';
 import { countLeases } from './charge-metrics.ts';
-import { keepCharges } from './keeping.ts';
+import { keepCharges } from './retention.ts';
 import { ledgerReadiness, storeReadiness, type Readiness } from './readiness.ts';
 
 export type SidecarLedger = {

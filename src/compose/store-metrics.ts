@@ -1,7 +1,7 @@
 // Metrics of a store, and of a registry.
 import type { Metrics } from '../host/metrics.ts';
 import type { Check } from '../host/admin.ts';
-import type { RegistryObserver } from '../registry/services.ts';
+import type { RegistryObserver } from '../registry/http/services.ts';
 import type { ObserveStore, StoreLoad, StorePlace } from '../registry/store/ports.ts';
 
 export function observeStore(metrics: Metrics, readStats: StorePlace['stats']): void {

@@ -2,8 +2,8 @@
 // whatever happens to the registry. It resolves as soon as the snapshot file was read; the registry may take as long as
 // it likes.
 import type { Config, ProxyConfig, SyncConfig } from '../config/config.ts';
-import { createCompiler } from '../gateway/sync/compile.ts';
-import type { Current } from '../gateway/sync/current.ts';
+import { createCompiler } from '../gateway/routes/snapshot-compiler.ts';
+import type { Current } from '../gateway/routes/current-snapshot.ts';
 import { createSnapshotFile } from '../gateway/sync/snapshot-file.ts';
 import { createRelayApi } from '../gateway/sync/relay-api.ts';
 import { createRemote } from '../gateway/sync/remote.ts';

@@ -2,12 +2,12 @@
 // clients pay without being told to, and which ways a 402 has no room for. `check` says all of it, a start only the
 // last.
 import type { LoadedConfig } from '../config/config.ts';
-import { comparePrices } from '../domain/money.ts';
-import { makeOffer, type Offer, type OfferedWay, type ReceiverWay } from '../domain/offer.ts';
-import { waysNotShown } from '../domain/payment-required.ts';
+import { comparePrices } from '../domain/payment/money.ts';
+import { makeOffer, type Offer, type OfferedWay, type ReceiverWay } from '../domain/payment/offer.ts';
+import { waysNotShown } from '../domain/payment/payment-required.ts';
 import type { Way } from '../domain/payment/way.ts';
-import type { Route } from '../domain/route.ts';
-import { fullRequirement, NETWORKS } from '../gateway/rails/networks.ts';
+import type { Route } from '../domain/routing/route.ts';
+import { fullRequirement, NETWORKS } from '../gateway/rails/rails.ts';
 import { receiversById } from './part.ts';
 
 type Configured = Pick<LoadedConfig, 'receivers' | 'x402'>;

@@ -1,13 +1,13 @@
 // Finds what became of a request: its charges, as the ledger has them; what a 402's id says; and the last refusals of
 // this process. Asked by `tollgate why` over the process's socket and by GET /v1/billing/why/{id}.
-import type { ChargeSearch, ListedCharge } from '../domain/payment/charge-reports.ts';
-import { isOfPart, readIdPart, type Quotes } from '../domain/quote.ts';
-import { formatPrice } from '../domain/money.ts';
-import type { Route } from '../domain/route.ts';
+import type { ChargeSearch, ListedCharge } from '../domain/payment/reports.ts';
+import { isOfPart, readIdPart, type Quotes } from '../domain/payment/quote.ts';
+import { formatPrice } from '../domain/payment/money.ts';
+import type { Route } from '../domain/routing/route.ts';
 import type { RefusedRequest, RefusedRequests } from '../gateway/refusals.ts';
 import type { Clock } from '../host/clock.ts';
-import { viewCharge } from '../registry/charges.ts';
-import type { WhyReport } from '../registry/charge-schemas.ts';
+import { viewCharge } from '../registry/charges/charge-endpoints.ts';
+import type { WhyReport } from '../registry/charges/charge-schemas.ts';
 
 export type FindRefusals = (id: string) => Promise<readonly RefusedRequest[]>;
 

@@ -2,18 +2,18 @@
 // still be wrong in any way, so that everything wrong is reported at once. The schema complains about what they cannot
 // read.
 import { http } from '../host/node-http.ts';
-import { allowedMethods, refuseMethod } from '../domain/method.ts';
-import { parsePattern } from '../domain/pattern.ts';
-import type { Networks } from '../domain/network.ts';
+import { allowedMethods, refuseMethod } from '../domain/routing/method.ts';
+import { parsePattern } from '../domain/routing/pattern.ts';
+import type { Networks } from '../domain/payment/network.ts';
 import { METHOD } from '../domain/routing/route-fields.ts';
 import { isLoopback, listensClash, parseListen, type Listen } from './addresses.ts';
 import { hostOf, isSafeUrl, parseUrl } from './fields.ts';
 import { isMap, valueAt, type Issue, type Path } from './problems.ts';
 import { storeIssues } from './store.ts';
 import { receiverIssues } from './receiver-issues.ts';
-import { findUnpayable, type Receiver } from '../domain/offer.ts';
+import { findUnpayable, type Receiver } from '../domain/payment/offer.ts';
 import { receiverSchema, toReceiver } from './receivers.ts';
-import { configRouteSchema } from './routes.ts';
+import { configRouteSchema } from './route-keys.ts';
 import { suggest } from '../domain/suggest.ts';
 
 type Raw = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 // The configuration as the rest of the program sees it: what the schema makes of a file, camelCase, complete, durations in
 // milliseconds, sizes in bytes, paths absolute. Which of its sections are there decides which parts run.
-import type { Receiver } from '../domain/offer.ts';
+import type { Receiver } from '../domain/payment/offer.ts';
 import type { ConfigSections } from './schema.ts';
 
 export type Shape = 'all-in-one' | 'sidecar' | 'registry';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { parsePattern, type Pattern } from '../domain/pattern.ts';
+import { parsePattern, type Pattern } from '../domain/routing/pattern.ts';
 import { described, flag, text, whatStands } from './fields.ts';
 import { key, section } from './keys.ts';
 import { codeOf } from './secret-files.ts';

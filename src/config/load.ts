@@ -2,7 +2,7 @@
 // files it names; binds nothing, creates nothing.
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { Networks } from '../domain/network.ts';
+import type { Networks } from '../domain/payment/network.ts';
 import { fillAdminListen } from './admin-listen.ts';
 import type { LoadedConfig } from './config.ts';
 import { readDocument } from './document.ts';

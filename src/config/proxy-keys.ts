@@ -1,7 +1,7 @@
 // The keys of the `proxy` section: one row each, as keys.ts describes them.
 import { z } from 'zod';
-import { PROFILE_NAMES } from '../domain/profile.ts';
-import { allowedMethods } from '../domain/method.ts';
+import { PROFILE_NAMES } from '../domain/routing/profile.ts';
+import { allowedMethods } from '../domain/routing/method.ts';
 import { http } from '../host/node-http.ts';
 import {
   choice,

@@ -1,6 +1,6 @@
 // `tollgate serve --upstream ... --route ... --pay-to ...`: a configuration without a file. The flags become the data
 // that a file would hold, and the same schema judges them. Complaints name the flag instead of a line.
-import type { Networks } from '../domain/network.ts';
+import type { Networks } from '../domain/payment/network.ts';
 import type { LoadedConfig } from './config.ts';
 import type { Env } from './environment.ts';
 import type { ConfigProblem, Issue, Path } from './problems.ts';

@@ -1,6 +1,6 @@
 // Rules of a receiver that need more than one key: which keys belong to its one way or to each of several, and what the
 // networks say of each way. They look at raw data that may still be wrong in any way.
-import type { Networks, WayReading } from '../domain/network.ts';
+import type { Networks, WayReading } from '../domain/payment/network.ts';
 import { isMap, type Issue, type Path } from './problems.ts';
 import { FACILITATORS, isPlaceholder, NETWORK, PAY_TO, SHARED_KEYS, WAY_KEYS, wayOf } from './receivers.ts';
 

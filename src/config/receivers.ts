@@ -1,9 +1,9 @@
 // The `receivers` section: where money goes, in one way that is written flat or in the several of `accepts`. The
 // networks that are handed in judge networks, tokens and addresses; here stands the rest.
 import { z } from 'zod';
-import type { Networks, WayInput, WayReading } from '../domain/network.ts';
-import type { Receiver, ReceiverWay } from '../domain/offer.ts';
-import { facilitatorSchema, toFacilitator } from './facilitators.ts';
+import type { Networks, WayInput, WayReading } from '../domain/payment/network.ts';
+import type { Receiver, ReceiverWay } from '../domain/payment/offer.ts';
+import { facilitatorSchema, toFacilitator } from './facilitator-keys.ts';
 import { choice, count, identifier, text, whatStands } from './fields.ts';
 
 /** More of them would only be asked when all before have failed. */

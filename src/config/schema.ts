@@ -9,7 +9,7 @@ import { pageSection } from './page.ts';
 import { proxySection } from './proxy-keys.ts';
 import { receiverSchema } from './receivers.ts';
 import { registrySection, syncSection } from './registry-keys.ts';
-import { configRouteSchema } from './routes.ts';
+import { configRouteSchema } from './route-keys.ts';
 import { store } from './store.ts';
 
 /** A week: long enough that no charge is lost that was not looked at yet. */

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { combinationIssues } from './combinations.ts';
 import type { LoadedConfig } from './config.ts';
 import type { Env } from './environment.ts';
-import { expandShortForms } from './facilitators.ts';
+import { expandShortForms } from './facilitator-keys.ts';
 import { whatStands } from './fields.ts';
 import { isMap, isWithin, valueAt, type Issue, type Path } from './problems.ts';
 import { keysOf, writtenSchema } from './keys.ts';
@@ -12,7 +12,7 @@ import { toReceiver } from './receivers.ts';
 import { expandStores } from './store.ts';
 import { createConfigSchema, type ConfigSections } from './schema.ts';
 import { fileKeyOf, readSecretFiles } from './secret-files.ts';
-import type { Networks } from '../domain/network.ts';
+import type { Networks } from '../domain/payment/network.ts';
 import { suggest } from '../domain/suggest.ts';
 
 type Origin = Pick<LoadedConfig, 'file' | 'folder'>;

@@ -1,11 +1,11 @@
 // The decision about a request: pure and total. It is told everything and does nothing; the caller has to handle each kind
 // of Verdict. An unknown kind does not compile, and there is no "otherwise let it through". Below it is the Permit, the
 // proof that a request may pass.
-import type { UndeclaredMethods } from './explain.ts';
-import type { Offer } from './offer.ts';
+import type { UndeclaredMethods } from './payment/explain.ts';
+import type { Offer } from './payment/offer.ts';
 import { problem, type Problem } from './problem.ts';
-import type { Route } from './route.ts';
-import type { Match } from './snapshot.ts';
+import type { Route } from './routing/route.ts';
+import type { Match } from './routing/snapshot.ts';
 
 /** What a client presents to pay: the header it came in and its value, not yet read. */
 export type Credential = { readonly version: 1 | 2; readonly value: string };

@@ -4,11 +4,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { decide, type Policy, type Rules, type Verdict, passPermit } from '../domain/decide.ts';
-import type { Offer } from '../domain/offer.ts';
+import type { Offer } from '../domain/payment/offer.ts';
 import { problem, type Problem } from '../domain/problem.ts';
-import type { Route } from '../domain/route.ts';
-import type { Snapshot } from '../domain/snapshot.ts';
-import { refuseAmbiguous, splitTarget, type TargetOptions } from '../domain/target.ts';
+import type { Route } from '../domain/routing/route.ts';
+import type { Snapshot } from '../domain/routing/snapshot.ts';
+import { refuseAmbiguous, splitTarget, type TargetOptions } from '../domain/routing/target.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { ResponseWatcher } from '../host/client-connection.ts';
 import type { Log } from '../host/log.ts';

@@ -1,12 +1,12 @@
 // The outcomes of a verdict: an answer of ours, the way upstream, or nothing because the client left. Also the facts of
 // the request that the steps of a payment read. Types only: some files decide an outcome, others carry it out.
-import type { Charge } from '../domain/charge.ts';
+import type { Charge } from '../domain/payment/charge.ts';
 import type { Credential, Permit } from '../domain/decide.ts';
 import type { ListingOf } from '../domain/discovery/listing.ts';
-import type { Offer } from '../domain/offer.ts';
+import type { Offer } from '../domain/payment/offer.ts';
 import type { Problem } from '../domain/problem.ts';
-import type { Quotes } from '../domain/quote.ts';
-import type { Route } from '../domain/route.ts';
+import type { Quotes } from '../domain/payment/quote.ts';
+import type { Route } from '../domain/routing/route.ts';
 import type { OwnResponse } from '../host/respond.ts';
 import type { UpstreamFault } from '../http/transport.ts';
 import type { End, RequestOutcome } from './telemetry.ts';

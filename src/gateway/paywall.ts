@@ -3,10 +3,10 @@
 // a payer in a browser can read a 402.
 import { type Pass, type Verdict, mintPermit } from '../domain/decide.ts';
 import type { ListingOf } from '../domain/discovery/listing.ts';
-import type { Offer } from '../domain/offer.ts';
-import type { PaymentRequired, Demand } from '../domain/payment-required.ts';
+import type { Offer } from '../domain/payment/offer.ts';
+import type { PaymentRequired, Demand } from '../domain/payment/payment-required.ts';
 import { PROBLEMS, problem, renderProblem, type Problem } from '../domain/problem.ts';
-import { joinChargeId, type Quotes } from '../domain/quote.ts';
+import { joinChargeId, type Quotes } from '../domain/payment/quote.ts';
 import { corsHeaders, preflightHeaders } from '../host/cors.ts';
 import type { OwnResponse } from '../host/respond.ts';
 import { EXPOSED } from './headers.ts';

@@ -2,7 +2,7 @@
 // chain says became of them. It only reads: a settlement is sent for a payer who waits for it, never from here. It goes
 // by the ledger alone and takes no lease. So any process with the ledger may do this for any other, and a payer may take
 // a charge over in between.
-import type { Charge } from '../domain/charge.ts';
+import type { Charge } from '../domain/payment/charge.ts';
 import { LedgerUnavailable, type Ledger } from '../domain/payment/ledger.ts';
 import type { ChargeEvent } from '../domain/payment/transition.ts';
 import type { Clock, Random } from '../host/clock.ts';

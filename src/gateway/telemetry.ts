@@ -4,7 +4,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
-import type { Snapshot } from '../domain/snapshot.ts';
+import type { Snapshot } from '../domain/routing/snapshot.ts';
 import { problem, type Problem } from '../domain/problem.ts';
 import type { UpstreamFault } from '../http/transport.ts';
 import type { KeptResponse } from './pay/memory.ts';

@@ -1,7 +1,7 @@
 // Shows what was paid for. Text, JSON and images are shown, a place elsewhere as a link. Everything else, web pages included,
 // can be saved or opened. Opened, it runs no script, because it inherits this page's policy.
 import { decoderOf, isText, kindOf, mediaOf, sizeOf } from './kinds.ts';
-import { placeContent, placeOf } from './place.ts';
+import { placeContent, placeOf } from './redirect.ts';
 import { HELD_BYTES } from './receive.ts';
 import { appendText, textElement, trimText } from './text.ts';
 import { button, element } from './view.ts';

@@ -1,6 +1,6 @@
 // From a signed payment to its answer. The payment is kept before it is sent, and sent again as it is until the whole
 // answer is here. Then the answer is kept in its place. Nothing in here signs anything.
-import type { PageData } from '../domain/page-data.ts';
+import type { PageData } from '../domain/payment/page-data.ts';
 import { answerSection, liveAnswer, shownOf, type LiveAnswer, type Shown } from './answer.ts';
 import { fromBase64, toBase64, type Kept, type TabAnswer, type TabPayment, type PaidReceipt } from './kept.ts';
 import { isText, kindOf, sizeOf } from './kinds.ts';

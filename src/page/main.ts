@@ -1,6 +1,6 @@
 // The program of the page for people: reads the data of the document and begins. It changes nothing that the page says
 // without it, but that paid it shows the answer first.
-import type { PageData } from '../domain/page-data.ts';
+import type { PageData } from '../domain/payment/page-data.ts';
 import { Flow } from './flow.ts';
 import { createKept } from './kept.ts';
 import { completePrograms } from './programs.ts';

@@ -1,5 +1,5 @@
 // The receipt of a payment: amount, transaction and charge id; and whom to write to about it.
-import type { PageData } from '../domain/page-data.ts';
+import type { PageData } from '../domain/payment/page-data.ts';
 import type { PaidReceipt } from './kept.ts';
 import { isSameWay, money, type Accept } from './required.ts';
 import { copyButton, element, facts, short } from './view.ts';

@@ -1,6 +1,6 @@
 // What a 402 asks for, as its header PAYMENT-REQUIRED says it, joined with what the page knows of each way. What the document
 // shows of a way is shown alone; only what a 402 asks for now is signed.
-import { tokenAmount, type PageData, type PageWay } from '../domain/page-data.ts';
+import { tokenAmount, type PageData, type PageWay } from '../domain/payment/page-data.ts';
 
 /** An entry of `accepts` (x402 version 2): sent back as it came. */
 export type Accept = {

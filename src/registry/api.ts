@@ -14,13 +14,13 @@ import {
   summaryQuery,
   whyBody,
   whyParams,
-} from './charge-schemas.ts';
-import { getCharge, listCharges, summariseCharges } from './charges.ts';
-import type { Auth } from './credentials.ts';
-import { createRoute, deleteRoute, getRoute, listChanges, listRoutes, patchRoute } from './dashboard.ts';
-import { endpoint, JSON_TYPE, MERGE_PATCH_TYPE, type Endpoint } from './endpoint.ts';
-import { advanceClaim, claimPayment, findClaims, LEDGER_BODY_BYTES, renewLeases } from './ledger-api.ts';
-import { ROUTES_PATH } from './route-responses.ts';
+} from './charges/charge-schemas.ts';
+import { getCharge, listCharges, summariseCharges } from './charges/charge-endpoints.ts';
+import type { Auth } from './auth/credentials.ts';
+import { createRoute, deleteRoute, getRoute, listChanges, listRoutes, patchRoute } from './routes/dashboard.ts';
+import { endpoint, JSON_TYPE, MERGE_PATCH_TYPE, type Endpoint } from './http/endpoint.ts';
+import { advanceClaim, claimPayment, findClaims, LEDGER_BODY_BYTES, renewLeases } from './charges/ledger-endpoints.ts';
+import { ROUTES_PATH } from './routes/route-responses.ts';
 import {
   changeList,
   changesQuery,
@@ -34,13 +34,13 @@ import {
   routeList,
   routeParams,
   routeSet,
-} from './schemas.ts';
-import { advancedWire, chargesWire, claimedWire, renewedWire } from '../domain/ledger-wire.ts';
-import { routeWire } from '../domain/route.ts';
+} from './http/schemas.ts';
+import { advancedWire, chargesWire, claimedWire, renewedWire } from '../domain/payment/ledger-wire.ts';
+import { routeWire } from '../domain/routing/route.ts';
 import { matchQuery } from '../domain/routing/query.ts';
-import { answerMatch, registerRoute, serveDocument, serveHealth, serveRoutes, streamEvents } from './sdk.ts';
-import type { Services } from './services.ts';
-import { answerWhy } from './why.ts';
+import { answerMatch, registerRoute, serveDocument, serveHealth, serveRoutes, streamEvents } from './routes/sdk.ts';
+import type { Services } from './http/services.ts';
+import { answerWhy } from './charges/why-endpoint.ts';
 
 const DASHBOARD: Auth = { kind: 'jwt' };
 const SDK: Auth = { kind: 'api_key', scope: 'sdk' };

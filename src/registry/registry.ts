@@ -2,33 +2,33 @@
 // The proxy in the same process reads it through `routeSet` and `subscribe`; it never touches SQL. Holds no socket of its
 // own: the listener hands requests to `handle`.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { UndeclaredMethods } from '../domain/explain.ts';
-import type { ChargeReports } from '../domain/payment/charge-reports.ts';
+import type { UndeclaredMethods } from '../domain/payment/explain.ts';
+import type { ChargeReports } from '../domain/payment/reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
-import type { Receiver } from '../domain/offer.ts';
-import type { RouteSet, Snapshot } from '../domain/snapshot.ts';
+import type { Receiver } from '../domain/payment/offer.ts';
+import type { RouteSet, Snapshot } from '../domain/routing/snapshot.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { API } from './api.ts';
-import { createKeyCheck, type ConfiguredKey } from './api-keys.ts';
-import { createJwtVerifier, type JwtOptions, type JwtVerifier } from './auth.ts';
-import { createDeclaredRoutes } from './declare.ts';
-import type { Declared, DeclaredPlan, Difference } from './declared.ts';
-import { createAuthenticator, type Authenticator } from './credentials.ts';
-import { createFeed } from './feed.ts';
-import type { FetchKeys } from './key-set.ts';
-import { findLowered } from './lowered.ts';
-import { describeApi } from './openapi.ts';
-import { createRegistrations } from './registrations.ts';
-import type { RouteEvent } from './route-memory.ts';
-import { createRouter } from './router.ts';
-import { openRoutes } from './routes.ts';
-import type { Services } from './services.ts';
+import { createKeyCheck, type ConfiguredKey } from './auth/api-keys.ts';
+import { createJwtVerifier, type JwtOptions, type JwtVerifier } from './auth/dashboard-tokens.ts';
+import { createDeclaredRoutes } from './routes/declared-routes.ts';
+import type { Declared, DeclaredPlan, Difference } from './routes/three-way-merge.ts';
+import { createAuthenticator, type Authenticator } from './auth/credentials.ts';
+import { createFeed } from './stream/feed.ts';
+import type { FetchKeys } from './auth/key-set.ts';
+import { findLowered } from './routes/price-guard.ts';
+import { describeApi } from './http/openapi-document.ts';
+import { createRegistrations } from './routes/registrations.ts';
+import type { RouteEvent } from './routes/route-index.ts';
+import { createRouter } from './http/router.ts';
+import { openRoutes } from './routes/registry-routes.ts';
+import type { Services } from './http/services.ts';
 import type { Store } from './store/ports.ts';
-import type { RegistryObserver } from './services.ts';
-import { createSidecars } from './sidecars.ts';
-import { createStreams, type StreamLimits } from './streams.ts';
-import { createWholeSets } from './whole-sets.ts';
+import type { RegistryObserver } from './http/services.ts';
+import { createSidecars } from './stream/sidecars.ts';
+import { createStreams, type StreamLimits } from './stream/open-streams.ts';
+import { createWholeSets } from './stream/feed-queue.ts';
 
 /** What a reload may change while the registry runs. */
 export type RegistrySettings = {

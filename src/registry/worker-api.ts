@@ -4,20 +4,20 @@ import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Ledger } from '../domain/payment/ledger.ts';
 import { problem } from '../domain/problem.ts';
-import type { RouteSet } from '../domain/snapshot.ts';
+import type { RouteSet } from '../domain/routing/snapshot.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { API } from './api.ts';
-import { fail, type Endpoint } from './endpoint.ts';
-import { createFeed } from './feed.ts';
-import type { RouteEvent, SetProof } from './route-memory.ts';
-import { LEDGER_BODY_BYTES } from './ledger-api.ts';
-import { createRouter } from './router.ts';
-import type { Services } from './services.ts';
-import { createSidecars } from './sidecars.ts';
+import { fail, type Endpoint } from './http/endpoint.ts';
+import { createFeed } from './stream/feed.ts';
+import type { RouteEvent, SetProof } from './routes/route-index.ts';
+import { LEDGER_BODY_BYTES } from './charges/ledger-endpoints.ts';
+import { createRouter } from './http/router.ts';
+import type { Services } from './http/services.ts';
+import { createSidecars } from './stream/sidecars.ts';
 import type { Head } from './store/ports.ts';
-import { createStreams } from './streams.ts';
-import { createWholeSets } from './whole-sets.ts';
+import { createStreams } from './stream/open-streams.ts';
+import { createWholeSets } from './stream/feed-queue.ts';
 
 /** The routes in force in this process, with numbers of its own. */
 export type RoutesInForce = {

@@ -152,7 +152,7 @@ describe('tables', () => {
 test('behaviour: a profile counts self time from when measuring began, without idling', () => {
   const frame = (functionName: string): { functionName: string; url: string; lineNumber: number } => ({
     functionName,
-    url: functionName.startsWith('(') ? '' : 'file:///somewhere/src/domain/matcher.ts',
+    url: functionName.startsWith('(') ? '' : 'file:///somewhere/src/domain/routing/matcher.ts',
     lineNumber: 79,
   });
   const profile = {
@@ -167,7 +167,7 @@ test('behaviour: a profile counts self time from when measuring began, without i
     startTime: 10_000,
   };
   expect(summarizeProfile(profile, 11_050)).toEqual([
-    { name: 'walk src/domain/matcher.ts:80', percent: 75 },
+    { name: 'walk src/domain/routing/matcher.ts:80', percent: 75 },
     { name: '(garbage collector)', percent: 25 },
   ]);
 });

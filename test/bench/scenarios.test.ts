@@ -5,8 +5,8 @@ import { helpText, readOptions } from '../../bench/flags.ts';
 import { EDITIONS, freePaths, freshPaidPath, FRESH_FREE, makeRoutes, paidPaths } from '../../bench/routes.ts';
 import { SCENARIOS } from '../../bench/scenarios.ts';
 import { DOWNLOAD_PATH, UPSTREAM_BODY } from '../../bench/upstream-answers.ts';
-import { profileFolding } from '../../src/domain/profile.ts';
-import { compileSnapshot, type Snapshot } from '../../src/domain/snapshot.ts';
+import { profileFolding } from '../../src/domain/routing/profile.ts';
+import { compileSnapshot, type Snapshot } from '../../src/domain/routing/snapshot.ts';
 
 const NAMES = SCENARIOS.map(({ name }) => name);
 

@@ -10,7 +10,7 @@ import { createLog } from '../../src/host/log.ts';
 import { createRandom, systemClock } from '../../src/host/clock.ts';
 import type { Config } from '../../src/config/config.ts';
 import { ROUTES } from './routes.ts';
-import { NETWORKS } from '../../src/gateway/rails/networks.ts';
+import { NETWORKS } from '../../src/gateway/rails/rails.ts';
 
 export type Settings = {
   readonly profile: string;

@@ -20,7 +20,7 @@ const get = (target: string): Draft => draftOf('GET', target);
 
 /** Switches a flag of the folding off for every profile. */
 const flag = (name: string): Edit => ({
-  file: 'domain/profile.ts',
+  file: 'domain/routing/profile.ts',
   text: 'return PROFILES[name];',
   by: `return { ...PROFILES[name], ${name}: false };`,
 });
@@ -132,7 +132,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     rule: 'the plain reading counts beside the compatibility form',
-    file: 'domain/fold.ts',
+    file: 'domain/routing/fold.ts',
     text: 'addReadings(readings, text, kept, compatible === undefined ? folding',
     by: 'if (compatible === undefined) addReadings(readings, text, kept, compatible === undefined ? folding',
     needed: [
@@ -142,7 +142,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     rule: 'letters are compared by upper and by lower case',
-    file: 'domain/fold.ts',
+    file: 'domain/routing/fold.ts',
     text: "    .replace(/[\\u0130\\u0131]/g, 'i')\n    .toUpperCase()\n",
     by: '',
     needed: [
@@ -152,7 +152,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     rule: 'dot segments are refused',
-    file: 'domain/fold.ts',
+    file: 'domain/routing/fold.ts',
     text: 'if (hasDotSegment(kept ? split(text) : text)) return refuse(DOTS);',
     by: '',
     needed: [
@@ -163,14 +163,14 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     rule: 'dot segments are refused before any delimiter',
-    file: 'domain/fold.ts',
+    file: 'domain/routing/fold.ts',
     text: '(?:[;?#&][^/]*)?',
     by: '(?:;[^/]*)?',
     needed: [['node:http, decoded, before ?, normalised', get('/v1/export/x/..%3f')]],
   },
   {
     rule: 'dots between kept slashes are refused',
-    file: 'domain/fold.ts',
+    file: 'domain/routing/fold.ts',
     text: 'if (hasDotSegment(kept ? split(text) : text)) return refuse(DOTS);',
     by: 'if (hasDotSegment(text)) return refuse(DOTS);',
     settings: { encodedSlashes: 'keep' },
@@ -178,7 +178,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     rule: 'a kept slash is looked up as a slash too',
-    file: 'domain/fold.ts',
+    file: 'domain/routing/fold.ts',
     text: '  if (!kept) return;',
     by: '  return;',
     settings: { encodedSlashes: 'keep' },
@@ -186,7 +186,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     rule: 'a kept slash may be one where a kept backslash is none',
-    file: 'domain/fold.ts',
+    file: 'domain/routing/fold.ts',
     text: "  addKeys(readings, text.replaceAll(KEPT_SLASH, '/'), folding);",
     by: '',
     settings: { encodedSlashes: 'keep' },
@@ -194,56 +194,56 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     rule: 'an encoded slash is refused',
-    file: 'domain/target.ts',
+    file: 'domain/routing/target.ts',
     text: "(byte === SLASH || byte === 0x5c) && encodedSlashes === 'refuse'",
     by: "(byte === 0x5c) && encodedSlashes === 'refuse'",
     needed: [],
   },
   {
     rule: 'a backslash is refused',
-    file: 'domain/target.ts',
+    file: 'domain/routing/target.ts',
     text: "if (flags & BACKSLASH && options.encodedSlashes === 'refuse') return refuse('the path holds a backslash');",
     by: '',
     needed: [],
   },
   {
     rule: 'double slashes are merged',
-    file: 'domain/target.ts',
+    file: 'domain/routing/target.ts',
     text: "options.doubleSlashes === 'merge' ? /\\/\\/+/g : /^\\/\\/+/",
     by: '/^$/',
     needed: [['node:http, new URL', get('//x/v1/export')]],
   },
   {
     rule: 'escapes of plain letters are decoded before matching',
-    file: 'domain/target.ts',
+    file: 'domain/routing/target.ts',
     text: "const spelling = SPELLING[byte] ?? '';",
     by: 'const spelling = raw.slice(i, i + 3);',
     needed: [],
   },
   {
     rule: 'a path that is encoded twice is refused',
-    file: 'domain/fold.ts',
+    file: 'domain/routing/fold.ts',
     text: "if (text.includes('%') && HIDDEN_ESCAPE.test(text)) return refuse('the path is percent-encoded twice');",
     by: '',
     needed: [['model: path rewritten into a query', get('/v1/%2565xport')]],
   },
   {
     rule: 'encoded control characters are refused',
-    file: 'domain/target.ts',
+    file: 'domain/routing/target.ts',
     text: "if (byte < 0x20 || byte === 0x7f) return refuse('the path holds an encoded control character');",
     by: '',
     needed: [['model: segments trimmed', get('/v1/export%0a')]],
   },
   {
     rule: 'an absolute target must name the Host',
-    file: 'domain/target.ts',
+    file: 'domain/routing/target.ts',
     text: "if (authority === '' || authority.toLowerCase() !== line.host?.toLowerCase()) {",
     by: 'if (false) {',
     needed: [],
   },
   {
     rule: 'a fragment is refused',
-    file: 'domain/target.ts',
+    file: 'domain/routing/target.ts',
     text: 'table = new Uint8Array(256).fill(REFUSED)',
     by: 'table = new Uint8Array(256).fill(0)',
     needed: [
@@ -253,7 +253,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     rule: 'where readings disagree the dearest price counts',
-    file: 'domain/resolve.ts',
+    file: 'domain/routing/resolve.ts',
     text: 'if (!read.some(isHigherPriced) && !others.some(isHigherPriced)) return',
     by: 'return',
     needed: [
@@ -264,7 +264,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     rule: 'the dearer of a path and its other name counts',
-    file: 'domain/resolve.ts',
+    file: 'domain/routing/resolve.ts',
     text: 'const named = active ? higherPricedOf(matcher, names, method, whole) : names.flatMap(reached);',
     by: 'const named = active ? NO_ROUTES : names.flatMap(reached);',
     needed: [],
@@ -285,7 +285,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     rule: 'HEAD costs what GET costs',
-    file: 'domain/trie.ts',
+    file: 'domain/routing/trie.ts',
     text: "method === 'HEAD' ? (this.methods.get('GET') ?? NO_METHOD) : NO_METHOD",
     by: 'NO_METHOD',
     settings: { undeclaredMethods: 'forward' },
@@ -296,7 +296,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     rule: 'a wildcard covers its prefix',
-    file: 'domain/trie.ts',
+    file: 'domain/routing/trie.ts',
     text: "return wildcards === 0 || typeof found === 'object'",
     by: "return at >= key.length || wildcards === 0 || typeof found === 'object'",
     needed: [['hono', get('/v1/files')]],

@@ -3,7 +3,7 @@
 import type { RequestListener, Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { ProfileName } from '../../src/domain/profile.ts';
+import type { ProfileName } from '../../src/domain/routing/profile.ts';
 
 export type Running = {
   readonly port: number;

@@ -1,6 +1,6 @@
 // Claims as the journey makes them, each of a payment of its own.
 import { createHash } from 'node:crypto';
-import type { ChargedRequest, Claim, Proof } from '../../src/domain/charge.ts';
+import type { ChargedRequest, Claim, Proof } from '../../src/domain/payment/charge.ts';
 
 export const NETWORK = 'eip155:84532';
 export const ASSET = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';

@@ -1,7 +1,7 @@
 // A receiver for tests: USDC on Base Sepolia, as a configuration would make it. Tests change it by plain fields.
 import type { Way } from '../../src/domain/payment/way.ts';
-import type { Receiver, ReceiverWay } from '../../src/domain/offer.ts';
-import { EVM_WORDS } from '../../src/gateway/rails/evm/rail.ts';
+import type { Receiver, ReceiverWay } from '../../src/domain/payment/offer.ts';
+import { EVM_WORDS } from '../../src/gateway/rails/evm/evm-rail.ts';
 import { createRequirement } from '../../src/gateway/rails/x402/client-wire.ts';
 
 /** A receiver of one way. */

@@ -1,5 +1,5 @@
 // Routes made for tests: a Route from the few fields that matter to a case.
-import type { Route } from '../../src/domain/route.ts';
+import type { Route } from '../../src/domain/routing/route.ts';
 import type { NewRoute } from '../../src/registry/store/ports.ts';
 
 let made = 0;

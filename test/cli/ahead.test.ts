@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { runCommandLine } from '../../src/cli/run.ts';
+import { runCommandLine } from '../../src/cli/dispatch.ts';
 import { startRegistry, declared, LIST } from '../registry/kit.ts';
 import { RECEIVER } from '../config/support.ts';
 import { fakeIo } from './support.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { runCommandLine } from '../../src/cli/run.ts';
+import { runCommandLine } from '../../src/cli/dispatch.ts';
 import { LEDGER_KEY, SDK_KEY, startRegistry, type Kit } from '../registry/kit.ts';
 import { ADDRESS, SECRET } from '../config/support.ts';
 import { startProcess } from '../support/process.ts';

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { runCommandLine } from '../../src/cli/run.ts';
+import { runCommandLine } from '../../src/cli/dispatch.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { NETWORKS } from '../../src/gateway/rails/networks.ts';
+import { NETWORKS } from '../../src/gateway/rails/rails.ts';
 import { ADDRESS } from '../config/support.ts';
 import { fakeIo } from './support.ts';
 

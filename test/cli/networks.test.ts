@@ -1,7 +1,7 @@
 // `tollgate networks`: what people and programs read of the table.
 import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { runCommandLine } from '../../src/cli/run.ts';
+import { runCommandLine } from '../../src/cli/dispatch.ts';
 import { fakeIo } from './support.ts';
 
 async function run(...argv: string[]): Promise<{ code: number; lines: string[]; stderr: string }> {

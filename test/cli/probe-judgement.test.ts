@@ -1,7 +1,7 @@
 // What the probe concludes from what it was told, without an upstream: above all when not even the coarsest folding covers
 // a spelling that reaches the path.
 import { describe, expect, test } from 'vitest';
-import { PROFILE_NAMES, profileFolding } from '../../src/domain/profile.ts';
+import { PROFILE_NAMES, profileFolding } from '../../src/domain/routing/profile.ts';
 import { spellings, unknownPaths, withQuery } from '../../src/cli/probe/canaries.ts';
 import type { PathReport } from '../../src/cli/probe/path.ts';
 import { FOLDING_RULES, judgeProfiles } from '../../src/cli/probe/profiles.ts';

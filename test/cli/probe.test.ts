@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { PROFILE_NAMES } from '../../src/domain/profile.ts';
+import { PROFILE_NAMES } from '../../src/domain/routing/profile.ts';
 import { CERTIFICATE, KEY } from '../support/certificate.ts';
 import {
   heldIn,

@@ -1,7 +1,7 @@
 // What `check` and a start say of routes whose ways are not all offered, not all shown, or over what clients pay unasked.
 import { describe, expect, test } from 'vitest';
 import { notShownWarnings, routeWarnings } from '../../src/compose/way-warnings.ts';
-import type { Route } from '../../src/domain/route.ts';
+import type { Route } from '../../src/domain/routing/route.ts';
 import { ADDRESS, configOf } from '../config/support.ts';
 import { route } from '../cases/routes.ts';
 

@@ -1,9 +1,9 @@
 // The sentences of `tollgate why` about a charge: whether its answer can still be fetched, is owed, or was given back.
 import { expect, test } from 'vitest';
 import { tellWhy } from '../../src/cli/why-text.ts';
-import type { Charge } from '../../src/domain/charge.ts';
+import type { Charge } from '../../src/domain/payment/charge.ts';
 import { decideClaim } from '../../src/domain/payment/claim-policy.ts';
-import { viewCharge } from '../../src/registry/charges.ts';
+import { viewCharge } from '../../src/registry/charges/charge-endpoints.ts';
 import { claimOf } from '../cases/claims.ts';
 
 const NOW = Date.UTC(2030, 0, 2);

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { explainWhy, type WhyParts } from '../../src/compose/why.ts';
 import { decideClaim } from '../../src/domain/payment/claim-policy.ts';
-import type { ListedCharge } from '../../src/domain/payment/charge-reports.ts';
+import type { ListedCharge } from '../../src/domain/payment/reports.ts';
 import type { RefusedRequest } from '../../src/gateway/refusals.ts';
 import { systemClock } from '../../src/host/clock.ts';
 import { claimOf } from '../cases/claims.ts';

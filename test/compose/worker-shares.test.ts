@@ -1,6 +1,6 @@
 // A worker's part of the limits of its process: rounded up, so that none is 0 that was not, and nothing else is changed.
 import { expect, test } from 'vitest';
-import { shareOf } from '../../src/compose/workers.ts';
+import { shareOf } from '../../src/compose/workers/workers.ts';
 import type { Config } from '../../src/config/config.ts';
 import { ADDRESS, configOf } from '../config/support.ts';
 

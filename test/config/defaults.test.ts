@@ -1,6 +1,6 @@
 // What a configuration means that leaves everything out: every default, in the units of the code.
 import { describe, expect, test } from 'vitest';
-import type { ReceiverWay } from '../../src/domain/offer.ts';
+import type { ReceiverWay } from '../../src/domain/payment/offer.ts';
 import { ADDRESS, configOf, KEY, RECEIVER, SECRET } from './support.ts';
 
 const REST = {

@@ -1,6 +1,6 @@
 // How many routes a configuration makes public, and those of them that its description does not know.
 import { afterAll, expect, test } from 'vitest';
-import { createDiscoverySource, lookAtRoutes, readDiscovery } from '../../src/compose/discovery.ts';
+import { createDiscoverySource, lookAtRoutes, readDiscovery } from '../../src/compose/discovery/discovery.ts';
 import { createLog } from '../../src/host/log.ts';
 import { route } from '../cases/routes.ts';
 import { temporaryFolder } from '../support/process.ts';

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { readOpenApiFile } from '../../src/config/openapi.ts';
+import { readOpenApiFile } from '../../src/config/openapi-file.ts';
 import { temporaryFolder } from '../support/process.ts';
 import { configOf, problemsOf } from './support.ts';
 

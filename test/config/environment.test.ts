@@ -7,7 +7,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { interpolate } from '../../src/config/environment.ts';
 import { readConfig } from '../../src/config/load.ts';
 import { configOf, KEY, problemsOf, SECRET } from './support.ts';
-import { NETWORKS } from '../../src/gateway/rails/networks.ts';
+import { NETWORKS } from '../../src/gateway/rails/rails.ts';
 
 describe('behaviour: an expression in a text', () => {
   test.each([

@@ -8,7 +8,7 @@ import { configWarnings } from '../../src/config/warnings.ts';
 import { newCdpAccount } from '../support/callers.ts';
 import { keepSecret } from '../support/canaries.ts';
 import { ADDRESS, configOf, KEY, problemsOf, SECRET } from './support.ts';
-import { NETWORKS } from '../../src/gateway/rails/networks.ts';
+import { NETWORKS } from '../../src/gateway/rails/rails.ts';
 
 const FOLDER = join(import.meta.dirname, '../../config');
 const ENV = {

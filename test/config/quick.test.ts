@@ -4,7 +4,7 @@ import { configWarnings } from '../../src/config/warnings.ts';
 import { formatProblem } from '../../src/config/problems.ts';
 import { quickConfig, type QuickFlags } from '../../src/config/quick.ts';
 import { ADDRESS, configOf } from './support.ts';
-import { NETWORKS } from '../../src/gateway/rails/networks.ts';
+import { NETWORKS } from '../../src/gateway/rails/rails.ts';
 
 const NONE: QuickFlags = {
   upstream: undefined,

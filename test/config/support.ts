@@ -4,7 +4,7 @@ import type { Env } from '../../src/config/environment.ts';
 import { readConfig } from '../../src/config/load.ts';
 import { formatProblem } from '../../src/config/problems.ts';
 import { keepSecret } from '../support/canaries.ts';
-import { NETWORKS } from '../../src/gateway/rails/networks.ts';
+import { NETWORKS } from '../../src/gateway/rails/rails.ts';
 
 export const ADDRESS = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
 export const SECRET = 'secret-secret-secret-secret-1234';

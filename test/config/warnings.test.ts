@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { configWarnings } from '../../src/config/warnings.ts';
 import { ADDRESS, configOf, KEY, RECEIVER, SECRET } from './support.ts';
-import { NETWORKS } from '../../src/gateway/rails/networks.ts';
+import { NETWORKS } from '../../src/gateway/rails/rails.ts';
 
 const warningsOf = (text: string): string[] => configWarnings(configOf(text), NETWORKS);
 const proxy = (lines: string): string =>

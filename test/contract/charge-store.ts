@@ -1,6 +1,6 @@
 // What every store of charges does, beneath the ledger: it keeps what was decided, and only if it was decided on what it has.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Charge, Claim } from '../../src/domain/charge.ts';
+import type { Charge, Claim } from '../../src/domain/payment/charge.ts';
 import { decideClaim, type ClaimOptions } from '../../src/domain/payment/claim-policy.ts';
 import {
   LedgerUnavailable,

@@ -2,11 +2,11 @@
 import { join } from 'node:path';
 import { createRandom, systemSchedule } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
-import { createRemoteCharges } from '../../src/gateway/sync/remote-charges.ts';
-import { SPELLING } from '../../src/gateway/rails/networks.ts';
+import { createRemoteCharges } from '../../src/gateway/ledger/remote-ledger.ts';
+import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { createLedger, type ChargeStore } from '../../src/domain/payment/ledger.ts';
 import { ledgerOf } from '../../src/registry/store/open.ts';
-import { openCharges } from '../../src/registry/store/sqlite/charges.ts';
+import { openCharges } from '../../src/registry/store/sqlite/charge-store.ts';
 import { LEDGER_KEY, startRegistry, temporaryFolder } from '../registry/kit.ts';
 import { createMemoryCharges, createMemoryLedger } from '../support/memory-ledger.ts';
 import { openLedger } from '../support/sqlite-ledger.ts';

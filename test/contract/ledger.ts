@@ -2,7 +2,7 @@
 // store on PostgreSQL, is one more `open` in ledger.test.ts.
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Charge, Claim, KeptAnswer } from '../../src/domain/charge.ts';
+import type { Charge, Claim, KeptAnswer } from '../../src/domain/payment/charge.ts';
 import type { Advanced, Ledger } from '../../src/domain/payment/ledger.ts';
 import {
   ASK_AGAIN,

@@ -1,7 +1,7 @@
 // What every store of a ledger tells people: lists, sums and counts, and never what could be replayed.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Claim } from '../../src/domain/charge.ts';
-import type { ChargeSearch, ChargeReports } from '../../src/domain/payment/charge-reports.ts';
+import type { Claim } from '../../src/domain/payment/charge.ts';
+import type { ChargeSearch, ChargeReports } from '../../src/domain/payment/reports.ts';
 import type { Ledger } from '../../src/domain/payment/ledger.ts';
 import { abroad, address, claimOf, NETWORK, OTHER_ROUTE, ROUTE_ID, proofOf } from '../cases/claims.ts';
 

@@ -2,10 +2,10 @@
 // APIs receive them, not one refusal and not one wrong 402 under the profile and settings that fit, and exactly known
 // rates under `unknown`.
 import { describe, expect, test } from 'vitest';
-import { FULL_FOLDING, type Folding, type ProfileName } from '../../src/domain/profile.ts';
-import { compileSnapshot, type PathOptions, type Snapshot } from '../../src/domain/snapshot.ts';
-import { allowedMethods } from '../../src/domain/method.ts';
-import { canonicalPath, splitTarget } from '../../src/domain/target.ts';
+import { FULL_FOLDING, type Folding, type ProfileName } from '../../src/domain/routing/profile.ts';
+import { compileSnapshot, type PathOptions, type Snapshot } from '../../src/domain/routing/snapshot.ts';
+import { allowedMethods } from '../../src/domain/routing/method.ts';
+import { canonicalPath, splitTarget } from '../../src/domain/routing/target.ts';
 import { pathsOf, readCorpus, type Group } from './corpus.ts';
 import { protect, routesFor } from './protect.ts';
 

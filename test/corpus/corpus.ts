@@ -1,7 +1,7 @@
 // Reads the corpus of benign request targets: what each is, and the profiles and settings under which it has to go through.
 import { readFileSync } from 'node:fs';
-import { PROFILE_NAMES, profileFolding, type ProfileName } from '../../src/domain/profile.ts';
-import type { PathOptions } from '../../src/domain/snapshot.ts';
+import { PROFILE_NAMES, profileFolding, type ProfileName } from '../../src/domain/routing/profile.ts';
+import type { PathOptions } from '../../src/domain/routing/snapshot.ts';
 
 export type Group = {
   readonly name: string;

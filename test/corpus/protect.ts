@@ -1,7 +1,7 @@
 // Routes for many paths at once: each path literally, as an operator would protect it who knows what patterns take for
 // syntax.
-import { parsePattern } from '../../src/domain/pattern.ts';
-import type { Route } from '../../src/domain/route.ts';
+import { parsePattern } from '../../src/domain/routing/pattern.ts';
+import type { Route } from '../../src/domain/routing/route.ts';
 import { route } from '../cases/routes.ts';
 
 /** The paths of `targets` that can stand in a pattern, decoded, each with its pattern; one for each folded form. */

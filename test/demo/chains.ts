@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { generatePrivateKey } from 'viem/accounts';
 import { PAY_TO, type DemoWay } from '../../src/cli/demo-config.ts';
-import type { DemoPurse } from '../../src/cli/demos.ts';
+import type { DemoPurse } from '../../src/cli/demo-directory.ts';
 import { startChain, testAccount } from '../support/chain/chain.ts';
 import { startFacilitator } from '../support/chain/facilitator.ts';
 import { createPayer } from '../support/chain/payer.ts';

@@ -10,7 +10,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createTestClient, erc20Abi, http, publicActions, walletActions } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
-import { runningDemos } from '../../src/cli/demos.ts';
+import { runningDemos } from '../../src/cli/demo-directory.ts';
 import { startBrowser, type TestBrowser } from '../support/browser.ts';
 import { CHAIN, USDC } from '../support/chain/chain.ts';
 import { until } from '../support/paid-tollgate.ts';
@@ -354,7 +354,7 @@ describe('one sentence', () => {
 test('behaviour: nobody listens, the chain is away, no demo runs: each is one sentence', async () => {
   const place = mkdtempSync(path.join(tmpdir(), 'tollgate-test-'));
   onTestFinished(() => rmSync(place, { recursive: true, force: true }));
-  const { registerDemo } = await import('../../src/cli/demos.ts');
+  const { registerDemo } = await import('../../src/cli/demo-directory.ts');
   const nowhere = createServer().listen(0, '127.0.0.1');
   await once(nowhere, 'listening');
   const { port } = nowhere.address() as AddressInfo;

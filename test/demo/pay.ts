@@ -5,8 +5,8 @@ import { decodePaymentRequiredHeader } from '@x402/core/http';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { formatUnits } from 'viem';
 import { readArgs, type Args, type Flags } from '../../src/cli/args.ts';
-import { runningDemos, type RunningDemo } from '../../src/cli/demos.ts';
-import { NETWORKS } from '../../src/gateway/rails/networks.ts';
+import { runningDemos, type RunningDemo } from '../../src/cli/demo-directory.ts';
+import { NETWORKS } from '../../src/gateway/rails/rails.ts';
 import { helpLines } from './help.ts';
 import { openPurse, type OpenPurse } from './purse.ts';
 

@@ -1,8 +1,8 @@
 // A purse of a demo that runs: what the public x402 client needs to pay from it, and what is in it.
 import type { x402Client } from '@x402/fetch';
-import type { DemoPurse } from '../../src/cli/demos.ts';
-import type { KnownNetwork } from '../../src/domain/network.ts';
-import { NETWORKS } from '../../src/gateway/rails/networks.ts';
+import type { DemoPurse } from '../../src/cli/demo-directory.ts';
+import type { KnownNetwork } from '../../src/domain/payment/network.ts';
+import { NETWORKS } from '../../src/gateway/rails/rails.ts';
 
 export type OpenPurse = {
   readonly network: KnownNetwork;

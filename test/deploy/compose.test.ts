@@ -6,14 +6,14 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { runCommandLine } from '../../src/cli/run.ts';
+import { runCommandLine } from '../../src/cli/dispatch.ts';
 import { fakeIo } from '../cli/support.ts';
 import { createDemoApi } from '../../src/cli/demo-api.ts';
 import type { LoadedConfig } from '../../src/config/config.ts';
 import { formatProblem } from '../../src/config/problems.ts';
 import { configWarnings } from '../../src/config/warnings.ts';
 import { drainMs, imageEnvironment, loadMounted, packageFile, readText, readYaml, ROOT, VALUES } from './support.ts';
-import { NETWORKS } from '../../src/gateway/rails/networks.ts';
+import { NETWORKS } from '../../src/gateway/rails/rails.ts';
 
 const compose = z
   .strictObject({

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { runCommandLine } from '../../src/cli/run.ts';
+import { runCommandLine } from '../../src/cli/dispatch.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { parseListen } from '../../src/config/addresses.ts';
 import { fakeIo } from '../cli/support.ts';
@@ -18,7 +18,7 @@ import {
   ROOT,
   VALUES,
 } from './support.ts';
-import { NETWORKS } from '../../src/gateway/rails/networks.ts';
+import { NETWORKS } from '../../src/gateway/rails/rails.ts';
 
 const all = readDockerfile();
 const last = finalStage();

@@ -25,7 +25,7 @@ import {
   readYaml,
   VALUES,
 } from './support.ts';
-import { NETWORKS } from '../../src/gateway/rails/networks.ts';
+import { NETWORKS } from '../../src/gateway/rails/rails.ts';
 
 const FILES = [
   ['config/kubernetes/sidecar.yaml', 'sidecar'],

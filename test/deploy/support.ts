@@ -6,7 +6,7 @@ import path from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { readConfig, type LoadResult } from '../../src/config/load.ts';
-import { NETWORKS } from '../../src/gateway/rails/networks.ts';
+import { NETWORKS } from '../../src/gateway/rails/rails.ts';
 
 export const ROOT = path.resolve(import.meta.dirname, '../..');
 export const NODE = path.join(ROOT, 'node_modules/.bin/node');

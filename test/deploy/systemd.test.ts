@@ -10,7 +10,7 @@ import { formatProblem } from '../../src/config/problems.ts';
 import { readConfig } from '../../src/config/load.ts';
 import { temporaryFolder } from '../support/process.ts';
 import { drainMs, packageFile, readText, ROOT, VALUES } from './support.ts';
-import { NETWORKS } from '../../src/gateway/rails/networks.ts';
+import { NETWORKS } from '../../src/gateway/rails/rails.ts';
 
 const text = readText('config/tollgate.service');
 const settings = text.split('\n').flatMap((line): [string, string][] => {

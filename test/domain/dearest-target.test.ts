@@ -6,8 +6,8 @@ import path from 'node:path';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, test } from 'vitest';
-import { canonicalPath } from '../../src/domain/target.ts';
-import { FULL_FOLDING } from '../../src/domain/profile.ts';
+import { canonicalPath } from '../../src/domain/routing/target.ts';
+import { FULL_FOLDING } from '../../src/domain/routing/profile.ts';
 import type { Dearest } from './dearest-target.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -31,7 +31,7 @@ function changed(text: string, by: string): string {
   folders.push(root);
   cpSync(path.join(ROOT, 'src/domain'), path.join(root, 'src/domain'), { recursive: true });
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(root, 'node_modules'));
-  const file = path.join(root, 'src/domain/fold.ts');
+  const file = path.join(root, 'src/domain/routing/fold.ts');
   const source = readFileSync(file, 'utf8');
   expect(source.split(text)).toHaveLength(2);
   writeFileSync(file, source.replace(text, by));

@@ -4,8 +4,8 @@
 // `node test/domain/dearest-target.ts [ROOT]` prints what it finds as JSON.
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type * as profileModule from '../../src/domain/profile.ts';
-import type * as snapshotModule from '../../src/domain/snapshot.ts';
+import type * as profileModule from '../../src/domain/routing/profile.ts';
+import type * as snapshotModule from '../../src/domain/routing/snapshot.ts';
 import { createRng, type Rng } from '../bypass/random.ts';
 import { route } from '../cases/routes.ts';
 

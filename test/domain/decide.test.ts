@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { decide, type Caller, type Policy, type Rules } from '../../src/domain/decide.ts';
-import { makeOffer } from '../../src/domain/offer.ts';
+import { makeOffer } from '../../src/domain/payment/offer.ts';
 import { problem } from '../../src/domain/problem.ts';
-import type { Match } from '../../src/domain/snapshot.ts';
+import type { Match } from '../../src/domain/routing/snapshot.ts';
 import { RECEIVERS } from '../cases/receivers.ts';
 import { route } from '../cases/routes.ts';
 

@@ -1,6 +1,6 @@
 // Ids as lists shorten them are taken back, and nothing short enough to be an accident is taken for one.
 import { describe, expect, test } from 'vitest';
-import { readIdPart, shortId } from '../../src/domain/quote.ts';
+import { readIdPart, shortId } from '../../src/domain/payment/quote.ts';
 
 const ID = `chg_${'AbC-_9'.repeat(18)}wxyz`;
 

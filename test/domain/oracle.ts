@@ -1,9 +1,9 @@
 // The matcher again, in the plainest way there is: every route against every path, one after the other. Slow, short and
 // obviously right; the trie has to agree with it.
-import { foldSegment } from '../../src/domain/fold.ts';
-import { parsePattern, type Segment } from '../../src/domain/pattern.ts';
-import type { Folding } from '../../src/domain/profile.ts';
-import type { Route } from '../../src/domain/route.ts';
+import { foldSegment } from '../../src/domain/routing/fold.ts';
+import { parsePattern, type Segment } from '../../src/domain/routing/pattern.ts';
+import type { Folding } from '../../src/domain/routing/profile.ts';
+import type { Route } from '../../src/domain/routing/route.ts';
 
 const RANK = { literal: 0, param: 1, wildcard: 2 };
 

@@ -1,10 +1,10 @@
 // Several ways in one 402: which the header has room for, in which order they stand, and what version 1 is shown of them.
 import { describe, expect, test } from 'vitest';
 import type { Listing } from '../../src/domain/discovery/listing.ts';
-import { makeOffer, type Offer, type Receiver } from '../../src/domain/offer.ts';
-import { createPaymentRequired, type PaymentRequiredOptions } from '../../src/domain/payment-required.ts';
+import { makeOffer, type Offer, type Receiver } from '../../src/domain/payment/offer.ts';
+import { createPaymentRequired, type PaymentRequiredOptions } from '../../src/domain/payment/payment-required.ts';
 import type { Way } from '../../src/domain/payment/way.ts';
-import type { Route } from '../../src/domain/route.ts';
+import type { Route } from '../../src/domain/routing/route.ts';
 import { PLAIN, receiverOf, requirement, type PlainReceiver } from '../cases/receivers.ts';
 import { route } from '../cases/routes.ts';
 

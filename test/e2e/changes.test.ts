@@ -3,10 +3,10 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { parsePattern } from '../../src/domain/pattern.ts';
+import { parsePattern } from '../../src/domain/routing/pattern.ts';
 import { createRandom } from '../../src/host/clock.ts';
-import { createApiKey } from '../../src/registry/api-keys.ts';
-import { mintToken } from '../../src/registry/auth.ts';
+import { createApiKey } from '../../src/registry/auth/api-keys.ts';
+import { mintToken } from '../../src/registry/auth/dashboard-tokens.ts';
 import { openStore } from '../../src/registry/store/sqlite/store.ts';
 import { makeRoutes } from '../../bench/routes.ts';
 import { openEvents } from '../registry/kit.ts';

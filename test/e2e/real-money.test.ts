@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { NETWORKS } from '../../src/gateway/rails/networks.ts';
+import { NETWORKS } from '../../src/gateway/rails/rails.ts';
 import { json, startScripted, type Scripted } from '../gateway/rails/kit.ts';
 import { keepSecret } from '../support/canaries.ts';
 import { createDoorkeeper, newCdpAccount } from '../support/callers.ts';

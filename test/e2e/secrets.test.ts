@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { runCommandLine } from '../../src/cli/run.ts';
+import { runCommandLine } from '../../src/cli/dispatch.ts';
 import { fakeIo } from '../cli/support.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';

@@ -2,8 +2,8 @@
 // and without one.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { runCommandLine } from '../../src/cli/run.ts';
-import type { WhyReport } from '../../src/registry/charge-schemas.ts';
+import { runCommandLine } from '../../src/cli/dispatch.ts';
+import type { WhyReport } from '../../src/registry/charges/charge-schemas.ts';
 import { fakeIo } from '../cli/support.ts';
 import { startPaidTollgate, type Accepted, type PaidTollgate } from '../support/paid-tollgate.ts';
 import { startProcess, temporaryFolder } from '../support/process.ts';

@@ -1,7 +1,7 @@
 // What is told of several workers as of one process: metrics, refusals, log lines; also when one of them is killed.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { runCommandLine } from '../../src/cli/run.ts';
+import { runCommandLine } from '../../src/cli/dispatch.ts';
 import { fakeIo } from '../cli/support.ts';
 import { until } from '../support/paid-tollgate.ts';
 import { startProcess, temporaryFolder, type LogLine, type TollgateProcess } from '../support/process.ts';

@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util';
 import { startTollgate } from '../../src/compose.ts';
 import { readConfig } from '../../src/config/load.ts';
 import { resolveSecrets } from '../../src/config/first-start.ts';
-import { NETWORKS } from '../../src/gateway/rails/networks.ts';
+import { NETWORKS } from '../../src/gateway/rails/rails.ts';
 import { createRandom, systemClock } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { makeUpPayment, readTerms } from '../support/made-up-payment.ts';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Claimed } from '../../src/domain/payment/claim-policy.ts';
 import { createLedger, type Ledger } from '../../src/domain/payment/ledger.ts';
-import { SPELLING } from '../../src/gateway/rails/networks.ts';
+import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import type { Store } from '../../src/registry/store/ports.ts';
 import { openPostgres, postgresPlace } from '../../src/registry/store/postgres/place.ts';
 import { claimOf } from '../cases/claims.ts';

@@ -1,9 +1,9 @@
 // A SQLite store in which everything occurs that a store may hold, for what moves stores.
 import { createLedger, type Ledger } from '../../src/domain/payment/ledger.ts';
 import type { ChargeEvent } from '../../src/domain/payment/transition.ts';
-import { SPELLING } from '../../src/gateway/rails/networks.ts';
+import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { createRandom } from '../../src/host/clock.ts';
-import { createApiKey } from '../../src/registry/api-keys.ts';
+import { createApiKey } from '../../src/registry/auth/api-keys.ts';
 import { sqlitePlace } from '../../src/registry/store/sqlite/place.ts';
 import type { Store, StoredRoute } from '../../src/registry/store/ports.ts';
 import { claimOf, OTHER_ROUTE, proofOf, requestOf, ROUTE_ID } from '../cases/claims.ts';

@@ -2,11 +2,11 @@
 // time, connections that are given up, and a pause after an outage. Each of these was seen to go wrong without its guard.
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Charge, Claim } from '../../src/domain/charge.ts';
+import type { Charge, Claim } from '../../src/domain/payment/charge.ts';
 import { decideClaim, presentedBy, type ClaimOptions } from '../../src/domain/payment/claim-policy.ts';
 import { createLedger, LedgerUnavailable, type Ledger, type StoredCharge } from '../../src/domain/payment/ledger.ts';
 import { transition, type ChargeEvent } from '../../src/domain/payment/transition.ts';
-import { SPELLING } from '../../src/gateway/rails/networks.ts';
+import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { toRowChange, toRowInsert } from '../../src/registry/store/charge-values.ts';
 import type { ChargesStore, Store, StorePlace } from '../../src/registry/store/ports.ts';

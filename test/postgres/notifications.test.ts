@@ -2,7 +2,7 @@
 // between) by reading the numbers of changes. Here they are read only if something says so.
 import { performance } from 'node:perf_hooks';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { createApiKey, digestKey } from '../../src/registry/api-keys.ts';
+import { createApiKey, digestKey } from '../../src/registry/auth/api-keys.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import type { Store } from '../../src/registry/store/ports.ts';
 import { openPostgres } from '../../src/registry/store/postgres/place.ts';

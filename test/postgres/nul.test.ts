@@ -1,8 +1,8 @@
 // A NUL, which PostgreSQL keeps in no text, in whatever a client may send to a registry: it is refused or found nowhere.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { SPELLING } from '../../src/gateway/rails/networks.ts';
+import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { API } from '../../src/registry/api.ts';
-import { EXPLAINED } from '../../src/registry/examples.ts';
+import { EXPLAINED } from '../../src/registry/http/examples.ts';
 import { ledgerOf } from '../../src/registry/store/open.ts';
 import { LEDGER_KEY, SDK_KEY, startRegistry, token, type Kit } from '../registry/kit.ts';
 import { hasPostgres } from './server.ts';

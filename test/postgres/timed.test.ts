@@ -1,7 +1,7 @@
 // What is told of calls of the database: how each kind ends while it is there, while an answer is lost, and while it is away.
 import { afterAll, describe, expect, test } from 'vitest';
 import { createLedger } from '../../src/domain/payment/ledger.ts';
-import { SPELLING } from '../../src/gateway/rails/networks.ts';
+import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { openPostgres } from '../../src/registry/store/postgres/place.ts';
 import { claimOf } from '../cases/claims.ts';
 import { storedRoute } from '../cases/routes.ts';

@@ -1,10 +1,10 @@
 // What can go wrong between a commit and its answer, and between two transactions: a payment is claimed once, is told to be
 // claimed only if it is, and nobody waits for ever. Each of these was seen to go wrong without what guards against it.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Claim } from '../../src/domain/charge.ts';
+import type { Claim } from '../../src/domain/payment/charge.ts';
 import type { Claimed, ClaimOptions } from '../../src/domain/payment/claim-policy.ts';
 import { createLedger, LedgerUnavailable, type Ledger } from '../../src/domain/payment/ledger.ts';
-import { SPELLING } from '../../src/gateway/rails/networks.ts';
+import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import type { Store } from '../../src/registry/store/ports.ts';
 import { runBatch } from '../../src/registry/store/postgres/charge-batch.ts';
 import { createChargeSql } from '../../src/registry/store/postgres/charge-sql.ts';
@@ -13,8 +13,8 @@ import { openPostgres } from '../../src/registry/store/postgres/place.ts';
 import { toRowInsert } from '../../src/registry/store/charge-values.ts';
 import { decideClaim } from '../../src/domain/payment/claim-policy.ts';
 import { createRandom, systemClock } from '../../src/host/clock.ts';
-import { createApiKey, digestKey } from '../../src/registry/api-keys.ts';
-import { openRoutes } from '../../src/registry/routes.ts';
+import { createApiKey, digestKey } from '../../src/registry/auth/api-keys.ts';
+import { openRoutes } from '../../src/registry/routes/registry-routes.ts';
 import { RECEIVERS } from '../cases/receivers.ts';
 import { storedRoute } from '../cases/routes.ts';
 import { claimOf, proofOf } from '../cases/claims.ts';

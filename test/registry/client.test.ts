@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { API } from '../../src/registry/api.ts';
-import { describeApi } from '../../src/registry/openapi.ts';
+import { describeApi } from '../../src/registry/http/openapi-document.ts';
 import { temporaryFolder } from './kit.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

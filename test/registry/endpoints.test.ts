@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { API } from '../../src/registry/api.ts';
-import type { Auth } from '../../src/registry/credentials.ts';
+import type { Auth } from '../../src/registry/auth/credentials.ts';
 import { EVENTS, LEDGER_KEY, SDK_KEY, startRegistry, token, type Kit } from './kit.ts';
 
 let kit: Kit;

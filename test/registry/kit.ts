@@ -5,27 +5,27 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FieldError } from '../../src/domain/problem.ts';
-import { allowedMethods } from '../../src/domain/method.ts';
-import { FULL_FOLDING } from '../../src/domain/profile.ts';
-import type { RouteWire } from '../../src/domain/route.ts';
-import { compileSnapshot, type Snapshot } from '../../src/domain/snapshot.ts';
+import { allowedMethods } from '../../src/domain/routing/method.ts';
+import { FULL_FOLDING } from '../../src/domain/routing/profile.ts';
+import type { RouteWire } from '../../src/domain/routing/route.ts';
+import { compileSnapshot, type Snapshot } from '../../src/domain/routing/snapshot.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
-import { mintToken } from '../../src/registry/auth.ts';
+import { mintToken } from '../../src/registry/auth/dashboard-tokens.ts';
 import {
   createRegistry,
   type Registry,
   type RegistryDeps,
   type RegistrySettings,
 } from '../../src/registry/registry.ts';
-import type { Declared } from '../../src/registry/declared.ts';
+import type { Declared } from '../../src/registry/routes/three-way-merge.ts';
 import type { Store } from '../../src/registry/store/ports.ts';
 import { explainWhy } from '../../src/compose/why.ts';
 import type { StoredLedger } from '../../src/registry/store/open.ts';
 import { openLedger, type SqliteLedger } from '../support/sqlite-ledger.ts';
 import type { SyncFile } from '../../src/registry/store/sqlite/disk.ts';
 import { openStore, type RoutesAndKeys } from '../../src/registry/store/sqlite/store.ts';
-import { createApiKey } from '../../src/registry/api-keys.ts';
+import { createApiKey } from '../../src/registry/auth/api-keys.ts';
 import type { Scope } from '../../src/domain/scope.ts';
 import { RECEIVERS } from '../cases/receivers.ts';
 import { keepSecret } from '../support/canaries.ts';

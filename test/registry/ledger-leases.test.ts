@@ -2,7 +2,7 @@
 // not; a clock that is set ends none; and what is known here of a lease that was renewed is believed by nobody but its owner.
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ownerOf, type Claim } from '../../src/domain/charge.ts';
+import { ownerOf, type Claim } from '../../src/domain/payment/charge.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openLedger, type SqliteLedger } from '../support/sqlite-ledger.ts';
 import { claimOf, proofOf } from '../cases/claims.ts';

@@ -4,9 +4,9 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ChargeFilter } from '../../src/domain/payment/charge-reports.ts';
+import type { ChargeFilter } from '../../src/domain/payment/reports.ts';
 import { createLog } from '../../src/host/log.ts';
-import { SPELLING } from '../../src/gateway/rails/networks.ts';
+import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { openLedger } from '../support/sqlite-ledger.ts';
 import { createChargeReads } from '../../src/registry/store/sqlite/charge-reports.ts';
 import { address, claimOf, OTHER_ROUTE, ROUTE_ID } from '../cases/claims.ts';

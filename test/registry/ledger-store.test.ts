@@ -23,7 +23,7 @@ import { REDEEM_MS, type Claimed } from '../../src/domain/payment/claim-policy.t
 import { createRandom } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openLedger, type SqliteLedger } from '../support/sqlite-ledger.ts';
-import type { SqliteChargesOptions } from '../../src/registry/store/sqlite/charges.ts';
+import type { SqliteChargesOptions } from '../../src/registry/store/sqlite/charge-store.ts';
 import { migrateFile, openDatabase } from '../../src/registry/store/sqlite/database.ts';
 import { openStore } from '../../src/registry/store/sqlite/store.ts';
 import { storedRoute as route } from '../cases/routes.ts';

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Claim } from '../../src/domain/charge.ts';
+import type { Claim } from '../../src/domain/payment/charge.ts';
 import type { Advanced } from '../../src/domain/payment/ledger.ts';
 import type { ChargeEvent } from '../../src/domain/payment/transition.ts';
 import { createLog } from '../../src/host/log.ts';

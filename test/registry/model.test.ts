@@ -2,14 +2,14 @@
 // events, the revision and what a restart finds must all tell the same story.
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parsePattern } from '../../src/domain/pattern.ts';
-import type { RouteWire } from '../../src/domain/route.ts';
+import { parsePattern } from '../../src/domain/routing/pattern.ts';
+import type { RouteWire } from '../../src/domain/routing/route.ts';
 import { createRandom, systemClock } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
-import { openRoutes, type Routes } from '../../src/registry/routes.ts';
-import { registerBody } from '../../src/registry/schemas.ts';
+import { openRoutes, type Routes } from '../../src/registry/routes/registry-routes.ts';
+import { registerBody } from '../../src/registry/http/schemas.ts';
 import { openStore } from '../../src/registry/store/sqlite/store.ts';
-import { toWire } from '../../src/domain/route.ts';
+import { toWire } from '../../src/domain/routing/route.ts';
 import { RECEIVERS } from '../cases/receivers.ts';
 import { temporaryFolder } from './kit.ts';
 

@@ -4,12 +4,12 @@
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { API } from '../../src/registry/api.ts';
-import { createKeyCheck } from '../../src/registry/api-keys.ts';
-import { createJwtVerifier } from '../../src/registry/auth.ts';
-import { createAuthenticator, type Auth } from '../../src/registry/credentials.ts';
-import { emptyResponse, endpoint } from '../../src/registry/endpoint.ts';
-import { createRouter } from '../../src/registry/router.ts';
-import { nothing } from '../../src/registry/schemas.ts';
+import { createKeyCheck } from '../../src/registry/auth/api-keys.ts';
+import { createJwtVerifier } from '../../src/registry/auth/dashboard-tokens.ts';
+import { createAuthenticator, type Auth } from '../../src/registry/auth/credentials.ts';
+import { emptyResponse, endpoint } from '../../src/registry/http/endpoint.ts';
+import { createRouter } from '../../src/registry/http/router.ts';
+import { nothing } from '../../src/registry/http/schemas.ts';
 import { startRelayStage, type RelayStage } from '../gateway/sync/relay-stage.ts';
 import {
   FEED,

@@ -9,8 +9,8 @@ import { createRandom } from '../../src/host/clock.ts';
 import { migrateFile, openDatabase, readSchema } from '../../src/registry/store/sqlite/database.ts';
 import { openStore, type RoutesAndKeys, type StoreOptions } from '../../src/registry/store/sqlite/store.ts';
 import { StoreUnavailable, type ApiKeyStore, type NewRoute, type RouteWrite } from '../../src/registry/store/ports.ts';
-import { createRouteRows } from '../../src/registry/store/sqlite/routes.ts';
-import { createApiKey, digestKey } from '../../src/registry/api-keys.ts';
+import { createRouteRows } from '../../src/registry/store/sqlite/route-store.ts';
+import { createApiKey, digestKey } from '../../src/registry/auth/api-keys.ts';
 import { storedRoute as route } from '../cases/routes.ts';
 import { temporaryFolder } from './kit.ts';
 

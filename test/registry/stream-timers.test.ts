@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, expect, test, vi } from 'vitest';
 import { createRandom } from '../../src/host/clock.ts';
-import { createStreams } from '../../src/registry/streams.ts';
+import { createStreams } from '../../src/registry/stream/open-streams.ts';
 
 afterEach(() => void vi.useRealTimers());
 

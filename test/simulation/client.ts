@@ -1,6 +1,6 @@
 // A client that wants one service and has money: takes a quote, signs, sends, sends twice, leaves, comes back with the
 // same credential, and signs again only where it is told 402. It must never have paid twice for the one service.
-import type { PaymentKey } from '../../src/domain/charge.ts';
+import type { PaymentKey } from '../../src/domain/payment/charge.ts';
 import { ASSET, NETWORK, type Signed } from './facilitator.ts';
 import type { Process, World } from './process.ts';
 import type { Reply } from './relay.ts';

@@ -2,7 +2,7 @@
 // answers late. Calls to it are lost on the way there or back; what it does goes on when its caller has crashed.
 import { createHash } from 'node:crypto';
 import { problem } from '../../src/domain/problem.ts';
-import type { PaymentKey } from '../../src/domain/charge.ts';
+import type { PaymentKey } from '../../src/domain/payment/charge.ts';
 import type { RailOffer } from '../../src/domain/payment/way.ts';
 import type { Presented, Rail, Settlement } from '../../src/gateway/rails/rail.ts';
 import { modelLook, type ModelChain } from './chain.ts';

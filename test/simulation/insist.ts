@@ -2,8 +2,8 @@
 // pause, until it is answered. The looks are the real ones, over a node of the model chain that is asked five times a second
 // by a process. What is measured is how long after the chain could prove its payment each of them is answered.
 import { createHash } from 'node:crypto';
-import type { PaymentKey } from '../../src/domain/charge.ts';
-import type { Offer } from '../../src/domain/offer.ts';
+import type { PaymentKey } from '../../src/domain/payment/charge.ts';
+import type { Offer } from '../../src/domain/payment/offer.ts';
 import { createLook } from '../../src/gateway/rails/evm/look.ts';
 import { callService } from '../../src/gateway/rails/service-call.ts';
 import { receiverOf, wayOf } from '../cases/receivers.ts';

@@ -1,12 +1,12 @@
 // One Tollgate process of the simulation: the real journey of a payment and the real reconciler, over a model of
 // everything outside. A crash ends it in the middle of whatever it does; another one starts in its place.
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { PaymentKey } from '../../src/domain/charge.ts';
+import type { PaymentKey } from '../../src/domain/payment/charge.ts';
 import type { Way } from '../../src/domain/payment/way.ts';
-import { findServices, type Offer } from '../../src/domain/offer.ts';
-import { SPELLING } from '../../src/gateway/rails/networks.ts';
+import { findServices, type Offer } from '../../src/domain/payment/offer.ts';
+import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { createLedger, type Ledger, type LedgerRules } from '../../src/domain/payment/ledger.ts';
-import { createQuotes } from '../../src/domain/quote.ts';
+import { createQuotes } from '../../src/domain/payment/quote.ts';
 import type { RequestFacts } from '../../src/gateway/outcome.ts';
 import { createPaywall, type Paywall } from '../../src/gateway/paywall.ts';
 import { createLeases } from '../../src/gateway/pay/record.ts';

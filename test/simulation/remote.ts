@@ -1,7 +1,7 @@
 // The store of charges as one process has it: every call takes effect at one moment and is answered at another, and may be
 // lost on the way there or back, or arrive twice. What was written survives its process. It is a store of the process's own,
 // which keeps what was decided, or a registry's, which decides again.
-import type { PaymentKey } from '../../src/domain/charge.ts';
+import type { PaymentKey } from '../../src/domain/payment/charge.ts';
 import {
   LedgerUnavailable,
   type Change,

@@ -1,7 +1,7 @@
 // One schedule: clients, processes, chain and facilitator under one seed, run until all clients have given up or have
 // what they want; then nothing goes wrong any more, time passes, and everything must come to rest as it should.
-import type { Offer } from '../../src/domain/offer.ts';
-import type { Route } from '../../src/domain/route.ts';
+import type { Offer } from '../../src/domain/payment/offer.ts';
+import type { Route } from '../../src/domain/routing/route.ts';
 import { receiverOf, wayOf } from '../cases/receivers.ts';
 import { route } from '../cases/routes.ts';
 import { createMemoryLedger } from '../support/memory-ledger.ts';

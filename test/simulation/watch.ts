@@ -1,6 +1,6 @@
 // What must hold whatever happens. Some of it is looked at while a schedule runs, at the very moment; the rest when all
 // has come to rest. It goes by the model chain and by what clients and upstream saw, never by what the code says of itself.
-import type { Charge, PaymentKey } from '../../src/domain/charge.ts';
+import type { Charge, PaymentKey } from '../../src/domain/payment/charge.ts';
 import type { MemoryLedger } from '../support/memory-ledger.ts';
 import type { ModelChain } from './chain.ts';
 import type { ModelFacilitator } from './facilitator.ts';

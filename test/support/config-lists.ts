@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { takesOf } from '../../src/config/fields.ts';
 import { writtenSchema } from '../../src/config/keys.ts';
 import { receiverSchema } from '../../src/config/receivers.ts';
-import { configRouteSchema } from '../../src/config/routes.ts';
+import { configRouteSchema } from '../../src/config/route-keys.ts';
 
 type Words = {
   readonly is: string;

@@ -1,7 +1,7 @@
 // The program as main.ts runs it, but that `serve` has a crash point around its ledger and rail.
 import { readFileSync } from 'node:fs';
 import type { Command } from '../../src/cli/command.ts';
-import { runProgram } from '../../src/cli/program.ts';
+import { runProgram } from '../../src/cli/entry.ts';
 import { runServe, serve, startUnderLock } from '../../src/cli/serve.ts';
 import { createCrashPoint } from './crash-point.ts';
 

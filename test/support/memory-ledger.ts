@@ -1,12 +1,12 @@
 // Charges in memory: the store that the contract suite compares others with, and the one of the simulation. It is as exact
 // as a real one and forgets everything with its process. Every call takes effect in one go and answers later.
-import { endsAt, samePayment, type Charge, type ChargeState } from '../../src/domain/charge.ts';
-import { isOfPart } from '../../src/domain/quote.ts';
+import { endsAt, samePayment, type Charge, type ChargeState } from '../../src/domain/payment/charge.ts';
+import { isOfPart } from '../../src/domain/payment/quote.ts';
 import { CHARGE_STATES } from '../../src/domain/payment/charge-fields.ts';
 import { OVERDUE_MS, owedBecauseOf } from '../../src/domain/payment/claim-policy.ts';
 import { standingOf } from '../../src/domain/payment/whereabouts.ts';
-import type { ChargeReports, ListedCharge, OwedSum, Sum } from '../../src/domain/payment/charge-reports.ts';
-import { SPELLING } from '../../src/gateway/rails/networks.ts';
+import type { ChargeReports, ListedCharge, OwedSum, Sum } from '../../src/domain/payment/reports.ts';
+import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { ledgerOf } from '../../src/registry/store/open.ts';
 import type { ChargesStore } from '../../src/registry/store/ports.ts';
 import { leavesToOwner } from '../../src/domain/payment/transition.ts';

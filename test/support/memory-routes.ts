@@ -1,6 +1,6 @@
 // Routes in memory: the store of routes as several registry processes would share it, which forgets everything with its
 // process. Its watchers are told of every write.
-import { toWire } from '../../src/domain/route.ts';
+import { toWire } from '../../src/domain/routing/route.ts';
 import type {
   Head,
   RouteChange,

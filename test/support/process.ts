@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { findRunning } from '../../src/cli/running.ts';
+import { findRunning } from '../../src/cli/runtime-files.ts';
 import { NO_NETWORK } from './no-network.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');

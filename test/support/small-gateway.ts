@@ -4,9 +4,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { LISTENER_REFUSALS, renderProblem, type Problem } from '../../src/domain/problem.ts';
-import { profileFolding } from '../../src/domain/profile.ts';
-import { allowedMethods } from '../../src/domain/method.ts';
-import { canonicalPath, splitTarget, type TargetOptions } from '../../src/domain/target.ts';
+import { profileFolding } from '../../src/domain/routing/profile.ts';
+import { allowedMethods } from '../../src/domain/routing/method.ts';
+import { canonicalPath, splitTarget, type TargetOptions } from '../../src/domain/routing/target.ts';
 import type { End, RequestRecord } from '../../src/gateway/telemetry.ts';
 import { Exchange } from '../../src/gateway/exchange.ts';
 import type { ExchangeContext } from '../../src/gateway/in-flight.ts';

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { createOfflineResponses } from '../../src/gateway/sync/offline-responses.ts';
 import { createRandom } from '../../src/host/clock.ts';
-import { createApiKey, createKeyCheck } from '../../src/registry/api-keys.ts';
+import { createApiKey, createKeyCheck } from '../../src/registry/auth/api-keys.ts';
 import { openStore } from '../../src/registry/store/sqlite/store.ts';
 import { compareTimes, LIMIT_T } from './welch.ts';
 

@@ -5,7 +5,7 @@ import { LISTENER_REFUSALS } from '../../src/domain/problem.ts';
 import { createLog } from '../../src/host/log.ts';
 import { createListener, type Listener } from '../../src/host/server.ts';
 import type { Order } from '../../src/workers/channel.ts';
-import { runWorker } from '../../src/workers/worker.ts';
+import { runWorker } from '../../src/workers/worker-channel.ts';
 
 const SLOW_MS = 300;
 

@@ -3,7 +3,7 @@
 import { fork } from 'node:child_process';
 import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { createReloads } from '../../src/compose/worker-reloads.ts';
+import { createReloads } from '../../src/compose/workers/worker-reloads.ts';
 import { systemClock, systemSchedule } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { createHandOver } from '../../src/workers/hand-over.ts';

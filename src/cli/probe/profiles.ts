@@ -1,8 +1,14 @@
 // Finds the settings that no spelling gets around. A setting is safe if Tollgate refuses every spelling that reaches
 // the path, or folds it into the path. This is proven only for the paths that were asked. A profile only ever switches
 // folding off, so the worst of several paths counts.
-import { FULL_FOLDING, PROFILE_NAMES, profileFolding, type Folding, type ProfileName } from '../../domain/profile.ts';
-import type { PathOptions } from '../../domain/snapshot.ts';
+import {
+  FULL_FOLDING,
+  PROFILE_NAMES,
+  profileFolding,
+  type Folding,
+  type ProfileName,
+} from '../../domain/routing/profile.ts';
+import type { PathOptions } from '../../domain/routing/snapshot.ts';
 import { counts } from './answers.ts';
 import type { PathReport } from './path.ts';
 import { pathsOf, pathsWithout, treatmentUnder } from './tollgate.ts';

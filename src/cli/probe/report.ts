@@ -1,7 +1,7 @@
 // Writes the findings of a probe as text for a person. The table comes first and the lines to paste come last, because
 // the end is what stands above the prompt. A sentence here never says more than was asked: canaries that do not get
 // through are evidence for the paths that were named.
-import type { Folding, ProfileName } from '../../domain/profile.ts';
+import type { Folding, ProfileName } from '../../domain/routing/profile.ts';
 import { counts, type Deed, type Doubt } from './answers.ts';
 import type { PathReport } from './path.ts';
 import { FOLDING_RULES, type Judgement, type ProfileGroup } from './profiles.ts';

@@ -1,12 +1,18 @@
 // Says how Tollgate itself would treat a spelling, under any settings: the proxy's own target, folding and matcher, with
 // one route for the known path. Nothing of that is written here a second time; a probe with rules of its own would prove
 // something about itself.
-import { FULL_FOLDING, PROFILE_NAMES, profileFolding, type Folding, type ProfileName } from '../../domain/profile.ts';
-import type { Route } from '../../domain/route.ts';
-import { compileSnapshot, type PathOptions } from '../../domain/snapshot.ts';
-import { allowedMethods } from '../../domain/method.ts';
-import { canonicalPath, splitTarget } from '../../domain/target.ts';
-import { parsePattern } from '../../domain/pattern.ts';
+import {
+  FULL_FOLDING,
+  PROFILE_NAMES,
+  profileFolding,
+  type Folding,
+  type ProfileName,
+} from '../../domain/routing/profile.ts';
+import type { Route } from '../../domain/routing/route.ts';
+import { compileSnapshot, type PathOptions } from '../../domain/routing/snapshot.ts';
+import { allowedMethods } from '../../domain/routing/method.ts';
+import { canonicalPath, splitTarget } from '../../domain/routing/target.ts';
+import { parsePattern } from '../../domain/routing/pattern.ts';
 import type { KnownPath } from './canaries.ts';
 
 export type Treatment =

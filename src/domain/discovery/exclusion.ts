@@ -1,9 +1,9 @@
 // What `discovery.exclude` keeps from being told: patterns against routes and paths. In doubt something is excluded: a
 // reading of a path that any router could have is enough.
-import { foldSegment } from '../fold.ts';
-import type { Pattern, Segment } from '../pattern.ts';
-import { FULL_FOLDING } from '../profile.ts';
-import { canonicalPath } from '../target.ts';
+import { foldSegment } from '../routing/fold.ts';
+import type { Pattern, Segment } from '../routing/pattern.ts';
+import { FULL_FOLDING } from '../routing/profile.ts';
+import { canonicalPath } from '../routing/target.ts';
 
 /** Whether every path of `other` is one of `pattern`. */
 export function covers({ segments }: Pattern, other: Pattern): boolean {

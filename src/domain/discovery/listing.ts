@@ -1,9 +1,9 @@
 // How paid routes are listed where agents look for APIs: x402's extension `bazaar`. A listing is made of the route and
 // of the request's operation in the owner's API description. A facilitator lists what it is told. So nothing goes out
 // that was excluded, and a request's path never stands in for its route's pattern. Source: x402 extension `bazaar`.
-import { overlapOf } from '../overlap.ts';
-import { parsePattern, type Pattern } from '../pattern.ts';
-import type { Route } from '../route.ts';
+import { overlapOf } from '../routing/overlap.ts';
+import { parsePattern, type Pattern } from '../routing/pattern.ts';
+import type { Route } from '../routing/route.ts';
 import { covers, escapeSegment, isExcluded } from './exclusion.ts';
 import { describeMethod, describeUnknown, METHODS, withPathParameters, type Description } from './operation.ts';
 import type { ApiOperation } from './openapi.ts';

@@ -1,8 +1,8 @@
 // Reads an OpenAPI document (3.0 or 3.1) as plain data: its operations, each ready to be shown, what of it may be told to
 // everybody, and what an owner should know about it. Nothing in it is an error: what cannot be read is left out and named
 // with its line. Bounded: many references to one large schema make no more than that many descriptions of a few kilobytes.
-import { canonicalPath } from '../target.ts';
-import { FULL_FOLDING } from '../profile.ts';
+import { canonicalPath } from '../routing/target.ts';
+import { FULL_FOLDING } from '../routing/profile.ts';
 import { withoutInternal } from './internal-members.ts';
 import { describeOperation, METHODS, type Description } from './operation.ts';
 import { readOwnerDocument, type WrittenOperation } from './owner-document.ts';

@@ -1,6 +1,6 @@
 // Finds the operation of a path. Of all templates that match the path, the most exact one wins, segment by segment, as
 // OpenAPI says. A tree by segments, so that many operations cost a request no more than few.
-import type { Pattern } from '../pattern.ts';
+import type { Pattern } from '../routing/pattern.ts';
 
 /** What stands at the end of a template, by method. */
 type Node<T> = {

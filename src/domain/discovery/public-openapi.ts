@@ -1,7 +1,7 @@
 // Writes what is sold as the paths and components of an OpenAPI document, each operation with its price. A document that
 // is too large loses the schemas of its responses first, then its request bodies, then operations from the last.
-import { clip } from '../offer.ts';
-import type { Route } from '../route.ts';
+import { clip } from '../payment/offer.ts';
+import type { Route } from '../routing/route.ts';
 import { WITH_BODY } from './operation.ts';
 import { componentOf, type Components } from './reference-copier.ts';
 import { isPlain, memberOf } from './schema.ts';

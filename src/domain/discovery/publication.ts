@@ -1,9 +1,9 @@
 // What the origin tells everybody of what it sells: `/openapi.json` and `/llms.txt`, made once for each change of the
 // routes and written around the origin that a request names. Plain data: a thread makes it, and workers are handed it.
 import { createHash } from 'node:crypto';
-import type { Pattern } from '../pattern.ts';
-import type { Resolution } from '../resolve.ts';
-import type { Route } from '../route.ts';
+import type { Pattern } from '../routing/pattern.ts';
+import type { Resolution } from '../routing/resolve.ts';
+import type { Route } from '../routing/route.ts';
 import { writeLlmsText } from './llms-text.ts';
 import type { OwnerDocument } from './owner-document.ts';
 import { titleOf, writePaths, type WrittenPaths } from './public-openapi.ts';

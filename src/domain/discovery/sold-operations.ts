@@ -1,7 +1,7 @@
 // Finds what is sold: the operations that an active route protects and `exclude` does not name. Whether a request costs
 // something, and how much, is asked of the same look-up that the proxy uses, so a document never tells another price.
-import { parsePattern, type Pattern } from '../pattern.ts';
-import type { Route } from '../route.ts';
+import { parsePattern, type Pattern } from '../routing/pattern.ts';
+import type { Route } from '../routing/route.ts';
 import { covers, escapeSegment, folded, isExcluded } from './exclusion.ts';
 import { METHODS } from './operation.ts';
 import type { OwnerOperation } from './owner-document.ts';

@@ -1,7 +1,7 @@
 // The policy for a payment that is presented. It may be claimed, be in use, be spent, wait for its payer, or have paid
 // for an answer that can still be fetched. Pure: the ledger decides a claim with it. The journey asks it before that,
 // so that a payment that cannot pay is not verified.
-import { isUnsettled, type Asks, type Charge, type ChargedRequest, type Claim, type Undelivered } from '../charge.ts';
+import { isUnsettled, type Asks, type Charge, type ChargedRequest, type Claim, type Undelivered } from './charge.ts';
 
 /** What a request shows of itself. The signed part of a credential is public on the chain: only the whole of it counts. */
 export type PresentedRequest = {

@@ -1,8 +1,8 @@
 // What the header of a 402 shows of an offer. Its size is bounded, because proxies in front keep little room for the
 // head of a response: nginx 4 KiB by default. What does not fit is left out in a fixed order, once for an offer and not
 // for each request. It can be paid all the same.
-import { type OfferedWay, clip } from '../offer.ts';
-import { CHARGE_ID_BYTES } from '../quote.ts';
+import { type OfferedWay, clip } from './offer.ts';
+import { CHARGE_ID_BYTES } from './quote.ts';
 
 /** Of the header as it is sent: base64. */
 const MAX_HEADER_BYTES = 3072;

@@ -11,7 +11,7 @@ import {
   type PaymentKey,
   type Proof,
   type Spelling,
-} from '../charge.ts';
+} from './charge.ts';
 import { decideClaim, type Claimed, type ClaimOptions } from './claim-policy.ts';
 import { transition, type Actor, type ChargeEvent, type TransitionRefusal } from './transition.ts';
 

@@ -1,7 +1,7 @@
 // Searches of a chain for a payment, and which of two has come further. Several requests and processes may look for one
 // payment at the same time. What an older look found must never take the place of what a further one found, so a ledger
 // keeps the further one. What else a search holds is its rail's own affair.
-import type { Search } from '../charge.ts';
+import type { Search } from './charge.ts';
 
 const NUMBER = /^\d{1,20}$/;
 

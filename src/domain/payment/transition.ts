@@ -9,7 +9,7 @@ import {
   type Proof,
   type Search,
   type Undelivered,
-} from '../charge.ts';
+} from './charge.ts';
 import {
   ASK_AGAIN,
   fetchableUntil,

@@ -1,7 +1,7 @@
 // Where a payer's money is, as far as the charge says: whether it was taken, and until when the very same request brings
 // the answer without another charge. Problems, `why` and lists of charges all say it from here.
-import type { Charge, ChargeState } from '../charge.ts';
-import type { ListedCharge } from './charge-reports.ts';
+import type { Charge, ChargeState } from './charge.ts';
+import type { ListedCharge } from './reports.ts';
 import { fetchableUntil, owedBecauseOf } from './claim-policy.ts';
 
 /** `unknown`: it may have been taken, and what became of it is being found out. */

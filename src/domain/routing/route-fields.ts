@@ -2,8 +2,8 @@
 // make the type, the wire both ways, bodies, the patch, the store's columns, the reader of a feed and the
 // configuration's `routes`. One more field is one more row and its use. The schemas' messages say what would be right.
 import { z } from 'zod';
-import { AMOUNT_ADVICE, parsePrice } from '../money.ts';
-import { parsePattern } from '../pattern.ts';
+import { AMOUNT_ADVICE, parsePrice } from '../payment/money.ts';
+import { parsePattern } from './pattern.ts';
 
 export type RouteField = {
   /** Its name on the wire, in a configuration and as a column. */

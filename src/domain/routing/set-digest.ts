@@ -1,7 +1,7 @@
 // The digest that proves a set of routes: the sum modulo 2^256 of the SHA-256 of each route's JSON as the feed writes it.
 // It knows no order, and a change costs one subtraction and one addition.
 import { hash } from 'node:crypto';
-import { toWire, type Route } from '../route.ts';
+import { toWire, type Route } from './route.ts';
 
 export type SetDigest = {
   readonly add: (route: Route) => void;

@@ -3,7 +3,7 @@
 // of it is kept. It holds what the 402 says, when money is charged, and the `page` section, and nothing else of the
 // configuration.
 import { createHash } from 'node:crypto';
-import type { Offer, OfferedWay } from '../../domain/offer.ts';
+import type { Offer, OfferedWay } from '../../domain/payment/offer.ts';
 import type { OwnResponse } from '../../host/respond.ts';
 import { readPageAssets, type PageAssets } from './assets.ts';
 import { moneyItems, pageData, pageWay, wayItem, type KnownNetworks } from './facts.ts';

@@ -1,8 +1,8 @@
 // The facts of an offer as the page for people shows them: in HTML for browsers without scripts, and as data for the
 // page's program. They are what the 402 says, when money is charged, and public facts about networks.
-import type { KnownNetwork } from '../../domain/network.ts';
-import type { Offer, OfferedWay } from '../../domain/offer.ts';
-import { tokenAmount, type PageData, type PageWay } from '../../domain/page-data.ts';
+import type { KnownNetwork } from '../../domain/payment/network.ts';
+import type { Offer, OfferedWay } from '../../domain/payment/offer.ts';
+import { tokenAmount, type PageData, type PageWay } from '../../domain/payment/page-data.ts';
 import { html } from './html.ts';
 
 export type KnownNetworks = {

@@ -2,7 +2,7 @@
 // upstream is asked, or when its status line is there and nothing of it has reached the client. Nothing is buffered
 // meanwhile: the upstream's body waits in its socket. A settled charge is delivered, kept for a client that went first, or
 // the ledger is told why it did not arrive. That decides how often the upstream may be asked again.
-import type { Charge, KeptAnswer } from '../../domain/charge.ts';
+import type { Charge, KeptAnswer } from '../../domain/payment/charge.ts';
 import { pauseLeft } from '../../domain/payment/claim-policy.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
 import { chargedOf, type Charged } from '../../domain/payment/whereabouts.ts';

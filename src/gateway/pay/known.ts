@@ -1,6 +1,6 @@
 // Answers a payment by what the ledger knows of it: taken over, redeemed, or refused. If that leaves room for a claim, the
 // payment goes on.
-import type { Charge } from '../../domain/charge.ts';
+import type { Charge } from '../../domain/payment/charge.ts';
 import { paymentStatus, type Claimed, type PaymentStatus } from '../../domain/payment/claim-policy.ts';
 import type { ResponseOutcome } from '../outcome.ts';
 import {
@@ -15,7 +15,7 @@ import {
 } from './payment.ts';
 import { inUse, notSettled, redeem, settleAndForward } from './deliver.ts';
 import { alreadyPaid, stateMoney } from './statement.ts';
-import { describeRoute } from '../../domain/route.ts';
+import { describeRoute } from '../../domain/routing/route.ts';
 import { FIRST_LOOK_MS, type ChargeEvent } from '../../domain/payment/transition.ts';
 import type { RailOffer } from '../../domain/payment/way.ts';
 import type { Look } from '../rails/rail.ts';

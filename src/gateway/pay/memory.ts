@@ -1,6 +1,6 @@
 // What this process remembers of payments, in memory alone: the responses that were paid for, while a client may need
 // one again, and which payments it has seen.
-import type { PaymentKey } from '../../domain/charge.ts';
+import type { PaymentKey } from '../../domain/payment/charge.ts';
 import type { PresentedRequest } from '../../domain/payment/claim-policy.ts';
 import type { Schedule } from '../../host/clock.ts';
 import type { OwnResponse } from '../../host/respond.ts';

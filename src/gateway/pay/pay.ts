@@ -3,14 +3,14 @@
 // since. A payment that this process has not seen is looked up only before it is turned away. If the ledger knows it
 // after all, the claim says so. Only the one request whose claim the ledger took goes on.
 import type { Caller, Credential } from '../../domain/decide.ts';
-import type { Claim } from '../../domain/charge.ts';
-import type { Offer } from '../../domain/offer.ts';
+import type { Claim } from '../../domain/payment/charge.ts';
+import type { Offer } from '../../domain/payment/offer.ts';
 import { isIdentical, type ClaimOptions } from '../../domain/payment/claim-policy.ts';
 import { chargedOf } from '../../domain/payment/whereabouts.ts';
 import { LedgerUnavailable } from '../../domain/payment/ledger.ts';
 import { problem, type Problem } from '../../domain/problem.ts';
-import { joinChargeId, type Quote } from '../../domain/quote.ts';
-import type { Route } from '../../domain/route.ts';
+import { joinChargeId, type Quote } from '../../domain/payment/quote.ts';
+import type { Route } from '../../domain/routing/route.ts';
 import type { Replay } from './memory.ts';
 import type { ResponseOutcome, RequestFacts, OwnResponses } from '../outcome.ts';
 import type { Presented, Rail, Refusal, Verification } from '../rails/rail.ts';
@@ -30,7 +30,7 @@ import {
 import { giveBackLater } from './record.ts';
 import { stateMoney } from './statement.ts';
 import { serve } from './deliver.ts';
-import { comparePrices, formatPrice, parsePrice, toAtomic } from '../../domain/money.ts';
+import { comparePrices, formatPrice, parsePrice, toAtomic } from '../../domain/payment/money.ts';
 import type { RailOffer } from '../../domain/payment/way.ts';
 
 /** `offer`: or why the route cannot be paid now. */

@@ -2,11 +2,11 @@
 // happened to the money says just that, with 503 and the charge id. It never answers 402: a payer who is told to pay again
 // may pay twice.
 import { hash } from 'node:crypto';
-import { endsAt, type Charge, type Claim, type PaymentKey } from '../../domain/charge.ts';
-import type { Offer, WayServices, Receiver } from '../../domain/offer.ts';
+import { endsAt, type Charge, type Claim, type PaymentKey } from '../../domain/payment/charge.ts';
+import type { Offer, WayServices, Receiver } from '../../domain/payment/offer.ts';
 import { problem, secondsToWait, type Problem, type ProblemCode } from '../../domain/problem.ts';
 import type { Way, Receipt } from '../../domain/payment/way.ts';
-import type { Route } from '../../domain/route.ts';
+import type { Route } from '../../domain/routing/route.ts';
 import type { PresentedRequest } from '../../domain/payment/claim-policy.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { ResponseOutcome, OwnResponses, GoneOutcome, PaidOutcome, RequestFacts } from '../outcome.ts';

@@ -3,7 +3,7 @@
 // service hanging. Below are the log line and the metrics of each change, and the leases of the charges that this
 // process works on.
 import { LedgerUnavailable, type Advanced, MAX_RENEWED, type Ledger } from '../../domain/payment/ledger.ts';
-import { type Charge, flowOf, ownerOf, type PaymentKey } from '../../domain/charge.ts';
+import { type Charge, flowOf, ownerOf, type PaymentKey } from '../../domain/payment/charge.ts';
 import { owedBecauseOf } from '../../domain/payment/claim-policy.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
 import type { Log } from '../../host/log.ts';

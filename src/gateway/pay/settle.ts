@@ -2,8 +2,8 @@
 // request is forwarded, or when the upstream's status line is there. The second way waits for nothing, but the upstream
 // has worked for nothing if the settlement fails. So a payment that may fail is settled first.
 import { LRUCache } from 'lru-cache';
-import type { Charge, KeptAnswer } from '../../domain/charge.ts';
-import { settlesFirst } from '../../domain/offer.ts';
+import type { Charge, KeptAnswer } from '../../domain/payment/charge.ts';
+import { settlesFirst } from '../../domain/payment/offer.ts';
 import type { RailOffer, Receipt } from '../../domain/payment/way.ts';
 import { releaseUnsent, retryUntilRecorded, step } from './record.ts';
 import {

@@ -2,10 +2,10 @@
 // scheme, the network and the protocol versions. A configured node is asked about the chain and the token. Only
 // `tollgate check --online` asks all of it; a start asks less (start-check.ts). Services are named by host, never by URL.
 import type { RailOffer, Way } from '../../domain/payment/way.ts';
-import type { Facilitator, Receiver, ReceiverWay } from '../../domain/offer.ts';
+import type { Facilitator, Receiver, ReceiverWay } from '../../domain/payment/offer.ts';
 import type { Clock } from '../../host/clock.ts';
-import { FAMILIES } from './networks.ts';
-import type { FamilyPayments, NodeFinding } from './family.ts';
+import { FAMILIES } from './rails.ts';
+import type { FamilyPayments, NodeFinding } from './chain-family.ts';
 import type { Fetch, JsonReply } from './service-call.ts';
 import type { Authorize } from './x402/auth.ts';
 import {

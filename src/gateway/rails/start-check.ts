@@ -2,13 +2,13 @@
 // facilitator which kinds of payment it takes, every node of which chain it is. It goes over the transport that the
 // process has anyway: fetch would take 14 MB of a process that nobody pays yet. Nothing here waits for a request, and a
 // service is named by its host, because its URL may hold a key.
-import type { Facilitator, Receiver, ReceiverWay } from '../../domain/offer.ts';
+import type { Facilitator, Receiver, ReceiverWay } from '../../domain/payment/offer.ts';
 import type { Clock, Schedule } from '../../host/clock.ts';
 import { createWriteBatch } from '../../host/write-batch.ts';
 import { createJsonCall } from '../../http/json-call.ts';
 import { createPool } from '../../http/pool.ts';
-import type { FamilyPayments } from './family.ts';
-import { FAMILIES } from './networks.ts';
+import type { FamilyPayments } from './chain-family.ts';
+import { FAMILIES } from './rails.ts';
 import { readSupported } from './online-check.ts';
 import { urlBelow, type JsonReply } from './service-call.ts';
 import type { Authorize } from './x402/auth.ts';

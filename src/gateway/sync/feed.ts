@@ -3,7 +3,7 @@
 // not change stays the same object, so that nothing made from it is made anew.
 import { setImmediate as breathe } from 'node:timers/promises';
 import { z } from 'zod';
-import { feedRoute, fromPlainWire, fromWire, isWireOf, toWire, type Route } from '../../domain/route.ts';
+import { feedRoute, fromPlainWire, fromWire, isWireOf, toWire, type Route } from '../../domain/routing/route.ts';
 import { createArrayCutter } from './json-array.ts';
 
 export type FeedLimits = { readonly routes: number; readonly routeBytes: number };

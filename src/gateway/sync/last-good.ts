@@ -5,11 +5,11 @@ import { setImmediate as breathe } from 'node:timers/promises';
 import { addAll, createSetDigest, type SetDigest } from '../../domain/routing/set-digest.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
-import type { Compiler, FedChange } from './compile.ts';
+import type { Compiler, FedChange } from '../routes/snapshot-compiler.ts';
 import type { SetHead } from './events.ts';
 import type { SnapshotFile } from './snapshot-file.ts';
 import { decideSet, describeHolding, type Holding, type Polled, type SetFacts } from './accept.ts';
-import type { Route } from '../../domain/route.ts';
+import type { Route } from '../../domain/routing/route.ts';
 import type { FetchResult, FoundSet } from './source.ts';
 import { statusOf, type SyncStatus } from './status.ts';
 

@@ -10,7 +10,7 @@ import { z } from 'zod';
 import type { Clock, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import { makePrivateFolder } from '../../host/private-folder.ts';
-import { feedPieces } from './feed-text.ts';
+import { feedPieces } from '../routes/feed-writer.ts';
 import { readFeed } from './feed.ts';
 import type { FoundSet } from './source.ts';
 

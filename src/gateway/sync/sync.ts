@@ -6,7 +6,7 @@
 import type { Clock, Random, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { Metrics } from '../../host/metrics.ts';
-import type { Compiler } from './compile.ts';
+import type { Compiler } from '../routes/snapshot-compiler.ts';
 import type { SnapshotFile } from './snapshot-file.ts';
 import { createFollower } from './follow.ts';
 import { createHearing } from './hearing.ts';

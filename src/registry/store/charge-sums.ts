@@ -1,6 +1,6 @@
 // Adds up what a store of charges reports: money by buckets of time, and what is owed. Here and not in SQL: sums may be
 // larger than the integers of SQL, and claim-policy.ts alone decides what is owed.
-import type { Bucket, ListedCharge, OwedSum, Sum, Summary, SummaryQuery } from '../../domain/payment/charge-reports.ts';
+import type { Bucket, ListedCharge, OwedSum, Sum, Summary, SummaryQuery } from '../../domain/payment/reports.ts';
 import { integer, text, type Row } from './rows.ts';
 
 export const HOUR_MS = 3_600_000;

@@ -8,9 +8,9 @@ import {
   type Search,
   type ChargeState,
   type PaymentKey,
-} from '../../domain/charge.ts';
+} from '../../domain/payment/charge.ts';
 import { CHARGE_ROWS, CHARGE_STATES, chargeValuesOf, type ChargeRow } from '../../domain/payment/charge-fields.ts';
-import type { ListedCharge } from '../../domain/payment/charge-reports.ts';
+import type { ListedCharge } from '../../domain/payment/reports.ts';
 import type { StoredCharge, Change, Entry, Inserted, Updated } from '../../domain/payment/ledger.ts';
 import { leavesToOwner } from '../../domain/payment/transition.ts';
 import type { ClaimOptions } from '../../domain/payment/claim-policy.ts';

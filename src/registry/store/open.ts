@@ -1,7 +1,7 @@
 // Chooses the kind of store by what the configuration says of it: the one place that knows which kinds there are. Each is
 // loaded when it is asked for, so that a command without a store starts without one.
-import type { ChargeReports } from '../../domain/payment/charge-reports.ts';
-import type { Spelling } from '../../domain/charge.ts';
+import type { ChargeReports } from '../../domain/payment/reports.ts';
+import type { Spelling } from '../../domain/payment/charge.ts';
 import { createLedger, type Ledger, type ObserveLeases } from '../../domain/payment/ledger.ts';
 import type { StoreSettings } from '../../domain/store-settings.ts';
 import type { ChargesStore, StorePlace } from './ports.ts';

@@ -1,12 +1,12 @@
 // The ports of a store: routes with the numbered log of their changes, API keys, and the ledger of charges. Each kind
 // of store is a folder beside this file that implements it; open.ts chooses.
 import type { Scope } from '../../domain/scope.ts';
-import type { ChargeReports } from '../../domain/payment/charge-reports.ts';
+import type { ChargeReports } from '../../domain/payment/reports.ts';
 import { LedgerUnavailable, type ChargeKeeping, type ChargeStore } from '../../domain/payment/ledger.ts';
-import type { Route, RouteWire } from '../../domain/route.ts';
+import type { Route, RouteWire } from '../../domain/routing/route.ts';
 import type { Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
-import type { Declared } from '../declared.ts';
+import type { Declared } from '../routes/three-way-merge.ts';
 import type { CopySource, CopyTarget } from './copy-ports.ts';
 
 /** A store that is named in the configuration and not open yet. */

@@ -9,7 +9,7 @@ import {
   toWire,
   type Route,
   type RouteWire,
-} from '../../domain/route.ts';
+} from '../../domain/routing/route.ts';
 import type { RouteField } from '../../domain/routing/route-fields.ts';
 import { readDeclared, writeDeclared } from './declared-column.ts';
 import type { ChangeKind, Head, NewRoute, RouteChange, StoredChange, StoredRoute, Writer } from './ports.ts';

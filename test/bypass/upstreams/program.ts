@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { createServer as createSocketServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { ProfileName } from '../../../src/domain/profile.ts';
+import type { ProfileName } from '../../../src/domain/routing/profile.ts';
 import { createHits, type Running, type UpstreamSpec } from '../upstream.ts';
 
 export const PROGRAMS = path.join(import.meta.dirname, 'programs');

@@ -1,7 +1,7 @@
 // Frameworks of the folder `frameworks`, a package of its own: `npm run test:bypass` installs and builds it.
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import type { ProfileName } from '../../../src/domain/profile.ts';
+import type { ProfileName } from '../../../src/domain/routing/profile.ts';
 import type { UpstreamSpec } from '../upstream.ts';
 import { program, type Place, type Program } from './program.ts';
 

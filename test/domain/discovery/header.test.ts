@@ -2,8 +2,8 @@
 // all where there is none; the same for all requests of one listing, and never more than a proxy takes.
 import { expect, test } from 'vitest';
 import type { Listing } from '../../../src/domain/discovery/listing.ts';
-import { makeOffer } from '../../../src/domain/offer.ts';
-import { createPaymentRequired } from '../../../src/domain/payment-required.ts';
+import { makeOffer } from '../../../src/domain/payment/offer.ts';
+import { createPaymentRequired } from '../../../src/domain/payment/payment-required.ts';
 import { RECEIVERS, requirement } from '../../cases/receivers.ts';
 import { route } from '../../cases/routes.ts';
 import { discoveryOf } from './kit.ts';

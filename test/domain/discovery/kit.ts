@@ -7,7 +7,7 @@ import {
 import { readDocumentOf } from '../../../src/config/document.ts';
 import { createDiscovery, type Discovery, type Listing } from '../../../src/domain/discovery/listing.ts';
 import { readOpenApi, type OpenApi, type Remark } from '../../../src/domain/discovery/openapi.ts';
-import { parsePattern, type Pattern } from '../../../src/domain/pattern.ts';
+import { parsePattern, type Pattern } from '../../../src/domain/routing/pattern.ts';
 
 export function readText(text: string): OpenApi | Remark {
   const document = readDocumentOf({ name: 'OpenAPI document', maxValues: 100_000, env: undefined }, text);

@@ -9,9 +9,9 @@ import {
 } from '../../../src/domain/discovery/publication.ts';
 import type { OpenApi } from '../../../src/domain/discovery/openapi.ts';
 import type { OwnerDocument } from '../../../src/domain/discovery/owner-document.ts';
-import { profileFolding } from '../../../src/domain/profile.ts';
-import type { Route } from '../../../src/domain/route.ts';
-import { compileSnapshot } from '../../../src/domain/snapshot.ts';
+import { profileFolding } from '../../../src/domain/routing/profile.ts';
+import type { Route } from '../../../src/domain/routing/route.ts';
+import { compileSnapshot } from '../../../src/domain/routing/snapshot.ts';
 import { route } from '../../cases/routes.ts';
 import { descriptionOf, patternOf } from './kit.ts';
 

@@ -3,9 +3,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { covers } from '../../../src/domain/discovery/exclusion.ts';
-import { profileFolding } from '../../../src/domain/profile.ts';
-import type { Route } from '../../../src/domain/route.ts';
-import { compileSnapshot } from '../../../src/domain/snapshot.ts';
+import { profileFolding } from '../../../src/domain/routing/profile.ts';
+import type { Route } from '../../../src/domain/routing/route.ts';
+import { compileSnapshot } from '../../../src/domain/routing/snapshot.ts';
 import { route } from '../../cases/routes.ts';
 import { patternOf } from './kit.ts';
 import { publishText } from './publish-kit.ts';

@@ -4,11 +4,11 @@ import { createHash } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
-import type { PageData } from '../../../src/domain/page-data.ts';
-import { makeOffer, type Offer, type Receiver } from '../../../src/domain/offer.ts';
+import type { PageData } from '../../../src/domain/payment/page-data.ts';
+import { makeOffer, type Offer, type Receiver } from '../../../src/domain/payment/offer.ts';
 import { readPageAssets } from '../../../src/gateway/page/assets.ts';
 import { createPage, type PageSection } from '../../../src/gateway/page/document.ts';
-import { isPaidInBrowser, NETWORKS } from '../../../src/gateway/rails/networks.ts';
+import { isPaidInBrowser, NETWORKS } from '../../../src/gateway/rails/rails.ts';
 import { receiverOf } from '../../cases/receivers.ts';
 import { route } from '../../cases/routes.ts';
 

@@ -19,7 +19,7 @@ test('refuses: to shorten a name that a browser has, or that a page reads from J
   const libraries = globSync(`${ROOT}/node_modules/@typescript/*/lib/lib.{dom,es5,es20*}*.d.ts`);
   const browser = membersOf(libraries);
   expect(browser.size).toBeGreaterThan(5000);
-  const wire = membersOf(['domain/page-data.ts', 'page/kept.ts'].map((file) => path.join(ROOT, 'src', file)));
+  const wire = membersOf(['domain/payment/page-data.ts', 'page/kept.ts'].map((file) => path.join(ROOT, 'src', file)));
   expect(wire).toContain('chainName');
   const own = OWN_NAMES.source.slice(4, -2).split('|');
   expect(own).toContain('headline');

@@ -1,7 +1,7 @@
 // What a payer agreed to where a receiver has several ways: the quote's price in the way that the payment names, or the price now.
 import { expect, test } from 'vitest';
-import { makeOffer, type Offer, type Receiver } from '../../../src/domain/offer.ts';
-import { createQuotes, joinChargeId } from '../../../src/domain/quote.ts';
+import { makeOffer, type Offer, type Receiver } from '../../../src/domain/payment/offer.ts';
+import { createQuotes, joinChargeId } from '../../../src/domain/payment/quote.ts';
 import type { RequestFacts } from '../../../src/gateway/outcome.ts';
 import { agreementOf } from '../../../src/gateway/pay/pay.ts';
 import type { Presented } from '../../../src/gateway/rails/rail.ts';

@@ -1,6 +1,6 @@
 // What metrics and log say of charges: by route and by network, to the last unit.
 import { describe, expect, it } from 'vitest';
-import type { Charge } from '../../../src/domain/charge.ts';
+import type { Charge } from '../../../src/domain/payment/charge.ts';
 import { decideClaim } from '../../../src/domain/payment/claim-policy.ts';
 import { createChargeLog } from '../../../src/gateway/pay/record.ts';
 import { createLog } from '../../../src/host/log.ts';

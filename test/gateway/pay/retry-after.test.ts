@@ -1,7 +1,7 @@
 // When a payer is told to come back while another request uses its payment: soon, or when a lease ends whose owner missed a
 // renewal. A living owner renews when a third of the lease is over.
 import { expect, test } from 'vitest';
-import type { Charge } from '../../../src/domain/charge.ts';
+import type { Charge } from '../../../src/domain/payment/charge.ts';
 import { paymentInUse, type PayDeps } from '../../../src/gateway/pay/payment.ts';
 
 const LEASE_MS = 10_000;

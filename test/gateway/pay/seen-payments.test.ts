@@ -1,7 +1,7 @@
 // A seen payment is never forgotten before two generations are full; an unseen one is hardly ever taken for a seen one.
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { PaymentKey } from '../../../src/domain/charge.ts';
+import type { PaymentKey } from '../../../src/domain/payment/charge.ts';
 import { createSeenPayments } from '../../../src/gateway/pay/memory.ts';
 
 const payment = (number: number): PaymentKey => ({

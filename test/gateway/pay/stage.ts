@@ -1,9 +1,9 @@
 // The journey of a payment over a ledger in memory, with a rail that says what a test wants and time that it moves.
-import { createQuotes } from '../../../src/domain/quote.ts';
-import type { Charge } from '../../../src/domain/charge.ts';
+import { createQuotes } from '../../../src/domain/payment/quote.ts';
+import type { Charge } from '../../../src/domain/payment/charge.ts';
 import { LedgerUnavailable, type Ledger } from '../../../src/domain/payment/ledger.ts';
 import type { ChargeEvent } from '../../../src/domain/payment/transition.ts';
-import { makeOffer, type Offer, findServices, type Receiver } from '../../../src/domain/offer.ts';
+import { makeOffer, type Offer, findServices, type Receiver } from '../../../src/domain/payment/offer.ts';
 import type { Problem } from '../../../src/domain/problem.ts';
 import type { Way } from '../../../src/domain/payment/way.ts';
 import type { Outcome, RequestFacts } from '../../../src/gateway/outcome.ts';

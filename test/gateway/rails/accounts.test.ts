@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
 import { watchFacilitators } from '../../../src/compose/facilitators.ts';
 import { readSigningKey } from '../../../src/config/signing-keys.ts';
-import type { Facilitator, FacilitatorAuth } from '../../../src/domain/offer.ts';
+import type { Facilitator, FacilitatorAuth } from '../../../src/domain/payment/offer.ts';
 import { checkReceivers } from '../../../src/gateway/rails/online-check.ts';
 import { createAuthorize } from '../../../src/gateway/rails/x402/auth.ts';
 import { systemClock } from '../../../src/host/clock.ts';

@@ -3,7 +3,7 @@ import { createPrivateKey, randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { readSigningKey } from '../../../src/config/signing-keys.ts';
-import type { FacilitatorAuth } from '../../../src/domain/offer.ts';
+import type { FacilitatorAuth } from '../../../src/domain/payment/offer.ts';
 import { createAuthorize } from '../../../src/gateway/rails/x402/auth.ts';
 import {
   createDoorkeeper,

@@ -12,7 +12,7 @@ import {
   type LookDeps,
 } from '../../../src/gateway/rails/evm/look.ts';
 import type { Look, LookedAt, Rail } from '../../../src/gateway/rails/rail.ts';
-import { findServices } from '../../../src/domain/offer.ts';
+import { findServices } from '../../../src/domain/payment/offer.ts';
 import { systemClock, systemSchedule } from '../../../src/host/clock.ts';
 import { PAY_TO, deadUrl, fakeTime, json, looked, makeReceiver, startScripted, type Scripted } from './kit.ts';
 

@@ -1,7 +1,7 @@
 // What is compared before anybody is asked: every field of a payment with our own terms, and its time window.
 import { describe, expect, test } from 'vitest';
 import type { RailOffer } from '../../../src/domain/payment/way.ts';
-import { findServices } from '../../../src/domain/offer.ts';
+import { findServices } from '../../../src/domain/payment/offer.ts';
 import type { Presented } from '../../../src/gateway/rails/rail.ts';
 import { PAY_TO, PRICE, SIGNED, acceptedOf, encode, makeOffer, makeRail, makeReceiver, v2Json } from './kit.ts';
 

@@ -2,8 +2,8 @@
 // facilitator and a real chain: what @x402/fetch sends is read, checked, verified and settled, over v2 and v1.
 import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Offer } from '../../../src/domain/offer.ts';
-import { createPaymentRequired } from '../../../src/domain/payment-required.ts';
+import type { Offer } from '../../../src/domain/payment/offer.ts';
+import { createPaymentRequired } from '../../../src/domain/payment/payment-required.ts';
 import type { Presented } from '../../../src/gateway/rails/rail.ts';
 import { settledReceipt } from '../../../src/gateway/pay/payment.ts';
 import { route } from '../../cases/routes.ts';

@@ -3,12 +3,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { onTestFinished, vi } from 'vitest';
 import type { RailOffer, Way } from '../../../src/domain/payment/way.ts';
-import type { Facilitator, Receiver, WayServices } from '../../../src/domain/offer.ts';
+import type { Facilitator, Receiver, WayServices } from '../../../src/domain/payment/offer.ts';
 import { createRandom, systemClock, systemSchedule } from '../../../src/host/clock.ts';
 import { createLog } from '../../../src/host/log.ts';
 import type { LookedAt, Presented, Rail, Sending, SettleHistory } from '../../../src/gateway/rails/rail.ts';
 import { createAuthorize } from '../../../src/gateway/rails/x402/auth.ts';
-import { createRails, type Rails } from '../../../src/gateway/rails/networks.ts';
+import { createRails, type Rails } from '../../../src/gateway/rails/rails.ts';
 import type { FacilitatorDeps } from '../../../src/gateway/rails/x402/facilitator-calls.ts';
 import { receiverOf, wayOf, type PlainReceiver } from '../../cases/receivers.ts';
 import type { Payer, Signed, Wanted } from '../../support/chain/payer.ts';

@@ -7,7 +7,7 @@ import { check } from '../../../src/cli/check.ts';
 import { readArgs } from '../../../src/cli/args.ts';
 import type { PlainReceiver } from '../../cases/receivers.ts';
 import { checkReceivers } from '../../../src/gateway/rails/online-check.ts';
-import type { Receiver } from '../../../src/domain/offer.ts';
+import type { Receiver } from '../../../src/domain/payment/offer.ts';
 import { createAuthorize } from '../../../src/gateway/rails/x402/auth.ts';
 import { createRandom, systemClock } from '../../../src/host/clock.ts';
 import { startChain, type Chain } from '../../support/chain/chain.ts';

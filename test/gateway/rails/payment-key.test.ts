@@ -1,6 +1,6 @@
 // The one spelling of a payment: however a client writes it, it is one payment.
 import { describe, expect, test } from 'vitest';
-import { SPELLING } from '../../../src/gateway/rails/networks.ts';
+import { SPELLING } from '../../../src/gateway/rails/rails.ts';
 import { ASSET, hash32 } from '../../cases/claims.ts';
 
 describe('a payment', () => {

@@ -1,8 +1,8 @@
 // What is read of a way to pay, and everything that would lose money.
 import { describe, expect, test } from 'vitest';
-import type { WayInput } from '../../../src/domain/network.ts';
+import type { WayInput } from '../../../src/domain/payment/network.ts';
 import { isSvmAddress } from '../../../src/gateway/rails/svm/addresses.ts';
-import { NETWORKS } from '../../../src/gateway/rails/networks.ts';
+import { NETWORKS } from '../../../src/gateway/rails/rails.ts';
 
 const WALLET = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
 const OTHER_TOKEN = '0xcA11bde05977b3631167028862bE2a173976CA11';

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readSigningKey } from '../../../src/config/signing-keys.ts';
-import type { Facilitator, FacilitatorAuth } from '../../../src/domain/offer.ts';
+import type { Facilitator, FacilitatorAuth } from '../../../src/domain/payment/offer.ts';
 import { checkReceivers } from '../../../src/gateway/rails/online-check.ts';
 import { createAuthorize } from '../../../src/gateway/rails/x402/auth.ts';
 import { createSecretFilter } from '../../../src/gateway/rails/x402/secrets.ts';

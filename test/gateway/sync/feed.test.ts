@@ -1,8 +1,8 @@
 // Feeds as registries write them: ours, one that serves no more than the interface, and bytes that are no feed at all.
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { toWire, type Route } from '../../../src/domain/route.ts';
-import { feedPieces } from '../../../src/gateway/sync/feed-text.ts';
+import { toWire, type Route } from '../../../src/domain/routing/route.ts';
+import { feedPieces } from '../../../src/gateway/routes/feed-writer.ts';
 import { FEED_LIMITS, readFeed } from '../../../src/gateway/sync/feed.ts';
 import { createArrayCutter } from '../../../src/gateway/sync/json-array.ts';
 import { route } from '../../cases/routes.ts';

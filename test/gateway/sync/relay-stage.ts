@@ -1,8 +1,8 @@
 // `sync.listen` as a stage: the sidecar's listener over real HTTP in front of a registry at some URL, with a last good set
 // of its own to answer from while that registry is away.
 import { LISTENER_REFUSALS } from '../../../src/domain/problem.ts';
-import { FULL_FOLDING } from '../../../src/domain/profile.ts';
-import { compileSnapshot } from '../../../src/domain/snapshot.ts';
+import { FULL_FOLDING } from '../../../src/domain/routing/profile.ts';
+import { compileSnapshot } from '../../../src/domain/routing/snapshot.ts';
 import { createRelayApi, type RelayApi, type RelayApiLimits } from '../../../src/gateway/sync/relay-api.ts';
 import type { RelayTimeouts } from '../../../src/gateway/sync/registry-relay.ts';
 import { createOfflineResponses } from '../../../src/gateway/sync/offline-responses.ts';

@@ -9,7 +9,7 @@ import { systemSchedule } from '../../../src/host/clock.ts';
 import { createEventParser, readEvents, type ServerSentEvent } from '../../../src/gateway/sync/events.ts';
 import { createRemote, type RemoteLimits } from '../../../src/gateway/sync/remote.ts';
 import type { FoundSet, SetRequest } from '../../../src/gateway/sync/source.ts';
-import { toWire } from '../../../src/domain/route.ts';
+import { toWire } from '../../../src/domain/routing/route.ts';
 import { startRegistry } from '../../registry/kit.ts';
 
 const KEY = 'the-api-key-of-the-sidecar';

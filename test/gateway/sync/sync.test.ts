@@ -1,10 +1,10 @@
 // The loop that keeps a sidecar in step: when it asks, what it takes, what it says. Time and the registry are fakes.
 import { describe, expect, test } from 'vitest';
 import { createSetDigest } from '../../../src/domain/routing/set-digest.ts';
-import { toWire, type Route } from '../../../src/domain/route.ts';
-import { FULL_FOLDING } from '../../../src/domain/profile.ts';
-import { createCompiler } from '../../../src/gateway/sync/compile.ts';
-import { createCurrent } from '../../../src/gateway/sync/current.ts';
+import { toWire, type Route } from '../../../src/domain/routing/route.ts';
+import { FULL_FOLDING } from '../../../src/domain/routing/profile.ts';
+import { createCompiler } from '../../../src/gateway/routes/snapshot-compiler.ts';
+import { createCurrent } from '../../../src/gateway/routes/current-snapshot.ts';
 import type { SnapshotFile, StoredSet } from '../../../src/gateway/sync/snapshot-file.ts';
 import type { FetchResult, FoundSet } from '../../../src/gateway/sync/source.ts';
 import { checkRoutes } from '../../../src/gateway/sync/status.ts';

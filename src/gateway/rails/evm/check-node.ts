@@ -3,7 +3,7 @@
 // `tollgate check --online`, never on the way of a request.
 import { z } from 'zod';
 import type { Way } from '../../../domain/payment/way.ts';
-import type { FamilyPayments, FindingLevel, NodeFinding } from '../family.ts';
+import type { FamilyPayments, FindingLevel, NodeFinding } from '../chain-family.ts';
 import { createRpc, type Rpc } from '../nodes.ts';
 import type { Unavailable } from '../rail.ts';
 

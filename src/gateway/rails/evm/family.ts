@@ -1,9 +1,9 @@
 // The EVM networks as a chain family: any chain by its number, many by name.
-import type { ChainFamily } from '../family.ts';
+import type { ChainFamily } from '../chain-family.ts';
 import { checkNode } from './check-node.ts';
 import { EVM_IDENTITY } from './look.ts';
-import { canonicalIdentifier, canonicalPayment, CHAIN, EVM_NETWORKS } from './networks.ts';
-import { createEvmRail, EVM_WORDS, hasAuthorization, UNSIGNED_PAYMENT } from './rail.ts';
+import { canonicalIdentifier, canonicalPayment, CHAIN, EVM_NETWORKS } from './known-networks.ts';
+import { createEvmRail, EVM_WORDS, hasAuthorization, UNSIGNED_PAYMENT } from './evm-rail.ts';
 import { readEvmWay } from './read-way.ts';
 import { createRequirement } from '../x402/client-wire.ts';
 

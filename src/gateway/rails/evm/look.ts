@@ -3,10 +3,10 @@
 // may have been cancelled, or spent on another payee. A node that is away, on another chain, behind or talking nonsense
 // is `unavailable`, which is never taken for "not there". The nonce's state is asked first, logs only of a used one.
 import { z } from 'zod';
-import type { PaymentKey, Search } from '../../../domain/charge.ts';
+import type { PaymentKey, Search } from '../../../domain/payment/charge.ts';
 import type { Way } from '../../../domain/payment/way.ts';
-import type { WayServices } from '../../../domain/offer.ts';
-import { findEvmNetwork } from './networks.ts';
+import type { WayServices } from '../../../domain/payment/offer.ts';
+import { findEvmNetwork } from './known-networks.ts';
 import { createNodes, type ChainNode, type Identity, type NodeAnswer, type NodesDeps, type Turn } from '../nodes.ts';
 import { createPayerLooks } from '../payer-looks.ts';
 import type { Clock } from '../../../host/clock.ts';

@@ -1,8 +1,15 @@
 // Reads a way to pay on an EVM network from the configuration. A wrong address loses money for good, so whatever is
 // known to be wrong is refused. That is placeholders, wrong checksums, addresses without a key, wrong facts about a
 // known token, and unknown tokens whose facts are left out.
-import type { KnownNetwork, KnownToken, ReadWay, WayInput, WayIssue, WayReading } from '../../../domain/network.ts';
-import { CHAIN, EVM_NETWORKS, PERMIT2_TOKENS } from './networks.ts';
+import type {
+  KnownNetwork,
+  KnownToken,
+  ReadWay,
+  WayInput,
+  WayIssue,
+  WayReading,
+} from '../../../domain/payment/network.ts';
+import { CHAIN, EVM_NETWORKS, PERMIT2_TOKENS } from './known-networks.ts';
 import { keccak_256 } from '@noble/hashes/sha3';
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;

@@ -1,10 +1,10 @@
 // The Solana networks as a chain family: those that are known by name.
-import type { ChainFamily, FamilyPayments, FindingLevel, NodeFinding } from '../family.ts';
+import type { ChainFamily, FamilyPayments, FindingLevel, NodeFinding } from '../chain-family.ts';
 import { isSvmAddress, findTokenAccount, TOKEN_PROGRAM } from './addresses.ts';
 import { SVM_IDENTITY } from './look.ts';
-import { SVM_NETWORKS, caip2OfGenesis } from './networks.ts';
+import { SVM_NETWORKS, caip2OfGenesis } from './known-networks.ts';
 import { hasTransaction, UNSIGNED_PAYMENT, canonicalPayment } from './payload.ts';
-import { createSvmRail, fullRequirement, SVM_WORDS } from './rail.ts';
+import { createSvmRail, fullRequirement, SVM_WORDS } from './svm-rail.ts';
 import { readSvmWay } from './read-way.ts';
 import { z } from 'zod';
 import { createRpc } from '../nodes.ts';

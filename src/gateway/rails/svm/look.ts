@@ -4,12 +4,12 @@
 // will be there. Its blockhash is too old at a finalized height, and a search of what was finalized by then finds
 // nothing. A node that is away, of another chain, behind or short of history is never taken for "not there".
 import { z } from 'zod';
-import type { Search } from '../../../domain/charge.ts';
+import type { Search } from '../../../domain/payment/charge.ts';
 import { createNodes, type ChainNode, type Identity, type NodeAnswer, type NodesDeps, type Turn } from '../nodes.ts';
 import { createPayerLooks, type BeginLook } from '../payer-looks.ts';
 import type { Look, LookedAt, Rail } from '../rail.ts';
 import { readBase58 } from './addresses.ts';
-import { caip2OfGenesis } from './networks.ts';
+import { caip2OfGenesis } from './known-networks.ts';
 import { isSignedBy, readTransaction, SIGNATURE_BYTES, type Transaction } from './transaction.ts';
 
 /** What is known of the payment of a charge. */

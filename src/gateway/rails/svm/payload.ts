@@ -3,9 +3,9 @@
 import { z } from 'zod';
 import { describeFault, type Envelope } from '../x402/client-wire.ts';
 import { readTransaction, type Transaction } from './transaction.ts';
-import type { Spelling } from '../../../domain/charge.ts';
+import type { Spelling } from '../../../domain/payment/charge.ts';
 import { isSvmAddress } from './addresses.ts';
-import { findSvmNetwork } from './networks.ts';
+import { findSvmNetwork } from './known-networks.ts';
 
 type SvmPayload = {
   readonly envelope: Envelope;

@@ -1,9 +1,9 @@
 // Reads what a configuration says of a way to pay on a Solana network. A wrong address loses money for good, so everything
 // that can be known to be wrong is refused. Tokens of Token-2022 are refused where they are known: their fees and hooks
 // change what arrives.
-import type { KnownNetwork, ReadWay, WayInput, WayIssue, WayReading } from '../../../domain/network.ts';
+import type { KnownNetwork, ReadWay, WayInput, WayIssue, WayReading } from '../../../domain/payment/network.ts';
 import { isSvmAddress, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from './addresses.ts';
-import { findSvmNetwork, TOKEN_2022_MINTS } from './networks.ts';
+import { findSvmNetwork, TOKEN_2022_MINTS } from './known-networks.ts';
 
 const DEFAULT_SYMBOL = 'USDC';
 const SYSTEM_PROGRAM = '1'.repeat(32);

@@ -3,8 +3,8 @@
 // and then now and again, never for a request.
 import { z } from 'zod';
 import type { Way } from '../../../domain/payment/way.ts';
-import type { WayServices } from '../../../domain/offer.ts';
-import type { RailDeps } from '../family.ts';
+import type { WayServices } from '../../../domain/payment/offer.ts';
+import type { RailDeps } from '../chain-family.ts';
 import { createRpc } from '../nodes.ts';
 import { askSupported } from '../x402/facilitator-calls.ts';
 import { findTokenAccount, isSvmAddress, TOKEN_PROGRAM } from './addresses.ts';

@@ -2,7 +2,7 @@
 // and PayAI want a token for each call, signed with the key of an account, that holds for two minutes.
 // Sources: Coinbase CDP API authentication, PayAI merchant authentication, RFC 7519 (JWT), RFC 8037 (EdDSA).
 import { SignJWT } from 'jose';
-import type { FacilitatorAuth, SigningAuth } from '../../../domain/offer.ts';
+import type { FacilitatorAuth, SigningAuth } from '../../../domain/payment/offer.ts';
 import { type Clock, type Random, makeUuid } from '../../../host/clock.ts';
 
 /** Resolves to the value of `Authorization` for this very call. */

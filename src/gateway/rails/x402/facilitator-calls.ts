@@ -2,7 +2,7 @@
 // place, says who calls, and takes what was sent as a secret out of the answer. Never logs a URL, a header or a word of
 // theirs, except a checked reason and what they say of extensions.
 import type { Way } from '../../../domain/payment/way.ts';
-import type { Facilitator, WayServices } from '../../../domain/offer.ts';
+import type { Facilitator, WayServices } from '../../../domain/payment/offer.ts';
 import type { Clock, Schedule } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
 import type { Metrics } from '../../../host/metrics.ts';

@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import type { RailOffer, Way } from '../../../domain/payment/way.ts';
-import { shortDescription } from '../../../domain/offer.ts';
+import { shortDescription } from '../../../domain/payment/offer.ts';
 import { decodeBase64, MIME_TYPE, requirementV1, requirementV2 } from './client-wire.ts';
 import type { Presented, Refusal } from '../rail.ts';
 import type { ChainWords } from './chain-words.ts';

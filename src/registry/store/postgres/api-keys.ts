@@ -5,7 +5,7 @@ import type { ApiKeyStore, FoundKey } from '../ports.ts';
 import { bytes } from '../rows.ts';
 import { inTransaction, type Session } from './connection.ts';
 import type { Links } from './links.ts';
-import { createAsk } from './routes.ts';
+import { createAsk } from './route-store.ts';
 import type { ChangeWatch } from './watch.ts';
 
 type Known = ReadonlyMap<string, FoundKey>;

@@ -1,7 +1,7 @@
 // Calls of the ledger that share one transaction: locks, inserts, changes and COMMIT go out in one round trip. Calls
 // that wrote nothing are looked up after it. Only the word COMMIT says that something was written.
 import { fnv1a } from '../../../domain/fnv.ts';
-import type { Charge, KeptAnswer, PaymentKey } from '../../../domain/charge.ts';
+import type { Charge, KeptAnswer, PaymentKey } from '../../../domain/payment/charge.ts';
 import type { ChargeName, StoredCharge } from '../../../domain/payment/ledger.ts';
 import {
   type NotInserted,

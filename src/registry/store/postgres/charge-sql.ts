@@ -1,9 +1,9 @@
 // The statements of charges on PostgreSQL. Each carries a batch as one array a column. A change of a charge writes its totals in
 // the same statement, so that they count exactly what was written; every statement says which of its rows were.
-import { NO_DEADLINE_MS } from '../../../domain/charge.ts';
+import { NO_DEADLINE_MS } from '../../../domain/payment/charge.ts';
 import { CHARGE_ROWS } from '../../../domain/payment/charge-fields.ts';
 import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
-import type { ChargeState } from '../../../domain/charge.ts';
+import type { ChargeState } from '../../../domain/payment/charge.ts';
 import { ALL, DIGESTS } from '../charge-values.ts';
 import type { Statement } from './connection.ts';
 

@@ -4,7 +4,7 @@ import { inTransaction } from './connection.ts';
 import type { CommonSettings, Store } from '../ports.ts';
 import type { Row } from '../rows.ts';
 import type { Links } from './links.ts';
-import { createAsk } from './routes.ts';
+import { createAsk } from './route-store.ts';
 import type { ChangeWatch } from './watch.ts';
 
 const COLUMNS: Readonly<Record<keyof CommonSettings, string>> = {

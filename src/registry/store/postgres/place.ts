@@ -10,14 +10,14 @@ import { createRandom } from '../../../host/clock.ts';
 import type { ChargesOptions, Store, StorePlace } from '../ports.ts';
 import { text } from '../rows.ts';
 import { createApiKeys } from './api-keys.ts';
-import { openPostgresCharges, type PostgresChargesOptions } from './charges.ts';
+import { openPostgresCharges, type PostgresChargesOptions } from './charge-store.ts';
 import { createCommonSettings } from './common-settings.ts';
 import { messageOf, Refused, type Session } from './connection.ts';
 import { openCopyTarget } from './copy-target.ts';
 import { examine } from './examine.ts';
 import { openLinks, type Links, type PostgresPlace } from './links.ts';
 import { isCurrent, lacksRights, migrateSchema, readVersion } from './migrate.ts';
-import { createRoutes } from './routes.ts';
+import { createRoutes } from './route-store.ts';
 import { createWatch } from './watch.ts';
 
 const TOLD_MS = 30_000;

@@ -1,7 +1,7 @@
 // Reports on the ledger's store: lists, sums and counts. Reads only, on a connection of their own in a thread of their
 // own, so that a dashboard that looks through a million charges delays no claim.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { isUnsettled, NO_DEADLINE_MS, type ChargeState } from '../../../domain/charge.ts';
+import { isUnsettled, NO_DEADLINE_MS, type ChargeState } from '../../../domain/payment/charge.ts';
 import { CHARGE_STATES } from '../../../domain/payment/charge-fields.ts';
 import type { Fault } from '../../../domain/payment/claim-policy.ts';
 import type {
@@ -12,7 +12,7 @@ import type {
   ListedCharge,
   Summary,
   SummaryQuery,
-} from '../../../domain/payment/charge-reports.ts';
+} from '../../../domain/payment/reports.ts';
 import { addUp, HOUR_MS, sumOwed } from '../charge-sums.ts';
 import { readListed } from '../charge-values.ts';
 import { SELECT_LISTED, SEQS_OF_PAYER } from './charge-rows.ts';

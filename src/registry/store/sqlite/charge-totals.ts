@@ -2,7 +2,7 @@
 // They are gathered while a transaction runs and written once before its commit: a batch of a hundred charges changes a
 // few rows of them. They count exactly the charges that the transaction wrote.
 import type { DatabaseSync } from 'node:sqlite';
-import type { ChargeState } from '../../../domain/charge.ts';
+import type { ChargeState } from '../../../domain/payment/charge.ts';
 import type { Settled } from '../charge-values.ts';
 import { integer, text } from '../rows.ts';
 

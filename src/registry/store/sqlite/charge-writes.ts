@@ -1,7 +1,13 @@
 // The statements of the ledger's thread on its SQLite file. The ledger, in the main thread, decides what they write.
 // The caller holds a transaction with the write lock around all of it, and commits before it answers.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { LOCAL_RUN, NO_DEADLINE_MS, WORKER_RUN, workersOfRun, type KeptAnswer } from '../../../domain/charge.ts';
+import {
+  LOCAL_RUN,
+  NO_DEADLINE_MS,
+  WORKER_RUN,
+  workersOfRun,
+  type KeptAnswer,
+} from '../../../domain/payment/charge.ts';
 import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
 import type { ChargeName, StoredCharge } from '../../../domain/payment/ledger.ts';
 import {

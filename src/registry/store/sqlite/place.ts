@@ -2,13 +2,13 @@
 import { existsSync } from 'node:fs';
 import type { Holder, StoreLock, StorePlace, StoredRoute, StoreStats } from '../ports.ts';
 import { damaged, isDamage, isMigrated, migrateFile, refuseServing } from './database.ts';
-import { openCharges } from './charges.ts';
+import { openCharges } from './charge-store.ts';
 import { openCopySource } from './copy-source.ts';
 import { lockStore } from './lock.ts';
 import { openStore } from './store.ts';
 import { DatabaseSync } from 'node:sqlite';
 import { createRandom } from '../../../host/clock.ts';
-import { createRouteRows } from './routes.ts';
+import { createRouteRows } from './route-store.ts';
 import { stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
 

@@ -6,7 +6,7 @@ import { makeUuid, type Random } from '../../../host/clock.ts';
 import { StoreUnavailable, type OnUpgrade, type Store, type FoundKey, type NewKey, type StoredKey } from '../ports.ts';
 import { inTransaction, isStoreFailure, openDatabase, retryWhileBusy } from './database.ts';
 import { writeApart, type SyncFile } from './disk.ts';
-import { createRouteRows } from './routes.ts';
+import { createRouteRows } from './route-store.ts';
 import { text, bytes } from '../rows.ts';
 import { readKey } from '../api-key-values.ts';
 

@@ -6,7 +6,7 @@ import {
   readBase58,
   writeBase58,
 } from '../../../../src/gateway/rails/svm/addresses.ts';
-import { SVM_NETWORKS } from '../../../../src/gateway/rails/svm/networks.ts';
+import { SVM_NETWORKS } from '../../../../src/gateway/rails/svm/known-networks.ts';
 import { keyOf, PROGRAMS } from '../../../support/svm/wire.ts';
 
 const BYTES = [

@@ -1,7 +1,7 @@
 // What is read of a way to pay on Solana, and everything that would lose money.
 import { describe, expect, test } from 'vitest';
-import type { WayInput } from '../../../../src/domain/network.ts';
-import { NETWORKS } from '../../../../src/gateway/rails/networks.ts';
+import type { WayInput } from '../../../../src/domain/payment/network.ts';
+import { NETWORKS } from '../../../../src/gateway/rails/rails.ts';
 import { base58, keyOf } from '../../../support/svm/wire.ts';
 
 const WALLET = keyOf('shop').address;

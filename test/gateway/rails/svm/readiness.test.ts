@@ -2,7 +2,7 @@
 // `tollgate check --online`. Over a real virtual machine; time is what the test says.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { RailOffer, Way } from '../../../../src/domain/payment/way.ts';
-import type { WayServices } from '../../../../src/domain/offer.ts';
+import type { WayServices } from '../../../../src/domain/payment/offer.ts';
 import { checkReceivers } from '../../../../src/gateway/rails/online-check.ts';
 import { findTokenAccount } from '../../../../src/gateway/rails/svm/addresses.ts';
 import { createAuthorize } from '../../../../src/gateway/rails/x402/auth.ts';

@@ -1,0 +1,218 @@
+// The proxy in processes of its own. This one keeps what exists once, binds the port and hands connections over. To its
+// workers it is what a registry is to its sidecars. It takes connections once the first worker can answer.
+import { fork, type ChildProcess } from 'node:child_process';
+import { z } from 'zod';
+import type { Config } from '../../config/config.ts';
+import { dataFolderOf } from '../../config/data-folder.ts';
+import { workersOfRun } from '../../domain/payment/charge.ts';
+import { systemSchedule } from '../../host/clock.ts';
+import type { Family } from '../../host/metrics.ts';
+import type { RefusedRequest } from '../../gateway/refusals.ts';
+import type { Telemetry } from '../../gateway/telemetry.ts';
+import type { StoredLedger } from '../../registry/store/open.ts';
+import { createWorkerApi } from '../../registry/worker-api.ts';
+import type { WorkerPlan } from '../../host/worker-count.ts';
+import type { Report } from '../../workers/channel.ts';
+import { createHandOver } from '../../workers/hand-over.ts';
+import type { Member } from '../../workers/member.ts';
+import { createSupervisor, type Supervisor, type SupervisorEvents } from '../../workers/supervisor.ts';
+import type { Assembly } from '../assembly.ts';
+import type { DescriptionInForce, DiscoverySource } from '../discovery/discovery.ts';
+import type { Publisher } from '../discovery/publisher.ts';
+import { writeGiven, type Configured, type Described, type Given, type HandedPublication } from './worker-bootstrap.ts';
+import { numberRoutes } from './worker-feed.ts';
+import { newestOf } from '../why.ts';
+import { createAsking } from './worker-questions.ts';
+import { sumMetrics } from './worker-metrics.ts';
+import { createReloads } from './worker-reloads.ts';
+import type { BoundListener } from '../part.ts';
+import type { ProxyPart } from '../proxy.ts';
+import { openWorkerSocket } from './worker-socket.ts';
+import type { Facilitator, ReceiverWay } from '../../domain/payment/offer.ts';
+
+const [FOLDER, ENDING] = import.meta.url.endsWith('.ts') ? ['../..', '.ts'] : ['.', '.js'];
+const PROGRAM = new URL(`${FOLDER}/worker-process${ENDING}`, import.meta.url);
+/** For the ends of connections that are on their way, and of processes. */
+const END_MS = 2_000;
+const LATE_CALL_MS = 1_000;
+
+/** `kept`: the ledger of this process, in whatever store. */
+export async function startWorkers(
+  assembly: Assembly,
+  { count, oldSpaceMiB }: WorkerPlan,
+  { discovery, publisher }: { readonly discovery: DiscoverySource; readonly publisher: Publisher },
+  kept: StoredLedger | undefined,
+  routeLabel: Telemetry['label'],
+): Promise<ProxyPart> {
+  const { deps, current, checks, config } = assembly;
+  const { log, clock, random, version } = deps;
+  const key = random(32).toString('base64url');
+  const store = config.registry?.store ?? config.charges.store;
+  const ledger =
+    kept === undefined ? (config.sync ? 'registry' : 'none') : store?.kind === 'sqlite' ? 'primary' : 'own';
+  const api = createWorkerApi({
+    ...{ routes: numberRoutes(current, random), key, clock, random, log },
+    ledger: ledger === 'primary' ? kept : undefined,
+  });
+  const socket = await openWorkerSocket(dataFolderOf(config), api.handle);
+  const configured = (next: Config): Configured => {
+    return { config: { ...shareOf(next, count), registry: undefined } };
+  };
+  const given = (): Given => ({
+    ...configured(assembly.config),
+    description: forWorkers(discovery.inForce()),
+    ...{ socketPath: socket.path, key, ledger, version, hasRoutes: current.snapshot !== undefined },
+    publication: publisher.publication,
+    // Many processes: each has one connection that writes.
+    store: ledger === 'own' && store?.kind === 'postgres' ? { ...store, connections: 1 } : undefined,
+  });
+  // A registry elsewhere must not take them for processes of its own.
+  const runs = kept === undefined ? `sidecar-${random(12).toString('hex')}.` : workersOfRun(kept.run);
+  const supervisor = createSupervisor({
+    count,
+    fork: (worker) => startProcess(worker, oldSpaceMiB),
+    nameRun: (worker, start) => `${runs}${worker}.${start}`,
+    given: () => writeGiven(given()),
+    ...{ clock, schedule: systemSchedule, log },
+  });
+  const notice = (noticed: Described | HandedPublication): void =>
+    supervisor.tell({ kind: 'notice', text: writeGiven(noticed) });
+  discovery.onRead(() => notice({ description: forWorkers(discovery.inForce()) }));
+  publisher.onPublished((publication) => notice({ publication }));
+  const reloads = createReloads(supervisor, systemSchedule);
+  const asking = createAsking(supervisor, systemSchedule);
+  assembly.findRefusals = async (id) =>
+    newestOf((await asking.ask(id)).map((answer) => JSON.parse(answer) as readonly RefusedRequest[]));
+  const sums = sumMetrics(assembly.metrics, supervisor.lives, routeLabel);
+  assembly.metricsText = sums.text;
+  const listener = listen(assembly, supervisor, {
+    heard: (member, message) => {
+      if (message.kind === 'prepared') reloads.prepared(member, message);
+      if (message.kind === 'answer') asking.answered(member, message);
+      if (message.kind === 'metrics') {
+        // The last words of one that ended may come behind its end.
+        const lives = supervisor.members().includes(member);
+        sums.add(lives ? member.number : undefined, JSON.parse(message.report) as readonly Family[]);
+      }
+    },
+    died: (member, reason) => {
+      reloads.died(member);
+      asking.died(member);
+      sums.forget(member.number);
+      sums.restarted(reason);
+      // A client that asks again is served at once. If this fails, the dead worker's leases run out. Twice: a call of
+      // the worker may still be on its way.
+      for (const ms of [0, LATE_CALL_MS])
+        systemSchedule(ms, () => void kept?.endRun(member.run).catch(() => undefined));
+    },
+  });
+  assembly.allStarted = supervisor.allStarted;
+  checks.push({ name: 'workers', run: () => checkWorkers(supervisor) });
+  const { isPossible } = assembly;
+  assembly.isPossible = () => isPossible() && supervisor.members().some(({ says }) => saysPossible(says));
+  return {
+    listener,
+    prepare: (next) => reloads.prepare(writeGiven(configured(next))),
+    close: async () => {
+      await supervisor.end(0);
+      api.close();
+      await socket.close();
+    },
+  };
+}
+
+/** What is published is made here alone. */
+function forWorkers(description: DescriptionInForce): DescriptionInForce {
+  return typeof description === 'object' ? { ...description, owner: '' } : description;
+}
+
+type Heard = {
+  readonly heard: (member: Member, message: Report) => void;
+  readonly died: SupervisorEvents['died'];
+};
+
+function listen(assembly: Assembly, supervisor: Supervisor, { heard, died }: Heard): BoundListener {
+  const { deps, config } = assembly;
+  const { log, clock } = deps;
+  const { listen: place, limits } = config.proxy ?? noProxy();
+  const handOver = createHandOver({
+    ...{ listen: place, members: supervisor.members, clock, schedule: systemSchedule },
+    maxWaiting: limits.connections,
+  });
+  return {
+    start: async () => {
+      const bound = await handOver.bind();
+      await supervisor.start({ heard, died, able: handOver.able });
+      log.info('listening', { listener: 'proxy', address: bound.address, port: bound.port });
+      return bound;
+    },
+    drain: async (delayMs, totalMs) => {
+      for (const member of supervisor.members()) if (member.life === 'ready') member.life = 'draining';
+      supervisor.tell({ kind: 'drain' });
+      if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, Math.min(delayMs, totalMs)));
+      await handOver.close();
+      const withinMs = Math.max(0, totalMs - delayMs);
+      supervisor.tell({ kind: 'close', withinMs });
+      await supervisor.end(withinMs + END_MS);
+    },
+  };
+}
+
+function noProxy(): never {
+  throw new Error('workers serve a proxy');
+}
+
+/** `says` of a worker that runs. */
+const saying = z.object({ possible: z.boolean() });
+
+function saysPossible(says: string): boolean {
+  return says !== '' && saying.parse(JSON.parse(says)).possible;
+}
+
+function checkWorkers(supervisor: Supervisor): { readonly ok: boolean; readonly detail: string } {
+  const lives = supervisor.lives();
+  const missing = lives.filter(({ life }) => life !== 'ready').map(({ worker }) => worker);
+  const ready = lives.length - missing.length;
+  const detail = missing.length === 0 ? `all ${ready} workers are ready` : `not ready: ${missing.join(', ')}`;
+  return { ok: supervisor.haveStarted() && ready > 0, detail };
+}
+
+/** Secrets of the environment are none of its business; what Node and the system's libraries read is. */
+function startProcess(worker: number, oldSpaceMiB: number | undefined): ChildProcess {
+  const limit = oldSpaceMiB === undefined ? [] : [`--max-old-space-size=${oldSpaceMiB}`];
+  const execArgv = [...process.execArgv, ...limit];
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => SHARED.test(name)));
+  return fork(PROGRAM, [String(worker)], { env, execArgv, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+}
+
+const SHARED =
+  /^(NODE_.*|UV_.*|PATH|HOME|USER|TZ|LANG|LC_.*|TMPDIR|TERM|NO_COLOR|SSL_CERT_(FILE|DIR)|(https?|no)_proxy|RES_OPTIONS|LOCALDOMAIN)$/i;
+
+// One of several workers has its share of the limits of the process, rounded up.
+
+/** The configuration of one of `workers` workers. */
+export function shareOf(config: Config, workers: number): Config {
+  const share = (limit: number): number => Math.ceil(limit / workers);
+  const shareOfFacilitator = (facilitator: Facilitator): Facilitator => {
+    const { calls, waiting } = facilitator.limits;
+    return { ...facilitator, limits: { calls: share(calls), waiting: share(waiting) } };
+  };
+  const shareOfWay = (way: ReceiverWay): ReceiverWay => ({
+    ...way,
+    facilitators: way.facilitators.map(shareOfFacilitator),
+  });
+  const { proxy, receivers } = config;
+  return {
+    ...config,
+    receivers: receivers.map((receiver) => ({ ...receiver, ways: receiver.ways.map(shareOfWay) })),
+    proxy: proxy && {
+      ...proxy,
+      limits: {
+        ...proxy.limits,
+        connections: share(proxy.limits.connections),
+        inFlight: share(proxy.limits.inFlight),
+        payments: share(proxy.limits.payments),
+      },
+    },
+  };
+}

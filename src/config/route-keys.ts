@@ -1,0 +1,41 @@
+// The `routes` section: what an SDK would register, with defaults, and with words for what people write there instead.
+import { z } from 'zod';
+import { AMOUNT_ADVICE, parsePrice } from '../domain/payment/money.ts';
+import { routeBody, routeFields } from '../domain/routing/route.ts';
+import { whatStands } from './fields.ts';
+
+const method = z
+  .string({
+    error: ({ input }) =>
+      Array.isArray(input)
+        ? 'is a list; write one route for each method, or * for any method'
+        : `${whatStands(input)}; write an HTTP method such as GET, or * for any method`,
+  })
+  .pipe(routeFields.method);
+
+const amount = z
+  .string(`quote the amount: ${AMOUNT_ADVICE}`)
+  .refine((value) => parsePrice(value) !== undefined, { error: ({ input }) => amountAdvice(input) });
+
+/** Never the value itself. */
+function amountAdvice(input: unknown): string {
+  const value = typeof input === 'string' ? input : '';
+  if (/\d/.test(value) && /[A-Za-z$€£¥]/.test(value) && !/^[\d.]+e[+-]?\d+$/i.test(value)) {
+    return 'holds more than the number; write that alone, such as "0.10", and the code of the currency into currency';
+  }
+  if (value.includes(',')) return 'has a comma; write a point and nothing between thousands, such as "0.10"';
+  if (/^[-+]/.test(value)) return 'has a sign; write the amount without one, greater than 0';
+  return `is not usable; write ${AMOUNT_ADVICE}`;
+}
+
+export const configRouteSchema = z.strictObject({
+  ...routeBody,
+  method: method.default('*'),
+  amount,
+  status: z
+    .enum(['active', 'paused'], {
+      error: ({ input }) =>
+        `${typeof input === 'string' ? 'is not known' : whatStands(input)}; write active, or paused for a route that costs nothing for now`,
+    })
+    .default('active'),
+});

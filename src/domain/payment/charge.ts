@@ -1,0 +1,164 @@
+// A charge: one price taken once. Here stands what a claim fixes, and what the ledger keeps beside it; transition.ts
+// says how it changes. A payment's key names what can move money only once on its chain, in one spelling. So fifty
+// encodings of one payment are one payment. Amounts are integers of the asset's smallest unit, never rounded.
+import type { CHARGE_STATES, ChargeValues, UNDELIVERED } from './charge-fields.ts';
+import type { Way } from './way.ts';
+
+/** `claimed -> settling -> settled -> delivered`, or `released`, `failed`. */
+export type ChargeState = (typeof CHARGE_STATES)[number];
+
+/** Whether it may still have to be settled: its credential is kept for as long. */
+export function isUnsettled(state: ChargeState): boolean {
+  return state === 'claimed' || state === 'settling';
+}
+
+/** Canonical text that a rail makes; opaque to all others. No two payments that can both move money share one. */
+export type PaymentKey = {
+  /** CAIP-2. */
+  readonly network: string;
+  readonly asset: string;
+  readonly payer: string;
+  /** Tells the payments of one payer apart. */
+  readonly unique: string;
+};
+
+/**
+ * The one spelling of a payment or a name, as rails write it: two spellings of one payment must not pay for two
+ * charges.
+ */
+export type Spelling = {
+  /** Undefined: it is of no network that a rail serves. */
+  readonly payment: (raw: PaymentKey) => PaymentKey | undefined;
+  /** Of an account or a transaction, whatever network it is of; as it stands if no rail has another spelling for it. */
+  readonly identifier: (text: string) => string;
+};
+
+/** What identifies a request to the ledger. The query stays out of it: a digest of the target stands for it. */
+export type ChargedRequest = {
+  readonly method: string;
+  /** Canonical. */
+  readonly path: string;
+  /** Of the canonical path and the query: 64 lower-case hex digits. */
+  readonly targetSha256: string;
+};
+
+/** Everything that a restart needs to take a payment over, or to tell its payer what became of it. */
+export type Claim = {
+  /** The charge id. */
+  readonly id: string;
+  readonly payment: PaymentKey;
+  /** The header's value as it was presented. */
+  readonly credential: string;
+  /** Of `credential`: 64 lower-case hex digits. */
+  readonly credentialSha256: string;
+  readonly x402Version: 1 | 2;
+  /** The way that it was verified for: a request that takes the charge over settles exactly this. */
+  readonly way: Way;
+  /** The smallest unit of the way's asset. */
+  readonly amount: bigint;
+  /** Seconds since the epoch: from then on the payment can move no money. Null if it names no such time. */
+  readonly deadline: bigint | null;
+  readonly route: { readonly id: string; readonly method: string; readonly pattern: string };
+  readonly request: ChargedRequest;
+  /** The id of the request that claimed, as logs have it. */
+  readonly requestId: string | null;
+  /** As quoted: a decimal and its currency. */
+  readonly price: { readonly amount: string; readonly currency: string };
+  readonly customerId: string | null;
+  /** The settle mode that this request is served in; `auto` is resolved before the claim. */
+  readonly settle: 'before_response' | 'before_forward';
+};
+
+/** As x402 calls it: `upfront` if the money is taken before anything is done for it. */
+export const FLOWS = ['authorization', 'upfront'] as const;
+
+/** The flow that a charge was paid in. */
+export function flowOf({ settle }: Pick<Claim, 'settle'>): (typeof FLOWS)[number] {
+  return settle === 'before_forward' ? 'upfront' : 'authorization';
+}
+
+/** Where the money moved. `logIndex` is null if only a facilitator says so. */
+export type Proof = {
+  readonly transaction: string;
+  readonly logIndex: number | null;
+  readonly amount: bigint;
+  readonly payer: string;
+};
+
+/** An upstream's answer that its payer did not get whole. `headers`: flat name, value pairs. */
+export type KeptAnswer = { readonly status: number; readonly headers: readonly string[]; readonly body: Uint8Array };
+
+/**
+ * What a rail looked through for a proof, in its own words: the next look goes on from there. Members `round` and `next`
+ * are whole numbers that a rail counts up as a search goes on (payment/search.ts).
+ */
+export type Search = Readonly<Record<string, string>>;
+
+export type Undelivered = (typeof UNDELIVERED)[number];
+
+/** How often the upstream was asked for a charge. */
+export type Asks = {
+  /** The first time included. */
+  readonly all: number;
+  readonly afterLostAnswer: number;
+  readonly afterFailure: number;
+  readonly afterUpload: number;
+  readonly afterDeath: number;
+};
+
+/** A claim and what became of it since: one value each in CHARGE_FIELDS, and what has parts of its own. */
+export type Charge = Omit<Claim, 'credential'> &
+  ChargeValues & {
+    /** Null once no request can need it: a store keeps no authorization that only a thief could use. */
+    readonly credential: string | null;
+    readonly search: Search | null;
+    readonly proof: Proof | null;
+    readonly asks: Asks;
+    readonly answer: KeptAnswer | null;
+  };
+
+/** A payment that names no deadline counts as ending so long after its claim. */
+export const NO_DEADLINE_MS = 150_000;
+
+/** When the payment of a charge ends, milliseconds since the epoch. */
+export function endsAt({ deadline, claimedAt }: Pick<Charge, 'deadline' | 'claimedAt'>): number {
+  return deadline === null ? claimedAt + NO_DEADLINE_MS : Number(deadline) * 1000;
+}
+
+/** One request of one run of a process: leases are renewed for the run, and charges belong to the request. */
+export function ownerOf(run: string, request: string): string {
+  return `${run}/${request}`;
+}
+
+/**
+ * How the runs of a process begin that holds the store itself. When it starts, no process is left with a lease of an
+ * earlier run. A ledger takes no such owner from elsewhere.
+ */
+export const LOCAL_RUN = 'local-';
+
+/** How the runs of its workers begin, which reach the store through it: they end with it. */
+export const WORKER_RUN = 'worker-';
+
+/** All runs of workers of the process whose run is `run` begin so. */
+export function workersOfRun(run: string): string {
+  return `${WORKER_RUN}${run.slice(LOCAL_RUN.length)}.`;
+}
+
+export const CHARGE_ID = /^chg_[A-Za-z0-9_-]{1,124}$/;
+
+/** In milliseconds still an integer of JavaScript and of a store. */
+const LATEST_DEADLINE = 2n ** 40n;
+
+/** Why `claim` cannot be written, or undefined. Its caller has a defect: the ledger refuses the claim. */
+export function findClaimFault(claim: Claim): string | undefined {
+  if (claim.amount <= 0n) return 'the amount is not greater than 0';
+  if (claim.deadline !== null && (claim.deadline < 0n || claim.deadline > LATEST_DEADLINE))
+    return 'the deadline is further than any clock goes';
+  if (!CHARGE_ID.test(claim.id)) return 'the charge id is malformed';
+  if (claim.credential === '') return 'the credential is empty';
+  return undefined;
+}
+
+export function samePayment(a: PaymentKey, b: PaymentKey): boolean {
+  return a.network === b.network && a.asset === b.asset && a.payer === b.payer && a.unique === b.unique;
+}

@@ -1,0 +1,220 @@
+// An offer is a route's price in the terms of one receiver. It holds the ways to pay, the price in the smallest unit of
+// each way's asset, and a hash of everything that a payer agrees to. A route that cannot be priced has a problem in
+// place of an offer: its requests are refused, never free. Below stand the receivers, and the check of a route's price
+// against them.
+import { createHash, type KeyObject } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { formatPrice, parsePrice, toAtomic, type Price } from './money.ts';
+import { problem, type Problem, type FieldError } from '../problem.ts';
+import { describeRoute, type Route } from '../routing/route.ts';
+import type { Way } from './way.ts';
+
+export type Offer = {
+  readonly route: Route;
+  readonly receiver: Receiver;
+  readonly price: Price;
+  /** In order of preference, at least one. */
+  readonly ways: readonly OfferedWay[];
+  readonly description: string;
+  /** 8 bytes over every term of the receiver: a quote is void once they change. */
+  readonly termsHash: Buffer;
+};
+
+/** `amount`: the price in the smallest unit of the way's asset. */
+export type OfferedWay = Pick<ReceiverWay, 'way' | 'networkName'> & { readonly amount: bigint };
+
+export type Receivers = ReadonlyMap<string, Receiver>;
+
+/** Takes the money of routes that name no receiver. */
+const DEFAULT_RECEIVER = 'default';
+
+/** The offer for `route`, or `receiver_unknown` / `price_unpayable`. */
+export function makeOffer(route: Route, receivers: Receivers): Offer | Problem {
+  const id = route.receiverConfigId ?? DEFAULT_RECEIVER;
+  const receiver = receivers.get(id);
+  if (receiver === undefined) {
+    return problem('receiver_unknown', `This route is paid to the receiver "${id}", which is not configured here.`);
+  }
+  if (!receiver.currencies.includes(route.currency)) {
+    return problem('price_unpayable', `This route is priced in ${route.currency}, which its receiver does not take.`);
+  }
+  const price = parsePrice(route.amount);
+  if (price === undefined) return problem('price_unpayable', 'This route has an amount that is not a price.');
+  const ways = offeredWays(receiver, price);
+  if (ways.length === 0) {
+    return problem(
+      'price_unpayable',
+      `This route costs ${formatPrice(price)} ${route.currency}, more decimals than the ${mostDecimals(receiver)} of its asset.`,
+    );
+  }
+  return { route, receiver, price, ways, description: describeRoute(route), termsHash: hashTerms(receiver) };
+}
+
+/** The ways whose asset has enough decimals for `price`. */
+function offeredWays({ ways }: Receiver, price: Price): readonly OfferedWay[] {
+  return ways.flatMap(({ way, networkName }) => {
+    const amount = toAtomic(price, way.decimals);
+    return amount === undefined ? [] : [{ way, networkName, amount }];
+  });
+}
+
+function mostDecimals({ ways }: Receiver): number {
+  return Math.max(...ways.map(({ way }) => way.decimals));
+}
+
+const DESCRIPTION_BYTES = 256;
+
+/** As x402 shows it: one line of at most 256 bytes. */
+export function shortDescription(description: string): string {
+  return clip(description.replace(/[\u0000-\u001f\u007f]+/g, ' '), DESCRIPTION_BYTES);
+}
+
+/** `text` cut to `bytes` bytes of UTF-8, at a character. */
+export function clip(text: string, bytes: number): string {
+  if (Buffer.byteLength(text) <= bytes) return text;
+  const cut = Buffer.from(text).subarray(0, bytes).toString();
+  return cut.replace(/\uFFFD+$/, '');
+}
+
+/** Offers that are not made again. */
+const REMEMBERED = 4096;
+
+/**
+ * Remembers the offers of the routes that were asked for last. Not valid for another set of receivers. If each is made
+ * anew, a 402 takes 2.6 times the CPU (`npm run bench -- --only payment-required --checkout ../without`).
+ */
+export function createOffers(receivers: Receivers): (route: Route) => Offer | Problem {
+  const offers = new LRUCache<Route, Offer | Problem>({ max: REMEMBERED });
+  return (route) => {
+    let offer = offers.get(route);
+    if (offer === undefined) offers.set(route, (offer = makeOffer(route, receivers)));
+    return offer;
+  };
+}
+
+/** Over what is paid where, in an order that the configuration's does not change. */
+function hashTerms({ id, ways }: Receiver): Buffer {
+  const terms = ways.map(({ way: { network, scheme, asset, decimals, payTo, terms: own } }) =>
+    JSON.stringify([
+      network,
+      scheme,
+      asset,
+      decimals,
+      payTo,
+      ...Object.keys(own)
+        .toSorted()
+        .map((name) => [name, own[name]]),
+    ]),
+  );
+  return createHash('sha256')
+    .update(JSON.stringify([id, ...terms.toSorted()]))
+    .digest()
+    .subarray(0, 8);
+}
+
+// Receivers: where money goes. They come only from the process's own configuration, never from the network: who can change a
+// receiver can redirect every payment.
+
+type ReceiverSettle = 'auto' | 'before_response' | 'before_forward';
+
+/** How a facilitator is told who calls. Nothing of it but a key id may stand in a log, an error or a metric. */
+export type FacilitatorAuth = { readonly kind: 'bearer'; readonly token: string } | SigningAuth;
+/** A key of an account: EC P-256 or Ed25519. */
+export type SigningAuth = { readonly kind: 'cdp' | 'payai'; readonly keyId: string; readonly key: KeyObject };
+
+export type Facilitator = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeouts: { readonly verifyMs: number; readonly settleMs: number };
+  /** Of each operation: calls at a time, and how many more may wait for one of them to end. */
+  readonly limits: { readonly calls: number; readonly waiting: number };
+  readonly auth: FacilitatorAuth | undefined;
+  /** The account there: a key id, or for a bearer token the receiver. With the URL it says which facilitator this is. */
+  readonly account: string | undefined;
+};
+
+/** The services that are asked about payments of a way. */
+export type WayServices = {
+  readonly facilitators: readonly Facilitator[];
+  /** Nodes that are asked about settlements of unknown end, in this order; none: no node is asked. */
+  readonly rpcUrls: readonly string[];
+  /** Whether all of these are public endpoints, whose word alone ends a payment later than that of a node of one's own. */
+  readonly rpcPublic: boolean;
+  readonly confirmations: number;
+};
+
+export type ReceiverWay = WayServices & {
+  readonly way: Way;
+  /** The network as configured: what the interface's `rail_config.network` answers. */
+  readonly networkName: string;
+  /** Undefined: not known. */
+  readonly testnet: boolean | undefined;
+};
+
+export type Receiver = {
+  readonly id: string;
+  /** In order of preference, at least one. */
+  readonly ways: readonly ReceiverWay[];
+  /** Route currencies this receiver takes, at par. */
+  readonly currencies: readonly string[];
+  readonly settle: ReceiverSettle;
+};
+
+/** Whether a request is settled before it is forwarded if nothing about it or its payer asks for that. */
+export function settlesFirst(settle: ReceiverSettle, method: string): boolean {
+  return settle === 'auto' ? method !== 'GET' && method !== 'HEAD' : settle === 'before_forward';
+}
+
+/** Of the same way, or of another one on its network if that is configured no more; undefined: none can be asked. */
+export function findServices(receivers: ReadonlyMap<string, Receiver>, way: Way): WayServices | undefined {
+  const ways = receivers.get(way.receiverId)?.ways.filter((each) => each.way.network === way.network);
+  return ways?.find((each) => each.way.asset === way.asset && each.way.payTo === way.payTo) ?? ways?.[0];
+}
+
+/** By the receivers that are configured when it is asked, for what was claimed under others too. */
+export function servicesInForce(settings: {
+  readonly config: { readonly receivers: readonly Receiver[] };
+}): (way: Way) => WayServices | undefined {
+  let known: { readonly receivers: readonly Receiver[]; readonly byId: Receivers } | undefined;
+  return (way) => {
+    const { receivers } = settings.config;
+    if (known?.receivers !== receivers) known = { receivers, byId: new Map(receivers.map((each) => [each.id, each])) };
+    return findServices(known.byId, way);
+  };
+}
+
+// Checks that a configured receiver of this process could take a route's price. If the proxy that serves the route is in
+// the same process, an unknown receiver is an error too. A registry for other processes' proxies cannot judge it and stores
+// the route: a proxy that cannot price it answers 503, never free.
+
+export function findUnpayable(
+  route: Pick<Route, 'amount' | 'currency' | 'receiverConfigId'>,
+  receivers: ReadonlyMap<string, Receiver>,
+  unknownReceiver: 'refuse' | 'store' = 'store',
+): readonly FieldError[] {
+  const id = route.receiverConfigId ?? DEFAULT_RECEIVER;
+  const receiver = receivers.get(id);
+  if (!receiver) {
+    if (unknownReceiver === 'store') return [];
+    const known = [...receivers.keys()].join(', ');
+    const detail = `There is no receiver ${id} here, so that nobody could pay. ${known === '' ? 'None is configured.' : `Configured are ${known}.`}`;
+    return [{ pointer: '/receiver_config_id', detail }];
+  }
+  const errors: FieldError[] = [];
+  if (!receiver.currencies.includes(route.currency)) {
+    errors.push({
+      pointer: '/currency',
+      detail: `The receiver ${receiver.id} takes ${receiver.currencies.join(', ')}, not ${route.currency}.`,
+    });
+  }
+  const price = parsePrice(route.amount);
+  if (price && offeredWays(receiver, price).length === 0) {
+    const most = mostDecimals(receiver);
+    const has =
+      receiver.ways.length > 1
+        ? `No asset of the receiver ${receiver.id} has more than ${most} decimals`
+        : `The asset of the receiver ${receiver.id} has ${most} decimals`;
+    errors.push({ pointer: '/amount', detail: `${has}; write at most that many digits after the point.` });
+  }
+  return errors;
+}

@@ -1,0 +1,108 @@
+// Reports on a store of charges, for people and dashboards: lists, sums and counts, and what an operator has to look
+// after. A port beside that of the ledger: nothing here decides about money.
+import type { Charge, ChargeState } from './charge.ts';
+import type { IdPart } from './quote.ts';
+import type { Fault } from './claim-policy.ts';
+
+/** A charge as people see it: nothing in it could be replayed or belongs to its payer alone. */
+export type ListedCharge = Omit<
+  Charge,
+  'credential' | 'credentialSha256' | 'answer' | 'owner' | 'changeId' | 'search'
+> & {
+  /** Whose fault it is that it was paid for and cannot be delivered any more; null if nothing is owed. */
+  readonly owed: Fault | null;
+  /** Until when the very same request brings the answer without another charge; null if it brings none. */
+  readonly retryUntil: number | null;
+};
+
+/** Reads only; none of them delays a claim. */
+export type ChargeReports = {
+  readonly list: (filter: ChargeFilter) => Promise<ChargePage>;
+  readonly get: (id: string) => Promise<ListedCharge | undefined>;
+  /** Newest first. May look through every charge: for people who ask why. */
+  readonly search: (search: ChargeSearch, limit: number) => Promise<readonly ListedCharge[]>;
+  readonly summary: (query: SummaryQuery) => Promise<Summary>;
+  readonly alarms: () => Promise<Alarms>;
+  readonly countByState: () => Promise<Readonly<Record<ChargeState, number>>>;
+};
+
+/** Charges that any of these names. */
+export type ChargeSearch = {
+  readonly idPart: IdPart | undefined;
+  readonly requestId?: string | undefined;
+  /** In its one spelling (`Spelling`). */
+  readonly transaction?: string | undefined;
+};
+
+/** The charges that an operator has to look after. */
+export type Alarms = {
+  readonly owed: readonly OwedSum[];
+  /** When the first payment without a certain settlement ends; null if there is none. */
+  readonly settlingEndsAt: number | null;
+};
+
+export type OwedSum = {
+  readonly currency: string;
+  readonly because: Fault;
+  readonly assetDecimals: number;
+  readonly charges: number;
+  /** In the asset's smallest unit. */
+  readonly amount: bigint;
+};
+
+export type ChargeFilter = {
+  readonly limit: number;
+  /** What `nextBefore` of the page before gave. */
+  readonly before?: number | undefined;
+  readonly state?: ChargeState | undefined;
+  readonly owed?: boolean | undefined;
+  readonly routeId?: string | undefined;
+  /** CAIP-2. */
+  readonly network?: string | undefined;
+  /** In its one spelling (`Spelling`). */
+  readonly payer?: string | undefined;
+  readonly customerId?: string | undefined;
+  /** Created at or after, and before: milliseconds since the epoch. */
+  readonly fromMs?: number | undefined;
+  readonly toMs?: number | undefined;
+};
+
+/** Newest first. `nextBefore` is undefined on the last page. */
+export type ChargePage = { readonly charges: readonly ListedCharge[]; readonly nextBefore: number | undefined };
+
+export const BUCKETS = ['hour', 'day', 'month', 'total'] as const;
+export type Bucket = (typeof BUCKETS)[number];
+
+export const GROUPS = ['network'] as const;
+type GroupBy = (typeof GROUPS)[number];
+
+/** Hours in which a settlement became certain, UTC: from the one `fromMs` lies in to the last that begins before `toMs`. */
+export type SummaryQuery = {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly bucket: Bucket;
+  /** Else by route as well. */
+  readonly groupBy?: GroupBy | undefined;
+  readonly routeId?: string | undefined;
+  readonly currency?: string | undefined;
+  /** Sums at most; if there are more the summary is `too_long` rather than cut. */
+  readonly limit: number;
+};
+
+export type Sum = {
+  /** When the bucket begins, milliseconds since the epoch; of `total`, where the query begins. */
+  readonly start: number;
+  /** Null: of all routes that were asked for. */
+  readonly routeId: string | null;
+  readonly currency: string;
+  readonly network: string;
+  readonly asset: string;
+  readonly assetDecimals: number;
+  /** Charges, settled or delivered. */
+  readonly charges: number;
+  /** In the asset's smallest unit. */
+  readonly amount: bigint;
+};
+
+/** Oldest bucket first. */
+export type Summary = { readonly kind: 'sums'; readonly sums: readonly Sum[] } | { readonly kind: 'too_long' };

@@ -1,0 +1,58 @@
+// The port of a chain family: what all of its networks have in common. A family is a folder beside this file and an
+// entry in networks.ts. No other part of the program knows it.
+import type { Spelling } from '../../domain/payment/charge.ts';
+import type { KnownNetwork, WayInput, WayReading } from '../../domain/payment/network.ts';
+import type { Requirement, Way } from '../../domain/payment/way.ts';
+import type { WayServices } from '../../domain/payment/offer.ts';
+import type { Identity } from './nodes.ts';
+import type { NetworkRail } from './rail.ts';
+import type { Fetch } from './service-call.ts';
+import type { ChainWords } from './x402/chain-words.ts';
+import type { Facilitators } from './x402/facilitators.ts';
+import type { FacilitatorDeps } from './x402/facilitator-calls.ts';
+
+export type ChainFamily = {
+  /** Those that are known by name. */
+  readonly networks: readonly KnownNetwork[];
+  /** Undefined: it names no network of this family. */
+  readonly readWay: (input: WayInput) => WayReading | undefined;
+  /** Undefined: it is no payment of this family. */
+  readonly canonicalPayment: Spelling['payment'];
+  /** Undefined: it is not written like an account or a transaction of this family, or each has one spelling only. */
+  readonly canonicalIdentifier: (text: string) => string | undefined;
+  /**
+   * Names an address of this family, for a message if it stands where one of another family belongs. Undefined: it is
+   * no address of this family.
+   */
+  readonly nameAddress: (text: string) => string | undefined;
+  /** How an address is written. */
+  readonly addressForm: string;
+  /** How to name a network that is not known by name; undefined: it cannot be named. */
+  readonly otherNetworks: string | undefined;
+  /** Whether the page for people can ask a wallet of the network (CAIP-2). */
+  readonly isPaidInBrowser: (network: string) => boolean;
+  /** Undefined: no payments are taken yet. */
+  readonly payments: FamilyPayments | undefined;
+};
+
+export type FamilyPayments = {
+  readonly createRail: (deps: RailDeps) => NetworkRail;
+  readonly words: ChainWords;
+  /** An entry of `accepts` at its longest, whatever is known of the network at the moment. */
+  readonly fullRequirement: Requirement;
+  /** Whether what was signed is of the form of this family's payments, whatever it says. */
+  readonly isPayment: (payload: unknown) => boolean;
+  /** The signed part of a payment that cannot be valid: a facilitator may be asked about it, and no money can move. */
+  readonly unsignedPayment: unknown;
+  /** How a node says of which chain it is. */
+  readonly identity: Identity;
+  /** Asks a node whether `way` is what is configured. */
+  readonly checkNode: (way: Way, services: WayServices, url: string, fetch: Fetch) => Promise<readonly NodeFinding[]>;
+};
+
+export type RailDeps = FacilitatorDeps & { readonly facilitators: Facilitators };
+
+/** `cannot_serve`: payments would be refused. `away`: no answer came. `warning`: worth knowing. */
+export type FindingLevel = 'ok' | 'warning' | 'cannot_serve' | 'away';
+/** `detail`: a sentence for an operator: what was found and, where it is wrong, what to do. */
+export type NodeFinding = { readonly level: FindingLevel; readonly detail: string };

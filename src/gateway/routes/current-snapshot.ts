@@ -1,0 +1,46 @@
+// The pointer to the snapshot that serves. Readers take it once per request and never wait; a newer one is
+// swapped in whole. There is no way to take a snapshot away: without a good one the last good one stays.
+import type { SetChange } from '../../domain/routing/revise.ts';
+import type { Route } from '../../domain/routing/route.ts';
+import type { Snapshot } from '../../domain/routing/snapshot.ts';
+
+/** `was`: the route before it. The matcher of an older snapshot finds no route by its id without looking at all of them. */
+export type Swapped = SetChange & { readonly was: Route | undefined };
+
+export type Current = {
+  /** Undefined until the first set was loaded. */
+  readonly snapshot: Snapshot | undefined;
+  /** `change`: all that the next one differs in, if it is known. */
+  readonly swap: (next: Snapshot, change?: Swapped) => void;
+  /** Called right after each swap. */
+  readonly onSwap: (listener: (next: Snapshot, before: Snapshot | undefined, change?: Swapped) => void) => void;
+  /** The first one, once there is one. */
+  readonly first: Promise<Snapshot>;
+  /** Look-ups in the caches of all snapshots so far. */
+  readonly cacheTotals: () => { readonly hits: number; readonly misses: number };
+};
+
+export function createCurrent(): Current {
+  // A field and not a call, because every request reads it.
+  const now: { snapshot: Snapshot | undefined } = { snapshot: undefined };
+  const first = Promise.withResolvers<Snapshot>();
+  const listeners: Parameters<Current['onSwap']>[0][] = [];
+  let hits = 0;
+  let misses = 0;
+  return Object.assign(now, {
+    onSwap: (listener: Parameters<Current['onSwap']>[0]) => void listeners.push(listener),
+    swap: (next: Snapshot, change?: Swapped) => {
+      const before = now.snapshot;
+      hits += now.snapshot?.cache.hits ?? 0;
+      misses += now.snapshot?.cache.misses ?? 0;
+      now.snapshot = next;
+      first.resolve(next);
+      for (const listener of listeners) listener(next, before, change);
+    },
+    first: first.promise,
+    cacheTotals: () => ({
+      hits: hits + (now.snapshot?.cache.hits ?? 0),
+      misses: misses + (now.snapshot?.cache.misses ?? 0),
+    }),
+  });
+}

@@ -1,0 +1,132 @@
+// Charges as people see them, and sums of them. Reads only. Never answers a credential, a kept answer or a request's
+// query: a dashboard session that leaks must not be worth what its customers paid for.
+import type { z } from 'zod';
+import { showChargeValues } from '../../domain/payment/charge-fields.ts';
+import { flowOf } from '../../domain/payment/charge.ts';
+import type { ListedCharge, Sum } from '../../domain/payment/reports.ts';
+import { chargedOf } from '../../domain/payment/whereabouts.ts';
+import { formatPrice } from '../../domain/payment/money.ts';
+import { problem } from '../../domain/problem.ts';
+import type { chargeParams, chargesQuery, ChargeView, summaryQuery } from './charge-schemas.ts';
+import { jsonResponse, fail, type EndpointCall, type EndpointOutcome } from '../http/endpoint.ts';
+import { withLedger } from './ledger-endpoints.ts';
+import { writeCursor } from '../http/schemas.ts';
+import type { Services } from '../http/services.ts';
+
+const HOUR_MS = 3_600_000;
+const DEFAULT_RANGE_MS = 30 * 24 * HOUR_MS;
+const MAX_SUMS = 10_000;
+
+export function listCharges(
+  { query }: EndpointCall<unknown, z.output<typeof chargesQuery>>,
+  services: Services,
+): Promise<EndpointOutcome> {
+  return withLedger(services, async (ledger) => {
+    const { charges, nextBefore } = await ledger.list({
+      limit: query.limit,
+      before: query.cursor,
+      state: query.status,
+      owed: query.owed,
+      routeId: query.route_id,
+      network: query.network,
+      payer: query.payer,
+      customerId: query.customer_id,
+      fromMs: query.from,
+      toMs: query.to,
+    });
+    return jsonResponse(200, {
+      data: charges.map(viewCharge),
+      next_cursor: nextBefore === undefined ? null : writeCursor(nextBefore),
+    });
+  });
+}
+
+export function getCharge(
+  { params }: EndpointCall<z.output<typeof chargeParams>>,
+  services: Services,
+): Promise<EndpointOutcome> {
+  return withLedger(services, async (ledger) => {
+    const charge = await ledger.get(params.id);
+    if (charge === undefined) return fail(problem('not_found', 'There is no charge with this id.'));
+    return jsonResponse(200, viewCharge(charge));
+  });
+}
+
+export function summariseCharges(
+  { query }: EndpointCall<unknown, z.output<typeof summaryQuery>>,
+  services: Services,
+): Promise<EndpointOutcome> {
+  const toMs = query.to ?? services.clock.now();
+  const fromMs = query.from ?? toMs - DEFAULT_RANGE_MS;
+  if (fromMs >= toMs) return Promise.resolve(fail(problem('malformed', "The query's from is not before its to.")));
+  const { bucket, group_by: groupBy, route_id: routeId, currency } = query;
+  return withLedger(services, async (ledger) => {
+    const summary = await ledger.summary({ fromMs, toMs, bucket, groupBy, routeId, currency, limit: MAX_SUMS });
+    if (summary.kind === 'too_long') {
+      const detail = `There are more than ${MAX_SUMS} sums; ask for larger buckets, a shorter time or one route.`;
+      return fail(problem('malformed', detail));
+    }
+    return jsonResponse(200, {
+      from: iso(Math.floor(fromMs / HOUR_MS) * HOUR_MS),
+      to: iso(Math.ceil(toMs / HOUR_MS) * HOUR_MS),
+      bucket,
+      data: summary.sums.map(viewSum),
+    });
+  });
+}
+
+/** A charge as people see it: what the endpoints answer, and what `tollgate charges` prints. */
+export function viewCharge(charge: ListedCharge): ChargeView {
+  const { route, request, price, payment, way, proof } = charge;
+  const { status, ...shown } = showChargeValues(charge);
+  return {
+    id: charge.id,
+    status,
+    route_id: route.id,
+    route_method: route.method,
+    route_pattern: route.pattern,
+    method: request.method,
+    path: request.path,
+    request_id: charge.requestId,
+    amount: price.amount,
+    currency: price.currency,
+    customer_id: charge.customerId,
+    payer: payment.payer,
+    receiver_id: way.receiverId,
+    network: payment.network,
+    asset: way.asset,
+    asset_decimals: way.decimals,
+    amount_atomic: charge.amount.toString(),
+    scheme: way.scheme,
+    pay_to_address: way.payTo,
+    nonce: payment.unique,
+    x402_version: charge.x402Version,
+    flow: flowOf(charge),
+    settle: charge.settle,
+    transaction: proof?.transaction ?? null,
+    log_index: proof?.logIndex ?? null,
+    asked: charge.asks.all,
+    ...shown,
+    charged: chargedOf(charge),
+    retry_until: charge.retryUntil === null ? null : iso(charge.retryUntil),
+    owed: charge.owed,
+  };
+}
+
+function viewSum({ start, routeId, currency, network, asset, assetDecimals, charges, amount }: Sum): object {
+  return {
+    start: iso(start),
+    route_id: routeId,
+    currency,
+    network,
+    asset,
+    asset_decimals: assetDecimals,
+    charges,
+    amount: formatPrice({ units: amount, scale: assetDecimals }),
+    amount_atomic: amount.toString(),
+  };
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}

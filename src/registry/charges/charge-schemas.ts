@@ -1,0 +1,222 @@
+// Schemas of the endpoints about charges. The billing ones show nothing of a charge that could be replayed or belongs
+// to its payer alone; the ledger ones, for sidecars, speak the wire of domain/payment/ledger-wire.
+import { z } from 'zod';
+import { CHARGE_STATES } from '../../domain/payment/charge-fields.ts';
+import { shownChargeShape } from '../../domain/payment/charge-shapes.ts';
+import { chargeId, chargeWire, claimWire, paymentWire } from '../../domain/payment/charge-wire.ts';
+import { FLOWS } from '../../domain/payment/charge.ts';
+import { BUCKETS, GROUPS } from '../../domain/payment/reports.ts';
+import { FAULTS } from '../../domain/payment/claim-policy.ts';
+import { CHARGED } from '../../domain/payment/whereabouts.ts';
+import {
+  advancedWire,
+  changeId,
+  chargesWire,
+  claimedWire,
+  eventWire,
+  leaseMs,
+  owner,
+  renewalsWire,
+  renewedWire,
+} from '../../domain/payment/ledger-wire.ts';
+import { documented, listQuery } from '../http/schemas.ts';
+
+/** A time in a query, in milliseconds since the epoch. */
+const moment = z
+  .string()
+  .refine(
+    (text) => z.union([z.iso.datetime({ offset: true }), z.iso.date()]).safeParse(text).success,
+    'a time such as 2026-01-31T00:00:00Z, or a date',
+  )
+  .transform((text) => Date.parse(text));
+const routeId = z.string().min(1).max(64);
+
+export const chargesQuery = z.object({
+  limit: listQuery.shape.limit,
+  cursor: listQuery.shape.cursor,
+  status: z.enum(CHARGE_STATES, `one of ${CHARGE_STATES.join(', ')}`).optional(),
+  owed: z
+    .literal('true', 'true, or left out')
+    .transform(() => true)
+    .optional(),
+  route_id: routeId.optional(),
+  network: z
+    .string()
+    .max(64)
+    .regex(/^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/, 'a network by its CAIP-2 name, with a colon in it')
+    .optional(),
+  payer: z.string().min(1).max(64).optional(),
+  customer_id: z.string().min(1).max(128).optional(),
+  from: moment.optional(),
+  to: moment.optional(),
+});
+
+export const summaryQuery = z.object({
+  from: moment.optional(),
+  to: moment.optional(),
+  bucket: z.enum(BUCKETS, `one of ${BUCKETS.join(', ')}`).default('day'),
+  /** Sums over all routes; left out, each route has its own. */
+  group_by: z.enum(GROUPS, `${GROUPS.join(', ')}, or left out`).optional(),
+  route_id: routeId.optional(),
+  currency: z
+    .string()
+    .max(10)
+    .transform((text) => text.toUpperCase())
+    .optional(),
+});
+
+export const chargeParams = z.object({ id: chargeId });
+
+const time = z.iso.datetime();
+
+export const chargeView = z.object({
+  id: z.string(),
+  ...shownChargeShape,
+  route_id: z.string(),
+  route_method: z.string(),
+  route_pattern: z.string(),
+  /** Of the request, without its query. */
+  method: z.string(),
+  path: z.string(),
+  request_id: z.string().nullable(),
+  amount: z.string(),
+  currency: z.string(),
+  customer_id: z.string().nullable(),
+  payer: z.string(),
+  receiver_id: z.string(),
+  network: z.string(),
+  asset: z.string(),
+  asset_decimals: z.int(),
+  amount_atomic: z.string(),
+  scheme: z.string(),
+  pay_to_address: z.string(),
+  nonce: z.string(),
+  x402_version: z.literal([1, 2]),
+  /** As x402 calls it: whether the money is taken before anything is done for it. */
+  flow: z.enum(FLOWS),
+  settle: z.enum(['before_response', 'before_forward']),
+  transaction: z.string().nullable(),
+  log_index: z.int().nullable(),
+  asked: z.int(),
+  /** Whether the money was taken; `unknown`: that is being found out. */
+  charged: z.literal(CHARGED),
+  /** Until when the very same request brings the answer without another charge. */
+  retry_until: time.nullable(),
+  /** Whose fault it is that it was paid for and can be delivered no more. */
+  owed: z.enum(FAULTS).nullable(),
+});
+export type ChargeView = z.infer<typeof chargeView>;
+
+export const chargeList = z.object({ data: z.array(chargeView), next_cursor: z.string().nullable() });
+
+export const summaryBody = z.object({
+  /** Whole hours. */
+  from: time,
+  to: time,
+  bucket: z.enum(BUCKETS),
+  data: z.array(
+    z.object({
+      start: time,
+      /** Null if the sums are grouped by network. */
+      route_id: z.string().nullable(),
+      currency: z.string(),
+      network: z.string(),
+      asset: z.string(),
+      asset_decimals: z.int(),
+      charges: z.int(),
+      amount: z.string(),
+      amount_atomic: z.string(),
+    }),
+  ),
+});
+
+export const claimBody = z.object({
+  ...claimWire.shape,
+  owner,
+  lease_ms: leaseMs.min(1),
+  max_unsettled_per_payer: z.int().min(1).max(10_000),
+  change_id: changeId.optional(),
+});
+
+export const advanceBody = z.object({ event: eventWire, owner, change_id: changeId.optional() });
+
+export const renewalsBody = renewalsWire;
+
+/** One of: a charge id, a payment, or `due=true` for charges without an owner. */
+export const claimsQuery = z.object({
+  id: chargeId.optional(),
+  network: paymentWire.shape.network.optional(),
+  asset: paymentWire.shape.asset.optional(),
+  payer: paymentWire.shape.payer.optional(),
+  unique: paymentWire.shape.unique.optional(),
+  due: z.literal('true', 'true, or left out').optional(),
+  limit: z
+    .string()
+    .regex(/^([1-9]|1\d|20)$/, 'an integer from 1 to 20')
+    .transform(Number)
+    .default(20),
+});
+
+documented.add(chargeView, { id: 'Charge', description: 'One price taken once.' });
+documented.add(chargeList, { id: 'ChargeList' });
+documented.add(summaryBody, {
+  id: 'Summary',
+  description: 'Charges that were settled, with whole hours as the smallest step.',
+});
+documented.add(claimBody, { id: 'LedgerClaimRequest' });
+documented.add(advanceBody, { id: 'LedgerChangeRequest' });
+documented.add(chargeWire, {
+  id: 'LedgerClaim',
+  description: 'A charge with everything that a restart needs. Secret.',
+});
+documented.add(eventWire, { id: 'LedgerChange' });
+documented.add(claimedWire, { id: 'LedgerClaimOutcome' });
+documented.add(advancedWire, { id: 'LedgerChangeOutcome' });
+documented.add(renewalsWire, { id: 'LedgerRenewalRequest' });
+documented.add(renewedWire, { id: 'LedgerRenewals' });
+documented.add(chargesWire, { id: 'LedgerClaims' });
+
+export const whyParams = z.object({ id: z.string().regex(/^[\x21-\x7e\u2026]{1,256}$/) });
+
+/** What the id of a 402 says; all null but the first if it was signed with none of the secrets that are known here. */
+const quote = z.object({
+  signed_here: z.boolean(),
+  route_id: z.string().nullable(),
+  route_method: z.string().nullable(),
+  route_pattern: z.string().nullable(),
+  method: z.string().nullable(),
+  amount: z.string().nullable(),
+  currency: z.string().nullable(),
+  issued_at: z.string().nullable(),
+  expires_at: z.string().nullable(),
+  expired: z.boolean().nullable(),
+});
+
+export const whyBody = z.object({
+  id: z.string(),
+  /** Newest first. */
+  charges: z.array(chargeView),
+  /** What the id of a 402 says. */
+  quote: quote.nullable(),
+  /** Of the last 10,000 refusals of this process, newest first. */
+  refusals: z.array(
+    z.object({
+      at: z.string(),
+      request_id: z.string(),
+      method: z.string(),
+      path: z.string(),
+      status: z.int(),
+      outcome: z.string(),
+      reason: z.string().nullable(),
+      route_id: z.string().nullable(),
+      route_pattern: z.string().nullable(),
+      charge_id: z.string().nullable(),
+    }),
+  ),
+  /** The proxies are other processes: each is asked by `tollgate why` beside it. */
+  refusals_elsewhere: z.boolean(),
+  /** The ledger is a registry's, which is asked for a request id or a transaction. */
+  ledger_elsewhere: z.boolean(),
+});
+documented.add(whyBody, { id: 'Why', description: 'What became of a charge, a request or a transaction.' });
+export type WhyReport = z.infer<typeof whyBody>;

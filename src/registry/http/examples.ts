@@ -1,0 +1,301 @@
+// Descriptions and examples for the OpenAPI document: what each operation is for beyond its summary, and an example of
+// what is sent and answered. By operation id; a test holds that none is missing and that the schemas accept every
+// example.
+import type { z } from 'zod';
+import type { chargesWire, renewedWire } from '../../domain/payment/ledger-wire.ts';
+import type { RouteWire } from '../../domain/routing/route.ts';
+import type { advanceBody, ChargeView, claimBody, renewalsBody, summaryBody } from '../charges/charge-schemas.ts';
+import type { changeList, createBody, health, matchBody, patchBody, RegisterBody, routeList } from './schemas.ts';
+import type { WhyReport } from '../charges/charge-schemas.ts';
+
+/** `answer` is the body of every answer that carries what was asked for. */
+export type Example = { readonly description: string; readonly body?: unknown; readonly answer?: unknown };
+
+const AT = '2026-01-31T12:00:00.000Z';
+const LATER = '2026-01-31T12:00:01.500Z';
+const MS = Date.parse(AT);
+const NETWORK = 'eip155:84532';
+const ASSET = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
+const PAYER = '0x857b06519e91e3a54538791bdbb0e22373e36b66';
+const PAY_TO = '0x209693bc6afc0c5328ba36faf03c514ef312287c';
+const NONCE = `0x${'f3'.repeat(32)}`;
+const TRANSACTION = `0x${'8a'.repeat(32)}`;
+const SHA256 = '5e'.repeat(32);
+const CHARGE = 'chg_AZQ0XkN7c2lnbmVk';
+const OWNER = 'sidecar-1';
+const LEASE_MS = 60_000;
+
+const route: RouteWire = {
+  id: '6f1c2f5e-3f0a-4a53-9f0e-3f1f3a0b7c11',
+  route_pattern: '/reports/*',
+  method: 'GET',
+  amount: '0.10',
+  currency: 'USD',
+  name: 'Reports',
+  description: 'One report',
+  status: 'active',
+  allow_anonymous: true,
+  source: 'sdk-python-fastapi',
+  receiver_config_id: null,
+  created_at: AT,
+  updated_at: AT,
+};
+const minimal: RegisterBody = { route_pattern: '/reports/*', method: 'GET', amount: '0.10' };
+const patch: z.input<typeof patchBody> = { amount: '0.25', name: null };
+const charge: ChargeView = {
+  id: CHARGE,
+  status: 'delivered',
+  route_id: route.id,
+  route_method: 'GET',
+  route_pattern: '/reports/*',
+  method: 'GET',
+  path: '/reports/q3',
+  request_id: '0b7c6b1e-8f57-4a0e-a9a5-4a1f0f6f2f10',
+  amount: '0.10',
+  currency: 'USD',
+  customer_id: null,
+  payer: PAYER,
+  receiver_id: 'default',
+  network: NETWORK,
+  asset: ASSET,
+  asset_decimals: 6,
+  amount_atomic: '100000',
+  scheme: 'exact',
+  pay_to_address: PAY_TO,
+  nonce: NONCE,
+  x402_version: 2,
+  flow: 'authorization',
+  settle: 'before_response',
+  transaction: TRANSACTION,
+  log_index: 3,
+  claims: 1,
+  settle_attempts: 1,
+  asked: 1,
+  reason: null,
+  failed_by: null,
+  created_at: AT,
+  updated_at: LATER,
+  next_look_at: null,
+  next_ask_at: null,
+  failed_status: null,
+  settled_at: LATER,
+  delivered_at: LATER,
+  partial: false,
+  undelivered: null,
+  refunded_at: null,
+  refund_note: null,
+  charged: true,
+  retry_until: null,
+  owed: null,
+};
+const claim: z.input<typeof claimBody> = {
+  charge_id: CHARGE,
+  payment: { network: NETWORK, asset: ASSET.toLowerCase(), payer: PAYER, unique: NONCE },
+  credential: 'eyJ4NDAyVmVyc2lvbiI6Mn0=',
+  credential_sha256: SHA256,
+  x402_version: 2,
+  way: {
+    receiver_id: 'default',
+    network: NETWORK,
+    scheme: 'exact',
+    asset: ASSET,
+    asset_decimals: 6,
+    pay_to_address: PAY_TO,
+    max_timeout_seconds: 300,
+    terms: { name: 'USDC', version: '2' },
+  },
+  amount: '100000',
+  deadline: '1769861100',
+  route: { id: route.id, method: 'GET', pattern: '/reports/*' },
+  request: { method: 'GET', path: '/reports/q3', target_sha256: SHA256 },
+  request_id: charge.request_id,
+  price: { amount: '0.10', currency: 'USD' },
+  customer_id: null,
+  settle: 'before_response',
+  owner: OWNER,
+  lease_ms: LEASE_MS,
+  max_unsettled_per_payer: 64,
+};
+const { owner: _owner, lease_ms: _lease, max_unsettled_per_payer: _most, ...claimed } = claim;
+const held: z.input<typeof chargesWire>['data'][number] = {
+  ...claimed,
+  state: 'claimed',
+  owner: OWNER,
+  lease_until: MS + LEASE_MS,
+  claims: 1,
+  claimed_at: MS,
+  attempts: 0,
+  via: null,
+  looks: 0,
+  look_at: null,
+  search: null,
+  proof: null,
+  reason: null,
+  failed_by: null,
+  asks: { all: 0, after_lost_answer: 0, after_failure: 0, after_upload: 0, after_death: 0 },
+  undelivered: null,
+  head_sent: false,
+  ask_at: null,
+  failed_status: null,
+  partial: false,
+  answer: null,
+  change_id: null,
+  created_at: MS,
+  updated_at: MS,
+  settled_at: null,
+  delivered_at: null,
+  refunded_at: null,
+  refund_note: null,
+};
+const settling: typeof held = { ...held, state: 'settling', via: 'https://facilitator.example', attempts: 1 };
+const document = {
+  description: 'The document is made from the schemas that validate, so it says what this version does.',
+  answer: { openapi: '3.1.0', info: { title: 'Tollgate registry', version: '0.1.0' }, paths: {} },
+};
+
+const DASHBOARD = {
+  listRoutes: {
+    description:
+      'Filters apply together. Send `next_cursor` back as `cursor` for the page after; it is null on the last.',
+    answer: { data: [route], next_cursor: null } satisfies z.input<typeof routeList>,
+  },
+  createRoute: {
+    description: 'Refused with 409 and `existing_id` where a route with this method and an equal pattern exists.',
+    body: { ...minimal, name: 'Reports' } satisfies z.input<typeof createBody>,
+    answer: { ...route, source: 'dashboard' },
+  },
+  getRoute: {
+    description: 'Send the `ETag` of an earlier answer as `If-None-Match` to read it only if it changed.',
+    answer: route,
+  },
+  patchRoute: {
+    description:
+      'Members that are left out stay as they are; `null` empties those that may be null. Send the `ETag` that you read as `If-Match`, so that no other change is lost.',
+    body: patch,
+    answer: { ...route, amount: '0.25', name: null, updated_at: LATER },
+  },
+  deleteRoute: {
+    description:
+      'Requests to its paths are free from then on, unless another route names them. To stop charging for a while, pause it.',
+  },
+  listRouteChanges: {
+    description: 'Also of a route that was deleted, for as long as its changes are kept.',
+    answer: {
+      data: [{ at: LATER, by: 'alice', before: route, after: { ...route, amount: '0.25', updated_at: LATER } }],
+      next_cursor: null,
+    } satisfies z.input<typeof changeList>,
+  },
+} as const;
+
+const SDK = {
+  getRouteSet: {
+    description:
+      'Poll it with `If-None-Match`: 304 while nothing changed. Query parameters that are not known are ignored.',
+    answer: [route],
+  },
+  registerRoute: {
+    description:
+      'For an application’s every start. A route with this method and pattern stays as it is, with what the dashboard changed: 200. Refused with 409 `price_lowered` if it would make a path cheaper that the dashboard or the configuration prices.',
+    body: minimal,
+    answer: { ...route, name: null, description: null, source: 'sdk' },
+  },
+  matchRoute: {
+    description:
+      'Decided by the matcher of the proxy. Percent-encode `path` once more than the request does, as any value of a query. If `ambiguous` is there, a proxy refuses the path.',
+    answer: {
+      matched: true,
+      payment_required: true,
+      route,
+      params: { wildcard: 'q3' },
+    } satisfies z.input<typeof matchBody>,
+  },
+  streamEvents: {
+    description:
+      'After `reset` the whole set has to be read again. Every 15 seconds, and once after what `Last-Event-ID` asks for, `head` says what the set is: `revision`, the number of `routes`, and a `digest` of 64 hex digits, the sum modulo 2^256 of the SHA-256 of each route’s JSON as the whole set has it. Who has applied every event in order has that digest; who has another one reads the whole set.',
+    answer: `id: 42\nevent: route.updated\ndata: ${JSON.stringify(route)}\n\n`,
+  },
+} as const;
+
+const BILLING = {
+  listCharges: {
+    description: '`owed=true` lists what was paid for and can be delivered no more. Times are RFC 3339, or dates.',
+    answer: { data: [charge], next_cursor: null },
+  },
+  getCharge: { description: 'By its whole id. Never answers a credential or a kept answer.', answer: charge },
+  explainWhy: {
+    description: '`id` is that of a charge or its beginning, of a 402, of a request, or a transaction.',
+    answer: {
+      id: CHARGE,
+      charges: [charge],
+      quote: null,
+      refusals: [],
+      refusals_elsewhere: false,
+      ledger_elsewhere: false,
+    } satisfies WhyReport,
+  },
+  summariseCharges: {
+    description:
+      'The last 30 days unless `from` and `to` say otherwise. `amount_atomic` is exact, in units of the asset. Each sum is of one route, or of all routes if `group_by` is `network`.',
+    answer: {
+      from: '2026-01-31T00:00:00.000Z',
+      to: '2026-02-01T00:00:00.000Z',
+      bucket: 'day',
+      data: [
+        {
+          start: '2026-01-31T00:00:00.000Z',
+          route_id: route.id,
+          currency: 'USD',
+          network: NETWORK,
+          asset: ASSET,
+          asset_decimals: 6,
+          charges: 12,
+          amount: '1.20',
+          amount_atomic: '1200000',
+        },
+      ],
+    } satisfies z.input<typeof summaryBody>,
+  },
+} as const;
+
+const LEDGER = {
+  claimPayment: {
+    description:
+      'Atomic: of many claims of one payment one is `claimed`. A call repeated with its `change_id` is the same call.',
+    body: claim,
+    answer: { kind: 'claimed', charge: held },
+  },
+  findClaims: {
+    description: 'One of: `id`; `network`, `asset`, `payer` and `unique`; `due=true` for charges without an owner.',
+    answer: { data: [held] },
+  },
+  advanceClaim: {
+    description: 'What cannot happen in the state that the charge is in is a `conflict`, and changes nothing.',
+    body: {
+      event: { kind: 'settle_started', via: 'https://facilitator.example', lease_ms: LEASE_MS },
+      owner: OWNER,
+    } satisfies z.input<typeof advanceBody>,
+    answer: { kind: 'ok', charge: settling },
+  },
+  renewLeases: {
+    description: 'A charge whose lease ran out may be taken over by another sidecar.',
+    body: { owner: OWNER, ids: [CHARGE], lease_ms: LEASE_MS } satisfies z.input<typeof renewalsBody>,
+    answer: { ids: [CHARGE] } satisfies z.input<typeof renewedWire>,
+  },
+} as const;
+
+const ABOUT = {
+  getHealth: {
+    description: 'Says only that the process answers; whether it could take a payment is its admin listener’s to say.',
+    answer: { status: 'ok', version: '0.1.0', timestamp: AT } satisfies z.input<typeof health>,
+  },
+  getVersionedDocument: document,
+  getDocument: document,
+} as const;
+
+export const EXPLAINED: Readonly<Record<string, Example>> = {
+  ...DASHBOARD,
+  ...SDK,
+  ...BILLING,
+  ...LEDGER,
+  ...ABOUT,
+};

@@ -1,0 +1,193 @@
+// The OpenAPI 3.1 document, made from the table of endpoints and the schemas that validate: so it is always true.
+import { z } from 'zod';
+import { PROBLEMS, type ProblemCode } from '../../domain/problem.ts';
+import type { Auth } from '../auth/credentials.ts';
+import type { ResponseSpec, Endpoint } from './endpoint.ts';
+import { EXPLAINED } from './examples.ts';
+import { describedAs, documented, problemBody } from './schemas.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+const COMPONENTS = '#/components/schemas/';
+
+/** What the header parameters and answer headers of this interface mean. */
+const HEADERS: Readonly<Record<string, string>> = {
+  'If-Match': 'Change the route only if its ETag is one of these, or `*`.',
+  'If-None-Match': 'For reads: answer 304 if the ETag is one of these. For changes: refuse then.',
+  'Last-Event-ID': 'Resume after this revision.',
+  ETag: 'A strong entity tag.',
+  Location: 'Where the route can be read.',
+  'Tollgate-Registry': 'The id of this registry.',
+  'Tollgate-Revision':
+    'A number that grows with every change of a route. In a request: what the client has; it is not answered with less, unless the store has less.',
+};
+
+/** The first whose prefix a path has is its tag. */
+const TAGS = [
+  { name: 'dashboard', prefix: '/v1/billing/protected-routes', description: 'Routes, for people: with a JWT.' },
+  { name: 'charges', prefix: '/v1/billing/', description: 'What was paid, for people: with a JWT.' },
+  { name: 'sdk', prefix: '/v1/protected-routes/', description: 'Routes, for SDKs and sidecars: with an API key.' },
+  { name: 'ledger', prefix: '/v1/ledger/', description: 'Charges of sidecars: with an API key of the scope `ledger`.' },
+  { name: 'about', prefix: '/', description: 'What this registry is, for anyone.' },
+] as const;
+
+/** A JSON value. `api` is the table in api.ts. */
+export function describeApi<S>(api: readonly Endpoint<S>[], version: string): Json {
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const endpoint of api)
+    (paths[endpoint.path] ??= {})[endpoint.method.toLowerCase()] = describeOperation(endpoint);
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Tollgate registry', version, license: { name: 'MIT', identifier: 'MIT' } },
+    servers: [{ url: '/', description: 'This registry.' }],
+    tags: TAGS.map(({ name, description }) => ({ name, description })),
+    security: [],
+    paths,
+    components: {
+      schemas: describeComponents(),
+      securitySchemes: {
+        jwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'A dashboard token.' },
+        api_key: { type: 'http', scheme: 'bearer', description: 'An API key with the scope that the operation names.' },
+      },
+    },
+  };
+}
+
+function describeOperation<S>(endpoint: Endpoint<S>): Json {
+  const { description, body, answer: example } = EXPLAINED[endpoint.id] ?? {};
+  const answers = Object.entries(endpoint.responses).map(
+    ([status, answer]) => [status, describeResponse(answer, example)] as const,
+  );
+  return {
+    operationId: endpoint.id,
+    tags: TAGS.filter(({ prefix }) => endpoint.path.startsWith(prefix))
+      .slice(0, 1)
+      .map(({ name }) => name),
+    summary: endpoint.summary,
+    ...(description === undefined ? {} : { description }),
+    security: securityOf(endpoint.auth),
+    parameters: [
+      ...parametersOf('path', endpoint.params),
+      ...parametersOf('query', endpoint.query),
+      ...(endpoint.requestHeaders ?? []).map((name) => ({
+        name,
+        in: 'header',
+        description: HEADERS[name],
+        schema: { type: 'string' },
+      })),
+    ],
+    ...(endpoint.mediaTypes.length > 0
+      ? { requestBody: { required: true, content: contentOf(endpoint.body, endpoint.mediaTypes, body) } }
+      : {}),
+    responses: Object.fromEntries([...answers, ...describeProblems(problemsOf(endpoint))]),
+  };
+}
+
+function describeResponse({ description, schema, mediaType, headers }: ResponseSpec, example: unknown): Json {
+  const described = (headers ?? []).map((name) => [name, { description: HEADERS[name], schema: { type: 'string' } }]);
+  return {
+    description,
+    ...(headers ? { headers: Object.fromEntries(described) } : {}),
+    ...(schema ? { content: contentOf(schema, [mediaType ?? 'application/json'], example) } : {}),
+  };
+}
+
+/** What an endpoint can refuse with follows from what it takes; the row adds the rest. */
+function problemsOf<S>({
+  auth,
+  params,
+  mediaTypes,
+  problems,
+  ignoresUnknownQuery,
+}: Endpoint<S>): readonly ProblemCode[] {
+  return [
+    ...(auth.kind === 'none' ? [] : (['malformed', 'credentials_missing', 'credentials_invalid'] as const)),
+    ...(auth.kind === 'api_key' ? (['scope_insufficient'] as const) : []),
+    ...(Object.keys(params.shape).length > 0 ? (['not_found'] as const) : []),
+    ...(ignoresUnknownQuery === undefined || mediaTypes.length > 0 ? (['malformed'] as const) : []),
+    ...(mediaTypes.length > 0 ? (['body_too_large', 'media_type_unsupported', 'invalid'] as const) : []),
+    ...problems,
+    'internal',
+    'registry_unavailable',
+  ];
+}
+
+function describeProblems(codes: readonly ProblemCode[]): [string, Json][] {
+  const byStatus = Map.groupBy(new Set(codes), (code) => PROBLEMS[code].status);
+  return [...byStatus].map(([status, group]) => [
+    String(status),
+    {
+      description: group.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join('; '),
+      content: contentOf(problemBody, ['application/problem+json']),
+    },
+  ]);
+}
+
+function securityOf(auth: Auth): readonly Json[] {
+  switch (auth.kind) {
+    case 'none':
+      return [];
+    case 'jwt':
+      return [{ jwt: [] }];
+    case 'api_key':
+      return [{ api_key: [auth.scope] }];
+    default:
+      return auth satisfies never;
+  }
+}
+
+function parametersOf(place: 'path' | 'query', schema: z.ZodObject): Json[] {
+  const described = toJsonSchema(schema);
+  const required = new Set(Array.isArray(described['required']) ? described['required'] : []);
+  const properties = z.record(z.string(), z.unknown()).parse(described['properties'] ?? {});
+  return Object.entries(properties).map(([name, property]) => ({
+    name,
+    in: place,
+    required: place === 'path' || required.has(name),
+    schema: property,
+  }));
+}
+
+function contentOf(schema: z.ZodType, mediaTypes: readonly string[], example?: unknown): Json {
+  const content = { schema: referTo(schema), ...(example === undefined ? {} : { example }) };
+  return Object.fromEntries(mediaTypes.map((mediaType) => [mediaType, content]));
+}
+
+/** A reference if the schema is a component or a list of one, else the schema itself. */
+function referTo(schema: z.ZodType): Json {
+  const id = documented.get(schema)?.id;
+  if (id !== undefined) return { $ref: `${COMPONENTS}${id}` };
+  if (schema instanceof z.ZodArray && schema.element instanceof z.ZodType)
+    return { type: 'array', items: referTo(schema.element) };
+  return toJsonSchema(schema);
+}
+
+// Bodies are described as they are sent: a member with a default may be left out. The default stands in words, because
+// generators of clients take a `default` for a promise that the member is always there, and then require it.
+const CONVERSION = {
+  io: 'input',
+  metadata: documented,
+  override: ({ zodSchema, jsonSchema }: { zodSchema: unknown; jsonSchema: object }): void => {
+    Object.assign(jsonSchema, describedAs.get(zodSchema));
+    if (!('default' in jsonSchema)) return;
+    const { default: left, ...rest } = jsonSchema;
+    const words = `Left out: ${JSON.stringify(left)}.`;
+    const description =
+      'description' in rest && typeof rest.description === 'string' ? `${rest.description} ${words}` : words;
+    delete jsonSchema.default;
+    Object.assign(jsonSchema, { description });
+  },
+} as const;
+
+function describeComponents(): Json {
+  const { schemas } = z.toJSONSchema(documented, { ...CONVERSION, uri: (id) => `${COMPONENTS}${id}` });
+  return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, withoutDialect(schema)]));
+}
+
+function toJsonSchema(schema: z.ZodType): Json {
+  return withoutDialect(z.toJSONSchema(schema, CONVERSION));
+}
+
+function withoutDialect({ $schema: _dialect, $id: _id, id: _name, ...schema }: Json): Json {
+  return schema;
+}

@@ -1,0 +1,46 @@
+// The services that the handlers work with. Handlers are plain functions of a call and these; none of them holds state of
+// its own.
+import type { UndeclaredMethods } from '../../domain/payment/explain.ts';
+import type { ChargeReports } from '../../domain/payment/reports.ts';
+import type { Ledger } from '../../domain/payment/ledger.ts';
+import type { Route } from '../../domain/routing/route.ts';
+import type { Snapshot } from '../../domain/routing/snapshot.ts';
+import type { Clock } from '../../host/clock.ts';
+import type { Log } from '../../host/log.ts';
+import type { Routes } from '../routes/registry-routes.ts';
+import type { Feed } from '../stream/feed.ts';
+import type { WholeSets } from '../stream/feed-queue.ts';
+import type { Registrations } from '../routes/registrations.ts';
+import type { Sidecars } from '../stream/sidecars.ts';
+import type { Streams } from '../stream/open-streams.ts';
+import type { WhyReport } from '../charges/charge-schemas.ts';
+
+export type Services = {
+  readonly routes: Routes;
+  /** Whether the configuration names this route: deleted, it is made again by the next start. */
+  readonly isDeclared: (route: Route) => boolean;
+  readonly feed: Feed;
+  readonly wholeSets: WholeSets;
+  readonly streams: Streams;
+  readonly sidecars: Sidecars;
+  readonly registrations: Registrations;
+  /** Undefined if this registry keeps none: what needs it is 503. */
+  readonly ledger: (Ledger & ChargeReports) | undefined;
+  /** What became of a charge, a request or a transaction; compose says it. */
+  readonly why: (id: string) => Promise<WhyReport>;
+  /** The set that `match` is answered from: compose compiles it. */
+  readonly snapshot: () => Snapshot;
+  readonly undeclaredMethods: () => UndeclaredMethods;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly version: string;
+  /** The OpenAPI document, serialised. */
+  readonly document: string;
+};
+
+/** Hears what the registry was asked: `endpoint` is the id of a row of the table, or `none`. */
+export type RegistryObserver = {
+  readonly request: (endpoint: string, code: number) => void;
+  /** `kind`: the credential that was needed. */
+  readonly signInRefused: (kind: 'jwt' | 'api_key') => void;
+};

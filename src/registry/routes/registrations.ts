@@ -1,0 +1,124 @@
+// Routes that SDKs register. They take turns: those that wait are added together in one transaction. In one process
+// free requests wait for a turn's checks. So after each turn there is a pause as long as the turn was. One API key may
+// add so many a minute. An SDK that registers what is stored already, as at its start, is never refused.
+import { problem, secondsToWait, type Problem } from '../../domain/problem.ts';
+import type { RouteInput } from '../../domain/routing/route.ts';
+import type { Schedule } from '../../host/clock.ts';
+import { createRateLimit, type RateLimit } from '../../host/rate-limit.ts';
+import type { Created, Creation, Routes } from './registry-routes.ts';
+import { nameKey, writerOf, type Principal } from '../auth/credentials.ts';
+import type { StoredRoute } from '../store/ports.ts';
+
+export type Registrations = {
+  /** A problem if `principal` has added its share. Rejects if the store fails. */
+  readonly add: (input: RouteInput, principal: Principal) => Promise<Created | Problem>;
+};
+
+type RegistrationsDeps = {
+  readonly routes: Pick<Routes, 'createAll' | 'find' | 'readOn'>;
+  /** The route whose price a new one would undercut. */
+  readonly findLowered: (input: RouteInput) => StoredRoute | undefined;
+  /** 0: no limit. A minute's worth may come at once: SDKs register all they have when they start. */
+  readonly perMinute: number;
+  readonly monotonic: () => number;
+  readonly schedule: Schedule;
+};
+
+type Waiting = Creation & {
+  readonly key: string;
+  readonly resolve: (outcome: Created | Problem) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+/** API keys are made by operators; so many are remembered at a time. */
+const KEYS = 10_000;
+/** Added together at most: so long a turn takes a few milliseconds beside the disk. */
+const GROUP = 8;
+
+export function createRegistrations({
+  routes,
+  findLowered,
+  perMinute,
+  monotonic,
+  schedule,
+}: RegistrationsDeps): Registrations {
+  const limit: RateLimit | undefined =
+    perMinute === 0 ? undefined : createRateLimit({ perMinute, burst: perMinute, keys: KEYS }, monotonic);
+  const waiting: Waiting[] = [];
+  let busy = false;
+
+  const refusal = (waitMs: number): Problem =>
+    problem('too_many_requests', `This API key may add ${perMinute} routes a minute; try again later.`, {
+      retryAfter: secondsToWait(waitMs),
+    });
+
+  /** Why it may not be added. Over a key's share only what is stored already may be registered: that adds nothing. */
+  const judge = (each: Waiting, counted: Set<Waiting>): Problem | undefined => {
+    if (limit !== undefined) {
+      const waitMs = limit.takeMs(each.key);
+      if (waitMs === 0) counted.add(each);
+      else return routes.find(each.input) === undefined ? refusal(waitMs) : undefined;
+    }
+    const lowered = routes.find(each.input) === undefined ? findLowered(each.input) : undefined;
+    return lowered && refuseLowered(each.input, lowered);
+  };
+
+  const addGroup = async (group: readonly Waiting[]): Promise<void> => {
+    const counted = new Set<Waiting>();
+    try {
+      const refusals = new Map<Waiting, Problem>();
+      for (const each of group) {
+        const refused = judge(each, counted);
+        if (refused !== undefined) refusals.set(each, refused);
+      }
+      // Another process may have stored it a moment ago.
+      if (refusals.size > 0) await routes.readOn();
+      const admitted = group.filter((each) => {
+        const refused = routes.find(each.input) === undefined ? refusals.get(each) : undefined;
+        if (refused !== undefined) each.resolve(refused);
+        return refused === undefined;
+      });
+      const outcomes = await routes.createAll(admitted);
+      for (const [index, each] of admitted.entries()) {
+        const outcome = outcomes[index];
+        if (outcome === undefined) throw new Error('a registration had no outcome');
+        if (outcome.kind === 'created') counted.delete(each);
+        each.resolve(outcome);
+      }
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
+    // A registration that added nothing does not count.
+    for (const { key } of counted) limit?.giveBack(key);
+  };
+
+  const turn = async (): Promise<void> => {
+    const group = waiting.splice(0, GROUP);
+    if (group.length === 0) {
+      busy = false;
+      return;
+    }
+    const since = monotonic();
+    await addGroup(group);
+    schedule(monotonic() - since, () => void turn());
+  };
+
+  return {
+    add: (input, principal) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ input, by: writerOf(principal), key: nameKey(principal), resolve, reject });
+        if (busy) return;
+        busy = true;
+        void turn();
+      }),
+  };
+}
+
+function refuseLowered(input: RouteInput, { id, method, pattern, amount, currency }: StoredRoute): Problem {
+  const why =
+    input.status !== 'paused' && input.currency !== currency
+      ? `This route's price in ${input.currency} cannot be compared with that of`
+      : 'This route would be cheaper than';
+  const detail = `${why} ${method} ${pattern}, ${amount} ${currency}, for paths that both cover. That price was set on the dashboard or in the configuration: change it there.`;
+  return problem('price_lowered', detail, { members: { existing_id: id } });
+}

@@ -1,0 +1,57 @@
+// A wanted route: made of a body, or of a stored route and a patch, and whether it is allowed. Pure.
+import type { FieldError } from '../../domain/problem.ts';
+import { type Receiver, findUnpayable } from '../../domain/payment/offer.ts';
+import { fromWire, patchRoute, type Route, type RouteInput, type RoutePatch } from '../../domain/routing/route.ts';
+import { parsePattern } from '../../domain/routing/pattern.ts';
+import { refuseMethod } from '../../domain/routing/method.ts';
+import type { NewRoute, StoredRoute, Writer } from '../store/ports.ts';
+
+export type RouteRules = {
+  readonly receivers: () => ReadonlyMap<string, Receiver>;
+  /** What to do with a route whose receiver is not among them. */
+  readonly unknownReceiver: () => 'refuse' | 'store';
+  /** Those that a proxy lets in. */
+  readonly methods: () => ReadonlySet<string>;
+};
+
+export function keyOf(pattern: string): string {
+  const parsed = parsePattern(pattern);
+  if (!parsed.ok) throw new Error(`a pattern that was checked is not valid: ${parsed.reason}`);
+  return parsed.pattern.key;
+}
+
+export function makeRoute(id: string, input: RouteInput, now: string, writtenBy: Writer): NewRoute {
+  return { ...fromWire({ ...input, id, created_at: now, updated_at: now }), writtenBy, declared: null };
+}
+
+export function findNewFaults(
+  route: Route,
+  { methods, receivers, unknownReceiver }: RouteRules,
+): readonly FieldError[] {
+  return [...findUnreceivable(route, methods()), ...findUnpayable(route, receivers(), unknownReceiver())];
+}
+
+/** `route` itself if the patch changes nothing. */
+export function applyPatch(route: StoredRoute, patch: RoutePatch): StoredRoute {
+  const changed = { ...route, ...patchRoute(route, patch) };
+  return JSON.stringify(changed) === JSON.stringify(route) ? route : changed;
+}
+
+/** Pausing must work even if the receiver's configuration has moved on since: only what is asked anew is checked. */
+export function findChangeFaults(route: Route, changed: Route, rules: RouteRules): readonly FieldError[] {
+  const activated = changed.status === 'active' && route.status === 'paused';
+  const repriced = activated || changed.amount !== route.amount || changed.currency !== route.currency;
+  const repaid = repriced || changed.receiverConfigId !== route.receiverConfigId;
+  return [
+    ...(changed.method === route.method ? [] : findUnreceivable(changed, rules.methods())),
+    ...(repaid ? findUnpayable(changed, rules.receivers(), rules.unknownReceiver()) : []),
+  ];
+}
+
+/** A route whose method no proxy lets in protects nothing. */
+function findUnreceivable({ method }: Route, allowed: ReadonlySet<string>): readonly FieldError[] {
+  const wrong = refuseMethod(method, allowed);
+  return wrong === undefined
+    ? []
+    : [{ pointer: '/method', detail: `${method} ${wrong}${wrong.endsWith('?') ? '' : '.'}` }];
+}

@@ -1,0 +1,145 @@
+// Charges on PostgreSQL: the ports of the ledger's store over any number of processes that share it. The ledger has
+// decided what is written. It is written only if the row still has the version that was decided on. Time is the
+// database's.
+import { LOCAL_RUN } from '../../../domain/payment/charge.ts';
+import { LedgerUnavailable, type Change, type StoredCharge, type Updated } from '../../../domain/payment/ledger.ts';
+import {
+  keptBy,
+  toRowChange,
+  toRowInsert,
+  type NotInserted,
+  type NotUpdated,
+  type RowChange,
+  readStored,
+} from '../charge-values.ts';
+import { StoreRefused, type ChargesStore } from '../ports.ts';
+import { text } from '../rows.ts';
+import { plain, type BatchResult } from './charge-batch.ts';
+import { createLanes } from './charge-lanes.ts';
+import { createPrune } from './charge-prune.ts';
+import { createReports } from './charge-reports.ts';
+import { createChargeSql } from './charge-sql.ts';
+import { isRefusal, messageOf } from './connection.ts';
+import type { Links } from './links.ts';
+import { timedClaim } from './timed.ts';
+
+export type PostgresChargesOptions = {
+  readonly answerLimitBytes?: number;
+  readonly maxQueued?: number;
+  /** Names this run of the process; drawn if left out. */
+  readonly run?: string | undefined;
+  /** For tests: moves the ledger's clock, in milliseconds. */
+  readonly shift?: () => number;
+};
+
+const ANSWER_BYTES = 1024 * 1024;
+const MAX_QUEUED = 20_000;
+/** After an outage every lease has run out at once: for one lease their owners come first, and nothing is taken from them. */
+const QUIET_MS = 10_000;
+
+export function openPostgresCharges(links: Links, options: PostgresChargesOptions = {}): ChargesStore {
+  const { timeoutMs, log } = links;
+  const shift = options.shift ?? (() => 0);
+  const sql = createChargeSql(links.schema);
+  const run = options.run ?? `${LOCAL_RUN}${links.random(12).toString('hex')}`;
+  const now = (): number => links.clock.now() + shift();
+  const quietUntil = (): number | undefined => {
+    const until = links.recoveredAt() + QUIET_MS;
+    return now() < until ? until : undefined;
+  };
+  const lanes = createLanes({
+    connections: links.writers,
+    batch: { sql, now, shift, quietUntil, onClock: links.clock.hear, settings: links.settings },
+    timeoutMs,
+    onBatch: links.observe.batch,
+    maxQueued: options.maxQueued ?? MAX_QUEUED,
+    log,
+    random: links.random,
+  });
+  const find = async (by: Parameters<ChargesStore['find']>[0]): Promise<StoredCharge | undefined> =>
+    stored(await lanes.call({ kind: 'find', by }));
+  const write = async (
+    change: RowChange,
+    kept = undefined as ReturnType<typeof keptBy>,
+  ): Promise<NotUpdated | undefined> =>
+    refusal(await lanes.call({ kind: 'update', change, kept })) as NotUpdated | undefined;
+  const prune = createPrune({
+    ...{ sql, run, now, use: lanes.use, settings: links.settings },
+    find: (id) => find({ id }),
+    update: write,
+  });
+  const ask: Parameters<typeof createReports>[1] = async (statement, values) => {
+    try {
+      return await links.reader.use(performance.now() + timeoutMs, (session) =>
+        session.query(
+          sql.named(statement),
+          values.map((value) => (typeof value === 'string' ? plain(value) : value)),
+        ),
+      );
+    } catch (error) {
+      throw new LedgerUnavailable(messageOf(error), { cause: error });
+    }
+  };
+
+  const updateLater = async (change: RowChange): Promise<NotUpdated | undefined> =>
+    refusal(await lanes.callLater({ kind: 'update', change, kept: undefined })) as NotUpdated | undefined;
+  const update = (change: Change): Promise<NotUpdated | undefined> => {
+    const row = toRowChange(change, now());
+    const kept = keptBy(change);
+    // No caller waits for the word that an answer arrived: it shares the next commit.
+    const isLater = kept === undefined && 'event' in change.because && change.because.event.kind === 'delivered';
+    return isLater ? updateLater(row) : write(row, kept);
+  };
+
+  return {
+    run,
+    now,
+    keptBodyBytes: options.answerLimitBytes ?? ANSWER_BYTES,
+    find,
+    insert: async (entry) => {
+      const insert = async (): Promise<ReturnType<typeof refusal>> =>
+        refusal(await lanes.call({ kind: 'insert', insert: toRowInsert(entry, now()) }));
+      const refused = await timedClaim(links.observe, insert, (result) => result === undefined);
+      return (refused as NotInserted | undefined) ?? { kind: 'written', charge: { charge: entry.charge, version: 1 } };
+    },
+    update: async (change): Promise<Updated> => {
+      const refused = await update(change);
+      const { before, after } = change;
+      return refused ?? { kind: 'written', charge: { charge: after, version: before.version + 1 } };
+    },
+    due: (limit) =>
+      lanes.use(async (session) => {
+        if (quietUntil() !== undefined) return [];
+        return (await session.query(sql.due, [now(), limit])).rows.map(readStored);
+      }),
+    renew: (run, ids, leaseMs) =>
+      lanes.use(async (session) => {
+        const { rows } = await session.query(sql.renew, [now() + leaseMs, ids.map(plain), plain(run)]);
+        const ours = new Set(rows.map((row) => text(row, 'id')));
+        return ids.filter((id) => ours.has(id));
+      }),
+    endRun: (run) => lanes.use(async (session) => void (await session.query(sql.endRun, [now(), run]))),
+    check: async () => {
+      try {
+        await lanes.use((session, shard) => session.query(sql.touch, [shard]));
+      } catch (error) {
+        throw isRefusal(error) ? new StoreRefused(messageOf(error), { cause: error }) : error;
+      }
+    },
+    prune: (...asked) => prune(...asked),
+    ...createReports(sql, ask, now),
+    load: () => ({ ...links.connections(), waiting: lanes.waiting() }),
+    close: async () => {
+      await lanes.close();
+      await links.close();
+    },
+  };
+}
+
+function stored(result: BatchResult): StoredCharge | undefined {
+  return result !== undefined && 'version' in result ? result : undefined;
+}
+
+function refusal(result: BatchResult): NotInserted | NotUpdated | undefined {
+  return result !== undefined && 'kind' in result ? result : undefined;
+}

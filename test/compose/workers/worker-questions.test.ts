@@ -1,0 +1,47 @@
+// A question to workers: who answers in time is heard, and nobody else is waited for.
+import { expect, test } from 'vitest';
+import { createAsking } from '../../../src/compose/workers/worker-questions.ts';
+import type { Order } from '../../../src/workers/channel.ts';
+import type { Member } from '../../../src/workers/member.ts';
+
+function stage(lives: readonly Member['life'][]) {
+  const sent: Order[] = [];
+  const members = lives.map((life) => ({ life, send: (order: Order) => void sent.push(order) }) as unknown as Member);
+  const timers: (() => void)[] = [];
+  const schedule = (_ms: number, run: () => void): (() => void) => {
+    timers.push(run);
+    return () => void timers.splice(timers.indexOf(run), 1);
+  };
+  const asking = createAsking({ members: () => members }, schedule);
+  const member = (at: number): Member => members[at] as Member;
+  return { asking, member, sent, timers };
+}
+
+test('behaviour: all that serve are asked, and the last answer ends the waiting', async () => {
+  const { asking, member, sent, timers } = stage(['ready', 'starting', 'draining']);
+  const asked = asking.ask('who?');
+  expect(sent).toEqual([1, 1].map((ask) => ({ kind: 'ask', ask, question: 'who?' })));
+  asking.answered(member(2), { kind: 'answer', ask: 1, answer: 'two' });
+  // Not asked, or for the second time.
+  asking.answered(member(1), { kind: 'answer', ask: 1, answer: 'one' });
+  asking.answered(member(2), { kind: 'answer', ask: 1, answer: 'two' });
+  asking.answered(member(0), { kind: 'answer', ask: 1, answer: 'zero' });
+  expect(await asked).toEqual(['two', 'zero']);
+  expect(timers).toEqual([]);
+});
+
+test('behaviour: one that died, or is late, is not waited for', async () => {
+  const { asking, member, timers } = stage(['ready', 'ready']);
+  const first = asking.ask('who?');
+  const second = asking.ask('and now?');
+  asking.answered(member(0), { kind: 'answer', ask: 1, answer: 'zero' });
+  asking.died(member(1));
+  expect(await first).toEqual(['zero']);
+  for (const run of timers) run();
+  expect(await second).toEqual([]);
+  asking.answered(member(0), { kind: 'answer', ask: 2, answer: 'late' });
+});
+
+test('behaviour: where none serves there is no answer', async () => {
+  expect(await stage(['starting']).asking.ask('who?')).toEqual([]);
+});

@@ -1,0 +1,308 @@
+// The ledger over HTTP where the network misbehaves: an answer that was lost is asked for again and means the same, and
+// whatever is not exactly a ledger's answer about this very charge is no answer.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { chargeToWire } from '../../../src/domain/payment/charge-wire.ts';
+import type { Charge } from '../../../src/domain/payment/charge.ts';
+import { SPELLING } from '../../../src/gateway/rails/rails.ts';
+import { createLedger, LedgerUnavailable, type Ledger } from '../../../src/domain/payment/ledger.ts';
+import { presentedBy } from '../../../src/domain/payment/claim-policy.ts';
+import type { ChargeEvent } from '../../../src/domain/payment/transition.ts';
+import { createRandom, systemClock, systemSchedule } from '../../../src/host/clock.ts';
+import { createRemoteCharges, type RemoteChargesLimits } from '../../../src/gateway/ledger/remote-ledger.ts';
+import { address, claimOf, proofOf } from '../../cases/claims.ts';
+import { LEDGER_KEY, SDK_KEY, startRegistry, type Kit } from '../../registry/kit.ts';
+import { createMemoryLedger } from '../../support/memory-ledger.ts';
+
+/** What stands between the sidecar and its registry. Where it throws, the connection ends. */
+type Front = (request: Request) => Promise<Response>;
+const LIMITS: RemoteChargesLimits = { attemptMs: 2_000, totalMs: 8_000, pausesMs: [1, 1], bodyBytes: 1024 * 1024 };
+const OPTIONS = { owner: 'one', leaseMs: 60_000, maxUnsettledPerPayer: 8 };
+const URL_OF_NOBODY = 'http://127.0.0.1:9';
+
+let kit: Kit;
+let n = 0;
+beforeAll(async () => {
+  kit = await startRegistry();
+  await kit.ledger.check();
+});
+const closers: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const close of closers.splice(0)) await close();
+  await kit.close();
+});
+
+function ledgerAt(registryUrl: string, limits: Partial<RemoteChargesLimits> = {}, apiKey = LEDGER_KEY): Ledger {
+  const store = createRemoteCharges({
+    ...{ registryUrl, apiKey, version: '1.2.3', schedule: systemSchedule, clock: systemClock, random: createRandom() },
+    limits: { ...LIMITS, ...limits },
+  });
+  closers.push(store.close);
+  return createLedger(store, SPELLING);
+}
+
+const direct = (): Ledger => ledgerAt(`http://127.0.0.1:${kit.port}`);
+
+/** A ledger that reaches its registry through `front` alone. */
+async function remote(front: Front, limits: Partial<RemoteChargesLimits> = {}): Promise<Ledger> {
+  const server = createServer((req, res) => void relay(front, req, res).catch(() => res.destroy()));
+  closers.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return ledgerAt(`http://127.0.0.1:${address.port}`, limits);
+}
+
+async function relay(front: Front, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of req) chunks.push(chunk as Buffer);
+  const url = `http://127.0.0.1:${kit.port}${req.url}`;
+  const headers = Object.entries(req.headers).map(([name, value]): [string, string] => [name, String(value)]);
+  const passed = headers.filter(([name]) => !['host', 'connection', 'content-length'].includes(name));
+  const body = chunks.length > 0 ? { body: Buffer.concat(chunks) } : {};
+  const response = await front(new Request(url, { method: req.method ?? '', headers: passed, ...body }));
+  res.writeHead(response.status, [...response.headers].flat());
+  if (response.body !== null) for await (const chunk of response.body) res.write(chunk);
+  res.end();
+}
+
+/** The registry does what it was asked; the answers to the first `times` writes are lost on the way. */
+function losing(times: number, lose: (response: Response) => Promise<Response>): { front: Front; calls: () => number } {
+  let calls = 0;
+  return {
+    calls: () => calls,
+    front: async (request) => {
+      const isWrite = request.method !== 'GET';
+      const lost = isWrite && calls++ < times;
+      const response = await fetch(request);
+      return lost ? lose(response) : response;
+    },
+  };
+}
+
+const LOSSES: Record<string, (response: Response) => Promise<Response>> = {
+  'the connection ends': async (response) => {
+    await response.arrayBuffer();
+    throw new Error('the connection ends');
+  },
+  'the answer never comes': async (response) => {
+    await response.arrayBuffer();
+    return new Promise<Response>(() => undefined);
+  },
+  'the answer ends half way': async (response) => {
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(bytes.subarray(0, 10)),
+      pull: (controller) => controller.error(new Error('reset')),
+    });
+    return new Response(body, { status: 200 });
+  },
+  'a gateway in between gives up': async (response) => {
+    await response.arrayBuffer();
+    return new Response('bad gateway', { status: 502 });
+  },
+};
+
+describe.each(Object.entries(LOSSES))('an answer that is lost: %s', (name, lose) => {
+  const waits = name === 'the answer never comes';
+  const limits = waits ? { attemptMs: 400 } : {};
+  /** On a busy machine an answer that comes may come too late as well. */
+  const expectCalls = (calls: number, expected: number): void => {
+    if (waits) expect(calls).toBeGreaterThanOrEqual(expected);
+    else expect(calls).toBe(expected);
+  };
+
+  test('behaviour: a claim is sent again and knows its own', async () => {
+    const what = claimOf(++n);
+    const { front, calls } = losing(2, lose);
+    expect(await (await remote(front, limits)).claim(what, OPTIONS)).toMatchObject({
+      kind: 'claimed',
+      charge: { claims: 1, owner: 'one' },
+    });
+    expectCalls(calls(), 3);
+    expect((await direct().claim(what, OPTIONS)).kind).toBe('in_use');
+  });
+
+  test('behaviour: every change is sent again and happens once', async () => {
+    const what = claimOf(++n);
+    await kit.ledger.claim(what, OPTIONS);
+    const request = presentedBy(what);
+    const events: readonly ChargeEvent[] = [
+      { kind: 'settle_started', via: 'first', leaseMs: 60_000 },
+      { kind: 'settled', proof: proofOf(what), leaseMs: 60_000 },
+      { kind: 'undelivered', because: 'upload_broken_off', headSent: false },
+      { kind: 'redeem_started', request, leaseMs: 60_000 },
+      { kind: 'undelivered', because: 'upstream_failed', headSent: false, status: 504 },
+    ];
+    for (const event of events) {
+      const { front, calls } = losing(1, lose);
+      const ledger = await remote(front, limits);
+      expect(await ledger.advance(what.id, event, { owner: 'one' })).toMatchObject({ kind: 'ok' });
+      expectCalls(calls(), 2);
+    }
+    expect(await kit.ledger.findByChargeId(what.id)).toMatchObject({
+      state: 'settled',
+      asks: { all: 2, afterUpload: 1 },
+      failedStatus: 504,
+    });
+  });
+
+  test('behaviour: where every answer is lost the ledger cannot say', async () => {
+    const { front, calls } = losing(10, lose);
+    const ledger = await remote(front, { ...limits, totalMs: 8_000 });
+    await expect(ledger.claim(claimOf(++n), OPTIONS)).rejects.toThrow(LedgerUnavailable);
+    expect(calls()).toBe(3);
+  });
+});
+
+describe('a registry that is away', () => {
+  test('behaviour: it is told soon, whatever is asked', async () => {
+    const ledger = ledgerAt(URL_OF_NOBODY);
+    const what = claimOf(++n);
+    const asked = [
+      ledger.find(what.payment),
+      ledger.findByChargeId(what.id),
+      ledger.claim(what, OPTIONS),
+      ledger.advance(what.id, { kind: 'delivered', partial: false }, { owner: 'one' }),
+      ledger.due(5),
+      ledger.renew('run', [what.id], 1000),
+    ];
+    const all = await Promise.allSettled(asked);
+    expect(all.map((each) => each.status === 'rejected' && each.reason instanceof LedgerUnavailable)).toEqual(
+      asked.map(() => true),
+    );
+  });
+
+  test('behaviour: the time for all attempts together is bounded', async () => {
+    const stuck: Front = () => new Promise<Response>(() => undefined);
+    const begin = performance.now();
+    const ledger = await remote(stuck, { attemptMs: 200, totalMs: 300 });
+    await expect(ledger.find(claimOf(1).payment)).rejects.toThrow(/away after 2 attempts/);
+    expect(performance.now() - begin).toBeLessThan(3_000);
+  });
+
+  test('behaviour: a call at a registry that takes connections and never answers ends after 5 s, as at a store', async () => {
+    const silent = createServer(() => undefined);
+    closers.push(() => {
+      silent.closeAllConnections();
+      silent.close();
+    });
+    await once(silent.listen(0, '127.0.0.1'), 'listening');
+    let now = 0;
+    const store = createRemoteCharges({
+      ...{ registryUrl: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`, apiKey: LEDGER_KEY },
+      ...{ version: '1.2.3', clock: { now: Date.now, monotonic: () => now }, random: createRandom() },
+      // Nothing happens before the next time that something waits for.
+      schedule: (ms, run) => {
+        const next = setImmediate(() => {
+          now += ms;
+          run();
+        });
+        return () => clearImmediate(next);
+      },
+    });
+    closers.push(store.close);
+    await expect(createLedger(store, SPELLING).claim(claimOf(++n), OPTIONS)).rejects.toThrow(LedgerUnavailable);
+    expect(now).toBe(5_000);
+  });
+
+  test('behaviour: its store is away: 503, and a dashboard is told when to come back', async () => {
+    const one = await startRegistry();
+    const ledger = ledgerAt(`http://127.0.0.1:${one.port}`);
+    await one.ledger.close();
+    await expect(ledger.claim(claimOf(1), OPTIONS)).rejects.toThrow(/answered 503/);
+    const reply = await one.dashboard('GET', '/v1/billing/charges');
+    expect([reply.status, reply.json.code, reply.headers['retry-after']]).toEqual([503, 'ledger_unavailable', '2']);
+    await one.close();
+  });
+
+  test.each([
+    ['no key of scope ledger', SDK_KEY, /403.*scope ledger/],
+    ['a key of nobody', 'x'.repeat(20), /401.*scope ledger/],
+  ])('refuses: %s, and says what to do', async (_what, key, message) => {
+    await expect(ledgerAt(`http://127.0.0.1:${kit.port}`, {}, key).find(claimOf(1).payment)).rejects.toThrow(message);
+  });
+});
+
+describe('an answer that is not to be believed', () => {
+  const what = claimOf(500);
+  let claimed: Charge;
+  beforeAll(async () => {
+    const result = await createMemoryLedger(Date.now).claim(what, OPTIONS);
+    if (result.kind !== 'claimed') throw new Error(result.kind);
+    claimed = result.charge;
+  });
+  const json = (value: unknown): Response => Response.json(value);
+  const wire = (rest: Partial<Charge> = {}): object => chargeToWire({ ...claimed, ...rest });
+
+  const claims: [string, () => Response][] = [
+    ['no JSON', () => new Response('<html>', { headers: { 'Content-Type': 'text/html' } })],
+    ['nothing', () => new Response(null, { status: 200 })],
+    ['no content', () => new Response(null, { status: 204 })],
+    ['created', () => new Response(JSON.stringify({ kind: 'claimed', charge: wire() }), { status: 201 })],
+    ['null', () => json(null)],
+    ['an array', () => json([{ kind: 'claimed', charge: wire() }])],
+    ['a kind that is not known', () => json({ kind: 'granted', charge: wire() })],
+    ['true', () => json({ claimed: true })],
+    ['claimed without a charge', () => json({ kind: 'claimed' })],
+    ['claimed by somebody else', () => json({ kind: 'claimed', charge: wire({ owner: 'two' }) })],
+    ['claimed and settled already', () => json({ kind: 'claimed', charge: wire({ state: 'settled' }) })],
+    [
+      'another payment',
+      () => json({ kind: 'claimed', charge: wire({ payment: { ...what.payment, payer: address(9) } }) }),
+    ],
+    ['a state that is not known', () => json({ kind: 'claimed', charge: { ...wire(), state: 'free' } })],
+    ['an amount that is a number', () => json({ kind: 'claimed', charge: { ...wire(), amount: 1 } })],
+    ['too much', () => new Response(JSON.stringify({ kind: 'claimed', charge: wire() }) + ' '.repeat(2 * 1024 * 1024))],
+    ['a redirect', () => new Response(null, { status: 307, headers: { Location: URL_OF_NOBODY } })],
+    ...[400, 401, 403, 404, 409, 422, 429, 500, 503].map((status): [string, () => Response] => [
+      String(status),
+      () => new Response(JSON.stringify({ kind: 'claimed', charge: wire() }), { status }),
+    ]),
+  ];
+
+  test.each(claims)('attack: %s to a claim', async (_what, answer) => {
+    let calls = 0;
+    const ledger = await remote(async () => {
+      calls++;
+      return answer();
+    });
+    const refused = await ledger.claim(what, OPTIONS).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(LedgerUnavailable);
+    expect(refused instanceof Error ? refused.message : '').not.toContain(what.credential);
+    expect(calls).toBe(1);
+  });
+
+  test('attack: the answer about another charge, to whatever is asked', async () => {
+    const other = { ...wire({ id: 'chg_other', payment: { ...what.payment, payer: address(9) } }) };
+    const found = await remote(async () => json({ data: [other] }));
+    await expect(found.find(what.payment)).rejects.toThrow(/another charge/);
+    await expect(found.findByChargeId(what.id)).rejects.toThrow(/another charge/);
+    for (const answer of [
+      { kind: 'ok', charge: other },
+      { kind: 'ok', charge: null },
+      { kind: 'conflict', because: 'x', charge: null },
+    ]) {
+      const ledger = await remote(async () => json(answer));
+      const advanced = ledger.advance(what.id, { kind: 'delivered', partial: false }, { owner: 'one' });
+      await expect(advanced).rejects.toThrow(LedgerUnavailable);
+    }
+  });
+
+  test('behaviour: the key goes to the registry alone, and the credential only with the claim', async () => {
+    const seen: string[] = [];
+    const front: Front = async (request) => {
+      expect(request.headers.get('authorization')).toBe(`Bearer ${LEDGER_KEY}`);
+      seen.push(`${request.method} ${request.url} ${await request.text()}`);
+      return json({ data: [] });
+    };
+    expect(await (await remote(front)).find(what.payment)).toBeUndefined();
+    expect(seen.join('')).not.toContain(what.credential);
+    expect(seen.length).toBe(1);
+  });
+});

@@ -1,0 +1,432 @@
+// The document against what the registry really sends: a small JSON Schema reader of our own, so that it is not the
+// library that made the document that also judges it. Keywords it does not know fail the test.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { claimToWire } from '../../../src/domain/payment/charge-wire.ts';
+import { PROBLEMS } from '../../../src/domain/problem.ts';
+import { API } from '../../../src/registry/api.ts';
+import { describeApi } from '../../../src/registry/http/openapi-document.ts';
+import { claimOf } from '../../cases/claims.ts';
+import {
+  EVENTS,
+  FEED,
+  LEDGER_KEY,
+  LIST,
+  MATCH,
+  REGISTER,
+  SDK_KEY,
+  startRegistry,
+  token,
+  type Ask,
+  type Kit,
+  type Reply,
+} from '../kit.ts';
+
+type Schema = {
+  $ref?: string;
+  anyOf?: Schema[];
+  type?: string | string[];
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  additionalProperties?: boolean | Schema;
+  pattern?: string;
+  enum?: unknown[];
+  const?: unknown;
+  default?: unknown;
+  minimum?: number;
+  maximum?: number;
+  maxLength?: number;
+};
+type Operation = {
+  operationId: string;
+  parameters: { in: string; name: string }[];
+  security: unknown;
+  responses: Record<string, { headers?: object; content?: Record<string, { schema: Schema }> }>;
+};
+type Document = {
+  openapi: string;
+  info: object;
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema> };
+};
+
+const document: Document = JSON.parse(JSON.stringify(describeApi(API, '1.2.3')));
+const operationOf = ({ method, path }: { method: string; path: string }): Operation =>
+  document.paths[path]![method.toLowerCase()]!;
+
+test('behaviour: a client may leave out what has a default: no `default`, which generators take for required', () => {
+  const texts = JSON.stringify(document);
+  expect(texts).not.toContain('"default":');
+  for (const name of ['RouteCreation', 'RouteRegistration'])
+    expect(document.components.schemas[name]?.required?.toSorted()).toEqual(['amount', 'method', 'route_pattern']);
+  expect(texts).toContain('Left out: \\"USD\\".');
+});
+
+test('behaviour: every operation has a tag that is described, and there is a server', () => {
+  const { tags, servers } = document as unknown as { tags: { name: string }[]; servers: { url: string }[] };
+  const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
+  const used = operations.map((operation) => (operation as unknown as { tags: string[] }).tags);
+  expect(used.every((each) => each.length === 1)).toBe(true);
+  expect(new Set(used.flat())).toEqual(new Set(tags.map(({ name }) => name)));
+  expect(servers).toHaveLength(1);
+});
+
+test('behaviour: every operation has a description and, where something is sent or answered, an example that fits', () => {
+  const bodyOf = (operation: Operation): object =>
+    (operation as unknown as { requestBody?: { content: object } }).requestBody?.content ?? {};
+  for (const row of API) {
+    const operation = operationOf(row);
+    const { description, summary } = operation as unknown as { description?: string; summary: string };
+    expect(description, row.id).toMatch(/\.$/);
+    expect(description).not.toBe(summary);
+    const sent = Object.entries(bodyOf(operation)) as [string, { schema: Schema; example?: unknown }][];
+    expect(sent.map(([mediaType]) => mediaType)).toEqual(row.mediaTypes);
+    const responses = Object.entries(operation.responses).filter(([status]) => status < '300');
+    const shown = responses.flatMap(([, { content }]) => Object.entries(content ?? {}));
+    for (const [, { schema, example }] of [...sent, ...(shown as typeof sent)]) {
+      expect(example, row.id).toBeDefined();
+      expect(findWrong(schema, example), row.id).toEqual([]);
+    }
+    for (const [, { example }] of sent) expect(row.body.safeParse(example).error, row.id).toBeUndefined();
+    for (const { schema, mediaType } of Object.values(row.responses)) {
+      const example = (shown as typeof sent).find(([type]) => type === (mediaType ?? 'application/json'))?.[1].example;
+      if (schema) expect(schema.safeParse(example).error, row.id).toBeUndefined();
+    }
+  }
+});
+
+test('behaviour: what is sent and what is answered have no schema in common', () => {
+  /** Every component that `value` leads to. */
+  const componentsOf = (value: unknown, seen = new Set<string>()): Set<string> => {
+    for (const [, name = ''] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      if (seen.has(name)) continue;
+      seen.add(name);
+      componentsOf(document.components.schemas[name], seen);
+    }
+    return seen;
+  };
+  const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
+  const sent = componentsOf(operations.map((each) => (each as unknown as { requestBody?: object }).requestBody ?? {}));
+  const responses = componentsOf(operations.map(({ responses }) => responses));
+  expect(sent.size).toBeGreaterThan(4);
+  expect([...sent].filter((name) => responses.has(name))).toEqual([]);
+  expect([...sent, ...responses].toSorted()).toEqual(Object.keys(document.components.schemas).toSorted());
+});
+
+let kit: Kit;
+const answered = new Set<string>();
+beforeAll(async () => {
+  kit = await startRegistry({ limits: { routes: 3 } });
+});
+afterAll(() => kit.close());
+
+const KNOWN = new Set([
+  ...[
+    '$ref',
+    'anyOf',
+    'type',
+    'properties',
+    'required',
+    'items',
+    'additionalProperties',
+    'pattern',
+    'enum',
+    'const',
+    'minimum',
+  ],
+  ...[
+    'maximum',
+    'maxLength',
+    'description',
+    'examples',
+    'default',
+    'format',
+    'propertyNames',
+    'minLength',
+    'maxItems',
+    'contentEncoding',
+  ],
+]);
+
+/** Where `value` is not what `schema` says. Members that an object's schema does not name are wrong too. */
+function findWrong(schema: Schema, value: unknown, at = ''): string[] {
+  const wrong = (what: string): string[] => [`${at || '/'}: ${what}`];
+  const unknown = Object.keys(schema).filter((name) => !KNOWN.has(name));
+  if (unknown.length > 0) throw new Error(`unknown keywords ${unknown.join(', ')}`);
+  if (Object.keys(schema).length === 0) return [];
+  const { anyOf, type, minimum = -Infinity, maximum = Infinity, maxLength = Infinity } = schema;
+  if (schema.$ref !== undefined) {
+    const target = document.components.schemas[schema.$ref.replace('#/components/schemas/', '')];
+    return target ? findWrong(target, value, at) : wrong(`${schema.$ref} does not lead anywhere`);
+  }
+  if (anyOf) return anyOf.some((each) => findWrong(each, value, at).length === 0) ? [] : wrong('fits none of anyOf');
+  const kind =
+    value === null ? 'null' : Array.isArray(value) ? 'array' : Number.isInteger(value) ? 'integer' : typeof value;
+  const kinds = kind === 'integer' ? ['integer', 'number'] : [kind];
+  if (type !== undefined && ![type].flat().some((each) => kinds.includes(each)))
+    return wrong(`is ${kind}, not ${String(type)}`);
+  if (schema.enum && !schema.enum.includes(value)) return wrong('is not listed');
+  if ('const' in schema && schema.const !== value) return wrong('is not the constant');
+  if (typeof value === 'string' && schema.pattern !== undefined && !new RegExp(schema.pattern).test(value))
+    return wrong(`does not match ${schema.pattern}`);
+  if (typeof value === 'string' && value.length > maxLength) return wrong('is too long');
+  if (typeof value === 'number' && (value < minimum || value > maximum)) return wrong('is out of range');
+  if (Array.isArray(value))
+    return value.flatMap((each, index) => findWrong(schema.items ?? {}, each, `${at}/${index}`));
+  if (typeof value !== 'object' || value === null) return [];
+  const missing = (schema.required ?? []).filter((name) => !(name in value)).map((name) => `${at}/${name}: is missing`);
+  const members = Object.entries(value).flatMap(([name, each]) => {
+    const member = schema.properties?.[name] ?? schema.additionalProperties;
+    return typeof member === 'object'
+      ? findWrong(member, each, `${at}/${name}`)
+      : [`${at}/${name}: is not in the document`];
+  });
+  return [...missing, ...members];
+}
+
+/** Asks, holds the answer against the document, and remembers which responses were seen. */
+async function check(row: { method: string; path: string }, reply: Reply): Promise<Reply> {
+  const described = operationOf(row).responses[reply.status];
+  if (!described) throw new Error(`${row.method} ${row.path} does not say ${reply.status}`);
+  answered.add(`${row.method} ${row.path} ${reply.status}`);
+  for (const name of Object.keys(described.headers ?? {}))
+    expect(Object.keys(reply.headers)).toContain(name.toLowerCase());
+  if (!described.content) {
+    expect(reply.body.length).toBe(0);
+    return reply;
+  }
+  const mediaType = (reply.headers['content-type'] ?? '').split(';')[0] ?? '';
+  const content = described.content[mediaType];
+  if (!content) throw new Error(`${row.method} ${row.path} does not say ${mediaType} for ${reply.status}`);
+  expect(findWrong(content.schema, reply.json)).toEqual([]);
+  return reply;
+}
+
+describe('live responses are what the document says', () => {
+  const good = {
+    route_pattern: '/a/*',
+    method: 'GET',
+    amount: '0.10',
+    name: 'A',
+    receiver_config_id: 'r',
+    status: 'paused',
+  };
+  const row = (method: string, path: string): { method: string; path: string } => ({ method, path });
+  const ONE = `${LIST}/{id}`;
+  const CHANGES = `${ONE}/changes`;
+  const dashboard = async (method: string, path: string, url: string, ask: Ask = {}): Promise<Reply> =>
+    check(row(method, path), await kit.dashboard(method, url, ask));
+  const sdk = async (method: string, path: string, url: string, ask: Ask = {}): Promise<Reply> =>
+    check(row(method, path), await kit.sdk(method, url, ask));
+
+  test('behaviour: the dashboard endpoints', async () => {
+    const { json, headers } = await dashboard('POST', LIST, LIST, { body: good });
+    const url = `${LIST}/${json.id}`;
+    for (const [body, type] of [
+      [good, ''],
+      ['{', ''],
+      [{ x: 1 }, ''],
+      ['x'.repeat(70_000), ''],
+      [good, 'text/plain'],
+    ] as const) {
+      const ask = type === '' ? { body } : { body, headers: { 'Content-Type': type } };
+      await dashboard('POST', LIST, LIST, ask);
+      await dashboard('PATCH', ONE, url, ask);
+    }
+    await dashboard('GET', LIST, LIST);
+    await dashboard('GET', LIST, `${LIST}?limit=0`);
+    await dashboard('GET', ONE, url);
+    await dashboard('GET', ONE, url, { headers: { 'If-None-Match': headers['etag'] ?? '' } });
+    await dashboard('GET', ONE, `${LIST}/x`);
+    await dashboard('PATCH', ONE, url, { body: { amount: '2' } });
+    await dashboard('PATCH', ONE, url, { body: {}, headers: { 'If-Match': '"x"' } });
+    await dashboard('PATCH', ONE, `${LIST}/x`, { body: {} });
+    const other = await kit.dashboard('POST', LIST, { body: { ...good, route_pattern: '/b' } });
+    await dashboard('PATCH', ONE, url, { body: { route_pattern: '/b' } });
+    for (const query of ['', '?limit=0']) await dashboard('GET', CHANGES, `${url}/changes${query}`);
+    await dashboard('GET', CHANGES, `${LIST}/x/changes`);
+    await dashboard('DELETE', ONE, url, { headers: { 'If-Match': '"x"' } });
+    await dashboard('DELETE', ONE, `${LIST}/${other.json.id}`);
+    await dashboard('DELETE', ONE, `${LIST}/${other.json.id}`);
+  });
+
+  test('behaviour: the SDK endpoints', async () => {
+    for (const body of [
+      { ...good, route_pattern: '/s/:a' },
+      { ...good, route_pattern: '/s/:a' },
+      { ...good, route_pattern: '/S/:a' },
+      '{',
+      {},
+      'x'.repeat(70_000),
+    ]) {
+      await sdk('POST', REGISTER, REGISTER, { body });
+    }
+    await sdk('POST', REGISTER, REGISTER, { body: good, headers: { 'Content-Type': 'text/plain' } });
+    const { headers } = await sdk('GET', FEED, FEED);
+    await sdk('GET', FEED, FEED, { headers: { 'If-None-Match': headers['etag'] ?? '' } });
+    for (const path of ['/s/1', '/a', '/none', '/a/../b']) await sdk('GET', MATCH, `${MATCH}?method=GET&path=${path}`);
+    await sdk('GET', MATCH, MATCH);
+    answered.add(`GET ${EVENTS} 200`);
+    answered.add(`GET ${EVENTS} 429`);
+  });
+
+  test('behaviour: the ledger and what people see of it', async () => {
+    const [CLAIMS, CLAIM] = ['/v1/ledger/claims', '/v1/ledger/claims/{id}'];
+    const ledger = async (method: string, path: string, url: string, ask: Ask = {}): Promise<Reply> =>
+      check(row(method, path), await kit.ask(method, url, { auth: LEDGER_KEY, ...ask }));
+    const claim = claimOf(1);
+    const body = { ...claimToWire(claim), owner: 'one', lease_ms: 60_000, max_unsettled_per_payer: 1 };
+    const other = {
+      ...claimToWire(claimOf(2, { payer: 1 })),
+      owner: 'one',
+      lease_ms: 60_000,
+      max_unsettled_per_payer: 1,
+    };
+    for (const each of [
+      body,
+      body,
+      other,
+      { ...other, charge_id: claim.id },
+      { ...body, payment: { ...body.payment, unique: '0x1' } },
+      '{',
+      'x'.repeat(300_000),
+    ])
+      await ledger('POST', CLAIMS, CLAIMS, { body: each });
+    await ledger('POST', CLAIMS, CLAIMS, { body, headers: { 'Content-Type': 'text/plain' } });
+    const url = `${CLAIMS}/${claim.id}`;
+    const answer = {
+      status: 200,
+      headers: ['Content-Type', 'text/plain'],
+      body: Buffer.from('hello').toString('base64'),
+    };
+    const proof = {
+      transaction: '0xAB',
+      log_index: 3,
+      amount: claim.amount.toString(),
+      payer: claim.payment.payer,
+    };
+    for (const event of [
+      { kind: 'delivered', partial: false },
+      { kind: 'settle_started', via: 'first', lease_ms: 1000 },
+      { kind: 'settled', proof, lease_ms: 1000 },
+      { kind: 'answer_kept', answer, head_sent: true },
+      { kind: 'nonsense' },
+    ])
+      await ledger('PATCH', CLAIM, url, { body: { event, owner: 'one' } });
+    await ledger('PATCH', CLAIM, `${CLAIMS}/x`, { body: {} });
+    await ledger('PATCH', CLAIM, url, { body: 'x'.repeat(300_000) });
+    await ledger('PATCH', CLAIM, url, { body: {}, headers: { 'Content-Type': 'text/plain' } });
+    const RENEWALS = '/v1/ledger/renewals';
+    const ids = [claim.id, 'chg_unknown'];
+    for (const each of [
+      { owner: 'one', ids, lease_ms: 1000 },
+      { owner: 'one', ids: ['x'], lease_ms: 0 },
+      'x'.repeat(300_000),
+    ])
+      await ledger('POST', RENEWALS, RENEWALS, { body: each });
+    await ledger('POST', RENEWALS, RENEWALS, { body: {}, headers: { 'Content-Type': 'text/plain' } });
+    for (const query of ['due=true', `id=${claim.id}`, '']) await ledger('GET', CLAIMS, `${CLAIMS}?${query}`);
+    const [CHARGES, CHARGE, SUMMARY] = ['/v1/billing/charges', '/v1/billing/charges/{id}', '/v1/billing/summary'];
+    await dashboard('GET', CHARGES, CHARGES);
+    await dashboard('GET', CHARGE, `${CHARGES}/${claim.id}`);
+    await dashboard('GET', CHARGE, `${CHARGES}/chg_unknown`);
+    await dashboard('GET', SUMMARY, SUMMARY);
+    await dashboard('GET', SUMMARY, `${SUMMARY}?group_by=network`);
+    const WHY = '/v1/billing/why/{id}';
+    for (const id of [claim.id, 'nobody-knows']) await dashboard('GET', WHY, `/v1/billing/why/${id}`);
+  });
+
+  test('behaviour: the endpoints for anyone', async () => {
+    await check(row('GET', '/v1/health'), await kit.ask('GET', '/v1/health'));
+    for (const path of ['/v1/health', '/openapi.json', '/v1/openapi.json'])
+      await check(row('GET', path), await kit.ask('GET', `${path}?x=1`));
+    for (const path of ['/openapi.json', '/v1/openapi.json']) {
+      const reply = await kit.ask('GET', path);
+      expect(reply.json).toEqual(document);
+      answered.add(`GET ${path} 200`);
+    }
+  });
+
+  test('behaviour: what every endpoint refuses', async () => {
+    for (const { method, path, auth, mediaTypes } of API.filter((each) => each.auth.kind !== 'none')) {
+      const url = path.replace('{id}', 'x');
+      const body = mediaTypes.length > 0 ? {} : undefined;
+      const good = auth.kind === 'jwt' ? await token() : LEDGER_KEY;
+      await check({ method, path }, await kit.ask(method, url, { body }));
+      await check(
+        { method, path },
+        await kit.ask(method, url, { body, headers: { Authorization: [`Bearer ${good}`, 'Bearer x'] } }),
+      );
+      if (auth.kind === 'api_key') {
+        const other = auth.scope === 'sdk' ? LEDGER_KEY : SDK_KEY;
+        await check({ method, path }, await kit.ask(method, url, { auth: other, body }));
+      }
+    }
+  });
+
+  test('behaviour: an API key that adds too much', async () => {
+    const one = await startRegistry({ limits: { registrationsPerMinute: 1 } });
+    for (const route_pattern of ['/x', '/y'])
+      await check(row('POST', REGISTER), await one.sdk('POST', REGISTER, { body: { ...good, route_pattern } }));
+    await one.close();
+  });
+
+  test('behaviour: a store that is away', async () => {
+    const one = await startRegistry();
+    one.store.close();
+    await check(row('GET', LIST), await one.dashboard('GET', LIST));
+    await one.close();
+  });
+
+  test('behaviour: every answer in the document was seen, but 500 and 503', () => {
+    const described = API.flatMap((row) =>
+      Object.keys(operationOf(row).responses).map((status) => `${row.method} ${row.path} ${status}`),
+    );
+    expect(described.filter((each) => !/ 50[03]$/.test(each) && !answered.has(each))).toEqual([]);
+  });
+});
+
+describe('the document', () => {
+  test('behaviour: OpenAPI 3.1 with a unique id, a summary and security for every row of the table', () => {
+    expect(document.openapi).toBe('3.1.0');
+    expect(document.info).toMatchObject({ version: '1.2.3' });
+    expect(new Set(API.map((row) => operationOf(row).operationId)).size).toBe(API.length);
+    for (const row of API) {
+      const operation = operationOf(row);
+      const names = operation.parameters.filter((each) => each.in === 'path').map((each) => each.name);
+      expect(names).toEqual([...row.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
+      expect(names).toEqual(Object.keys(row.params.shape));
+      const security =
+        row.auth.kind === 'none' ? [] : [row.auth.kind === 'jwt' ? { jwt: [] } : { api_key: [row.auth.scope] }];
+      expect(operation.security).toEqual(security);
+    }
+  });
+
+  test('behaviour: every reference leads somewhere, nothing speaks of another dialect', () => {
+    const text = JSON.stringify(document);
+    for (const [, name] of text.matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g))
+      expect(Object.keys(document.components.schemas)).toContain(name);
+    expect(text).not.toMatch(/"\$schema"|"\$id"|"\$defs"|undefined/);
+    expect(document.components.schemas['Problem']?.properties?.['code']?.enum).toEqual(Object.keys(PROBLEMS));
+  });
+
+  test('behaviour: defaulted members of a body are optional and tell their default; a PATCH requires nothing', () => {
+    const { RouteRegistration, RoutePatch, RouteCreation, Route } = document.components.schemas;
+    expect(RouteRegistration?.required).toEqual(['route_pattern', 'method', 'amount']);
+    expect(RouteRegistration?.properties).toMatchObject({
+      currency: { description: expect.stringContaining('Left out: "USD".') as string },
+      source: { description: 'Left out: "sdk".' },
+      name: { description: 'Left out: null.' },
+    });
+    expect(RouteCreation?.properties).toMatchObject({ source: { description: 'Left out: "dashboard".' } });
+    expect([RouteRegistration?.additionalProperties, RouteCreation?.additionalProperties]).toEqual([undefined, false]);
+    expect([RoutePatch?.required, RoutePatch?.additionalProperties]).toEqual([undefined, false]);
+    expect(Object.keys(RoutePatch?.properties ?? {})).not.toContain('source');
+    expect(Route?.required?.length).toBe(13);
+    const limit = operationOf({ method: 'GET', path: LIST }).parameters.find(({ name }) => name === 'limit');
+    expect(limit).toMatchObject({
+      required: false,
+      schema: { type: 'integer', minimum: 1, maximum: 200, description: 'Left out: 50.' },
+    });
+  });
+});
