@@ -82,6 +82,8 @@ type Followed = {
   readonly published: string[];
   /** How often it was its turn to make one. */
   readonly turns: () => number;
+  /** How long each turn was waited for. */
+  readonly waits: readonly number[];
 };
 
 function follow(
@@ -91,11 +93,13 @@ function follow(
   const lines: LogFields[] = [];
   const published: string[] = [];
   let ran = 0;
+  const waits: number[] = [];
   const current = createCurrent();
   const publisher = startPublisher({
     settings: settings as never,
     ...{ current, owner, clock: systemClock },
     schedule: (ms, run) => {
+      waits.push(ms);
       const timer = setTimeout(() => {
         run();
         ran++;
@@ -110,7 +114,7 @@ function follow(
   });
   publisher.onPublished(({ rest }) => void published.push(rest));
   onTestFinished(publisher.close);
-  return { publisher, current, lines, published, turns: () => ran };
+  return { publisher, current, lines, published, turns: () => ran, waits };
 }
 
 test('behaviour: changes that come together are told at once, and one that changes nothing not at all', async () => {
@@ -155,4 +159,21 @@ test('behaviour: a document that cannot be made leaves the one before, and the l
   current.swap(snapshotOf([route('GET /b 0.10')], 2));
   publisher.refresh();
   await until('the next', async () => published.at(-1)?.includes('"/b"'));
+});
+
+test('behaviour: a change rests after the one before, a new configuration does not, whenever it comes', async () => {
+  const settings = { config: configOf(CONFIG) };
+  const { publisher, current, published, turns, waits } = follow(() => undefined, settings);
+  current.swap(snapshotOf([route('GET /a 0.10')]));
+  await until('what is sold', async () => published.length === 1);
+  current.swap(snapshotOf([route('GET /a 0.20')], 2));
+  expect(waits.at(-1)).toBeGreaterThan(waits[0] ?? 0);
+  publisher.refresh();
+  expect(waits.at(-1)).toBe(waits[0]);
+  await until('its turn', async () => turns() === 2);
+  // It is being made with the configuration before.
+  settings.config = configOf(CONFIG.replace('contact:', 'exclude: [/a], contact:'));
+  publisher.refresh();
+  await until('the exclusion', async () => published.at(-1) === '"paths":{}');
+  expect(waits.at(-1)).toBe(waits[0]);
 });
