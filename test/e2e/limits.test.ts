@@ -283,10 +283,11 @@ describe('made small', () => {
 describe('limits of those who pay and of those who do not', () => {
   let tollgate: TollgateProcess;
   const called: Socket[] = [];
-  // Takes calls and answers none: a payment stays where it is.
+  const asked: Socket[] = [];
+  // Takes calls and answers none: a payment stays where it is. What a start asks of it is no payment.
   const stalled = createServer((socket) => {
-    called.push(socket);
     socket.on('error', () => undefined);
+    socket.once('data', (bytes) => (bytes.toString('latin1').startsWith('POST ') ? called : asked).push(socket));
   });
   beforeAll(async () => {
     await new Promise<void>((resolve) => stalled.listen(0, '127.0.0.1', resolve));
@@ -300,7 +301,7 @@ describe('limits of those who pay and of those who do not', () => {
   });
   afterAll(async () => {
     await tollgate?.kill();
-    for (const socket of called) socket.destroy();
+    for (const socket of [...called, ...asked]) socket.destroy();
     stalled.close();
   });
   const ask = async (target: string, from: string, payment?: string): Promise<RawAnswer> => {

@@ -212,7 +212,11 @@ describe('one payment, one service', () => {
       await paid.restart();
       paid.facilitator.fault('verify', { kind: 'drop_before' }, 10);
       const asked = paid.upstream.seen.length;
-      expect(await post()).toBe(500);
+      // Until its pause is over the upstream is left alone, and the answer stays what it was.
+      await until('the upstream was asked again', async () => {
+        expect(await post()).toBe(500);
+        return paid.upstream.seen.length > asked;
+      });
       expect(paid.upstream.seen.length).toBe(asked + 1);
       paid.facilitator.clearFaults();
     });
