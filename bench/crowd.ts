@@ -2,7 +2,7 @@
 // the program's own sync. Prints a line for each revision as soon as all of them have it: when each of them had.
 import { createCompiler } from '../src/gateway/routes/snapshot-compiler.ts';
 import { createCurrent } from '../src/gateway/routes/current-snapshot.ts';
-import { createRemote } from '../src/gateway/sync/remote.ts';
+import { createRegistrySource } from '../src/gateway/sync/follow/registry-source.ts';
 import { createSync } from '../src/gateway/sync/sync.ts';
 import { FULL_FOLDING } from '../src/domain/routing/profile.ts';
 import { createRandom, systemClock, systemSchedule } from '../src/host/clock.ts';
@@ -26,7 +26,7 @@ for (let member = 0; member < members; member++) {
   const sync = createSync(
     { pollIntervalMs: POLL_MS, emptyAfterMs: EMPTY_AFTER_MS },
     {
-      source: createRemote({
+      source: createRegistrySource({
         ...{ registryUrl, apiKey, version: 'bench', fetch: globalThis.fetch, schedule: systemSchedule },
         instance: random(12).toString('base64url'),
       }),

@@ -68,7 +68,7 @@ describe('who may import whom', () => {
   }
 
   test.each([
-    ['http-proxy-3', ['gateway/sync/registry-relay.ts']],
+    ['http-proxy-3', ['gateway/sync/relay/registry-relay.ts']],
     ['jose', ['registry/auth/dashboard-tokens.ts', 'gateway/rails/x402/auth.ts']],
     ['prom-client', ['host/metrics.ts']],
     ['path-to-regexp', ['domain/routing/pattern.ts', 'registry/http/router.ts']],

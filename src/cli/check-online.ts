@@ -92,7 +92,7 @@ function say(level: Finding['level'], detail: string): OnlineFinding {
 /** The status, or why there was no answer. */
 async function ask(sync: SyncConfig, target: string, version: string): Promise<number | string> {
   // It loads the whole of fetch, which other commands do without.
-  const { createRegistryClient } = await import('../gateway/sync/registry-client.ts');
+  const { createRegistryClient } = await import('../gateway/sync/follow/registry-client.ts');
   try {
     const response = await createRegistryClient({ ...sync, version, fetch }).get(target, { totalTimeout: ANSWER_MS });
     await response.body?.cancel();

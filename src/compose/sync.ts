@@ -4,11 +4,11 @@
 import type { Config, ProxyConfig, SyncConfig } from '../config/config.ts';
 import { createCompiler } from '../gateway/routes/snapshot-compiler.ts';
 import type { Current } from '../gateway/routes/current-snapshot.ts';
-import { createSnapshotFile } from '../gateway/sync/snapshot-file.ts';
-import { createRelayApi } from '../gateway/sync/relay-api.ts';
-import { createRemote } from '../gateway/sync/remote.ts';
-import { createSocketFetch } from '../gateway/sync/registry-client.ts';
-import { createOfflineResponses } from '../gateway/sync/offline-responses.ts';
+import { createSnapshotFile } from '../gateway/sync/keep/snapshot-file.ts';
+import { createRelayApi } from '../gateway/sync/relay/relay-api.ts';
+import { createRegistrySource } from '../gateway/sync/follow/registry-source.ts';
+import { createSocketFetch } from '../gateway/sync/follow/socket-fetch.ts';
+import { createOfflineResponses } from '../gateway/sync/relay/offline-responses.ts';
 import { checkRoutes } from '../gateway/sync/status.ts';
 import { createSync } from '../gateway/sync/sync.ts';
 import type { Check } from '../host/admin.ts';
@@ -49,7 +49,7 @@ export async function followPrimary(
   const sync = createSync(
     { pollIntervalMs: PRIMARY_POLL_MS, emptyAfterMs: 0 },
     {
-      source: createRemote({
+      source: createRegistrySource({
         ...{ registryUrl: PRIMARY_URL, apiKey: key, version, fetch: createSocketFetch(socketPath) },
         schedule: systemSchedule,
       }),
@@ -79,7 +79,7 @@ export async function startSync(
   const sync = createSync(
     { pollIntervalMs, emptyAfterMs },
     {
-      source: createRemote({
+      source: createRegistrySource({
         ...{ registryUrl, apiKey, version, fetch: globalThis.fetch, schedule: systemSchedule },
         instance: Buffer.from(random(12)).toString('base64url'),
         limits: { answerMs },

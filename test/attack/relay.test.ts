@@ -1,7 +1,7 @@
 // What http-proxy-3 2.0.1 gets wrong when it relays, held against `sync.listen`, which relays with it: the registry sees one
 // request for each one that was sent, and the caller sees what the registry sent, or that it broke off.
 import { afterEach, expect, it, vi } from 'vitest';
-import { startRelayStage, type RelayStage, type RelayStageOptions } from '../gateway/sync/relay-stage.ts';
+import { startRelayStage, type RelayStage, type RelayStageOptions } from '../gateway/sync/relay/relay-stage.ts';
 import { headerOf, openRaw, type RawClient } from '../support/raw-client.ts';
 import { OK, startRawUpstream, type RawUpstream, type Script } from '../support/raw-upstream.ts';
 

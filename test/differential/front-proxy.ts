@@ -1,5 +1,5 @@
 // The proxy's forwarding half, and `sync.listen`, which relays with http-proxy-3.
-import { startRelayStage } from '../gateway/sync/relay-stage.ts';
+import { startRelayStage } from '../gateway/sync/relay/relay-stage.ts';
 import { startSmallGateway } from '../support/small-gateway.ts';
 import type { FrontKind } from './fronts.ts';
 

@@ -10,7 +10,7 @@ import { createAuthenticator, type Auth } from '../../src/registry/auth/credenti
 import { emptyResponse, endpoint } from '../../src/registry/http/endpoint.ts';
 import { createRouter } from '../../src/registry/http/router.ts';
 import { nothing } from '../../src/registry/http/schemas.ts';
-import { startRelayStage, type RelayStage } from '../gateway/sync/relay-stage.ts';
+import { startRelayStage, type RelayStage } from '../gateway/sync/relay/relay-stage.ts';
 import {
   FEED,
   LEDGER_KEY,

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { createOfflineResponses } from '../../src/gateway/sync/offline-responses.ts';
+import { createOfflineResponses } from '../../src/gateway/sync/relay/offline-responses.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { createApiKey, createKeyCheck } from '../../src/registry/auth/api-keys.ts';
 import { openStore } from '../../src/registry/store/sqlite/store.ts';

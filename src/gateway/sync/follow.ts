@@ -3,9 +3,9 @@
 // event means for the set, and whether the whole set is needed. Then nothing is followed until there is a set again.
 import type { Clock, Random, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
-import { readEvents, type RegistryEvent } from './events.ts';
-import { backOffMs } from './poll-schedule.ts';
-import type { FollowedName, FoundSet, RouteSource } from './source.ts';
+import { readEvents, type RegistryEvent } from './follow/event-reader.ts';
+import { backOffMs } from './follow/poll-schedule.ts';
+import type { FollowedName, FoundSet, RouteSource } from './follow/route-source.ts';
 
 /**
  * What becomes of the stream after an event. `again`: opened anew at once, for what is missing; `stop`: the set is taken whole

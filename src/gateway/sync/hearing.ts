@@ -2,10 +2,10 @@
 // is proven by its digest, or it is a reason to ask for what is missing or for the whole set.
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
-import type { RegistryEvent, SetHead } from './events.ts';
+import type { RegistryEvent, SetHead } from './follow/event-reader.ts';
 import type { AfterEvent } from './follow.ts';
 import type { LastGoodSet, PollResult } from './last-good.ts';
-import type { FetchResult, SetName } from './source.ts';
+import type { FetchResult, SetName } from './follow/route-source.ts';
 
 type HearingDeps = {
   readonly inForce: Pick<LastGoodSet, 'known' | 'change' | 'prove' | 'judge' | 'answered'>;

@@ -6,11 +6,11 @@ import { addAll, createSetDigest, type SetDigest } from '../../domain/routing/se
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { Compiler, FedChange } from '../routes/snapshot-compiler.ts';
-import type { SetHead } from './events.ts';
-import type { SnapshotFile } from './snapshot-file.ts';
-import { decideSet, describeHolding, type Holding, type Polled, type SetFacts } from './accept.ts';
+import type { SetHead } from './follow/event-reader.ts';
+import type { SnapshotFile } from './keep/snapshot-file.ts';
+import { decideSet, describeHolding, type Holding, type Polled, type SetFacts } from './keep/acceptance.ts';
 import type { Route } from '../../domain/routing/route.ts';
-import type { FetchResult, FoundSet } from './source.ts';
+import type { FetchResult, FoundSet } from './follow/route-source.ts';
 import { statusOf, type SyncStatus } from './status.ts';
 
 /** The last good set, for what answers in the registry's place. */

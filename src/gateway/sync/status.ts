@@ -1,5 +1,5 @@
 // The status of the sync, in words for readiness and numbers for metrics. Says what is there; decides nothing.
-import { describeHolding, type Holding, type SetFacts } from './accept.ts';
+import { describeHolding, type Holding, type SetFacts } from './keep/acceptance.ts';
 
 export type SyncStatus = {
   /** Where the routes in force came from. */

@@ -7,12 +7,12 @@ import type { Clock, Random, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { Metrics } from '../../host/metrics.ts';
 import type { Compiler } from '../routes/snapshot-compiler.ts';
-import type { SnapshotFile } from './snapshot-file.ts';
+import type { SnapshotFile } from './keep/snapshot-file.ts';
 import { createFollower } from './follow.ts';
 import { createHearing } from './hearing.ts';
 import { LastGoodSet, type LastGood, type PollResult } from './last-good.ts';
-import { eventWaitMs, pollWaitMs } from './poll-schedule.ts';
-import type { RouteSource, SetRequest } from './source.ts';
+import { eventWaitMs, pollWaitMs } from './follow/poll-schedule.ts';
+import type { RouteSource, SetRequest } from './follow/route-source.ts';
 import type { SyncStatus } from './status.ts';
 
 export type SyncOptions = { readonly pollIntervalMs: number; readonly emptyAfterMs: number };

@@ -1,7 +1,13 @@
 // Time that tests move, timers on it, and a source that answers what a test puts into it.
 import { createLog, type LogFields } from '../../../src/host/log.ts';
 import type { Clock, Random, Schedule } from '../../../src/host/clock.ts';
-import type { FetchResult, FoundSet, OpenedEvents, RouteSource, SetRequest } from '../../../src/gateway/sync/source.ts';
+import type {
+  FetchResult,
+  FoundSet,
+  OpenedEvents,
+  RouteSource,
+  SetRequest,
+} from '../../../src/gateway/sync/follow/route-source.ts';
 import { route } from '../../cases/routes.ts';
 
 export type FakeTime = Clock & {

@@ -2,11 +2,11 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createSnapshotFile, type SnapshotFileOptions } from '../../../src/gateway/sync/snapshot-file.ts';
-import type { FoundSet } from '../../../src/gateway/sync/source.ts';
-import { temporaryFolder } from '../../support/process.ts';
-import { route } from '../../cases/routes.ts';
-import { collectLog, fakeTime, found } from './fakes.ts';
+import { createSnapshotFile, type SnapshotFileOptions } from '../../../../src/gateway/sync/keep/snapshot-file.ts';
+import type { FoundSet } from '../../../../src/gateway/sync/follow/route-source.ts';
+import { temporaryFolder } from '../../../support/process.ts';
+import { route } from '../../../cases/routes.ts';
+import { collectLog, fakeTime, found } from '../fakes.ts';
 
 const SECRET = 'the first secret, of more than 32 bytes';
 const OLD_SECRET = 'the secret before it, of 32 bytes and more';

@@ -3,12 +3,12 @@
 // included. While the registry is away offline-responses.ts answers what it can; the rest is 503. Knows nothing of traffic that
 // costs money: it has no way to the customer's API.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { problem, renderProblem, type Problem } from '../../domain/problem.ts';
-import { respond, type OwnResponse } from '../../host/respond.ts';
-import { inspectInbound } from '../headers.ts';
+import { problem, renderProblem, type Problem } from '../../../domain/problem.ts';
+import { respond, type OwnResponse } from '../../../host/respond.ts';
+import { inspectInbound } from '../../headers.ts';
 import { createRelay, type RelayTimeouts } from './registry-relay.ts';
 import type { OfflineResponses } from './offline-responses.ts';
-import type { Sync } from './sync.ts';
+import type { Sync } from '../sync.ts';
 
 type RelayApiOptions = {
   readonly registryUrl: URL;

@@ -7,12 +7,12 @@ import { open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Clock, Schedule } from '../../host/clock.ts';
-import type { Log } from '../../host/log.ts';
-import { makePrivateFolder } from '../../host/private-folder.ts';
-import { feedPieces } from '../routes/feed-writer.ts';
-import { readFeed } from './feed.ts';
-import type { FoundSet } from './source.ts';
+import type { Clock, Schedule } from '../../../host/clock.ts';
+import type { Log } from '../../../host/log.ts';
+import { makePrivateFolder } from '../../../host/private-folder.ts';
+import { feedPieces } from '../../routes/feed-writer.ts';
+import { readFeed } from '../follow/feed-reader.ts';
+import type { FoundSet } from '../follow/route-source.ts';
 
 export type SnapshotFileOptions = {
   readonly file: string;

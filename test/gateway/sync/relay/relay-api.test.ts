@@ -15,10 +15,10 @@ import {
   type Ask,
   type Kit,
   type Reply,
-} from '../../registry/kit.ts';
+} from '../../../registry/kit.ts';
 import { ROUTES, startRelayStage, type RelayStage, type RelayStageOptions } from './relay-stage.ts';
-import { openRaw, type RawClient } from '../../support/raw-client.ts';
-import { startRawUpstream } from '../../support/raw-upstream.ts';
+import { openRaw, type RawClient } from '../../../support/raw-client.ts';
+import { startRawUpstream } from '../../../support/raw-upstream.ts';
 
 const closers: (() => void | Promise<void>)[] = [];
 afterEach(async () => {

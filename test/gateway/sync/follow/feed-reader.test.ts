@@ -1,11 +1,11 @@
 // Feeds as registries write them: ours, one that serves no more than the interface, and bytes that are no feed at all.
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { toWire, type Route } from '../../../src/domain/routing/route.ts';
-import { feedPieces } from '../../../src/gateway/routes/feed-writer.ts';
-import { FEED_LIMITS, readFeed } from '../../../src/gateway/sync/feed.ts';
-import { createArrayCutter } from '../../../src/gateway/sync/json-array.ts';
-import { route } from '../../cases/routes.ts';
+import { toWire, type Route } from '../../../../src/domain/routing/route.ts';
+import { feedPieces } from '../../../../src/gateway/routes/feed-writer.ts';
+import { FEED_LIMITS, readFeed } from '../../../../src/gateway/sync/follow/feed-reader.ts';
+import { createArrayCutter } from '../../../../src/gateway/sync/follow/json-array.ts';
+import { route } from '../../../cases/routes.ts';
 
 const ID = '3f0b3d0e-3b55-4d4f-9a0e-6c2f5f1c7a11';
 const BARE = { id: ID, route_pattern: '/reports/*', method: 'GET', amount: '0.10' };

@@ -1,6 +1,6 @@
 // The schedule of polls. Jitter keeps sidecars that lost one registry together from coming back to it together.
 // Back-off leaves a registry in trouble alone for longer each time. Pure, except for the randomness that is handed in.
-import type { Random } from '../../host/clock.ts';
+import type { Random } from '../../../host/clock.ts';
 
 /** Further apart than this no two tries are, unless the interval itself is longer. */
 const LONGEST_WAIT_MS = 120_000;

@@ -1,6 +1,6 @@
 // The port to where a sidecar's routes come from, and the words that the files of this folder share. A source only says
-// what it found. accept.ts and the compilation decide whether to take it. remote.ts implements it.
-import type { Route } from '../../domain/routing/route.ts';
+// what it found. The machine decides whether to take it. registry-source.ts implements it.
+import type { Route } from '../../../domain/routing/route.ts';
 
 /** Which set it is. A registry that serves no more than the interface names neither an id nor a revision. */
 export type SetName = { readonly registryId: string | undefined; readonly revision: number | undefined };

@@ -3,13 +3,13 @@
 // is enough: a bare array will do. An answer is believed after its size, its coding and its shape were checked. No
 // redirect is followed with our key.
 import { createHash } from 'node:crypto';
-import type { Schedule } from '../../host/clock.ts';
+import type { Schedule } from '../../../host/clock.ts';
 import { createDeadline, type Deadline } from './deadline.ts';
-import { FEED_LIMITS, readFeed, type FeedLimits } from './feed.ts';
-import type { FetchResult, FoundSet, OpenedEvents, RouteSource, SetRequest } from './source.ts';
+import { FEED_LIMITS, readFeed, type FeedLimits } from './feed-reader.ts';
+import type { FetchResult, FoundSet, OpenedEvents, RouteSource, SetRequest } from './route-source.ts';
 import { createRegistryClient } from './registry-client.ts';
 
-type RemoteOptions = {
+type RegistrySourceOptions = {
   /** Without a slash at its end. */
   readonly registryUrl: string;
   readonly apiKey: string;
@@ -19,10 +19,10 @@ type RemoteOptions = {
   readonly instance?: string;
   readonly fetch: typeof globalThis.fetch;
   readonly schedule: Schedule;
-  readonly limits?: Partial<RemoteLimits>;
+  readonly limits?: Partial<RegistrySourceLimits>;
 };
 
-export type RemoteLimits = FeedLimits & {
+export type RegistrySourceLimits = FeedLimits & {
   /** Of the set, decompressed. */
   readonly bodyBytes: number;
   /** For the head of an answer, and between two pieces of its body. */
@@ -33,7 +33,7 @@ export type RemoteLimits = FeedLimits & {
   readonly quietMs: number;
 };
 
-const REMOTE_LIMITS: RemoteLimits = {
+const SOURCE_LIMITS: RegistrySourceLimits = {
   ...FEED_LIMITS,
   bodyBytes: 128 * 1024 * 1024,
   answerMs: 10_000,
@@ -46,9 +46,9 @@ const EVENTS = 'v1/protected-routes/events';
 const LATE = 'the registry did not answer in time';
 const MAX_RETRY_AFTER_SECONDS = 300;
 
-export function createRemote(options: RemoteOptions): RouteSource {
+export function createRegistrySource(options: RegistrySourceOptions): RouteSource {
   const { schedule } = options;
-  const limits = { ...REMOTE_LIMITS, ...options.limits };
+  const limits = { ...SOURCE_LIMITS, ...options.limits };
   const http = createRegistryClient(options);
 
   const fetchSet = async ({ known, want }: SetRequest, signal: AbortSignal): Promise<FetchResult> => {
@@ -98,7 +98,7 @@ export function createRemote(options: RemoteOptions): RouteSource {
 async function readSet(
   response: Response,
   known: FoundSet | undefined,
-  limits: RemoteLimits,
+  limits: RegistrySourceLimits,
   deadline: Deadline,
 ): Promise<FetchResult> {
   const name = nameOf(response.headers);
@@ -125,7 +125,7 @@ type Body = {
   readonly digest: () => string;
 };
 
-function openBody(response: Response, limits: RemoteLimits, deadline: Deadline): Body {
+function openBody(response: Response, limits: RegistrySourceLimits, deadline: Deadline): Body {
   const hash = createHash('sha256');
   let size = 0;
   let digest: string | undefined;

@@ -3,7 +3,7 @@
 // not change stays the same object, so that nothing made from it is made anew.
 import { setImmediate as breathe } from 'node:timers/promises';
 import { z } from 'zod';
-import { feedRoute, fromPlainWire, fromWire, isWireOf, toWire, type Route } from '../../domain/routing/route.ts';
+import { feedRoute, fromPlainWire, fromWire, isWireOf, toWire, type Route } from '../../../domain/routing/route.ts';
 import { createArrayCutter } from './json-array.ts';
 
 export type FeedLimits = { readonly routes: number; readonly routeBytes: number };
@@ -76,7 +76,7 @@ type FeedRoute = { readonly ok: true; readonly route: Route } | { readonly ok: f
 /**
  * What the interface leaves out has the defaults of a registration. Reads a member as our registry writes it without
  * the schema, which leaves several kilobytes of objects behind for each. 100,000 routes take 260 ms of CPU so, and 920
- * ms through the schema. test/gateway/sync/feed.test.ts holds that both ways read the same.
+ * ms through the schema. test/gateway/sync/follow/feed-reader.test.ts holds that both ways read the same.
  */
 export function readFeedRoute(member: unknown): FeedRoute {
   const route = fromPlainWire(member);

@@ -4,9 +4,9 @@
 // trusted and seldom asked.
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createProxyServer, type ProxyServer } from 'http-proxy-3';
-import { breakOff } from '../client-response.ts';
-import { HOP_BY_HOP } from '../header-rules.ts';
-import { hasBody, namedByConnection } from '../headers.ts';
+import { breakOff } from '../../client-response.ts';
+import { HOP_BY_HOP } from '../../header-rules.ts';
+import { hasBody, namedByConnection } from '../../headers.ts';
 
 export type RelayTimeouts = {
   /** Until the registry takes the connection. */

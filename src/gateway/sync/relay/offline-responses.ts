@@ -4,15 +4,15 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { setImmediate as breathe } from 'node:timers/promises';
-import { matchRoute, type UndeclaredMethods } from '../../domain/payment/explain.ts';
-import { renderProblem } from '../../domain/problem.ts';
-import { readMatchQuery } from '../../domain/routing/query.ts';
-import type { Route } from '../../domain/routing/route.ts';
-import type { Snapshot } from '../../domain/routing/snapshot.ts';
-import type { Clock } from '../../host/clock.ts';
-import type { OwnResponse } from '../../host/respond.ts';
-import { feedPieces } from '../routes/feed-writer.ts';
-import type { LastGood } from './last-good.ts';
+import { matchRoute, type UndeclaredMethods } from '../../../domain/payment/explain.ts';
+import { renderProblem } from '../../../domain/problem.ts';
+import { readMatchQuery } from '../../../domain/routing/query.ts';
+import type { Route } from '../../../domain/routing/route.ts';
+import type { Snapshot } from '../../../domain/routing/snapshot.ts';
+import type { Clock } from '../../../host/clock.ts';
+import type { OwnResponse } from '../../../host/respond.ts';
+import { feedPieces } from '../../routes/feed-writer.ts';
+import type { LastGood } from '../last-good.ts';
 
 type OfflineOptions = {
   readonly apiKey: string;

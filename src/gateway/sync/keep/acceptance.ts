@@ -1,7 +1,7 @@
 // Decides whether to accept a registry's set in place of the last good one. A registry that lost its data, was restored
 // from an old backup or is another one altogether answers as politely as ever. To accept that at once would make
 // everything free: such a set is held back until the registry has said the same for a while. Pure: no clock, no I/O.
-import type { SetName } from './source.ts';
+import type { SetName } from '../follow/route-source.ts';
 
 /** A set as far as it matters here. */
 export type SetFacts = SetName & { readonly size: number };

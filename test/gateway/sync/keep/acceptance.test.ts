@@ -7,7 +7,7 @@ import {
   type Holding,
   type Polled,
   type SetFacts,
-} from '../../../src/gateway/sync/accept.ts';
+} from '../../../../src/gateway/sync/keep/acceptance.ts';
 
 const EMPTY_AFTER = 300_000;
 const set = (registryId: string | undefined, revision: number | undefined, size: number): SetFacts => ({

@@ -1,8 +1,8 @@
 // Ends a call to the registry that takes too long: an AbortSignal that fires when the caller's does, or when the
 // deadline was not extended in time. A side that accepts connections and then says nothing must cost no more than this.
 // Each read is raced against the signal here and not left to `fetch`, which holds the signal weakly. After a garbage
-// collection an abort would not reach a body that is being read (test/gateway/sync/remote.test.ts).
-import type { Schedule } from '../../host/clock.ts';
+// collection an abort would not reach a body that is being read (test/gateway/sync/follow/registry-source.test.ts).
+import type { Schedule } from '../../../host/clock.ts';
 
 export type Deadline = {
   readonly signal: AbortSignal;

@@ -5,12 +5,19 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { systemSchedule } from '../../../src/host/clock.ts';
-import { createEventParser, readEvents, type ServerSentEvent } from '../../../src/gateway/sync/events.ts';
-import { createRemote, type RemoteLimits } from '../../../src/gateway/sync/remote.ts';
-import type { FoundSet, SetRequest } from '../../../src/gateway/sync/source.ts';
-import { toWire } from '../../../src/domain/routing/route.ts';
-import { startRegistry } from '../../registry/kit.ts';
+import { systemSchedule } from '../../../../src/host/clock.ts';
+import {
+  createEventParser,
+  readEvents,
+  type ServerSentEvent,
+} from '../../../../src/gateway/sync/follow/event-reader.ts';
+import {
+  createRegistrySource,
+  type RegistrySourceLimits,
+} from '../../../../src/gateway/sync/follow/registry-source.ts';
+import type { FoundSet, SetRequest } from '../../../../src/gateway/sync/follow/route-source.ts';
+import { toWire } from '../../../../src/domain/routing/route.ts';
+import { startRegistry } from '../../../registry/kit.ts';
 
 const KEY = 'the-api-key-of-the-sidecar';
 const ROUTE = { id: '3f0b3d0e-3b55-4d4f-9a0e-6c2f5f1c7a11', route_pattern: '/a', method: 'GET', amount: '0.10' };
@@ -29,7 +36,7 @@ afterEach(async () => {
   }
 });
 
-async function serve(handle: RequestListener, limits: Partial<RemoteLimits> = {}, base = '') {
+async function serve(handle: RequestListener, limits: Partial<RegistrySourceLimits> = {}, base = '') {
   const seen: IncomingMessage[] = [];
   const server = createServer((req, res) => {
     seen.push(req);
@@ -38,7 +45,7 @@ async function serve(handle: RequestListener, limits: Partial<RemoteLimits> = {}
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  const remote = createRemote({
+  const remote = createRegistrySource({
     registryUrl: `http://127.0.0.1:${port}${base}`,
     apiKey: KEY,
     version: '1.2.3',
@@ -148,7 +155,7 @@ describe('the set', () => {
         await kit.sdk('POST', '/v1/protected-routes/routes/register', {
           body: { route_pattern: `/r/${i}`, method: 'GET', amount: '0.10' },
         });
-      const remote = createRemote({
+      const remote = createRegistrySource({
         registryUrl: `http://127.0.0.1:${kit.port}`,
         apiKey: 'configured-sdk-key-1',
         version: '0',

@@ -1,17 +1,17 @@
 // `sync.listen` as a stage: the sidecar's listener over real HTTP in front of a registry at some URL, with a last good set
 // of its own to answer from while that registry is away.
-import { LISTENER_REFUSALS } from '../../../src/domain/problem.ts';
-import { FULL_FOLDING } from '../../../src/domain/routing/profile.ts';
-import { compileSnapshot } from '../../../src/domain/routing/snapshot.ts';
-import { createRelayApi, type RelayApi, type RelayApiLimits } from '../../../src/gateway/sync/relay-api.ts';
-import type { RelayTimeouts } from '../../../src/gateway/sync/registry-relay.ts';
-import { createOfflineResponses } from '../../../src/gateway/sync/offline-responses.ts';
-import type { LastGood } from '../../../src/gateway/sync/last-good.ts';
-import { systemClock } from '../../../src/host/clock.ts';
-import { createLog } from '../../../src/host/log.ts';
-import { createListener } from '../../../src/host/server.ts';
-import { route } from '../../cases/routes.ts';
-import { SDK_KEY, send, type Ask, type Reply } from '../../registry/kit.ts';
+import { LISTENER_REFUSALS } from '../../../../src/domain/problem.ts';
+import { FULL_FOLDING } from '../../../../src/domain/routing/profile.ts';
+import { compileSnapshot } from '../../../../src/domain/routing/snapshot.ts';
+import { createRelayApi, type RelayApi, type RelayApiLimits } from '../../../../src/gateway/sync/relay/relay-api.ts';
+import type { RelayTimeouts } from '../../../../src/gateway/sync/relay/registry-relay.ts';
+import { createOfflineResponses } from '../../../../src/gateway/sync/relay/offline-responses.ts';
+import type { LastGood } from '../../../../src/gateway/sync/last-good.ts';
+import { systemClock } from '../../../../src/host/clock.ts';
+import { createLog } from '../../../../src/host/log.ts';
+import { createListener } from '../../../../src/host/server.ts';
+import { route } from '../../../cases/routes.ts';
+import { SDK_KEY, send, type Ask, type Reply } from '../../../registry/kit.ts';
 
 export const CONFIRMED = 90_000;
 export const ROUTES = [

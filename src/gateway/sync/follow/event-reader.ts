@@ -2,8 +2,8 @@
 // heads and resets. Nothing is believed before its shape was checked. An event that cannot be read is reported: its
 // change would be missed for good.
 import { z } from 'zod';
-import type { FedChange } from '../routes/snapshot-compiler.ts';
-import { FEED_LIMITS, readFeedRoute } from './feed.ts';
+import type { FedChange } from '../../routes/snapshot-compiler.ts';
+import { FEED_LIMITS, readFeedRoute } from './feed-reader.ts';
 
 /** What a registry says of its set; the set that has it is the same. */
 export type SetHead = {
