@@ -14,11 +14,25 @@ import type {
   UpstreamListener,
 } from '../http/transport.ts';
 import { breakOff, ClientResponse, sendEarlyHints, sendOwn, type ClientResponseListener } from './client-response.ts';
-import { noteEnd, type ClientGone, type End } from './telemetry.ts';
-import { hasBody, responseHeaders, upstreamHeaders } from './headers.ts';
-import { InFlight, type ExchangeContext } from './in-flight.ts';
+import { noteAnswer, noteEnd, startRecord, type RequestRecord } from './telemetry.ts';
+import {
+  hasBody,
+  NO_TRACE,
+  responseHeaders,
+  upstreamHeaders,
+  type ResponseFacts,
+  type Trace,
+  type UpstreamFacts,
+} from './headers.ts';
+import type { ReleasePlace } from './client-semaphores.ts';
+import type { ExchangeContext } from './exchange-context.ts';
+import { asksForPage } from './negotiation.ts';
+import type { ClientBody, HeldResponse, Phase } from './phase.ts';
+import { publicOrigin } from './trust.ts';
 import type { KeptResponse } from './pay/memory.ts';
 import type {
+  ClientGone,
+  End,
   ResponseOutcome,
   Aside,
   PaidOutcome,
@@ -31,56 +45,129 @@ import { redirectDocument } from './redirect.ts';
 import type { Problem } from '../domain/problem.ts';
 import { acceptsTunnel, openTunnel, TUNNEL_OFFER } from './tunnel.ts';
 
-type Held = { readonly at: 'held'; readonly since: number; ended: boolean; failure: CallFault | undefined };
-type Phase =
-  /** It is being decided on, or its payment taken. */
-  | { readonly at: 'deciding' }
-  /** Sent; no head of a response is there. */
-  | { readonly at: 'waiting' }
-  /** The head waits for a settlement. `ended`, `failure`: what became of the response meanwhile. */
-  | Held
-  | { readonly at: 'streaming'; readonly response: ClientBody }
-  /** The last of the upstream's response, or ours in its place, is on its way to the client. */
-  | { readonly at: 'ending'; readonly as: 'delivered' | 'replaced'; readonly upstreamMs: number; handedOver: boolean }
-  /** The client left; what it paid for is read on. */
-  | { readonly at: 'keeping' }
-  /** The sockets of client and upstream speak to each other. */
-  | { readonly at: 'tunnel' }
-  /** `end`: of one that was decided to be forwarded. */
-  | { readonly at: 'done'; readonly end: End | undefined };
-
-/** Where the upstream's response goes on its way to the client. */
-type ClientBody = Pick<ClientResponse, 'write' | 'end'>;
-
 const DECIDING: Phase = { at: 'deciding' };
 const WAITING: Phase = { at: 'waiting' };
 const KEEPING: Phase = { at: 'keeping' };
 const RESPONDED: Phase = { at: 'done', end: undefined };
-/** Of what costs nothing. */
+/** The verdict on a response that costs nothing. */
 const FREE: ResponseVerdict = { kind: 'stream', headers: [] };
 
+/** A class, because every request makes one. */
 export class Exchange
-  extends InFlight
-  implements RequestFacts, UpstreamListener, ClientResponseListener, ResponseWatcher
+  implements RequestFacts, UpstreamFacts, ResponseFacts, UpstreamListener, ClientResponseListener, ResponseWatcher
 {
+  readonly context: ExchangeContext;
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly record: RequestRecord;
+  trace: Trace = NO_TRACE;
+  /** The peer may speak for others. */
+  trusted = false;
+  /** Some route protects its path; so until it is known. */
+  protectedPath = true;
+  /** The time that its payment is judged by. */
+  nowMs = 0;
+  /** The claimed charge of a request that costs something. */
+  charged: PaidOutcome | undefined;
+  /** Gives the client's place back, if it holds one. */
+  release: ReleasePlace | undefined;
   phase: Phase = DECIDING;
-  /** Of a WebSocket's handshake: what came behind it. */
+  /** What came behind the handshake of a WebSocket. */
   private readonly tunnelHead: Buffer | undefined;
   private call: UpstreamCall | undefined;
   /** Kept for this request until it is sent, or ends without. */
   private reserved: ReservedConnection | undefined;
   /** When it was sent, and later by as long as its response was held. */
   private sentAt = 0;
-  /** Of the upstream's response, or of what replaced it. */
+  /** The status of the upstream's response, or of what replaced it. */
   private status: number | undefined;
   private kept: KeptResponse | undefined;
   /** Collects a response that the client does not get; it may go on after the exchange has ended. */
   private aside: Aside | undefined;
 
   constructor(context: ExchangeContext, req: IncomingMessage, res: ServerResponse, tunnelHead?: Buffer) {
-    super(context, req, res);
+    this.context = context;
+    this.req = req;
+    this.res = res;
+    this.record = startRecord(req, context.clock.monotonic());
     this.tunnelHead = tunnelHead;
     context.telemetry.begin();
+  }
+
+  // The facts of the request, as the paywall, the payment and the rules of headers read them.
+
+  get requestId(): string {
+    return this.trace.requestId;
+  }
+
+  get method(): string {
+    return this.record.method;
+  }
+
+  get path(): string {
+    return this.record.path;
+  }
+
+  get target(): string {
+    return this.record.target;
+  }
+
+  get origin(): string | undefined {
+    return this.req.headers.origin;
+  }
+
+  get publicOrigin(): string {
+    return publicOrigin(this.req, this.context.publicUrl, this.trusted);
+  }
+
+  get customerTrusted(): boolean {
+    return this.trusted || this.context.customerHeaderTrusted;
+  }
+
+  get conditionalWrite(): boolean {
+    const { method, headers } = this.req;
+    if (method === 'GET' || method === 'HEAD') return false;
+    return headers['if-match'] !== undefined || headers['if-unmodified-since'] !== undefined;
+  }
+
+  get upstream(): URL {
+    return this.context.upstream;
+  }
+
+  get host(): string | undefined {
+    return this.context.host ?? this.req.headers.host;
+  }
+
+  get paid(): boolean {
+    return this.charged !== undefined;
+  }
+
+  get unconditional(): boolean {
+    return this.charged?.settles === 'before_response';
+  }
+
+  get passPaymentHeaders(): boolean {
+    return this.context.passPaymentHeaders && this.charged === undefined;
+  }
+
+  asksForPage(): boolean {
+    return asksForPage(this.req);
+  }
+
+  left(): boolean {
+    return this.req.socket.destroyed;
+  }
+
+  notePayer(payer: string): void {
+    this.record.payer = payer;
+  }
+
+  notePaid(paid: PaidOutcome): void {
+    const { record } = this;
+    this.charged = paid;
+    record.chargeId = paid.charge.id;
+    record.amount = paid.charge.price.amount;
+    record.currency = paid.charge.price.currency;
   }
 
   // The decisions about it.
@@ -88,7 +175,7 @@ export class Exchange
   /** A response of ours; `closes`: the connection ends with it. */
   respond(outcome: ResponseOutcome, closes?: boolean): void {
     const { req, res, record, context } = this;
-    this.noteAnswer(outcome);
+    noteAnswer(record, outcome, req.url ?? '');
     if (this.phase.at === 'deciding') this.phase = RESPONDED;
     // A response that was kept is the upstream's, word for word.
     const shown = outcome.outcome === 'paid' ? this.asPlace(outcome.response) : undefined;
@@ -212,7 +299,7 @@ export class Exchange
     const verdict = ask(charged, { status, headers });
     if (!(verdict instanceof Promise)) return proceed(verdict, true);
     const { clock, log } = this.context;
-    const held: Held = { at: 'held', since: clock.monotonic(), ended: false, failure: undefined };
+    const held: HeldResponse = { at: 'held', since: clock.monotonic(), ended: false, failure: undefined };
     this.phase = held;
     this.call?.pause();
     verdict
@@ -232,7 +319,7 @@ export class Exchange
       });
   }
 
-  private letGo(held: Held): void {
+  private letGo(held: HeldResponse): void {
     this.sentAt += this.context.clock.monotonic() - held.since;
     this.phase = this.res.destroyed ? KEEPING : WAITING;
   }

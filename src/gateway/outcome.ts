@@ -9,7 +9,6 @@ import type { Quotes } from '../domain/payment/quote.ts';
 import type { Route } from '../domain/routing/route.ts';
 import type { OwnResponse } from '../host/respond.ts';
 import type { UpstreamFault } from '../http/transport.ts';
-import type { End, RequestOutcome } from './telemetry.ts';
 import type { KeptResponse } from './pay/memory.ts';
 
 export type Outcome = ResponseOutcome | ForwardedOutcome | GoneOutcome;
@@ -78,6 +77,58 @@ export type ResponseOutcome = {
   readonly refusedBy?: 'facilitator';
   /** Told once whether the answer was handed to the client's socket whole. */
   readonly delivered?: (whole: boolean) => void;
+};
+
+/**
+ * The outcome of a request, as log and metrics name it. `paid`: an answer was given under a charge that took money; `released`: a claim was made and given back, or its client
+ * left before there was one; `discovery`: a document of ours was answered.
+ */
+export type RequestOutcome = 'free' | 'paid' | 'released' | 'payment_required' | 'discovery' | 'refused' | 'error';
+
+/** How a forwarded exchange ended: once, and its payment, the log and the metrics are told. */
+export type End =
+  /** The last byte was handed to the client's socket without error; of a tunnel its 101. */
+  | {
+      readonly kind: 'delivered';
+      readonly status: number;
+      /** Until the response was there whole; the time for which it was held does not count. */
+      readonly upstreamMs: number;
+      /** The response, if it was kept: the receiver's to drop. */
+      readonly kept: KeptResponse | undefined;
+    }
+  /** The client got a response of ours in place of the upstream's. */
+  | { readonly kind: 'replaced'; readonly status: number; readonly upstreamMs: number }
+  | ClientGone
+  /** The client went away before anything was sent upstream. */
+  | { readonly kind: 'not_sent' }
+  /**
+   * `headersSent` false: nothing was written, the client is told. True: its connection was destroyed. `status`: the
+   * upstream's, if its head was there. `asked`, as below.
+   */
+  | ({
+      readonly kind: 'failed';
+      readonly headersSent: boolean;
+      readonly status: number | undefined;
+      readonly asked: boolean;
+    } & UpstreamFault);
+
+/** The client went away first. */
+export type ClientGone = {
+  readonly kind: 'client_gone';
+  /** The upstream's, or of what replaced its response; undefined: there was none yet. */
+  readonly status: number | undefined;
+  readonly headSent: boolean;
+  /** The upstream failed afterwards, while its response was read on. */
+  readonly failed: boolean;
+  /**
+   * `broken_off`: it left in the middle of its upload, which no upstream can answer. `stalled`: it sent nothing of it for
+   * too long; it got nothing yet, and is told so.
+   */
+  readonly upload: 'whole' | 'broken_off' | 'stalled';
+  /** A byte of the request may have left for the upstream. */
+  readonly asked: boolean;
+  /** The response that it would have had, whole: the receiver's to drop. */
+  readonly kept: KeptResponse | undefined;
 };
 
 /** The exchange as those see it who perform its verdict. */

@@ -1,7 +1,8 @@
 // The last requests that this process refused or asked to pay, with the reason why. In memory alone, in a ring: 10,000
 // of them hold some 5 MB at most. It keeps of a request what its log line says, without the query.
 import type { Clock } from '../host/clock.ts';
-import type { RequestOutcome, RequestRecord } from './telemetry.ts';
+import type { RequestOutcome } from './outcome.ts';
+import type { RequestRecord } from './telemetry.ts';
 
 export type RefusedRequest = {
   /** When the request came, in milliseconds since the epoch: always the same for one request. */

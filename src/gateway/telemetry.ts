@@ -6,14 +6,7 @@ import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import type { Snapshot } from '../domain/routing/snapshot.ts';
 import { problem, type Problem } from '../domain/problem.ts';
-import type { UpstreamFault } from '../http/transport.ts';
-import type { KeptResponse } from './pay/memory.ts';
-
-/**
- * `paid`: an answer was given under a charge that took money; `released`: a claim was made and given back, or its client
- * left before there was one; `discovery`: a document of ours was answered.
- */
-export type RequestOutcome = 'free' | 'paid' | 'released' | 'payment_required' | 'discovery' | 'refused' | 'error';
+import type { End, RequestOutcome, ResponseOutcome } from './outcome.ts';
 
 /** One request, filled in as it goes. Times in milliseconds of the monotonic clock. */
 export type RequestRecord = {
@@ -62,6 +55,34 @@ export function startRecord(req: IncomingMessage, startedAt: number): RequestRec
     client: req.socket.remoteAddress,
     ended: false,
   };
+}
+
+/** Writes a response of ours into `record`. `rawTarget`: the request's, which may have been refused before it had a path. */
+export function noteAnswer(
+  record: RequestRecord,
+  { outcome, reason, chargeId, routeId, response }: ResponseOutcome,
+  rawTarget: string,
+): void {
+  if (record.path === '') record.path = shownTarget(rawTarget);
+  record.outcome = outcome;
+  record.reason = reason;
+  record.chargeId = chargeId;
+  record.routeId ??= routeId;
+  record.status = response.status;
+}
+
+const SHOWN_TARGET = 256;
+
+/**
+ * A raw target for the log: up to its query, visible ASCII, without a user's name and password, 256 characters at most.
+ */
+function shownTarget(target: string): string {
+  const [path = ''] = target.split('?', 1);
+  const shown = path
+    .slice(0, 4 * SHOWN_TARGET)
+    .replace(/^([A-Za-z][A-Za-z0-9+.-]*:)?\/\/[^/]*@/, '$1//')
+    .replace(/[^\x21-\x7e]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
+  return shown.length <= SHOWN_TARGET ? shown : shown.slice(0, SHOWN_TARGET).replace(/%[0-9A-Fa-f]?$/, '');
 }
 
 export type Telemetry = {
@@ -193,54 +214,6 @@ function logRequest(log: Log, record: RequestRecord, totalMs: number): void {
 function round(ms: number): number {
   return Math.round(ms * 1000) / 1000;
 }
-
-// How a forwarded exchange ends, and what that is in its record. It has one end, which its payment, the log and the
-// metrics are told.
-
-export type End =
-  /** The last byte was handed to the client's socket without error; of a tunnel its 101. */
-  | {
-      readonly kind: 'delivered';
-      readonly status: number;
-      /** Until the response was there whole; the time for which it was held does not count. */
-      readonly upstreamMs: number;
-      /** The response, if it was kept: the receiver's to drop. */
-      readonly kept: KeptResponse | undefined;
-    }
-  /** The client got a response of ours in place of the upstream's. */
-  | { readonly kind: 'replaced'; readonly status: number; readonly upstreamMs: number }
-  | ClientGone
-  /** The client went away before anything was sent upstream. */
-  | { readonly kind: 'not_sent' }
-  /**
-   * `headersSent` false: nothing was written, the client is told. True: its connection was destroyed. `status`: the
-   * upstream's, if its head was there. `asked`, as below.
-   */
-  | ({
-      readonly kind: 'failed';
-      readonly headersSent: boolean;
-      readonly status: number | undefined;
-      readonly asked: boolean;
-    } & UpstreamFault);
-
-/** The client went away first. */
-export type ClientGone = {
-  readonly kind: 'client_gone';
-  /** The upstream's, or of what replaced its response; undefined: there was none yet. */
-  readonly status: number | undefined;
-  readonly headSent: boolean;
-  /** The upstream failed afterwards, while its response was read on. */
-  readonly failed: boolean;
-  /**
-   * `broken_off`: it left in the middle of its upload, which no upstream can answer. `stalled`: it sent nothing of it for
-   * too long; it got nothing yet, and is told so.
-   */
-  readonly upload: 'whole' | 'broken_off' | 'stalled';
-  /** A byte of the request may have left for the upstream. */
-  readonly asked: boolean;
-  /** The response that it would have had, whole: the receiver's to drop. */
-  readonly kept: KeptResponse | undefined;
-};
 
 /** The client closed the request first: never sent, it only names the case in logs and metrics. */
 const CLIENT_CLOSED_REQUEST = 499;

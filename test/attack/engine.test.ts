@@ -2,7 +2,7 @@
 // is handed over as it came in, without our canonical form in front, so that what the forwarder itself would do with it
 // shows.
 import { afterEach, expect, it, vi } from 'vitest';
-import type { End } from '../../src/gateway/telemetry.ts';
+import type { End } from '../../src/gateway/outcome.ts';
 import { mintPermit } from '../../src/domain/decide.ts';
 import { headerOf, openRaw, type RawClient } from '../support/raw-client.ts';
 import { OK, startRawUpstream, type RawUpstream, type Script } from '../support/raw-upstream.ts';

@@ -1,7 +1,7 @@
 // Payments over two workers with one ledger, on a real chain: a quote of one is good at the other, a payment is taken once, and
 // what a worker that was killed had taken is its payer's again at once.
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { LEASE_MS } from '../../src/gateway/pay/record.ts';
+import { LEASE_MS } from '../../src/gateway/pay/lease.ts';
 import { startPaidTollgate, until, type Accepted, type PaidTollgate } from '../support/paid-tollgate.ts';
 import { headerOf, openRaw, type RawClient } from '../support/raw-client.ts';
 

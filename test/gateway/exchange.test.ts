@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { afterEach, expect, it } from 'vitest';
 import { LISTENER_REFUSALS } from '../../src/domain/problem.ts';
 import { Exchange } from '../../src/gateway/exchange.ts';
-import type { ExchangeContext } from '../../src/gateway/in-flight.ts';
+import type { ExchangeContext } from '../../src/gateway/exchange-context.ts';
 import { systemClock } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { createListener } from '../../src/host/server.ts';

@@ -1,8 +1,9 @@
 // Limits per client: how often, how many at once, whom a request counts for, and that strangers cannot make them grow.
 import { describe, expect, test } from 'vitest';
 import type { Verdict } from '../../src/domain/decide.ts';
-import { createAdmission, type Admission, type AdmissionOptions, clientGroup } from '../../src/gateway/admission.ts';
-import { createTrust } from '../../src/gateway/in-flight.ts';
+import { createAdmission, type Admission, type AdmissionOptions } from '../../src/gateway/admission.ts';
+import { clientGroup } from '../../src/gateway/client-group.ts';
+import { createTrust } from '../../src/gateway/trust.ts';
 import { createRateLimit, type RateLimit } from '../../src/host/rate-limit.ts';
 
 function makeLimit(perMinute: number, burst: number, keys = 100): { limit: RateLimit; pass: (ms: number) => void } {

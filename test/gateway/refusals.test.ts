@@ -1,7 +1,8 @@
 // What a process remembers of the requests that it refused: the last so many, newest first, and nothing of their queries.
 import { describe, expect, test } from 'vitest';
 import { createRefusals, rememberRefusals } from '../../src/gateway/refusals.ts';
-import { createTelemetry, type RequestOutcome, type RequestRecord } from '../../src/gateway/telemetry.ts';
+import type { RequestOutcome } from '../../src/gateway/outcome.ts';
+import { createTelemetry, type RequestRecord } from '../../src/gateway/telemetry.ts';
 import { createLog } from '../../src/host/log.ts';
 import { createMetrics } from '../../src/host/metrics.ts';
 

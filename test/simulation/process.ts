@@ -9,7 +9,7 @@ import { createLedger, type Ledger, type LedgerRules } from '../../src/domain/pa
 import { createQuotes } from '../../src/domain/payment/quote.ts';
 import type { RequestFacts } from '../../src/gateway/outcome.ts';
 import { createPaywall, type Paywall } from '../../src/gateway/paywall.ts';
-import { createLeases } from '../../src/gateway/pay/record.ts';
+import { createLeases } from '../../src/gateway/pay/lease.ts';
 import { createReplays, createResponseMemory, createSeenPayments } from '../../src/gateway/pay/memory.ts';
 import { createPay } from '../../src/gateway/pay/pay.ts';
 import { createSettleModes } from '../../src/gateway/pay/settle.ts';

@@ -1,7 +1,7 @@
 // A model of what exchange.ts does with a paid request: the upstream's answer is held until the payment has decided, flows
 // in pieces, is kept where that was asked for, and ends in exactly one outcome. The upstream fails where it likes.
 import type { PaidOutcome } from '../../src/gateway/outcome.ts';
-import type { End } from '../../src/gateway/telemetry.ts';
+import type { End } from '../../src/gateway/outcome.ts';
 import type { KeptResponse } from '../../src/gateway/pay/memory.ts';
 import type { OwnResponse } from '../../src/host/respond.ts';
 import type { Actor, Scheduler } from './scheduler.ts';

@@ -2,7 +2,7 @@
 // chains share about it. The chain's balance has the last word.
 import type { RequestListener } from 'node:http';
 import { expect } from 'vitest';
-import { LEASE_MS } from '../../src/gateway/pay/record.ts';
+import { LEASE_MS } from '../../src/gateway/pay/lease.ts';
 import type { CrashPoint } from './crash-point.ts';
 import { until } from './paid-tollgate.ts';
 import type { TollgateProcess } from './process.ts';

@@ -7,9 +7,10 @@ import { LISTENER_REFUSALS, renderProblem, type Problem } from '../../src/domain
 import { profileFolding } from '../../src/domain/routing/profile.ts';
 import { allowedMethods } from '../../src/domain/routing/method.ts';
 import { canonicalPath, splitTarget, type TargetOptions } from '../../src/domain/routing/target.ts';
-import type { End, RequestRecord } from '../../src/gateway/telemetry.ts';
+import type { End } from '../../src/gateway/outcome.ts';
+import type { RequestRecord } from '../../src/gateway/telemetry.ts';
 import { Exchange } from '../../src/gateway/exchange.ts';
-import type { ExchangeContext } from '../../src/gateway/in-flight.ts';
+import type { ExchangeContext } from '../../src/gateway/exchange-context.ts';
 import { inspectInbound } from '../../src/gateway/headers.ts';
 import { createResponseMemory, KeptResponse, type ResponseMemory } from '../../src/gateway/pay/memory.ts';
 import type { PaidOutcome } from '../../src/gateway/outcome.ts';

@@ -1,7 +1,7 @@
 // A scripted upstream, a small gateway in front of it and clients of that, for one test file: whatever a test opened is
 // closed when it is over.
 import { afterEach, vi } from 'vitest';
-import type { End } from '../../src/gateway/telemetry.ts';
+import type { End } from '../../src/gateway/outcome.ts';
 import { openRaw, type RawClient } from './raw-client.ts';
 import { startRawUpstream, type RawUpstream, type Script } from './raw-upstream.ts';
 import { startSmallGateway, type SmallGateway, type SmallGatewayOptions } from './small-gateway.ts';

@@ -2,7 +2,7 @@
 // says how it changes. A payment's key names what can move money only once on its chain, in one spelling. So fifty
 // encodings of one payment are one payment. Amounts are integers of the asset's smallest unit, never rounded.
 import type { CHARGE_STATES, ChargeValues, UNDELIVERED } from './charge-fields.ts';
-import type { Way } from './way.ts';
+import type { Receipt, Way } from './way.ts';
 
 /** `claimed -> settling -> settled -> delivered`, or `released`, `failed`. */
 export type ChargeState = (typeof CHARGE_STATES)[number];
@@ -161,4 +161,21 @@ export function findClaimFault(claim: Claim): string | undefined {
 
 export function samePayment(a: PaymentKey, b: PaymentKey): boolean {
   return a.network === b.network && a.asset === b.asset && a.payer === b.payer && a.unique === b.unique;
+}
+
+/** The receipt of a charge that was settled; undefined for any other. */
+export function receiptOf(charge: Charge): Receipt | undefined {
+  return charge.proof === null ? undefined : settledReceipt(charge.payment, charge.amount, charge.proof.transaction);
+}
+
+/** The receipt that says that `amount` was taken. */
+export function settledReceipt(key: PaymentKey, amount: bigint, transaction: string): Receipt {
+  return {
+    success: true,
+    network: key.network,
+    payer: key.payer,
+    amount: amount.toString(),
+    transaction,
+    reason: undefined,
+  };
 }

@@ -19,6 +19,8 @@ export type Quote = {
   readonly isFor: (method: string) => boolean;
   /** Whether `offer`'s receiver still has the terms that were quoted. */
   readonly hasTermsOf: (offer: Offer) => boolean;
+  /** Whether `offer` has the price that was quoted. */
+  readonly isPriceOf: (offer: Offer) => boolean;
 };
 
 /** A charge id in its two parts: one is the same for all of one offer, method and second, the other is drawn for each. */
@@ -125,13 +127,15 @@ function writeTerms(offer: Offer, method: string, expiresAt: number, keyId: numb
 function readTerms(bytes: Buffer): Terms {
   const hex = bytes.toString('hex', 2, 18);
   const termsHash = bytes.subarray(44, 52);
+  const quoted = { units: BigInt(`0x${bytes.toString('hex', 20, 33)}`), scale: bytes[33] ?? 0 };
   return {
     routeId: [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-'),
-    price: { units: BigInt(`0x${bytes.toString('hex', 20, 33)}`), scale: bytes[33] ?? 0 },
+    price: quoted,
     currency: bytes.toString('latin1', 34, 44).replace(/\0+$/, ''),
     expiresAt: bytes.readUInt32BE(52),
     isFor: (method) => methodCode(method).equals(bytes.subarray(18, 20)),
     hasTermsOf: (offer) => offer.termsHash.equals(termsHash),
+    isPriceOf: ({ price: { units, scale } }) => units === quoted.units && scale === quoted.scale,
   };
 }
 

@@ -7,19 +7,21 @@ import {
   demandAnew,
   networkOf,
   paymentProblem,
-  whatIsShown,
   type PayDeps,
   type Payment,
   type PayOutcome,
   settlementUnknown,
 } from './payment.ts';
-import { inUse, notSettled, redeem, settleAndForward } from './deliver.ts';
+import { inUse } from './deliver.ts';
+import { redeem } from './redeem.ts';
+import { notSettled, settleAndForward } from './settle.ts';
 import { alreadyPaid, stateMoney } from './statement.ts';
 import { describeRoute } from '../../domain/routing/route.ts';
 import { FIRST_LOOK_MS, type ChargeEvent } from '../../domain/payment/transition.ts';
 import type { RailOffer } from '../../domain/payment/way.ts';
 import type { Look } from '../rails/rail.ts';
-import { endOf, type Lease, retryUntilRecorded, step } from './record.ts';
+import type { Lease } from './lease.ts';
+import { endOf, retryUntilRecorded, step } from './record.ts';
 
 const UNSETTLED_SECONDS = 2;
 
@@ -29,14 +31,14 @@ export async function answerKnown(deps: PayDeps, payment: Payment): Promise<PayO
   const known = await deps.ledger.find(key);
   if (known === undefined) return undefined;
   deps.seenPayments.add(key);
-  const status = paymentStatus(known, whatIsShown(payment), deps.ledger.now());
+  const status = paymentStatus(known, payment.shown, deps.ledger.now());
   return status === 'claimable' ? undefined : answerTaken(deps, payment, status, known);
 }
 
 /** A payment that was released and is used up all the same was perhaps paid to us. */
 export async function isReleased({ ledger }: PayDeps, payment: Payment): Promise<boolean> {
   const known = await ledger.find(payment.presented.key);
-  return known?.state === 'released' && paymentStatus(known, whatIsShown(payment), ledger.now()) === 'claimable';
+  return known?.state === 'released' && paymentStatus(known, payment.shown, ledger.now()) === 'claimable';
 }
 
 /** The ledger did not take the claim. */

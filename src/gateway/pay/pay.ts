@@ -2,10 +2,11 @@
 // claimed. A payment that the ledger knows is answered by what it knows, even if price, quote or receiver have changed
 // since. A payment that this process has not seen is looked up only before it is turned away. If the ledger knows it
 // after all, the claim says so. Only the one request whose claim the ledger took goes on.
+import { hash } from 'node:crypto';
 import type { Caller, Credential } from '../../domain/decide.ts';
 import type { Claim } from '../../domain/payment/charge.ts';
 import type { Offer } from '../../domain/payment/offer.ts';
-import { isIdentical, type ClaimOptions } from '../../domain/payment/claim-policy.ts';
+import { isIdentical, type ClaimOptions, type PresentedRequest } from '../../domain/payment/claim-policy.ts';
 import { chargedOf } from '../../domain/payment/whereabouts.ts';
 import { LedgerUnavailable } from '../../domain/payment/ledger.ts';
 import { problem, type Problem } from '../../domain/problem.ts';
@@ -21,16 +22,14 @@ import {
   ledgerUnavailable,
   networkOf,
   refusePayment,
-  whatIsShown,
   type PayDeps,
   type Payment,
   type PayOutcome,
-  sha256Of,
 } from './payment.ts';
 import { giveBackLater } from './record.ts';
 import { stateMoney } from './statement.ts';
-import { serve } from './deliver.ts';
-import { comparePrices, formatPrice, parsePrice, toAtomic } from '../../domain/payment/money.ts';
+import { serve } from './settle.ts';
+import { formatPrice, toAtomic } from '../../domain/payment/money.ts';
 import type { RailOffer } from '../../domain/payment/way.ts';
 
 /** `offer`: or why the route cannot be paid now. */
@@ -49,7 +48,8 @@ export function createPay(deps: PayDeps): Pay {
     const presented = deps.rail.read(credential, ways);
     if (!('key' in presented)) return answerUnread(deps, route, offer, presented, credential, facts);
     facts.notePayer(presented.key.payer);
-    const payment: Payment = { route, offer, presented, facts, customerId, owner: deps.leases.newOwner() };
+    const shown = whatIsShown(presented, facts);
+    const payment: Payment = { route, offer, presented, facts, shown, customerId, owner: deps.leases.newOwner() };
     try {
       return await attempt(deps, verifyOnce, payment, credential);
     } catch (error) {
@@ -61,14 +61,17 @@ export function createPay(deps: PayDeps): Pay {
   };
 }
 
+function whatIsShown({ sha256 }: Presented, { method, target }: RequestFacts): PresentedRequest {
+  return { credentialSha256: sha256, method, targetSha256: hash('sha256', target) };
+}
+
 /** A defect of ours: its payer is told as much about the money as the ledger knows. */
 async function answerFailed(deps: PayDeps, payment: Payment, error: unknown): Promise<ResponseOutcome> {
   const { facts, presented, route } = payment;
   deps.log.error('request failed', { request_id: facts.requestId, error });
   const failed = problem('internal', 'Something went wrong here; the request was not forwarded.');
   const charge = await deps.ledger.find(presented.key).catch(() => undefined);
-  if (charge === undefined || !isIdentical(charge, whatIsShown(payment)))
-    return deps.refuse(failed, facts.origin, route.id);
+  if (charge === undefined || !isIdentical(charge, payment.shown)) return deps.refuse(failed, facts.origin, route.id);
   // Its lease runs on, but nothing works on it: a claim moved nothing.
   return deps.refuse(stateMoney(deps, payment, charge, chargedOf(charge), failed), facts.origin, route.id);
 }
@@ -114,7 +117,7 @@ async function attempt(
   const { rail, seenPayments, clock } = deps;
   const { route, presented, facts } = payment;
   const offer = 'code' in payment.offer ? undefined : payment.offer;
-  const lost = presented.version === 2 ? deps.responses.replays.find(whatIsShown(payment)) : undefined;
+  const lost = presented.version === 2 ? deps.responses.replays.find(payment.shown) : undefined;
   if (lost !== undefined) return replayed(deps, payment, lost);
 
   if (seenPayments.has(presented.key)) {
@@ -230,7 +233,13 @@ function isUsedUp({ reason }: Refusal): boolean {
 
 /** What of the quote differs from the request, for people; nothing of the credential. */
 type QuoteMismatch = { readonly differs: string };
-type Agreement = { readonly offer: Offer; readonly terms: RailOffer; readonly quote: Quote | undefined };
+type Agreement = {
+  readonly offer: Offer;
+  /** As the route writes it, unless the quote holds another price than the route has by now. */
+  readonly price: string;
+  readonly terms: RailOffer;
+  readonly quote: Quote | undefined;
+};
 
 /**
  * The quote that the payment names, if it is ours and still good; else the route's current price, in the way that it names.
@@ -246,6 +255,7 @@ export function agreementOf(
   const agreeOn = (offer: Offer, amount: bigint, quote: Quote | undefined): Agreement => ({
     offer,
     quote,
+    price: offer === current ? current.route.amount : formatPrice(offer.price),
     terms: {
       way,
       amount,
@@ -254,25 +264,26 @@ export function agreementOf(
       listing: listingOf?.(current.route, facts.method, facts.path),
     },
   });
+  const offered = current.ways.find((each) => each.way === way);
   const quote = chargeId === undefined ? undefined : quotes.read(chargeId, facts.nowMs);
   if (quote !== undefined) {
     const { id, method, pattern } = current.route;
     if (quote.routeId !== id) return { differs: `it was made for another route than ${method} ${pattern}` };
     if (!quote.isFor(facts.method)) return { differs: `it was made for another method than ${facts.method}` };
-    const quoted = toAtomic(quote.price, way.decimals);
+    const isPrice = quote.isPriceOf(current);
+    const quoted = isPrice ? offered?.amount : toAtomic(quote.price, way.decimals);
     // Terms that no longer exist make a quote void: the route is paid at what it costs now.
     if (quote.hasTermsOf(current) && quoted !== undefined && current.receiver.currencies.includes(quote.currency))
-      return agreeOn({ ...current, price: quote.price }, quoted, quote);
+      return agreeOn(isPrice ? current : { ...current, price: quote.price }, quoted, quote);
   }
-  const offered = current.ways.find((each) => each.way === way);
   return offered === undefined
     ? { reason: 'way_mismatch', expected: `a price of at most ${way.decimals} decimals on ${way.network}` }
     : agreeOn(current, offered.amount, undefined);
 }
 
 function makeClaim(
-  { presented, facts, customerId, route }: Payment,
-  { offer, terms: { way, amount } }: Agreement,
+  { presented, facts, shown, customerId, route }: Payment,
+  { price, terms: { way, amount } }: Agreement,
   credential: Credential,
   id: string,
   currency: string,
@@ -288,16 +299,10 @@ function makeClaim(
     amount,
     deadline: presented.deadline ?? null,
     route: { id: route.id, method: route.method, pattern: route.pattern },
-    request: { method: facts.method, path: facts.path, targetSha256: sha256Of(facts.target) },
+    request: { method: facts.method, path: facts.path, targetSha256: shown.targetSha256 },
     requestId: facts.requestId,
-    price: { amount: writePrice(offer), currency },
+    price: { amount: price, currency },
     customerId: customerId ?? null,
     settle,
   };
-}
-
-/** As the route writes it, unless a quote holds another price than the route has by now. */
-function writePrice({ route, price }: Offer): string {
-  const current = parsePrice(route.amount);
-  return current !== undefined && comparePrices(current, price) === 0 ? route.amount : formatPrice(price);
 }

@@ -1,7 +1,6 @@
 // The types that the steps of a payment share, and how its ends are told to the client. A step that cannot say what
 // happened to the money says just that, with 503 and the charge id. It never answers 402: a payer who is told to pay again
 // may pay twice.
-import { hash } from 'node:crypto';
 import { endsAt, type Charge, type Claim, type PaymentKey } from '../../domain/payment/charge.ts';
 import type { Offer, WayServices, Receiver } from '../../domain/payment/offer.ts';
 import { problem, secondsToWait, type Problem, type ProblemCode } from '../../domain/problem.ts';
@@ -12,7 +11,9 @@ import type { Clock } from '../../host/clock.ts';
 import type { ResponseOutcome, OwnResponses, GoneOutcome, PaidOutcome, RequestFacts } from '../outcome.ts';
 import type { Replays, ResponseMemory, SeenPayments } from './memory.ts';
 import type { Presented, Rail, Refusal } from '../rails/rail.ts';
-import type { Leases, RecordDeps } from './record.ts';
+import type { OwnAuthorities } from './charged-responses.ts';
+import type { Leases } from './lease.ts';
+import type { RecordDeps } from './record.ts';
 
 export type PayDeps = OwnResponses &
   RecordDeps & {
@@ -63,9 +64,6 @@ export type SettleModes = {
   readonly leftEarly: (payer: string) => void;
 };
 
-/** `host:port` of everything that is this API; undefined if nothing says under which names clients reach it. */
-export type OwnAuthorities = ReadonlySet<string> | undefined;
-
 /** One payment on its way. */
 export type Payment = {
   readonly route: Route;
@@ -73,6 +71,8 @@ export type Payment = {
   readonly offer: Offer | Problem;
   readonly presented: Presented;
   readonly facts: RequestFacts;
+  /** What the ledger asks of a request that presents a payment again. */
+  readonly shown: PresentedRequest;
   readonly customerId: string | undefined;
   /** Names this request to the ledger. */
   readonly owner: string;
@@ -197,31 +197,6 @@ export function refusePayment(
   deps.chargeLog.counted(route.id, 'refused', networkOf(payment));
   const header = deps.rail.receiptHeader(presented.version, refusedReceipt(presented.key, amount, reason));
   return demandAnew(deps, payment, `payment_refused: ${reason}`, header, expected);
-}
-
-/** The receipt of a charge that was settled before. */
-export function receiptOf(charge: Charge): Receipt | undefined {
-  return charge.proof === null ? undefined : settledReceipt(charge.payment, charge.amount, charge.proof.transaction);
-}
-
-/** What the ledger asks of a request that presents a payment again. */
-export function whatIsShown({ presented, facts }: Pick<Payment, 'presented' | 'facts'>): PresentedRequest {
-  return { credentialSha256: presented.sha256, method: facts.method, targetSha256: sha256Of(facts.target) };
-}
-
-export function sha256Of(text: string): string {
-  return hash('sha256', text);
-}
-
-export function settledReceipt(key: PaymentKey, amount: bigint, transaction: string): Receipt {
-  return {
-    success: true,
-    network: key.network,
-    payer: key.payer,
-    amount: amount.toString(),
-    transaction,
-    reason: undefined,
-  };
 }
 
 /** The receipt that says that nothing was taken. */

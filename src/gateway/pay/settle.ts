@@ -1,21 +1,34 @@
-// When a payment is settled, which answers cost something, and one attempt to settle. A payment is settled before the
-// request is forwarded, or when the upstream's status line is there. The second way waits for nothing, but the upstream
-// has worked for nothing if the settlement fails. So a payment that may fail is settled first.
+// Settles a claimed charge of this request: before the upstream is asked, or when its status line is there and nothing of
+// it has reached the client. The second way waits for nothing, but the upstream has worked for nothing if the settlement
+// fails. So a payment that may fail is settled first. Nothing is buffered meanwhile: the upstream's body waits in its socket.
 import { LRUCache } from 'lru-cache';
-import type { Charge, KeptAnswer } from '../../domain/payment/charge.ts';
+import { settledReceipt, type Charge, type KeptAnswer } from '../../domain/payment/charge.ts';
 import { settlesFirst } from '../../domain/payment/offer.ts';
+import { FIRST_LOOK_MS } from '../../domain/payment/transition.ts';
 import type { RailOffer, Receipt } from '../../domain/payment/way.ts';
-import { releaseUnsent, retryUntilRecorded, step } from './record.ts';
+import type { Charged } from '../../domain/payment/whereabouts.ts';
+import type { Problem } from '../../domain/problem.ts';
+import type { Aside, PaidOutcome, ResponseOutcome, ResponseVerdict } from '../outcome.ts';
+import type { Refusal } from '../rails/rail.ts';
+import { isCharged } from './charged-responses.ts';
+import { deliver, keptAnswer, keptResponse, recordDelivery, takenOver, within } from './deliver.ts';
+import type { Lease } from './lease.ts';
 import {
+  demandAnew,
+  facilitatorUnavailable,
+  ledgerUnavailable,
+  paymentInUse,
+  refusedReceipt,
+  refusePayment,
+  settlementUnknown,
   type PayDeps,
   type Payment,
+  type PayOutcome,
   type SettleModes,
-  type OwnAuthorities,
-  refusedReceipt,
-  settledReceipt,
 } from './payment.ts';
-import { FIRST_LOOK_MS } from '../../domain/payment/transition.ts';
-import type { Refusal } from '../rails/rail.ts';
+import { releaseUnsent, retryUntilRecorded, step } from './record.ts';
+import { redeem } from './redeem.ts';
+import { stateMoney, upstreamAway } from './statement.ts';
 
 /** A head may take this long and settling 10 s more; never less than a minute. */
 export function enoughToServeFirst(upstreamHeadersMs: number): number {
@@ -51,79 +64,223 @@ export function createSettleModes(monotonic: () => number, remembered = REMEMBER
   };
 }
 
-// Which responses are charged if the settlement waits for the status line: those that give the payer what was asked
-// for. A redirect is one if it leads to another API, because the link may be what was sold. A response that cannot be
-// judged is charged. The request's own Host decides nothing: its sender chose it.
+/** How long a response is waited for that shall be kept with a charge of unknown end. */
+const COLLECT_MS = 10_000;
 
-type ApiNames = {
-  readonly publicUrl: string | undefined;
-  /** Further names, each as `URL.hostname` writes it; without a port it means 80 and 443. */
-  readonly hosts: readonly { readonly host: string; readonly port: number | undefined }[];
-  readonly upstream: URL;
-};
-
-export function ownAuthorities({ publicUrl, hosts, upstream }: ApiNames): OwnAuthorities {
-  if (publicUrl === undefined && hosts.length === 0) return undefined;
-  const own = new Set([authorityOf(upstream)]);
-  if (publicUrl !== undefined) own.add(authorityOf(new URL(publicUrl)));
-  for (const { host, port } of hosts)
-    for (const each of port === undefined ? DEFAULT_PORTS : [port]) own.add(`${host}:${each}`);
-  return own;
+/** A charge that was claimed. `terms`: what was verified; `since`: this request asked for it then. */
+export async function serve(
+  deps: PayDeps,
+  payment: Payment,
+  charge: Charge,
+  terms: RailOffer,
+  since: number,
+): Promise<PayOutcome> {
+  const lease = deps.leases.keep(charge.id, since);
+  if (!(await lease.holds())) return takenOver(deps, payment, charge, lease);
+  return charge.settle === 'before_forward'
+    ? settleAndForward(deps, payment, charge, terms, lease)
+    : forwardAndSettle(deps, payment, charge, terms, lease);
 }
 
-/** `headers`: the upstream's, flat name, value pairs. */
-export function isCharged(status: number, headers: readonly string[], own: OwnAuthorities): boolean {
-  if (status === 101 || status === 304 || (status >= 200 && status < 300)) return true;
-  if (status < 300 || status >= 400) return false;
-  const locations = headers.filter((_, i) => i % 2 === 1 && headers[i - 1]?.toLowerCase() === 'location');
-  const [location] = locations;
-  return location === undefined || locations.length > 1 || leadsAway(location, own);
+/** Also for a charge that was taken over: what an upstream answered before is nothing that could be waited for. */
+export async function settleAndForward(
+  deps: PayDeps,
+  payment: Payment,
+  charge: Charge,
+  terms: RailOffer,
+  lease: Lease,
+): Promise<PayOutcome> {
+  const away = await payment.facts.connect();
+  if (away !== undefined) return notSettled(deps, payment, charge, lease, away.detail);
+  const end = await settleCharge(deps, payment, charge, terms);
+  if (end.kind === 'settled' && end.charge.owner === payment.owner) {
+    const receipt = deps.rail.receiptHeader(payment.presented.version, end.receipt);
+    return deliver(deps, payment, end.charge, receipt, 'ask', lease);
+  }
+  lease.stop();
+  if (end.kind === 'settled') return redeem(deps, payment, end.charge);
+  if (end.kind === 'left') return { kind: 'gone', routeId: payment.route.id };
+  return unsettled(deps, payment, charge, end);
 }
 
-const DEFAULT_PORTS = [80, 443];
-/** Clients drop controls and spaces in front, some anywhere, and take `\` for `/`: what follows such a one cannot be judged. */
-const PATH = /^\/(?:[^/\\\p{Cc} ]|$)/u;
-const RELATIVE = /^(?![/\\\p{Cc} ])[^/?#:]*(?:[/?#]|$)/u;
-const AUTHORITY = /^(https?:)?\/\/(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:\d+)?(?=[/?#]|$)/i;
-
-/** Whether a `Location` names another authority than our own. */
-function leadsAway(location: string, own: OwnAuthorities): boolean {
-  if (PATH.test(location) || RELATIVE.test(location)) return false;
-  const [authority, scheme, port] = AUTHORITY.exec(location) ?? [];
-  if (own === undefined || authority === undefined) return true;
-  const absolute = scheme === undefined ? `http:${authority}` : authority;
-  if (!URL.canParse(absolute)) return true;
-  const url = new URL(absolute);
-  // Without a scheme it is the one that the client came with, which only it knows.
-  if (scheme === undefined && port === undefined)
-    return !DEFAULT_PORTS.some((each) => own.has(`${url.hostname}:${each}`));
-  return !own.has(authorityOf(url));
+/** No connection to the upstream can be had, so nothing is settled. An earlier attempt may have moved the money. */
+export async function notSettled(
+  deps: PayDeps,
+  payment: Payment,
+  charge: Charge,
+  lease: Lease,
+  detail: string,
+): Promise<ResponseOutcome> {
+  const { facts, route } = payment;
+  deps.log.warn('upstream failed', { request_id: facts.requestId, charge_id: charge.id, detail });
+  await within(deps, releaseUnsent(deps, payment, charge, 'upstream_unreachable', true).finally(lease.stop));
+  if (charge.attempts === 0) return upstreamAway(deps, payment, charge, false);
+  deps.chargeLog.counted(route.id, 'unknown', charge.way.network);
+  return deps.refuse(stateMoney(deps, payment, charge, 'unknown', settlementUnknown(charge)), facts.origin, route.id);
 }
 
-function authorityOf({ hostname, port, protocol }: URL): string {
-  return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`;
+function forwardAndSettle(
+  deps: PayDeps,
+  payment: Payment,
+  charge: Charge,
+  terms: RailOffer,
+  lease: Lease,
+): PaidOutcome {
+  const { modes, options, rail } = deps;
+  const { payer } = payment.presented.key;
+  let phase:
+    | { readonly at: 'open' | 'settling' }
+    | { readonly at: 'over'; readonly charged: Charged }
+    | { readonly at: 'settled'; readonly charge: Charge } = { at: 'open' };
+  let written: Promise<Charge | undefined> = Promise.resolve(undefined);
+  const release = (reason: string, unasked?: true): void => {
+    phase = { at: 'over', charged: false };
+    deps.chargeLog.counted(charge.route.id, 'released', charge.way.network);
+    written = releaseUnsent(deps, payment, charge, reason, unasked)
+      .then(() => undefined)
+      .finally(lease.stop);
+  };
+  const settle = async (): Promise<ResponseVerdict> => {
+    phase = { at: 'settling' };
+    const collected = isSafe(charge) ? undefined : collector(deps);
+    const end = await settleCharge(deps, payment, charge, terms, collected?.answer);
+    if (end.kind === 'settled') {
+      if (!(await lease.holds())) {
+        phase = { at: 'over', charged: true };
+        return { kind: 'replace', response: takenOver(deps, payment, end.charge, lease).response };
+      }
+      phase = { at: 'settled', charge: end.charge };
+      const receipt = rail.receiptHeader(payment.presented.version, end.receipt);
+      return { kind: 'stream', headers: receipt, keep: keptResponse(deps) };
+    }
+    phase = { at: 'over', charged: end.kind === 'unknown' || end.kind === 'lost' ? 'unknown' : false };
+    if (end.kind !== 'unknown' && end.kind !== 'lost') modes.ranUnpaid(payer);
+    const recorded = end.kind === 'unknown' ? end.recorded : undefined;
+    void Promise.resolve(recorded).finally(lease.stop);
+    const { response } = unsettled(deps, payment, charge, end);
+    return recorded === undefined || collected === undefined
+      ? { kind: 'replace', response }
+      : { kind: 'replace', response, keep: collected.keep };
+  };
+  return {
+    kind: 'paid',
+    charge,
+    route: payment.route,
+    customerId: payment.customerId,
+    settles: 'before_response',
+    // Not paid yet: a client that leaves takes the request with it.
+    keep: undefined,
+    beforeResponse: ({ status, headers }) => {
+      if (isCharged(status, headers, options.ownAuthorities)) return settle();
+      // The response costs nothing, so it does not wait for the ledger either.
+      release(`upstream_answered_${status}`);
+      return { kind: 'stream', headers: [] };
+    },
+    tookMoney: () => phase.at === 'settled',
+    done: (outcome) => {
+      if (phase.at === 'settled')
+        written = recordDelivery(deps, payment, phase.charge, outcome, 'answered').finally(lease.stop);
+      if (phase.at !== 'open') return;
+      if (outcome.kind === 'client_gone' || outcome.kind === 'not_sent') modes.leftEarly(payer);
+      if (outcome.kind === 'failed') release(outcome.code, outcome.asked ? undefined : true);
+      else release('client_gone');
+    },
+    tell: async (given) => {
+      const after = await within(deps, written);
+      if (phase.at === 'settled') return stateMoney(deps, payment, after ?? phase.charge, true, given);
+      return stateMoney(deps, payment, charge, phase.at === 'over' ? phase.charged : 'unknown', given);
+    },
+  };
+}
+
+function isSafe({ request: { method } }: Charge): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+/** Where the exchange reads the response of a replaced one into, and the promise of it. */
+function collector(deps: PayDeps): {
+  readonly keep: Aside;
+  readonly answer: () => Promise<KeptAnswer | undefined>;
+} {
+  const response = keptResponse(deps);
+  let ended: (whole: boolean) => void = () => undefined;
+  const whole = new Promise<boolean>((resolve) => {
+    ended = resolve;
+  });
+  return {
+    keep: { response, ended },
+    answer: async () => {
+      const inTime = await Promise.race([whole, deps.pause(COLLECT_MS).then(() => false)]);
+      const answer = inTime && response.isKept ? keptAnswer(response) : undefined;
+      response.drop();
+      return answer;
+    },
+  };
+}
+
+/** What a client is told if the settlement did not end well. */
+function unsettled(
+  deps: PayDeps,
+  payment: Payment,
+  charge: Charge,
+  end: Exclude<SettleEnd, { kind: 'settled' }>,
+): ResponseOutcome {
+  const { facts, route, presented } = payment;
+  const { rail, chargeLog } = deps;
+  const { network } = charge.way;
+  const told = (charged: Charged, problem: Problem): ResponseOutcome =>
+    deps.refuse(
+      stateMoney(deps, payment, end.kind === 'unknown' ? end.charge : charge, charged, problem),
+      facts.origin,
+      route.id,
+    );
+  switch (end.kind) {
+    case 'refused': {
+      chargeLog.counted(route.id, 'refused', network);
+      if ('code' in payment.offer) return told(false, payment.offer);
+      return demandAnew(deps, payment, 'settlement_refused', rail.receiptHeader(presented.version, end.receipt));
+    }
+    case 'unknown':
+      chargeLog.counted(route.id, 'unknown', network);
+      return told('unknown', settlementUnknown(end.charge));
+    case 'left':
+      chargeLog.counted(route.id, 'released', network);
+      return told(false, facilitatorUnavailable(deps, payment, 'settled', undefined));
+    case 'not_carried_out':
+      chargeLog.counted(route.id, 'unavailable', network);
+      return told(false, facilitatorUnavailable(deps, payment, 'settled', end.retryAfterMs));
+    case 'declined':
+      if ('code' in payment.offer) return told(false, payment.offer);
+      return refusePayment(deps, payment, charge.amount, end.refusal);
+    case 'lost':
+      chargeLog.counted(route.id, 'unavailable', network);
+      if (end.because !== 'ledger') return told('unknown', paymentInUse(deps, charge));
+      return told(charge.attempts === 0 ? false : 'unknown', ledgerUnavailable());
+    default:
+      return end satisfies never;
+  }
 }
 
 // One attempt to settle a claimed charge, and the ways in which it can end. The ledger knows which facilitator is asked
 // before it is asked. So a restart knows that a settlement may have been sent. A charge without a certain end stays
 // `settling`, until the chain or the payer's next request ends it. Nothing is sent for a client that left.
 
-export type SettleEnd =
+type SettleEnd =
   | { readonly kind: 'settled'; readonly charge: Charge; readonly receipt: Receipt }
   | { readonly kind: 'refused'; readonly receipt: Receipt }
   /** The money may have moved, or may yet. `recorded`: the charge has no owner from then on. */
   | { readonly kind: 'unknown'; readonly charge: Charge; readonly recorded?: Promise<unknown> }
   /** Nothing was sent that could move money, and nothing will be for this request. */
   | { readonly kind: 'not_carried_out'; readonly retryAfterMs: number | undefined }
-  /** The same, because no facilitator takes such a payment. */
+  /** No facilitator takes such a payment: nothing was sent. */
   | { readonly kind: 'declined'; readonly refusal: Refusal }
-  /** The same, because the client left. */
+  /** The client left: nothing was sent. */
   | { readonly kind: 'left' }
   /** Another request owns the charge by now, or the ledger is away: nothing was sent by us. */
   | { readonly kind: 'lost'; readonly because: 'taken_over' | 'ledger' };
 
 /** `collect`: the upstream's response, which cannot be had twice, to be kept with the charge should its end not be known. */
-export async function settleCharge(
+async function settleCharge(
   deps: PayDeps,
   payment: Payment,
   charge: Charge,

@@ -1,12 +1,12 @@
 // Problems that end a request under a claim, and the statement in each of them: where the money is, and what to do. Programs
 // read the members `charged`, `charge_id`, `retry_until` and `owed`, people the sentences. A receipt comes along if the
 // money was taken.
-import type { Charge } from '../../domain/payment/charge.ts';
+import { receiptOf, type Charge } from '../../domain/payment/charge.ts';
 import { owedBecauseOf, pauseLeft } from '../../domain/payment/claim-policy.ts';
 import { retryUntil, type Charged } from '../../domain/payment/whereabouts.ts';
 import { problem, secondsToWait, type Problem, type ProblemCode } from '../../domain/problem.ts';
 import type { ResponseOutcome } from '../outcome.ts';
-import { receiptOf, unknownUntil, type PayDeps, type Payment } from './payment.ts';
+import { unknownUntil, type PayDeps, type Payment } from './payment.ts';
 
 type Members = NonNullable<Problem['members']>;
 type Presenting = Pick<Payment, 'presented'>;

@@ -6,7 +6,7 @@ import type { ResponseOutcome, Outcome, PaidOutcome } from '../../../src/gateway
 import { createResponseMemory, KeptResponse } from '../../../src/gateway/pay/memory.ts';
 import type { Look, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
 import { WAY } from '../../cases/receivers.ts';
-import { createLeases, LEASE_MS } from '../../../src/gateway/pay/record.ts';
+import { createLeases, LEASE_MS } from '../../../src/gateway/pay/lease.ts';
 import { createPayStage, settled, turn, unknown, type PayStage } from './stage.ts';
 
 const OK = { status: 200, headers: [] };

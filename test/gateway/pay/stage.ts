@@ -9,7 +9,7 @@ import type { Way } from '../../../src/domain/payment/way.ts';
 import type { Outcome, RequestFacts } from '../../../src/gateway/outcome.ts';
 import { createPaywall } from '../../../src/gateway/paywall.ts';
 import { createReplays, createResponseMemory, createSeenPayments } from '../../../src/gateway/pay/memory.ts';
-import { createLeases, LEASE_MS } from '../../../src/gateway/pay/record.ts';
+import { createLeases, LEASE_MS } from '../../../src/gateway/pay/lease.ts';
 import { createPay } from '../../../src/gateway/pay/pay.ts';
 import { createSettleModes } from '../../../src/gateway/pay/settle.ts';
 import { createReconcile } from '../../../src/gateway/reconcile.ts';

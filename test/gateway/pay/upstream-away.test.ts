@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { problem } from '../../../src/domain/problem.ts';
 import type { Outcome, PaidOutcome } from '../../../src/gateway/outcome.ts';
-import type { End } from '../../../src/gateway/telemetry.ts';
+import type { End } from '../../../src/gateway/outcome.ts';
 import { createPayStage, settled, unknown, type PayStage, type RailScript } from './stage.ts';
 
 const AWAY = { code: 'upstream_unreachable', detail: 'ECONNREFUSED' } as const;

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Offer } from '../../../src/domain/payment/offer.ts';
 import { createPaymentRequired } from '../../../src/domain/payment/payment-required.ts';
 import type { Presented } from '../../../src/gateway/rails/rail.ts';
-import { settledReceipt } from '../../../src/gateway/pay/payment.ts';
+import { settledReceipt } from '../../../src/domain/payment/charge.ts';
 import { route } from '../../cases/routes.ts';
 import { startChain, type Chain } from '../../support/chain/chain.ts';
 import { startFacilitator } from '../../support/chain/facilitator.ts';

@@ -1,6 +1,6 @@
 // Who is shown the page for people: the navigation of a browser and nothing else.
 import { describe, expect, test } from 'vitest';
-import { asksForPage } from '../../../src/gateway/in-flight.ts';
+import { asksForPage } from '../../src/gateway/negotiation.ts';
 
 const ACCEPT = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8';
 const FETCHED = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document', 'sec-fetch-site': 'none' };

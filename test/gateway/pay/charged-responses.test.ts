@@ -1,6 +1,6 @@
 // Which responses are charged. A redirect is judged by what is configured, never by what the client says of itself.
 import { describe, expect, it } from 'vitest';
-import { isCharged, ownAuthorities } from '../../../src/gateway/pay/settle.ts';
+import { isCharged, ownAuthorities } from '../../../src/gateway/pay/charged-responses.ts';
 
 const upstream = new URL('http://127.0.0.1:3000');
 const own = ownAuthorities({
