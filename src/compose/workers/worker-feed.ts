@@ -2,7 +2,7 @@
 // here, from the first set on. A change is told the moment it is in force.
 import { setImmediate } from 'node:timers/promises';
 import type { Route } from '../../domain/routing/route.ts';
-import { addAll, createSetDigest, type SetDigest } from '../../domain/routing/set-digest.ts';
+import { createSetProver } from '../../domain/routing/set-proof.ts';
 import type { Snapshot } from '../../domain/routing/snapshot.ts';
 import type { Current, Swapped } from '../../gateway/routes/current-snapshot.ts';
 import type { Random } from '../../host/clock.ts';
@@ -26,29 +26,20 @@ export function numberRoutes(current: Current, random: Random): RoutesInForce {
     if (kept.length > KEPT) kept.shift();
     for (const listener of listeners) listener(change);
   };
-  /** Of the set as it is; reckoned when it is first asked for. */
-  let proof: { readonly digest: SetDigest; readonly whole: Promise<void> } | undefined;
-  const prove: RoutesInForce['prove'] = async () => {
-    if (proof === undefined) {
-      const digest = createSetDigest();
-      proof = { digest, whole: addAll(digest, current.snapshot?.routes ?? [], setImmediate) };
-    }
-    const { digest, whole } = proof;
-    await whole;
-    // The set became another one meanwhile.
-    if (proof?.digest !== digest) return prove();
-    return { revision, routes: current.snapshot?.routes.length ?? 0, digest: digest.hex() };
-  };
+  const count = (): number => current.snapshot?.routes.length ?? 0;
+  const prover = createSetProver(
+    { routes: () => current.snapshot?.routes ?? [], head: () => ({ revision, routes: count() }) },
+    setImmediate,
+  );
   current.onSwap((next, before, change) => {
     const changes = change === undefined ? differences(before, next) : [change];
     if (changes === undefined) {
-      proof = undefined;
+      prover.replace();
       tell({ kind: 'reset', revision: ++revision });
       return;
     }
     for (const { kind, route, was } of changes) {
-      if (was !== undefined) proof?.digest.remove(was);
-      if (kind !== 'deleted') proof?.digest.add(route);
+      prover.change(was, kind === 'deleted' ? undefined : route);
       tell({ kind, route, revision: ++revision });
     }
   });
@@ -57,8 +48,8 @@ export function numberRoutes(current: Current, random: Random): RoutesInForce {
     registryId,
     isKnown: () => current.snapshot !== undefined,
     head: () => ({ revision, stamp: `${registryId}.${revision}` }),
-    count: () => current.snapshot?.routes.length ?? 0,
-    prove,
+    count,
+    prove: prover.prove,
     routeSet: () => ({ registryId, revision, routes: current.snapshot?.routes ?? [] }),
     subscribe: (listener) => {
       listeners.add(listener);

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { fnv1a } from '../../domain/fnv.ts';
 import { routeName } from '../../domain/routing/pattern.ts';
 import type { Route } from '../../domain/routing/route.ts';
-import { addAll, createSetDigest, type SetDigest } from '../../domain/routing/set-digest.ts';
+import { createSetProver, type SetProof } from '../../domain/routing/set-proof.ts';
 import type { RouteSet } from '../../domain/routing/snapshot.ts';
 import type { Log } from '../../host/log.ts';
 import type { ChangeKind, Head, RouteStore, StoredRoute } from '../store/ports.ts';
@@ -27,14 +27,11 @@ type RouteFilter = {
 /** Newest first. `nextBefore` is undefined on the last page. */
 type RoutePage = { readonly routes: readonly Route[]; readonly nextBefore: number | undefined };
 
-/** Describes a set, so that a follower of its changes can tell whether it has the whole of it. */
-export type SetProof = { readonly revision: number; readonly routes: number; readonly digest: string };
-
 export type RouteMemory = {
   readonly head: () => Head;
   /** Number of routes. */
   readonly count: () => number;
-  /** Of the set as it is when this resolves. Reckoned with the first call and kept from then on. */
+  /** Proves the set as it is when the promise resolves. */
   readonly prove: () => Promise<SetProof>;
   /** Oldest first; the same array until something changes. */
   readonly routeSet: () => RouteSet;
@@ -63,7 +60,10 @@ export function createRouteMemory(
   // Made here and not with the first search: of 100,000 routes it takes 0.3 s, for which requests would wait.
   let names = createNames(loaded.routes);
   let set: (RouteSet & { readonly routes: readonly StoredRoute[] }) | undefined;
-  let proof: { readonly digest: SetDigest; readonly whole: Promise<void> } | undefined;
+  const prover = createSetProver(
+    { routes: () => byId.values(), head: () => ({ revision: head.revision, routes: byId.size }) },
+    setImmediate,
+  );
 
   const tell = (change: RouteEvent): void => {
     for (const listener of listeners) {
@@ -81,25 +81,14 @@ export function createRouteMemory(
     const known = byId.get(id);
     if (known === undefined) return;
     names.remove(known);
-    proof?.digest.remove(known);
+    prover.change(known, undefined);
   };
   const keep = (route: StoredRoute): void => {
     forget(route);
     byId.set(route.id, route);
     names.add(route);
-    proof?.digest.add(route);
+    prover.change(undefined, route);
     set = undefined;
-  };
-  const prove = async (): Promise<SetProof> => {
-    if (proof === undefined) {
-      const digest = createSetDigest();
-      proof = { digest, whole: addAll(digest, [...byId.values()], setImmediate) };
-    }
-    const { digest, whole } = proof;
-    await whole;
-    // The set was read anew meanwhile.
-    if (proof?.digest !== digest) return prove();
-    return { revision: head.revision, routes: byId.size, digest: digest.hex() };
   };
   const routeSet = (): NonNullable<typeof set> =>
     (set ??= { registryId, revision: head.revision, routes: [...byId.values()] });
@@ -107,7 +96,7 @@ export function createRouteMemory(
   return {
     head: () => head,
     count: () => byId.size,
-    prove,
+    prove: prover.prove,
     routeSet,
     get: (id) => byId.get(id),
     all: () => byId.values(),
@@ -134,7 +123,7 @@ export function createRouteMemory(
       byId = indexIds(fresh.routes);
       names = createNames(fresh.routes);
       set = undefined;
-      proof = undefined;
+      prover.replace();
       tell({ kind: 'reset', revision: head.revision });
     },
   };

@@ -1,6 +1,7 @@
 // The texts of a registry's event stream (Server-Sent Events): changes of routes, a reset, and the head of the set.
 import { toWire } from '../../domain/routing/route.ts';
-import type { RouteEvent, SetProof } from '../routes/route-index.ts';
+import type { SetProof } from '../../domain/routing/set-proof.ts';
+import type { RouteEvent } from '../routes/route-index.ts';
 
 export function writeChange(change: RouteEvent): string {
   switch (change.kind) {

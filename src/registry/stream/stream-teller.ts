@@ -4,7 +4,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { askWhoMay, TURN_MS, type EventStream, type StillAllowed } from './event-stream.ts';
 import { writeChange, writeHead } from './event-text.ts';
-import type { RouteEvent, SetProof } from '../routes/route-index.ts';
+import type { SetProof } from '../../domain/routing/set-proof.ts';
+import type { RouteEvent } from '../routes/route-index.ts';
 
 /** `to`: the one stream that is told the head; undefined: all. */
 export type StreamNews =
