@@ -1,22 +1,44 @@
 // Configuration -> running parts. Which sections are there decides what is started and what is joined to what; compose/
-// holds a file a part, and no part knows another. In one process the registry hands its routes and its ledger to the
-// gateway by calls; apart they come over HTTP. Nothing here decides about a request.
-import { addPart, answerWhy, createAssembly, type Assembly, type TollgateDeps } from './compose/assembly.ts';
+// holds a file a part, and no part knows another. Each part returns what it adds to the process, and this file folds it.
+// In one process the registry hands its routes and its ledger to the gateway by calls; apart they come over HTTP. Nothing
+// here decides about a request.
+import { createClosers } from './compose/closers.ts';
+import { createDraining } from './compose/draining.ts';
 import { startGateway, type Gateway } from './compose/gateway.ts';
-import { INTERNAL, type BoundListener } from './compose/part.ts';
+import { INTERNAL, type NamedListener } from './compose/part.ts';
 import { countCharges } from './compose/payments.ts';
+import { createProcessMetrics } from './compose/process-metrics.ts';
 import { observePossible } from './compose/readiness.ts';
 import { startRegistry, type RegistryPart } from './compose/registry.ts';
 import { applyConfig } from './compose/restart-settings.ts';
 import { checkServices, type ServicesCheck } from './compose/services-check.ts';
-import type { Config, RegistryConfig } from './config/config.ts';
+import type { AroundParts } from './compose/served-proxy.ts';
+import { createSettings, type Settings } from './compose/settings.ts';
+import { answerWhy } from './compose/why-answer.ts';
+import type { Config } from './config/config.ts';
 import { createAuthorize } from './gateway/rails/x402/auth.ts';
+import { createCurrent, type Current } from './gateway/routes/current-snapshot.ts';
 import { createAdmin, type Check } from './host/admin.ts';
-import { systemSchedule } from './host/clock.ts';
+import { systemSchedule, type Clock, type Random } from './host/clock.ts';
+import type { Log } from './host/log.ts';
+import type { Metrics } from './host/metrics.ts';
 import { createListener } from './host/server.ts';
+import type { WorkerPlan } from './host/worker-count.ts';
+import type { WhyReport } from './registry/charges/charge-schemas.ts';
 import { formatListen } from './config/addresses.ts';
 
-/** On the socket of this process. */
+export type TollgateDeps = AroundParts & {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly version: string;
+  /** Called once, when everything is ready, before a client can connect to more than the admin listener. */
+  readonly beforeListening?: () => void;
+  /** Processes that serve the proxy; left out, this one does. */
+  readonly workers?: WorkerPlan;
+};
+
+/** Path of the process's socket behind which the id stands that is asked about. */
 const WHY = '/why/';
 
 export type Tollgate = {
@@ -24,9 +46,9 @@ export type Tollgate = {
   readonly addresses: Addresses;
   /** Applies a new configuration, whole or not at all; rejects with a sentence if it cannot. */
   readonly reload: (next: Config) => Promise<void>;
-  /** A new configuration could not even be read: counted, and what runs goes on. */
+  /** Counts a new configuration that could not even be read; what runs goes on. */
   readonly reloadFailed: () => void;
-  /** For commands beside this process: what stands at a path of its socket. */
+  /** Answers commands beside this process: what stands at a path of its socket. */
   readonly answer?: (path: string) => Promise<unknown>;
   /**
    * Not ready at once. After `drain_delay` (at once if `waiting` is false) nothing new is taken. What is in flight is
@@ -35,32 +57,67 @@ export type Tollgate = {
   readonly stop: (waiting?: boolean) => Promise<void>;
 };
 
+/** The parts of this process, as far as they were started. Only this file writes it. */
+type Parts = { registry: RegistryPart | undefined; gateway: Gateway | undefined };
+
 /**
  * Starts what `config` describes and resolves when every listener is bound. A start may wait for its store: the admin listener
  * is there before. Rejects with an Error whose message says what to do.
  */
 export async function startTollgate(config: Config, deps: TollgateDeps): Promise<Tollgate> {
-  const { log } = deps;
-  const assembly = createAssembly(config, deps);
-  const { metrics, checks, listeners } = assembly;
+  const { log, clock } = deps;
+  const settings = createSettings(config);
+  const metrics = createProcessMetrics(deps.version);
+  const draining = createDraining(metrics);
+  const current = createCurrent();
+  const closers = createClosers();
+  const checks: Check[] = [draining.check];
+  const parts: Parts = { registry: undefined, gateway: undefined };
   const reloads = metrics.counter('config_reloads_total', 'Configurations that were taken on or refused.', ['result']);
-  observePossible(metrics, () => assembly.isPossible());
+  observePossible(metrics, () => (parts.gateway ?? parts.registry)?.isPossible() ?? false);
+  const scrape: Metrics['text'] = () => (parts.gateway?.metricsText ?? metrics.text)();
   const admin = createListener(
     { name: 'admin', listen: config.admin.listen, ...INTERNAL, log },
-    { request: createAdmin({ contentType: metrics.contentType, text: () => assembly.metricsText() }, checks) },
+    { request: createAdmin({ contentType: metrics.contentType, text: scrape }, checks) },
   );
-  const { registry, gateway, addresses } = await start(assembly, admin);
+  const why = (id: string): Promise<WhyReport> => {
+    const { ledgers } = parts.registry ?? parts.gateway ?? { ledgers: undefined };
+    return answerWhy(id, { settings, current, clock, ledgers, findRefusals: parts.gateway?.findRefusals });
+  };
 
-  const services = config.proxy === undefined ? undefined : startAskingServices(assembly);
+  const starting: Check = { name: 'start', run: () => ({ ok: false, detail: 'it is not over' }) };
+  checks.push(starting);
+  let addresses: Addresses;
+  try {
+    const bound = await bindAll(config, [['admin', admin]]);
+    await startParts(parts, { ...deps, settings, metrics, current, closers, checks, why });
+    deps.beforeListening?.();
+    addresses = { ...(await bindAll(config, listenersOf(parts))), ...bound };
+    await parts.gateway?.allStarted();
+    checks.splice(checks.indexOf(starting), 1);
+  } catch (error) {
+    // All parts and listeners, or none of them and nothing goes on.
+    const listeners = [admin, ...listenersOf(parts).map(([, listener]) => listener)];
+    await Promise.all(listeners.map((each) => each.drain(0, 0)));
+    await closers.closeAll();
+    throw error;
+  }
+
+  const services = config.proxy === undefined ? undefined : startAskingServices(settings, deps);
+  if (services !== undefined) {
+    checks.push(services.check);
+    closers.addFirst(services.close);
+  }
   return {
     addresses,
     answer: (target) =>
-      target.startsWith(WHY)
-        ? answerWhy(assembly, decodeURIComponent(target.slice(WHY.length)))
-        : Promise.resolve(undefined),
+      target.startsWith(WHY) ? why(decodeURIComponent(target.slice(WHY.length))) : Promise.resolve(undefined),
     reload: async (next) => {
       try {
-        await reload(assembly, config, next, registry, gateway);
+        const { config: taken, restart } = applyConfig(config, next);
+        await putInForce(taken, parts, current, settings.replace);
+        log.info('configuration reloaded');
+        if (restart.length > 0) log.warn('changed settings wait for a restart', { settings: restart });
         void services?.ask();
         reloads('success')(1);
       } catch (error) {
@@ -70,107 +127,87 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
     },
     reloadFailed: () => reloads('failure')(1),
     stop: async (waiting = true) => {
-      assembly.draining = true;
-      const { drainDelayMs: delayMs, drainMs } = assembly.config.proxy?.timeouts ?? { drainDelayMs: 0, drainMs: 5_000 };
+      draining.begin();
+      const { drainDelayMs: delayMs, drainMs } = settings.config.proxy?.timeouts ?? { drainDelayMs: 0, drainMs: 5_000 };
       const drainDelayMs = waiting ? delayMs : 0;
       log.info('draining', { delay_ms: drainDelayMs, up_to_ms: drainMs });
       // They would go on for ever; their readers reconnect elsewhere.
-      gateway?.sync?.endStreams();
+      parts.gateway?.sync?.endStreams();
       // The admin listener answers until the end: an orchestrator has to see that we are not ready.
-      await Promise.all(listeners.map(([, listener]) => listener.drain(drainDelayMs, drainMs)));
-      await closeAll(assembly);
+      await Promise.all(listenersOf(parts).map(([, listener]) => listener.drain(drainDelayMs, drainMs)));
+      await closers.closeAll();
       await admin.drain(0, 0);
     },
   };
 }
 
-function startAskingServices(assembly: Assembly): ServicesCheck {
-  const { log, clock, random } = assembly.deps;
+type PartsDeps = TollgateDeps & {
+  readonly settings: Settings;
+  readonly metrics: Metrics;
+  readonly current: Current;
+  readonly closers: ReturnType<typeof createClosers>;
+  readonly checks: Check[];
+  readonly why: (id: string) => Promise<WhyReport>;
+};
+
+/** Starts the registry and the gateway, those that the configuration has, and folds what they add to the process. */
+async function startParts(parts: Parts, deps: PartsDeps): Promise<void> {
+  const { settings, metrics, closers, checks, log, clock } = deps;
+  const { registry: registrySection, proxy } = settings.config;
+  if (registrySection !== undefined) {
+    const registry = await startRegistry(registrySection, { ...deps, addCheck: (check) => void checks.push(check) });
+    closers.addFirst(registry.close);
+    parts.registry = registry;
+  }
+  if (proxy !== undefined) {
+    const gateway = await startGateway(proxy, parts.registry, deps);
+    checks.push(...gateway.checks);
+    parts.gateway = gateway;
+  }
+  // The payments of a proxy count them otherwise.
+  if (parts.registry !== undefined && parts.gateway === undefined)
+    closers.addFirst(countCharges(parts.registry.ledger, metrics, log, clock.now));
+}
+
+function listenersOf({ registry, gateway }: Parts): readonly NamedListener[] {
+  const own: readonly NamedListener[] = registry?.listener === undefined ? [] : [['registry', registry.listener]];
+  return [...own, ...(gateway?.listeners ?? [])];
+}
+
+function startAskingServices(
+  settings: Settings,
+  { log, clock, random }: Pick<TollgateDeps, 'log' | 'clock' | 'random'>,
+): ServicesCheck {
   const authorize = createAuthorize(clock, random);
-  const services = checkServices(() => assembly.config, { log, clock, authorize, schedule: systemSchedule });
-  assembly.checks.push(services.check);
-  assembly.closers.unshift(services.close);
+  const services = checkServices(() => settings.config, { log, clock, authorize, schedule: systemSchedule });
   void services.ask();
   return services;
 }
 
-async function startOwnRegistry(assembly: Assembly, section: RegistryConfig): Promise<RegistryPart> {
-  const { current, metrics, checks, deps } = assembly;
-  const why = (id: string): ReturnType<typeof answerWhy> => answerWhy(assembly, id);
-  const registry = await startRegistry(() => assembly.config, section, current, { ...deps, metrics, checks, why });
-  addPart(assembly, 'registry', registry);
-  assembly.ledgers = { search: registry.ledger.search, findByChargeId: registry.ledger.get };
-  assembly.isPossible = registry.isPossible;
-  const help = 'Routes of the configuration that are not in the store as it says.';
-  metrics.observed('gauge', 'declared_routes_differing', help, [], (set) => set({}, registry.differences().length));
-  return registry;
-}
-
-type Started = {
-  readonly registry: RegistryPart | undefined;
-  readonly gateway: Gateway | undefined;
-  readonly addresses: Addresses;
-};
-
-/** All parts and listeners, or none and nothing goes on. */
-async function start(assembly: Assembly, admin: BoundListener): Promise<Started> {
-  const { config, deps, metrics, checks, closers } = assembly;
-  const starting: Check = { name: 'start', run: () => ({ ok: false, detail: 'it is not over' }) };
-  checks.push(starting);
-  try {
-    const asked = await bindAll(config, [['admin', admin]]);
-    const registry = config.registry === undefined ? undefined : await startOwnRegistry(assembly, config.registry);
-    const gateway = config.proxy === undefined ? undefined : await startGateway(assembly, config.proxy, registry);
-    // The payments of a proxy count them otherwise.
-    if (registry !== undefined && gateway === undefined)
-      closers.unshift(countCharges(registry.ledger, metrics, deps.log, deps.clock.now));
-    deps.beforeListening?.();
-    const addresses = { ...(await bindAll(config, assembly.listeners)), ...asked };
-    await assembly.allStarted();
-    checks.splice(checks.indexOf(starting), 1);
-    return { registry, gateway, addresses };
-  } catch (error) {
-    await Promise.all([admin, ...assembly.listeners.map(([, listener]) => listener)].map((each) => each.drain(0, 0)));
-    await closeAll(assembly);
-    throw error;
-  }
-}
-
-/** Puts `next` in force whole or not at all. `started`: the configuration of the start. */
-async function reload(
-  assembly: Assembly,
-  started: Config,
-  next: Config,
-  registry: RegistryPart | undefined,
-  gateway: Gateway | undefined,
+/** Puts `taken` in force in all parts, whole or not at all. */
+async function putInForce(
+  taken: Config,
+  { registry, gateway }: Parts,
+  current: Pick<Current, 'snapshot'>,
+  replace: (next: Config) => void,
 ): Promise<void> {
-  const { log } = assembly.deps;
-  const { config: taken, restart } = applyConfig(started, next);
   // First what can be refused; what follows cannot fail.
-  const putInForce = taken.proxy && (await gateway?.proxy.prepare(taken, taken.proxy, gateway.discovery.of(taken)));
+  const putProxyInForce =
+    taken.proxy && (await gateway?.proxy.prepare(taken, taken.proxy, gateway.discovery.of(taken)));
   await registry?.reconfigure(taken);
-  assembly.config = taken;
-  putInForce?.();
+  replace(taken);
+  putProxyInForce?.();
   gateway?.discovery.begin(taken);
   registry?.recompile();
   gateway?.sync?.recompile();
-  if (assembly.current.snapshot !== undefined) gateway?.tell(assembly.current.snapshot.routes);
-  log.info('configuration reloaded');
-  if (restart.length > 0) log.warn('changed settings wait for a restart', { settings: restart });
-}
-
-async function closeAll({ closers }: Assembly): Promise<void> {
-  for (const close of closers) await close();
+  if (current.snapshot !== undefined) gateway?.tell(current.snapshot.routes);
 }
 
 /** Where each listener is bound: `proxy`, `registry`, `sync`, `admin`, those that the configuration has. */
 export type Addresses = Readonly<Record<string, { readonly address: string; readonly port: number }>>;
 
 /** Rejects with the key to change if one cannot be bound. */
-async function bindAll(
-  config: Config,
-  listeners: readonly (readonly [name: string, listener: BoundListener])[],
-): Promise<Addresses> {
+async function bindAll(config: Config, listeners: readonly NamedListener[]): Promise<Addresses> {
   const addresses: Record<string, Addresses[string]> = {};
   for (const [name, listener] of listeners) {
     addresses[name] = await listener.start().catch((error: unknown) => {

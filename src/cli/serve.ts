@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import type { TollgateDeps } from '../compose/assembly.ts';
+import type { TollgateDeps } from '../compose.ts';
 import { ADMIN_LISTEN_VARIABLE } from '../config/admin-listen.ts';
 import type { Config, LoadedConfig } from '../config/config.ts';
 import { dataFolderOf } from '../config/data-folder.ts';

@@ -1,28 +1,29 @@
 // Joins the gateway of a process: where its routes come from, what writes its charges down, what takes payments, and
 // the proxy that uses all of them.
-import type { Config, ProxyConfig } from '../config/config.ts';
-import type { Discovery } from '../domain/discovery/listing.ts';
-import type { ChargeReports } from '../domain/payment/reports.ts';
+import type { ProxyConfig, SyncConfig } from '../config/config.ts';
 import { standingOf } from '../domain/payment/whereabouts.ts';
-import type { Ledger } from '../domain/payment/ledger.ts';
 import type { Route } from '../domain/routing/route.ts';
-import type { WorkerPlan } from '../host/worker-count.ts';
-import { rememberRefusals } from '../gateway/refusals.ts';
-import { createTelemetry, type Telemetry } from '../gateway/telemetry.ts';
-import { createDiscoverySource, type DiscoverySource } from './discovery/discovery.ts';
-import { addPart, type Assembly } from './assembly.ts';
-import type { Published } from '../gateway/public-documents.ts';
-import type { Rails } from '../gateway/rails/rails.ts';
+import { createTelemetry } from '../gateway/telemetry.ts';
+import type { Check } from '../host/admin.ts';
 import { systemSchedule } from '../host/clock.ts';
-import { startPayments, startRails, type Payments } from './payments.ts';
-import { startProxy, type OwnProxyPart, type ProxyPart } from './proxy.ts';
-import { startPublisher, type OwnerInForce, type Publisher } from './discovery/publisher.ts';
+import type { Metrics } from '../host/metrics.ts';
+import type { WorkerPlan } from '../host/worker-count.ts';
 import type { StoredLedger } from '../registry/store/open.ts';
+import type { Closers } from './closers.ts';
+import { createDiscoverySource, type DiscoverySource } from './discovery/discovery.ts';
+import { startPublisher, type OwnerInForce, type Publisher } from './discovery/publisher.ts';
+import type { NamedListener } from './part.ts';
+import { startPayments, startRails } from './payments.ts';
+import type { ProxyPart } from './proxy.ts';
 import type { RegistryPart } from './registry.ts';
+import { serveProxy, type ServedProxyDeps } from './served-proxy.ts';
 import type { SidecarLedger } from './sidecar-ledger.ts';
-import { notShownWarnings } from './way-warnings.ts';
 import { observeLoad, observeStore, observeStoreUp } from './store-metrics.ts';
 import type * as SyncPart from './sync.ts';
+import { notShownWarnings } from './way-warnings.ts';
+import type { FindRefusals, WhyLedgers } from './why.ts';
+
+type RunningSync = Awaited<ReturnType<typeof SyncPart.startSync>>;
 
 export type Gateway = {
   readonly proxy: ProxyPart;
@@ -30,158 +31,168 @@ export type Gateway = {
   /** Says in the log what the configuration in force means for `routes`. */
   readonly tell: (routes: readonly Route[]) => void;
   /** Undefined in the process of the registry. */
-  readonly sync: Awaited<ReturnType<typeof SyncPart.startSync>> | undefined;
+  readonly sync: RunningSync | undefined;
+  readonly listeners: readonly NamedListener[];
+  readonly checks: readonly Check[];
+  /** Whether payments can be taken, as far as is known. */
+  readonly isPossible: () => boolean;
+  /** Undefined in the process of the registry, and if nothing writes charges down. */
+  readonly ledgers: WhyLedgers | undefined;
+  /** Finds refusals in all processes of the proxy. */
+  readonly findRefusals: FindRefusals;
+  /** The text of a scrape, of all processes of the proxy. */
+  readonly metricsText: Metrics['text'];
+  /** Resolves when all processes that begin with the listeners have started; rejects with a sentence. */
+  readonly allStarted: () => Promise<void>;
 };
 
-/** `registry`: of this process. */
+type GatewayDeps = ServedProxyDeps & {
+  readonly version: string;
+  /** Processes that serve the proxy; left out, this one does. */
+  readonly workers?: WorkerPlan;
+};
+
+/** The proxy of this process or of its workers, and what it adds to the process. */
+type Front = Pick<Gateway, 'proxy' | 'checks' | 'findRefusals' | 'metricsText' | 'allStarted'> & {
+  /** Whether it can take payments, if the ledger can. */
+  readonly isCallable: () => boolean;
+};
+
+/** `registry` runs in this process. */
 export async function startGateway(
-  assembly: Assembly,
   section: ProxyConfig,
   registry: RegistryPart | undefined,
+  deps: GatewayDeps,
 ): Promise<Gateway> {
-  const { config, current, deps } = assembly;
-  const { log } = deps;
-  const sync = config.sync === undefined ? undefined : await startOwnSync(assembly, config.sync, section);
-  const own = registry === undefined ? await openSidecarLedger(assembly) : undefined;
-  const ledger = registry?.ledger ?? own?.ledger;
+  const { settings, current, closers, log, workers } = deps;
+  const { config } = settings;
+  const sync = config.sync === undefined ? undefined : await startOwnSync(config.sync, section, deps);
+  const own = registry === undefined ? await openSidecarLedger(deps) : undefined;
   const discovery = createDiscoverySource(log);
-  assembly.closers.push(async () => discovery.close());
-  const publisher = startOwnPublisher(assembly, discovery);
-  const { workers } = deps;
-  const proxy =
+  closers.addLast(async () => discovery.close());
+  const publisher = startOwnPublisher(discovery, deps);
+  const front =
     workers !== undefined && workers.count > 1
-      ? await startWithWorkers(assembly, workers, { discovery, publisher }, registry?.ledger ?? own)
-      : takeRequests(
-          assembly,
-          section,
-          { ledger, reports: registry?.ledger ?? own?.reports },
-          { listed: discovery.of(config), published: publisher },
-        );
+      ? await startWithWorkers(workers, { discovery, publisher }, registry?.ledger ?? own, deps)
+      : serveHere(section, { discovery, publisher }, registry?.ledger ?? own, deps);
+  closers.addFirst(front.proxy.close);
   const tell = (routes: readonly Route[]): void => {
     void discovery.tell(routes);
     publisher.refresh();
-    for (const warning of notShownWarnings(assembly.config, () => routes)) log.warn(warning);
+    for (const warning of notShownWarnings(settings.config, () => routes)) log.warn(warning);
   };
   discovery.begin(config);
   void current.first.then(({ routes }) => tell(routes));
-  return { proxy: addPart(assembly, 'proxy', proxy), discovery, tell, sync };
+  const takesCharges = registry?.isPossible ?? own?.readiness.isPossible ?? (() => false);
+  return {
+    ...{ proxy: front.proxy, discovery, tell, sync },
+    listeners: [...namedListener('sync', sync), ...namedListener('proxy', front.proxy)],
+    checks: [
+      ...(sync === undefined ? [] : [sync.check]),
+      ...(own === undefined ? [] : [own.readiness.check]),
+      ...front.checks,
+    ],
+    isPossible: () => takesCharges() && front.isCallable(),
+    ledgers: own && searchedLedgers(own),
+    findRefusals: front.findRefusals,
+    metricsText: front.metricsText,
+    allStarted: front.allStarted,
+  };
 }
 
-/** Where charges are written. `reports` if that is in this process; `takesOnly`: another one looks after them. */
-type Charged = {
-  readonly ledger: Ledger | undefined;
-  readonly reports: ChargeReports | undefined;
-  readonly takesOnly?: boolean;
-};
+function namedListener(name: string, part: ProxyPart | RunningSync | undefined): NamedListener[] {
+  return part?.listener === undefined ? [] : [[name, part.listener]];
+}
 
-/** What is told of paid routes: in each 402 and to facilitators, and at the origin. */
-type Told = { readonly listed: Discovery | undefined; readonly published: Published };
+type Publishing = { readonly discovery: DiscoverySource; readonly publisher: Publisher };
 
-/** The proxy of this process, and what takes its payments. */
-export function takeRequests(
-  assembly: Assembly,
+/** The ledger of this process and what counts its charges, whichever kind it is. */
+function booksOf(own: StoredLedger | SidecarLedger | undefined): Pick<SidecarLedger, 'reports'> & {
+  readonly ledger: SidecarLedger['ledger'] | undefined;
+} {
+  if (own === undefined) return { ledger: undefined, reports: undefined };
+  return 'readiness' in own ? own : { ledger: own, reports: own };
+}
+
+/** The proxy in this process. */
+function serveHere(
   section: ProxyConfig,
-  { ledger, reports, takesOnly = false }: Charged,
-  { listed, published }: Told,
-): OwnProxyPart {
-  const { config, current, metrics, deps } = assembly;
-  const { log, clock, random, aroundPage } = deps;
-  const telemetry = startTelemetry(assembly);
-  const rails = startRails(assembly, { ...deps, metrics });
-  // Undefined if nothing could write a charge down.
-  const payments =
-    ledger && startPayments(assembly, ledger, reports, telemetry.label, rails, { ...deps, metrics, takesOnly });
-  if (payments !== undefined) addPayments(assembly, payments);
-  assembly.closers.unshift(watchWays(assembly, rails));
-  const own = { current, telemetry, payFor: payments?.payFor, rails, published, log, clock, random, aroundPage };
-  return startProxy(config, section, listed, own);
+  { discovery, publisher }: Publishing,
+  own: StoredLedger | SidecarLedger | undefined,
+  deps: GatewayDeps,
+): Front {
+  const listed = discovery.of(deps.settings.config);
+  const served = serveProxy(section, booksOf(own), { listed, published: publisher }, deps);
+  return { ...served, metricsText: deps.metrics.text, allStarted: () => Promise.resolve() };
 }
 
-/** The proxy in processes of its own; here stays what there is one of. */
+/** The proxy in processes of its own; what there is one of stays here. */
 async function startWithWorkers(
-  assembly: Assembly,
   plan: WorkerPlan,
-  told: { readonly discovery: DiscoverySource; readonly publisher: Publisher },
+  publishing: Publishing,
   own: StoredLedger | SidecarLedger | undefined,
-): Promise<ProxyPart> {
-  const { metrics, deps } = assembly;
-  const kept = own === undefined || !('readiness' in own) ? own : own.reports;
-  const ledger = own !== undefined && 'readiness' in own ? own.ledger : own;
-  const telemetry = startTelemetry(assembly);
-  const rails = startRails(assembly, { ...deps, metrics });
-  const payments = ledger && startPayments(assembly, ledger, kept, telemetry.label, rails, { ...deps, metrics });
-  if (payments !== undefined) assembly.closers.unshift(payments.close);
+  deps: GatewayDeps,
+): Promise<Front> {
+  const { settings, current, metrics, closers, log } = deps;
+  const { ledger, reports } = booksOf(own);
+  const { label: routeLabel } = createTelemetry(metrics, log, current, settings);
+  const rails = startRails(deps);
+  const payments = ledger && startPayments({ ...deps, ledger, reports, rails, routeLabel });
+  if (payments !== undefined) closers.addFirst(payments.close);
   // Loaded only in a process that needs it.
   const { startWorkers } = await import('./workers/workers.ts');
-  return startWorkers(assembly, plan, told, kept, telemetry.label);
+  return startWorkers(plan, { ...deps, ...publishing, kept: reports, routeLabel });
 }
 
-function startOwnPublisher(assembly: Assembly, discovery: DiscoverySource): Publisher {
-  const { current, deps, closers } = assembly;
-  const { log, clock } = deps;
+function startOwnPublisher(
+  discovery: DiscoverySource,
+  { settings, current, closers, log, clock }: Pick<GatewayDeps, 'settings' | 'current' | 'closers' | 'log' | 'clock'>,
+): Publisher {
   const owner = (): OwnerInForce => {
     const description = discovery.inForce();
-    if (assembly.config.discovery?.openapi === undefined) return undefined;
+    if (settings.config.discovery?.openapi === undefined) return undefined;
     return typeof description === 'object' ? { json: description.owner } : description;
   };
-  const publisher = startPublisher({ settings: assembly, current, owner, schedule: systemSchedule, clock, log });
+  const publisher = startPublisher({ settings, current, owner, schedule: systemSchedule, clock, log });
   discovery.onRead(publisher.wake);
-  closers.unshift(async () => publisher.close());
+  closers.addFirst(async () => publisher.close());
   return publisher;
 }
 
-function watchWays(assembly: Assembly, { watch }: Rails): () => Promise<void> {
-  const stop = watch(() => assembly.config.receivers.flatMap(({ ways }) => ways.map(({ way }) => way)));
-  return async () => stop();
-}
-
-async function startOwnSync(
-  assembly: Assembly,
-  section: NonNullable<Config['sync']>,
-  proxy: ProxyConfig,
-): Promise<NonNullable<Gateway['sync']>> {
-  const { config, current, metrics, deps } = assembly;
+async function startOwnSync(section: SyncConfig, proxy: ProxyConfig, deps: GatewayDeps): Promise<RunningSync> {
+  const { settings, current, closers } = deps;
   // Loaded in a sidecar only: an HTTP client takes memory.
   const { startSync } = await import('./sync.ts');
-  const inForce = (): ProxyConfig => assembly.config.proxy ?? proxy;
-  const sync = addPart(assembly, 'sync', await startSync(config, section, inForce, current, { ...deps, metrics }));
-  assembly.checks.push(sync.check);
+  const inForce = (): ProxyConfig => settings.config.proxy ?? proxy;
+  const sync = await startSync(settings.config, section, inForce, current, deps);
+  closers.addFirst(sync.close);
   return sync;
 }
 
-function startTelemetry(assembly: Assembly): Telemetry {
-  const { metrics, current, refusals, deps } = assembly;
-  const refused = refusals === undefined ? undefined : rememberRefusals(refusals, deps.clock);
-  return createTelemetry(metrics, deps.log, current, assembly, refused);
-}
-
-function addPayments(assembly: Assembly, { close, facilitators }: Payments): void {
-  assembly.closers.unshift(close);
-  assembly.checks.push(facilitators.check);
-  const { isPossible } = assembly;
-  assembly.isPossible = () => isPossible() && facilitators.isCallable();
-}
-
-async function openSidecarLedger(assembly: Assembly): Promise<SidecarLedger | undefined> {
-  const { config, deps, metrics, checks, closers } = assembly;
+async function openSidecarLedger(
+  deps: {
+    readonly closers: Closers;
+  } & Pick<GatewayDeps, 'settings' | 'metrics' | 'log' | 'clock' | 'random' | 'version'>,
+): Promise<SidecarLedger | undefined> {
+  const { settings, metrics, closers } = deps;
   const { ledgerOfSidecar } = await import('./sidecar-ledger.ts');
-  const own = await ledgerOfSidecar(config, { ...deps, metrics });
+  const own = await ledgerOfSidecar(settings.config, deps);
   if (own === undefined) return undefined;
-  closers.push(own.close);
-  const { findByChargeId } = own.ledger;
-  assembly.ledgers = {
-    search: own.reports?.search,
-    findByChargeId: async (id) => {
-      const charge = await findByChargeId(id);
-      return charge && { ...charge, ...standingOf(charge, own.ledger.now()) };
-    },
-  };
-  checks.push(own.readiness.check);
-  assembly.isPossible = own.readiness.isPossible;
+  closers.addLast(own.close);
   if (own.stats !== undefined) observeStore(metrics, own.stats);
   if (own.load !== undefined) {
     observeStoreUp(metrics, own.readiness.check);
     observeLoad(metrics, own.load);
   }
   return own;
+}
+
+function searchedLedgers({ ledger, reports }: Pick<SidecarLedger, 'ledger' | 'reports'>): WhyLedgers {
+  return {
+    search: reports?.search,
+    findByChargeId: async (id) => {
+      const charge = await ledger.findByChargeId(id);
+      return charge && { ...charge, ...standingOf(charge, ledger.now()) };
+    },
+  };
 }

@@ -7,7 +7,7 @@ import type { Receiver } from '../domain/payment/offer.ts';
 import type { PathOptions } from '../domain/routing/snapshot.ts';
 import type { Listener } from '../host/server.ts';
 
-/** What of a listener its starter needs. */
+/** A listener as its starter needs it: to be bound, and to be drained at the end. */
 export type BoundListener = Pick<Listener, 'start' | 'drain'>;
 
 export type Part = {
@@ -16,6 +16,9 @@ export type Part = {
   readonly close: () => void | Promise<void>;
 };
 
+/** A listener with the name that its address has in the configuration. */
+export type NamedListener = readonly [name: string, listener: BoundListener];
+
 /** Listeners that serve operators and SDKs: plenty for them, and no way to exhaust the process. */
 export const INTERNAL = {
   limits: { headers: 16 * 1024, connections: 2_000 },
@@ -23,7 +26,7 @@ export const INTERNAL = {
   refusals: LISTENER_REFUSALS,
 } as const;
 
-/** A registry without a proxy cannot know what stands behind the sidecars: it matches the coarsest way. */
+/** How paths are read. A registry without a proxy cannot know what stands behind the sidecars: it matches the coarsest way. */
 export function pathOptions(proxy: ProxyConfig | undefined): PathOptions {
   if (proxy === undefined) return { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: FULL_FOLDING };
   const { encodedSlashes, doubleSlashes, upstreamProfile } = proxy;

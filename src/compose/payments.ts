@@ -22,16 +22,27 @@ import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { exportCharges } from './charge-metrics.ts';
 import { watchFacilitators, type FacilitatorState } from './facilitators.ts';
+import type { Settings } from './settings.ts';
 
 /** The ledger that payments are written into, and the rail that settles them. */
 type PaymentPorts = { readonly ledger: Ledger; readonly rail: Rail };
 export type AroundPayments = (ports: PaymentPorts) => PaymentPorts;
 
-type PaymentsDeps = {
+type RailsDeps = {
+  readonly settings: Settings;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Metrics;
+};
+
+type PaymentsDeps = RailsDeps & {
+  readonly ledger: Ledger;
+  /** Undefined if the ledger is in another process; else the charges are counted for the metrics. */
+  readonly reports: ChargeReports | undefined;
+  readonly rails: Rails;
+  /** Names a route in metrics. */
+  readonly routeLabel: (id: string) => string;
   readonly aroundPayments?: AroundPayments | undefined;
   /** Another process looks at charges without an end, and counts them. */
   readonly takesOnly?: boolean;
@@ -43,24 +54,13 @@ export type Payments = {
   readonly close: () => Promise<void>;
 };
 
-/** The configuration in force: read whenever it is needed. */
-type Settings = { readonly config: Config };
-
 const RECONCILE_EVERY_MS = { here: 1_000, elsewhere: 5_000 };
 const COUNT_EVERY_MS = 5_000;
 
-/** `reports` if the ledger is in this process: then the charges are counted for the metrics. */
-export function startPayments(
-  settings: Settings,
-  givenLedger: Ledger,
-  reports: ChargeReports | undefined,
-  routeLabel: (id: string) => string,
-  rails: Rails,
-  deps: PaymentsDeps,
-): Payments {
-  const { log, clock, random, metrics } = deps;
+export function startPayments(deps: PaymentsDeps): Payments {
+  const { settings, reports, rails, routeLabel, log, clock, random, metrics } = deps;
   const newId = createTokens(random, 16, 'hex');
-  const ports = { ledger: givenLedger, rail: rails };
+  const ports = { ledger: deps.ledger, rail: rails };
   const { ledger, rail } = deps.aroundPayments?.(ports) ?? ports;
   const chargeLog = createChargeLog(metrics, log, routeLabel);
   const seenPayments = createSeenPayments();
@@ -82,7 +82,7 @@ export function startPayments(
   return {
     facilitators: watchFacilitators(() => settings.config, rails.standing, metrics),
     payFor: (next) =>
-      payWith(next, settings, { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, ...deps }),
+      payWith(next, settings, { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, log, clock }),
     close: async () => {
       await stopReconciling?.();
       await stopCounting?.();
@@ -90,7 +90,7 @@ export function startPayments(
   };
 }
 
-export function startRails(settings: Settings, { log, clock, random, metrics }: PaymentsDeps): Rails {
+export function startRails({ settings, log, clock, random, metrics }: RailsDeps): Rails {
   return createRails({
     fetch: globalThis.fetch,
     schedule: systemSchedule,
@@ -102,7 +102,9 @@ export function startRails(settings: Settings, { log, clock, random, metrics }: 
   });
 }
 
-type PayParts = PaymentsDeps & {
+type PayParts = {
+  readonly log: Log;
+  readonly clock: Clock;
   readonly rail: Rail;
   readonly ledger: Ledger;
   readonly seenPayments: SeenPayments;
@@ -138,7 +140,7 @@ function payWith(
     });
 }
 
-/** For the metrics; what is returned ends it. */
+/** Counts the charges for the metrics, every few seconds; what is returned ends it. */
 export function countCharges(
   reports: ChargeReports,
   metrics: Metrics,

@@ -13,11 +13,12 @@ import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { createListener } from '../host/server.ts';
-import type { Difference } from '../registry/routes/three-way-merge.ts';
 import type { WhyReport } from '../registry/charges/charge-schemas.ts';
 import { createRegistry, type RegistrySettings } from '../registry/registry.ts';
 import { ledgerOf, storeAt, type StoredLedger } from '../registry/store/open.ts';
 import { StoreUnavailable, UPGRADING } from '../registry/store/ports.ts';
+import type { Settings } from './settings.ts';
+import type { WhyLedgers } from './why.ts';
 import { shareSettings } from './common-settings.ts';
 import { differencesCheck, followConfiguration } from './declared-routes.ts';
 import { countLeases } from './charge-metrics.ts';
@@ -37,8 +38,7 @@ export type RegistryPart = Part & {
   readonly ledger: StoredLedger;
   /** Whether the store takes payments, as far as is known. */
   readonly isPossible: () => boolean;
-  /** What store and configuration differ in at this moment. */
-  readonly differences: () => readonly Difference[];
+  readonly ledgers: WhyLedgers;
   /** Applies a new configuration; rejects, and leaves the old one in force, if a key or the store cannot be used. */
   readonly reconfigure: (next: Config) => Promise<void>;
   /** For paths that are read in another way now. */
@@ -51,17 +51,18 @@ type RegistryPartDeps = {
   readonly random: Random;
   readonly version: string;
   readonly metrics: Metrics;
-  /** Where it puts its own, before it waits for its store. */
-  readonly checks: Check[];
+  readonly settings: Settings;
+  readonly current: Current;
+  /** Adds a check before this part waits for its store. */
+  readonly addCheck: (check: Check) => void;
   readonly why: (id: string) => Promise<WhyReport>;
 };
 
 export async function startRegistry(
-  config: () => Config,
   section: RegistryConfig,
-  current: Current,
-  { log, clock, random, version, metrics, checks, why }: RegistryPartDeps,
+  { log, clock, random, version, metrics, settings, current, addCheck, why }: RegistryPartDeps,
 ): Promise<RegistryPart> {
+  const config = (): Config => settings.config;
   const { limits } = section;
   const place = await storeAt(section.store);
   let readiness: Readiness | undefined;
@@ -71,7 +72,8 @@ export async function startRegistry(
     name: 'store',
     run: () => readiness?.check.run() ?? { ok: false, detail: `the store cannot be used yet: ${reason}` },
   };
-  checks.push({ name: 'routes', run: () => routesCheck(current.snapshot) }, storeCheck);
+  addCheck({ name: 'routes', run: () => routesCheck(current.snapshot) });
+  addCheck(storeCheck);
   if (place.isShared) observeStoreUp(metrics, storeCheck);
   const store = await place.open({
     ...{ random, now: clock.now, log, alone: true, as: 'server', observe: observeCalls(metrics, place), waits },
@@ -124,7 +126,7 @@ export async function startRegistry(
   ));
   const { load } = store.charges;
   if (load !== undefined) observeSharedStore(metrics, load, () => current.snapshot?.revision);
-  checks.push(differencesCheck(registry.differences));
+  addCheck(differencesCheck(registry.differences));
   const listener = createListener(
     {
       ...{ name: 'registry', listen: section.listen, log },
@@ -134,11 +136,13 @@ export async function startRegistry(
     },
     { request: handle },
   );
+  const help = 'Routes of the configuration that are not in the store as it says.';
+  metrics.observed('gauge', 'declared_routes_differing', help, [], (set) => set({}, registry.differences().length));
   return {
     listener,
     ledger,
     isPossible,
-    differences: registry.differences,
+    ledgers: { search: ledger.search, findByChargeId: ledger.get },
     reconfigure: async (next) => {
       if (next.registry === undefined) return;
       const before = config();

@@ -11,12 +11,16 @@ import type { WhyReport } from '../registry/charges/charge-schemas.ts';
 
 export type FindRefusals = (id: string) => Promise<readonly RefusedRequest[]>;
 
-export type WhyParts = {
-  /** Undefined if the ledger is elsewhere. */
+/** The ledger in which charges are looked for. */
+export type WhyLedgers = {
+  /** Finds charges by a part of an id, a request or a transaction; undefined if the ledger is elsewhere. */
   readonly search: ((search: ChargeSearch, limit: number) => Promise<readonly ListedCharge[]>) | undefined;
-  /** By a whole id, which every ledger takes. */
+  /** Finds a charge by its whole id, which every ledger takes. */
   readonly findByChargeId: ((id: string) => Promise<ListedCharge | undefined>) | undefined;
-  /** Those that an id names; undefined if no proxy runs here. */
+};
+
+export type WhyParts = WhyLedgers & {
+  /** Finds the refusals that an id names; undefined if no proxy runs here. */
   readonly refusals: FindRefusals | undefined;
   readonly quotes: Pick<Quotes, 'explain'>;
   readonly quoteTtlMs: number;

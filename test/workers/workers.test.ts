@@ -3,7 +3,7 @@
 import { fork } from 'node:child_process';
 import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { createReloads } from '../../src/compose/workers/worker-reloads.ts';
+import { createWorkerReloads } from '../../src/compose/workers/worker-reloads.ts';
 import { systemClock, systemSchedule } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { createHandOver } from '../../src/workers/hand-over.ts';
@@ -22,7 +22,7 @@ const SLOW = 'GET /slow HTTP/1.1\r\nHost: h\r\n\r\n';
 
 type House = {
   readonly supervisor: Supervisor;
-  readonly reloads: ReturnType<typeof createReloads>;
+  readonly reloads: ReturnType<typeof createWorkerReloads>;
   readonly port: number;
   readonly deaths: { readonly worker: number; readonly run: string; readonly reason: EndReason }[];
   readonly answers: readonly string[];
@@ -50,7 +50,7 @@ async function open(
   onTestFinished(() => handOver.close());
   const answers: string[] = [];
   const deaths: { worker: number; run: string; reason: EndReason }[] = [];
-  const reloads = createReloads(supervisor, systemSchedule, answerMs);
+  const reloads = createWorkerReloads(supervisor, systemSchedule, answerMs);
   const { port } = await handOver.bind();
   await supervisor.start({
     heard: (member, message) => {

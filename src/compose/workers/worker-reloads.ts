@@ -12,7 +12,7 @@ type WorkerReloads = {
   readonly died: (member: Member) => void;
 };
 
-/** For a worker to prepare. */
+/** Time that a worker has to prepare a configuration. */
 const ANSWER_MS = 5_000;
 
 type Round = {
@@ -22,7 +22,7 @@ type Round = {
   readonly over: () => void;
 };
 
-export function createReloads(
+export function createWorkerReloads(
   { members, tell, replace }: Pick<Supervisor, 'members' | 'tell' | 'replace'>,
   schedule: Schedule,
   answerMs = ANSWER_MS,

@@ -6,17 +6,20 @@ import { SPELLING } from '../../gateway/rails/rails.ts';
 import { createRemoteCharges } from '../../gateway/ledger/remote-ledger.ts';
 import { systemSchedule, type Clock, type Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
-import { createMetrics } from '../../host/metrics.ts';
+import { createMetrics, type Metrics } from '../../host/metrics.ts';
 import { storeAt } from '../../registry/store/open.ts';
 import type { Served } from '../../workers/worker-channel.ts';
 import { countLeases } from '../charge-metrics.ts';
-import { createAssembly, type Assembly } from '../assembly.ts';
+import { createClosers } from '../closers.ts';
+import { createDraining } from '../draining.ts';
+import { createProcessMetrics } from '../process-metrics.ts';
+import { serveProxy } from '../served-proxy.ts';
+import { createSettings } from '../settings.ts';
 import { followDescription } from '../discovery/discovery.ts';
-import { takeRequests } from '../gateway.ts';
 import { readConfigured, readNoticed, type Given } from './worker-bootstrap.ts';
 import { observeCalls, observeLoad } from '../store-metrics.ts';
 import { reportMetrics } from './worker-metrics.ts';
-import type { Current } from '../../gateway/routes/current-snapshot.ts';
+import { createCurrent, type Current } from '../../gateway/routes/current-snapshot.ts';
 import { followPrimary, PRIMARY_URL } from '../sync.ts';
 
 type WorkerDeps = {
@@ -35,13 +38,16 @@ export async function startWorker(given: Given, run: string, deps: WorkerDeps): 
   const { log, onTaken } = deps;
   const { config, socketPath, key, version, hasRoutes } = given;
   const published = { publication: given.publication };
-  const assembly = createAssembly(config, { ...deps, version });
-  const { current, closers } = assembly;
+  const settings = createSettings(config);
+  const metrics = createProcessMetrics(version);
+  const draining = createDraining(metrics);
+  const current = createCurrent();
+  const closers = createClosers();
   const proxyOf = (next: Config): ProxyConfig => {
     if (next.proxy === undefined) throw new Error('workers serve a proxy');
     return next.proxy;
   };
-  const inForce = (): ProxyConfig => proxyOf(assembly.config);
+  const inForce = (): ProxyConfig => proxyOf(settings.config);
   // The registry's metrics are the primary's.
   const routes = await followPrimary(
     inForce,
@@ -49,32 +55,34 @@ export async function startWorker(given: Given, run: string, deps: WorkerDeps): 
     { socketPath, key },
     { ...deps, version, metrics: createMetrics() },
   );
-  closers.unshift(routes.close);
-  const ledger = await openLedger(assembly, given, run);
+  closers.addFirst(routes.close);
+  const charges = await openCharges(given, run, { ...deps, metrics });
+  if (charges !== undefined) closers.addLast(charges.close);
   let { description } = given;
   const listed = ({ discovery }: Config): ReturnType<typeof followDescription> | undefined =>
     discovery && followDescription(discovery, () => description);
-  const proxy = takeRequests(
-    assembly,
+  const { proxy, isCallable, findRefusals } = serveProxy(
     proxyOf(config),
-    { ledger, reports: undefined, takesOnly: true },
+    { ledger: charges?.ledger, reports: undefined, takesOnly: true },
     { listed: listed(config), published },
+    { ...deps, settings, current, metrics, closers },
   );
-  closers.unshift(async () => proxy.close());
+  closers.addFirst(proxy.close);
   const { listener } = proxy;
-  const report = reportMetrics(assembly.metrics);
+  const report = reportMetrics(metrics);
   listener.open();
   onTaken(config);
   if (hasRoutes) await firstRoutes(current, socketPath);
   return {
     take: listener.take,
     open: listener.connections,
-    says: () => JSON.stringify({ possible: assembly.isPossible() }),
+    // What is known of the ledger is the primary's to say.
+    says: () => JSON.stringify({ possible: isCallable() }),
     prepare: async (text) => {
       const next = readConfigured(text);
       const putInForce = await proxy.prepare(next.config, proxyOf(next.config), listed(next.config));
       return () => {
-        assembly.config = next.config;
+        settings.replace(next.config);
         putInForce();
         routes.recompile();
         onTaken(next.config);
@@ -85,15 +93,15 @@ export async function startWorker(given: Given, run: string, deps: WorkerDeps): 
       if ('description' in noticed) ({ description } = noticed);
       else published.publication = noticed.publication;
     },
-    answer: async (id) => JSON.stringify((await assembly.findRefusals?.(id)) ?? []),
+    answer: async (id) => JSON.stringify(await findRefusals(id)),
     report: async () => JSON.stringify(await report()),
     drain: () => {
-      assembly.draining = true;
+      draining.begin();
       listener.announceEnd();
     },
     close: async (withinMs) => {
       await listener.drain(0, withinMs);
-      for (const close of closers) await close();
+      await closers.closeAll();
       log.debug('the worker ends');
     },
   };
@@ -110,18 +118,19 @@ async function firstRoutes({ first }: Pick<Current, 'first'>, socketPath: string
   cancel();
 }
 
-async function openLedger(assembly: Assembly, given: Given, run: string): Promise<Ledger | undefined> {
-  const { metrics, closers, config, deps } = assembly;
-  const { log, clock, random, version } = deps;
-  const { ledger: whose, store, socketPath, key } = given;
-  // What is known of it is the primary's to say.
-  assembly.isPossible = () => true;
+type OpenCharges = { readonly ledger: Ledger; readonly close: () => Promise<void> };
+
+/** Opens the ledger that the worker writes its charges into. */
+async function openCharges(
+  { config, version, ledger: whose, store, socketPath, key }: Given,
+  run: string,
+  { metrics, log, clock, random }: Pick<WorkerDeps, 'log' | 'clock' | 'random'> & { readonly metrics: Metrics },
+): Promise<OpenCharges | undefined> {
   if (whose === 'own' && store !== undefined) {
     const place = await storeAt(store);
     const charges = place.openCharges({ now: clock.now, log, run, observe: observeCalls(metrics, place) });
-    closers.push(charges.close);
     if (charges.load !== undefined) observeLoad(metrics, charges.load);
-    return createLedger(charges, SPELLING, undefined, countLeases(metrics));
+    return { ledger: createLedger(charges, SPELLING, undefined, countLeases(metrics)), close: charges.close };
   }
   const common = { version, schedule: systemSchedule, clock, random, run };
   const charges =
@@ -130,7 +139,5 @@ async function openLedger(assembly: Assembly, given: Given, run: string): Promis
       : whose === 'registry' && config.sync !== undefined
         ? createRemoteCharges({ ...common, registryUrl: config.sync.registryUrl, apiKey: config.sync.apiKey })
         : undefined;
-  if (charges === undefined) return undefined;
-  closers.push(charges.close);
-  return createLedger(charges, SPELLING);
+  return charges && { ledger: createLedger(charges, SPELLING), close: charges.close };
 }

@@ -2,33 +2,34 @@
 // workers it is what a registry is to its sidecars. It takes connections once the first worker can answer.
 import { fork, type ChildProcess } from 'node:child_process';
 import { z } from 'zod';
-import type { Config } from '../../config/config.ts';
+import type { Config, ProxyConfig } from '../../config/config.ts';
 import { dataFolderOf } from '../../config/data-folder.ts';
 import { workersOfRun } from '../../domain/payment/charge.ts';
-import { systemSchedule } from '../../host/clock.ts';
-import type { Family } from '../../host/metrics.ts';
+import type { Current } from '../../gateway/routes/current-snapshot.ts';
+import type { Check } from '../../host/admin.ts';
+import { systemSchedule, type Clock, type Random } from '../../host/clock.ts';
+import type { Log } from '../../host/log.ts';
+import type { Family, Metrics } from '../../host/metrics.ts';
 import type { RefusedRequest } from '../../gateway/refusals.ts';
 import type { Telemetry } from '../../gateway/telemetry.ts';
 import type { StoredLedger } from '../../registry/store/open.ts';
 import { createWorkerApi } from '../../registry/worker-api.ts';
 import type { WorkerPlan } from '../../host/worker-count.ts';
-import type { Report } from '../../workers/channel.ts';
 import { createHandOver } from '../../workers/hand-over.ts';
-import type { Member } from '../../workers/member.ts';
 import { createSupervisor, type Supervisor, type SupervisorEvents } from '../../workers/supervisor.ts';
-import type { Assembly } from '../assembly.ts';
+import type { Settings } from '../settings.ts';
 import type { DescriptionInForce, DiscoverySource } from '../discovery/discovery.ts';
 import type { Publisher } from '../discovery/publisher.ts';
 import { writeGiven, type Configured, type Described, type Given, type HandedPublication } from './worker-bootstrap.ts';
 import { numberRoutes } from './worker-feed.ts';
-import { newestOf } from '../why.ts';
+import { newestOf, type FindRefusals } from '../why.ts';
 import { createAsking } from './worker-questions.ts';
 import { sumMetrics } from './worker-metrics.ts';
-import { createReloads } from './worker-reloads.ts';
+import { createWorkerReloads } from './worker-reloads.ts';
 import type { BoundListener } from '../part.ts';
 import type { ProxyPart } from '../proxy.ts';
+import { shareOf } from './worker-shares.ts';
 import { openWorkerSocket } from './worker-socket.ts';
-import type { Facilitator, ReceiverWay } from '../../domain/payment/offer.ts';
 
 const [FOLDER, ENDING] = import.meta.url.endsWith('.ts') ? ['../..', '.ts'] : ['.', '.js'];
 const PROGRAM = new URL(`${FOLDER}/worker-process${ENDING}`, import.meta.url);
@@ -36,16 +37,38 @@ const PROGRAM = new URL(`${FOLDER}/worker-process${ENDING}`, import.meta.url);
 const END_MS = 2_000;
 const LATE_CALL_MS = 1_000;
 
-/** `kept`: the ledger of this process, in whatever store. */
+type WorkersDeps = {
+  readonly settings: Settings;
+  readonly current: Current;
+  readonly metrics: Metrics;
+  readonly discovery: DiscoverySource;
+  readonly publisher: Publisher;
+  /** The ledger of this process, in whatever store. */
+  readonly kept: StoredLedger | undefined;
+  readonly routeLabel: Telemetry['label'];
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly version: string;
+};
+
+type WorkersPart = {
+  readonly proxy: ProxyPart;
+  readonly checks: readonly Check[];
+  /** Whether a worker says that it could have a payment settled. */
+  readonly isCallable: () => boolean;
+  /** Finds refusals in all workers that answer in time. */
+  readonly findRefusals: FindRefusals;
+  /** The text of a scrape, of this process and all workers. */
+  readonly metricsText: Metrics['text'];
+  readonly allStarted: () => Promise<void>;
+};
+
 export async function startWorkers(
-  assembly: Assembly,
   { count, oldSpaceMiB }: WorkerPlan,
-  { discovery, publisher }: { readonly discovery: DiscoverySource; readonly publisher: Publisher },
-  kept: StoredLedger | undefined,
-  routeLabel: Telemetry['label'],
-): Promise<ProxyPart> {
-  const { deps, current, checks, config } = assembly;
-  const { log, clock, random, version } = deps;
+  { settings, current, metrics, discovery, publisher, kept, routeLabel, log, clock, random, version }: WorkersDeps,
+): Promise<WorkersPart> {
+  const { config } = settings;
   const key = random(32).toString('base64url');
   const store = config.registry?.store ?? config.charges.store;
   const ledger =
@@ -59,7 +82,7 @@ export async function startWorkers(
     return { config: { ...shareOf(next, count), registry: undefined } };
   };
   const given = (): Given => ({
-    ...configured(assembly.config),
+    ...configured(settings.config),
     description: forWorkers(discovery.inForce()),
     ...{ socketPath: socket.path, key, ledger, version, hasRoutes: current.snapshot !== undefined },
     publication: publisher.publication,
@@ -79,13 +102,11 @@ export async function startWorkers(
     supervisor.tell({ kind: 'notice', text: writeGiven(noticed) });
   discovery.onRead(() => notice({ description: forWorkers(discovery.inForce()) }));
   publisher.onPublished((publication) => notice({ publication }));
-  const reloads = createReloads(supervisor, systemSchedule);
+  const reloads = createWorkerReloads(supervisor, systemSchedule);
   const asking = createAsking(supervisor, systemSchedule);
-  assembly.findRefusals = async (id) =>
-    newestOf((await asking.ask(id)).map((answer) => JSON.parse(answer) as readonly RefusedRequest[]));
-  const sums = sumMetrics(assembly.metrics, supervisor.lives, routeLabel);
-  assembly.metricsText = sums.text;
-  const listener = listen(assembly, supervisor, {
+  const sums = sumMetrics(metrics, supervisor.lives, routeLabel);
+  const listener = listen(config.proxy ?? noProxy(), supervisor, {
+    ...{ log, clock },
     heard: (member, message) => {
       if (message.kind === 'prepared') reloads.prepared(member, message);
       if (message.kind === 'answer') asking.answered(member, message);
@@ -106,18 +127,22 @@ export async function startWorkers(
         systemSchedule(ms, () => void kept?.endRun(member.run).catch(() => undefined));
     },
   });
-  assembly.allStarted = supervisor.allStarted;
-  checks.push({ name: 'workers', run: () => checkWorkers(supervisor) });
-  const { isPossible } = assembly;
-  assembly.isPossible = () => isPossible() && supervisor.members().some(({ says }) => saysPossible(says));
   return {
-    listener,
-    prepare: (next) => reloads.prepare(writeGiven(configured(next))),
-    close: async () => {
-      await supervisor.end(0);
-      api.close();
-      await socket.close();
+    proxy: {
+      listener,
+      prepare: (next) => reloads.prepare(writeGiven(configured(next))),
+      close: async () => {
+        await supervisor.end(0);
+        api.close();
+        await socket.close();
+      },
     },
+    checks: [{ name: 'workers', run: () => checkWorkers(supervisor) }],
+    isCallable: () => supervisor.members().some(({ says }) => saysPossible(says)),
+    findRefusals: async (id) =>
+      newestOf((await asking.ask(id)).map((answer) => JSON.parse(answer) as readonly RefusedRequest[])),
+    metricsText: sums.text,
+    allStarted: supervisor.allStarted,
   };
 }
 
@@ -126,15 +151,13 @@ function forWorkers(description: DescriptionInForce): DescriptionInForce {
   return typeof description === 'object' ? { ...description, owner: '' } : description;
 }
 
-type Heard = {
-  readonly heard: (member: Member, message: Report) => void;
-  readonly died: SupervisorEvents['died'];
-};
+type HandOverDeps = Pick<SupervisorEvents, 'heard' | 'died'> & { readonly log: Log; readonly clock: Clock };
 
-function listen(assembly: Assembly, supervisor: Supervisor, { heard, died }: Heard): BoundListener {
-  const { deps, config } = assembly;
-  const { log, clock } = deps;
-  const { listen: place, limits } = config.proxy ?? noProxy();
+function listen(
+  { listen: place, limits }: ProxyConfig,
+  supervisor: Supervisor,
+  { heard, died, log, clock }: HandOverDeps,
+): BoundListener {
   const handOver = createHandOver({
     ...{ listen: place, members: supervisor.members, clock, schedule: systemSchedule },
     maxWaiting: limits.connections,
@@ -187,32 +210,3 @@ function startProcess(worker: number, oldSpaceMiB: number | undefined): ChildPro
 
 const SHARED =
   /^(NODE_.*|UV_.*|PATH|HOME|USER|TZ|LANG|LC_.*|TMPDIR|TERM|NO_COLOR|SSL_CERT_(FILE|DIR)|(https?|no)_proxy|RES_OPTIONS|LOCALDOMAIN)$/i;
-
-// One of several workers has its share of the limits of the process, rounded up.
-
-/** The configuration of one of `workers` workers. */
-export function shareOf(config: Config, workers: number): Config {
-  const share = (limit: number): number => Math.ceil(limit / workers);
-  const shareOfFacilitator = (facilitator: Facilitator): Facilitator => {
-    const { calls, waiting } = facilitator.limits;
-    return { ...facilitator, limits: { calls: share(calls), waiting: share(waiting) } };
-  };
-  const shareOfWay = (way: ReceiverWay): ReceiverWay => ({
-    ...way,
-    facilitators: way.facilitators.map(shareOfFacilitator),
-  });
-  const { proxy, receivers } = config;
-  return {
-    ...config,
-    receivers: receivers.map((receiver) => ({ ...receiver, ways: receiver.ways.map(shareOfWay) })),
-    proxy: proxy && {
-      ...proxy,
-      limits: {
-        ...proxy.limits,
-        connections: share(proxy.limits.connections),
-        inFlight: share(proxy.limits.inFlight),
-        payments: share(proxy.limits.payments),
-      },
-    },
-  };
-}

@@ -1,8 +1,8 @@
 // A worker's part of the limits of its process: rounded up, so that none is 0 that was not, and nothing else is changed.
 import { expect, test } from 'vitest';
-import { shareOf } from '../../src/compose/workers/workers.ts';
-import type { Config } from '../../src/config/config.ts';
-import { ADDRESS, configOf } from '../config/support.ts';
+import { shareOf } from '../../../src/compose/workers/worker-shares.ts';
+import type { Config } from '../../../src/config/config.ts';
+import { ADDRESS, configOf } from '../../config/support.ts';
 
 const TEXT = `proxy:
   upstream: "http://127.0.0.1:3000"

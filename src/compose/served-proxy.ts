@@ -1,0 +1,84 @@
+// The proxy that serves its requests in this process, with what takes its payments: in a process of its own or as one of
+// several workers.
+import type { ProxyConfig } from '../config/config.ts';
+import type { Discovery } from '../domain/discovery/listing.ts';
+import type { Ledger } from '../domain/payment/ledger.ts';
+import type { ChargeReports } from '../domain/payment/reports.ts';
+import type { Published } from '../gateway/public-documents.ts';
+import { createRefusals, rememberRefusals } from '../gateway/refusals.ts';
+import type { Current } from '../gateway/routes/current-snapshot.ts';
+import { createTelemetry } from '../gateway/telemetry.ts';
+import type { Check } from '../host/admin.ts';
+import type { Clock, Random } from '../host/clock.ts';
+import type { Log } from '../host/log.ts';
+import type { Metrics } from '../host/metrics.ts';
+import type { Closers } from './closers.ts';
+import { startPayments, startRails, type AroundPayments } from './payments.ts';
+import { startProxy, type AroundPage, type OwnProxyPart } from './proxy.ts';
+import type { Settings } from './settings.ts';
+import type { FindRefusals } from './why.ts';
+
+/** Where charges are written. */
+type ChargeBooks = {
+  /** Undefined if nothing can write a charge down: then no payment is taken. */
+  readonly ledger: Ledger | undefined;
+  /** Undefined if the ledger is in another process. */
+  readonly reports: ChargeReports | undefined;
+  /** Another process looks after charges without an end. */
+  readonly takesOnly?: boolean;
+};
+
+/** What is made public of paid routes: in each 402 and to facilitators, and at the origin. */
+type Publicity = { readonly listed: Discovery | undefined; readonly published: Published };
+
+/** What the program that starts a Tollgate puts around parts of it: no configuration can. */
+export type AroundParts = {
+  /** Put around the ledger and the rail. */
+  readonly aroundPayments?: AroundPayments | undefined;
+  /** Put around the page for people. */
+  readonly aroundPage?: AroundPage | undefined;
+};
+
+export type ServedProxyDeps = AroundParts & {
+  readonly settings: Settings;
+  readonly current: Current;
+  readonly metrics: Metrics;
+  readonly closers: Closers;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
+};
+
+type ServedProxy = {
+  readonly proxy: OwnProxyPart;
+  readonly checks: readonly Check[];
+  /** Whether somebody can be asked to settle a payment, as far as is known. */
+  readonly isCallable: () => boolean;
+  readonly findRefusals: FindRefusals;
+};
+
+export function serveProxy(
+  section: ProxyConfig,
+  { ledger, reports, takesOnly = false }: ChargeBooks,
+  { listed, published }: Publicity,
+  deps: ServedProxyDeps,
+): ServedProxy {
+  const { settings, current, metrics, closers, log, clock, random, aroundPage } = deps;
+  const refusals = createRefusals();
+  const telemetry = createTelemetry(metrics, log, current, settings, rememberRefusals(refusals, clock));
+  const rails = startRails(deps);
+  const routeLabel = telemetry.label;
+  const payments = ledger && startPayments({ ...deps, ledger, reports, takesOnly, rails, routeLabel });
+  if (payments !== undefined) closers.addFirst(payments.close);
+  const stopWatching = rails.watch(() => settings.config.receivers.flatMap(({ ways }) => ways.map(({ way }) => way)));
+  closers.addFirst(async () => stopWatching());
+  const payFor = payments?.payFor;
+  return {
+    proxy: startProxy(settings.config, section, listed, {
+      ...{ current, telemetry, payFor, rails, published, log, clock, random, aroundPage },
+    }),
+    checks: payments === undefined ? [] : [payments.facilitators.check],
+    isCallable: payments?.facilitators.isCallable ?? (() => true),
+    findRefusals: async (id) => (await import('./why.ts')).findRefusals(refusals, id),
+  };
+}
