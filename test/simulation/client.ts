@@ -103,7 +103,9 @@ export function runClient(world: World, n: number, someProcess: () => Process | 
       if (last.kind === 'answer' && (last.status === 402 || last.reason === 'already_paid' || last.status === 409)) {
         if (last.status !== 409 || attempt > 4) return;
       }
-      await scheduler.point(actor, 'waits', 40_000);
+      // An upstream that failed under this payment is left alone for up to half an hour.
+      const seconds = last.kind === 'answer' ? (last.retrySeconds ?? 0) : 0;
+      await scheduler.point(actor, 'waits', Math.max(40_000, seconds * 1000));
     }
     if (!got.served) watch.violated(`${actor.name} paid, was not served and is told ${JSON.stringify(last)}`);
   };

@@ -22,6 +22,8 @@ export type Reply =
       readonly reason: string | undefined;
       readonly chargeId: string | undefined;
       readonly served: boolean;
+      /** `Retry-After`. */
+      readonly retrySeconds?: number;
     }
   /** The connection broke, or the client left. */
   | { readonly kind: 'broken' };
@@ -104,7 +106,10 @@ export async function answer(
 ): Promise<void> {
   await scheduler.point(actor, `answers ${status}`);
   if (connection.gone) return told(false);
-  const at = headers.indexOf('Tollgate-Reason');
+  const valueOf = (name: string): string | undefined => {
+    const at = headers.indexOf(name);
+    return at < 0 ? undefined : headers[at + 1];
+  };
   if (replayOf !== undefined) {
     replayOf.watch.served(replayOf.id);
     // From memory it is the delivery that was, once more: only what the ledger gave is one of its own.
@@ -113,9 +118,10 @@ export async function answer(
   connection.reply({
     kind: 'answer',
     status,
-    reason: at < 0 ? undefined : headers[at + 1],
+    reason: valueOf('Tollgate-Reason'),
     chargeId,
     served: replayOf !== undefined,
+    retrySeconds: Number(valueOf('Retry-After') ?? 0),
   });
   await scheduler.point(actor, `answered ${status}`);
   return told(true);
