@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { rolldown } from 'rolldown';
-import type { PageAssets } from './gateway/page/assets.ts';
+import type { PageAssets } from './host/page-assets.ts';
 
 const PAGE = path.join(import.meta.dirname, 'page');
 

@@ -4,7 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { respond } from '../host/respond.ts';
 import { linesOf, takesOneWrite, type WriteBatch } from '../host/write-batch.ts';
-import { readFraming } from '../http/framing.ts';
+import { readFraming } from '../http/request-writer.ts';
 import { giveBack } from '../http/response-reader.ts';
 import { hasBody } from './headers.ts';
 import type { ResponseOutcome } from './outcome.ts';

@@ -13,7 +13,7 @@ import {
   type Waiting,
 } from './connection.ts';
 import { Reservation } from './reservation.ts';
-import { writeHead, Upload, type UploadListener } from './request-writer.ts';
+import { readFraming, writeHead, Upload, type UploadListener } from './request-writer.ts';
 import type {
   CallFault,
   PoolOptions,
@@ -25,7 +25,6 @@ import type {
   UpstreamListener,
   UpstreamRequest,
 } from './transport.ts';
-import { readFraming } from './framing.ts';
 
 /** For so long the head of a request waits for the first byte of its body. */
 const FIRST_BYTE_MS = 1000;

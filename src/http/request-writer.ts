@@ -2,7 +2,7 @@
 // be read as two requests is not written: no line break, no space in the target, no malformed name. `RequestWriter` is
 // pure: pieces of the body go in, bytes come out. `Upload` carries them from the body's stream to the socket.
 import type { Socket } from 'node:net';
-import { ByteCount, NAME, VALUE } from './framing.ts';
+import { NAME, VALUE } from './header-syntax.ts';
 import type { UpstreamRequest, BatchedWrites, CallFault, RequestBody } from './transport.ts';
 
 const METHOD = /^[A-Z][A-Z0-9!#$%&'*+.^_`|~-]*$/;
@@ -25,10 +25,21 @@ export function writeHead({ method, target, headers }: UpstreamRequest): string 
   return `${head}\r\n`;
 }
 
+/** What `headers` announce of a body: a length in bytes, `chunked`, or undefined for none. */
+export function readFraming(headers: readonly string[]): number | 'chunked' | undefined {
+  for (let i = headers.length - 2; i >= 0; i -= 2) {
+    const name = headers[i];
+    const size = name?.length;
+    if (size === 14 && name?.toLowerCase() === 'content-length') return Number(headers[i + 1]);
+    if (size === 17 && name?.toLowerCase() === 'transfer-encoding') return 'chunked';
+  }
+  return undefined;
+}
+
 /** A request with a body. A class, because every such request makes one. */
 export class RequestWriter {
-  /** Undefined: the body is chunked. */
-  private readonly count: ByteCount | undefined;
+  /** Bytes of the body that are still to come; undefined: it is chunked. */
+  private left: number | undefined;
   private ended = false;
   private out: (string | Buffer)[] = [];
   /** What follows `out`, one character a byte; then small pieces of the body, which leave as one chunk. */
@@ -37,19 +48,23 @@ export class RequestWriter {
 
   constructor(head: string, framing: number | 'chunked') {
     this.text = head;
-    this.count = framing === 'chunked' ? undefined : new ByteCount(framing);
+    this.left = framing === 'chunked' ? undefined : framing;
   }
 
   /** The next piece of the body; false: it is longer than announced. */
   write(piece: Buffer): boolean {
     const { length } = piece;
-    if (this.count !== undefined && this.count.take(length) < length) return false;
+    if (this.left !== undefined) {
+      const isTooLong = length > this.left;
+      this.left = Math.max(0, this.left - length);
+      if (isTooLong) return false;
+    }
     if (length <= JOINED_BYTES) {
       this.small += piece.toString('latin1');
       return true;
     }
     this.frameSmall();
-    const chunked = this.count === undefined;
+    const chunked = this.left === undefined;
     this.out.push(chunked ? `${this.text}${length.toString(16)}\r\n` : this.text, piece);
     this.text = chunked ? '\r\n' : '';
     return true;
@@ -59,13 +74,13 @@ export class RequestWriter {
   end(): boolean {
     this.ended = true;
     this.frameSmall();
-    if (this.count === undefined) this.text += '0\r\n\r\n';
+    if (this.left === undefined) this.text += '0\r\n\r\n';
     return this.isWhole;
   }
 
   /** All that was announced is here; of a chunked body only its end says so. */
   get isWhole(): boolean {
-    return this.count === undefined ? this.ended : this.count.left === 0;
+    return this.left === undefined ? this.ended : this.left === 0;
   }
 
   /** Bytes that are ready to be written. */
@@ -84,9 +99,9 @@ export class RequestWriter {
   }
 
   private frameSmall(): void {
-    const { small, count } = this;
+    const { small, left } = this;
     if (small === '') return;
-    this.text += count === undefined ? `${small.length.toString(16)}\r\n${small}\r\n` : small;
+    this.text += left === undefined ? `${small.length.toString(16)}\r\n${small}\r\n` : small;
     this.small = '';
   }
 }

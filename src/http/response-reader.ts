@@ -1,7 +1,8 @@
 // Reads one response: heads, then the body as its framing says. `ResponseReader` is pure: bytes go in, events come out,
 // wherever the bytes were cut. It stops at the response's last byte. Bytes after it stay in `unread`, and are never
 // read as the beginning of another response. `Inbox` is the memory that the bytes are read into.
-import { Chunks, ByteCount, NAME, VALUE } from './framing.ts';
+import { Chunks } from './chunked-coding.ts';
+import { NAME, VALUE } from './header-syntax.ts';
 
 export type ResponseEvent =
   /** 1xx; of 101 what follows is `unread`. */
@@ -38,7 +39,8 @@ export class ResponseReader {
   keepAlive = false;
   private readonly headRequest: boolean;
   private informational = 0;
-  private readonly count = new ByteCount(0);
+  /** Bytes that are still to come of a body of known length. */
+  private left = 0;
   private chunks: Chunks | undefined;
   /** Bytes of `unread` in which the end of a head was not found. */
   private searched = 0;
@@ -62,7 +64,7 @@ export class ResponseReader {
         this.phase = 'end';
         return END;
       case 'length':
-        if (this.count.left > 0) return this.data(this.count.take(this.unread.length));
+        if (this.left > 0) return this.counted();
         this.phase = 'end';
         return END;
       case 'chunked':
@@ -78,15 +80,21 @@ export class ResponseReader {
 
   /** Whether the response is whole if nothing but the connection's orderly end follows what is unread. */
   get mayEndHere(): boolean {
-    const { phase, unread, count } = this;
-    if (phase === 'length') return unread.length >= count.left;
+    const { phase, unread, left } = this;
+    if (phase === 'length') return unread.length >= left;
     return phase === 'chunked' ? unread.subarray(-4).equals(END_OF_HEAD) : phase === 'close';
   }
 
   /** Whether `next` has more to tell of what was pushed; false also where only reading it would show. */
   get goesOn(): boolean {
-    const { phase, unread, count } = this;
-    return phase === 'none' || (unread.length > 0 ? phase !== 'chunked' : phase === 'length' && count.left === 0);
+    const { phase, unread, left } = this;
+    return phase === 'none' || (unread.length > 0 ? phase !== 'chunked' : phase === 'length' && left === 0);
+  }
+
+  private counted(): ResponseEvent | undefined {
+    const size = Math.min(this.unread.length, this.left);
+    this.left -= size;
+    return this.data(size);
   }
 
   private data(size: number): ResponseEvent | undefined {
@@ -127,7 +135,7 @@ export class ResponseReader {
       return known ? { kind: 'information', head } : this.broken(`a response with the status ${head.status}`);
     }
     this.phase = head.framing;
-    this.count.left = head.length;
+    this.left = head.length;
     this.keepAlive = head.keepAlive;
     return { kind: 'head', head };
   }

@@ -37,7 +37,7 @@ import {
 } from './http/schemas.ts';
 import { advancedWire, chargesWire, claimedWire, renewedWire } from '../domain/payment/ledger-wire.ts';
 import { routeWire } from '../domain/routing/route.ts';
-import { matchQuery } from '../domain/routing/query.ts';
+import { matchQuery } from '../domain/routing/match-query.ts';
 import { answerMatch, registerRoute, serveDocument, serveHealth, serveRoutes, streamEvents } from './routes/sdk.ts';
 import type { Services } from './http/services.ts';
 import { answerWhy } from './charges/why-endpoint.ts';

@@ -2,7 +2,7 @@
 import type { Way } from '../../src/domain/payment/way.ts';
 import type { Receiver, ReceiverWay } from '../../src/domain/payment/offer.ts';
 import { EVM_WORDS } from '../../src/gateway/rails/evm/evm-rail.ts';
-import { createRequirement } from '../../src/gateway/rails/x402/client-wire.ts';
+import { createRequirement } from '../../src/gateway/rails/x402/accepts-entry.ts';
 
 /** A receiver of one way. */
 export type PlainReceiver = Pick<Receiver, 'id' | 'currencies' | 'settle'> &

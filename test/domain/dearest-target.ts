@@ -30,7 +30,7 @@ const PATTERNS = [
 ];
 
 export async function loadResolve(root: string): Promise<Resolve> {
-  const from = (name: string): string => pathToFileURL(path.join(root, 'src/domain', name)).href;
+  const from = (name: string): string => pathToFileURL(path.join(root, 'src/domain/routing', name)).href;
   const { compileSnapshot }: typeof snapshotModule = await import(from('snapshot.ts'));
   const { profileFolding }: typeof profileModule = await import(from('profile.ts'));
   const routes = PATTERNS.map((pattern, index) =>

@@ -1,5 +1,4 @@
-// Reads queries: of the registry's endpoints, and of `match` that a sidecar answers in the registry's place. What cannot
-// be read exactly is refused with what would be right.
+// Reads queries of the registry's endpoints. What cannot be read exactly is refused with what would be right.
 import { z } from 'zod';
 import { problem, type Problem } from '../problem.ts';
 import { suggest } from '../suggest.ts';
@@ -65,24 +64,4 @@ function decode(text: string): string {
   } catch {
     return spaced.replace(/%[0-7][0-9A-Fa-f]/g, decodeURIComponent);
   }
-}
-
-// The query of `GET /v1/protected-routes/match`. The registry's endpoint has this schema. A sidecar whose registry is away
-// reads it with `readMatchQuery`, so both answer about the same path.
-
-export const matchQuery = z.object({
-  path: z.string().startsWith('/', 'a path that starts with a slash'),
-  method: z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,32}$/, 'an HTTP method such as GET'),
-});
-export type MatchQuery = Readonly<z.output<typeof matchQuery>>;
-
-const NAMES = Object.keys(matchQuery.shape);
-
-/** `query`: without the `?`. Problem: `malformed`, of other parameters too. */
-export function readMatchQuery(query: string): MatchQuery | Problem {
-  const asked = readQuery(query, new Set(NAMES));
-  if ('code' in asked) return asked;
-  if (asked.unknown.length > 0) return unknownParameters(asked.unknown, NAMES);
-  const parsed = matchQuery.safeParse(asked.values);
-  return parsed.success ? parsed.data : badQuery(parsed.error);
 }

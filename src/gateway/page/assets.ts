@@ -1,12 +1,8 @@
-// Program and style of the page, as text that stands in its document. src/bundle-page.ts makes them from src/page. The
-// build runs it once and puts its result in the place of this file. A run from the sources runs it when the first page
-// is asked for.
-import { execFileSync } from 'node:child_process';
+// Program and style of the page for people, which src/bundle-page.ts makes from src/page. The build puts its result in the
+// place of this file.
 import path from 'node:path';
-
-export type PageAssets = { readonly script: string; readonly style: string };
+import { makePageAssets, type PageAssets } from '../../host/page-assets.ts';
 
 export function readPageAssets(): PageAssets {
-  const bundler = path.resolve(import.meta.dirname, '../../bundle-page.ts');
-  return JSON.parse(execFileSync(process.execPath, [bundler], { encoding: 'utf8' })) as PageAssets;
+  return makePageAssets(path.resolve(import.meta.dirname, '../../bundle-page.ts'));
 }

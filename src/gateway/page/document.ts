@@ -2,12 +2,13 @@
 // logo and program, nearly all of its bytes) is made once. What differs by route is written for each request, and nothing
 // of it is kept. It holds what the 402 says, when money is charged, and the `page` section, and nothing else of the
 // configuration.
-import { createHash } from 'node:crypto';
 import type { Offer, OfferedWay } from '../../domain/payment/offer.ts';
 import type { OwnResponse } from '../../host/respond.ts';
-import { readPageAssets, type PageAssets } from './assets.ts';
+import { html, jsonInHtml } from '../../host/html.ts';
+import type { PageAssets } from '../../host/page-assets.ts';
+import { pageHeaders } from '../../host/page-headers.ts';
+import { readPageAssets } from './assets.ts';
 import { moneyItems, pageData, pageWay, wayItem, type KnownNetworks } from './facts.ts';
-import { html, jsonInHtml } from './html.ts';
 import { programLines } from './programs.ts';
 
 /** The `page` section of the configuration. */
@@ -78,21 +79,13 @@ type Frame = {
 
 function createFrame({ accent, logo }: PageSection, { script, style }: PageAssets): Frame {
   const styles = `${style}:root{--accent:${accent};--on-accent:${textOn(accent)}}`;
-  const policy = [
-    `default-src 'none'; script-src '${hashOf(script)}'; style-src '${hashOf(styles)}'; img-src data: blob:; connect-src 'self'`,
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  ];
   return {
     head: Buffer.from(
       `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><link rel="icon" href="data:,"><style>${styles}</style>`,
     ),
     logo: logo === undefined ? undefined : Buffer.from(`<img src="${logo}" alt="" height="32">`),
     script: Buffer.from(`<script>${script}</script></body></html>`),
-    headers: [
-      ...['Content-Type', 'text/html; charset=utf-8', 'Cache-Control', 'no-store'],
-      ...['X-Content-Type-Options', 'nosniff', 'Referrer-Policy', 'no-referrer', 'X-Frame-Options', 'DENY'],
-      ...['Content-Security-Policy', policy.join('; ')],
-    ],
+    headers: pageHeaders({ script, style: styles }),
   };
 }
 
@@ -167,8 +160,4 @@ function textOn(accent: string): string {
 
 function linear(channel: number): number {
   return channel <= 0.040_45 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4;
-}
-
-function hashOf(text: string): string {
-  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
 }

@@ -3,7 +3,7 @@
 import type { KnownNetwork } from '../../domain/payment/network.ts';
 import type { Offer, OfferedWay } from '../../domain/payment/offer.ts';
 import { tokenAmount, type PageData, type PageWay } from '../../domain/payment/page-data.ts';
-import { html } from './html.ts';
+import { html } from '../../host/html.ts';
 
 export type KnownNetworks = {
   /** By its CAIP-2 name. */

@@ -1,6 +1,6 @@
 // The lines with which a program pays, as the page for people shows them: JavaScript with `@x402/fetch`, and the same by hand
 // with curl. The page's program puts its whole address in, query included, and adds a button that copies each.
-import { html } from './html.ts';
+import { html } from '../../host/html.ts';
 
 /** Clients of a chain family: its packages, and the lines that make a client of a private key. */
 type Lines = { readonly packages: string; readonly code: readonly string[] };

@@ -8,13 +8,9 @@ import { FAMILIES } from './rails.ts';
 import type { FamilyPayments, NodeFinding } from './chain-family.ts';
 import type { Fetch, JsonReply } from './service-call.ts';
 import type { Authorize } from './x402/auth.ts';
-import {
-  createWriteRequest,
-  readSupportedAnswer,
-  speaksOfPayment,
-  readNotTaken,
-  type Kind,
-} from './x402/facilitator-wire.ts';
+import { createWriteRequest, speaksOfPayment } from './x402/facilitator-wire.ts';
+import { readSupportedAnswer, type Kind } from './x402/supported-kinds.ts';
+import { readNotTaken } from './x402/not-taken.ts';
 import { requestFacilitator } from './x402/facilitator-calls.ts';
 
 export type Finding = NodeFinding & { readonly receiver: string };

@@ -12,7 +12,7 @@ import { FAMILIES } from './rails.ts';
 import { readSupported } from './online-check.ts';
 import { urlBelow, type JsonReply } from './service-call.ts';
 import type { Authorize } from './x402/auth.ts';
-import type { Kind } from './x402/facilitator-wire.ts';
+import type { Kind } from './x402/supported-kinds.ts';
 
 export type ServiceAnswer =
   | { readonly kind: 'fine' }

@@ -17,7 +17,7 @@ import { acceptsGzip, type FeedName } from '../stream/feed.ts';
 import { isUnmodified } from '../http/preconditions.ts';
 import { routeResponse, logWrite, refusalOf } from './route-responses.ts';
 import type { RouteInput } from '../../domain/routing/route.ts';
-import type { MatchQuery } from '../../domain/routing/query.ts';
+import type { MatchQuery } from '../../domain/routing/match-query.ts';
 
 import type { Services } from '../http/services.ts';
 

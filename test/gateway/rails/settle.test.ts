@@ -11,7 +11,7 @@ import {
 import type { RailOffer } from '../../../src/domain/payment/way.ts';
 import type { Look, Presented, Rail } from '../../../src/gateway/rails/rail.ts';
 import { systemClock } from '../../../src/host/clock.ts';
-import { SELECTORS } from '../../../src/gateway/rails/evm/check-node.ts';
+import { SELECTORS } from '../../../src/gateway/rails/evm/token-facts.ts';
 import {
   MISCHIEF,
   MULTICALL,

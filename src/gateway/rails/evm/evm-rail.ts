@@ -9,9 +9,12 @@ import type { Log } from '../../../host/log.ts';
 import type { RailDeps } from '../chain-family.ts';
 import type { NetworkRail, Presented, Refusal } from '../rail.ts';
 import type { ChainWords } from '../x402/chain-words.ts';
-import { createRequirement, describeFault, writeReceipt, type Envelope } from '../x402/client-wire.ts';
+import { createRequirement } from '../x402/accepts-entry.ts';
+import { describeFault, writeReceipt, type Envelope } from '../x402/client-wire.ts';
 import { createLook } from './look.ts';
-import { canonicalPayment, EVM_NETWORKS, findEvmNetwork } from './known-networks.ts';
+import { canonicalPayment, findEvmNetwork } from './spelling.ts';
+import { EVM_NETWORKS } from './known-networks.ts';
+import { isExactWrapper, MAGIC } from './erc-6492.ts';
 
 /** Facilitators refuse what expires within 6 seconds: it might not be on the chain in time. */
 const EXPIRY_MARGIN_SECONDS = 6n;
@@ -182,7 +185,7 @@ const address = z
 const uint256 = z
   .string('is not a number written as a string')
   .refine(isUint256, 'is not a whole number of 256 bits in decimal digits');
-const signature = z
+export const signature = z
   .string('is not a signature')
   .regex(/^0x(?:[0-9a-fA-F]{2})+$/, 'is not 0x and pairs of hex digits')
   .refine(
@@ -191,7 +194,7 @@ const signature = z
   )
   .toLowerCase()
   .refine(
-    (hex) => !isMalformedWrapper(hex),
+    (hex) => !hex.endsWith(MAGIC) || isExactWrapper(hex),
     'is not an ERC-6492 signature in its exact form: a factory, its call and the signature for the wallet',
   );
 
@@ -274,54 +277,6 @@ function payloadOf(payload: unknown): EvmPayload {
 function isPayload(payload: unknown): payload is EvmPayload {
   if (typeof payload !== 'object' || payload === null) return false;
   return 'signature' in payload && 'authorization' in payload && typeof payload.authorization === 'object';
-}
-
-// The signature of a contract that may not be on the chain yet. It holds a factory, the call that makes the factory
-// deploy the contract, and the signature that the contract then checks. Facilitators read it leniently, and take for
-// valid what no transaction settles. Here it has exactly one form. Source: ERC-6492.
-
-const MAGIC = '6492'.repeat(16);
-const WORD = 32;
-const ADDRESS_BYTES = 20;
-const SELECTOR_BYTES = 4;
-
-/** Whether `signature`, as hex in lower case, is such a one and not in its exact form. */
-function isMalformedWrapper(signature: string): boolean {
-  if (!signature.endsWith(MAGIC)) return false;
-  return !isWrapped(Buffer.from(signature.slice(2, -MAGIC.length), 'hex'));
-}
-
-/** Three words (the factory, and where the two others begin), then the call and the inner signature, with nothing between. */
-function isWrapped(bytes: Buffer): boolean {
-  const factory = bytes.subarray(WORD - ADDRESS_BYTES, WORD);
-  if (!isZero(bytes.subarray(0, WORD - ADDRESS_BYTES)) || isZero(factory)) return false;
-  const call = readBytes(bytes, 3 * WORD);
-  if (call === undefined || call.value.length < SELECTOR_BYTES) return false;
-  const inner = readBytes(bytes, call.end);
-  if (inner === undefined || inner.value.length === 0 || inner.end !== bytes.length) return false;
-  // A signature in two wrappers is taken out of one of them to be verified and out of both to be settled.
-  if (inner.value.toString('hex').endsWith(MAGIC)) return false;
-  return readNumber(bytes, WORD) === 3 * WORD && readNumber(bytes, 2 * WORD) === call.end;
-}
-
-/** A length, so many bytes, and zeros up to a whole word; `end` may be beyond the last byte. */
-function readBytes(bytes: Buffer, at: number): { readonly value: Buffer; readonly end: number } | undefined {
-  const length = readNumber(bytes, at);
-  if (length === undefined) return undefined;
-  const start = at + WORD;
-  const end = start + Math.ceil(length / WORD) * WORD;
-  const isFilledUp = isZero(bytes.subarray(start + length, end));
-  return isFilledUp ? { value: bytes.subarray(start, start + length), end } : undefined;
-}
-
-/** A word that is a small number. */
-function readNumber(bytes: Buffer, at: number): number | undefined {
-  const word = bytes.subarray(at, at + WORD);
-  return word.length === WORD && isZero(word.subarray(0, WORD - 4)) ? word.readUInt32BE(WORD - 4) : undefined;
-}
-
-function isZero(bytes: Buffer): boolean {
-  return bytes.every((byte) => byte === 0);
 }
 
 // Recognises from the payments that come in that this machine's clock is off. Payers sign for a time that begins about

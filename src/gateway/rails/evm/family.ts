@@ -2,10 +2,11 @@
 import type { ChainFamily } from '../chain-family.ts';
 import { checkNode } from './check-node.ts';
 import { EVM_IDENTITY } from './look.ts';
-import { canonicalIdentifier, canonicalPayment, CHAIN, EVM_NETWORKS } from './known-networks.ts';
+import { canonicalIdentifier, canonicalPayment } from './spelling.ts';
+import { CHAIN, EVM_NETWORKS } from './known-networks.ts';
 import { createEvmRail, EVM_WORDS, hasAuthorization, UNSIGNED_PAYMENT } from './evm-rail.ts';
 import { readEvmWay } from './read-way.ts';
-import { createRequirement } from '../x402/client-wire.ts';
+import { createRequirement } from '../x402/accepts-entry.ts';
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 

@@ -1,7 +1,6 @@
 // The EVM networks that are known by name, and those of their tokens that move by EIP-3009. A wrong address loses money and
 // a wrong EIP-712 name refuses every payment, so both stand here and not in people's configurations. The tests compare
 // every row with the lists of x402 and of viem. Sources: x402 2.x and 1.x (tokens, v1 names), viem (nodes, explorers).
-import type { PaymentKey } from '../../../domain/payment/charge.ts';
 import type { KnownNetwork, KnownToken } from '../../../domain/payment/network.ts';
 
 /** Any EVM chain, by its number. */
@@ -233,28 +232,3 @@ export const PERMIT2_TOKENS: Readonly<Record<string, { readonly symbol: string; 
   'eip155:72344': { symbol: 'SBC', address: '0x33ad9e4BD16B69B5BFdED37D8B5D9fF9aba014Fb' },
   'eip155:38833': { symbol: 'USDC', address: '0xA5b8BF902b2844dA17d4506cc827F7F1681735E7' },
 };
-
-/** A network that x402 may name: by CAIP-2, or by its name of version 1. Undefined: it is of no EVM network. */
-export function findEvmNetwork(name: string): Pick<KnownNetwork, 'caip2' | 'v1' | 'rpcUrls'> | undefined {
-  const known = EVM_NETWORKS.find(({ caip2, v1 }) => caip2 === name || v1 === name);
-  return known ?? (CHAIN.test(name) ? { caip2: name, v1: undefined, rpcUrls: [] } : undefined);
-}
-
-// The one spelling of a payment on an EVM network. What it names can move money only once on its chain, so fifty
-// encodings of one payment are one payment.
-
-const ADDRESS = /^0x[0-9a-f]{40}$/;
-const NONCE = /^0x[0-9a-f]{64}$/;
-
-/** Undefined: the parts name no payment of an EVM network. */
-export function canonicalPayment(raw: PaymentKey): PaymentKey | undefined {
-  const network = findEvmNetwork(raw.network)?.caip2;
-  const [asset, payer, nonce] = [raw.asset.toLowerCase(), raw.payer.toLowerCase(), raw.unique.toLowerCase()];
-  if (network === undefined || !ADDRESS.test(asset) || !ADDRESS.test(payer) || !NONCE.test(nonce)) return undefined;
-  return { network, asset, payer, unique: nonce };
-}
-
-/** An address, or the hash of a transaction; undefined: it is not hexadecimal. */
-export function canonicalIdentifier(text: string): string | undefined {
-  return /^0x[0-9a-f]+$/i.test(text) ? text.toLowerCase() : undefined;
-}

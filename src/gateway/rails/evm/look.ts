@@ -6,8 +6,9 @@ import { z } from 'zod';
 import type { PaymentKey, Search } from '../../../domain/payment/charge.ts';
 import type { Way } from '../../../domain/payment/way.ts';
 import type { WayServices } from '../../../domain/payment/offer.ts';
-import { findEvmNetwork } from './known-networks.ts';
-import { createNodes, type ChainNode, type Identity, type NodeAnswer, type NodesDeps, type Turn } from '../nodes.ts';
+import { findEvmNetwork } from './spelling.ts';
+import { AFTER_END_PUBLIC_SECONDS, away, failed, type Away } from '../away.ts';
+import { createNodes, type ChainNode, type Identity, type NodesDeps, type Turn } from '../nodes.ts';
 import { createPayerLooks } from '../payer-looks.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { Look, LookedAt, Rail } from '../rail.ts';
@@ -56,8 +57,6 @@ const CLOCKS_AGREE_SECONDS = 30n;
 const ROUNDS = 3n;
 /** How far the chain's time is past the end of an authorization before the chain is believed to have seen the last of it. */
 const AFTER_END_SECONDS = 60n;
-/** The same for a public node, whose word is worth less. */
-const AFTER_END_PUBLIC_SECONDS = 600n;
 /** Blocks that are read to find where to start looking. */
 const START_READS = 3;
 
@@ -107,8 +106,6 @@ type View = {
   readonly progress: Progress;
 };
 
-type Away = { readonly away: string };
-const away = (why: string): Away => ({ away: why });
 const isAway = (value: object): value is Away => 'away' in value;
 
 export function createLook(deps: LookDeps): Rail['look'] {
@@ -128,7 +125,7 @@ export function createLook(deps: LookDeps): Rail['look'] {
     const said: string[] = [];
     for (const url of urls) {
       const isPublic = known.includes(url);
-      const afterEnd = isPublic ? AFTER_END_PUBLIC_SECONDS : AFTER_END_SECONDS;
+      const afterEnd = isPublic ? BigInt(AFTER_END_PUBLIC_SECONDS) : AFTER_END_SECONDS;
       const node = nodes(url);
       const release = first ? await node.semaphore.wait() : () => undefined;
       if (release === undefined) {
@@ -407,17 +404,4 @@ function padAddress(value: string): string {
 
 function toHex(block: bigint): string {
   return `0x${block.toString(16)}`;
-}
-
-function failed(answer: Exclude<NodeAnswer<unknown>, { kind: 'result' }>, method: string): Away {
-  switch (answer.kind) {
-    case 'error':
-      return away(`${method}: error ${answer.code}`);
-    case 'unavailable':
-      return away(answer.detail);
-    case 'spent':
-      return away('enough was asked for one look');
-    default:
-      return answer satisfies never;
-  }
 }

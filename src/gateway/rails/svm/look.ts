@@ -5,7 +5,8 @@
 // nothing. A node that is away, of another chain, behind or short of history is never taken for "not there".
 import { z } from 'zod';
 import type { Search } from '../../../domain/payment/charge.ts';
-import { createNodes, type ChainNode, type Identity, type NodeAnswer, type NodesDeps, type Turn } from '../nodes.ts';
+import { AFTER_END_PUBLIC_SECONDS, away, failed, type Away } from '../away.ts';
+import { createNodes, type ChainNode, type Identity, type NodesDeps, type Turn } from '../nodes.ts';
 import { createPayerLooks, type BeginLook } from '../payer-looks.ts';
 import type { Look, LookedAt, Rail } from '../rail.ts';
 import { readBase58 } from './addresses.ts';
@@ -38,9 +39,8 @@ const PAGES_PER_LOOK = 10;
 const CALLS_PER_LOOK = PAGES_PER_LOOK + 6;
 /** Clocks of chains and of ours differ: proof is looked for from a little before the claim. */
 const BEFORE_CLAIM_SECONDS = 120;
-/** How long after a claim its payment counts as ended, and how much longer one waits for nodes that answer anybody. */
+/** How long after a claim its payment counts as ended. */
 const END_SECONDS = 150;
-const AFTER_END_PUBLIC_SECONDS = 600;
 
 const whole = z.number().int().min(0);
 const signature = z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{64,88}$/);
@@ -79,9 +79,6 @@ type View = {
 const NOTHING_SEARCHED: Pick<Progress, 'passed' | 'before'> = { passed: 0, before: undefined };
 /** The last search comes after all others (`furtherSearch`). */
 const FINAL_ROUND = 1_000_000;
-
-type Away = { readonly away: string };
-const away = (why: string): Away => ({ away: why });
 
 export function createLook(deps: SvmLookDeps): Rail['look'] {
   const nodes = createNodes(deps, SVM_IDENTITY);
@@ -283,17 +280,4 @@ function writeProgress({ lastValid, final, round, passed, before }: Progress): S
     ...(round === 0 ? {} : { round: String(round) }),
     ...(before === undefined ? {} : { next: String(passed), before }),
   };
-}
-
-function failed(answer: Exclude<NodeAnswer<unknown>, { kind: 'result' }>, method: string): Away {
-  switch (answer.kind) {
-    case 'error':
-      return away(`${method}: error ${answer.code}`);
-    case 'unavailable':
-      return away(answer.detail);
-    case 'spent':
-      return away('enough was asked for one look');
-    default:
-      return answer satisfies never;
-  }
 }

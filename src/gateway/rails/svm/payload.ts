@@ -3,9 +3,6 @@
 import { z } from 'zod';
 import { describeFault, type Envelope } from '../x402/client-wire.ts';
 import { readTransaction, type Transaction } from './transaction.ts';
-import type { Spelling } from '../../../domain/payment/charge.ts';
-import { isSvmAddress } from './addresses.ts';
-import { findSvmNetwork } from './known-networks.ts';
 
 type SvmPayload = {
   readonly envelope: Envelope;
@@ -52,15 +49,3 @@ export function svmPayloadOf(payload: unknown): SvmPayload {
 function isPayload(payload: unknown): payload is SvmPayload {
   return typeof payload === 'object' && payload !== null && 'base64' in payload && 'transaction' in payload;
 }
-
-// The one spelling of a payment on a Solana network: its message can land only once, with whatever signatures.
-
-const SHA256 = /^[0-9a-f]{64}$/;
-
-/** Undefined: the parts name no payment of a Solana network. */
-export const canonicalPayment: Spelling['payment'] = ({ network: name, asset, payer, unique: raw }) => {
-  const network = findSvmNetwork(name)?.caip2;
-  const unique = raw.toLowerCase();
-  if (network === undefined || !isSvmAddress(asset) || !isSvmAddress(payer) || !SHA256.test(unique)) return undefined;
-  return { network, asset, payer, unique };
-};

@@ -5,8 +5,8 @@ import { z } from 'zod';
 import type { Way } from '../../../domain/payment/way.ts';
 import type { WayServices } from '../../../domain/payment/offer.ts';
 import type { RailDeps } from '../chain-family.ts';
-import { createRpc } from '../nodes.ts';
-import { askSupported } from '../x402/facilitator-calls.ts';
+import { createRpc } from '../json-rpc.ts';
+import { askSupported } from '../x402/supported-kinds.ts';
 import { findTokenAccount, isSvmAddress, TOKEN_PROGRAM } from './addresses.ts';
 
 type WayReadiness = {

@@ -5,13 +5,15 @@ import type { QuoteFacts, RailOffer, Requirement, Way } from '../../../domain/pa
 import { problem } from '../../../domain/problem.ts';
 import type { RailDeps } from '../chain-family.ts';
 import type { LookedAt, NetworkRail, Presented, Refusal } from '../rail.ts';
-import { readEnvelope, quoteExtra, requirementV2, writeReceipt } from '../x402/client-wire.ts';
+import { readEnvelope, writeReceipt } from '../x402/client-wire.ts';
+import { quoteExtra, requirementV2 } from '../x402/accepts-entry.ts';
 import type { ChainWords } from '../x402/chain-words.ts';
 import { findTokenAccount, readBase58 } from './addresses.ts';
 import { checkTransaction, readTransfer, type Wanted } from './check.ts';
 import { createLook, type Sought } from './look.ts';
 import { findSvmNetwork } from './known-networks.ts';
-import { readSvmPayload, svmPayloadOf, canonicalPayment } from './payload.ts';
+import { readSvmPayload, svmPayloadOf } from './payload.ts';
+import { canonicalPayment } from './spelling.ts';
 import { createReadiness } from './readiness.ts';
 import { SIGNATURE_BYTES } from './transaction.ts';
 

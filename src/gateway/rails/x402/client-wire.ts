@@ -5,8 +5,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { Credential } from '../../../domain/decide.ts';
 import { readJson } from '../service-call.ts';
-import type { QuoteFacts, RailOffer, Requirement, Receipt } from '../../../domain/payment/way.ts';
-import type { ChainWords } from './chain-words.ts';
+import type { Receipt } from '../../../domain/payment/way.ts';
 
 export type Envelope = {
   readonly version: Credential['version'];
@@ -113,44 +112,6 @@ export function decodeBase64(value: string): Buffer | undefined {
   const bytes = Buffer.from(value, 'base64');
   // Node skips letters that are not base64. Then there are fewer bytes than the digits promise.
   return bytes.length === Math.floor((digits * 3) / 4) ? bytes : undefined;
-}
-
-// The entry of `accepts` for one way to pay, as clients read it in a 402 and facilitators in a payment.
-// Sources: x402 v1 and v2, PaymentRequirements.
-
-export const MIME_TYPE = 'application/json';
-/** v1 facilitators insist on a URL. */
-const UNKNOWN_RESOURCE = 'https://resource.invalid/';
-
-export function createRequirement(chain: ChainWords): Requirement {
-  return (offer, quote, version) =>
-    version === 1
-      ? requirementV1(offer, chain)
-      : requirementV2(offer, { ...chain.extra(offer.way, undefined), ...quoteExtra(quote) });
-}
-
-/** Of an entry of version 2. `paymentFlow` is the only word that tells a client of the unusual flow. */
-export function quoteExtra({ chargeId, upfront }: QuoteFacts): object {
-  return { external_ref: chargeId, ...(upfront ? { paymentFlow: 'upfront' } : {}) };
-}
-
-export function requirementV2({ way, amount }: RailOffer, extra: object): object {
-  const { scheme, network, asset, payTo, timeoutSeconds: maxTimeoutSeconds } = way;
-  return { scheme, network, amount: amount.toString(), asset, payTo, maxTimeoutSeconds, extra };
-}
-
-/** Undefined: version 1 has no name for this network. */
-export function requirementV1(
-  { way, amount, description, resource }: RailOffer,
-  chain: ChainWords,
-): object | undefined {
-  const { scheme, asset, payTo, timeoutSeconds: maxTimeoutSeconds } = way;
-  const network = chain.v1NameOf(way.network);
-  if (network === undefined) return undefined;
-  return {
-    ...{ scheme, network, maxAmountRequired: amount.toString(), description, mimeType: MIME_TYPE, payTo },
-    ...{ maxTimeoutSeconds, asset, extra: chain.extra(way, undefined), resource: resource ?? UNKNOWN_RESOURCE },
-  };
 }
 
 // The receipt of x402: the header that tells a client what became of its payment.

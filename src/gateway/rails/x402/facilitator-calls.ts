@@ -6,15 +6,8 @@ import type { Facilitator, WayServices } from '../../../domain/payment/offer.ts'
 import type { Clock, Schedule } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
 import type { Metrics } from '../../../host/metrics.ts';
-import {
-  type NotTaken,
-  readExtensionResponses,
-  speaksOfPayment,
-  readNotTaken,
-  type NotTakenReply,
-  readSupportedAnswer,
-  type Kind,
-} from './facilitator-wire.ts';
+import { readExtensionResponses, speaksOfPayment } from './facilitator-wire.ts';
+import { readNotTaken, type NotTaken, type NotTakenReply } from './not-taken.ts';
 import {
   createSemaphore,
   type Release,
@@ -29,6 +22,7 @@ import {
 import type { Authorize } from './auth.ts';
 import { isListed } from './reasons.ts';
 import { createSecretFilter, type SecretFilter } from './secrets.ts';
+import { type Operation, type CallEnd, type Breaker, type OpenReason, createBreaker } from './circuit-breaker.ts';
 
 export type Standing = {
   /** The host and, if one URL is called with several keys, whose key. */
@@ -261,106 +255,4 @@ function withoutSecrets(reply: JsonReply, filter: SecretFilter): JsonReply {
   };
   const headers = answered && { get };
   return reply.kind === 'reply' ? { ...reply, headers, body: filter.json(reply.body) } : { ...reply, headers };
-}
-
-// A circuit breaker for one facilitator. After some calls in a row that were slow, or that it did not take, it is left alone.
-// Then one call at a time tries whether it is back. Verifying and settling are counted apart: a facilitator that answers one
-// and hangs on the other would otherwise never be left alone. An answer about a payment never counts. A payload that makes
-// a facilitator stumble must not let its sender shut everybody else out.
-
-type Operation = 'verify' | 'settle';
-
-/** `none`: the call was not made after all. */
-type CallEnd = 'answered' | 'slow' | 'none' | NotTaken;
-
-type Breaker = {
-  /** Undefined: do not call now. Otherwise the call may be made, and its end has to be reported once. */
-  readonly admit: (operation: Operation) => ((end: CallEnd) => void) | undefined;
-  /** How long it stays open, in milliseconds; 0 while it is closed. */
-  readonly rest: () => number;
-  /** Why it is open, until a call is answered again; undefined while it is closed. */
-  readonly reason: () => OpenReason | undefined;
-};
-type OpenReason = 'slow' | NotTaken['reason'];
-
-type BreakerOptions = {
-  /** Calls of one operation in a row that open it. */
-  readonly failures: number;
-  /** How long it stays open at first; twice as long after every trial that fails. */
-  readonly openMs: number;
-  readonly maxOpenMs: number;
-};
-
-const BREAKER: BreakerOptions = { failures: 5, openMs: 1000, maxOpenMs: 30_000 };
-
-type Row = { kind: 'slow' | 'not_taken'; count: number };
-
-export function createBreaker(clock: Pick<Clock, 'monotonic'>, options: BreakerOptions = BREAKER): Breaker {
-  const rows: Record<Operation, Row> = {
-    verify: { kind: 'slow', count: 0 },
-    settle: { kind: 'slow', count: 0 },
-  };
-  let open: { readonly until: number; readonly reason: OpenReason } | undefined;
-  let openMs = options.openMs;
-  let trying = false;
-
-  const close = (operation: Operation): void => {
-    open = undefined;
-    openMs = options.openMs;
-    // The other operation has not shown yet that it is back: one such call of it is enough.
-    const other = rows[operation === 'verify' ? 'settle' : 'verify'];
-    other.count = Math.min(other.count, options.failures - 1);
-  };
-
-  const fail = (operation: Operation, trial: boolean, how: 'slow' | NotTaken): void => {
-    const kind = how === 'slow' ? 'slow' : 'not_taken';
-    const { [operation]: row } = rows;
-    rows[operation] = { kind, count: row.kind === kind ? row.count + 1 : 1 };
-    if (trial) openMs = Math.min(openMs * 2, options.maxOpenMs);
-    if (!trial && (open !== undefined || rows[operation].count < options.failures)) return;
-    const asked = how === 'slow' ? 0 : Math.min(how.retryAfterMs ?? 0, options.maxOpenMs);
-    open = {
-      until: clock.monotonic() + Math.max(openMs, asked),
-      reason: how === 'slow' ? 'slow' : how.reason,
-    };
-  };
-
-  const end = (operation: Operation, trial: boolean, how: CallEnd): void => {
-    if (trial) trying = false;
-    if (how === 'none') return;
-    if (how !== 'answered') return fail(operation, trial, how);
-    rows[operation].count = 0;
-    if (open !== undefined) close(operation);
-  };
-
-  return {
-    admit: (operation) => {
-      if (open === undefined) return (how) => end(operation, false, how);
-      if (trying || clock.monotonic() < open.until) return undefined;
-      trying = true;
-      return (how) => end(operation, true, how);
-    },
-    rest: () => (open === undefined ? 0 : Math.max(0, open.until - clock.monotonic())),
-    reason: () => open?.reason,
-  };
-}
-
-// Asks the facilitators of a way what they take of its kind. For what has to be known before a way is offered.
-// Source: x402 facilitator API, /supported.
-
-/** Kinds of version 2, those of the first facilitator first. One that is away lists none. */
-export async function askSupported(
-  way: Way,
-  deps: Pick<FacilitatorDeps, 'services' | 'authorize' | 'fetch'>,
-): Promise<readonly Kind[]> {
-  const kinds: Kind[] = [];
-  for (const facilitator of deps.services(way)?.facilitators ?? []) {
-    const { verifyMs: timeoutMs } = facilitator.timeouts;
-    const reply = await requestFacilitator(facilitator, { name: 'supported', body: undefined, timeoutMs }, deps);
-    const said = reply.kind === 'reply' ? readSupportedAnswer(reply.status, reply.body) : undefined;
-    const isMeant = ({ x402Version, scheme, network }: Kind): boolean =>
-      x402Version === 2 && scheme === way.scheme && network === way.network;
-    kinds.push(...(said ?? []).filter(isMeant));
-  }
-  return kinds;
 }

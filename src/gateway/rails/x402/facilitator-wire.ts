@@ -6,11 +6,13 @@ import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import type { RailOffer, Way } from '../../../domain/payment/way.ts';
 import { shortDescription } from '../../../domain/payment/offer.ts';
-import { decodeBase64, MIME_TYPE, requirementV1, requirementV2 } from './client-wire.ts';
+import { decodeBase64 } from './client-wire.ts';
+import { MIME_TYPE, requirementV1, requirementV2 } from './accepts-entry.ts';
 import type { Presented, Refusal } from '../rail.ts';
 import type { ChainWords } from './chain-words.ts';
 import { adviceFor, classifyWord, isOwnFailure, mayHideSuccess, publicReason } from './reasons.ts';
-import type { JsonReply, ReplyHeaders } from '../service-call.ts';
+import type { ReplyHeaders } from '../service-call.ts';
+import { isNotTaken } from './not-taken.ts';
 
 /** Writes the body of /verify and of /settle: JSON. */
 type WriteRequest = (presented: Pick<Presented, 'version' | 'payload'>, offer: RailOffer) => string;
@@ -80,14 +82,6 @@ const settleSchema = z.object({
   asset: word,
   payTo: word,
 });
-const supportedSchema = z.object({
-  kinds: z
-    .array(
-      z.object({ x402Version: z.number(), scheme: z.string(), network: z.string(), extra: z.unknown().optional() }),
-    )
-    .max(2000),
-});
-
 /** Whether `body` has the form of a verdict, or of a settlement, or half of it: then it may be one. */
 export function speaksOfPayment(operation: 'verify' | 'settle', body: unknown): boolean {
   if (typeof body !== 'object' || body === null) return false;
@@ -176,92 +170,6 @@ export function readExtensionResponses(headers: ReplyHeaders | undefined): strin
   return bytes === undefined || !isUtf8(bytes) ? value : bytes.toString();
 }
 
-export type Kind = z.output<typeof supportedSchema>['kinds'][number];
-
-/** The kinds of payment that an answer of /supported lists, or undefined if it is not one. */
-export function readSupportedAnswer(status: number, body: unknown): readonly Kind[] | undefined {
-  const { success, data } = supportedSchema.safeParse(body);
-  return success && isOk(status) ? data.kinds : undefined;
-}
-
-function isOk(status: number): boolean {
-  return status >= 200 && status < 300;
-}
-
 function nonsense(why: string): { readonly kind: 'nonsense'; readonly why: string } {
   return { kind: 'nonsense', why };
-}
-
-// Reads the answers that are about the call and not about the payment. The payment was not looked at, nothing moved, and
-// nothing will.
-// Sources: RFC 9110 (statuses, Date, Retry-After), errors of the Coinbase CDP API.
-
-const REASONS: ReadonlyMap<number, NotTaken['reason']> = new Map([
-  [401, 'unauthorized'],
-  [402, 'payment_required'],
-  [403, 'forbidden'],
-  [429, 'rate_limited'],
-  [404, 'not_carried_out'],
-  [405, 'not_carried_out'],
-  [413, 'not_carried_out'],
-  [415, 'not_carried_out'],
-]);
-
-/** What an operator can do about it. */
-const ADVICE: Readonly<Record<NotTaken['reason'], string>> = {
-  unauthorized: 'it does not know who calls; check auth',
-  clock_skew: 'it takes no token of this time; set the clock of this machine',
-  payment_required: 'its account is not paid for; see to its billing',
-  forbidden: 'the key may not do this; check what it is for',
-  rate_limited: 'it is called too often for this account',
-  not_carried_out: 'it has no such endpoint; check its URL',
-};
-
-const CLOCK_OFF_MS = 5000;
-
-/** Why a call was not taken: who calls, or how often, not what is paid. */
-export type NotTaken = {
-  readonly reason:
-    | 'unauthorized'
-    | 'clock_skew'
-    | 'payment_required'
-    | 'forbidden'
-    | 'rate_limited'
-    | 'not_carried_out';
-  /** Before that it would not be taken either. */
-  readonly retryAfterMs: number | undefined;
-};
-
-export type NotTakenReply = NotTaken & {
-  /** For the log and for operators; of ours alone. */
-  readonly why: string;
-  /** How far our clock is ahead of the facilitator's, if that is why. */
-  readonly secondsAhead: number | undefined;
-};
-
-function isNotTaken(status: number): boolean {
-  return REASONS.has(status);
-}
-
-/** Reads a reply whose body does not speak of the payment: one that does is an answer, whatever its status is. */
-export function readNotTaken({ status, headers }: JsonReply, nowMs: number): NotTakenReply | undefined {
-  const reason = REASONS.get(status ?? 0);
-  if (reason === undefined) return undefined;
-  const ahead = nowMs - Date.parse(headers?.get('date') ?? '');
-  const skewed = reason === 'unauthorized' && Math.abs(ahead) > CLOCK_OFF_MS;
-  const named = skewed ? 'clock_skew' : reason;
-  return {
-    reason: named,
-    retryAfterMs: readRetryAfter(headers?.get('retry-after'), nowMs),
-    why: `status ${status}: ${ADVICE[named]}`,
-    secondsAhead: skewed ? Math.round(ahead / 1000) : undefined,
-  };
-}
-
-/** Seconds, or a date. */
-function readRetryAfter(text: string | null | undefined, nowMs: number): number | undefined {
-  if (text === null || text === undefined) return undefined;
-  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
-  const ms = Date.parse(text) - nowMs;
-  return ms > 0 ? ms : undefined;
 }

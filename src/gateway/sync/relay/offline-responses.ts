@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { matchRoute, type UndeclaredMethods } from '../../../domain/payment/explain.ts';
 import { renderProblem } from '../../../domain/problem.ts';
-import { readMatchQuery } from '../../../domain/routing/query.ts';
+import { readMatchQuery } from '../../../domain/routing/match-query.ts';
 import type { Route } from '../../../domain/routing/route.ts';
 import type { Snapshot } from '../../../domain/routing/snapshot.ts';
 import type { Clock } from '../../../host/clock.ts';

@@ -1,40 +1,7 @@
-// How a message is framed: which characters its lines may hold, and how it says where its body ends. The bytes of a body
-// are counted against what was announced here alone, both ways. The chunked coding of a response is taken off here.
-
-// The name of a header or a trailer (RFC 9110 section 5.6.2), and a value: no control character but a tab (section 5.5).
-export const NAME = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
-export const VALUE = '[\\t\\x20-\\x7e\\x80-\\xff]*';
-
-/** What `headers` announce: a length in bytes, `chunked`, or undefined for no body. */
-export function readFraming(headers: readonly string[]): number | 'chunked' | undefined {
-  for (let i = headers.length - 2; i >= 0; i -= 2) {
-    const name = headers[i];
-    const size = name?.length;
-    if (size === 14 && name?.toLowerCase() === 'content-length') return Number(headers[i + 1]);
-    if (size === 17 && name?.toLowerCase() === 'transfer-encoding') return 'chunked';
-  }
-  return undefined;
-}
-
-/** A body of a known length, as its bytes pass. */
-export class ByteCount {
-  /** Bytes that are still to come. */
-  left: number;
-
-  constructor(length: number) {
-    this.left = length;
-  }
-
-  /** Counts up to `size` bytes; returns how many of them belong to the body. */
-  take(size: number): number {
-    const taken = Math.min(size, this.left);
-    this.left -= taken;
-    return taken;
-  }
-}
-
-// The chunked coding (RFC 9112 section 7.1), read strictly: hexadecimal digits, CRLF, and nothing that another reader
-// could take for a line break. Extensions and trailers are read, bounded and dropped. It stops at the body's last byte.
+// The chunked coding of a response (RFC 9112 section 7.1), read strictly: hexadecimal digits, CRLF, and nothing that
+// another reader could take for a line break. Extensions and trailers are read, bounded and dropped. It stops at the body's
+// last byte.
+import { NAME, VALUE } from './header-syntax.ts';
 
 type Step = 'size' | 'data' | 'data_end' | 'trailer' | 'whole' | 'broken';
 
@@ -57,7 +24,8 @@ export class Chunks {
   /** The beginning of a line. */
   private line = '';
   private extra = 0;
-  private readonly count = new ByteCount(0);
+  /** Bytes of this chunk that are still to come. */
+  private left = 0;
 
   get state(): 'more' | 'whole' | 'broken' {
     return this.step === 'whole' || this.step === 'broken' ? this.step : 'more';
@@ -77,13 +45,14 @@ export class Chunks {
         at = this.readLine(bytes, at);
         continue;
       }
-      const available = Math.min(bytes.length - at, this.count.left);
+      const available = Math.min(bytes.length - at, this.left);
       if (start === stop) start = stop = at;
       else if (available <= MOVED_BYTES) bytes.copyWithin(stop, at, at + available);
       else break;
-      stop += this.count.take(available);
+      stop += available;
+      this.left -= available;
       at += available;
-      if (this.count.left === 0) this.step = 'data_end';
+      if (this.left === 0) this.step = 'data_end';
     }
     this.at = at;
     return stop > start ? bytes.subarray(start, stop) : undefined;
@@ -109,8 +78,8 @@ export class Chunks {
         const [, size, extension = ''] = SIZE_LINE.exec(line) ?? [];
         if (size === undefined) return 'broken';
         this.extra += extension.length;
-        this.count.left = Number.parseInt(size, 16);
-        return this.count.left === 0 ? 'trailer' : 'data';
+        this.left = Number.parseInt(size, 16);
+        return this.left === 0 ? 'trailer' : 'data';
       }
       case 'data_end':
         return line === '\r\n' ? 'size' : 'broken';

@@ -1,7 +1,7 @@
 // What is remembered by method and path, and what is not.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createPathCache } from '../../src/domain/routing/resolve.ts';
+import { createPathCache } from '../../../src/domain/routing/path-cache.ts';
 
 const echoing = () => createPathCache((method, path) => ({ method, path }));
 

@@ -1,6 +1,6 @@
 // When a facilitator is left alone, and how it comes back; and how many calls it can hold.
 import { describe, expect, test } from 'vitest';
-import { createBreaker } from '../../../src/gateway/rails/x402/facilitator-calls.ts';
+import { createBreaker } from '../../../src/gateway/rails/x402/circuit-breaker.ts';
 import { createSemaphore } from '../../../src/gateway/rails/service-call.ts';
 import { fakeTime } from './kit.ts';
 

@@ -1,0 +1,26 @@
+// What a look says of a node that it cannot rely on: it is away, of another chain, behind, or talks nonsense. That is never
+// taken for "not there".
+import type { NodeAnswer } from './nodes.ts';
+
+export type Away = { readonly away: string };
+
+/** How much longer than for a node of the operator's own a look waits for one that answers anybody. Its word is worth less. */
+export const AFTER_END_PUBLIC_SECONDS = 600;
+
+export function away(why: string): Away {
+  return { away: why };
+}
+
+/** Says why a call of `method` gave no result. */
+export function failed(answer: Exclude<NodeAnswer<unknown>, { kind: 'result' }>, method: string): Away {
+  switch (answer.kind) {
+    case 'error':
+      return away(`${method}: error ${answer.code}`);
+    case 'unavailable':
+      return away(answer.detail);
+    case 'spent':
+      return away('enough was asked for one look');
+    default:
+      return answer satisfies never;
+  }
+}
