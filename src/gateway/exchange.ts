@@ -67,7 +67,7 @@ export class Exchange
   protectedPath = true;
   /** The time that its payment is judged by. */
   nowMs = 0;
-  /** The claimed charge of a request that costs something. */
+  /** What pays for a request that costs something. */
   charged: PaidOutcome | undefined;
   /** Gives the client's place back, if it holds one. */
   release: ReleasePlace | undefined;
@@ -165,9 +165,10 @@ export class Exchange
   notePaid(paid: PaidOutcome): void {
     const { record } = this;
     this.charged = paid;
-    record.chargeId = paid.charge.id;
-    record.amount = paid.charge.price.amount;
-    record.currency = paid.charge.price.currency;
+    const { id, price } = paid.grant;
+    record.chargeId = id;
+    record.amount = price.amount;
+    record.currency = price.currency;
   }
 
   // The decisions about it.

@@ -1,6 +1,5 @@
 // The outcomes of a verdict: an answer of ours, the way upstream, or nothing because the client left. Also the facts of
 // the request that the steps of a payment read. Types only: some files decide an outcome, others carry it out.
-import type { Charge } from '../domain/payment/charge.ts';
 import type { Credential, Permit } from '../domain/decide.ts';
 import type { ListingOf } from '../domain/discovery/listing.ts';
 import type { Offer } from '../domain/payment/offer.ts';
@@ -20,10 +19,21 @@ type ForwardedOutcome = {
   readonly paid: PaidOutcome;
 };
 
-/** A charge was claimed for this request: it may be forwarded. */
+/** What pays for a request, as the upstream and the log are told it. */
+export type Grant = {
+  readonly id: string;
+  readonly routeId: string;
+  /** As the route or the quote writes it. */
+  readonly price: { readonly amount: string; readonly currency: string };
+  readonly payer: string;
+  /** Further headers for the upstream, about the way in which it was paid: flat name, value pairs. */
+  readonly headers: readonly string[];
+};
+
+/** A request was granted: it may be forwarded. */
 export type PaidOutcome = {
   readonly kind: 'paid';
-  readonly charge: Charge;
+  readonly grant: Grant;
   readonly route: Route;
   readonly customerId: string | undefined;
   /** `before_response`: the upstream must not answer about a copy that the client has, which would cost nothing. */
@@ -40,7 +50,7 @@ export type PaidOutcome = {
   readonly beforeResponse: (head: ResponseHeadSeen) => ResponseVerdict | Promise<ResponseVerdict>;
   /** Exactly once, when all is over; for an upgrade when the 101 was handed over. */
   readonly done: (end: End) => void;
-  /** Asked after `done`: whether the charge took money. */
+  /** Asked after `done`: whether money was taken for the grant. */
   readonly tookMoney: () => boolean;
   /** Asked after `done`, for a problem of ours that ends the request: the same, saying where the money is. */
   readonly tell: (problem: Problem) => Promise<Problem>;
@@ -158,21 +168,24 @@ export type RequestFacts = {
   notePayer(payer: string): void;
 };
 
+/** What a 402 says beside its new quote. */
+export type PaymentDemand = {
+  readonly offer: Offer;
+  readonly reason: string;
+  readonly facts: RequestFacts;
+  /** Added to the headers of the 402: flat name, value pairs. */
+  readonly headers?: readonly string[];
+  /** What would have been right, in words of ours, printable ASCII. */
+  readonly expected?: string | undefined;
+};
+
 /** How a payment's ends are told to the client. */
 export type OwnResponses = {
   readonly quotes: Quotes;
   /** Undefined: nothing is listed. */
   readonly listingOf: ListingOf | undefined;
-  /**
-   * A 402 with a new quote. `headers` are added; `expected`: what would have been right, in words of ours, printable ASCII.
-   */
-  readonly demand: (
-    offer: Offer,
-    reason: string,
-    facts: RequestFacts,
-    headers?: readonly string[],
-    expected?: string,
-  ) => ResponseOutcome;
+  /** Makes a 402 with a new quote. */
+  readonly demand: (demand: PaymentDemand) => ResponseOutcome;
   readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => ResponseOutcome;
   /** 400 to a payment that cannot be read, in the shape that clients of its version know. */
   readonly malformed: (

@@ -3,14 +3,21 @@
 // a payer in a browser can read a 402.
 import { type Pass, type Verdict, mintPermit } from '../domain/decide.ts';
 import type { ListingOf } from '../domain/discovery/listing.ts';
-import type { Offer } from '../domain/payment/offer.ts';
 import type { PaymentRequired, Demand } from '../domain/payment/payment-required.ts';
 import { PROBLEMS, problem, renderProblem, type Problem } from '../domain/problem.ts';
 import { joinChargeId, type Quotes } from '../domain/payment/quote.ts';
 import { corsHeaders, preflightHeaders } from '../host/cors.ts';
 import type { OwnResponse } from '../host/respond.ts';
 import { EXPOSED } from './headers.ts';
-import type { ResponseOutcome, OwnResponses, GoneOutcome, Outcome, PaidOutcome, RequestFacts } from './outcome.ts';
+import type {
+  ResponseOutcome,
+  OwnResponses,
+  GoneOutcome,
+  Outcome,
+  PaidOutcome,
+  PaymentDemand,
+  RequestFacts,
+} from './outcome.ts';
 import type { Page } from './page/document.ts';
 import type { Pay } from './pay/pay.ts';
 
@@ -46,6 +53,7 @@ const EXPECTED = {
 const RETRY_SECONDS = 5;
 /** Characters of `Tollgate-Reason`. */
 const MAX_REASON = 200;
+const NO_HEADERS: readonly string[] = [];
 
 export function createPaywall(deps: PaywallDeps): Paywall {
   const { createPay, quotes, listingOf, paymentRequired, page, corsOrigins, methods } = deps;
@@ -62,14 +70,8 @@ export function createPaywall(deps: PaywallDeps): Paywall {
     routeId,
   });
 
-  const demand = (
-    offer: Offer,
-    reason: string,
-    facts: RequestFacts,
-    added: readonly string[] = [],
-    expected?: string,
-    shownOn?: Page,
-  ): ResponseOutcome => {
+  const demand = (demanded: PaymentDemand, shownOn?: Page): ResponseOutcome => {
+    const { offer, reason, facts, headers: added = NO_HEADERS, expected } = demanded;
     const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
     const listing = listingOf?.(offer.route, facts.method, facts.path);
     const { method, publicOrigin, path, origin } = facts;
@@ -92,10 +94,10 @@ export function createPaywall(deps: PaywallDeps): Paywall {
     if (version === 2) return refused;
     const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
     const { method, publicOrigin, path } = facts;
-    const demanded = { offer, chargeId, method, origin: publicOrigin, path, reason: refusal.code };
-    const { accepts = [] } = JSON.parse(paymentRequired(demanded)?.body ?? '{}') as { accepts?: readonly unknown[] };
+    const rendered = paymentRequired({ offer, chargeId, method, origin: publicOrigin, path, reason: refusal.code });
     const headers = ['Content-Type', 'application/json', 'Cache-Control', 'no-store', ...cors(facts.origin)];
-    const body = JSON.stringify({ x402Version: 1, error: refusal.detail, accepts });
+    const error = JSON.stringify(refusal.detail);
+    const body = `{"x402Version":1,"error":${error},"accepts":${rendered?.accepts ?? '[]'}}`;
     return { ...refused, response: { status: PROBLEMS[refusal.code].status, headers, body } };
   };
 
@@ -141,11 +143,7 @@ export function createPaywall(deps: PaywallDeps): Paywall {
           return preflight(facts.origin);
         case 'demand':
           return demand(
-            verdict.offer,
-            verdict.because,
-            facts,
-            [],
-            EXPECTED[verdict.because],
+            { offer: verdict.offer, reason: verdict.because, facts, expected: EXPECTED[verdict.because] },
             verdict.caller.credential === undefined && facts.asksForPage() ? page : undefined,
           );
         case 'verify':
@@ -208,12 +206,13 @@ class Demanded implements OwnResponse {
   }
 }
 
-/** Who paid for what, for the upstream. The customer id only if it is more than the client's word. */
-function paidHeaders({ charge, customerId }: PaidOutcome, { customerTrusted }: RequestFacts): string[] {
+/** Tells the upstream who paid for what, and the customer id only if it is more than the client's word. */
+function paidHeaders({ grant, customerId }: PaidOutcome, { customerTrusted }: RequestFacts): string[] {
+  const { id, routeId, payer, price } = grant;
   const headers = [
-    ...['Tollgate-Charge-Id', charge.id, 'Tollgate-Route-Id', charge.route.id, 'Tollgate-Payer', charge.payment.payer],
-    ...['Tollgate-Amount', charge.price.amount, 'Tollgate-Currency', charge.price.currency],
-    ...['Tollgate-Network', charge.way.network],
+    ...['Tollgate-Charge-Id', id, 'Tollgate-Route-Id', routeId, 'Tollgate-Payer', payer],
+    ...['Tollgate-Amount', price.amount, 'Tollgate-Currency', price.currency],
+    ...grant.headers,
   ];
   return customerTrusted && customerId !== undefined ? [...headers, 'Tollgate-Customer-Id', customerId] : headers;
 }

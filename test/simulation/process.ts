@@ -137,7 +137,7 @@ export function startProcess(world: World, name: string): Process {
     quotes,
     listingOf: undefined,
     page: undefined,
-    paymentRequired: () => ({ body: '', bodyBytes: 0, header: '', ways: [] }),
+    paymentRequired: () => ({ body: '', bodyBytes: 0, header: '', accepts: undefined, ways: [] }),
     corsOrigins: [],
     methods: new Set(['GET', 'POST']),
   });

@@ -37,7 +37,7 @@ export async function relayPaid(
   connection: Connection,
 ): Promise<void> {
   const { draw } = scheduler;
-  const { id } = paid.charge;
+  const { id } = paid.grant;
   let keep = paid.keep;
   let headSent = false;
   let upstreamStatus: number | undefined;

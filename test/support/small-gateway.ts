@@ -108,7 +108,7 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
       return undefined;
     return {
       kind: 'paid',
-      charge: { id: 'chg_test', price: { amount: '1', currency: 'USD' } } as PaidOutcome['charge'],
+      grant: { id: 'chg_test', routeId: 'test', price: { amount: '1', currency: 'USD' }, payer: '0x1', headers: [] },
       route: permit.route as PaidOutcome['route'],
       customerId: undefined,
       settles: unconditional ? 'before_response' : 'before_forward',

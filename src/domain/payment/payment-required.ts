@@ -37,6 +37,8 @@ export type PaymentRequired = {
   /** Of `body` as UTF-8. */
   readonly bodyBytes: number;
   readonly header: string;
+  /** The JSON text of `accepts` as version 1 writes it; undefined if version 1 can name no way, or is not spoken. */
+  readonly accepts: string | undefined;
   /** That the header shows, in its order: the same list for as long as it shows the same. */
   readonly ways: readonly OfferedWay[];
 };
@@ -82,13 +84,14 @@ export function createPaymentRequired(
     const { nonce } = chargeId;
     let { fixed } = texts;
     if (fixed === undefined || !isFixedFor(fixed, demand)) texts.fixed = fixed = fix(template, demand);
-    const { bodyStart, bodyMiddle, bodyEnd, bodyBytes, headerStart, headerRest, headerAfter } = fixed;
+    const { accepts, bodyStart, bodyMiddle, bodyEnd, bodyBytes, headerStart, headerRest, headerAfter } = fixed;
     let rest = headerRest;
     for (const text of headerAfter) rest += nonce + text;
     return {
       body: bodyStart + nonce + bodyMiddle + nonce + bodyEnd,
       bodyBytes: bodyBytes + 2 * nonce.length,
       header: headerStart + btoa(rest),
+      accepts,
       ways: template.ways,
     };
   };
@@ -109,6 +112,7 @@ type Fixed = {
   readonly path: string;
   readonly origin: string;
   readonly reason: string;
+  readonly accepts: string | undefined;
   readonly bodyStart: string;
   readonly bodyMiddle: string;
   readonly bodyEnd: string;
@@ -127,19 +131,20 @@ function isFixedFor(fixed: Fixed, { chargeId, path, origin, reason }: Demand): b
 
 function fix(template: Template, { chargeId: { signed }, path, origin, reason }: Demand): Fixed {
   const whole = origin + path;
-  const accepts = template.v1?.join(JSON.stringify(cutUrl(whole))) ?? '';
+  const accepts = template.v1?.join(JSON.stringify(cutUrl(whole)));
+  const v1 = accepts === undefined ? '' : `,"x402Version":1,"accepts":${accepts}`;
   const shown = fitInto(template.bytes, whole, reason);
   const { headerFirst, headerAfter } = template;
   const { beforeReason, beforeUrl } = template.around;
   const header = `${beforeReason}${JSON.stringify(shown.reason)}${beforeUrl}${JSON.stringify(shown.url)}${headerFirst}${signed}`;
   const bodyStart = template.bodyStart + signed;
   const bodyMiddle = template.bodyMiddle + signed;
-  const bodyEnd = `${template.bodyEnd}${accepts}}`;
+  const bodyEnd = `${template.bodyEnd}${v1}}`;
   const bytes = Buffer.from(header);
   const thirds = bytes.length - (bytes.length % 3);
   return {
-    ...{ signed, path, origin, reason, bodyStart, bodyMiddle, bodyEnd },
-    bodyBytes: template.bodyBytes + 2 * signed.length + Buffer.byteLength(accepts) + 1,
+    ...{ signed, path, origin, reason, accepts, bodyStart, bodyMiddle, bodyEnd },
+    bodyBytes: template.bodyBytes + 2 * signed.length + Buffer.byteLength(v1) + 1,
     headerStart: bytes.toString('base64', 0, thirds),
     headerRest: bytes.toString('latin1', thirds),
     headerAfter: headerAfter.map((text, index) => (index < headerAfter.length - 1 ? text + signed : text)),
@@ -153,7 +158,7 @@ type Template = {
   readonly bodyEnd: string;
   /** Of these three. */
   readonly bodyBytes: number;
-  /** The text around the URLs of version 1. */
+  /** The text of version 1's `accepts` around its URLs. */
   readonly v1: readonly string[] | undefined;
   /** The header's text after the URL, up to the first charge id. */
   readonly headerFirst: string;
@@ -193,7 +198,7 @@ function writeTemplate(
     bodyBytes: Buffer.byteLength(body.bodyStart + body.bodyMiddle + body.bodyEnd),
     ways: shown.map(({ offered }) => offered),
     // Where version 1 can name no way, its members stay away.
-    v1: v1.length === 0 ? undefined : cut(',"x402Version":1,"accepts":[', v1, `"${HOLE_JSON}"`, ']'),
+    v1: v1.length === 0 ? undefined : cut('[', v1, `"${HOLE_JSON}"`, ']'),
     headerFirst,
     headerAfter: headerAfter.map((text) => Buffer.from(text).toString('latin1')),
     around,

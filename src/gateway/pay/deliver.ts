@@ -4,8 +4,7 @@ import type { Charge, KeptAnswer } from '../../domain/payment/charge.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
 import { chargedOf } from '../../domain/payment/whereabouts.ts';
 import { PROBLEMS } from '../../domain/problem.ts';
-import type { ResponseOutcome, ResponseVerdict } from '../outcome.ts';
-import type { ClientGone, End } from '../outcome.ts';
+import type { ClientGone, End, Grant, ResponseOutcome, ResponseVerdict } from '../outcome.ts';
 import { KeptResponse } from './memory.ts';
 import type { Lease } from './lease.ts';
 import { networkOf, paymentInUse, type PayDeps, type Payment, type PayOutcome } from './payment.ts';
@@ -42,7 +41,7 @@ export async function deliver(
   };
   return {
     kind: 'paid',
-    charge,
+    grant: grantOf(charge),
     route: payment.route,
     customerId: payment.customerId,
     settles: 'before_forward',
@@ -57,6 +56,11 @@ export async function deliver(
     },
     tell: async (given) => stateMoney(deps, payment, (await within(deps, written)) ?? charge, true, given),
   };
+}
+
+/** The grant of a charge that is claimed or settled. */
+export function grantOf({ id, route, payment, price, way }: Charge): Grant {
+  return { id, routeId: route.id, price, payer: payment.payer, headers: ['Tollgate-Network', way.network] };
 }
 
 /** This process stood still, or the ledger was away, for longer than the lease: another request may be answered by now. */

@@ -88,7 +88,8 @@ function answerUnread(
   if ('code' in offer) return deps.refuse(offer, facts.origin, route.id);
   if ('code' in unread) return deps.malformed(unread, version, offer, facts);
   deps.chargeLog.counted(route.id, 'refused', undefined);
-  return deps.demand(offer, `payment_refused: ${unread.reason}`, facts, [], unread.expected);
+  const { reason, expected } = unread;
+  return deps.demand({ offer, reason: `payment_refused: ${reason}`, facts, expected });
 }
 
 /** Undefined if another spelling of the payment is being verified. */
@@ -131,7 +132,7 @@ async function attempt(
   if (offer === undefined) return unlessTaken(() => demandAnew(deps, payment, 'payment_required'));
   const agreement = agreementOf(deps, offer, presented, facts);
   if ('differs' in agreement)
-    return unlessTaken(() => deps.demand(offer, 'quote_mismatch', facts, [], agreement.differs));
+    return unlessTaken(() => deps.demand({ offer, reason: 'quote_mismatch', facts, expected: agreement.differs }));
   if ('reason' in agreement) return unlessTaken(() => refusePayment(deps, payment, presented.amount, agreement));
   const refusal = rail.check(presented, agreement.terms, clock.now());
   if (refusal !== undefined) return unlessTaken(() => refusePayment(deps, payment, agreement.terms.amount, refusal));

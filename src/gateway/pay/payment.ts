@@ -183,7 +183,7 @@ export function demandAnew(
 ): ResponseOutcome {
   return 'code' in offer
     ? deps.refuse(offer, facts.origin, route.id)
-    : deps.demand(offer, reason, facts, headers, expected);
+    : deps.demand({ offer, reason, facts, headers, expected });
 }
 
 /** A 402 that says why this payment of `amount` is no good; nothing was charged. */

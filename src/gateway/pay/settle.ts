@@ -11,7 +11,7 @@ import type { Problem } from '../../domain/problem.ts';
 import type { Aside, PaidOutcome, ResponseOutcome, ResponseVerdict } from '../outcome.ts';
 import type { Refusal } from '../rails/rail.ts';
 import { isCharged } from './charged-responses.ts';
-import { deliver, keptAnswer, keptResponse, recordDelivery, takenOver, within } from './deliver.ts';
+import { deliver, grantOf, keptAnswer, keptResponse, recordDelivery, takenOver, within } from './deliver.ts';
 import type { Lease } from './lease.ts';
 import {
   demandAnew,
@@ -164,7 +164,7 @@ function forwardAndSettle(
   };
   return {
     kind: 'paid',
-    charge,
+    grant: grantOf(charge),
     route: payment.route,
     customerId: payment.customerId,
     settles: 'before_response',

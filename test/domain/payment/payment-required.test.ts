@@ -27,10 +27,11 @@ function render(made: Offer, options: { v1?: boolean; path?: string; method?: st
   };
   const rendered = (options.v1 ? withV1 : plain)(demand);
   if (rendered === undefined) throw new Error('nothing can be offered');
-  const { body, bodyBytes, header, ways } = rendered;
+  const { body, bodyBytes, header, accepts, ways } = rendered;
   expect(bodyBytes).toBe(Buffer.byteLength(body));
   // Whatever is remembered from here on changes nothing.
-  expect((options.v1 ? withV1 : plain)(demand)).toEqual({ body, bodyBytes, header, ways });
+  expect((options.v1 ? withV1 : plain)(demand)).toEqual({ body, bodyBytes, header, accepts, ways });
+  expect(JSON.stringify((JSON.parse(body) as { accepts?: unknown }).accepts)).toBe(accepts);
   expect(header).toMatch(/^[A-Za-z0-9+/]+={0,2}$/);
   expect(header.length).toBeLessThanOrEqual(3072);
   return { body: JSON.parse(body), header: JSON.parse(Buffer.from(header, 'base64').toString()), text: body };

@@ -7,7 +7,7 @@ import { createResponseMemory, KeptResponse } from '../../../src/gateway/pay/mem
 import type { Look, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
 import { WAY } from '../../cases/receivers.ts';
 import { createLeases, LEASE_MS } from '../../../src/gateway/pay/lease.ts';
-import { createPayStage, settled, turn, unknown, type PayStage } from './stage.ts';
+import { createPayStage, grantedBy, settled, turn, unknown, type PayStage } from './stage.ts';
 
 const OK = { status: 200, headers: [] };
 const NOT_CARRIED_OUT: Settlement = {
@@ -287,7 +287,7 @@ describe('a settlement of unknown end', () => {
       'receiver_unknown',
     ]);
     const paid = forwarded(await stage.pay({ method: 'POST', offer: gone }));
-    expect([paid.charge.proof?.transaction, stage.settleCalls()]).toEqual([TRANSFER, 1]);
+    expect([grantedBy(stage, paid)?.proof?.transaction, stage.settleCalls()]).toEqual([TRANSFER, 1]);
   });
 
   it('attack: what is used up and not proven is not settled again, and what can never pay is over', async () => {
@@ -346,7 +346,7 @@ describe('a released payment that is used up', () => {
     await stage.pay({ method: 'POST' });
     expect(stage.charges()[0]?.state).toBe('released');
     const outcome = await stage.pay({ method: 'POST' });
-    if (reason === undefined) expect(forwarded(outcome).charge.proof?.transaction).toBe(TRANSFER);
+    if (reason === undefined) expect(grantedBy(stage, forwarded(outcome))?.proof?.transaction).toBe(TRANSFER);
     else expect(answered(outcome).reason).toBe(reason);
     expect(stage.settleCalls()).toBe(1);
     // Nobody else's used payment is claimed.
@@ -641,7 +641,7 @@ describe('the reconciler', () => {
     await stage.pass(0);
     expect(stage.charges()[0]).toMatchObject({ state: 'settling', search: { next: '7' } });
     paying.open(settled());
-    expect(forwarded(await again).charge.state).toBe('settled');
+    expect(grantedBy(stage, forwarded(await again))?.state).toBe('settled');
   });
 
   it('behaviour: what was searched of a payment that is not used up is kept before it is settled again', async () => {
@@ -684,6 +684,10 @@ describe('the reconciler', () => {
     const paid = forwarded(await stage.pay({ method: 'POST' }));
     slow.open({ kind: 'impossible', reason: 'authorization_expired_unused' });
     await stage.pass(0);
-    expect([paid.charge.state, stage.charges()[0]?.state, stage.settleCalls()]).toEqual(['settled', 'settled', 2]);
+    expect([grantedBy(stage, paid)?.state, stage.charges()[0]?.state, stage.settleCalls()]).toEqual([
+      'settled',
+      'settled',
+      2,
+    ]);
   });
 });

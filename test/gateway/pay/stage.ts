@@ -6,7 +6,7 @@ import type { ChargeEvent } from '../../../src/domain/payment/transition.ts';
 import { makeOffer, type Offer, findServices, type Receiver } from '../../../src/domain/payment/offer.ts';
 import type { Problem } from '../../../src/domain/problem.ts';
 import type { Way } from '../../../src/domain/payment/way.ts';
-import type { Outcome, RequestFacts } from '../../../src/gateway/outcome.ts';
+import type { Outcome, PaidOutcome, RequestFacts } from '../../../src/gateway/outcome.ts';
 import { createPaywall } from '../../../src/gateway/paywall.ts';
 import { createReplays, createResponseMemory, createSeenPayments } from '../../../src/gateway/pay/memory.ts';
 import { createLeases, LEASE_MS } from '../../../src/gateway/pay/lease.ts';
@@ -88,6 +88,11 @@ type Wanted = {
 export const settled = (): Settlement => ({ kind: 'settled', transaction: `0x${'7'.repeat(64)}`, via: 'one' });
 export const unknown = (): Settlement => ({ kind: 'unknown', reason: 'no_answer', via: 'one', detail: 'test' });
 export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** The charge behind what pays for a request. */
+export function grantedBy(stage: PayStage, { grant }: PaidOutcome): Charge | undefined {
+  return stage.charges().find(({ id }) => id === grant.id);
+}
 
 export function createPayStage(script: RailScript = {}): PayStage {
   let now = START_MS;
@@ -182,7 +187,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
     quotes,
     listingOf: undefined,
     page: undefined,
-    paymentRequired: () => ({ body: '', bodyBytes: 0, header: '', ways: [] }),
+    paymentRequired: () => ({ body: '', bodyBytes: 0, header: '', accepts: undefined, ways: [] }),
     corsOrigins: [],
     methods: new Set(['GET', 'POST']),
   });

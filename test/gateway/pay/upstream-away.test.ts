@@ -2,9 +2,8 @@
 // asked counts for nothing, the upstream is left alone between its failures, and every problem says where the money is.
 import { describe, expect, it } from 'vitest';
 import { problem } from '../../../src/domain/problem.ts';
-import type { Outcome, PaidOutcome } from '../../../src/gateway/outcome.ts';
-import type { End } from '../../../src/gateway/outcome.ts';
-import { createPayStage, settled, unknown, type PayStage, type RailScript } from './stage.ts';
+import type { End, Outcome, PaidOutcome } from '../../../src/gateway/outcome.ts';
+import { createPayStage, grantedBy, settled, unknown, type PayStage, type RailScript } from './stage.ts';
 
 const AWAY = { code: 'upstream_unreachable', detail: 'ECONNREFUSED' } as const;
 const UNREACHABLE = problem('upstream_unreachable', 'It failed.');
@@ -96,7 +95,7 @@ describe('no connection to the upstream can be had', () => {
     expect(away.headers).toEqual(expect.arrayContaining(['PAYMENT-RESPONSE', TRANSACTION]));
     expect(seconds(away)).toBe(2);
     expect(stage.charges()[0]).toEqual(before);
-    expect(forwarded(await post(stage)).charge.asks).toMatchObject({ all: 1 });
+    expect(grantedBy(stage, forwarded(await post(stage)))?.asks).toMatchObject({ all: 1 });
     expect(stage.settleCalls()).toBe(1);
   });
 });
@@ -156,7 +155,7 @@ describe('the upstream fails after the money moved', () => {
       expect(seconds(told(await post(stage)))).toBe(1);
       expect(stage.charges()[0]?.asks).toMatchObject({ all: 1, afterFailure: 0 });
       await stage.pass(1);
-      expect(forwarded(await post(stage)).charge.asks).toMatchObject({ all: 2, afterFailure: 1 });
+      expect(grantedBy(stage, forwarded(await post(stage)))?.asks).toMatchObject({ all: 2, afterFailure: 1 });
     },
   );
 
