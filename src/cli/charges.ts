@@ -13,7 +13,8 @@ import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { readIdPart, shortId } from '../domain/payment/quote.ts';
 import { tableOf } from './table.ts';
-import { CONFIG_FLAG, loadFor, messageOf, talk, type Loaded } from './configuration.ts';
+import { CONFIG_FLAG, loadFor, talk, type Loaded } from './configuration.ts';
+import { messageOf } from '../host/error-message.ts';
 
 const TRANSACTION = /^(?:0x[0-9a-fA-F]{1,128}|[1-9A-HJ-NP-Za-km-z]{32,128})$/;
 const ACTIONS = ['list', 'show', 'reconcile', 'refunded'] as const;

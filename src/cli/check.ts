@@ -9,7 +9,7 @@ import {
   makePublication,
   publicationWarnings,
   publishingOf,
-  reasonOf,
+  leftOutReason,
 } from '../compose/discovery/publication.ts';
 import type { PublicationReport } from '../domain/discovery/publication.ts';
 import { nameWay, routeWarnings } from '../compose/way-warnings.ts';
@@ -151,7 +151,7 @@ async function lookAtPublic(
 function describePublic(report: PublicationReport): string[] {
   const { operations, leftOut, bytes } = report;
   const told = operations.map(({ method, path, amount, currency }) => `${method} ${path} ${amount} ${currency}`);
-  const left = leftOut.map((each) => `${each.method} ${each.pattern} (${reasonOf(each)})`);
+  const left = leftOut.map((each) => `${each.method} ${each.pattern} (${leftOutReason(each)})`);
   const more = countLeftOut(report) - left.length;
   return [
     `public: ${operations.length} operations in /openapi.json (${bytes} bytes) and /llms.txt`,

@@ -148,7 +148,3 @@ export function talk(io: Io): Log {
     () => TALK,
   );
 }
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

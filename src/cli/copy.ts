@@ -14,7 +14,8 @@ import { storeAt } from '../registry/store/open.ts';
 import type { StorePlace } from '../registry/store/ports.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
-import { messageOf, reportProblems, talk } from './configuration.ts';
+import { reportProblems, talk } from './configuration.ts';
+import { messageOf } from '../host/error-message.ts';
 import { tableOf } from './table.ts';
 
 /** How often a copy says how far it is. */

@@ -12,7 +12,7 @@ import { createRandom, systemClock } from '../host/clock.ts';
 import { createLog, type Log, type RenderLog } from '../host/log.ts';
 import type { Args, Flags } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
-import { messageOf } from './configuration.ts';
+import { messageOf } from '../host/error-message.ts';
 import {
   demoConfig,
   FAVOURITE_PORTS,

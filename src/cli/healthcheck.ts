@@ -42,7 +42,7 @@ async function runHealthcheck(args: Args, io: Io): Promise<ExitCode> {
     }
     io.err(`not ready: ${asked} answered ${response.status}${firstLine(await response.text())}`);
   } catch (error) {
-    io.err(`not ready: nothing answers at ${asked} (${reasonOf(error)})`);
+    io.err(`not ready: nothing answers at ${asked} (${connectFailure(error)})`);
   }
   return EXIT.no;
 }
@@ -82,7 +82,7 @@ function firstLine(body: string): string {
   return line === '' || /[^\x20-\x7e]/.test(line) ? '' : `: ${line.replace(/^not ready: /, '')}`;
 }
 
-function reasonOf(error: unknown): string {
+function connectFailure(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown reason';
   if (error.name === 'TimeoutError') return `no answer within ${TIMEOUT_MS / 1000} s`;
   return error.cause instanceof Error && 'code' in error.cause ? String(error.cause.code) : error.message;

@@ -9,7 +9,8 @@ import { SCOPES, type Scope } from '../domain/scope.ts';
 import type { Store, StoredKey } from '../registry/store/ports.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
-import { CONFIG_FLAG, loadWithSecrets, messageOf, registryOf, talk } from './configuration.ts';
+import { CONFIG_FLAG, loadWithSecrets, registryOf, talk } from './configuration.ts';
+import { messageOf } from '../host/error-message.ts';
 import { tableOf } from './table.ts';
 
 const ACTIONS = ['create', 'list', 'revoke'] as const;

@@ -4,7 +4,8 @@ import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { storeAt } from '../registry/store/open.ts';
 import { UPGRADE_TAKES, type StorePlace } from '../registry/store/ports.ts';
-import { CONFIG_FLAG, loadFor, messageOf, registryOf } from './configuration.ts';
+import { CONFIG_FLAG, loadFor, registryOf } from './configuration.ts';
+import { messageOf } from '../host/error-message.ts';
 
 export const migrate: Command = {
   name: 'migrate',

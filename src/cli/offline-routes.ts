@@ -10,7 +10,7 @@ import { afterPlan, planDeclared, type Declared, type DeclaredPlan } from '../re
 import { storeAt } from '../registry/store/open.ts';
 import { StoreDamaged } from '../registry/store/damaged.ts';
 import type { StoredRoute } from '../registry/store/ports.ts';
-import { messageOf } from './configuration.ts';
+import { messageOf } from '../host/error-message.ts';
 
 type OfflineRoutes =
   | { readonly ok: true; readonly routes: readonly Route[]; readonly plan: DeclaredPlan }

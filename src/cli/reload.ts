@@ -13,7 +13,7 @@ import { createRandom, systemSchedule } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { NETWORKS } from '../gateway/rails/rails.ts';
 import type { Io } from './command.ts';
-import { messageOf } from './configuration.ts';
+import { messageOf } from '../host/error-message.ts';
 
 export type Reloadable = {
   /** Applies a new configuration; undefined if this version cannot. */

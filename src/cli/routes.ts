@@ -10,7 +10,8 @@ import { storeAt } from '../registry/store/open.ts';
 import type { Store } from '../registry/store/ports.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
-import { CONFIG_FLAG, loadFor, messageOf, registryOf, talk } from './configuration.ts';
+import { CONFIG_FLAG, loadFor, registryOf, talk } from './configuration.ts';
+import { messageOf } from '../host/error-message.ts';
 
 const ACTIONS = ['delete'] as const;
 

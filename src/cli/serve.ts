@@ -1,75 +1,43 @@
 // `tollgate serve`: from a configuration to a running Tollgate and back. Refuses to start if Node's parser was told to
 // be lenient, because every rule about framing would be void then. SIGTERM and SIGINT stop it, a second one at once; a
 // terminal's Ctrl-C waits for requests in flight alone.
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { TollgateDeps } from '../compose.ts';
-import { ADMIN_LISTEN_VARIABLE } from '../config/admin-listen.ts';
 import type { Config, LoadedConfig } from '../config/config.ts';
 import { dataFolderOf } from '../config/data-folder.ts';
 import { findConfigFile } from '../config/load.ts';
 import { resolveSecrets } from '../config/first-start.ts';
-import { quickConfig } from '../config/quick.ts';
 import { configWarnings } from '../config/warnings.ts';
 import { NETWORKS } from '../gateway/rails/rails.ts';
-import { createRandom, systemClock, type Clock } from '../host/clock.ts';
+import { createRandom, systemClock } from '../host/clock.ts';
 import { collectGarbage } from '../host/collect-garbage.ts';
 import type { Answering, Control } from '../host/control.ts';
 import { createLog, type Log } from '../host/log.ts';
 import { planWorkers, thisMachine, type WorkerPlan } from '../host/worker-count.ts';
-import type { Args, Flags } from './args.ts';
+import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
-import { CONFIG_FLAG, loadNamed, messageOf, reportProblems, type Loaded } from './configuration.ts';
+import { CONFIG_FLAG } from './configuration.ts';
+import { messageOf } from '../host/error-message.ts';
 import { refuseLenientParser } from './parser-refusal.ts';
 import { configFlagOf, tellStarted } from './start-hints.ts';
 import { createTextLog, takesColors } from './text-log.ts';
 import { createReloads, type Reloadable, type Reloads } from './reload.ts';
-import { hostname } from 'node:os';
-import { storeAt } from '../registry/store/open.ts';
-import type { StoreLock } from '../registry/store/ports.ts';
+import { lockStores } from './store-locks.ts';
+import { isQuick, loadQuick, loadServed, QUICK_FLAGS } from './quick-flags.ts';
 
-/** A signal leaves a start so long to become one that can be stopped. */
+/** Time that a start has, after a signal to stop, to become one that can be stopped. */
 const START_ENDS_MS = 2_000;
 
 export type Running = {
-  /** By listener: proxy, registry, admin, sync. */
+  /** Where each listener is bound: proxy, registry, admin, sync. */
   readonly addresses: Readonly<Record<string, { readonly address: string; readonly port: number }>>;
-  /** For commands beside this process: what stands at a path of its socket. */
+  /** Answers commands beside this process: what stands at a path of its socket. */
   readonly answer?: Answering;
-  /** `waiting`: for load balancers to notice that it drains. */
+  /** Drains and closes everything; `waiting` lets load balancers notice that it drains. */
   readonly stop: (waiting: boolean) => Promise<void>;
 } & Reloadable;
 type StartDeps = Omit<TollgateDeps, 'beforeListening'>;
 export type Start = (config: Config, deps: StartDeps) => Promise<Running>;
-
-const QUICK_FLAGS = {
-  upstream: { value: 'URL', help: 'without a file: the API to put behind the paywall' },
-  'public-url': {
-    value: 'URL',
-    help: 'without a file: where clients reach this API, such as https://api.example.com; redirects within it are free',
-  },
-  profile: {
-    value: 'NAME',
-    help: 'without a file: what the API runs on, such as express; `tollgate probe` finds out which is safe',
-  },
-  route: {
-    value: "'GET /reports/* 0.10 USD'",
-    multiple: true,
-    help: 'without a file: what costs how much; may be repeated',
-  },
-  'pay-to': { value: '0x...', help: 'without a file: the address that receives the payments' },
-  network: { value: 'NAME', help: 'without a file: one of `tollgate networks` (base-sepolia if left out)' },
-  facilitator: {
-    value: 'URL',
-    multiple: true,
-    help: 'without a file: who verifies and settles: a URL, cdp or payai; needed outside base-sepolia',
-  },
-  listen: { value: '127.0.0.1:8402', help: 'without a file: where clients connect' },
-  'registry-listen': { value: '127.0.0.1:8403', help: 'without a file: where the registry answers' },
-  'admin-listen': { value: '127.0.0.1:9402', help: 'without a file: where metrics and health are' },
-  data: { value: 'DIR', help: 'without a file: the folder of the store (./data if left out)' },
-} as const satisfies Flags;
 
 export const serve: Command = {
   name: 'serve',
@@ -83,7 +51,7 @@ export const serve: Command = {
   run: (args, io) => runServe(args, io, startUnderLock),
 };
 
-/** Starts it as the one process on its stores. */
+/** Starts Tollgate as the one process on its stores. */
 export const startUnderLock: Start = async (config, deps) => {
   const unlock = await lockStores(config, deps.clock);
   try {
@@ -147,7 +115,7 @@ export async function runServe(args: Args, io: Io, start: Start): Promise<ExitCo
   }
 }
 
-/** Hosts alone: a URL may hold a key. Once for all ways of a receiver on a network that ask the same. */
+/** Says which nodes are asked: hosts alone, because a URL may hold a key, and once for all ways of a receiver on a network. */
 function tellNodes({ proxy, receivers }: LoadedConfig, log: Log): void {
   if (proxy === undefined) return;
   const told = new Set<string>();
@@ -181,7 +149,7 @@ type Supervised = {
   readonly log: Log;
   readonly workers: WorkerPlan;
   readonly reloads: Reloads;
-  /** Opens what commands beside this process ask. */
+  /** Opens the socket that commands beside this process ask. */
   readonly onStarted: (running: Running) => Promise<Control>;
 };
 
@@ -234,67 +202,4 @@ async function supervise(
   await running.stop(waiting);
   await control?.close();
   return EXIT.fine;
-}
-
-function isQuick(args: Args): boolean {
-  return Object.keys(QUICK_FLAGS).some((flag) => args.has(flag));
-}
-
-function loadServed(args: Args, io: Io): Loaded<LoadedConfig> {
-  const clashing = Object.keys(QUICK_FLAGS).filter((flag) => args.has(flag));
-  if (clashing.length === 0) return loadNamed(args, io);
-  for (const flag of clashing)
-    io.err(`--${flag}: cannot stand beside --config; write it into the file, or leave --config out`);
-  return { ok: false, code: EXIT.usage };
-}
-
-function loadQuick(args: Args, io: Io): Loaded<LoadedConfig> {
-  const result = quickConfig(
-    {
-      upstream: args.text('upstream'),
-      publicUrl: args.text('public-url'),
-      profile: args.text('profile'),
-      routes: args.all('route'),
-      payTo: args.text('pay-to'),
-      network: args.text('network'),
-      facilitators: args.all('facilitator'),
-      listen: args.text('listen'),
-      registryListen: args.text('registry-listen'),
-      adminListen: args.text('admin-listen') ?? (io.env[ADMIN_LISTEN_VARIABLE] || undefined),
-      data: args.text('data'),
-    },
-    io.folder,
-    io.env,
-    NETWORKS,
-  );
-  if (!result.ok) {
-    reportProblems(result.problems, io.err);
-    return { ok: false, code: EXIT.usage };
-  }
-  const ignored = findConfigFile(undefined, io.env, io.folder);
-  if (ignored !== undefined && existsSync(resolve(io.folder, ignored)))
-    io.err(`The flags say everything; ${ignored} is not read.`);
-  if (result.testnet)
-    io.err(`TESTNET: payments are made on ${result.network} with test money. For real money use --network base.`);
-  else io.err(`REAL MONEY: payments are made on ${result.network}, to ${args.text('pay-to')}.`);
-  return result;
-}
-
-// The locks of the stores that a configuration serves from. They are taken before anything else is loaded, opened or bound: a
-// second process on a store would serve prices that the first one has changed since.
-
-/** Resolves with how to give them back. Rejects with a sentence if another process holds one. */
-async function lockStores({ registry, charges }: Config, clock: Clock): Promise<() => void> {
-  const holder = { pid: process.pid, host: hostname(), started: new Date(clock.now()).toISOString() };
-  const locks: StoreLock[] = [];
-  const release = (): void => {
-    for (const lock of locks) lock.release();
-  };
-  try {
-    for (const store of [registry?.store, charges.store]) if (store) locks.push((await storeAt(store)).lock(holder));
-    return release;
-  } catch (error) {
-    release();
-    throw error;
-  }
 }

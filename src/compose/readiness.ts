@@ -3,6 +3,7 @@
 // and no longer than a probe does.
 import type { Check, CheckResult } from '../host/admin.ts';
 import { systemSchedule, type Clock } from '../host/clock.ts';
+import { messageOf } from '../host/error-message.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { StoreRefused } from '../registry/store/ports.ts';
@@ -64,7 +65,7 @@ export function storeReadiness(
         const found = await asked.ask();
         if (found.kind === 'works') return { ok: true, detail: 'the store takes writes' };
         const isTolerated = isShared && asked.hasWorked() && !isRefused();
-        const detail = `the store does not take writes: ${reasonOf(found)}`;
+        const detail = `the store does not take writes: ${failureReason(found)}`;
         return { ok: false, isTolerated, detail: isTolerated ? `degraded: ${detail}` : detail };
       },
     },
@@ -87,7 +88,7 @@ export function ledgerReadiness(call: () => Promise<void>, { clock, log }: Readi
       run: async (): Promise<CheckResult> => {
         const found = await asked.ask();
         if (found.kind === 'works') return { ok: true, detail: 'the ledger of the registry takes payments' };
-        return { ok: false, isTolerated: asked.hasWorked(), detail: reasonOf(found) };
+        return { ok: false, isTolerated: asked.hasWorked(), detail: failureReason(found) };
       },
     },
   };
@@ -125,7 +126,7 @@ function createAsking(
     (running ??= run()
       .then(
         () => settle({ kind: 'works', at: monotonic() }),
-        (error: unknown) => settle({ kind: 'fails', reason: error instanceof Error ? error.message : String(error) }),
+        (error: unknown) => settle({ kind: 'fails', reason: messageOf(error) }),
       )
       .finally(() => {
         running = undefined;
@@ -156,6 +157,6 @@ function within(promise: Promise<void>, ms: number): Promise<boolean> {
   });
 }
 
-function reasonOf(found: Found): string {
+function failureReason(found: Found): string {
   return found.kind === 'fails' ? found.reason : 'there is no answer yet';
 }

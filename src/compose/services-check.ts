@@ -13,6 +13,7 @@ import {
   type StartCheckDeps,
 } from '../gateway/rails/start-check.ts';
 import type { Check } from '../host/admin.ts';
+import { messageOf } from '../host/error-message.ts';
 import type { Log } from '../host/log.ts';
 import { reachUpstream } from './upstream-check.ts';
 
@@ -131,6 +132,5 @@ async function askUpstream(proxy: NonNullable<Config['proxy']>): Promise<Service
 }
 
 function toFault(error: unknown): ServiceAnswer {
-  const why = error instanceof Error ? error.message : String(error);
-  return { kind: 'fault', sentence: `a service could not be asked: ${why}` };
+  return { kind: 'fault', sentence: `a service could not be asked: ${messageOf(error)}` };
 }

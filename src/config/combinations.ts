@@ -6,15 +6,12 @@ import { allowedMethods, refuseMethod } from '../domain/routing/method.ts';
 import { parsePattern } from '../domain/routing/pattern.ts';
 import type { Networks } from '../domain/payment/network.ts';
 import { METHOD } from '../domain/routing/route-fields.ts';
-import { isLoopback, listensClash, parseListen, type Listen } from './addresses.ts';
-import { hostOf, isSafeUrl, parseUrl } from './fields.ts';
+import { isSafeUrl, parseUrl } from './fields.ts';
+import { listenIssues } from './listen-clashes.ts';
 import { isMap, valueAt, type Issue, type Path } from './problems.ts';
 import { storeIssues } from './store.ts';
 import { receiverIssues } from './receiver-issues.ts';
-import { findUnpayable, type Receiver } from '../domain/payment/offer.ts';
-import { receiverSchema, toReceiver } from './receivers.ts';
-import { configRouteSchema } from './route-keys.ts';
-import { suggest } from '../domain/suggest.ts';
+import { payableIssues } from './payable-routes.ts';
 
 type Raw = Readonly<Record<string, unknown>>;
 
@@ -122,55 +119,6 @@ function syncIssues(raw: Raw): Issue[] {
   ];
 }
 
-const LISTENERS: readonly { readonly path: Path; readonly fallback: string | undefined }[] = [
-  { path: ['proxy', 'listen'], fallback: '0.0.0.0:8402' },
-  { path: ['registry', 'listen'], fallback: '127.0.0.1:8403' },
-  { path: ['sync', 'listen'], fallback: undefined },
-  { path: ['admin', 'listen'], fallback: '127.0.0.1:9402' },
-];
-
-function listenIssues(raw: Raw): Issue[] {
-  const issues: Issue[] = [];
-  const bound: { path: Path; listen: Listen; written: boolean }[] = [];
-  for (const { path, fallback } of LISTENERS) {
-    const section = path[0];
-    if (section === undefined || (section !== 'admin' && !Object.hasOwn(raw, section))) continue;
-    const value = valueAt(raw, path);
-    const listen =
-      typeof value === 'string'
-        ? parseListen(value)
-        : value === undefined && fallback
-          ? parseListen(fallback)
-          : undefined;
-    if (listen === undefined) continue;
-    const own = { path, listen, written: value !== undefined };
-    const other = bound.find((earlier) => listensClash(earlier.listen, listen));
-    if (other) {
-      // The reader of the message can only change what was written.
-      const [blamed, kept] = own.written || !other.written ? [own, other] : [other, own];
-      issues.push({
-        path: blamed.path,
-        message: `takes the address of ${kept.path.join('.')}; give each listener a port of its own`,
-      });
-    }
-    bound.push(own);
-  }
-  const upstream = valueAt(raw, ['proxy', 'upstream']);
-  const parsed = typeof upstream === 'string' ? parseUrl(upstream) : undefined;
-  if (parsed) {
-    const host = hostOf(parsed);
-    const target = { host, port: Number(parsed.port || (parsed.protocol === 'https:' ? 443 : 80)) };
-    const self = bound.find(({ listen }) => listensClash(listen, target) && (isLoopback(host) || listen.host === host));
-    if (self) {
-      issues.push({
-        path: ['proxy', 'upstream'],
-        message: `is Tollgate's own listener ${self.path.join('.')}; write the address of your API`,
-      });
-    }
-  }
-  return issues;
-}
-
 /** Complaints about every item of the list at `path` whose `field` an earlier item has too. */
 function repeated(raw: Raw, path: Path, field: string, message: string): Issue[] {
   const items = valueAt(raw, path);
@@ -225,36 +173,4 @@ function routeIssues(raw: Raw): Issue[] {
       },
     ];
   });
-}
-
-// Routes that cannot be paid with the receivers: each would answer 503 for ever, so it is refused before anything starts.
-
-/** Looks only at receivers and routes that are valid by themselves; `raw` may be wrong in any way. */
-function payableIssues(raw: Readonly<Record<string, unknown>>, networks: Networks): Issue[] {
-  const { receivers: inputs, routes } = raw;
-  if (!Array.isArray(inputs) || !Array.isArray(routes)) return [];
-  const receivers = new Map(
-    inputs.flatMap((input) => readReceiver(input, networks)).map((receiver) => [receiver.id, receiver]),
-  );
-  return routes.flatMap((input: unknown, index): Issue[] => {
-    const parsed = configRouteSchema.safeParse(input);
-    if (!parsed.success) return [];
-    const { receiver_config_id: named, currency, amount } = parsed.data;
-    if (named !== null && !receivers.has(named)) {
-      // An unreadable receiver may be the one that is meant.
-      if (receivers.size < inputs.length) return [];
-      const meant = suggest(named, receivers.keys());
-      const advice = meant === undefined ? 'write the id of one of `receivers`' : `did you mean ${meant}?`;
-      return [{ path: ['routes', index, 'receiver_config_id'], message: `names no receiver; ${advice}` }];
-    }
-    return findUnpayable({ amount, currency, receiverConfigId: named }, receivers).map(({ pointer, detail }) => ({
-      path: ['routes', index, pointer.slice(1)],
-      message: `cannot be paid: ${detail.charAt(0).toLowerCase()}${detail.slice(1).replace(/\.$/, '')}`,
-    }));
-  });
-}
-
-function readReceiver(input: unknown, networks: Networks): Receiver[] {
-  const parsed = receiverSchema.safeParse(input);
-  return parsed.success && receiverIssues([input], networks).length === 0 ? [toReceiver(parsed.data, networks)] : [];
 }

@@ -1,19 +1,20 @@
 // Judges configuration data, of a file or of flags. It fills in secret files, asks the schema and the rules about
 // combinations, and reports everything wrong at once, each with its place.
-import { z } from 'zod';
+import type { z } from 'zod';
 import { combinationIssues } from './combinations.ts';
+import { takeLaterKeys } from './later-keys.ts';
+import { knownKeys, unknownKey } from './unknown-keys.ts';
 import type { LoadedConfig } from './config.ts';
 import type { Env } from './environment.ts';
 import { expandShortForms } from './facilitator-keys.ts';
 import { whatStands } from './fields.ts';
 import { isMap, isWithin, valueAt, type Issue, type Path } from './problems.ts';
-import { keysOf, writtenSchema } from './keys.ts';
+import { keysOf } from './keys.ts';
 import { toReceiver } from './receivers.ts';
 import { expandStores } from './store.ts';
 import { createConfigSchema, type ConfigSections } from './schema.ts';
-import { fileKeyOf, readSecretFiles } from './secret-files.ts';
+import { readSecretFiles } from './secret-files.ts';
 import type { Networks } from '../domain/payment/network.ts';
-import { suggest } from '../domain/suggest.ts';
 
 type Origin = Pick<LoadedConfig, 'file' | 'folder'>;
 type ConfigSchema = ReturnType<typeof createConfigSchema>;
@@ -46,7 +47,7 @@ export function validate({ data, issues: known, fromEnvironment, file, folder, n
   const files = readSecretFiles(raw, folder);
   const short = expandShortForms(raw, env);
   const stores = expandStores(raw);
-  const early = [...known, ...files.issues, ...short.issues, ...takeNotYet(raw)];
+  const early = [...known, ...files.issues, ...short.issues, ...takeLaterKeys(raw)];
   const parsed = parse(schema, raw, fromEnvironment);
   const found = [...early, ...combinationIssues(raw, networks).map(relocate)];
   function relocate(issue: Issue): Issue {
@@ -149,44 +150,6 @@ function complete(message: string, missing: boolean): string {
   return /^(an?|at most|up to) /.test(message) ? `is not usable; write ${message}` : message;
 }
 
-/** Words of other programs, for the keys that are meant. */
-const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
-  route_pattern: ['path', 'pattern', 'route', 'url'],
-  amount: ['price', 'cost'],
-  method: ['verb', 'methods'],
-  receiver_config_id: ['receiver'],
-  pay_to_address: ['address', 'wallet', 'pay_to', 'recipient'],
-  upstream: ['target', 'backend', 'origin', 'destination'],
-  listen: ['port', 'bind', 'address'],
-};
-const TLS = new Set(['tls', 'ssl', 'https', 'certificate', 'cert', 'cert_file']);
-
-function unknownKey(key: string, path: Path, known: readonly string[]): Issue {
-  const issue = (message: string): Issue => ({ path: [...path, key], at: 'key', message });
-  if (TLS.has(key)) {
-    return issue('is not known, because TLS is not done here; put a proxy that does TLS in front of Tollgate');
-  }
-  const word = known.find((name) => SYNONYMS[name]?.includes(key.toLowerCase())) ?? suggest(key, known);
-  // The key that was meant is not told as missing too.
-  if (word !== undefined) {
-    return { ...issue(`is not known here; did you mean ${word}?`), covers: [...path, word] };
-  }
-  return issue(`is not known here; ${known.length === 0 ? 'take it out' : `known are ${known.join(', ')}`}`);
-}
-
-/** The keys that the schema takes at `path`, the `_file` spellings of secrets included. */
-function knownKeys(schema: unknown, path: Path): string[] {
-  let at = schema;
-  for (const step of [...path, undefined]) {
-    at = writtenSchema(at);
-    if (step === undefined) break;
-    if (at instanceof z.ZodArray) at = at.element;
-    else if (at instanceof z.ZodObject) at = valueAt(at.shape, [step]);
-  }
-  const keys = at instanceof z.ZodObject ? Object.keys(at.shape) : [];
-  return keys.flatMap((key) => [key, fileKeyOf(key) ?? []].flat());
-}
-
 function toPath(path: readonly PropertyKey[]): Path {
   return path.map((step) => (typeof step === 'symbol' ? String(step) : step));
 }
@@ -197,21 +160,4 @@ function withoutRepetition(issues: readonly Issue[]): Issue[] {
     const name = JSON.stringify([path, message]);
     return !seen.has(name) && seen.add(name);
   });
-}
-
-// Keys of a later version: known by name, and refused, so that no operator believes that they are in force.
-
-const NOT_YET: Readonly<Record<string, string>> = {
-  decision: 'take it out and let the proxy forward',
-};
-
-/** Takes out of `data` (changing it) what this version does not have, so that the schema does not call it unknown. */
-function takeNotYet(data: Record<string, unknown>): Issue[] {
-  const issues: Issue[] = [];
-  for (const [section, advice] of Object.entries(NOT_YET)) {
-    if (!Object.hasOwn(data, section)) continue;
-    issues.push({ path: [section], message: `is not in this version; ${advice}`, at: 'key' });
-    delete data[section];
-  }
-  return issues;
 }

@@ -17,22 +17,22 @@ export function createAdmin(
 ): (req: IncomingMessage, res: ServerResponse) => void {
   const answerTo = async (req: IncomingMessage): Promise<OwnResponse> => {
     const [path = '', query = ''] = (req.url ?? '').split('?');
-    if (req.method !== 'GET' && req.method !== 'HEAD') return text(405, 'use GET\n', ['Allow', 'GET, HEAD']);
+    if (req.method !== 'GET' && req.method !== 'HEAD') return plainText(405, 'use GET\n', ['Allow', 'GET, HEAD']);
     switch (path) {
       case '/metrics':
         return { status: 200, headers: ['Content-Type', metrics.contentType], body: await metrics.text() };
       case '/livez':
-        return text(200, 'ok\n');
+        return plainText(200, 'ok\n');
       case '/readyz':
         return ready(checks, new URLSearchParams(query).has('verbose'));
       default:
-        return text(404, 'here are /metrics, /livez and /readyz\n');
+        return plainText(404, 'here are /metrics, /livez and /readyz\n');
     }
   };
   return (req, res) => {
     answerTo(req).then(
       (answer) => respond(res, answer, req.method === 'HEAD'),
-      () => respond(res, text(500, 'failed\n')),
+      () => respond(res, plainText(500, 'failed\n')),
     );
   };
 }
@@ -42,7 +42,7 @@ async function ready(checks: readonly Check[], verbose: boolean): Promise<OwnRes
   const failed = results.filter((result) => !result.ok && !result.isTolerated);
   const ok = failed.length === 0;
   const status = ok ? 200 : 503;
-  if (!verbose) return text(status, ok ? 'ok\n' : `not ready: ${failed.map(({ name }) => name).join(', ')}\n`);
+  if (!verbose) return plainText(status, ok ? 'ok\n' : `not ready: ${failed.map(({ name }) => name).join(', ')}\n`);
   const named = results.map((result) => ({ name: result.name, ok: result.ok, detail: result.detail }));
   const body = `${JSON.stringify({ status: ok ? 'ready' : 'not_ready', checks: named })}\n`;
   return { status, headers: ['Content-Type', 'application/json', 'Cache-Control', 'no-store'], body };
@@ -56,7 +56,7 @@ async function runCheck({ name, run }: Check): Promise<CheckResult & { readonly 
   }
 }
 
-function text(status: number, body: string, headers: readonly string[] = []): OwnResponse {
+function plainText(status: number, body: string, headers: readonly string[] = []): OwnResponse {
   return {
     status,
     headers: ['Content-Type', 'text/plain; charset=utf-8', 'Cache-Control', 'no-store', ...headers],

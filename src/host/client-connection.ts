@@ -5,21 +5,21 @@
 import type { IncomingMessage, ServerResponse, Server } from 'node:http';
 import { Socket } from 'node:net';
 import type { Log } from './log.ts';
-import { respond, type OwnResponse } from './respond.ts';
-import { http } from './node-http.ts';
+import { bytesOf, closing, refusalOf, type ParserError, type RefusalKind, type Refusals } from './listener-refusals.ts';
+import { respond } from './respond.ts';
 
-/** Told of the events of a response. An object and not two listeners: a connection has one for all of its responses. */
+/** Watches the events of a response. An object and not two listeners: a connection has one for all of its responses. */
 export type ResponseWatcher = {
-  /** Its last byte was handed to the socket. */
+  /** Called when the last byte was handed to the socket. */
   onFinish(): void;
-  /** Nothing more happens on it. */
+  /** Called when nothing more happens on the response. */
   onClose(): void;
 };
 
 export type ListenerHandlers = {
-  /** Has to answer each request, also one with `Expect: 100-continue`: no 100 was sent. May return who watches its response. */
+  /** Answers each request, also one with `Expect: 100-continue`: no 100 was sent. May return a watcher of its response. */
   readonly request: (req: IncomingMessage, res: ServerResponse) => ResponseWatcher | void;
-  /** A GET with `Upgrade: websocket`, without a body. Absent: it is a request like others. */
+  /** Answers a GET with `Upgrade: websocket`, without a body. Absent: it is a request like others. */
   readonly upgrade?: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
 };
 
@@ -29,17 +29,18 @@ export type ListenerState = {
   readonly handlers: ListenerHandlers;
   readonly refusals: Refusals;
   readonly log: Log;
-  /** Without a byte of an upload or of an answer that is ready: closed. */
+  /** Time after which a connection is closed if no byte of an upload, or of an answer that is ready, moves. */
   readonly idleMs: number;
-  /** To take in and drop what a client still sends after its answer. */
+  /** Time in which what a client still sends after its answer is taken in and dropped. */
   readonly lingerMs: number;
   /** Requests being answered and upgraded connections. */
   inFlight: number;
   phase: 'open' | 'draining' | 'closing';
 };
 
-// Longer than the idle time-out of common load balancers, so that it is never us who close first under a request.
+/** Idle time of a kept connection: longer than that of common load balancers, so that we never close first under a request. */
 const KEEP_ALIVE_MS = 65_000;
+/** Requests that may wait behind the current one of a connection. */
 const PIPELINED = 64;
 
 /** The request being handled. */
@@ -56,7 +57,7 @@ export class ClientConnection {
   /** Requests that wait for the current one. */
   private readonly queue: Current[] = [];
   private upgraded = false;
-  /** It has not brought a request yet. */
+  /** The connection has not brought a request yet. */
   isFresh = true;
   /** What the parser found wrong after the current request. */
   private refusal: RefusalKind | undefined;
@@ -66,7 +67,7 @@ export class ClientConnection {
     this.next();
     watcher?.onClose();
   };
-  /** Bytes that had passed either way when it was last looked at, and since when they have not become more. */
+  /** Bytes that had passed either way at the last look, and since when they have not become more. */
   private bytes = 0;
   private idleSince = performance.now();
 
@@ -118,7 +119,7 @@ export class ClientConnection {
     endAndDrop(this.socket, this.listener.lingerMs);
   }
 
-  /** The parser gave the connection up. */
+  /** Handles that the parser gave the connection up. */
   onParserError(error: ParserError): void {
     const { socket, current } = this;
     // Behind the last answer whatever comes is dropped.
@@ -135,7 +136,7 @@ export class ClientConnection {
     // Else an earlier request is being answered: `next` refuses when that is through.
   }
 
-  /** Called now and then: closes a connection on which nothing moves any more. */
+  /** Closes the connection if nothing moves on it any more; called now and then. */
   closeIfIdle(now: number): void {
     const { socket, current } = this;
     const bytes = socket.bytesRead + socket.bytesWritten;
@@ -149,7 +150,7 @@ export class ClientConnection {
     }
   }
 
-  /** The answer being written is the last one. */
+  /** Makes the answer being written the last one. */
   closeAfterCurrent(): void {
     if (this.current?.res.headersSent === false) this.current.res.shouldKeepAlive = false;
   }
@@ -185,7 +186,7 @@ export class ClientConnection {
     }
   }
 
-  /** The current request is over. */
+  /** Ends the current request and begins the one that waits behind it. */
   private next(): void {
     const { socket, listener } = this;
     const req = this.current?.req;
@@ -205,7 +206,7 @@ export class ClientConnection {
   }
 
   /**
-   * In place of a socket's own `destroySoon`: node:http calls it behind the last answer of a connection. While the client
+   * Stands in for a socket's own `destroySoon`, which node:http calls behind the last answer of a connection. While the client
    * is still sending, closing would be a reset, and a reset takes away what it has not read of the answer yet.
    */
   private endGently(): void {
@@ -294,64 +295,4 @@ function refuseInbound(req: IncomingMessage): RefusalKind | undefined {
  */
 function isUpgradeNotTaken({ headers }: IncomingMessage): boolean {
   return headers.upgrade !== undefined && headers.connection?.toLowerCase().includes('upgrade') === true;
-}
-
-// Refusals of a listener itself, before any handler sees the request. Its owner says in what words. Every refusal closes
-// the connection.
-
-type RefusalKind =
-  | 'malformed'
-  | 'targetAmbiguous'
-  | 'hostMissing'
-  | 'timeout'
-  | 'targetTooLong'
-  | 'expectationFailed'
-  | 'headersTooLarge'
-  | 'internal'
-  | 'methodUnsupported';
-export type Refusals = Readonly<Record<RefusalKind, OwnResponse & { readonly body: string }>>;
-
-/** An error of Node's parser: what was read last, and how much of that was parsed. */
-type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly bytesParsed?: number };
-
-function refusalOf(error: ParserError): RefusalKind {
-  switch (error.code ?? '') {
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return 'timeout';
-    case 'HPE_HEADER_OVERFLOW':
-      return endsInRequestLine(error) ? 'targetTooLong' : 'headersTooLarge';
-    case 'HPE_INVALID_URL':
-      return 'targetAmbiguous';
-    case 'HPE_INVALID_METHOD':
-      // The parser knows a fixed list; what is no request at all, such as TLS, ends here too.
-      return REQUEST_LINE.test(lineOf(error)) ? 'methodUnsupported' : 'malformed';
-    default:
-      return 'malformed';
-  }
-}
-
-const REQUEST_LINE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32} [\x21-\x7e]+ HTTP\/1\.[01]\r\n/;
-
-/** The line that the parser stopped in, and what follows. */
-function lineOf({ rawPacket, bytesParsed = 0 }: ParserError): string {
-  if (rawPacket === undefined) return '';
-  const start = bytesParsed === 0 ? 0 : rawPacket.lastIndexOf(0x0a, bytesParsed - 1) + 1;
-  return rawPacket.toString('latin1', start, start + 1024);
-}
-
-function endsInRequestLine({ rawPacket, bytesParsed }: ParserError): boolean {
-  if (rawPacket === undefined || !/^[A-Z]+ /.test(rawPacket.toString('latin1', 0, 32))) return false;
-  return !rawPacket.subarray(0, bytesParsed).includes(0x0a);
-}
-
-function closing(refusal: OwnResponse): OwnResponse {
-  return { ...refusal, headers: [...refusal.headers, 'Connection', 'close'] };
-}
-
-/** The whole answer, for a socket that has no response object. */
-function bytesOf(refusal: Refusals[RefusalKind]): string {
-  const { status, headers } = closing(refusal);
-  let text = `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n`;
-  for (let i = 0; i + 1 < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`;
-  return `${text}Content-Length: ${Buffer.byteLength(refusal.body)}\r\n\r\n${refusal.body}`;
 }

@@ -7,8 +7,8 @@ import {
   type ClientConnection,
   type ListenerHandlers,
   type ListenerState,
-  type Refusals,
 } from './client-connection.ts';
+import type { Refusals } from './listener-refusals.ts';
 import type { Log } from './log.ts';
 import { http } from './node-http.ts';
 

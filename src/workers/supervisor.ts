@@ -116,7 +116,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       return;
     }
     const how = signal === null ? `exit code ${code}` : signal;
-    const reason = reasonOf(member, signal);
+    const reason = endReasonOf(member, signal);
     const livedMs = clock.monotonic() - member.startedAt;
     events?.died(member, reason);
     if (!place.wasReady) {
@@ -193,7 +193,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   };
 }
 
-function reasonOf(member: Member, signal: NodeJS.Signals | null): EndReason {
+function endReasonOf(member: Member, signal: NodeJS.Signals | null): EndReason {
   if (member.stalled) return 'stalled';
   // So V8 ends a process that has no more memory.
   if (signal === 'SIGABRT') return 'memory';

@@ -1,5 +1,6 @@
 // A worker's end of the channel. Messages are worked on one after the other, so that a reload waits for the start; a
 // connection is taken at once. Says every second that its event loop goes round.
+import { messageOf } from '../host/error-message.ts';
 import { Socket } from 'node:net';
 import { ALIVE_MS, type Report, type Order } from './channel.ts';
 
@@ -64,7 +65,7 @@ export function runWorker(
       served = await start(started);
       send({ kind: 'ready' });
     } catch (error) {
-      send({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) });
+      send({ kind: 'failed', reason: messageOf(error) });
       ended.resolve(couldNot);
     }
   };
@@ -74,7 +75,7 @@ export function runWorker(
       prepared = { reload, putInForce: await served.prepare(given) };
       send({ kind: 'prepared', reload, problem: null });
     } catch (error) {
-      send({ kind: 'prepared', reload, problem: error instanceof Error ? error.message : String(error) });
+      send({ kind: 'prepared', reload, problem: messageOf(error) });
     }
   };
   const perform = async (message: Order): Promise<void> => {

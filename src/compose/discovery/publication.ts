@@ -116,7 +116,7 @@ const REASONS = {
 const WANTED: ReadonlySet<LeftOutReason> = new Set(['paused', 'excluded']);
 
 /** Why `left` is not told, in a few words. */
-export function reasonOf({ why }: LeftOut): string {
+export function leftOutReason({ why }: LeftOut): string {
   return REASONS[why];
 }
 
@@ -140,7 +140,7 @@ export function publicationWarnings({
     if (first === undefined || WANTED.has(first.why)) continue;
     const named = left.slice(0, MOST_NAMED).map(({ method, pattern }) => `${method} ${pattern}`);
     const more = count > named.length ? ` and ${count - named.length} more` : '';
-    warnings.push(`left out of /openapi.json (${reasonOf(first)}): ${named.join(', ')}${more}`);
+    warnings.push(`left out of /openapi.json (${leftOutReason(first)}): ${named.join(', ')}${more}`);
   }
   const gone = [...(without.responses ? ['schemas of responses'] : []), ...(without.bodies ? ['request bodies'] : [])];
   if (cut > 0) gone.push(`the last ${cut} operations`);

@@ -56,7 +56,7 @@ export async function call(provider: Provider, method: string, params?: readonly
   try {
     return await provider.request(params === undefined ? { method } : { method, params });
   } catch (error) {
-    throw new WalletFault(kindOf(error), messageOf(error));
+    throw new WalletFault(kindOf(error), walletMessageOf(error));
   }
 }
 
@@ -82,7 +82,7 @@ function kindOf(error: unknown): FaultKind {
   return KINDS.get(data?.originalError?.code) ?? KINDS.get(code) ?? 'other';
 }
 
-function messageOf(error: unknown): string {
+function walletMessageOf(error: unknown): string {
   const { message } = (typeof error === 'object' && error !== null ? error : {}) as ProviderError;
   return typeof message === 'string' ? message.slice(0, 200) : 'no reason was given';
 }
