@@ -51,9 +51,9 @@ export const FAULTS: Readonly<Record<string, readonly Change[]>> = {
   ],
   'a commit assumed': [
     {
-      file: 'registry/store/postgres/charge-lanes.ts',
-      text: 'return unlessOver(waiting, messageOf(error));',
-      by: 'for (const each of waiting) finish(each, undefined); return [];',
+      file: 'registry/store/postgres/charge-connections.ts',
+      text: 'return unlessLate(pending, answers, messageOf(error));',
+      by: 'for (const each of pending) answers.finish(each, undefined); return [];',
     },
   ],
 };

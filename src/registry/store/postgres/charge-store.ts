@@ -15,7 +15,7 @@ import {
 import { StoreRefused, type ChargesStore } from '../ports.ts';
 import { text } from '../rows.ts';
 import { plain, type BatchResult } from './charge-batch.ts';
-import { createLanes } from './charge-lanes.ts';
+import { createChargeConnections } from './charge-connections.ts';
 import { createPrune } from './charge-prune.ts';
 import { createReports } from './charge-reports.ts';
 import { createChargeSql } from './charge-sql.ts';
@@ -47,7 +47,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
     const until = links.recoveredAt() + QUIET_MS;
     return now() < until ? until : undefined;
   };
-  const lanes = createLanes({
+  const writers = createChargeConnections({
     connections: links.writers,
     batch: { sql, now, shift, quietUntil, onClock: links.clock.hear, settings: links.settings },
     timeoutMs,
@@ -57,14 +57,14 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
     random: links.random,
   });
   const find = async (by: Parameters<ChargesStore['find']>[0]): Promise<StoredCharge | undefined> =>
-    stored(await lanes.call({ kind: 'find', by }));
+    stored(await writers.call({ kind: 'find', by }));
   const write = async (
     change: RowChange,
     kept = undefined as ReturnType<typeof keptBy>,
   ): Promise<NotUpdated | undefined> =>
-    refusal(await lanes.call({ kind: 'update', change, kept })) as NotUpdated | undefined;
+    refusal(await writers.call({ kind: 'update', change, kept })) as NotUpdated | undefined;
   const prune = createPrune({
-    ...{ sql, run, now, use: lanes.use, settings: links.settings },
+    ...{ sql, run, now, use: writers.use, settings: links.settings },
     find: (id) => find({ id }),
     update: write,
   });
@@ -82,7 +82,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
   };
 
   const updateLater = async (change: RowChange): Promise<NotUpdated | undefined> =>
-    refusal(await lanes.callLater({ kind: 'update', change, kept: undefined })) as NotUpdated | undefined;
+    refusal(await writers.callLater({ kind: 'update', change, kept: undefined })) as NotUpdated | undefined;
   const update = (change: Change): Promise<NotUpdated | undefined> => {
     const row = toRowChange(change, now());
     const kept = keptBy(change);
@@ -98,7 +98,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
     find,
     insert: async (entry) => {
       const insert = async (): Promise<ReturnType<typeof refusal>> =>
-        refusal(await lanes.call({ kind: 'insert', insert: toRowInsert(entry, now()) }));
+        refusal(await writers.call({ kind: 'insert', insert: toRowInsert(entry, now()) }));
       const refused = await timedClaim(links.observe, insert, (result) => result === undefined);
       return (refused as NotInserted | undefined) ?? { kind: 'written', charge: { charge: entry.charge, version: 1 } };
     },
@@ -108,29 +108,29 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
       return refused ?? { kind: 'written', charge: { charge: after, version: before.version + 1 } };
     },
     due: (limit) =>
-      lanes.use(async (session) => {
+      writers.use(async (session) => {
         if (quietUntil() !== undefined) return [];
         return (await session.query(sql.due, [now(), limit])).rows.map(readStored);
       }),
     renew: (run, ids, leaseMs) =>
-      lanes.use(async (session) => {
+      writers.use(async (session) => {
         const { rows } = await session.query(sql.renew, [now() + leaseMs, ids.map(plain), plain(run)]);
         const ours = new Set(rows.map((row) => text(row, 'id')));
         return ids.filter((id) => ours.has(id));
       }),
-    endRun: (run) => lanes.use(async (session) => void (await session.query(sql.endRun, [now(), run]))),
+    endRun: (run) => writers.use(async (session) => void (await session.query(sql.endRun, [now(), run]))),
     check: async () => {
       try {
-        await lanes.use((session, shard) => session.query(sql.touch, [shard]));
+        await writers.use((session, shard) => session.query(sql.touch, [shard]));
       } catch (error) {
         throw isRefusal(error) ? new StoreRefused(messageOf(error), { cause: error }) : error;
       }
     },
     prune: (...asked) => prune(...asked),
     ...createReports(sql, ask, now),
-    load: () => ({ ...links.connections(), waiting: lanes.waiting() }),
+    load: () => ({ ...links.connections(), waiting: writers.waiting() }),
     close: async () => {
-      await lanes.close();
+      await writers.close();
       await links.close();
     },
   };

@@ -4,21 +4,21 @@
 import { randomBytes } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { LOCAL_RUN } from '../../../domain/payment/charge.ts';
-import { type Change, type Updated, LedgerUnavailable } from '../../../domain/payment/ledger.ts';
+import type { Change, Updated } from '../../../domain/payment/ledger.ts';
 import { type ChargesOptions, type ChargesStore, UPGRADING } from '../ports.ts';
 import { keptBy, toRowChange, toRowInsert, type NotUpdated } from '../charge-values.ts';
+import { createCallQueue, type CallQueueOptions, type Carrier } from '../call-queue.ts';
 import {
-  type WorkerOptions,
-  writeBatch,
   type Arguments,
+  type Batch,
   type Call,
   type CallName,
   type CallValue,
   type FromWorker,
   type ToWorker,
+  type WorkerOptions,
 } from './thread-messages.ts';
 import type { Log } from '../../../host/log.ts';
-import { createWhenIdle } from '../../../host/clock.ts';
 
 export type SqliteChargesOptions = ChargesOptions & {
   /** How long a call may take. */
@@ -47,14 +47,16 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
   const run = `${LOCAL_RUN}${randomBytes(12).toString('hex')}`;
   const alone = options.alone === true ? run : undefined;
   const thread = (role: WorkerOptions['role']): Thread =>
-    createThread({
-      // The reading thread opens what the writing one made: of a file that is taken away meanwhile it makes no new one.
-      spawn: (first) => spawn(script, { role, file, create: first && role === 'write', busyMs, commitDelayMs, alone }),
-      now,
-      maxQueued,
-      timeoutMs,
-      log,
-    });
+    queueBefore(
+      createLedgerThread({
+        // The reading thread opens what the writing one made: of a file that is taken away meanwhile it makes no new one.
+        spawn: (first) =>
+          spawn(script, { role, file, create: first && role === 'write', busyMs, commitDelayMs, alone }),
+        now,
+        log,
+      }),
+      { maxQueued, timeoutMs, log },
+    );
   const writer = thread('write');
   let reader: Thread | undefined;
   let closing = false;
@@ -111,148 +113,66 @@ function spawnWorker(script: URL, options: WorkerOptions): Worker {
   return new Worker(script, { workerData: options, env: {}, execArgv: [], name: `ledger ${options.role}` });
 }
 
-// Calls a thread. Calls that come while a commit runs, and after it until the event loop is idle, go out as the next batch and
-// share its fsync. A call that is not answered in time, or whose thread died, is refused with LedgerUnavailable. A thread that
-// died is replaced. The queue is bounded.
+// A thread of the ledger, as the main thread sees it: started with its first batch, replaced if it died, and no reason
+// for the process to go on while it has nothing to do.
 
 type Thread = {
   readonly call: <N extends CallName>(name: N, ...args: Arguments<N>) => Promise<CallValue<N>>;
-  /** The same for a call without a waiting caller: it goes along with the next one, or by itself after a moment. */
+  /** Makes a call that no caller waits for. */
   readonly callLater: Thread['call'];
   /** Finishes what was called, refuses what comes later, closes the file. */
   readonly close: () => Promise<void>;
 };
+
+const MAX_BATCH = 512;
+/** A thread that dies within this time after its start is not replaced for as long. */
+const RESTART_MS = 1000;
+
+function queueBefore(
+  thread: Carrier<Call, unknown>,
+  options: Pick<CallQueueOptions<Call, unknown>, 'maxQueued' | 'timeoutMs' | 'log'>,
+): Thread {
+  const queue = createCallQueue({ carriers: [thread], maxBatch: MAX_BATCH, next: 'idle', ...options });
+  return {
+    call: <N extends CallName>(name: N, ...args: Arguments<N>) => queue.call({ name, args }) as Promise<CallValue<N>>,
+    callLater: <N extends CallName>(name: N, ...args: Arguments<N>) =>
+      queue.callLater({ name, args }) as Promise<CallValue<N>>,
+    close: queue.close,
+  };
+}
+
+type Results = Extract<FromWorker, { kind: 'results' }>;
 
 type ThreadOptions = {
   /** Starts the thread; told whether it is the first. */
   readonly spawn: (first: boolean) => Worker;
   /** Milliseconds since the epoch: the ledger's clock. */
   readonly now: () => number;
-  /** Calls that wait at most. */
-  readonly maxQueued: number;
-  readonly timeoutMs: number;
   readonly log: Log;
 };
 
-type Waiting = Call & {
-  readonly deadline: number;
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: Error) => void;
-};
+function createLedgerThread({ spawn, now, log }: ThreadOptions): Carrier<Call, unknown> {
+  let worker: Worker | undefined;
+  let started = 0;
+  let spawnedAt = -Infinity;
+  let restartAt = -Infinity;
+  /** Hears of the batch that the thread works on: its results, or why there are none. */
+  let hear: ((results: Results | string) => void) | undefined;
+  let closed: (() => void) | undefined;
 
-const MAX_BATCH = 512;
-/** How long a call without a waiting caller waits for company. */
-const LATER_MS = 20;
-/** How long calls wait for company while the process is busy: a commit costs more than all else that a paid request does. */
-const COMPANY_MS = 8;
-/** A thread that dies within this time after its start is not replaced for as long. */
-const RESTART_MS = 1000;
-
-function createThread(options: ThreadOptions): Thread {
-  return new LedgerThread(options);
-}
-
-class LedgerThread implements Thread {
-  private readonly options: ThreadOptions;
-  private readonly whenIdle = createWhenIdle(COMPANY_MS);
-  private worker: Worker | undefined;
-  private started = 0;
-  private spawnedAt = -Infinity;
-  private restartAt = -Infinity;
-  private queue: Waiting[] = [];
-  /** The batch that the thread works on; calls of it that were refused meanwhile are undefined. */
-  private running: (Waiting | undefined)[] | undefined;
-  private scheduled = false;
-  /** A call in the queue has a waiting caller. */
-  private urgent = false;
-  private sendingLater: NodeJS.Timeout | undefined;
-  /** The last fault, until a call succeeds. */
-  private failing: string | undefined;
-  private timer: NodeJS.Timeout | undefined;
-  private closing: (() => void) | undefined;
-  private closed: Promise<void> | undefined;
-
-  constructor(options: ThreadOptions) {
-    this.options = options;
-  }
-
-  readonly call: Thread['call'] = (name, ...args) => {
-    const value = this.enqueue(name, args);
-    this.urgent = true;
-    this.soon();
-    return value;
+  const tell = (results: Results | string): void => {
+    hear?.(results);
+    hear = undefined;
   };
-
-  readonly callLater: Thread['call'] = (name, ...args) => {
-    const value = this.enqueue(name, args);
-    if (this.running === undefined) this.later();
-    return value;
-  };
-
-  readonly close = (): Promise<void> =>
-    (this.closed ??= new Promise<void>((resolve) => {
-      this.closing = resolve;
-      this.pump();
-    }));
-
-  private enqueue<N extends CallName>(name: N, args: Arguments<N>): Promise<CallValue<N>> {
-    const { maxQueued, timeoutMs } = this.options;
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    if (this.closed !== undefined) reject(new LedgerUnavailable('The ledger is closed.'));
-    else if (this.queue.length >= maxQueued) reject(new LedgerUnavailable('Too many calls wait for the ledger.'));
-    else {
-      this.queue.push({ name, args, deadline: performance.now() + timeoutMs, resolve, reject });
-      this.timer ??= setTimeout(this.expire, timeoutMs);
-    }
-    return promise as Promise<CallValue<N>>;
-  }
-
-  private readonly later = (): void => {
-    this.sendingLater ??= setTimeout(this.soon, LATER_MS);
-  };
-
-  private readonly soon = (): void => {
-    if (this.scheduled) return;
-    this.scheduled = true;
-    this.whenIdle(this.pump);
-  };
-
-  private readonly pump = (): void => {
-    this.scheduled = false;
-    if (this.running !== undefined) return;
-    this.urgent = false;
-    clearTimeout(this.sendingLater);
-    this.sendingLater = undefined;
-    if (this.queue.length === 0) return this.idle();
-    if (this.worker === undefined && performance.now() < this.restartAt) {
-      refuseAll(this.queue.splice(0), 'The thread of the ledger keeps dying.');
-      return this.idle();
-    }
-    const batch = this.queue.splice(0, MAX_BATCH);
-    this.urgent = this.queue.length > 0;
-    this.running = batch;
-    try {
-      this.worker ??= this.start();
-      this.worker.ref();
-      post(this.worker, writeBatch(batch, this.options.now()));
-    } catch (error) {
-      this.running = undefined;
-      this.options.log.error('the ledger could not be called', { error });
-      refuseAll(batch, 'The thread of the ledger could not be called.');
-      this.pump();
-    }
-  };
-
-  private start(): Worker {
-    const { spawn, log } = this.options;
-    const next = spawn(this.started === 0);
-    this.started += 1;
-    this.spawnedAt = performance.now();
+  const start = (): Worker => {
+    const next = spawn(started === 0);
+    started += 1;
+    spawnedAt = performance.now();
     next.on('message', (message: FromWorker) => {
-      if (this.worker !== next) return;
+      if (worker !== next) return;
       switch (message.kind) {
         case 'results':
-          return this.finish(message);
+          return tell(message);
         case 'upgrading':
           return log.info(UPGRADING, message.upgrade);
         case 'closed':
@@ -264,71 +184,69 @@ class LedgerThread implements Thread {
     next.on('error', (error) => log.error('a thread of the ledger failed', { error }));
     next.on('messageerror', () => void next.terminate());
     next.on('exit', () => {
-      if (this.worker === next) this.lost();
+      if (worker !== next) return;
+      worker = undefined;
+      if (performance.now() - spawnedAt < RESTART_MS) restartAt = performance.now() + RESTART_MS;
+      tell('The thread of the ledger died.');
+      closed?.();
     });
     return next;
-  }
-
-  private finish({ values, failures }: Extract<FromWorker, { kind: 'results' }>): void {
-    const done = this.running ?? [];
-    this.running = undefined;
-    for (const [index, waiting] of done.entries()) {
-      const message = index < values.length ? failures?.get(index) : 'The ledger gave no answer.';
-      if (message === undefined) {
-        this.failing = undefined;
-        waiting?.resolve(values[index]);
-        continue;
-      }
-      // Every payment of an outage fails the same way; it is told once.
-      if (message !== this.failing) this.options.log.error('the ledger refused a call', { error: message });
-      this.failing = message;
-      waiting?.reject(new LedgerUnavailable(message));
-    }
-    // A caller that was just answered may have its next call ready: it goes along.
-    if (this.urgent || this.closing !== undefined) this.soon();
-    else if (this.queue.length === 0) this.idle();
-    else this.later();
-  }
-
-  private lost(): void {
-    this.worker = undefined;
-    if (performance.now() - this.spawnedAt < RESTART_MS) this.restartAt = performance.now() + RESTART_MS;
-    const dropped = this.running ?? [];
-    this.running = undefined;
-    for (const waiting of dropped) waiting?.reject(new LedgerUnavailable('The thread of the ledger died.'));
-    if (this.closing !== undefined && this.queue.length === 0) this.closing();
-    else this.pump();
-  }
-
-  private idle(): void {
-    clearTimeout(this.timer);
-    this.timer = undefined;
-    this.worker?.unref();
-    if (this.closing === undefined) return;
-    if (this.worker === undefined) this.closing();
-    else {
-      this.worker.ref();
-      post(this.worker, { kind: 'close' });
-    }
-  }
-
-  /** Refuses what waited too long; what was not sent yet is never carried out. */
-  private readonly expire = (): void => {
-    const at = performance.now();
-    const late = (waiting: Waiting | undefined): waiting is Waiting => waiting !== undefined && waiting.deadline <= at;
-    const expired = [...(this.running ?? []), ...this.queue].filter(late);
-    this.running = this.running?.map((waiting) => (late(waiting) ? undefined : waiting));
-    this.queue = this.queue.filter((waiting) => !late(waiting));
-    refuseAll(expired, `The ledger did not answer within ${this.options.timeoutMs} milliseconds.`);
-    const next = [...(this.running ?? []), ...this.queue].find((waiting) => waiting !== undefined);
-    this.timer = next && setTimeout(this.expire, Math.max(1, next.deadline - at));
   };
+  const ask = (calls: readonly Call[]): Promise<Results | string> | string => {
+    if (worker === undefined && performance.now() < restartAt) return 'The thread of the ledger keeps dying.';
+    try {
+      worker ??= start();
+      worker.ref();
+      post(worker, writeBatch(calls, now()));
+    } catch (error) {
+      log.error('the ledger could not be called', { error });
+      return 'The thread of the ledger could not be called.';
+    }
+    return new Promise((resolve) => (hear = resolve));
+  };
+
+  return {
+    carry: async (batch, { finish, refuse }) => {
+      const results = await ask(batch.map(({ call }) => call));
+      worker?.unref();
+      for (const [index, pending] of batch.entries()) {
+        const message = typeof results === 'string' ? results : failureOf(results, index);
+        if (message !== undefined) refuse(pending, message);
+        else if (typeof results !== 'string') finish(pending, results.values[index]);
+      }
+      return [];
+    },
+    close: async () => {
+      const closing = worker;
+      if (closing === undefined) return;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      closed = resolve;
+      closing.ref();
+      post(closing, { kind: 'close' });
+      await promise;
+    },
+  };
+}
+
+/** Calls whose arguments are JSON as they are: no bigint, no bytes. */
+const AS_TEXT: ReadonlySet<CallName> = new Set<CallName>(['find', 'insert', 'update']);
+
+/** Writes what `readBatch` of the thread reads. */
+function writeBatch(calls: readonly Call[], now: number): Batch {
+  let others: Map<number, Call> | undefined;
+  const texts: (readonly unknown[] | null)[] = [];
+  for (const { name, args } of calls) {
+    const isText = AS_TEXT.has(name);
+    if (!isText) (others ??= new Map()).set(texts.length, { name, args });
+    texts.push(isText ? [name, ...args] : null);
+  }
+  return { kind: 'batch', now, text: JSON.stringify(texts), others };
+}
+
+function failureOf({ values, failures }: Results, index: number): string | undefined {
+  return index < values.length ? failures?.get(index) : 'The ledger gave no answer.';
 }
 
 function post(worker: Worker, message: ToWorker): void {
   worker.postMessage(message, []);
-}
-
-function refuseAll(all: readonly Waiting[], message: string): void {
-  for (const { reject } of all) reject(new LedgerUnavailable(message));
 }

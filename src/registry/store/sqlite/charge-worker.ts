@@ -6,8 +6,9 @@ import { statSync, type BigIntStats } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import {
-  readBatch,
+  type Batch,
   type Call,
+  type CallName,
   type CallOutcome,
   type Calls,
   type FromWorker,
@@ -132,6 +133,17 @@ function resultsOf(results: readonly CallOutcome[]): FromWorker {
   const values = results.map((result) => (result.ok ? result.value : undefined));
   const failures = results.flatMap((result, index): [number, string][] => (result.ok ? [] : [[index, result.message]]));
   return { kind: 'results', values, failures: failures.length === 0 ? undefined : new Map(failures) };
+}
+
+function readBatch({ text, others }: Batch): readonly Call[] {
+  const calls = JSON.parse(text) as readonly (readonly [CallName, ...unknown[]] | null)[];
+  return calls.map((call, index): Call => {
+    const other = others?.get(index);
+    if (other !== undefined) return other;
+    if (call === null) throw new TypeError('a batch that lacks one of its calls');
+    const [name, ...args] = call;
+    return { name, args };
+  });
 }
 
 function perform(calls: Calls, { name, args }: Call): unknown {

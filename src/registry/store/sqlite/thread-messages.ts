@@ -13,41 +13,16 @@ export type CallValue<N extends CallName> = ReturnType<Calls[N]>;
 
 export type Call = { readonly name: CallName; readonly args: readonly unknown[] };
 
-/** Calls whose arguments are JSON as they are: no bigint, no bytes. */
-const AS_TEXT: ReadonlySet<CallName> = new Set<CallName>(['find', 'insert', 'update']);
-
 /**
  * `text`: the JSON of all calls in their order, each as `[name, ...args]`; null for one that stands in `others` by its
  * position. `now`: the ledger's clock when the batch was sent.
  */
-type Batch = {
+export type Batch = {
   readonly kind: 'batch';
   readonly now: number;
   readonly text: string;
   readonly others: ReadonlyMap<number, Call> | undefined;
 };
-
-export function writeBatch(calls: readonly Call[], now: number): Batch {
-  let others: Map<number, Call> | undefined;
-  const texts: (readonly unknown[] | null)[] = [];
-  for (const { name, args } of calls) {
-    const isText = AS_TEXT.has(name);
-    if (!isText) (others ??= new Map()).set(texts.length, { name, args });
-    texts.push(isText ? [name, ...args] : null);
-  }
-  return { kind: 'batch', now, text: JSON.stringify(texts), others };
-}
-
-export function readBatch({ text, others }: Batch): readonly Call[] {
-  const calls = JSON.parse(text) as readonly (readonly [CallName, ...unknown[]] | null)[];
-  return calls.map((call, index): Call => {
-    const other = others?.get(index);
-    if (other !== undefined) return other;
-    if (call === null) throw new TypeError('a batch that lacks one of its calls');
-    const [name, ...args] = call;
-    return { name, args };
-  });
-}
 
 export type ToWorker = Batch | { readonly kind: 'close' };
 
