@@ -100,7 +100,7 @@ function loadRunning(servers: readonly RunningServer[], io: Io): Loaded<LoadedCo
   return { ok: false, code: EXIT.usage };
 }
 
-/** With the variables that the server has; secrets among them are marked, not known. */
+/** Loads with the variables that the server has; secrets among them are marked, not known. */
 function loadBeside({ variables }: RunningServer, file: string, io: Io): ReturnType<typeof loadConfig> {
   const told = [...variables].map(([name, value]) => [name, value ?? markOf(name)]);
   return loadConfig(file, { ...Object.fromEntries(told), ...io.env }, io.folder, NETWORKS);
@@ -113,7 +113,7 @@ export function isKnownHere(secret: string, io: Io): boolean {
   return variable === undefined;
 }
 
-/** The same with every secret in place: a first start makes what is missing. */
+/** Loads the configuration with every secret in place: a first start makes what is missing. */
 export async function loadWithSecrets(args: Args, io: Io): Promise<Loaded<Config>> {
   const loaded = await loadFor(args, io);
   if (!loaded.ok) return loaded;

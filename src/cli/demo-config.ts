@@ -15,7 +15,7 @@ export const FAVOURITE_PORTS = { proxy: 8402, registry: 8403, admin: 9402 };
 
 /** A way to pay that the demo offers. */
 export type DemoWay = {
-  /** As a configuration names it. */
+  /** Name in the configuration. */
   readonly network: string;
   readonly payTo: string;
   readonly facilitator: string;
@@ -35,7 +35,7 @@ type DemoConfig = { readonly config: Config; readonly data: QuickData } | { read
 
 export type Ports = Readonly<Record<'proxy' | 'registry' | 'admin', number>>;
 
-/** Those of `wanted` that are free, and 0 in place of one that is taken. */
+/** Finds which of the `wanted` ports are free; 0 stands in place of one that is taken. */
 export async function freePorts({ proxy, registry, admin }: Ports): Promise<Ports> {
   const free = async (port: number): Promise<number> => ((await isFree(port)) ? port : 0);
   return { proxy: await free(proxy), registry: await free(registry), admin: await free(admin) };

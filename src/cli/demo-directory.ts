@@ -6,7 +6,7 @@ import path from 'node:path';
 import { z } from 'zod';
 
 const purseWire = z.object({
-  /** As a configuration names it. */
+  /** Name in the configuration. */
   network: z.string(),
   facilitator: z.url(),
   rpc_url: z.url(),
@@ -34,7 +34,7 @@ export function registerDemo(demo: RunningDemo, folder = FOLDER): () => void {
   return () => rmSync(file, { force: true });
 }
 
-/** Those whose process is alive; what others left behind is taken away. */
+/** Finds demos whose process is alive; what others left behind is taken away. */
 export function runningDemos(folder = FOLDER): RunningDemo[] {
   let names: string[];
   try {
@@ -60,7 +60,7 @@ function readDemo(file: string): RunningDemo | undefined {
   }
 }
 
-/** In a folder that every user may write to: ours alone, made and read by this user. */
+/** Whether a folder, in a place that every user may write to, was made and is read by this user alone. */
 function isOurs(folder: string): boolean {
   const { uid, mode } = lstatSync(folder);
   return lstatSync(folder).isDirectory() && uid === (process.getuid?.() ?? uid) && (mode & 0o077) === 0;

@@ -36,7 +36,7 @@ const ROUTES = [
   { route_pattern: '/users/:id/score', method: 'GET', amount: '0.02', description: 'A credit score' },
   { route_pattern: '/beta/*', method: '*', amount: '1.00', description: 'Not for sale yet', status: 'paused' },
 ];
-/** In front of the user's own API, if no route is named. */
+/** Route in front of the user's own API, if none is named. */
 const EVERYTHING = { route_pattern: '/*', method: '*', amount: '0.01' };
 /** What `npm run demo` takes too. */
 export const DEMO_FLAGS = {

@@ -76,7 +76,7 @@ function reachable({ host, port }: Listen): Listen {
   return { host: host.includes(':') ? '::1' : '127.0.0.1', port };
 }
 
-/** Of what /readyz says: which checks fail. */
+/** The checks that fail, by what /readyz says. */
 function firstLine(body: string): string {
   const [line = ''] = body.slice(0, 200).split('\n', 1);
   return line === '' || /[^\x20-\x7e]/.test(line) ? '' : `: ${line.replace(/^not ready: /, '')}`;

@@ -24,20 +24,20 @@ export type Reloadable = {
 
 export type Reloads = {
   readonly request: (cause: 'SIGHUP' | 'file') => void;
-  /** What runs from now on; what was asked for before waits for it. */
+  /** Attaches what runs from now on; reloads that were asked for before wait for it. */
   readonly attach: (running: Reloadable) => void;
   /** Starts no further reload; resolves when the last one is over. */
   readonly close: () => Promise<void>;
 };
 
 type ReloadSource = {
-  /** As it is named in messages; undefined if flags are the configuration. */
+  /** Name of the file in messages; undefined if flags are the configuration. */
   readonly file: string | undefined;
   /** Absolute: the files that it named and that are read with it. */
   readonly filesBeside: readonly string[];
   readonly io: Io;
   readonly log: Log;
-  /** After each reload that was applied. */
+  /** Called after each reload that was applied. */
   readonly onTaken: (config: LoadedConfig) => void;
 };
 

@@ -86,7 +86,7 @@ function socketsIn(folder: string): string[] {
   return places.map((place) => path.join(place, SOCKET_FILE));
 }
 
-/** For its owner alone, and never half written. */
+/** Writes a file for its owner alone, and never half written. */
 function writeWhole(file: string, text: string): void {
   const draft = `${file}.${process.pid}`;
   writeFileSync(draft, text, { mode: 0o600 });

@@ -52,7 +52,7 @@ export function configFlagOf({ config, data }: Source, args: Args, io: Io): stri
   return ` --config ${near.startsWith('..') ? file : near}`;
 }
 
-/** As a file in the data folder says it: whole paths, and the ports that were bound. */
+/** The flags' configuration as a file in the data folder says it: whole paths, and the ports that were bound. */
 export function placed(data: QuickData, { registry }: LoadedConfig, addresses: Addresses): QuickData {
   const listen = (name: string): { listen?: string } => {
     const bound = addresses[name];

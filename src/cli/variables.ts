@@ -9,7 +9,7 @@ const EXPRESSION = /(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}/g;
 const SECRET = /secret|key|header|auth|rpc|facilitator|url$|pem|password|token/i;
 const PUBLIC_URLS = new Set(['publicUrl', 'registryUrl']);
 
-/** By name, those that the text of a configuration names and the environment has; null: not told. */
+/** Variables that the text of a configuration names and the environment has, by name; null: not told. */
 export function sharedVariables(
   text: string,
   config: LoadedConfig,

@@ -5,7 +5,7 @@ import { FAULTS } from '../domain/payment/claim-policy.ts';
 import type { ObserveLeases } from '../domain/payment/ledger.ts';
 import { addDecimals, type Decimal, type Metrics } from '../host/metrics.ts';
 
-/** From so long after its end on a payment should have been settled or failed. */
+/** Time after the end of a payment in which it should have been settled or failed. */
 const END_MARGIN_MS = 60_000;
 
 /** Counted by the process with the store, for all processes whose ledger it is. */

@@ -38,7 +38,7 @@ export async function followConfiguration(
   }
 }
 
-/** As the registry takes it: no source, and text that every store can hold. */
+/** A route as the registry takes it: no source, and text that every store can hold. */
 export function declaredOf({ source: _source, ...route }: Config['routes'][number]): Declared {
   const { name, description } = route;
   return { ...route, name: name?.toWellFormed() ?? null, description: description?.toWellFormed() ?? null };

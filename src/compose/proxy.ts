@@ -36,7 +36,7 @@ export type ProxyPart = Part & {
     discovery: Discovery | undefined,
   ) => (() => void) | Promise<() => void>;
 };
-/** In the process that serves its requests. */
+/** The proxy in the process that serves its requests. */
 export type OwnProxyPart = ProxyPart & { readonly listener: Listener };
 
 /** Given by the program that starts it: no configuration can. */

@@ -23,10 +23,10 @@ export type Readiness = {
 type ReadinessDeps = { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Log };
 
 const FRESH_MS = 5_000;
-/** Below what orchestrators wait for a probe. */
+/** Longest wait for an answer: below what orchestrators wait for a probe. */
 const WAIT_MS = 1_500;
 
-/** From so long on a store that says no may say it to this process alone. */
+/** Time after which a store that goes on refusing may refuse this process alone. */
 const REFUSED_MS = 30_000;
 
 /**
@@ -102,7 +102,7 @@ export function observePossible(metrics: Metrics, isPossible: () => boolean): vo
 type Asking = {
   readonly ask: () => Promise<Found>;
   readonly isWorking: () => boolean;
-  /** Ever. */
+  /** Whether it ever worked. */
   readonly hasWorked: () => boolean;
 };
 

@@ -41,7 +41,7 @@ export type RegistryPart = Part & {
   readonly ledgers: WhyLedgers;
   /** Applies a new configuration; rejects, and leaves the old one in force, if a key or the store cannot be used. */
   readonly reconfigure: (next: Config) => Promise<void>;
-  /** For paths that are read in another way now. */
+  /** Compiles the routes anew, because paths are read in another way now. */
   readonly recompile: () => void;
 };
 

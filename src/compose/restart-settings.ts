@@ -13,7 +13,7 @@ type AppliedConfig = {
 };
 
 const KEYS = describedKeys(createConfigSchema(''));
-/** Without those that are only judged, and what stands below one that is compared as a whole. */
+/** Keys that are compared: not those that are only judged, nor what stands below one that is compared as a whole. */
 const WATCHED: readonly DescribedKey[] = KEYS.filter(
   ({ path, inForce, names }) =>
     inForce !== 'at once' &&

@@ -9,7 +9,7 @@ type KeepingDeps = {
   readonly clock: Pick<Clock, 'now'>;
   readonly schedule: Schedule;
   readonly log: Log;
-  /** For how long closed charges are kept; for ever if it says undefined. */
+  /** Tells how long closed charges are kept; undefined: for ever. */
   readonly retentionMs: () => number | undefined;
 };
 

@@ -19,9 +19,9 @@ export type SidecarLedger = {
   /** Undefined if the ledger is elsewhere. */
   readonly reports: StoredLedger | undefined;
   readonly readiness: Readiness;
-  /** Of its own store; undefined if the ledger is elsewhere. */
+  /** Reads the size of its own store; undefined if the ledger is elsewhere. */
   readonly stats: StorePlace['stats'] | undefined;
-  /** On a store that others share. */
+  /** Load of its own store, if others share it. */
   readonly load: ChargesStore['load'];
   readonly close: () => Promise<void>;
 };

@@ -32,13 +32,13 @@ export function observeCalls(metrics: Metrics, { isShared }: Pick<StorePlace, 'i
   return { call: (operation, result, seconds) => duration(operation, result)(seconds), batch };
 }
 
-/** Of a store that other processes share, also before it was reached for the first time. */
+/** Exports whether a shared store takes writes, also before it was reached for the first time. */
 export function observeStoreUp(metrics: Metrics, check: Check): void {
   const help = '1 where the shared store takes writes of this process; each scrape asks, every five seconds at most.';
   metrics.observed('gauge', 'store_up', help, [], async (set) => set({}, (await check.run()).ok ? 1 : 0));
 }
 
-/** Of a store that other processes share. `revision`: of the routes that are in force here; undefined if it has none of them. */
+/** Exports the load of a shared store, and the revision of the routes in force here; `revision` is left out if it keeps none. */
 export function observeSharedStore(metrics: Metrics, load: () => StoreLoad, revision?: () => number | undefined): void {
   observeLoad(metrics, load);
   if (revision === undefined) return;
@@ -49,7 +49,7 @@ export function observeSharedStore(metrics: Metrics, load: () => StoreLoad, revi
   });
 }
 
-/** What a process does with the store, also if it tells nothing of the store itself. */
+/** Exports what a process does with a shared store, also if it exports nothing of the store itself. */
 export function observeLoad(metrics: Metrics, load: () => StoreLoad): void {
   const help = 'Connections of this process to the shared store, those that are busy among them.';
   metrics.observed('gauge', 'store_connections', help, ['state'], (set) => {

@@ -37,7 +37,7 @@ export function notShownWarnings(config: Configured, routes: () => readonly Rout
   return shorten(offersOf(config, routes()).flatMap(notShown));
 }
 
-/** Its network, and the asset by its symbol where that is known. */
+/** The network of a way, and its asset by the symbol if that is known. */
 export function nameWay({ networkName, way }: NamedWay): string {
   return `${networkName} ${symbolOf(way) ?? way.asset}`;
 }

@@ -5,12 +5,12 @@ import type { ConfigSections } from './schema.ts';
 
 export type Shape = 'all-in-one' | 'sidecar' | 'registry';
 
-/** As loaded: secrets that the first start makes may still be undefined. `resolveSecrets` makes a Config of it. */
+/** The configuration as loaded: secrets that a first start makes may be undefined until `resolveSecrets`. */
 export type LoadedConfig = Omit<ConfigSections, 'receivers'> & {
   readonly shape: Shape;
   /** The file it was read from, absolute; undefined if it was put together from flags. */
   readonly file: string | undefined;
-  /** What relative paths were resolved against. */
+  /** Folder that relative paths were resolved against. */
   readonly folder: string;
   readonly receivers: readonly Receiver[];
 };

@@ -27,7 +27,7 @@ type Place = {
 };
 
 type DocumentKind = {
-  /** For messages. */
+  /** Name of the document in messages. */
   readonly name: string;
   /** Values in one document, aliases counted each time they are used: far above any that is meant, far below a bomb. */
   readonly maxValues: number;
@@ -36,7 +36,7 @@ type DocumentKind = {
 };
 
 const MAX_DEPTH = 64;
-/** Of what holds nothing, for most values do. */
+/** Shared by all values that hold nothing, as most do. */
 const NO_CHILDREN = new Map<string | number, Place>();
 
 export function readDocument(source: string, env: Env): SourceDocument {

@@ -10,7 +10,7 @@ import { KEY_FORMS, readSigningKey, type SigningKeyKind } from './signing-keys.t
 
 /** The public facilitator of the x402 project; it serves test networks. */
 const TEST_FACILITATOR = 'https://x402.org/facilitator';
-/** Those whose URL need not be written. */
+/** Facilitators whose URL need not be written. */
 const KNOWN_URLS: Readonly<Record<SigningKeyKind, string>> = {
   cdp: 'https://api.cdp.coinbase.com/platform/v2/x402',
   payai: 'https://facilitator.payai.network',
@@ -164,7 +164,7 @@ export function expandShortForms(data: Readonly<Record<string, unknown>>, env: E
   return { issues, written };
 }
 
-/** Of receivers and of their ways. */
+/** Lists of facilitators, of receivers and of their ways. */
 function facilitatorLists(data: Readonly<Record<string, unknown>>): readonly { list: unknown[]; path: Path }[] {
   const holders = listOf(data['receivers']).flatMap((receiver, index) => {
     const path = ['receivers', index];

@@ -7,7 +7,7 @@ import { z } from 'zod';
 type InForce = 'at once' | 'restart' | 'clients';
 
 export type Key<Name extends string = string, Schema extends z.ZodType = z.ZodType> = {
-  /** In the program: camelCase, with its unit; empty for what is only judged. */
+  /** Names in the program: camelCase, with the unit; empty for what is only judged. */
   readonly name: Name;
   readonly schema: Schema;
   readonly sentence: string;
@@ -60,7 +60,7 @@ export function keysOf(schema: unknown): Keys | undefined {
 }
 
 export type DescribedKey = Key & {
-  /** As it is written: `proxy.limits.target`. */
+  /** The key as it is written: `proxy.limits.target`. */
   readonly path: string;
   /** The names in the program that lead to its value. */
   readonly names: readonly string[];

@@ -42,7 +42,7 @@ export function loadConfig(file: string, env: Env, folder: string, networks: Net
   return readConfig(read.text, { file, path, env, networks });
 }
 
-/** The same for text that was already read. `file` is its name in messages, `path` where it stands. */
+/** Reads a configuration from text. `file` is its name in messages, `path` where it stands. */
 export function readConfig(
   text: string,
   { file, path, env, networks }: { file: string; path: string; env: Env; networks: Networks },

@@ -68,7 +68,7 @@ function readLogo(file: string): { readonly url: string } | { readonly problem: 
 
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
-/** By what is in it, whatever its name. */
+/** Tells the kind of a picture by what is in it, whatever its name. */
 function typeOf(content: Buffer): string | undefined {
   if (content.subarray(0, 8).equals(PNG)) return 'image/png';
   if (content.toString('latin1', 0, 4) === 'RIFF' && content.toString('latin1', 8, 12) === 'WEBP') return 'image/webp';

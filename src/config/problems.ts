@@ -10,7 +10,7 @@ export type Path = readonly (string | number)[];
 export type Issue = { readonly path: Path; readonly message: string; readonly at?: 'key'; readonly covers?: Path };
 
 export type ConfigProblem = {
-  /** As it was named on the command line; undefined if the problem is in a flag, and then `path` is the flag. */
+  /** Name of the file on the command line; undefined if the problem is in a flag, and then `path` is the flag. */
   readonly file: string | undefined;
   readonly line: number;
   readonly column: number;

@@ -111,7 +111,7 @@ function readWritten(raw: Raw, inherited: Raw, networks: Networks): WayReading {
   return networks.readWay(wayOf({ ...raw, rpc_url: raw['rpc_url'] ?? inherited['rpc_url'] }));
 }
 
-/** On a network of real money. */
+/** Complaints about facilitators on a network of real money. */
 function testFacilitatorIssues(facilitators: unknown, of: Path): Issue[] {
   const list: readonly unknown[] = Array.isArray(facilitators) ? facilitators : [];
   return list.flatMap((item, at): Issue[] => {

@@ -42,7 +42,7 @@ export const FACILITATORS = 'a list of those who verify and settle payments, suc
 /** What clients echo of a token may not be longer either. */
 const isName = (bytes: number) => (value: string) => value !== '' && Buffer.byteLength(value) <= bytes;
 
-/** Of one way. */
+/** Keys of one way. */
 export const WAY_KEYS = {
   scheme: choice(['exact']).default('exact'),
   network: text(NETWORK),
@@ -57,7 +57,7 @@ export const WAY_KEYS = {
   }),
 };
 
-/** Of one way too, and beside `accepts` what holds for its ways that do not say otherwise. */
+/** Keys of a receiver: those of one way, or beside `accepts` what holds for ways that do not say otherwise. */
 export const SHARED_KEYS = {
   max_timeout_seconds: count(30, 86_400).optional(),
   facilitators: z
@@ -71,7 +71,7 @@ export const SHARED_KEYS = {
 const waySchema = z.strictObject({ ...WAY_KEYS, ...SHARED_KEYS });
 const WAYS = `a list of 1 to ${MAX_WAYS} ways to pay, each with network and pay_to_address`;
 
-/** One that is written flat is its own way. */
+/** Ways of a receiver; one that is written flat is its own way. */
 export const receiverSchema = z.strictObject({
   id: identifier('a name of this receiver'),
   accepts: z

@@ -4,11 +4,11 @@
 import { createContext, Script } from 'node:vm';
 
 export type TimeBudget = {
-  /** For one piece of work, while there is enough left. */
+  /** Time for one piece of work, while there is enough left. */
   readonly eachMs: number;
-  /** For all pieces together that were broken off. */
+  /** Time for all pieces together that were broken off. */
   readonly lateMs: number;
-  /** For one piece of work, after that. */
+  /** Time for one piece of work, after that. */
   readonly leastMs: number;
 };
 

@@ -74,7 +74,7 @@ export function makeUuid(random: Random): string {
 /** Runs what it is given once. */
 type WhenIdle = (run: () => void) => void;
 
-/** What is looked at of the event loop. */
+/** The event loop as far as it is looked at. */
 type Loop = {
   /** Runs `run` after everything that the current turn brought. */
   readonly afterTurn: (run: () => void) => void;

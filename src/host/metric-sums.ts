@@ -35,16 +35,16 @@ export function createReporter(families: () => Promise<readonly Family[]>, omitt
 export type MetricSums = {
   /** `worker`: undefined if it is gone, and its gauges with it. */
   readonly add: (worker: number | undefined, report: readonly Family[]) => void;
-  /** Its gauges are no more; what it counted stays. */
+  /** Forgets the gauges of a worker; what it counted stays. */
   readonly forget: (worker: number) => void;
   readonly text: () => Promise<string>;
 };
 
 type MetricSumsOptions = {
-  /** Of the process that is scraped. */
+  /** Families of the process that is scraped. */
   readonly own: () => Promise<readonly Family[]>;
   readonly merging: Merging;
-  /** By the name of a label: what its values become, so that several processes have no more of them than one. */
+  /** What the values of a label become, by its name, so that several processes have no more of them than one. */
   readonly folds: Readonly<Record<string, (value: string) => string>>;
 };
 

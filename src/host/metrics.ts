@@ -22,7 +22,7 @@ export type Metrics = {
   readonly counter: (name: string, help: string, labels: readonly string[]) => Bound;
   /** Seconds, in buckets from 50 microseconds to 60 seconds. */
   readonly duration: (name: string, help: string, labels: readonly string[]) => Bound;
-  /** In buckets with these upper bounds, ascending. */
+  /** A histogram in buckets with these upper bounds, ascending. */
   readonly histogram: (name: string, help: string, labels: readonly string[], buckets: readonly number[]) => Bound;
   readonly gauge: (name: string, help: string, labels: readonly string[]) => Bound;
   /** Values that are kept elsewhere and read at a scrape: series that `read` does not set are gone. */
@@ -33,7 +33,7 @@ export type Metrics = {
     labels: readonly string[],
     read: (set: (values: Labels, value: number) => void) => void | Promise<void>,
   ) => void;
-  /** The same with exact decimals: a float cannot hold a sum of money. */
+  /** Observed values as exact decimals: a float cannot hold a sum of money. */
   readonly exact: (
     kind: 'counter' | 'gauge',
     name: string,
@@ -58,7 +58,7 @@ export type FamilyValue = {
   readonly labels: Readonly<Record<string, string | number | undefined>>;
   /** Text: an exact decimal. */
   readonly value: number | string;
-  /** Where it is not that of the family: `..._bucket`. */
+  /** Name if it is not that of the family: `..._bucket`. */
   readonly metricName?: string | undefined;
 };
 
@@ -165,7 +165,7 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** In the text format of Prometheus. */
+/** Writes families in the text format of Prometheus. */
 export function writeFamilies(families: readonly Family[]): string {
   return families.map((family) => `${linesOf(family).join('\n')}\n`).join('\n');
 }
@@ -187,13 +187,13 @@ export function addDecimals(a: Decimal, b: Decimal): Decimal {
   return { units: a.units * 10n ** BigInt(scale - a.scale) + b.units * 10n ** BigInt(scale - b.scale), scale };
 }
 
-/** What `writeDecimal` wrote. */
+/** Reads what `writeDecimal` wrote. */
 export function readDecimal(text: string): Decimal {
   const [whole = '', fraction = ''] = text.split('.');
   return { units: BigInt(whole + fraction), scale: fraction.length };
 }
 
-/** Without zeros at the end that say nothing. */
+/** Writes a decimal without zeros at its end. */
 export function writeDecimal({ units, scale }: Decimal): string {
   const digits = units.toString().padStart(scale + 1, '0');
   const fraction = scale === 0 ? '' : digits.slice(-scale).replace(/0+$/, '');

@@ -13,7 +13,7 @@ import type { Log } from './log.ts';
 import { http } from './node-http.ts';
 
 export type ListenerOptions = {
-  /** For the log. */
+  /** Name of the listener in the log. */
   readonly name: string;
   readonly listen: { readonly host: string; readonly port: number };
   readonly limits: {
@@ -23,13 +23,13 @@ export type ListenerOptions = {
     readonly connections: number;
   };
   readonly timeouts: {
-    /** For a client to send its headers: 408. */
+    /** Time for a client to send its headers; then 408. */
     readonly headersMs: number;
-    /** Without a byte of an upload or of an answer that is ready: closed. */
+    /** Time without a byte of an upload, or of an answer that is ready, after which a connection is closed. */
     readonly idleMs: number;
-    /** To take in and drop what a client still sends after its answer: 5 s. */
+    /** Time in which what a client still sends after its answer is dropped: 5 s. */
     readonly lingerMs?: number;
-    /** In a drain, for a connection without a request yet, whose client may be about to send one: 1 s. */
+    /** Time in a drain for a connection without a request yet, whose client may be about to send one: 1 s. */
     readonly freshMs?: number;
   };
   /** The words in which it refuses by itself. */
@@ -45,9 +45,9 @@ export type Listener = {
    * closed; `totalMs` after the call what is left is destroyed. Resolves when all are closed.
    */
   readonly drain: (delayMs: number, totalMs: number) => Promise<void>;
-  /** From now on answers carry `Connection: close`. */
+  /** Makes answers carry `Connection: close` from now on. */
   readonly announceEnd: () => void;
-  /** In place of `start`: connections come by `take`, from a process that accepts them. */
+  /** Opens without `start`: connections come by `take`, from a process that accepts them. */
   readonly open: () => void;
   readonly take: (socket: Socket) => void;
   /** Connections that are open. */

@@ -19,7 +19,7 @@ type StandardOutputDeps = {
 /** What a pipe takes as a whole or not at all: PIPE_BUF of Linux. */
 export const WHOLE_BYTES = 4096;
 const RETRY_MS = 5;
-/** Without a reader that takes anything. */
+/** Longest time without a reader that takes anything. */
 const MOST_SLEEPS = 200;
 
 const SYSTEM: StandardOutputDeps = {

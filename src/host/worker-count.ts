@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import os from 'node:os';
 
 export type Machine = {
-  /** As the scheduler's affinity says, or fewer; where a quota is below one CPU Node gives the CPUs of the host. */
+  /** CPUs as the scheduler's affinity says, or fewer; where a quota is below one CPU Node gives the CPUs of the host. */
   readonly parallelism: number;
-  /** Of the control group, in CPUs; undefined: none, or it cannot be read. */
+  /** Quota of the control group, in CPUs; undefined: none, or it cannot be read. */
   readonly quota: number | undefined;
   /** Bytes that all processes may use together; undefined: no limit. */
   readonly memoryLimit: number | undefined;
@@ -15,7 +15,7 @@ export type Machine = {
 export type WorkerPlan = {
   readonly count: number;
   readonly because: string;
-  /** Of each worker; the primary has what Node took at its start. Undefined: that too. */
+  /** Heap of each worker; the primary has what Node took at its start. Undefined: that too. */
   readonly oldSpaceMiB: number | undefined;
 };
 

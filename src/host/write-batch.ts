@@ -13,7 +13,7 @@ export type WriteBatch = {
    * to the response after this.
    */
   readonly oneWrite: (res: ServerResponse, status: number, lines: string, body: string) => void;
-  /** For the Date header. */
+  /** Time for the Date header. */
   readonly date: () => string;
   /** `res.end(text, encoding)`, if the response is still there by then. Nothing else may be written to it after this. */
   readonly end: (res: ServerResponse, text: string | Buffer, encoding: BufferEncoding) => void;

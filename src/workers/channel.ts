@@ -4,12 +4,12 @@
 export type Order =
   /** The first one. `given`: all that it needs; `run` names this life of it. */
   | { readonly kind: 'start'; readonly worker: number; readonly run: string; readonly given: string }
-  /** With a socket; answered by `taken`. */
+  /** Comes with a socket; answered by `taken`. */
   | { readonly kind: 'connection' }
   /** A new configuration; answered by `prepared`. Nothing of it is in force before `commit`. */
   | { readonly kind: 'prepare'; readonly reload: number; readonly given: string }
   | { readonly kind: 'commit'; readonly reload: number }
-  /** In force at once, and nobody waits for it. */
+  /** News in force at once, which nobody waits for. */
   | { readonly kind: 'notice'; readonly text: string }
   /** Answered by `answer`. */
   | { readonly kind: 'ask'; readonly ask: number; readonly question: string }
@@ -19,9 +19,9 @@ export type Order =
   | { readonly kind: 'close'; readonly withinMs: number };
 
 export type Report =
-  /** It can answer requests. */
+  /** The worker can answer requests. */
   | { readonly kind: 'ready' }
-  /** It cannot start; it ends by itself. */
+  /** The worker cannot start, and ends by itself. */
   | { readonly kind: 'failed'; readonly reason: string }
   | { readonly kind: 'taken'; readonly open: number }
   /** Every second: its event loop goes round. `open`: connections; `says`: a text for who composes it. */

@@ -25,11 +25,11 @@ type HandOver = {
 
 type Waiting = { readonly socket: Socket; readonly since: number };
 
-/** Of connections that the system lets in for us; Node's own. */
+/** Queue of connections that the system lets in for us; Node's own. */
 const BACKLOG = 511;
 /** A worker that has not taken a connection for so long is passed over. */
 const SLOW_MS = 200;
-/** For a connection, without any worker that takes it. */
+/** Longest wait of a connection without any worker that takes it. */
 const WAIT_MS = 5_000;
 
 export function createHandOver({ listen, members, clock, schedule, maxWaiting }: HandOverOptions): HandOver {
@@ -100,7 +100,7 @@ export function createHandOver({ listen, members, clock, schedule, maxWaiting }:
   };
 }
 
-/** Of those with as many connections it is the turn of the one that waits longest. */
+/** Whether `a` has its turn before `b`: fewer connections first, and of as many the one that waits longest. */
 function comesBefore(a: Member, b: Member): boolean {
   return a.load < b.load || (a.load === b.load && a.givenAt < b.givenAt);
 }

@@ -22,11 +22,11 @@ export class Member {
   life: Life = 'starting';
   /** Why it said that it cannot start. */
   failure: string | undefined;
-  /** It was killed, because its event loop stood still. */
+  /** Whether the worker was killed because its event loop stood still. */
   stalled = false;
   /** When it was given a connection last. */
   givenAt = -Infinity;
-  /** For so long nothing was heard of it, by the turns of the primary. */
+  /** Time in which nothing was heard of the worker, by the turns of the primary. */
   silentMs = 0;
   says = '';
   private connections = 0;
@@ -65,7 +65,7 @@ export class Member {
     if (this.child.connected) this.child.send(message, () => undefined);
   }
 
-  /** Only while it is free. Our own end stays open until it has said that it took it. */
+  /** Hands a connection over, only while the channel is free. Our own end stays open until it has said that it took it. */
   give(socket: Socket, now: number): void {
     const message: Order = { kind: 'connection' };
     this.onItsWay = { socket, since: now };

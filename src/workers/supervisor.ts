@@ -15,7 +15,7 @@ type SupervisorOptions = {
   readonly fork: (worker: number) => ChildProcess;
   /** Names the `start`th life of a worker. */
   readonly nameRun: (worker: number, start: number) => string;
-  /** What a worker that starts now is given. */
+  /** Bootstrap text for a worker that starts now. */
   readonly given: () => string;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly schedule: Schedule;
@@ -24,12 +24,12 @@ type SupervisorOptions = {
 };
 
 export type SupervisorLimits = {
-  /** One that lived longer is replaced at once. */
+  /** Life after which a worker that ends is replaced at once. */
   readonly youngMs: number;
   /** The first wait for one that died young; doubled each time. */
   readonly firstWaitMs: number;
   readonly longestWaitMs: number;
-  /** Without a word of it. */
+  /** Time without a word of a worker after which it counts as stalled. */
   readonly stalledMs: number;
 };
 
@@ -44,7 +44,7 @@ export type SupervisorEvents = {
   readonly heard: (member: Member, message: Report) => void;
   /** A worker can take connections, or one more of them. */
   readonly able: () => void;
-  /** It ended and was not asked to. */
+  /** Called when a worker ended and was not asked to. */
   readonly died: (member: Member, reason: EndReason) => void;
 };
 
@@ -55,7 +55,7 @@ export type Supervisor = {
   readonly allStarted: () => Promise<void>;
   readonly haveStarted: () => boolean;
   readonly members: () => readonly Member[];
-  /** By number; undefined: it is being replaced. */
+  /** Workers by number; undefined: it is being replaced. */
   readonly lives: () => readonly { readonly worker: number; readonly life: Life | undefined }[];
   readonly tell: (message: Order) => void;
   readonly replace: (member: Member) => void;

@@ -40,7 +40,7 @@ type PathProbe = {
 };
 
 const TIMES = [0, 1, 2];
-/** Without an effect by definition (RFC 9110, section 9.2.1). */
+/** Methods without an effect by definition (RFC 9110, section 9.2.1). */
 const SAFE_METHODS = ['HEAD', 'OPTIONS'];
 
 export async function probePath(asked: KnownPath, probe: PathProbe): Promise<PathReport> {

@@ -16,7 +16,7 @@ import { parsePattern } from '../../domain/routing/pattern.ts';
 import type { KnownPath } from './canaries.ts';
 
 export type Treatment =
-  /** For payment. `target`: what the upstream gets once it is paid. */
+  /** Asks for payment. `target`: what the upstream gets once it is paid. */
   | { readonly kind: 'asks'; readonly target: string }
   | { readonly kind: 'refuses' }
   /** Free. `target`: what the upstream would get. */

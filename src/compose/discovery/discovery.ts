@@ -28,7 +28,7 @@ export type DiscoverySource = {
   /** Begins to read what `config` names; what is read is in force then. */
   readonly begin: (config: Pick<Config, 'discovery'>) => void;
   readonly inForce: () => DescriptionInForce;
-  /** After each time that one was read. */
+  /** Calls `listener` each time that a description was read. */
   readonly onRead: (listener: () => void) => void;
   /** Says what is public of `routes`, once the description has been read. */
   readonly tell: (routes: readonly Route[]) => Promise<void>;
@@ -70,7 +70,7 @@ export async function readDiscovery(
   return { discovery: discoveryOf(section, description), remarks, description };
 }
 
-/** By one description. */
+/** Makes the discovery that one description gives. */
 function discoveryOf(
   { serviceName, tags, iconUrl, exclude }: Section,
   description: NamedDescription | undefined,
@@ -79,7 +79,7 @@ function discoveryOf(
   return createDiscovery({ service, exclude, operations: description?.operations ?? [] });
 }
 
-/** By the description that is in force whenever it is asked. What is not read yet is not told. */
+/** Follows the description in force: it is read anew for each question. What is not read yet is not told. */
 export function followDescription(section: Section, inForce: () => DescriptionInForce): Discovery {
   let built: { readonly of: NamedDescription | undefined; readonly discovery: Discovery } | undefined;
   const current = (): Discovery | undefined => {

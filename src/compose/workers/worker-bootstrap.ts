@@ -7,9 +7,9 @@ import type { Publication } from '../../domain/discovery/publication.ts';
 import type { StoreSettings } from '../../domain/store-settings.ts';
 import type { DescriptionInForce } from '../discovery/discovery.ts';
 
-/** What a reload changes, too. */
+/** The part of the bootstrap that a reload changes too. */
 export type Configured = {
-  /** Without the sections that are the primary's alone. */
+  /** The configuration without the sections that are the primary's alone. */
   readonly config: Config;
 };
 
@@ -19,15 +19,15 @@ export type Described = { readonly description: DescriptionInForce };
 /** What is told of what is sold, as far as it was made; it has a message of its own too. */
 export type HandedPublication = { readonly publication: Publication | undefined };
 
-export type Given = Configured &
+export type WorkerBootstrap = Configured &
   Described &
   HandedPublication & {
     readonly socketPath: string;
-    /** Of that socket. */
+    /** Key for calls on that socket. */
     readonly key: string;
     /** If it is `own`: shared with others, and served by each worker itself. */
     readonly store: StoreSettings | undefined;
-    /** Whose ledger it writes charges into. */
+    /** Owner of the ledger that the worker writes charges into. */
     readonly ledger: 'primary' | 'own' | 'registry' | 'none';
     /** The primary has routes in force: the worker waits for them. */
     readonly hasRoutes: boolean;
@@ -36,12 +36,12 @@ export type Given = Configured &
 
 type HandedKey = { readonly handedKey: Buffer };
 
-export function writeGiven(given: Configured | Described | HandedPublication | Given): string {
+export function writeGiven(given: Configured | Described | HandedPublication | WorkerBootstrap): string {
   return serialize(exchange(given, handKey)).toString('base64');
 }
 
-export function readGiven(text: string): Given {
-  return read(text) as Given;
+export function readGiven(text: string): WorkerBootstrap {
+  return read(text) as WorkerBootstrap;
 }
 
 export function readConfigured(text: string): Configured {

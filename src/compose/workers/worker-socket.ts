@@ -11,7 +11,7 @@ import { makePrivateFolder } from '../../host/private-folder.ts';
 
 type WorkerSocket = { readonly path: string; readonly close: () => Promise<void> };
 
-/** Systems take names of a little more. */
+/** Longest path of a socket in bytes; systems take a little more. */
 const MOST_BYTES = 100;
 const NAME = /^workers-(\d+)\.sock$/;
 const FOLDER = 'tollgate-workers-';
@@ -70,7 +70,7 @@ function listen(server: Server, place: string): Promise<void> {
   });
 }
 
-/** Those of processes that are gone. One that was just made by a living process may not answer yet. */
+/** Removes sockets of processes that are gone. One that was just made by a living process may not answer yet. */
 async function removeOld(folder: string): Promise<void> {
   for (const name of namesIn(folder)) if (NAME.test(name)) await removeUnlessAnswered(path.join(folder, name));
   for (const name of namesIn(tmpdir())) {

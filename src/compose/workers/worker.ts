@@ -16,7 +16,7 @@ import { createProcessMetrics } from '../process-metrics.ts';
 import { serveProxy } from '../served-proxy.ts';
 import { createSettings } from '../settings.ts';
 import { followDescription } from '../discovery/discovery.ts';
-import { readConfigured, readNoticed, type Given } from './worker-bootstrap.ts';
+import { readConfigured, readNoticed, type WorkerBootstrap } from './worker-bootstrap.ts';
 import { observeCalls, observeLoad } from '../store-metrics.ts';
 import { reportMetrics } from './worker-metrics.ts';
 import { createCurrent, type Current } from '../../gateway/routes/current-snapshot.ts';
@@ -26,15 +26,15 @@ type WorkerDeps = {
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
-  /** After each configuration that was put in force. */
+  /** Called after each configuration that was put in force. */
   readonly onTaken: (config: Config) => void;
 };
 
-/** Its primary has them when it starts: a busy machine needs a part of this. */
+/** Longest wait for the routes, which the primary has already: a busy machine needs a part of this. */
 const ROUTES_MS = 60_000;
 
 /** `run` names this life of the worker. */
-export async function startWorker(given: Given, run: string, deps: WorkerDeps): Promise<Served> {
+export async function startWorker(given: WorkerBootstrap, run: string, deps: WorkerDeps): Promise<Served> {
   const { log, onTaken } = deps;
   const { config, socketPath, key, version, hasRoutes } = given;
   const published = { publication: given.publication };
@@ -122,7 +122,7 @@ type OpenCharges = { readonly ledger: Ledger; readonly close: () => Promise<void
 
 /** Opens the ledger that the worker writes its charges into. */
 async function openCharges(
-  { config, version, ledger: whose, store, socketPath, key }: Given,
+  { config, version, ledger: whose, store, socketPath, key }: WorkerBootstrap,
   run: string,
   { metrics, log, clock, random }: Pick<WorkerDeps, 'log' | 'clock' | 'random'> & { readonly metrics: Metrics },
 ): Promise<OpenCharges | undefined> {

@@ -20,7 +20,13 @@ import { createSupervisor, type Supervisor, type SupervisorEvents } from '../../
 import type { Settings } from '../settings.ts';
 import type { DescriptionInForce, DiscoverySource } from '../discovery/discovery.ts';
 import type { Publisher } from '../discovery/publisher.ts';
-import { writeGiven, type Configured, type Described, type Given, type HandedPublication } from './worker-bootstrap.ts';
+import {
+  writeGiven,
+  type Configured,
+  type Described,
+  type WorkerBootstrap,
+  type HandedPublication,
+} from './worker-bootstrap.ts';
 import { numberRoutes } from './worker-feed.ts';
 import { newestOf, type FindRefusals } from '../why.ts';
 import { createAsking } from './worker-questions.ts';
@@ -33,7 +39,7 @@ import { openWorkerSocket } from './worker-socket.ts';
 
 const [FOLDER, ENDING] = import.meta.url.endsWith('.ts') ? ['../..', '.ts'] : ['.', '.js'];
 const PROGRAM = new URL(`${FOLDER}/worker-process${ENDING}`, import.meta.url);
-/** For the ends of connections that are on their way, and of processes. */
+/** Time for the ends of connections that are on their way, and of processes. */
 const END_MS = 2_000;
 const LATE_CALL_MS = 1_000;
 
@@ -81,7 +87,7 @@ export async function startWorkers(
   const configured = (next: Config): Configured => {
     return { config: { ...shareOf(next, count), registry: undefined } };
   };
-  const given = (): Given => ({
+  const given = (): WorkerBootstrap => ({
     ...configured(settings.config),
     description: forWorkers(discovery.inForce()),
     ...{ socketPath: socket.path, key, ledger, version, hasRoutes: current.snapshot !== undefined },
