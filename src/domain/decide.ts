@@ -22,7 +22,7 @@ export type Policy = {
 /** What holds for every request. `Request` is whatever a caller is read from. */
 export type Rules<Request> = {
   readonly policy: Policy;
-  /** Asked only if the request costs something. */
+  /** Reads who calls; asked only if the request costs something. */
   readonly caller: (request: Request) => Caller | Problem;
   readonly offer: (route: Route) => Offer | Problem;
 };
@@ -60,7 +60,7 @@ export type Verdict =
     }
   | { readonly kind: 'refuse'; readonly problem: Problem };
 
-/** Of most requests. */
+/** Verdict on most requests. */
 const UNPROTECTED: Pass = { kind: 'pass', because: 'unprotected', route: undefined };
 
 export function decide<Request>(rules: Rules<Request>, question: Question<Request>): Verdict {
@@ -137,7 +137,7 @@ export type Permit = {
   readonly headers: readonly string[];
 };
 
-/** For a request that costs nothing. */
+/** Makes the permit of a request that costs nothing. */
 export function passPermit(pass: Pass): Permit {
   return pass === UNPROTECTED ? UNPROTECTED_PERMIT : mintPermit(pass.because, pass.route);
 }

@@ -63,7 +63,7 @@ export type Problem = {
   /** Seconds until it is worth asking again. */
   readonly retryAfter?: number | undefined;
   readonly errors?: readonly FieldError[];
-  /** In place of the status of its code: an answer that was given before is given again. */
+  /** Status that replaces the one of its code: an answer that was given before is given again. */
   readonly status?: number | undefined;
   /** Further public members of the body, such as `charge_id` or `existing_id`. */
   readonly members?: Readonly<Record<string, string | number | boolean>>;

@@ -6,7 +6,7 @@ export type StoreSettings =
 
 export type PostgresSettings = {
   readonly kind: 'postgres';
-  /** For people; it holds no secret. */
+  /** Name for people; it holds no secret. */
   readonly name: string;
   readonly host: string;
   readonly port: number;

@@ -6,13 +6,13 @@ import { NAME, VALUE } from './header-syntax.ts';
 type Step = 'size' | 'data' | 'data_end' | 'trailer' | 'whole' | 'broken';
 
 const LF = 0x0a;
-/** Up to 2^48 bytes: larger than any real chunk, and exact as a number. */
+/** Line with a chunk's size, up to 2^48 bytes: larger than any real chunk, and exact as a number. */
 const SIZE_LINE = new RegExp(`^([0-9a-f]{1,12})(;${VALUE})?\\r\\n$`, 'i');
 /** Two names could move the end of the body for another reader. */
 const TRAILER_LINE = new RegExp(`^(?!(?:content-length|transfer-encoding):)${NAME}:${VALUE}\\r\\n$`, 'i');
 /** Bytes of extensions and of trailers in one response. */
 const EXTRA_BYTES = 16 * 1024;
-/** Of a size, its line break, and the one behind a chunk's data. */
+/** Bytes of a size, its line break, and the one behind a chunk's data. */
 const SIZE_BYTES = 16;
 /** Moving a chunk of up to this size to the one before it costs less than a piece of its own. */
 const MOVED_BYTES = 1024;

@@ -14,18 +14,18 @@ import type {
 } from './transport.ts';
 import type { Upload } from './request-writer.ts';
 
-/** What waits for a connection. */
+/** Waiter for a connection: a call, or a reservation. */
 export type Waiting = {
   /** It takes the socket over: only a new connection will do. */
   readonly upgrade: boolean;
   /** Until when all of it has to be over, and until when it waits for a connection, in milliseconds of the pool's clock. */
   readonly endsAt: number;
   deadline: number;
-  /** It waits no more. */
+  /** Whether the waiter waits no more. */
   readonly isOver: boolean;
-  /** It is being made for it. */
+  /** Says that `connection` is being made for this waiter. */
   moveTo(connection: Connection): void;
-  /** One is there. */
+  /** Says that `connection` is there. */
   onConnection(connection: Connection): void;
   fail(fault: CallFault): void;
 };
@@ -41,7 +41,7 @@ export type CarriedCall = Waiting & {
   sendOn(socket: Socket, writeBatch: BatchedWrites): void;
   /** True once, if it may be sent a second time. */
   takeRetry(): boolean;
-  /** Nothing more is said of it. */
+  /** Ends the call: its listener hears nothing more. */
   end(): void;
 };
 
@@ -50,9 +50,9 @@ export type ConnectionPool = {
   readonly options: PoolOptions;
   /** Milliseconds that only ever grow. */
   readonly now: () => number;
-  /** It may serve another call. */
+  /** Says that `connection` may serve another call. */
   onIdle(connection: Connection): void;
-  /** Its socket is closed. */
+  /** Says that the socket of `connection` is closed. */
   onClosed(connection: Connection): void;
   /** `call` ended without a byte of a response on a connection that had served others, or was kept for it. */
   onStale(call: CarriedCall, fault: CallFault): void;
@@ -70,17 +70,17 @@ type State =
 const IDLE: State = { at: 'idle' };
 const CLOSED: State = { at: 'closed' };
 
-/** With two sweeps below the 5 s after which Node and uvicorn close an idle connection: what we close is never found dead. */
+/** Time after which an idle connection is closed: with two sweeps below the 5 s after which Node and uvicorn close an idle connection: what we close is never found dead. */
 export const POOL_IDLE_MS = 3500;
 const UPLOAD_MS = 30_000;
-/** Of a response that is held so much is read on, so that an upstream that dies meanwhile is noticed. */
+/** Bytes of a held response that are read on, so that an upstream that dies meanwhile is noticed. */
 const HELD_BYTES = 64 * 1024;
 
 export class Connection implements ReservedConnection {
   private readonly pool: ConnectionPool;
   private readonly inbox = new Inbox();
   private readonly socket: Socket;
-  /** It is for one call, which takes the socket over. */
+  /** Whether the connection is for one call, which takes the socket over. */
   private readonly isUpgrade: boolean;
   private state: State;
   private calls = 0;
@@ -131,7 +131,7 @@ export class Connection implements ReservedConnection {
     return !socket.readableEnded && !socket.destroyed && socket.writable;
   }
 
-  /** Nothing was sent on it yet. */
+  /** Whether nothing was sent on the connection yet. */
   get isNew(): boolean {
     return this.calls === 0 && !this.wasKept;
   }
@@ -334,7 +334,7 @@ export class Connection implements ReservedConnection {
     this.pool.onClosed(this);
   };
 
-  /** No more comes; what was read before that still counts. */
+  /** Ends the response when no more comes; what was read before still counts. */
   private conclude(state: Busy): void {
     const { socket } = this;
     const { reading } = state;
@@ -344,7 +344,7 @@ export class Connection implements ReservedConnection {
     this.fail(unreachable(this.describe(reading.phase === 'head' ? 'no response came' : 'the response broke off')));
   }
 
-  /** For the log: what happened, and the likely mistake. */
+  /** Describes for the log what happened, and the likely mistake. */
   private describe(otherwise: string): string {
     const { state, socket } = this;
     const error: NodeJS.ErrnoException | null = socket.errored;

@@ -25,7 +25,7 @@ type JsonResponse =
   | { readonly kind: 'unusable'; readonly status: number; readonly detail: string }
   | {
       readonly kind: 'failed';
-      /** For the log; holds nothing of what was sent or received. */
+      /** Words for the log; holds nothing of what was sent or received. */
       readonly detail: string;
       /** False: it is certain that nothing of the request reached the service. */
       readonly sent: boolean;
@@ -35,7 +35,7 @@ export type JsonCall = (request: JsonRequest) => Promise<JsonResponse>;
 
 type JsonCallOptions = {
   readonly transport: Transport;
-  /** Of a response's body. */
+  /** Largest body of a response. */
   readonly maxBytes: number;
   /** Runs `run` after `ms`; what is returned cancels it. */
   readonly schedule: (ms: number, run: () => void) => () => void;

@@ -26,7 +26,7 @@ import type {
   UpstreamRequest,
 } from './transport.ts';
 
-/** For so long the head of a request waits for the first byte of its body. */
+/** Time that the head of a request waits for the first byte of its body. */
 const FIRST_BYTE_MS = 1000;
 const CLOSED = 'the pool was closed';
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
@@ -41,9 +41,9 @@ class Pool implements Transport, ConnectionPool {
   private readonly sweepMs: number;
   private readonly connections = new Set<Connection>();
   private readonly idle: Connection[] = [];
-  /** For a connection; some may be over. */
+  /** Waiters for a connection; some may be over. */
   private waiting: Waiting[] = [];
-  /** For the first byte of their bodies; some may be over. */
+  /** Calls that wait for the first byte of their bodies; some may be over. */
   private readonly gathering = new Set<PoolCall>();
   private sweeper: NodeJS.Timeout | undefined;
   private closed: (() => void) | undefined;
@@ -149,7 +149,7 @@ class Pool implements Transport, ConnectionPool {
     return undefined;
   }
 
-  /** Undefined: it is dead or about to be, and others that are idle may be as well. */
+  /** Takes a reserved connection. Undefined: it is dead or about to be, and others that are idle may be as well. */
   private takeReserved(reserved: ReservedConnection | undefined): Connection | undefined {
     if (!(reserved instanceof Connection)) return undefined;
     if (reserved.isFresh) return reserved;
@@ -157,7 +157,7 @@ class Pool implements Transport, ConnectionPool {
     return undefined;
   }
 
-  /** On a new connection, when there is room for one. */
+  /** Opens a connection for `waiting` when there is room for one. */
   private openSoon(waiting: Waiting): void {
     if (this.connections.size < this.options.maxSockets) this.open(waiting);
     else this.waiting.push(waiting);
@@ -208,12 +208,12 @@ class PoolCall implements CarriedCall, UpstreamCall, UploadListener {
   readonly listener: UpstreamListener;
   /** Until when all of it has to be over, in milliseconds of the pool's clock. */
   readonly endsAt: number;
-  /** Of a request with a body. */
+  /** Upload of a request with a body. */
   readonly upload: Upload | undefined;
   /** Until when it waits for the beginning of its body, or for a connection. */
   deadline = 0;
   paused = false;
-  /** On this connection; `queued`: nothing of it left yet. */
+  /** How far sending got on this connection; `queued`: nothing left yet. */
   sending: 'queued' | 'body' | 'sent' = 'queued';
   /** A byte of it may have left, on this connection or the one before. */
   private hasLeft = false;
@@ -315,7 +315,7 @@ class PoolCall implements CarriedCall, UpstreamCall, UploadListener {
     return true;
   }
 
-  /** Nothing more is said of it. */
+  /** Ends the call: its listener hears nothing more. */
   end(): void {
     this.place = 'over';
     this.upload?.stop();

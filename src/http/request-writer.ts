@@ -88,7 +88,7 @@ export class RequestWriter {
     return this.out.length > 0 ? Infinity : this.text.length + this.small.length;
   }
 
-  /** What is to be written now, in this order. */
+  /** Takes out what is to be written now, in this order. */
   take(): readonly (string | Buffer)[] {
     this.frameSmall();
     const { out, text } = this;
@@ -162,14 +162,14 @@ export class Upload {
     this.endTurnSoon();
   }
 
-  /** For how long nothing of it came by `now`, to the time between two calls. */
+  /** Tells for how long nothing of the body came by `now`, to the time between two calls. */
   quietMs(now: number): number {
     if (this.stream.isPaused() || this.sourceHeld) this.quietSince = now;
     this.quietSince ??= now;
     return now - this.quietSince;
   }
 
-  /** Nothing more is read or written. */
+  /** Stops reading and writing. */
   stop(): void {
     const { stream } = this;
     if (this.progress === 'over') return;
@@ -236,7 +236,7 @@ export class Upload {
     setImmediate(() => this.endTurn());
   }
 
-  /** All that came in this turn leaves together. */
+  /** Sends all that came in this turn together. */
   private endTurn(): void {
     const { sink, stream } = this;
     this.turnEnds = false;

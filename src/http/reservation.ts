@@ -4,7 +4,7 @@
 import { unreachable, type Connection, type Waiting } from './connection.ts';
 import type { CallFault } from './transport.ts';
 
-/** For so long a new connection has to stay open before it counts as had. */
+/** Time that a new connection has to stay open before it counts as had. */
 const STAYS_MS = 20;
 
 export class Reservation implements Waiting {

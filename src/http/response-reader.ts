@@ -35,7 +35,7 @@ export class ResponseReader {
   unread: Buffer = NOTHING;
   /** A byte of the response came; some of its body was told. */
   progress: 'nothing' | 'begun' | 'body' = 'nothing';
-  /** Of the final response, once it is there. */
+  /** Whether the connection may be kept, once the final response is there. */
   keepAlive = false;
   private readonly headRequest: boolean;
   private informational = 0;
@@ -267,7 +267,7 @@ const KEPT = 16;
 
 const shared = Buffer.allocUnsafeSlow(SHARED_BYTES);
 const free: Buffer[] = [];
-/** By what was handed over. */
+/** Buffers of the chunks that were handed over. */
 const buffers = new WeakMap<Buffer, Buffer>();
 
 /** Says that nothing will look at `chunk` again, and what was made of it; it may be written over. Once is enough. */
@@ -281,16 +281,16 @@ function keep(buffer: Buffer): void {
   if (free.length < KEPT) free.push(buffer);
 }
 
-/** Of a connection: where its reads go, and what becomes of them. */
+/** Memory of one connection: where its reads go, and what becomes of them. */
 export class Inbox {
   /** The last read filled its buffer: more may have come than was read. */
   isFull = false;
   /** More of a long body comes. */
   private isLong = false;
-  /** For the next read; undefined: the shared one. */
+  /** Buffer for the next read; undefined: the shared one. */
   private own: Buffer | undefined;
 
-  /** Where the next read goes. */
+  /** Gives the buffer that the next read goes to. */
   next(): Buffer {
     if (this.isLong) this.own ??= free.pop() ?? Buffer.allocUnsafeSlow(OWN_BYTES);
     return this.own ?? shared;

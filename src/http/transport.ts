@@ -23,15 +23,15 @@ export type UpstreamRequest = {
 };
 
 export type UpstreamTimeouts = {
-  /** Until a connection is there, waiting for a free one included. */
+  /** Time until a connection is there, waiting for a free one included. */
   readonly connectMs: number;
-  /** From the request's last byte to the answer's head. */
+  /** Time from the request's last byte to the answer's head. */
   readonly headersMs: number;
-  /** Between two bytes of a body, either way. */
+  /** Time between two bytes of a body, either way. */
   readonly idleMs: number;
-  /** Without a byte of the request's body, while the upstream takes what comes; by default 30 s. */
+  /** Time without a byte of the request's body, while the upstream takes what comes; by default 30 s. */
   readonly uploadMs?: number;
-  /** From sending to the last byte of the answer; absent: as long as bytes flow. */
+  /** Time from sending to the last byte of the answer; absent: as long as bytes flow. */
   readonly totalMs?: number | undefined;
 };
 
@@ -42,10 +42,10 @@ export type BatchedWrites = {
 
 export type UpstreamFault = {
   readonly code: 'upstream_unreachable' | 'upstream_timeout';
-  /** For the log, not for the client. */
+  /** Words for the log, not for the client. */
   readonly detail: string;
 };
-/** Not the upstream's: the body ended before it was whole, or nothing of it came for `uploadMs`. */
+/** Failure that is not the upstream's: the body ended before it was whole, or nothing of it came for `uploadMs`. */
 export type UploadFault = { readonly code: 'upload_broken_off' | 'upload_stalled'; readonly detail: string };
 export type CallFault = UpstreamFault | UploadFault;
 
@@ -68,7 +68,7 @@ export type UpstreamListener = {
   onEnd(): void;
   /** 101 on a call with `upgrade`: the socket is the listener's from here on, `head` are bytes already read from it. */
   onUpgrade(headers: string[], socket: Socket, head: Buffer): void;
-  /** Before the head or in the middle of the body. */
+  /** Says that the call failed, before the head or in the middle of the body. */
   onFailure(failure: UpstreamFailure): void;
 };
 
@@ -88,7 +88,7 @@ export type ReservedConnection = { readonly release: () => void };
 export type Transport = {
   /** `reserved`: the connection that was kept for it; from here on it is the call's to use or give back. */
   readonly send: (request: UpstreamRequest, listener: UpstreamListener, reserved?: ReservedConnection) => UpstreamCall;
-  /** Has a connection for one request, kept or new, before it is sent. Resolves with the fault if none can be had. */
+  /** Reserves a connection for one request, kept or new, before it is sent. Resolves with the fault if none can be had. */
   readonly reserve: (upgrade: boolean) => Promise<ReservedConnection | UpstreamFault>;
   /** Fails every call and destroys every connection; resolves when all are closed. */
   readonly close: () => Promise<void>;

@@ -25,12 +25,12 @@ export type Service = {
   readonly iconUrl?: string | undefined;
 };
 
-/** Of a request for a route that costs something, by its method and canonical path; undefined: it is not listed. */
+/** Finds the listing of a request that costs something, by its method and canonical path; undefined: it is not listed. */
 export type ListingOf = (route: Route, method: string, path: string) => Listing | undefined;
 
 export type Discovery = {
   readonly listingOf: ListingOf;
-  /** Of a route that costs something. `unknown`: listed, and the description has no operation for any request of it. */
+  /** Tells how a route that costs something is listed. `unknown`: listed, and the description has no operation for any request of it. */
   readonly standingOf: (route: Route) => 'hidden' | 'known' | 'unknown';
 };
 
@@ -61,7 +61,7 @@ type Shown = {
 type AskedRoute = Shown & {
   /** Excluded patterns that some of its paths have. */
   readonly partly: readonly Pattern[];
-  /** By operation, or by method where there is none. */
+  /** Listings by operation, or by method if there is none. */
   readonly listings: Map<ApiOperation | string, Listing>;
 };
 

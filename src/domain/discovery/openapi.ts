@@ -30,7 +30,7 @@ export type OpenApi = {
 };
 
 const MAX_OPERATIONS = 5_000;
-/** Of a kind; after these it is said how many there are. */
+/** Most remarks of one kind; after these it is said how many there are. */
 const MAX_REMARKS = 20;
 
 /** As long as a route's pattern may be; a longer path is nothing that a route names. */

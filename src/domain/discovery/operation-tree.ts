@@ -83,7 +83,7 @@ function* reach(
   for (const template of node.templates.values()) yield* reach(template.node, segments, next, [...filled, undefined]);
 }
 
-export function meeting(operation: OwnerOperation, index: number, filled: readonly (string | undefined)[]): Meeting {
+function meeting(operation: OwnerOperation, index: number, filled: readonly (string | undefined)[]): Meeting {
   const isWhole = filled.every((text) => text === undefined);
   const written = segmentsOf(operation.path);
   const told = written.map((segment, place) => {

@@ -176,7 +176,7 @@ function membersOf(parameters: readonly unknown[], { follow }: References): obje
   };
 }
 
-/** Of those that have an example; undefined: none has, or one that is needed has none. */
+/** Collects the examples of parameters that have one; undefined: none has, or one that is needed has none. */
 function examplesOf(
   parameters: readonly unknown[],
   schema: unknown,

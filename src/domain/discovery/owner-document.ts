@@ -13,7 +13,7 @@ export type OwnerDocument = {
   readonly title: string | undefined;
   readonly version: string | undefined;
   readonly operations: readonly OwnerOperation[];
-  /** By section and name. */
+  /** Components by section and name. */
   readonly components: Components;
 };
 

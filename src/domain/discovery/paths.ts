@@ -23,7 +23,7 @@ export type Paths<T> = {
 
 type PathEntry<T> = { readonly method: string; readonly path: string; readonly value: T };
 
-/** Of two with one template and method the first counts. */
+/** Builds the tree; of two entries with one template and method the first counts. */
 export function createPaths<T>(entries: readonly PathEntry<T>[]): Paths<T> {
   const root = newNode<T>();
   for (const { method, path, value } of entries) {
@@ -117,7 +117,7 @@ function segmentsOf(path: string): readonly string[] {
   return path.split('/').filter((segment) => segment !== '');
 }
 
-/** As patterns have their literals; what cannot be decoded stands for itself. */
+/** Decodes a segment as patterns have their literals; what cannot be decoded stands for itself. */
 export function decoded(segment: string): string {
   if (!segment.includes('%')) return segment;
   try {

@@ -80,7 +80,7 @@ function writeIn(
   return { text, bytes: Buffer.byteLength(text), operations, without };
 }
 
-/** Of the two members that hold all. */
+/** Bytes of the two members that hold everything. */
 const AROUND_BYTES = '"paths":{},"components":{}'.length;
 
 function memberText(name: string, json: string): string {

@@ -28,7 +28,7 @@ export type Publication = {
   readonly rest: string;
   /** The owner's own text, or what follows the title, around the origin. */
   readonly llms: string | readonly string[];
-  /** Of all this. */
+  /** Digest of everything that is published. */
   readonly digest: string;
 };
 
@@ -42,7 +42,7 @@ export type PublicationReport = {
   /** Operations that a document of the largest size has no room for. */
   readonly cut: number;
   readonly without: WrittenPaths['without'];
-  /** Of `/openapi.json`, at an origin of usual length. */
+  /** Size of `/openapi.json` at an origin of usual length. */
   readonly bytes: number;
 };
 type Price = { readonly method: string; readonly path: string; readonly amount: string; readonly currency: string };
@@ -56,13 +56,13 @@ export type PublicationSettings = {
   readonly exclude: readonly Pattern[];
   /** Names who asks, if a route does not take anybody. */
   readonly customerHeader: string;
-  /** By receiver: networks with their tokens. Undefined: nobody can pay to it. */
+  /** Networks with their tokens, by receiver. Undefined: nobody can pay to it. */
   readonly ways: ReadonlyMap<string, readonly string[]>;
 };
 
 export const OPENAPI_PATH = '/openapi.json';
 export const LLMS_PATH = '/llms.txt';
-/** Of `/openapi.json`. */
+/** Largest size of `/openapi.json`. */
 export const MOST_BYTES = 1024 * 1024;
 /** Crawlers read no more. */
 export const CRAWLED_BYTES = 64 * 1024;
@@ -182,7 +182,7 @@ const HOW_TO_PAY =
 
 export type PublicDocuments = { readonly openapi: string; readonly llms: string };
 
-/** As clients at `origin` (scheme and authority) get them. */
+/** Renders the documents as clients at `origin` (scheme and authority) get them. */
 export function renderPublication(publication: Publication, origin: string): PublicDocuments {
   const { rest, llms, title } = publication;
   return {

@@ -5,7 +5,7 @@ import { isPlain, memberOf, pointed } from './schema.ts';
 
 type Plain = Readonly<Record<string, unknown>>;
 
-/** By section and name. */
+/** Components by section and name. */
 export type Components = Readonly<Record<string, Plain>>;
 
 export type Copier = {

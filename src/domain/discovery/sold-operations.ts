@@ -5,7 +5,7 @@ import type { Route } from '../routing/route.ts';
 import { covers, escapeSegment, isExcluded } from './exclusion.ts';
 import { METHODS } from './operation.ts';
 import type { OwnerOperation } from './owner-document.ts';
-import { type Meeting, createTree, meeting, SAMPLE } from './operation-tree.ts';
+import { type Meeting, createTree, SAMPLE } from './operation-tree.ts';
 
 export type SoldOperation = {
   readonly method: string;
@@ -44,7 +44,7 @@ export type SampleRequest = { readonly method: string; readonly path: string };
 /** What is sold, found in two steps: routes one by one, then what the proxy would ask for some requests. */
 export type Sale = {
   readonly add: (route: SaleRoute) => void;
-  /** After the last route. */
+  /** Questions for the look-up, complete after the last route. */
   readonly questions: () => readonly SampleRequest[];
   /** `winners`: for each question the active route that it pays for. */
   readonly close: (winners: readonly (Route | undefined)[]) => Sold;
@@ -52,7 +52,7 @@ export type Sale = {
 
 /** Methods that OpenAPI can say and a client may ask with. */
 const SAYABLE: ReadonlySet<string> = new Set([...METHODS, 'OPTIONS']);
-/** Of a route for any method if no document says more. */
+/** Methods of a route for any method if no document says more. */
 const ANY = ['GET', 'POST'];
 /** Operations under their paths, and routes that stand as their patterns: more than a document has room for. */
 const MOST_DESCRIBED = 8_000;
@@ -148,7 +148,7 @@ export function createSale(operations: readonly OwnerOperation[], exclude: reado
   };
 }
 
-/** `key`: of its answer. */
+/** Question for the look-up; `key` names its answer. */
 type Question = SampleRequest & { readonly key: string };
 
 function questionsOf(route: SaleRoute, path: string): readonly Question[] {

@@ -6,7 +6,7 @@ import type { Folding } from './profile.ts';
 /** Steps for a look-up, beside one for every second letter. */
 const STEPS_A_NAME = 64;
 const STEPS_A_PART = 3;
-/** For a letter that may be a mark, which is replaced alone. */
+/** Steps for a letter that may be a mark, which is replaced alone. */
 const STEPS_A_MARK = 2;
 const NO_NAMES: readonly string[] = [];
 /** Most keys have none of it, and no other name. */
@@ -20,7 +20,7 @@ const NEXT_SEGMENTS = /^(.*?)\.segments(?:\/.*)?$/;
 const PAGE_DATA = /^(.*?)(?:\.html|\/)_{1,2}(?:data\.json|payload\.js(?:on)?)$/;
 const INDEX = /^(.*)\/(?:index(?:\.[^/.]*)?|default\.aspx?)$/i;
 const MARKED = /[!-.:-@[-`{-~]/;
-/** By code: 1 where MARKED finds it. */
+/** Table by character code: 1 if MARKED finds the character. */
 const MARKS = Uint8Array.from({ length: 256 }, (_, code) => (MARKED.test(String.fromCharCode(code)) ? 1 : 0));
 /** Letters of which one byte does not say all. */
 const WIDE = /[^\x00-\xff]/;

@@ -53,7 +53,7 @@ export function overlapOf(a: Pattern, b: Pattern): Overlap {
   }
 }
 
-/** Of the paths that `pattern` covers one for each way in which another pattern could cover all of them. */
+/** Lists paths that `pattern` covers, one for each way in which another pattern could cover all of them. */
 export function pathsCovered(pattern: Pattern): readonly string[] {
   const parts = fixedOf(pattern).map((segment): Part => ({ a: literalOf(segment) }));
   return pathsOf(parts, endsOpen(pattern));

@@ -13,7 +13,7 @@ export type PathCache<T> = {
   readonly cache: CacheCounts;
 };
 
-/** Per method. */
+/** Most paths that are remembered for one method. */
 const ENTRIES = 2048;
 const METHODS = 16;
 /** A power of two. Paths that share a place take turns in being remembered. */

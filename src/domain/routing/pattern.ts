@@ -14,7 +14,7 @@ export type Segment =
   | { readonly kind: 'wildcard'; readonly name: string };
 
 export type Pattern = {
-  /** As it was written. */
+  /** Text of the pattern as it was written. */
   readonly text: string;
   readonly segments: readonly Segment[];
   /** The fully folded form without parameter names. Two routes with one key and one method cannot exist. */
@@ -151,7 +151,7 @@ function readLiteral(part: string): { ok: true; text: string } | { ok: false; re
   return { ok: true, text: literal };
 }
 
-/** Of `text` up to `length`, where a segment ends. */
+/** Adds the literals of `text` up to `length`, where a segment ends. */
 function addLiterals(segments: Segment[], text: string, length: number): void {
   for (let at = 0; at < length;) {
     const slash = text.indexOf('/', at);

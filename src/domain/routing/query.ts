@@ -1,5 +1,5 @@
 // Reads queries of the registry's endpoints. What cannot be read exactly is refused with what would be right.
-import { z } from 'zod';
+import type { z } from 'zod';
 import { problem, type Problem } from '../problem.ts';
 import { suggest } from '../suggest.ts';
 

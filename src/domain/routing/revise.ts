@@ -8,7 +8,7 @@ import { addRoute, checkAmount, snapshotOf, type RouteSet, type Snapshot, type S
 /** One change of a set. A deleted route is given as it was. */
 export type SetChange = {
   readonly kind: 'created' | 'updated' | 'deleted';
-  /** Of the set with this change. */
+  /** Revision of the set with this change. */
   readonly revision: number;
   readonly route: Route;
 };

@@ -8,9 +8,9 @@ import { parsePattern } from './pattern.ts';
 export type RouteField = {
   /** Its name on the wire, in a configuration and as a column. */
   readonly wire: string;
-  /** As bodies and the configuration's `routes` write it. */
+  /** Form that bodies and the configuration's `routes` write. */
   readonly schema: z.ZodType;
-  /** As any registry may write it in a feed: what decorates a route is cut to size, what decides about money has to be right. */
+  /** Form that any registry may write in a feed: what decorates a route is cut to size, what decides about money has to be right. */
   readonly feed: z.ZodType;
   /** What `feed` takes without changing it. */
   readonly isPlain: (value: unknown) => boolean;
@@ -27,7 +27,7 @@ export const METHOD = /^[A-Z0-9!#$%&'+.^_`|~-]{1,32}$/;
 const CURRENCY = /^[A-Z][A-Z0-9]{2,9}$/;
 const IDENTIFIER = /^[A-Za-z0-9_.-]{1,64}$/;
 const LOWER_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-/** As we write it ourselves: taken as it stands, because reading dates is what a large feed would spend its time on. */
+/** Time as we write it ourselves: taken as it stands, because reading dates is what a large feed would spend its time on. */
 const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 /** If a registry does not say when a route was made. */
 const NO_TIME = '1970-01-01T00:00:00.000Z';

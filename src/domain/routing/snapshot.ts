@@ -36,7 +36,7 @@ export function compileSnapshot(set: RouteSet, paths: PathOptions): Snapshot {
   return snapshotOf(set, paths, draft.done(), counts);
 }
 
-/** The same in slices: `breathe` is awaited between them, so that 100,000 routes do not stall the traffic. */
+/** Compiles a snapshot in slices: `breathe` is awaited between them, so that 100,000 routes do not stall the traffic. */
 export async function compileSnapshotInSlices(
   set: RouteSet,
   paths: PathOptions,

@@ -25,7 +25,7 @@ export type PageSection = {
 
 type PageFacts = {
   readonly offer: Offer;
-  /** Those that the 402 shows. */
+  /** Ways that the 402 shows. */
   readonly ways: readonly OfferedWay[];
   /** The value of PAYMENT-REQUIRED. */
   readonly required: string;

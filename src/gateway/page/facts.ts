@@ -6,7 +6,7 @@ import { tokenAmount, type PageData, type PageWay } from '../../domain/payment/p
 import { html } from '../../host/html.ts';
 
 export type KnownNetworks = {
-  /** By its CAIP-2 name. */
+  /** Finds a network by its CAIP-2 name. */
   readonly find: (network: string) => KnownNetwork | undefined;
   /** Whether the page has the words for a wallet of that network. */
   readonly isPaidInBrowser: (network: string) => boolean;

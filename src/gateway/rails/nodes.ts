@@ -18,7 +18,7 @@ export type Turn = {
   readonly first: boolean;
   /** Counts looks: one that began before another is let through before it, so that some end however many wait. */
   readonly number: number;
-  /** Calls. */
+  /** Calls that the look may still make. */
   left: number;
 };
 
@@ -26,7 +26,7 @@ export type NodeAnswer<T> = RpcResult<T> | { readonly kind: 'spent' };
 
 export type ChainNode = {
   /**
-   * For looks that a payer waits for. A look takes four calls, and a payer waits two seconds. More looks at once would
+   * Semaphore of the looks that a payer waits for. A look takes four calls, and a payer waits two seconds. More looks at once would
    * share the calls of those seconds, and none would end in time.
    */
   readonly semaphore: Semaphore;

@@ -18,7 +18,7 @@ export type Presented = {
   readonly sha256: string;
   /** The charge id that the client gives back, if the protocol has a place for it. */
   readonly chargeId: string | undefined;
-  /** As signed: in the smallest unit of the asset, and until when, in seconds since the epoch. */
+  /** Amount as signed: in the smallest unit of the asset, and until when, in seconds since the epoch. */
   readonly amount: bigint;
   readonly deadline: bigint | undefined;
   /** What only the rail reads; plain JSON. */

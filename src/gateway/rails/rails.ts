@@ -61,7 +61,7 @@ export function isPaidInBrowser(network: string): boolean {
   return FAMILIES.some((family) => family.isPaidInBrowser(network));
 }
 
-/** Of any network that the code knows, whether or not this process takes payments on it. */
+/** Spelling of payments on any network that the code knows, whether or not this process takes payments on it. */
 export const SPELLING: Spelling = {
   payment: (raw) => firstOf(({ canonicalPayment }) => canonicalPayment(raw)),
   identifier: (text) => firstOf(({ canonicalIdentifier }) => canonicalIdentifier(text)) ?? text,
@@ -102,7 +102,7 @@ function nameFamily(issue: WayIssue, input: WayInput, family: ChainFamily): WayI
 
 // The rails. A credential is read for the way that it names.
 
-/** With what facilitators were like lately, whichever rail asked them. */
+/** All rails as one, with what facilitators were like lately, whichever rail asked them. */
 export type Rails = Rail &
   Pick<Facilitators, 'standing'> &
   Pick<NetworkRail, 'revision' | 'watch'> & {
@@ -171,7 +171,7 @@ export function createRails(deps: FacilitatorDeps): Rails {
 // Finds the way that a payment names: in version 2 by network, asset and receiving address, in version 1 by its network
 // alone. A payment is never tried as another way than the one that it names. A mismatch is told in words of ours.
 
-/** To a payment that names none of the ways that it was read for, or that holds one of another kind than its way's. */
+/** Refuses a payment that names none of the ways that it was read for, or that holds one of another kind than its way's. */
 function wayMismatch(expected: string): Refusal {
   return { reason: 'way_mismatch', expected };
 }

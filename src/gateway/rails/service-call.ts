@@ -12,7 +12,7 @@ export type ServiceCall = {
   readonly headers: Readonly<Record<string, string>>;
   /** JSON; undefined sends none. */
   readonly body: string | undefined;
-  /** For everything: both attempts, the pause between them and the response's last byte. */
+  /** Time for everything: both attempts, the pause between them and the response's last byte. */
   readonly timeoutMs: number;
   /** Asked when the connection broke: true makes the call once more. Absent: it is made once. */
   readonly mayRepeat?: () => boolean | Promise<boolean>;
@@ -51,7 +51,7 @@ const FRAMING =
   /^(?:host|connection|keep-alive|content-length|content-type|transfer-encoding|accept-encoding|expect|upgrade)$/i;
 const PAUSE_MS = 100;
 const NO_BYTES = new Uint8Array(0);
-/** By the first call: it loads the whole of fetch, 14 MB, which most processes never use. */
+/** Loads ky at the first call: it brings in the whole of fetch, 14 MB, which most processes never use. */
 const load = () => import('ky');
 let loaded: ReturnType<typeof load> | undefined;
 

@@ -29,7 +29,7 @@ const address = z
 
 export type LookDeps = NodesDeps & {
   readonly clock: Pick<Clock, 'now'>;
-  /** As configured now. */
+  /** Services of a way, as configured now. */
   readonly services: (way: Way) => WayServices | undefined;
 };
 
@@ -50,7 +50,7 @@ const CALLS_PER_LOOK = 8;
 const LOG_RANGE = 1000n;
 /** Clocks of chains and of ours differ: proof is looked for from a little before the claim. */
 const BEFORE_CLAIM_SECONDS = 600n;
-/** The same if the head of the chain is as old as our clock has it: most proofs are found with the first call for logs. */
+/** Distance before the claim if the chain's head is as old as our clock has it: most proofs are found with the first call for logs. */
 const NEAR_CLAIM_SECONDS = 60n;
 const CLOCKS_AGREE_SECONDS = 30n;
 /** A node's logs may be behind its states. A search that found nothing begins anew, every third time from far before. */

@@ -29,7 +29,7 @@ export const SVM_NETWORKS: readonly KnownNetwork[] = [
   network('solana-testnet', '4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z', [], 'testnet'),
 ];
 
-/** By symbol and by mint. */
+/** Tokens of Token-2022, by symbol and by mint. */
 export const TOKEN_2022_MINTS: ReadonlySet<string> = new Set([
   ...['USDG', '2u1tszSeqZ3qBWF3uNGPFc8TzMk2tdiwknnRMWGWjGWH', '4F6PM96JJxngmHnZLBh9n58RH4aTVNWvDs2nuwrT5BP7'],
   ...['PYUSD', '2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo', 'CXk2AMBfi3TwaEL2468s6zP8xq9NxTXjp9gjMgzeUynM'],

@@ -6,7 +6,7 @@ import { readTransaction, type Transaction } from './transaction.ts';
 
 type SvmPayload = {
   readonly envelope: Envelope;
-  /** As it was presented: facilitators are given it so. */
+  /** Transaction as it was presented: facilitators are given it so. */
   readonly base64: string;
   readonly transaction: Transaction;
 };

@@ -14,7 +14,7 @@ export function createRequirement(chain: ChainWords): Requirement {
       : requirementV2(offer, { ...chain.extra(offer.way, undefined), ...quoteExtra(quote) });
 }
 
-/** Of an entry of version 2. `paymentFlow` is the only word that tells a client of the unusual flow. */
+/** Members of `extra` that a quote adds to an entry of version 2. `paymentFlow` is the only word that tells a client of the unusual flow. */
 export function quoteExtra({ chargeId, upfront }: QuoteFacts): object {
   return { external_ref: chargeId, ...(upfront ? { paymentFlow: 'upfront' } : {}) };
 }

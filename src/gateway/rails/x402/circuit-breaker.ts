@@ -21,7 +21,7 @@ export type Breaker = {
 export type OpenReason = 'slow' | NotTaken['reason'];
 
 type BreakerOptions = {
-  /** Calls of one operation in a row that open it. */
+  /** Number of failed calls of one operation in a row after which the circuit breaker opens. */
   readonly failures: number;
   /** How long it stays open at first; twice as long after every trial that fails. */
   readonly openMs: number;

@@ -117,7 +117,7 @@ export function decodeBase64(value: string): Buffer | undefined {
 // The receipt of x402: the header that tells a client what became of its payment.
 // Sources: x402 v1 `X-PAYMENT-RESPONSE`, x402 v2 `PAYMENT-RESPONSE`.
 
-/** For a client of x402 `version`. `v1Network`: the name of the network in version 1. */
+/** Writes the receipt for a client of x402 `version`. `v1Network`: the name of the network in version 1. */
 export function writeReceipt(
   version: Credential['version'],
   { success, network, payer, amount, transaction, reason }: Receipt,

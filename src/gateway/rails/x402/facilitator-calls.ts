@@ -37,7 +37,7 @@ export type FacilitatorDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly authorize: Authorize;
-  /** As configured now. */
+  /** Services of a way, as configured now. */
   readonly services: (way: Way) => WayServices | undefined;
   /** One call that was made, or skipped because the facilitator is left alone or busy. */
   readonly observe: (operation: Operation, result: CallResult, durationMs: number) => void;
@@ -45,7 +45,7 @@ export type FacilitatorDeps = {
 
 export type CallResult = 'ok' | 'refused' | NotTaken['reason'] | 'unknown' | 'nonsense' | 'failed' | 'skipped';
 
-/** Into a histogram, by operation and result. */
+/** Observes calls in a histogram, by operation and result. */
 export function observeFacilitators(metrics: Metrics): FacilitatorDeps['observe'] {
   const calls = metrics.duration('facilitator_duration_seconds', 'Calls to facilitators, by their end.', [
     'operation',
@@ -56,7 +56,7 @@ export function observeFacilitators(metrics: Metrics): FacilitatorDeps['observe'
 
 type Skipped = { readonly kind: 'skipped'; readonly why: string };
 type Known = {
-  /** For the log: the host and, if there is one, whose key is used. */
+  /** Names for the log: the host and, if there is one, whose key is used. */
   readonly named: { readonly facilitator: string; readonly account?: string };
   readonly breaker: Breaker;
   readonly semaphores: Readonly<Record<Operation, Semaphore>>;
@@ -92,7 +92,7 @@ export function leftAlone(breaker: Breaker): Skipped {
   return { kind: 'skipped', why: `it is left alone for a while (${breaker.reason()})` };
 }
 
-/** With what is known of each facilitator, whichever chain it was asked about. */
+/** Makes the calls, and keeps what is known of each facilitator, whichever chain it was asked about. */
 export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
   const { schedule, clock, log, observe } = deps;
   // By URL, account and limits: several receivers may share a facilitator, and a reloaded configuration finds the state it left.

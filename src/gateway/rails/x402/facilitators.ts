@@ -18,7 +18,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 
 export type Facilitators = Pick<FacilitatorCalls, 'standing' | 'revision'> & {
-  /** For payments that `chain` has words for. */
+  /** Asks about payments that `chain` has words for. */
   readonly askFor: (chain: ChainWords, options?: SettleOrder) => Pick<Rail, 'verify' | 'settle' | 'firstVia'>;
 };
 

@@ -34,12 +34,12 @@ export type NotTaken = {
     | 'forbidden'
     | 'rate_limited'
     | 'not_carried_out';
-  /** Before that it would not be taken either. */
+  /** Pause before the next call; an earlier one would not be taken either. */
   readonly retryAfterMs: number | undefined;
 };
 
 export type NotTakenReply = NotTaken & {
-  /** For the log and for operators; of ours alone. */
+  /** Phrase of ours for the log and for operators. */
   readonly why: string;
   /** How far our clock is ahead of the facilitator's, if that is why. */
   readonly secondsAhead: number | undefined;

@@ -138,7 +138,7 @@ const MAY_HIDE_SUCCESS =
   /pending|nonce|^transaction_|simulation_failed|duplicate_settlement|^already_|_already_|timeout|timed_out/;
 const ANOTHER_FEE_PAYER = 'pay with the fee payer that is named now';
 const DEPLOYED = 'deploy the wallet first, or pay otherwise';
-/** With what helps. */
+/** Words for a payment that no facilitator takes, with what helps. */
 const DECLINED: ReadonlyMap<string, string> = new Map([
   ['fee_payer_not_managed', ANOTHER_FEE_PAYER],
   ['fee_payer_not_managed_by_facilitator', ANOTHER_FEE_PAYER],
