@@ -1,8 +1,8 @@
 // The probe against real routers, which count by themselves how often the protected handler ran: a profile that is
 // promised for a framework has to come out as safe, and no handler may run for a spelling that was called harmless.
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { UpstreamSpec } from '../bypass/upstream.ts';
-import { NPM } from '../bypass/upstreams/npm.ts';
+import type { UpstreamSpec } from '../lab/bypass/upstream.ts';
+import { NPM } from '../lab/bypass/upstreams/npm.ts';
 import { namesOf, probeJson, reachedIn } from './probe-support.ts';
 
 /** How often a path is asked before and after its spellings. */

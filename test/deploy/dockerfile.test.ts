@@ -1,5 +1,5 @@
 // The Dockerfile against the program and the package: versions agree, commands exist, nothing is copied that the build
-// does not see, nobody is root. That it builds and runs is test/image's, where an engine is installed.
+// does not see, nobody is root. That it builds and runs is test/lab/image's, where an engine is installed.
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -11,7 +11,7 @@ const DOCUMENTS = [
     'src/README.md',
     'src/DECISIONS.md',
     'test/README.md',
-    'test/bypass/README.md',
+    'test/lab/README.md',
     'bench/README.md',
   ],
 ];

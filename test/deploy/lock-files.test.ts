@@ -23,9 +23,9 @@ const lockFile = z.object({
 
 const FILES = [
   'package-lock.json',
-  'test/bypass/frameworks/package-lock.json',
-  'test/interop/package-lock.json',
-  'test/node24/package-lock.json',
+  'test/lab/bypass/frameworks/package-lock.json',
+  'test/lab/interop/package-lock.json',
+  'test/lab/node24/package-lock.json',
   'bench/peers/middleware/package-lock.json',
 ];
 

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type * as profileModule from '../../src/domain/routing/profile.ts';
 import type * as snapshotModule from '../../src/domain/routing/snapshot.ts';
-import { createRng, type Rng } from '../bypass/random.ts';
+import { createRng, type Rng } from '../support/random.ts';
 import { route } from '../cases/routes.ts';
 
 export type Dearest = { readonly steps: number; readonly target: string };

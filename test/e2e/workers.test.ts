@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { startGate } from '../chaos/gate.ts';
+import { startGate } from '../support/gate.ts';
 import { until } from '../support/paid-tollgate.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
 import { openRaw } from '../support/raw-client.ts';

@@ -1,6 +1,6 @@
 // A start waits for the database, also for one that goes away again in the middle of it.
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
-import { startGate } from '../chaos/gate.ts';
+import { startGate } from '../support/gate.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
 import { hasPostgres } from './server.ts';
 import { freshDatabase, stopSharedPostgres } from './store.ts';

@@ -4,12 +4,12 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Most of their time is waiting for real processes and time-outs. */
 const SLOW = [
-  '/test/chaos/',
-  '/test/bypass/',
+  '/test/lab/chaos/',
+  '/test/lab/bypass/',
   '/test/page/',
   '/test/e2e/',
-  '/test/endurance/',
-  '/test/simulation/',
+  '/test/lab/endurance/',
+  '/test/lab/simulation/',
   '/test/cli/',
   '/test/attack/',
 ];

@@ -13,7 +13,7 @@ export type WireProgram = {
 };
 
 /** Installed on demand, in a folder and with a lock file of its own. */
-export const NODE_24 = path.resolve(import.meta.dirname, '../node24/node_modules/.bin/node');
+export const NODE_24 = path.resolve(import.meta.dirname, '../lab/node24/node_modules/.bin/node');
 
 export async function startWireProgram(node?: string): Promise<WireProgram> {
   const files = temporaryFolder();
