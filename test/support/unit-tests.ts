@@ -1,0 +1,47 @@
+// The rule for `npm run test:unit`: a test of a folder of `src` is a unit test unless it, or anything of `test` that it imports,
+// starts a process, a chain, a database server or a browser. A new test is in or out by what it imports; there is no list.
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+
+const TEST = path.resolve(import.meta.dirname, '..');
+
+/** Folders of `test` that are called as those of `src`. */
+const FOLDERS = ['cli', 'compose', 'config', 'domain', 'gateway', 'host', 'http', 'page', 'registry', 'workers'];
+
+/** Modules by which a test starts something: PostgreSQL and anvil are child processes too. */
+const STARTERS: ReadonlySet<string> = new Set(['node:child_process', 'node:cluster', 'litesvm', 'playwright-core']);
+
+/** Test files of `FOLDERS` from the root of the repository, and whether the rule takes them. */
+export function sortTests(): { readonly unit: readonly string[]; readonly others: readonly string[] } {
+  const starts = new Map<string, boolean>();
+  const startsSomething = (file: string): boolean => {
+    const known = starts.get(file);
+    if (known !== undefined) return known;
+    starts.set(file, false);
+    const found = importsOf(file).some((name) =>
+      path.isAbsolute(name) ? startsSomething(name) : STARTERS.has(name),
+    );
+    starts.set(file, found);
+    return found;
+  };
+  const files = FOLDERS.flatMap((folder) =>
+    readdirSync(path.join(TEST, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.test.ts'))
+      .map((name) => path.join(TEST, folder, name)),
+  ).toSorted();
+  const names = (which: boolean): readonly string[] =>
+    files.filter((file) => startsSomething(file) !== which).map((file) => path.relative(path.dirname(TEST), file));
+  return { unit: names(true), others: names(false) };
+}
+
+/** Packages and files of `test` that `file` loads; what is imported as a type alone is not loaded. */
+function importsOf(file: string): readonly string[] {
+  const text = readFileSync(file, 'utf8');
+  const found = [
+    ...text.matchAll(/^(?:import|export)(?! type\b)[^;]*?'([^']+)'/gm),
+    ...text.matchAll(/\bimport\('([^']+)'\)/g),
+  ].map(([, name = '']) => name);
+  return found
+    .map((name) => (name.startsWith('.') ? path.resolve(path.dirname(file), name) : name))
+    .filter((name) => !path.isAbsolute(name) || (name.startsWith(`${TEST}/`) && name.endsWith('.ts')));
+}
