@@ -4,12 +4,19 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 const TEST = path.resolve(import.meta.dirname, '..');
+const PAGE_ASSETS = path.resolve(TEST, '../src/gateway/page/assets.ts');
 
 /** Folders of `test` that are called as those of `src`. */
 const FOLDERS = ['cli', 'compose', 'config', 'domain', 'gateway', 'host', 'http', 'page', 'registry', 'workers'];
 
-/** Modules by which a test starts something: PostgreSQL and anvil are child processes too. */
-const STARTERS: ReadonlySet<string> = new Set(['node:child_process', 'node:cluster', 'litesvm', 'playwright-core']);
+/** Modules by which a test starts something: PostgreSQL and anvil are child processes too, and so is what bundles the page. */
+const STARTERS: ReadonlySet<string> = new Set([
+  'node:child_process',
+  'node:cluster',
+  'litesvm',
+  'playwright-core',
+  PAGE_ASSETS,
+]);
 
 /** Test files of `FOLDERS` from the root of the repository, and whether the rule takes them. */
 export function sortTests(): { readonly unit: readonly string[]; readonly others: readonly string[] } {
@@ -18,9 +25,7 @@ export function sortTests(): { readonly unit: readonly string[]; readonly others
     const known = starts.get(file);
     if (known !== undefined) return known;
     starts.set(file, false);
-    const found = importsOf(file).some((name) =>
-      path.isAbsolute(name) ? startsSomething(name) : STARTERS.has(name),
-    );
+    const found = importsOf(file).some((name) => (path.isAbsolute(name) ? startsSomething(name) : STARTERS.has(name)));
     starts.set(file, found);
     return found;
   };
@@ -43,5 +48,7 @@ function importsOf(file: string): readonly string[] {
   ].map(([, name = '']) => name);
   return found
     .map((name) => (name.startsWith('.') ? path.resolve(path.dirname(file), name) : name))
-    .filter((name) => !path.isAbsolute(name) || (name.startsWith(`${TEST}/`) && name.endsWith('.ts')));
+    .filter(
+      (name) => !path.isAbsolute(name) || STARTERS.has(name) || (name.startsWith(`${TEST}/`) && name.endsWith('.ts')),
+    );
 }
