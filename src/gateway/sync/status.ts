@@ -1,12 +1,14 @@
 // The status of the sync, in words for readiness and numbers for metrics. Says what is there; decides nothing.
-import { describeHolding, type Holding, type SetFacts } from './keep/acceptance.ts';
+import { describeHolding } from './keep/acceptance.ts';
+import { factsInForce } from './machine/set-in-force.ts';
+import type { SetState } from './machine/state.ts';
 
 export type SyncStatus = {
   /** Where the routes in force came from. */
   readonly source: 'registry' | 'disk' | 'none';
   /** Milliseconds since the registry last confirmed the routes in force; undefined if there are none. */
   readonly ageMs: number | undefined;
-  /** When that was: milliseconds since the epoch. */
+  /** When the registry last confirmed them: milliseconds since the epoch. */
   readonly lastSuccess: number | undefined;
   /** What is odd about a set that is held back. */
   readonly held: string | undefined;
@@ -19,27 +21,15 @@ export type SyncStatus = {
   readonly away: boolean;
 };
 
-type SyncState = {
-  readonly source: 'registry' | 'disk';
-  readonly good: SetFacts | undefined;
-  readonly holding: Holding | undefined;
-  readonly confirmedAt: number | undefined;
-  readonly lastError: string | undefined;
-  readonly away: boolean;
-};
-
-export function statusOf(
-  { source, good, holding, confirmedAt, lastError, away }: SyncState,
-  nowMs: number,
-): SyncStatus {
+export function statusOf({ good, holding, lastError, away }: SetState, nowMs: number): SyncStatus {
   return {
-    source: good === undefined ? 'none' : source,
-    ageMs: confirmedAt === undefined ? undefined : Math.max(0, nowMs - confirmedAt),
-    lastSuccess: confirmedAt,
-    held: holding && describeHolding(holding, good),
+    source: good?.source ?? 'none',
+    ageMs: good && Math.max(0, nowMs - good.confirmedAt),
+    lastSuccess: good?.confirmedAt,
+    held: holding && describeHolding(holding, factsInForce(good)),
     lastError,
-    registryId: good?.registryId,
-    revision: good?.revision,
+    registryId: good?.set.registryId,
+    revision: good?.set.revision,
     routes: good?.size,
     away,
   };

@@ -1,6 +1,5 @@
 // The schedule of polls. Jitter keeps sidecars that lost one registry together from coming back to it together.
-// Back-off leaves a registry in trouble alone for longer each time. Pure, except for the randomness that is handed in.
-import type { Random } from '../../../host/clock.ts';
+// Back-off leaves a registry in trouble alone for longer each time. Pure: `chance` is a number from 0 to 1, 1 left out.
 
 /** Further apart than this no two tries are, unless the interval itself is longer. */
 const LONGEST_WAIT_MS = 120_000;
@@ -13,11 +12,11 @@ const EVENT_WAIT_SHARE = 2;
 /** Jitter only shortens: a change takes effect within one interval. */
 export function pollWaitMs(
   { pollIntervalMs, failures, hasRoutes }: { pollIntervalMs: number; failures: number; hasRoutes: boolean },
-  random: Random,
+  chance: number,
 ): number {
-  if (failures === 0) return Math.round(pollIntervalMs * (0.8 + fraction(random) * 0.2));
+  if (failures === 0) return Math.round(pollIntervalMs * (0.8 + chance * 0.2));
   const first = hasRoutes ? pollIntervalMs : Math.min(FIRST_WAIT_MS, pollIntervalMs);
-  return backOffMs(failures, first, Math.max(LONGEST_WAIT_MS, pollIntervalMs), random);
+  return backOffMs(failures, first, Math.max(LONGEST_WAIT_MS, pollIntervalMs), chance);
 }
 
 /** `ms`: what the last poll took; `endedMs`: how long ago it ended. */
@@ -26,12 +25,7 @@ export function eventWaitMs({ ms, endedMs }: { readonly ms: number; readonly end
 }
 
 /** Twice as far at each failure, from half of it to the whole. */
-export function backOffMs(failures: number, firstMs: number, longestMs: number, random: Random): number {
+export function backOffMs(failures: number, firstMs: number, longestMs: number, chance: number): number {
   const wholeMs = Math.min(longestMs, firstMs * 2 ** Math.min(failures - 1, 30));
-  return Math.round(wholeMs * (0.5 + fraction(random) * 0.5));
-}
-
-/** A number from 0 to 1, 1 left out. */
-function fraction(random: Random): number {
-  return random(4).readUInt32BE(0) / 2 ** 32;
+  return Math.round(wholeMs * (0.5 + chance * 0.5));
 }

@@ -12,7 +12,7 @@ import type { Snapshot } from '../../../domain/routing/snapshot.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { OwnResponse } from '../../../host/respond.ts';
 import { feedPieces } from '../../routes/feed-writer.ts';
-import type { LastGood } from '../last-good.ts';
+import type { LastGood } from '../sync.ts';
 
 type OfflineOptions = {
   readonly apiKey: string;

@@ -6,7 +6,7 @@ import { compileSnapshot } from '../../../../src/domain/routing/snapshot.ts';
 import { createRelayApi, type RelayApi, type RelayApiLimits } from '../../../../src/gateway/sync/relay/relay-api.ts';
 import type { RelayTimeouts } from '../../../../src/gateway/sync/relay/registry-relay.ts';
 import { createOfflineResponses } from '../../../../src/gateway/sync/relay/offline-responses.ts';
-import type { LastGood } from '../../../../src/gateway/sync/last-good.ts';
+import type { LastGood } from '../../../../src/gateway/sync/sync.ts';
 import { systemClock } from '../../../../src/host/clock.ts';
 import { createLog } from '../../../../src/host/log.ts';
 import { createListener } from '../../../../src/host/server.ts';
