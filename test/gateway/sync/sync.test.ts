@@ -1,5 +1,5 @@
 // The loop that keeps a sidecar in step: when it asks, what it takes, what it says. Time and the registry are fakes.
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { createSetDigest } from '../../../src/domain/routing/set-digest.ts';
 import { toWire, type Route } from '../../../src/domain/routing/route.ts';
 import { FULL_FOLDING } from '../../../src/domain/routing/profile.ts';
@@ -147,6 +147,21 @@ describe('polling', () => {
     source.answer = { kind: 'unavailable', reason: 'the registry answered 503', retryAfterMs: 42_000 };
     await time.advance(1000);
     expect(time.waits()[0]).toBe(42_000);
+    await sync.close();
+  });
+
+  test('behaviour: after a defect of its own the routes stay, and the next poll is taken', async () => {
+    const { sync, source, time, patterns, said } = setUp(found('A', 1, ['GET /a']));
+    await sync.start();
+    await settle();
+    const defect = Promise.reject<FetchResult>(new Error('a defect'));
+    defect.catch(() => undefined);
+    source.answer = defect;
+    await time.advance(15_000);
+    expect([said('error'), patterns()]).toEqual([['a poll of the registry failed'], ['/a']]);
+    source.answer = found('A', 2, ['GET /b']);
+    await time.advance(30_000);
+    expect(patterns()).toEqual(['/b']);
     await sync.close();
   });
 
@@ -562,6 +577,27 @@ describe('the event stream', () => {
     expect(source.wants).toEqual(['name']);
     await sync.close();
     stream.end();
+  });
+
+  test('behaviour: a change that is heard while the whole set is compiled is applied to that set', async () => {
+    const { source, send, told, first, time, prices, sync, end } = await follow(['GET /a']);
+    const second = fakeStream();
+    source.streams = [second.opened];
+    const [a] = first.routes;
+    if (a === undefined) throw new Error('no route');
+    for (let i = 0; i < 3_000; i++) told.routes.set(`r${i}`, route(`GET /r/${i}`, { id: `r${i}` }));
+    const flight = Promise.withResolvers<FetchResult>();
+    source.answer = flight.promise;
+    sync.nudge();
+    await time.advance(20);
+    // The set is compiled in slices, and the change is there before the last of them.
+    flight.resolve(told.set());
+    await Promise.resolve();
+    send(told.change('updated', { ...a, amount: '9' }));
+    await vi.waitFor(() => expect(sync.status()).toMatchObject({ routes: 3_001, revision: 8 }));
+    expect(prices()).toContain('/a 9');
+    await end();
+    second.end();
   });
 
   test('behaviour: streams that fail are tried further and further apart, and at once when the registry answers again', async () => {
