@@ -36,7 +36,7 @@ export const PRIMARY_URL = 'http://primary';
 const PRIMARY_POLL_MS = 15_000;
 const NO_FILE = { read: async () => undefined, keep: () => undefined, settled: async () => undefined };
 
-/** How a worker follows the process that started it: what is in force there is right, whatever it is. */
+/** Follows the process that started this worker: what is in force there is right, whatever it is. */
 export async function followPrimary(
   proxy: () => ProxyConfig,
   current: Current,

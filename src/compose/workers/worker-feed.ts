@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Route } from '../../domain/routing/route.ts';
 import { createSetProver } from '../../domain/routing/set-proof.ts';
 import type { Snapshot } from '../../domain/routing/snapshot.ts';
-import type { Current, Swapped } from '../../gateway/routes/current-snapshot.ts';
+import type { Current, SnapshotChange } from '../../gateway/routes/current-snapshot.ts';
 import type { Random } from '../../host/clock.ts';
 import type { RoutesInForce } from '../../registry/worker-api.ts';
 import type { RouteEvent } from '../../registry/routes/route-index.ts';
@@ -63,9 +63,9 @@ export function numberRoutes(current: Current, random: Random): RoutesInForce {
   };
 }
 
-type Difference = Omit<Swapped, 'revision'>;
+type Difference = Omit<SnapshotChange, 'revision'>;
 
-/** Undefined: too many to be told one by one. Routes that did not change are the same objects. */
+/** Finds what two sets differ in; undefined if it is too much to be told one by one. An unchanged route is the same object. */
 function differences(before: Snapshot | undefined, next: Snapshot): Difference[] | undefined {
   if (before === undefined) return undefined;
   const changes: Difference[] = [];

@@ -23,11 +23,11 @@ import { createPool } from '../../http/pool.ts';
 import { createRemoteClock, type RemoteClock } from './remote-clock.ts';
 
 type RemoteChargesOptions = {
-  /** Without a slash at its end. */
+  /** URL of the registry, without a slash at its end. */
   readonly registryUrl: string;
-  /** Of scope `ledger`. */
+  /** Key of scope `ledger`. */
   readonly apiKey: string;
-  /** Named to the registry. */
+  /** The version of Tollgate that User-Agent names. */
   readonly version: string;
   readonly schedule: Schedule;
   readonly clock: Clock;
@@ -40,11 +40,11 @@ type RemoteChargesOptions = {
 };
 
 export type RemoteChargesLimits = {
-  /** For one attempt, its answer included. */
+  /** Time that one attempt may take, its answer included. */
   readonly attemptMs: number;
-  /** For a call with all its attempts: as long as a call of a store may take by default. */
+  /** Time that a call may take with all its attempts: as long as a call of a store may by default. */
   readonly totalMs: number;
-  /** Between attempts; as many attempts follow the first. */
+  /** Pauses between attempts; as many attempts follow the first. */
   readonly pausesMs: readonly number[];
   readonly bodyBytes: number;
 };
@@ -192,7 +192,7 @@ function createCalls(options: RemoteChargesOptions, theirs: RemoteClock): Calls 
     const { method, path, json } = request;
     const since = clock.monotonic();
     const response = await callJson({ method, target: `${base}/${path}`, headers, json, withinMs });
-    if (response.kind === 'failed') throw new Passing(response.detail);
+    if (response.kind === 'failed') throw new PassingFailure(response.detail);
     if (response.status !== 200) throw refusalOf(response.status);
     if (response.kind === 'unusable') throw new LedgerUnavailable(`The registry answered ${response.detail}.`);
     if (response.dateMs !== undefined) theirs.heard(response.dateMs, since);
@@ -207,7 +207,7 @@ function createCalls(options: RemoteChargesOptions, theirs: RemoteClock): Calls 
       try {
         return await attempt(request, schema, Math.min(attemptMs, Math.ceil(endsAt - clock.monotonic())));
       } catch (error) {
-        if (!(error instanceof Passing)) throw error;
+        if (!(error instanceof PassingFailure)) throw error;
         const pauseMs = pauses[attempts - 1];
         if (pauseMs === undefined || clock.monotonic() + pauseMs >= endsAt) throw unavailable(error, attempts);
         await new Promise<void>((resolve) => void schedule(pauseMs, resolve));
@@ -223,8 +223,8 @@ function stored(charge: Charge): StoredCharge {
   return { charge, version: 0 };
 }
 
-/** The same call may be sent again: nothing is known about this one. */
-class Passing extends Error {}
+/** Failure after which the call may be sent again: nothing is known about this one. */
+class PassingFailure extends Error {}
 
 function unavailable(cause: unknown, attempts: number): LedgerUnavailable {
   const why = cause instanceof Error ? cause.message : 'nothing is known';
@@ -233,7 +233,7 @@ function unavailable(cause: unknown, attempts: number): LedgerUnavailable {
 
 function refusalOf(status: number): Error {
   // A gateway in front of the registry lost it; the registry itself says 503 if its store is away.
-  if (status === 502 || status === 504) return new Passing(`it answered ${status}`);
+  if (status === 502 || status === 504) return new PassingFailure(`it answered ${status}`);
   if (status === 403) {
     return new LedgerUnavailable(
       'The registry answered 403 where its ledger was asked: the key lacks the scope ledger.',

@@ -5,15 +5,15 @@ import type { Route } from '../../domain/routing/route.ts';
 import type { Snapshot } from '../../domain/routing/snapshot.ts';
 
 /** `was`: the route before it. The matcher of an older snapshot finds no route by its id without looking at all of them. */
-export type Swapped = SetChange & { readonly was: Route | undefined };
+export type SnapshotChange = SetChange & { readonly was: Route | undefined };
 
 export type Current = {
-  /** Undefined until the first set was loaded. */
+  /** The snapshot that serves; undefined until the first set was loaded. */
   readonly snapshot: Snapshot | undefined;
   /** `change`: all that the next one differs in, if it is known. */
-  readonly swap: (next: Snapshot, change?: Swapped) => void;
-  /** Called right after each swap. */
-  readonly onSwap: (listener: (next: Snapshot, before: Snapshot | undefined, change?: Swapped) => void) => void;
+  readonly swap: (next: Snapshot, change?: SnapshotChange) => void;
+  /** Calls `listener` right after each swap. */
+  readonly onSwap: (listener: (next: Snapshot, before: Snapshot | undefined, change?: SnapshotChange) => void) => void;
   /** The first one, once there is one. */
   readonly first: Promise<Snapshot>;
   /** Look-ups in the caches of all snapshots so far. */
@@ -29,7 +29,7 @@ export function createCurrent(): Current {
   let misses = 0;
   return Object.assign(now, {
     onSwap: (listener: Parameters<Current['onSwap']>[0]) => void listeners.push(listener),
-    swap: (next: Snapshot, change?: Swapped) => {
+    swap: (next: Snapshot, change?: SnapshotChange) => {
       const before = now.snapshot;
       hits += now.snapshot?.cache.hits ?? 0;
       misses += now.snapshot?.cache.misses ?? 0;

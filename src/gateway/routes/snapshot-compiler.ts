@@ -12,17 +12,17 @@ import {
   type Snapshot,
 } from '../../domain/routing/snapshot.ts';
 import type { Log } from '../../host/log.ts';
-import type { Current, Swapped } from './current-snapshot.ts';
+import type { Current, SnapshotChange } from './current-snapshot.ts';
 
 export type Compiler = {
-  /** True if the set is in force when this returns; false if it is being compiled or was refused. */
+  /** Loads a set. True if it is in force when this returns; false if it is being compiled or was refused. */
   readonly load: (set: RouteSet) => boolean;
   /** One change of the set in force. `whole` is the set with it, asked for if the change alone is not enough. */
   readonly change: (change: SetChange | Reset, whole: () => RouteSet) => boolean;
-  /** For a set from elsewhere: the caller is told what is wrong with it. */
-  readonly take: (set: RouteSet) => Promise<Taken>;
-  /** The next change of such a set. */
-  readonly takeChange: (change: FedChange) => Promise<ChangedByOne | NotCompiled>;
+  /** Takes a set from elsewhere; the caller is told what is wrong with it. */
+  readonly take: (set: RouteSet) => Promise<CompileResult>;
+  /** Takes the next change of a set from elsewhere. */
+  readonly takeChange: (change: FedChange) => Promise<CompiledChange | RefusedSet>;
   /** Compiles the newest set again, for paths that are read in another way now. */
   readonly recompile: () => void;
   /** Resolves once nothing is being compiled. */
@@ -38,32 +38,32 @@ export type FedChange =
   | { readonly kind: 'deleted'; readonly revision: number; readonly id: string };
 
 /** `was` and `is`: the route before and with the change. */
-type ChangedByOne = Made & {
+type CompiledChange = MadeSnapshot & {
   readonly was: Route | undefined;
   readonly is: Route | undefined;
 };
 /** `reason` names the route that is wrong. */
-type NotCompiled = { readonly ok: false; readonly reason: string };
-export type Taken = { readonly ok: true } | NotCompiled;
+type RefusedSet = { readonly ok: false; readonly reason: string };
+export type CompileResult = { readonly ok: true } | RefusedSet;
 
 /** `change`: all that the snapshot differs in from the one in force, if it is known. */
-type Made = { readonly ok: true; readonly snapshot: Snapshot; readonly change?: Swapped };
+type MadeSnapshot = { readonly ok: true; readonly snapshot: Snapshot; readonly change?: SnapshotChange };
 
 /** A set and its place in the order in which sets came. */
-type Numbered = { readonly set: RouteSet; readonly number: number };
+type NumberedSet = { readonly set: RouteSet; readonly number: number };
 
 /** Sets up to this many routes are compiled at once: a few milliseconds. */
 const AT_ONCE = 1000;
 
 /** `paths` is asked for each compilation: a reload may have changed it. */
 export function createCompiler(current: Current, paths: () => PathOptions, log: Log): Compiler {
-  let waiting: Numbered | undefined;
-  let compiling: Numbered | undefined;
+  let waiting: NumberedSet | undefined;
+  let compiling: NumberedSet | undefined;
   let working: Promise<void> | undefined;
   let last = 0;
   let inForce = 0;
 
-  const put = (snapshot: Snapshot, number: number, change?: Swapped): void => {
+  const put = (snapshot: Snapshot, number: number, change?: SnapshotChange): void => {
     if (number < inForce) return;
     inForce = number;
     current.swap(snapshot, change);
@@ -72,7 +72,7 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
   const refused = (set: RouteSet, error: unknown): void =>
     log.error('route set refused, the last good one stays', { revision: set.revision, error });
 
-  /** What is in force, if the next set of this registry can be made from it. */
+  /** The snapshot in force, if the next set of this registry can be made from it. */
   const base = (registryId: string): Snapshot | undefined => {
     const snapshot = current.snapshot;
     return snapshot?.registryId === registryId && readsAlike(snapshot.paths, paths()) ? snapshot : undefined;
@@ -131,7 +131,7 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
   };
 
   /** Puts in force what `make` makes; again if a reload compiled the older set anew meanwhile, for other paths. */
-  const takeMade = async <T extends Made>(make: () => Promise<T | NotCompiled>): Promise<T | NotCompiled> => {
+  const takeMade = async <T extends MadeSnapshot>(make: () => Promise<T | RefusedSet>): Promise<T | RefusedSet> => {
     try {
       for (;;) {
         const number = ++last;
@@ -153,7 +153,7 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
       if (set !== undefined) load(set);
     },
     take: async (set) => {
-      const make = async (): Promise<Made> => ({
+      const make = async (): Promise<MadeSnapshot> => ({
         ok: true,
         snapshot: revise(set) ?? (await compileSnapshotInSlices(set, paths(), breathe)),
       });
@@ -161,7 +161,7 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
       return taken.ok ? { ok: true } : taken;
     },
     takeChange: (next) =>
-      takeMade<ChangedByOne>(async () => {
+      takeMade<CompiledChange>(async () => {
         // A reload that compiles the set for other paths comes first.
         await working;
         const { snapshot } = current;
@@ -176,7 +176,11 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
 }
 
 /** `snapshot` with its next change. */
-async function changeFed(snapshot: Snapshot, next: FedChange, paths: PathOptions): Promise<ChangedByOne | NotCompiled> {
+async function changeFed(
+  snapshot: Snapshot,
+  next: FedChange,
+  paths: PathOptions,
+): Promise<CompiledChange | RefusedSet> {
   const { revision } = next;
   const id = next.kind === 'deleted' ? next.id : next.route.id;
   const was = snapshot.matcher.get(id);

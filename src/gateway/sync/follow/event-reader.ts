@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { FedChange } from '../../routes/snapshot-compiler.ts';
 import { FEED_LIMITS, readFeedRoute } from './feed-reader.ts';
 
-/** What a registry says of its set; the set that has it is the same. */
+/** The head that a registry tells: which set it has, and the digest that proves it. */
 export type SetHead = {
   readonly kind: 'head';
   readonly revision: number;
@@ -20,14 +20,14 @@ export type RegistryEvent =
   | { readonly kind: 'reset' }
   | { readonly kind: 'unreadable'; readonly reason: string };
 
-/** As it was sent, with its own id; `data` is undefined if it was too long to be kept. */
+/** An event as it was sent, with its own id; `data` is undefined if it was too long to be kept. */
 export type ServerSentEvent = {
   readonly name: string;
   readonly id: string | undefined;
   readonly data: string | undefined;
 };
 
-/** Of a line and of an event's data. */
+/** Length of a line and of an event's data at most. */
 const MAX_LENGTH = FEED_LIMITS.routeBytes + 1024;
 const REVISION = /^\d{1,15}$/;
 
@@ -48,7 +48,7 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
   }
 }
 
-/** Undefined: it tells nothing of the set. */
+/** Reads an event; undefined if it tells nothing of the set. */
 function readEvent({ name, id, data }: ServerSentEvent): RegistryEvent | undefined {
   switch (name) {
     case 'reset':
@@ -99,7 +99,7 @@ export function createEventParser(): EventParser {
   let afterReturn = false;
   let name = '';
   let id: string | undefined;
-  /** Undefined before the first line of data. */
+  /** The data so far; undefined before its first line. */
   let data: string | undefined;
   let isTooLong = false;
 
@@ -136,7 +136,7 @@ export function createEventParser(): EventParser {
         } else readField(whole.slice(0, MAX_LENGTH), isCut || whole.length > MAX_LENGTH);
         isCut = false;
       }
-      // Of a line that is too long its beginning is kept: which field it is.
+      // The beginning of a line that is too long is kept, because it names the field.
       isCut ||= rest.length > MAX_LENGTH;
       line = isCut ? rest.slice(0, KEPT_OF_CUT) : rest;
       return events;

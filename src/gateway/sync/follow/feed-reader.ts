@@ -17,7 +17,7 @@ type FeedResult =
 
 /** Bytes parsed before others run: about a millisecond. */
 const SLICE_BYTES = 32 * 1024;
-/** How many routes that were deleted one after the other are stepped over. */
+/** Number of routes deleted one after the other that are stepped over. */
 const NEIGHBOURS = 64;
 const MAX_REASON = 300;
 
@@ -29,7 +29,7 @@ export async function readFeed(
 ): Promise<FeedResult> {
   const cutter = createArrayCutter(limits.routeBytes);
   const routes: Route[] = [];
-  /** Where in `known` the next route is expected. */
+  /** Place in `known` at which the next route is expected. */
   let next = 0;
   for await (const chunk of chunks) {
     for (let start = 0; start < chunk.length; start += SLICE_BYTES) {
@@ -58,7 +58,7 @@ export async function readFeed(
   return end.ok ? { ok: true, routes } : end;
 }
 
-/** Where the route with `id` stands in `routes`, at `from` or a little later; -1 if it does not. */
+/** Finds the place of the route with `id` in `routes`, at `from` or a little later; -1 if it is not there. */
 function findNear(routes: readonly Route[], from: number, id: string): number {
   for (let at = from; at < from + NEIGHBOURS && at < routes.length; at++) if (routes[at]?.id === id) return at;
   return -1;

@@ -10,7 +10,7 @@ type Piece =
 type ArrayCutter = {
   /** The members that are complete with these bytes. Not to be called again after a refusal. */
   readonly push: (bytes: Uint8Array) => Piece;
-  /** After the last bytes: refuses an array that is not closed. */
+  /** Ends the array after its last bytes; refuses one that is not closed. */
   readonly end: () => Piece;
 };
 

@@ -1,9 +1,9 @@
 // The schedule of polls. Jitter keeps sidecars that lost one registry together from coming back to it together.
 // Back-off leaves a registry in trouble alone for longer each time. Pure: `chance` is a number from 0 to 1, 1 left out.
 
-/** Further apart than this no two tries are, unless the interval itself is longer. */
+/** Longest wait between two tries, unless the interval itself is longer. */
 const LONGEST_WAIT_MS = 120_000;
-/** Before there is any set, tries begin at this distance. */
+/** First wait between two tries while there is no set yet. */
 const FIRST_WAIT_MS = 1_000;
 /** Change events of one moment make one poll; a registry that sends them all the time keeps us busy a third of it. */
 const EVENT_WAIT_MS = 20;

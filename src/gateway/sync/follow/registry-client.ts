@@ -3,7 +3,7 @@
 import ky, { type KyInstance } from 'ky';
 
 type RegistryClientOptions = {
-  /** Without a slash at its end. */
+  /** URL of the registry, without a slash at its end. */
   readonly registryUrl: string;
   readonly apiKey: string;
   /** The version of Tollgate that User-Agent names. */

@@ -10,12 +10,12 @@ import type { FetchResult, FoundSet, OpenedEvents, RouteSource, SetRequest } fro
 import { createRegistryClient } from './registry-client.ts';
 
 type RegistrySourceOptions = {
-  /** Without a slash at its end. */
+  /** URL of the registry, without a slash at its end. */
   readonly registryUrl: string;
   readonly apiKey: string;
-  /** Named to the registry. */
+  /** The version of Tollgate that User-Agent names. */
   readonly version: string;
-  /** By which the registry counts its sidecars. */
+  /** The name by which the registry counts its sidecars. */
   readonly instance?: string;
   readonly fetch: typeof globalThis.fetch;
   readonly schedule: Schedule;
@@ -23,13 +23,13 @@ type RegistrySourceOptions = {
 };
 
 export type RegistrySourceLimits = FeedLimits & {
-  /** Of the set, decompressed. */
+  /** Bytes of the set at most, decompressed. */
   readonly bodyBytes: number;
-  /** For the head of an answer, and between two pieces of its body. */
+  /** Longest wait for the head of an answer, and between two pieces of its body. */
   readonly answerMs: number;
-  /** For the whole set. */
+  /** Longest time that the whole set may take. */
   readonly totalMs: number;
-  /** Without a byte on the event stream, heartbeats included. */
+  /** Longest silence on the event stream, which has heartbeats. */
   readonly quietMs: number;
 };
 
@@ -118,10 +118,10 @@ async function readSet(
 }
 
 type Body = {
-  /** Ends early if there is more than there may be. To be read once. */
+  /** Chunks of the body, to be read once; they end early if the body is too large. */
   readonly chunks: AsyncGenerator<Uint8Array, void, undefined>;
   readonly isTooLarge: () => boolean;
-  /** Of the chunks that were read; asked for when they all were. */
+  /** Digest of the chunks that were read; asked for when they all were. */
   readonly digest: () => string;
 };
 

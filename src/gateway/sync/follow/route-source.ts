@@ -7,7 +7,7 @@ export type SetName = { readonly registryId: string | undefined; readonly revisi
 
 export type FoundSet = SetName & {
   readonly etag: string | undefined;
-  /** A hash of the bytes: recognises a set if the registry gives no tag. Empty if it came by changes. */
+  /** Hash of the bytes, which recognises a set if the registry gives no tag. Empty if the set came by changes. */
   readonly digest: string;
   /** The very array of the set that was asked about if the bytes are the same. */
   readonly routes: readonly Route[];
@@ -33,7 +33,7 @@ export type FetchResult =
   /** No answer, or one that says that it cannot be given now. */
   | { readonly kind: 'unavailable'; readonly reason: string; readonly retryAfterMs: number | undefined };
 
-/** A set whose changes can be followed. */
+/** Name of a set whose changes can be followed. */
 export type FollowedName = { readonly registryId: string; readonly revision: number };
 
 /**

@@ -3,7 +3,7 @@
 // everything free: such a set is held back until the registry has said the same for a while. Pure: no clock, no I/O.
 import type { SetName } from '../follow/route-source.ts';
 
-/** A set as far as it matters here. */
+/** What the decision needs to know of a set. */
 export type SetFacts = SetName & { readonly size: number };
 
 type Suspicion = 'another_registry' | 'older_revision' | 'emptied';
@@ -60,7 +60,7 @@ export function decideSet({ good, holding, emptyAfterMs }: Situation, polled: Po
   }
 }
 
-/** For logs and readiness: what is odd about the set that is held back. */
+/** Says for logs and readiness what is odd about the set that is held back. */
 export function describeHolding({ suspicion, held }: Holding, good: SetFacts | undefined): string {
   switch (suspicion) {
     case 'another_registry':
@@ -87,7 +87,7 @@ function isBelow(a: number | undefined, b: number | undefined): boolean {
   return a !== undefined && b !== undefined && a < b;
 }
 
-/** The same registry saying the same kind of thing, and not something older still, is one holding. */
+/** Continues a holding if the registry says the same kind of thing, and not something older still; else begins one. */
 function agree(holding: Holding | undefined, suspicion: Suspicion, facts: SetFacts, nowMs: number): Holding {
   const same =
     holding !== undefined &&

@@ -30,7 +30,7 @@ export type SnapshotFileOptions = {
 export type StoredSet = { readonly set: FoundSet; readonly savedAt: number };
 
 export type SnapshotFile = {
-  /** Undefined if there is none to be used; the log says why. Never rejects. */
+  /** Reads the file; undefined if it cannot be used, and the log says why. Never rejects. */
   readonly read: () => Promise<StoredSet | undefined>;
   /** Writes `set` soon if it is new, or if what stands there has lived a tenth of its life. */
   readonly keep: (set: FoundSet, confirmedAt: number) => void;
@@ -45,7 +45,7 @@ const MAX_BYTES = 512 * 1024 * 1024;
 const MAX_AHEAD_MS = 5 * 60_000;
 const LIVES = 10;
 const HASHED_AT_ONCE = 1024 * 1024;
-/** How many times as long as a write took it rests after it. */
+/** Rest after a write, as a multiple of what the write took. */
 const REST = 9;
 /** The file is one JSON object: the head's members, `routes`, and the signature of everything before it. */
 const ROUTES = ',"routes":';
@@ -146,7 +146,7 @@ function ageProblem(savedAt: number, now: number, maxAgeMs: number): string | un
   return ageMs > maxAgeMs ? `it is ${Math.round(ageMs / 1000)} s old, older than sync.snapshot_max_age` : undefined;
 }
 
-/** A sentence if it cannot be used; undefined if there is no file. */
+/** Reads the set; a sentence says why it cannot be used, and undefined that there is no file. */
 async function read(
   file: string,
   keys: readonly Buffer[],
@@ -225,7 +225,7 @@ async function write(
   await syncFolder(dirname(file));
 }
 
-/** Without it a crash may forget the new name, though not the file. Some file systems cannot. */
+/** Writes the folder to the disk, so that no crash forgets the file's new name. Some file systems cannot. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined);
   await handle?.sync().catch(() => undefined);

@@ -1,39 +1,39 @@
 // Polls: what the registry answered to one, and what follows from that for the stream and for the next poll.
 import type { FetchResult, FoundSet, SetName } from '../follow/route-source.ts';
-import type { Taken } from '../../routes/snapshot-compiler.ts';
+import type { CompileResult } from '../../routes/snapshot-compiler.ts';
 import { planPoll, reconnect, startStream, takeWhole } from './calls.ts';
 import { judge, takeCompiled } from './set-in-force.ts';
 import type { PollResult } from './state.ts';
-import { tell, type Turn } from './turn.ts';
+import { tell, type StepDraft } from './step-draft.ts';
 
 /** How long a stream may tell nothing of a change that polls know of. */
 const STREAM_LAG_MS = 10_000;
 
-export function pollAnswered(turn: Turn, found: FetchResult): void {
-  const wasAway = turn.set.away;
+export function pollAnswered(draft: StepDraft, found: FetchResult): void {
+  const wasAway = draft.set.away;
   if (found.kind === 'named') {
-    const result = judgeName(turn, found);
-    endPoll(turn, { result, wasAway, isWhole: false });
+    const result = judgeName(draft, found);
+    endPoll(draft, { result, wasAway, isWhole: false });
     return;
   }
-  const result = judge(turn, found);
+  const result = judge(draft, found);
   if (result === undefined) return;
   const retryAfterMs = found.kind === 'unavailable' ? found.retryAfterMs : undefined;
-  endPoll(turn, { result, wasAway, isWhole: true, retryAfterMs });
+  endPoll(draft, { result, wasAway, isWhole: true, retryAfterMs });
 }
 
 /** The set that a poll found was compiled. */
-export function pollCompiled(turn: Turn, set: FoundSet, waited: boolean, taken: Taken): void {
-  const wasAway = turn.set.away;
-  endPoll(turn, { result: takeCompiled(turn, set, waited, taken), wasAway, isWhole: true });
+export function pollCompiled(draft: StepDraft, set: FoundSet, waited: boolean, taken: CompileResult): void {
+  const wasAway = draft.set.away;
+  endPoll(draft, { result: takeCompiled(draft, set, waited, taken), wasAway, isWhole: true });
 }
 
 /** A defect of ours: the routes stay, and so does the polling. */
-export function pollFailed(turn: Turn, error: unknown): void {
-  tell(turn, 'error', 'a poll of the registry failed', { error });
-  turn.polls.failures++;
-  turn.polls.flight = undefined;
-  planPoll(turn);
+export function pollFailed(draft: StepDraft, error: unknown): void {
+  tell(draft, 'error', 'a poll of the registry failed', { error });
+  draft.polls.failures++;
+  draft.polls.flight = undefined;
+  planPoll(draft);
 }
 
 type EndedPoll = {
@@ -45,8 +45,8 @@ type EndedPoll = {
   readonly retryAfterMs?: number | undefined;
 };
 
-function endPoll(turn: Turn, { result, wasAway, isWhole, retryAfterMs }: EndedPoll): void {
-  const { moment, set, polls, stream, effects } = turn;
+function endPoll(draft: StepDraft, { result, wasAway, isWhole, retryAfterMs }: EndedPoll): void {
+  const { moment, set, polls, stream, effects } = draft;
   const { flight } = polls;
   if (result !== undefined) effects.push({ kind: 'count', result });
   polls.failures = set.away || result === 'unauthorized' ? polls.failures + 1 : 0;
@@ -55,24 +55,24 @@ function endPoll(turn: Turn, { result, wasAway, isWhole, retryAfterMs }: EndedPo
   if (result === 'updated' || (result === 'unchanged' && isWhole)) {
     if (flight?.want === 'anew') stream.isUnproven = true;
     polls.whole = undefined;
-    startStream(turn);
+    startStream(draft);
   }
-  if (wasAway && !set.away) reconnect(turn);
-  planPoll(turn, retryAfterMs);
+  if (wasAway && !set.away) reconnect(draft);
+  planPoll(draft, retryAfterMs);
 }
 
 /** The registry told only which set it has. */
-function judgeName(turn: Turn, name: SetName): PollResult | undefined {
-  turn.set.away = false;
-  const comparison = compareName(turn, name);
+function judgeName(draft: StepDraft, name: SetName): PollResult | undefined {
+  draft.set.away = false;
+  const comparison = compareName(draft, name);
   switch (comparison) {
     case 'same':
-      return judge(turn, { kind: 'unchanged' });
+      return judge(draft, { kind: 'unchanged' });
     case 'gap':
-      reconnect(turn);
+      reconnect(draft);
       return undefined;
     case 'differs':
-      takeWhole(turn, 'changed');
+      takeWhole(draft, 'changed');
       return undefined;
     default:
       return comparison satisfies never;
@@ -80,7 +80,7 @@ function judgeName(turn: Turn, name: SetName): PollResult | undefined {
 }
 
 function compareName(
-  { set, polls, stream, moment }: Turn,
+  { set, polls, stream, moment }: StepDraft,
   { registryId, revision }: SetName,
 ): 'same' | 'gap' | 'differs' {
   const known = set.good?.set;

@@ -1,65 +1,65 @@
 // The set in force, and what becomes of it as the registry answers: replaced, changed, confirmed, or kept while another
 // set is held back or refused. Nothing here takes routes away. acceptance.ts judges a set.
 import type { Route } from '../../../domain/routing/route.ts';
-import type { Taken } from '../../routes/snapshot-compiler.ts';
+import type { CompileResult } from '../../routes/snapshot-compiler.ts';
 import type { FetchResult, FoundSet } from '../follow/route-source.ts';
 import { decideSet, describeHolding, type Polled, type SetFacts } from '../keep/acceptance.ts';
 import type { StoredSet } from '../keep/snapshot-file.ts';
 import type { CompiledChange, PollResult, SetInForce } from './state.ts';
-import { tell, type Turn } from './turn.ts';
+import { tell, type StepDraft } from './step-draft.ts';
 
 /** An answer that speaks of the set in force or of another. */
 type JudgedResult = Exclude<FetchResult, { readonly kind: 'named' }>;
 
 /** What an answer came to; undefined: its set is being compiled. */
-export function judge(turn: Turn, found: JudgedResult): PollResult | undefined {
-  const result = decide(turn, found);
-  if (result !== undefined) turn.set.away = result === 'unavailable';
+export function judge(draft: StepDraft, found: JudgedResult): PollResult | undefined {
+  const result = decide(draft, found);
+  if (result !== undefined) draft.set.away = result === 'unavailable';
   return result;
 }
 
 /** Takes a set that was compiled for a poll. */
-export function takeCompiled(turn: Turn, set: FoundSet, waited: boolean, taken: Taken): PollResult {
-  turn.set.away = false;
-  if (taken.ok) return take(turn, set, waited);
+export function takeCompiled(draft: StepDraft, set: FoundSet, waited: boolean, taken: CompileResult): PollResult {
+  draft.set.away = false;
+  if (taken.ok) return take(draft, set, waited);
   // It counts as a poll that came to nothing for a set that is held back.
-  turn.set.holding &&= { ...turn.set.holding, lastMs: undefined };
-  fail(turn, 'error', 'route set refused, the last good one stays', taken.reason);
+  draft.set.holding &&= { ...draft.set.holding, lastMs: undefined };
+  fail(draft, 'error', 'route set refused, the last good one stays', taken.reason);
   return 'invalid';
 }
 
 /** Takes the set of the snapshot file. */
-export function takeStored(turn: Turn, { set, savedAt }: StoredSet, taken: Taken): void {
+export function takeStored(draft: StepDraft, { set, savedAt }: StoredSet, taken: CompileResult): void {
   if (!taken.ok) {
-    tell(turn, 'error', 'the snapshot file was refused', { reason: taken.reason });
+    tell(draft, 'error', 'the snapshot file was refused', { reason: taken.reason });
     return;
   }
   const size = set.routes.length;
-  turn.set.good = { set, size, source: 'disk', confirmedAt: savedAt };
-  tell(turn, 'info', 'routes loaded from the snapshot file', { revision: set.revision, routes: size });
+  draft.set.good = { set, size, source: 'disk', confirmedAt: savedAt };
+  tell(draft, 'info', 'routes loaded from the snapshot file', { revision: set.revision, routes: size });
 }
 
 /** Takes the next change, which was compiled; false if it was refused. */
-export function takeChange(turn: Turn, revision: number, taken: CompiledChange): boolean {
-  const { good } = turn.set;
+export function takeChange(draft: StepDraft, revision: number, taken: CompiledChange): boolean {
+  const { good } = draft.set;
   if (!taken.ok || good === undefined) {
     const reason = taken.ok ? 'there is no set that could change' : taken.reason;
-    fail(turn, 'error', 'a change of a route was refused, the last good set stays', reason);
+    fail(draft, 'error', 'a change of a route was refused, the last good set stays', reason);
     return false;
   }
-  tellSynced(turn, revision, taken.size);
-  confirm(turn, changedSet(good.set, revision, taken.list), taken.size);
+  tellSynced(draft, revision, taken.size);
+  confirm(draft, changedSet(good.set, revision, taken.list), taken.size);
   return true;
 }
 
 /** The registry has the set in force. */
-export function confirmSame(turn: Turn): void {
-  judge(turn, { kind: 'unchanged' });
-  turn.effects.push({ kind: 'count', result: 'unchanged' });
+export function confirmSame(draft: StepDraft): void {
+  judge(draft, { kind: 'unchanged' });
+  draft.effects.push({ kind: 'count', result: 'unchanged' });
 }
 
-function decide(turn: Turn, found: JudgedResult): PollResult | undefined {
-  const { set: current, options, moment } = turn;
+function decide(draft: StepDraft, found: JudgedResult): PollResult | undefined {
+  const { set: current, options, moment } = draft;
   const { holding } = current;
   const { emptyAfterMs } = options;
   const good = factsInForce(current.good);
@@ -68,43 +68,43 @@ function decide(turn: Turn, found: JudgedResult): PollResult | undefined {
     case 'accept': {
       if (found.kind !== 'set') return 'unavailable';
       const { set } = found;
-      if (set.routes === current.good?.set.routes) return take(turn, set, decision.waited);
-      turn.effects.push({ kind: 'compile_set', set, waited: decision.waited });
+      if (set.routes === current.good?.set.routes) return take(draft, set, decision.waited);
+      draft.effects.push({ kind: 'compile_set', set, waited: decision.waited });
       return undefined;
     }
     case 'keep':
-      if (current.lastError !== undefined) tell(turn, 'info', 'the registry answers again');
+      if (current.lastError !== undefined) tell(draft, 'info', 'the registry answers again');
       if (holding !== undefined)
-        tell(turn, 'info', 'the set that was held back is gone: the registry has the routes in force');
+        tell(draft, 'info', 'the set that was held back is gone: the registry has the routes in force');
       if (current.good === undefined) current.lastError = undefined;
-      else confirm(turn, current.good.set, current.good.size);
+      else confirm(draft, current.good.set, current.good.size);
       return 'unchanged';
     case 'hold': {
       const reason = describeHolding(decision.holding, good);
       if (holding?.sinceMs !== decision.holding.sinceMs)
-        tell(turn, 'error', 'route set held back, the last good one stays', { reason, taken_after_ms: emptyAfterMs });
+        tell(draft, 'error', 'route set held back, the last good one stays', { reason, taken_after_ms: emptyAfterMs });
       current.holding = decision.holding;
       current.lastError = undefined;
       return 'held';
     }
     case 'refuse':
       current.holding = decision.holding;
-      return refuse(turn, found);
+      return refuse(draft, found);
     default:
       return decision satisfies never;
   }
 }
 
-function refuse(turn: Turn, found: JudgedResult): PollResult {
+function refuse(draft: StepDraft, found: JudgedResult): PollResult {
   switch (found.kind) {
     case 'invalid':
-      fail(turn, 'error', 'route set refused, the last good one stays', found.reason);
+      fail(draft, 'error', 'route set refused, the last good one stays', found.reason);
       return 'invalid';
     case 'unauthorized':
-      fail(turn, 'error', 'the registry does not let us in, the last good routes stay', found.reason);
+      fail(draft, 'error', 'the registry does not let us in, the last good routes stay', found.reason);
       return 'unauthorized';
     case 'unavailable':
-      fail(turn, 'warn', 'the registry is away, the last good routes stay', found.reason);
+      fail(draft, 'warn', 'the registry is away, the last good routes stay', found.reason);
       return 'unavailable';
     case 'set':
     case 'unchanged':
@@ -114,14 +114,14 @@ function refuse(turn: Turn, found: JudgedResult): PollResult {
   }
 }
 
-function take(turn: Turn, set: FoundSet, waited: boolean): PollResult {
-  if (waited) tell(turn, 'warn', 'the set that was held back is taken: the registry kept saying so');
-  tellSynced(turn, set.revision, set.routes.length);
-  confirm(turn, set, set.routes.length);
+function take(draft: StepDraft, set: FoundSet, waited: boolean): PollResult {
+  if (waited) tell(draft, 'warn', 'the set that was held back is taken: the registry kept saying so');
+  tellSynced(draft, set.revision, set.routes.length);
+  confirm(draft, set, set.routes.length);
   return 'updated';
 }
 
-function confirm({ set: current, moment, effects }: Turn, set: FoundSet, size: number): void {
+function confirm({ set: current, moment, effects }: StepDraft, set: FoundSet, size: number): void {
   const confirmedAt = moment.epochMs;
   current.good = { set, size, source: 'registry', confirmedAt };
   current.lastError = undefined;
@@ -129,16 +129,16 @@ function confirm({ set: current, moment, effects }: Turn, set: FoundSet, size: n
   effects.push({ kind: 'keep', set, confirmedAt });
 }
 
-function tellSynced(turn: Turn, revision: number | undefined, routes: number): void {
-  const { lastError, good } = turn.set;
+function tellSynced(draft: StepDraft, revision: number | undefined, routes: number): void {
+  const { lastError, good } = draft.set;
   if (lastError !== undefined || good === undefined || good.source === 'disk')
-    tell(turn, 'info', 'routes synced', { revision, routes });
+    tell(draft, 'info', 'routes synced', { revision, routes });
 }
 
 /** Why the last poll came to nothing: logged once, not at every poll. */
-function fail(turn: Turn, level: 'warn' | 'error', msg: string, reason: string): void {
-  const { set } = turn;
-  tell(turn, reason === set.lastError ? 'debug' : level, msg, { reason, routes: set.good?.size });
+function fail(draft: StepDraft, level: 'warn' | 'error', msg: string, reason: string): void {
+  const { set } = draft;
+  tell(draft, reason === set.lastError ? 'debug' : level, msg, { reason, routes: set.good?.size });
   set.lastError = reason;
 }
 

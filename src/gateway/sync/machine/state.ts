@@ -1,7 +1,7 @@
 // The words of the machine that keeps a sidecar's routes in step with its registry: the state that it is in, the inputs
 // that move it, and the effects that it asks for. step.ts moves it and sync.ts runs it.
 import type { LogFields } from '../../../host/log.ts';
-import type { FedChange, Taken } from '../../routes/snapshot-compiler.ts';
+import type { CompileResult, FedChange } from '../../routes/snapshot-compiler.ts';
 import type { Route } from '../../../domain/routing/route.ts';
 import type { SetProof } from '../../../domain/routing/set-proof.ts';
 import type { RegistryEvent, SetHead } from '../follow/event-reader.ts';
@@ -83,12 +83,12 @@ export type SyncState = {
 export type Input =
   /** The snapshot file was read. */
   | { readonly kind: 'started'; readonly stored: StoredSet | undefined }
-  | { readonly kind: 'stored_compiled'; readonly stored: StoredSet; readonly taken: Taken }
+  | { readonly kind: 'stored_compiled'; readonly stored: StoredSet; readonly taken: CompileResult }
   | { readonly kind: 'nudged' }
   | { readonly kind: 'poll_due' }
   | { readonly kind: 'polled'; readonly found: FetchResult }
   | { readonly kind: 'poll_failed'; readonly error: unknown }
-  | { readonly kind: 'set_compiled'; readonly set: FoundSet; readonly waited: boolean; readonly taken: Taken }
+  | { readonly kind: 'set_compiled'; readonly set: FoundSet; readonly waited: boolean; readonly taken: CompileResult }
   | { readonly kind: 'stream_due' }
   | { readonly kind: 'stream_opened'; readonly id: number; readonly opened: OpenedEvents }
   | { readonly kind: 'event'; readonly id: number; readonly event: RegistryEvent }
@@ -100,7 +100,7 @@ export type Input =
 /** A change that is in force now, with the set that it made. */
 export type CompiledChange =
   | { readonly ok: true; readonly size: number; readonly list: () => readonly Route[] }
-  | Exclude<Taken, { readonly ok: true }>;
+  | Exclude<CompileResult, { readonly ok: true }>;
 
 /** What a poll came to. */
 export type PollResult = 'updated' | 'unchanged' | 'held' | 'invalid' | 'unauthorized' | 'unavailable';

@@ -5,63 +5,63 @@ import { pollAnswered, pollCompiled, pollFailed } from './polls.ts';
 import { takeStored } from './set-in-force.ts';
 import type { Effect, Input, Moment, SyncState } from './state.ts';
 import { changeCompiled, eventCame, setProven, streamDue, streamEnded, streamOpened } from './stream.ts';
-import { beginTurn, endTurn, type Turn } from './turn.ts';
+import { draftOf, resultOf, type StepDraft } from './step-draft.ts';
 
 export function step(state: SyncState, input: Input, moment: Moment): [SyncState, readonly Effect[]] {
-  const turn = beginTurn(state, moment);
-  move(turn, input);
-  return endTurn(turn);
+  const draft = draftOf(state, moment);
+  move(draft, input);
+  return resultOf(draft);
 }
 
-function move(turn: Turn, input: Input): void {
+function move(draft: StepDraft, input: Input): void {
   switch (input.kind) {
     case 'started':
-      if (input.stored === undefined) start(turn);
-      else turn.effects.push({ kind: 'compile_stored', stored: input.stored });
+      if (input.stored === undefined) start(draft);
+      else draft.effects.push({ kind: 'compile_stored', stored: input.stored });
       return;
     case 'stored_compiled':
-      takeStored(turn, input.stored, input.taken);
-      start(turn);
+      takeStored(draft, input.stored, input.taken);
+      start(draft);
       return;
     case 'nudged':
-      nudge(turn);
+      nudge(draft);
       return;
     case 'poll_due':
-      poll(turn);
+      poll(draft);
       return;
     case 'polled':
-      pollAnswered(turn, input.found);
+      pollAnswered(draft, input.found);
       return;
     case 'poll_failed':
-      pollFailed(turn, input.error);
+      pollFailed(draft, input.error);
       return;
     case 'set_compiled':
-      pollCompiled(turn, input.set, input.waited, input.taken);
+      pollCompiled(draft, input.set, input.waited, input.taken);
       return;
     case 'stream_due':
-      streamDue(turn);
+      streamDue(draft);
       return;
     case 'stream_opened':
-      streamOpened(turn, input.id, input.opened);
+      streamOpened(draft, input.id, input.opened);
       return;
     case 'event':
-      eventCame(turn, input.id, input.event);
+      eventCame(draft, input.id, input.event);
       return;
     case 'change_compiled':
-      changeCompiled(turn, input.revision, input.taken);
+      changeCompiled(draft, input.revision, input.taken);
       return;
     case 'proven':
-      setProven(turn, input.head, input.proof);
+      setProven(draft, input.head, input.proof);
       return;
     case 'stream_ended':
-      streamEnded(turn, input.id, input.error);
+      streamEnded(draft, input.id, input.error);
       return;
     default:
       input satisfies never;
   }
 }
 
-function start(turn: Turn): void {
-  startStream(turn);
-  poll(turn);
+function start(draft: StepDraft): void {
+  startStream(draft);
+  poll(draft);
 }

@@ -94,13 +94,13 @@ async function writeFeed(routes: readonly Route[]): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-/** Whether an If-None-Match names `tag`, compared weakly (RFC 9110 section 13.1.2). */
+/** Says whether an If-None-Match names `tag`, compared weakly (RFC 9110 section 13.1.2). */
 function namesTag(header: string | undefined, tag: string): boolean {
   const opaque = tag.replace(/^W\//, '');
   return header !== undefined && header.split(',').some((given) => given.trim().replace(/^W\//, '') === opaque);
 }
 
-/** Hashed first, so that comparing takes the same time for every key of any length. */
+/** Hashes a key, so that comparing takes the same time for every key of any length. */
 function digestOf(key: string): Buffer {
   return createHash('sha256').update(key).digest();
 }

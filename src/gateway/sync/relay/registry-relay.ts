@@ -9,11 +9,11 @@ import { HOP_BY_HOP } from '../../header-rules.ts';
 import { hasBody, namedByConnection } from '../../headers.ts';
 
 export type RelayTimeouts = {
-  /** Until the registry takes the connection. */
+  /** Longest wait until the registry takes the connection. */
   readonly connectMs: number;
-  /** From the request's last byte to the head of the response. */
+  /** Longest wait from the request's last byte to the head of the response. */
   readonly headersMs: number;
-  /** Without a byte either way. */
+  /** Longest silence, without a byte either way. */
   readonly idleMs: number;
 };
 
@@ -43,17 +43,17 @@ type Relay = {
   readonly close: () => void;
 };
 
-type Relayed = {
+type RelayedRequest = {
   readonly events: RelayEvents;
-  /** Known once it has a socket. */
+  /** The request to the registry, once it has a socket. */
   call: ClientRequest | undefined;
   /** The registry's, while it is passed on. */
   response: IncomingMessage | undefined;
 };
 
-/** How a gateway in front of the registry says that there is no registry behind it, and how the registry says it cannot. */
+/** Statuses that say that the registry cannot answer, or that a gateway has no registry behind it. */
 const AWAY: ReadonlySet<number> = new Set([502, 503, 504]);
-/** Not ours to pass on: the connection's own, what the engine writes itself, and claims about who is calling. */
+/** Headers that are not passed on: the connection's own, the engine's, and claims about who is calling. */
 const NOT_RELAYED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   ...['host', 'content-length', 'expect', 'forwarded', 'x-real-ip'],
@@ -62,11 +62,11 @@ const NOT_RELAYED: ReadonlySet<string> = new Set([
 const NOT_RETURNED: ReadonlySet<string> = new Set(HOP_BY_HOP);
 
 export function createRelay({ registryUrl, timeouts, bodyLimit }: RelayOptions): Relay {
-  const inFlight = new Map<ServerResponse, Relayed>();
+  const inFlight = new Map<ServerResponse, RelayedRequest>();
   const engine = createEngine(registryUrl, timeouts);
 
-  /** Undefined: it was over before. From here on the engine's events say nothing about this request. */
-  const finish = (req: IncomingMessage, res: ServerResponse): Relayed | undefined => {
+  /** Ends a relayed request, so that later events of the engine mean nothing for it; undefined if it was over before. */
+  const finish = (req: IncomingMessage, res: ServerResponse): RelayedRequest | undefined => {
     const relayed = inFlight.get(res);
     inFlight.delete(res);
     relayed?.response?.unpipe(res);
@@ -176,7 +176,7 @@ function createEngine(registryUrl: URL, { connectMs, idleMs }: RelayTimeouts): P
   return engine;
 }
 
-/** Of the raw headers, which no pass has touched; a repeated name once, with its values in order. */
+/** Reads the request's headers from the raw ones; a repeated name stands once, with its values in order. */
 function requestHeaders({ rawHeaders, headersDistinct }: IncomingMessage): IncomingHttpHeaders {
   const raw = endToEnd(rawHeaders, NOT_RELAYED, headersDistinct['connection']?.join(','));
   const [length] = headersDistinct['content-length'] ?? [];
@@ -197,7 +197,7 @@ function returnedHeaders(raw: readonly string[]): string[] {
   return endToEnd(raw, NOT_RETURNED, connection === '' ? undefined : connection);
 }
 
-/** Without the headers of one connection: those with such a name, and those that `connection` names. */
+/** Leaves out the headers of one connection: those with such a name, and those that `connection` names. */
 function endToEnd(raw: readonly string[], dropped: ReadonlySet<string>, connection: string | undefined): string[] {
   const named = namedByConnection(connection);
   const out: string[] = [];

@@ -55,7 +55,7 @@ export function createRelayApi(options: RelayApiOptions): RelayApi {
   const refuse = (req: IncomingMessage, res: ServerResponse, refusal: Problem): void =>
     answer(req, res, renderProblem(refusal));
 
-  /** OwnResponses from the last good set; false if it cannot. */
+  /** Responds from the last good set; false if it cannot. */
   const standFor = (req: IncomingMessage, res: ServerResponse, path: string, query: string): boolean => {
     const own = offlineResponses.answer(req, path, query);
     own?.then(

@@ -36,8 +36,14 @@ function done(effects: readonly Effect[]): readonly string[] {
         return [`${effect.kind} ${effect.ms}`];
       case 'open_stream':
         return [`open_stream after ${effect.after.revision}`];
-      default:
+      case 'end_stream':
+      case 'compile_stored':
+      case 'compile_set':
+      case 'compile_change':
+      case 'prove':
         return [effect.kind];
+      default:
+        return effect satisfies never;
     }
   });
 }
