@@ -192,7 +192,7 @@ async function readFilter(args: Args): Promise<ChargeFilter | { readonly mistake
 }
 
 async function list(ledger: StoredLedger, filter: ChargeFilter, args: Args, io: Io): Promise<ExitCode> {
-  const { viewCharge } = await import('../registry/charges/charge-endpoints.ts');
+  const { viewCharge } = await import('../registry/charges/charge-view.ts');
   const page = await ledger.list(filter);
   const all = page.charges.map(viewCharge);
   if (args.has('json')) io.out(JSON.stringify(all));
@@ -205,7 +205,7 @@ async function list(ledger: StoredLedger, filter: ChargeFilter, args: Args, io: 
 }
 
 async function show(ledger: StoredLedger, id: string, args: Args, io: Io): Promise<ExitCode> {
-  const { viewCharge } = await import('../registry/charges/charge-endpoints.ts');
+  const { viewCharge } = await import('../registry/charges/charge-view.ts');
   const charge = await ledger.get(id);
   if (charge === undefined) {
     io.err('no charge has this id; `tollgate charges list` shows them');

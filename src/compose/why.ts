@@ -6,7 +6,7 @@ import { formatPrice } from '../domain/payment/money.ts';
 import type { Route } from '../domain/routing/route.ts';
 import type { RefusedRequest, RefusedRequests } from '../gateway/refusals.ts';
 import type { Clock } from '../host/clock.ts';
-import { viewCharge } from '../registry/charges/charge-endpoints.ts';
+import { viewCharge } from '../registry/charges/charge-view.ts';
 import type { WhyReport } from '../registry/charges/charge-schemas.ts';
 
 export type FindRefusals = (id: string) => Promise<readonly RefusedRequest[]>;

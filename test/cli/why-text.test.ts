@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { tellWhy } from '../../src/cli/why-text.ts';
 import type { Charge } from '../../src/domain/payment/charge.ts';
 import { decideClaim } from '../../src/domain/payment/claim-policy.ts';
-import { viewCharge } from '../../src/registry/charges/charge-endpoints.ts';
+import { viewCharge } from '../../src/registry/charges/charge-view.ts';
 import { claimOf } from '../cases/claims.ts';
 
 const NOW = Date.UTC(2030, 0, 2);

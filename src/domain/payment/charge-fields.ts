@@ -1,19 +1,16 @@
-// The fields of a charge that hold one value each, one row each: name on the wire and in the store, column, its words, and
-// what people see. Types, schemas (`charge-shapes.ts`), the wire both ways, columns and shown charges are made from these
-// rows. One more field touches its row, a file that adds its column to each schema, its first value in `claim-policy.ts`, the examples of the OpenAPI
-// document, and its use. A copy by rows takes 0.4 us longer than one by hand; a paid request makes about five and takes
-// 650 us. No schema stands here: each thread of the ledger loads these rows, and zod takes 2.4 MB.
+// The fields of a charge, one row each: its place in the charge, its names on the wire and in the store, its kind and
+// bounds, and what people see. Types, schemas (`charge-shapes.ts`), the wire both ways (`charge-wire.ts`), columns
+// (`registry/store/charge-values.ts`) and shown charges are made from these rows; `charge-copy.ts` copies by them. One more field touches its
+// row, a file that adds its column to each schema, its first value in `claim-policy.ts`, and its use. No schema stands
+// here: each thread of the ledger loads these rows, and zod takes 2.4 MB.
 
 export const CHARGE_STATES = ['claimed', 'settling', 'settled', 'delivered', 'released', 'failed'] as const;
 
-/**
- * Why a settled charge has to be delivered once more, and whose fault it is if it never can be. Each has its own limit
- * (claim-policy.ts).
- */
+/** Reasons why a settled charge has to be delivered once more. Each has its own limit and fault (claim-policy.ts). */
 export const UNDELIVERED = [
   /** The upstream gave an answer; it did not arrive and was not kept. */
   'answer_lost',
-  /** The same, because its settlement's end was not known: the client was still there. */
+  /** The upstream gave an answer that was not kept because the settlement's end was not known: the client was still there. */
   'answer_dropped',
   /** The upstream gave no usable answer. */
   'upstream_failed',
@@ -23,12 +20,48 @@ export const UNDELIVERED = [
   'process_died',
 ] as const;
 
+/** Bytes of a kept answer's body that may cross to another process. */
+export const ANSWER_BYTES = 64 * 1024;
+
+/** Kinds of values, as the code has them. */
+type Kinds = {
+  text: string;
+  /** Text in the form of CHARGE_ID. */
+  'charge id': string;
+  /** SHA-256 as 64 lower-case hex digits; bytes in a store. */
+  digest: string;
+  /** Integer that is not below zero. */
+  integer: number;
+  /** True or false; 1 or 0 in a store. */
+  flag: boolean;
+  /** Smallest units of an asset; decimal digits on the wire and in a store. */
+  units: bigint;
+  /** Seconds since the epoch; decimal digits on the wire, an integer in a store. */
+  seconds: bigint;
+  /** Texts that a rail writes and reads; JSON in a store. */
+  texts: Readonly<Record<string, string>>;
+  /** Names and values of headers in turn; JSON in a store. */
+  headers: readonly string[];
+  /** Bytes; base64 on the wire. */
+  bytes: Uint8Array;
+};
+
 type ChargeField = {
   readonly wire: string;
-  /** An integer is never below zero. */
-  readonly column: 'text' | 'nullable text' | 'integer' | 'nullable integer' | 'flag';
-  /** The only words that a text may be; undefined: any. */
-  readonly words?: readonly string[];
+  /** Name of its column; undefined: that on the wire. */
+  readonly column?: string;
+  /** Its column is another row's, which writes it. */
+  readonly sharesColumn?: true;
+  /** A store keeps it beside the charge and drops it when no request can need it: it is written by statements of its own. */
+  readonly isKeptAside?: true;
+  readonly kind: keyof Kinds;
+  readonly isNullable?: true;
+  /** The only values that it may have; undefined: any. */
+  readonly words?: readonly (string | number)[];
+  /** Most characters, bytes or units that may cross the wire; undefined: any. */
+  readonly max?: number;
+  /** Least integer; undefined: 0. */
+  readonly min?: number;
   /** Its name for people, who see a time as a date; undefined: a ledger's own. */
   readonly shown?: string;
   readonly shownAs?: 'date';
@@ -36,145 +69,272 @@ type ChargeField = {
   readonly isAdded?: true;
 };
 
-export const CHARGE_FIELDS = {
-  state: { wire: 'state', column: 'text', words: CHARGE_STATES, shown: 'status' },
-  /** The request that works on it, or did so last and said no end (`ownerOf`); null if there is none. */
-  owner: { wire: 'owner', column: 'nullable text' },
+/** Fields that a claim fixes: a claim after a release writes them again, all but the id. */
+export const CLAIM_FIELDS = {
+  /** The charge id. */
+  id: { wire: 'charge_id', column: 'id', kind: 'charge id', shown: 'id' },
+  /** CAIP-2. */
+  'payment.network': { wire: 'network', kind: 'text', max: 64, shown: 'network' },
+  'payment.asset': { wire: 'asset', kind: 'text', max: 64 },
+  'payment.payer': { wire: 'payer', kind: 'text', max: 64, shown: 'payer' },
+  /** Tells the payments of one payer apart. */
+  'payment.unique': { wire: 'unique', column: 'unique_key', kind: 'text', max: 80, shown: 'nonce' },
+  /** SHA-256 of the credential: 64 lower-case hex digits. */
+  credentialSha256: { wire: 'credential_sha256', kind: 'digest' },
+  x402Version: { wire: 'x402_version', kind: 'integer', words: [1, 2], shown: 'x402_version' },
+  'way.receiverId': { wire: 'receiver_id', kind: 'text', max: 64, shown: 'receiver_id' },
+  /** CAIP-2; the network of the payment. */
+  'way.network': { wire: 'network', sharesColumn: true, kind: 'text', max: 64 },
+  'way.scheme': { wire: 'scheme', kind: 'text', max: 32, shown: 'scheme' },
+  'way.asset': { wire: 'asset', column: 'way_asset', kind: 'text', max: 64, shown: 'asset' },
+  'way.decimals': { wire: 'asset_decimals', kind: 'integer', max: 255, shown: 'asset_decimals' },
+  'way.payTo': { wire: 'pay_to_address', kind: 'text', max: 64, shown: 'pay_to_address' },
+  'way.timeoutSeconds': { wire: 'max_timeout_seconds', kind: 'integer' },
+  /** Read by the rail alone. */
+  'way.terms': { wire: 'terms', kind: 'texts' },
+  /** The smallest unit of the way's asset. */
+  amount: { wire: 'amount', kind: 'units', shown: 'amount_atomic' },
+  /** Seconds since the epoch: from then on the payment can move no money. Null if it names no such time. */
+  deadline: { wire: 'deadline', kind: 'seconds', isNullable: true },
+  'route.id': { wire: 'id', column: 'route_id', kind: 'text', max: 64, shown: 'route_id' },
+  'route.method': { wire: 'method', column: 'route_method', kind: 'text', max: 32, shown: 'route_method' },
+  'route.pattern': { wire: 'pattern', column: 'route_pattern', kind: 'text', max: 512, shown: 'route_pattern' },
+  'request.method': { wire: 'method', column: 'request_method', kind: 'text', max: 32, shown: 'method' },
+  /** Canonical, without the query. */
+  'request.path': { wire: 'path', column: 'request_path', kind: 'text', max: 64 * 1024, shown: 'path' },
+  /** SHA-256 of the canonical path and the query: 64 lower-case hex digits. */
+  'request.targetSha256': { wire: 'target_sha256', kind: 'digest' },
+  /** The id of the request that claimed, as logs have it. */
+  requestId: { wire: 'request_id', kind: 'text', isNullable: true, max: 256, shown: 'request_id' },
+  /** The quoted price: a decimal. */
+  'price.amount': { wire: 'amount', column: 'price_amount', kind: 'text', max: 40, shown: 'amount' },
+  'price.currency': { wire: 'currency', column: 'price_currency', kind: 'text', max: 10, shown: 'currency' },
+  customerId: { wire: 'customer_id', kind: 'text', isNullable: true, max: 128, shown: 'customer_id' },
+  /** The settle mode that this request is served in; `auto` is resolved before the claim. */
+  settle: { wire: 'settle', kind: 'text', words: ['before_response', 'before_forward'], shown: 'settle' },
+} as const satisfies Record<string, ChargeField>;
+
+/** Fields that say what became of a claim since. */
+export const PROGRESS_FIELDS = {
+  state: { wire: 'state', kind: 'text', words: CHARGE_STATES, shown: 'status' },
+  /** The request that works on the charge, or did so last and said no end (`ownerOf`); null if there is none. */
+  owner: { wire: 'owner', kind: 'text', isNullable: true },
   /** Milliseconds since the epoch, by the ledger's clock: the owner is believed to be alive until then. */
-  leaseUntil: { wire: 'lease_until', column: 'integer' },
-  /** How often it was claimed. */
-  claims: { wire: 'claims', column: 'integer', shown: 'claims' },
-  /** When it was claimed last. */
-  claimedAt: { wire: 'claimed_at', column: 'integer' },
+  leaseUntil: { wire: 'lease_until', kind: 'integer' },
+  /** Number of its claims. */
+  claims: { wire: 'claims', kind: 'integer', shown: 'claims' },
+  /** Time of its last claim. */
+  claimedAt: { wire: 'claimed_at', kind: 'integer' },
   /** Settlements sent or perhaps sent whose end is not known. */
-  attempts: { wire: 'attempts', column: 'integer', shown: 'settle_attempts' },
+  attempts: { wire: 'attempts', kind: 'integer', shown: 'settle_attempts' },
   /** The facilitator that was asked first, opaque. Null before any was, and if that is not known. */
-  via: { wire: 'via', column: 'nullable text' },
+  via: { wire: 'via', kind: 'text', isNullable: true },
   /** Looks at the chain by the reconciler. */
-  looks: { wire: 'looks', column: 'integer' },
+  looks: { wire: 'looks', kind: 'integer' },
   /** The last thing said about it: why it was released, is not known, or failed. */
-  reason: { wire: 'reason', column: 'nullable text', shown: 'reason' },
+  reason: { wire: 'reason', kind: 'text', isNullable: true, shown: 'reason' },
   failedBy: {
     wire: 'failed_by',
-    column: 'nullable text',
+    kind: 'text',
+    isNullable: true,
     words: ['operator', 'chain', 'refusal'],
     shown: 'failed_by',
   },
-  createdAt: { wire: 'created_at', column: 'integer', shown: 'created_at', shownAs: 'date' },
-  updatedAt: { wire: 'updated_at', column: 'integer', shown: 'updated_at', shownAs: 'date' },
-  /** When it may look again, by the ledger's clock; null: at once. */
+  createdAt: { wire: 'created_at', kind: 'integer', shown: 'created_at', shownAs: 'date' },
+  updatedAt: { wire: 'updated_at', kind: 'integer', shown: 'updated_at', shownAs: 'date' },
+  /** Time of the next look at the chain, by the ledger's clock; null: at once. */
   lookAt: {
     wire: 'look_at',
-    column: 'nullable integer',
+    kind: 'integer',
+    isNullable: true,
     shown: 'next_look_at',
     shownAs: 'date',
   },
   settledAt: {
     wire: 'settled_at',
-    column: 'nullable integer',
+    kind: 'integer',
+    isNullable: true,
     shown: 'settled_at',
     shownAs: 'date',
   },
   deliveredAt: {
     wire: 'delivered_at',
-    column: 'nullable integer',
+    kind: 'integer',
+    isNullable: true,
     shown: 'delivered_at',
     shownAs: 'date',
   },
   /** A head with a status below 500 was handed to its client once. */
-  headSent: { wire: 'head_sent', column: 'flag' },
+  headSent: { wire: 'head_sent', kind: 'flag' },
   /** Delivered as far as it ever will be: its client had the head, and perhaps not the whole body. */
-  partial: { wire: 'partial', column: 'flag', shown: 'partial' },
-  /** Why it was not delivered at the last try; null before any, and while one lasts. */
+  partial: { wire: 'partial', kind: 'flag', shown: 'partial' },
+  /** The reason why it was not delivered at the last try; null before any, and while one lasts. */
   undelivered: {
     wire: 'undelivered',
-    column: 'nullable text',
+    kind: 'text',
+    isNullable: true,
     words: UNDELIVERED,
     shown: 'undelivered',
   },
-  /** When the upstream may be asked again after it failed, by the ledger's clock; null: at once. */
-  askAt: { wire: 'ask_at', column: 'nullable integer', shown: 'next_ask_at', shownAs: 'date', isAdded: true },
+  /** Time from which the upstream may be asked again after it failed, by the ledger's clock; null: at once. */
+  askAt: { wire: 'ask_at', kind: 'integer', isNullable: true, shown: 'next_ask_at', shownAs: 'date', isAdded: true },
   /** The status that its client got when the upstream failed last; the same one until it may be asked again. */
-  failedStatus: { wire: 'failed_status', column: 'nullable integer', shown: 'failed_status', isAdded: true },
-  /** Of the last change that carried one: a call that is repeated after a lost answer is recognised by it. */
-  changeId: { wire: 'change_id', column: 'nullable text' },
-  /** When its operator gave the money back outside Tollgate. */
+  failedStatus: { wire: 'failed_status', kind: 'integer', isNullable: true, shown: 'failed_status', isAdded: true },
+  /** The id of the last change that carried one: a call that is repeated after a lost answer is recognised by it. */
+  changeId: { wire: 'change_id', kind: 'text', isNullable: true },
+  /** Time at which its operator gave the money back outside Tollgate. */
   refundedAt: {
     wire: 'refunded_at',
-    column: 'nullable integer',
+    kind: 'integer',
+    isNullable: true,
     shown: 'refunded_at',
     shownAs: 'date',
   },
-  /** What was noted then. */
-  refundNote: { wire: 'refund_note', column: 'nullable text', shown: 'refund_note' },
+  /** The operator's note about the money that was given back. */
+  refundNote: { wire: 'refund_note', kind: 'text', isNullable: true, shown: 'refund_note' },
+  /** The header's value as it was presented. Null once no request can need it: no store keeps what only a thief could use. */
+  credential: { wire: 'credential', isKeptAside: true, kind: 'text', isNullable: true },
+  search: { wire: 'search', kind: 'texts', isNullable: true },
+  'proof.transaction': {
+    wire: 'transaction',
+    column: 'settled_transaction',
+    kind: 'text',
+    max: 128,
+    shown: 'transaction',
+  },
+  /** Null if only a facilitator says so. */
+  'proof.logIndex': {
+    wire: 'log_index',
+    column: 'settled_log_index',
+    kind: 'integer',
+    isNullable: true,
+    shown: 'log_index',
+  },
+  /** The amount of the charge. */
+  'proof.amount': { wire: 'amount', sharesColumn: true, kind: 'units' },
+  /** The payer of the payment. */
+  'proof.payer': { wire: 'payer', sharesColumn: true, kind: 'text', max: 64 },
+  /** The first time included. */
+  'asks.all': { wire: 'all', column: 'asks', kind: 'integer', shown: 'asked' },
+  'asks.afterLostAnswer': { wire: 'after_lost_answer', column: 'asks_after_lost_answer', kind: 'integer' },
+  'asks.afterFailure': { wire: 'after_failure', column: 'asks_after_failure', kind: 'integer' },
+  'asks.afterUpload': { wire: 'after_upload', column: 'asks_after_upload', kind: 'integer' },
+  'asks.afterDeath': { wire: 'after_death', column: 'asks_after_death', kind: 'integer' },
+  'answer.status': { wire: 'status', column: 'answer_status', isKeptAside: true, kind: 'integer', min: 200, max: 599 },
+  /** Flat: name, value pairs. */
+  'answer.headers': { wire: 'headers', column: 'answer_headers', isKeptAside: true, kind: 'headers', max: 32 * 1024 },
+  'answer.body': { wire: 'body', column: 'answer_body', isKeptAside: true, kind: 'bytes', max: ANSWER_BYTES },
 } as const satisfies Record<string, ChargeField>;
 
-type Fields = typeof CHARGE_FIELDS;
-type Name = keyof Fields;
+/** Parts that a charge may be without: null then. The first row of each says whether it is there. */
+const NULLABLE_PARTS = ['proof', 'answer'] as const;
 
-type WordOf<F extends ChargeField> = F extends { readonly words: infer W extends readonly string[] }
-  ? W[number]
-  : string;
-type ValueOf<F extends ChargeField> = {
-  text: WordOf<F>;
-  'nullable text': WordOf<F> | null;
-  integer: number;
-  'nullable integer': number | null;
-  flag: boolean;
-}[F['column']];
-
-export type ChargeValues = { readonly [K in Name]: ValueOf<Fields[K]> };
-export type ChargeValuesWire = { [K in Name as Fields[K]['wire']]: ValueOf<Fields[K]> };
-type Shown = { [K in Name]: Fields[K] extends { readonly shown: string } ? K : never }[Name];
-type ShownValue<F extends ChargeField> = F extends { readonly shownAs: 'date' }
-  ? ValueOf<F> extends number
-    ? string
-    : string | null
-  : ValueOf<F>;
-/** The members that people see. */
-export type ShownChargeValues = {
-  [K in Shown as Fields[K] extends { readonly shown: infer S extends string } ? S : never]: ShownValue<Fields[K]>;
+/** A row with its place in the charge: a member of one of its parts, or of the charge itself. Every row has every member. */
+export type ChargeRow = {
+  readonly part: string | undefined;
+  readonly member: string;
+  readonly wire: string;
+  readonly column: string;
+  readonly sharesColumn: boolean;
+  readonly isKeptAside: boolean;
+  readonly kind: keyof Kinds;
+  readonly isNullable: boolean;
+  readonly words: readonly (string | number)[] | undefined;
+  readonly min: number;
+  readonly max: number | undefined;
+  readonly shown: string | undefined;
+  readonly shownAs: 'date' | undefined;
+  readonly isAdded: boolean;
 };
 
-/** A row and its name in the code. */
-export type ChargeRow = ChargeField & { readonly name: Name };
+export const CLAIM_ROWS = rowsOf(CLAIM_FIELDS);
+export const PROGRESS_ROWS = rowsOf(PROGRESS_FIELDS);
+export const CHARGE_ROWS: readonly ChargeRow[] = [...CLAIM_ROWS, ...PROGRESS_ROWS];
 
-export const CHARGE_ROWS: readonly ChargeRow[] = Object.entries(CHARGE_FIELDS).map(([name, row]) => ({
-  ...row,
-  name: name as Name,
-}));
-
-// Copies of an object that has every member are what V8 makes fastest; spread them first.
-const VALUES: Readonly<Record<string, unknown>> = Object.fromEntries(CHARGE_ROWS.map(({ name }) => [name, null]));
-const WIRE: Readonly<Record<string, unknown>> = Object.fromEntries(CHARGE_ROWS.map(({ wire }) => [wire, null]));
-
-/** Values of `valueOf`, which have the types of the rows. */
-export function chargeValuesOf(valueOf: (row: ChargeRow) => unknown): ChargeValues {
-  const values = { ...VALUES };
-  for (const row of CHARGE_ROWS) values[row.name] = valueOf(row);
-  return values as ChargeValues;
+export function isNullablePart(part: string): boolean {
+  return NULLABLE_PARTS.some((each) => each === part);
 }
 
-export function chargeValuesFromWire(wire: ChargeValuesWire): ChargeValues {
-  const from: Readonly<Record<string, unknown>> = wire;
-  const values = { ...VALUES };
-  for (const row of CHARGE_ROWS) values[row.name] = from[row.wire];
-  return values as ChargeValues;
+function rowsOf(fields: Readonly<Record<string, ChargeField>>): readonly ChargeRow[] {
+  return Object.entries(fields).map(([path, field]) => {
+    const dot = path.indexOf('.');
+    return {
+      part: dot < 0 ? undefined : path.slice(0, dot),
+      member: path.slice(dot + 1),
+      wire: field.wire,
+      column: field.column ?? field.wire,
+      sharesColumn: field.sharesColumn ?? false,
+      isKeptAside: field.isKeptAside ?? false,
+      kind: field.kind,
+      isNullable: field.isNullable ?? false,
+      words: field.words,
+      min: field.min ?? 0,
+      max: field.max,
+      shown: field.shown,
+      shownAs: field.shownAs,
+      isAdded: field.isAdded ?? false,
+    };
+  });
 }
 
-export function chargeValuesToWire(charge: ChargeValues): ChargeValuesWire {
-  const to = { ...WIRE };
-  for (const row of CHARGE_ROWS) to[row.wire] = charge[row.name];
-  return to as ChargeValuesWire;
-}
+type Fields = Readonly<Record<string, ChargeField>>;
+type Top<Path> = Path extends `${infer Part}.${string}` ? Part : Path;
+type Absent<Part> = Part extends (typeof NULLABLE_PARTS)[number] ? null : never;
 
-export function showChargeValues(charge: Pick<ChargeValues, Shown>): ShownChargeValues {
-  const from: Readonly<Record<string, unknown>> = charge;
-  return Object.fromEntries(
-    CHARGE_ROWS.flatMap(({ name, shown, shownAs }) => {
-      const value = from[name];
-      if (shown === undefined) return [];
-      return [[shown, shownAs === 'date' && typeof value === 'number' ? new Date(value).toISOString() : value]];
-    }),
-  ) as ShownChargeValues;
-}
+type WordOf<F extends ChargeField> = F extends { readonly words: infer W extends readonly (string | number)[] }
+  ? W[number]
+  : Kinds[F['kind']];
+type Nullable<F extends ChargeField> = F extends { readonly isNullable: true } ? null : never;
+type ValueOf<F extends ChargeField> = WordOf<F> | Nullable<F>;
+type WireKinds = Omit<Kinds, 'units' | 'seconds' | 'texts' | 'headers' | 'bytes'> & {
+  units: string;
+  seconds: string;
+  texts: Record<string, string>;
+  headers: string[];
+  bytes: string;
+};
+type WireValueOf<F extends ChargeField> =
+  | (F extends { readonly words: readonly unknown[] } ? WordOf<F> : WireKinds[F['kind']])
+  | Nullable<F>;
+
+type PartOf<T extends Fields, Part extends string> = {
+  readonly [K in keyof T as K extends `${Part}.${infer Member}` ? Member : never]: ValueOf<T[K]>;
+};
+type PartWireOf<T extends Fields, Part extends string> = {
+  [K in keyof T as K extends `${Part}.${string}` ? T[K]['wire'] : never]: WireValueOf<T[K]>;
+};
+type ValuesOf<T extends Fields> = {
+  readonly [K in keyof T as Top<K>]: K extends `${infer Part}.${string}`
+    ? PartOf<T, Part> | Absent<Part>
+    : ValueOf<T[K]>;
+};
+type WireOf<T extends Fields> = {
+  [K in keyof T as K extends `${infer Part}.${string}` ? Part : T[K]['wire']]: K extends `${infer Part}.${string}`
+    ? PartWireOf<T, Part> | Absent<Part>
+    : WireValueOf<T[K]>;
+};
+
+type ClaimFields = typeof CLAIM_FIELDS;
+type ProgressFields = typeof PROGRESS_FIELDS;
+
+/** A part of a charge that a claim fixes. */
+export type ClaimPart<Part extends string> = PartOf<ClaimFields, Part>;
+/** A part of a charge that says what became of its claim. */
+export type ProgressPart<Part extends string> = PartOf<ProgressFields, Part>;
+export type ClaimPartWire<Part extends string> = PartWireOf<ClaimFields, Part>;
+export type ProgressPartWire<Part extends string> = PartWireOf<ProgressFields, Part>;
+export type ClaimValues = ValuesOf<ClaimFields>;
+export type ProgressValues = ValuesOf<ProgressFields>;
+export type ClaimValuesWire = WireOf<ClaimFields>;
+export type ProgressValuesWire = WireOf<ProgressFields>;
+
+type AllFields = ClaimFields & ProgressFields;
+type ShownValueOf<F extends ChargeField> = F extends { readonly shownAs: 'date' }
+  ? string | Nullable<F>
+  : WireValueOf<F>;
+/** The members that people see. */
+export type ShownValues = {
+  [
+    K in keyof AllFields as AllFields[K] extends { readonly shown: infer S extends string } ? S : never
+  ]: K extends `${infer Part}.${string}` ? ShownValueOf<AllFields[K]> | Absent<Part> : ShownValueOf<AllFields[K]>;
+};

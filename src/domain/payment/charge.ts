@@ -1,8 +1,15 @@
 // A charge: one price taken once. Here stands what a claim fixes, and what the ledger keeps beside it; transition.ts
 // says how it changes. A payment's key names what can move money only once on its chain, in one spelling. So fifty
 // encodings of one payment are one payment. Amounts are integers of the asset's smallest unit, never rounded.
-import type { CHARGE_STATES, ChargeValues, UNDELIVERED } from './charge-fields.ts';
-import type { Receipt, Way } from './way.ts';
+import type {
+  CHARGE_STATES,
+  ClaimPart,
+  ClaimValues,
+  ProgressPart,
+  ProgressValues,
+  UNDELIVERED,
+} from './charge-fields.ts';
+import type { Receipt } from './way.ts';
 
 /** `claimed -> settling -> settled -> delivered`, or `released`, `failed`. */
 export type ChargeState = (typeof CHARGE_STATES)[number];
@@ -13,14 +20,7 @@ export function isUnsettled(state: ChargeState): boolean {
 }
 
 /** Canonical text that a rail makes; opaque to all others. No two payments that can both move money share one. */
-export type PaymentKey = {
-  /** CAIP-2. */
-  readonly network: string;
-  readonly asset: string;
-  readonly payer: string;
-  /** Tells the payments of one payer apart. */
-  readonly unique: string;
-};
+export type PaymentKey = ClaimPart<'payment'>;
 
 /**
  * The one spelling of a payment or a name, as rails write it: two spellings of one payment must not pay for two
@@ -34,39 +34,12 @@ export type Spelling = {
 };
 
 /** What identifies a request to the ledger. The query stays out of it: a digest of the target stands for it. */
-export type ChargedRequest = {
-  readonly method: string;
-  /** Canonical. */
-  readonly path: string;
-  /** Of the canonical path and the query: 64 lower-case hex digits. */
-  readonly targetSha256: string;
-};
+export type ChargedRequest = ClaimPart<'request'>;
 
 /** Everything that a restart needs to take a payment over, or to tell its payer what became of it. */
-export type Claim = {
-  /** The charge id. */
-  readonly id: string;
-  readonly payment: PaymentKey;
+export type Claim = ClaimValues & {
   /** The header's value as it was presented. */
   readonly credential: string;
-  /** Of `credential`: 64 lower-case hex digits. */
-  readonly credentialSha256: string;
-  readonly x402Version: 1 | 2;
-  /** The way that it was verified for: a request that takes the charge over settles exactly this. */
-  readonly way: Way;
-  /** The smallest unit of the way's asset. */
-  readonly amount: bigint;
-  /** Seconds since the epoch: from then on the payment can move no money. Null if it names no such time. */
-  readonly deadline: bigint | null;
-  readonly route: { readonly id: string; readonly method: string; readonly pattern: string };
-  readonly request: ChargedRequest;
-  /** The id of the request that claimed, as logs have it. */
-  readonly requestId: string | null;
-  /** As quoted: a decimal and its currency. */
-  readonly price: { readonly amount: string; readonly currency: string };
-  readonly customerId: string | null;
-  /** The settle mode that this request is served in; `auto` is resolved before the claim. */
-  readonly settle: 'before_response' | 'before_forward';
 };
 
 /** As x402 calls it: `upfront` if the money is taken before anything is done for it. */
@@ -77,16 +50,11 @@ export function flowOf({ settle }: Pick<Claim, 'settle'>): (typeof FLOWS)[number
   return settle === 'before_forward' ? 'upfront' : 'authorization';
 }
 
-/** Where the money moved. `logIndex` is null if only a facilitator says so. */
-export type Proof = {
-  readonly transaction: string;
-  readonly logIndex: number | null;
-  readonly amount: bigint;
-  readonly payer: string;
-};
+/** Where the money moved. */
+export type Proof = ProgressPart<'proof'>;
 
-/** An upstream's answer that its payer did not get whole. `headers`: flat name, value pairs. */
-export type KeptAnswer = { readonly status: number; readonly headers: readonly string[]; readonly body: Uint8Array };
+/** An upstream's answer that its payer did not get whole. */
+export type KeptAnswer = ProgressPart<'answer'>;
 
 /**
  * What a rail looked through for a proof, in its own words: the next look goes on from there. Members `round` and `next`
@@ -97,25 +65,10 @@ export type Search = Readonly<Record<string, string>>;
 export type Undelivered = (typeof UNDELIVERED)[number];
 
 /** How often the upstream was asked for a charge. */
-export type Asks = {
-  /** The first time included. */
-  readonly all: number;
-  readonly afterLostAnswer: number;
-  readonly afterFailure: number;
-  readonly afterUpload: number;
-  readonly afterDeath: number;
-};
+export type Asks = ProgressPart<'asks'>;
 
-/** A claim and what became of it since: one value each in CHARGE_FIELDS, and what has parts of its own. */
-export type Charge = Omit<Claim, 'credential'> &
-  ChargeValues & {
-    /** Null once no request can need it: a store keeps no authorization that only a thief could use. */
-    readonly credential: string | null;
-    readonly search: Search | null;
-    readonly proof: Proof | null;
-    readonly asks: Asks;
-    readonly answer: KeptAnswer | null;
-  };
+/** A claim and what became of it since. */
+export type Charge = ClaimValues & ProgressValues;
 
 /** A payment that names no deadline counts as ending so long after its claim. */
 export const NO_DEADLINE_MS = 150_000;

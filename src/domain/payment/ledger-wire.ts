@@ -1,62 +1,123 @@
 // Calls of a sidecar to the ledger of its registry, and their results, as JSON. Both ends validate with these schemas.
-// Only here are names of the wire turned into the code's and back. Durations are bounded, so that no caller can hold a
-// charge for ever.
+// Each event that may cross is one row: its members in the order of the wire, whose names on the wire, schemas and
+// changes on the way stand once. Durations are bounded, so that no caller can hold a charge for ever.
 import { z } from 'zod';
-import {
-  answerFromWire,
-  answerToWire,
-  answerWire,
-  chargeId,
-  chargeWire,
-  proofFromWire,
-  proofToWire,
-  proofWire,
-  railWire,
-  sha256,
-  text,
-} from './charge-wire.ts';
+import { railTexts, chargeId, sha256, text } from './charge-shapes.ts';
+import { answerCodec, chargeWire, proofCodec } from './charge-wire.ts';
 import { LOCAL_RUN } from './charge.ts';
 import { CONFLICTS, MAX_RENEWED } from './ledger.ts';
 import { clipReason, REFUSALS, type ChargeEvent } from './transition.ts';
+import type { PresentedRequest } from './claim-policy.ts';
 
 const HOUR_MS = 3_600_000;
 export const leaseMs = z.int().min(0).max(HOUR_MS);
-const lookInMs = z
-  .int()
-  .min(0)
-  .max(24 * HOUR_MS);
 
 export const owner = text(128).refine((name) => !name.startsWith(LOCAL_RUN), 'no owner of a process beside the store');
 export const changeId = text(64);
 
-const request = z.object({ credential_sha256: sha256, method: text(32), target_sha256: sha256 });
-const reason = z.string().max(1000);
-const unasked = z.literal(true).optional();
-const event = <K extends string, S extends z.ZodRawShape>(kind: K, shape: S) =>
-  z.object({ kind: z.literal(kind), ...shape });
+/** A member of an event: its name on the wire, its schema there, and what becomes of a value that crosses. */
+type Member = {
+  readonly wire: string;
+  readonly schema: z.ZodType;
+  readonly fromWire?: (value: never) => unknown;
+  readonly toWire?: (value: never) => unknown;
+};
+
+const via = { wire: 'via', schema: text(128) };
+const lease = { wire: 'lease_ms', schema: leaseMs };
+const reason = { wire: 'reason', schema: z.string().max(1000), toWire: clipReason };
+const unasked = { wire: 'unasked', schema: z.literal(true).optional() };
+const proof = { ...proofCodec, wire: 'proof' };
+const answer = { ...answerCodec, wire: 'answer' };
+const headSent = { wire: 'head_sent', schema: z.boolean() };
+const lookIn = {
+  wire: 'look_in_ms',
+  schema: z
+    .int()
+    .min(0)
+    .max(24 * HOUR_MS),
+};
+const request = {
+  wire: 'request',
+  schema: z.object({ credential_sha256: sha256, method: text(32), target_sha256: sha256 }),
+  fromWire: (wire: PresentedRequestWire): PresentedRequest => ({
+    credentialSha256: wire.credential_sha256,
+    method: wire.method,
+    targetSha256: wire.target_sha256,
+  }),
+  toWire: ({ credentialSha256, method, targetSha256 }: PresentedRequest): PresentedRequestWire => ({
+    credential_sha256: credentialSha256,
+    method,
+    target_sha256: targetSha256,
+  }),
+};
+type PresentedRequestWire = { credential_sha256: string; method: string; target_sha256: string };
+
+const UNDELIVERED_BECAUSE = [
+  'answer_lost',
+  'answer_dropped',
+  'upstream_failed',
+  'upload_broken_off',
+  'not_asked',
+] as const;
 
 /** What a sidecar may do: the word of an operator is given where the ledger is. */
-export const eventWire = z.union([
-  event('settle_started', { via: text(128), lease_ms: leaseMs }),
-  event('not_carried_out', { reason, unasked }),
-  event('settled', { proof: proofWire, lease_ms: leaseMs }),
-  event('settle_refused', { reason }),
-  // An older sidecar does not say what it searched.
-  event('settle_unknown', { reason, look_in_ms: lookInMs, search: railWire.nullish() }),
-  event('looked', { at: z.enum(['start', 'end']), search: railWire.nullable(), look_in_ms: lookInMs, reason }),
-  event('failed', { by: z.literal('chain'), reason }),
-  event('released', { reason, unasked }),
-  event('taken_over', { lease_ms: leaseMs }),
-  event('delivered', { partial: z.boolean() }),
-  event('answer_kept', { answer: answerWire, head_sent: z.boolean() }),
-  event('undelivered', {
-    because: z.enum(['answer_lost', 'answer_dropped', 'upstream_failed', 'upload_broken_off', 'not_asked']),
-    head_sent: z.boolean(),
-    status: z.int().min(200).max(999).optional(),
+const EVENTS = {
+  settle_started: { via, leaseMs: lease },
+  not_carried_out: { reason, unasked },
+  settled: { proof, leaseMs: lease },
+  settle_refused: { reason },
+  settle_unknown: {
+    reason,
+    lookInMs: lookIn,
+    // An older sidecar does not say what it searched.
+    search: {
+      wire: 'search',
+      schema: railTexts.nullish(),
+      toWire: (search: object | null | undefined) => search ?? undefined,
+    },
+  },
+  looked: {
+    at: { wire: 'at', schema: z.enum(['start', 'end']) },
+    search: { wire: 'search', schema: railTexts.nullable() },
+    lookInMs: lookIn,
+    reason,
+  },
+  failed: { by: { wire: 'by', schema: z.literal('chain') }, reason },
+  released: { reason, unasked },
+  taken_over: { leaseMs: lease },
+  delivered: { partial: { wire: 'partial', schema: z.boolean() } },
+  answer_kept: { answer, headSent },
+  undelivered: {
+    because: { wire: 'because', schema: z.enum(UNDELIVERED_BECAUSE) },
+    headSent,
+    status: { wire: 'status', schema: z.int().min(200).max(999).optional() },
+  },
+  redeem_started: { request, leaseMs: lease },
+} as const satisfies { [K in Kind]: { readonly [M in MemberOf<K>]: Member } };
+
+type Kind = Exclude<ChargeEvent['kind'], 'refunded'>;
+type MemberOf<K extends Kind> = Exclude<
+  keyof Extract<ChargeEvent, { readonly kind: K }>,
+  'kind' | (K extends 'settled' ? 'by' : never)
+>;
+type Members = Readonly<Record<string, Member>>;
+type ValueOf<M extends Member> = z.output<M['schema']>;
+type EventWireOf<K extends Kind, E extends Members> = { kind: K } & {
+  [M in keyof E as undefined extends ValueOf<E[M]> ? never : E[M]['wire']]: ValueOf<E[M]>;
+} & { [M in keyof E as undefined extends ValueOf<E[M]> ? E[M]['wire'] : never]?: ValueOf<E[M]> };
+type EventWire = { [K in Kind]: EventWireOf<K, (typeof EVENTS)[K]> }[Kind];
+
+const MEMBERS: ReadonlyMap<string, readonly (readonly [name: string, member: Member])[]> = new Map(
+  Object.entries<Members>(EVENTS).map(([kind, members]) => [kind, Object.entries(members)]),
+);
+
+export const eventWire = z.union(
+  [...MEMBERS].map(([kind, members]) => {
+    const shape = Object.fromEntries(members.map(([, { wire, schema }]) => [wire, schema]));
+    return z.object({ kind: z.literal(kind), ...shape });
   }),
-  event('redeem_started', { request, lease_ms: leaseMs }),
-]);
-type EventWire = z.infer<typeof eventWire>;
+) as unknown as z.ZodType<EventWire, EventWire>;
 
 export const claimedWire = z.union([
   z.object({
@@ -79,92 +140,25 @@ export const renewalsWire = z.object({ owner, ids: z.array(chargeId).max(MAX_REN
 export const renewedWire = z.object({ ids: z.array(chargeId).max(MAX_RENEWED) });
 
 export function eventFromWire(wire: EventWire): ChargeEvent {
-  switch (wire.kind) {
-    case 'settle_started':
-      return { kind: wire.kind, via: wire.via, leaseMs: wire.lease_ms };
-    case 'settled':
-      return { kind: wire.kind, proof: proofFromWire(wire.proof), leaseMs: wire.lease_ms };
-    case 'settle_unknown':
-      return { kind: wire.kind, reason: wire.reason, lookInMs: wire.look_in_ms, search: wire.search };
-    case 'looked':
-      return { kind: wire.kind, at: wire.at, search: wire.search, lookInMs: wire.look_in_ms, reason: wire.reason };
-    case 'taken_over':
-      return { kind: wire.kind, leaseMs: wire.lease_ms };
-    case 'answer_kept':
-      return { kind: wire.kind, answer: answerFromWire(wire.answer), headSent: wire.head_sent };
-    case 'undelivered':
-      return { kind: wire.kind, because: wire.because, headSent: wire.head_sent, status: wire.status };
-    case 'redeem_started': {
-      const { credential_sha256, method, target_sha256 } = wire.request;
-      return {
-        kind: wire.kind,
-        request: { credentialSha256: credential_sha256, method, targetSha256: target_sha256 },
-        leaseMs: wire.lease_ms,
-      };
-    }
-    case 'not_carried_out':
-    case 'settle_refused':
-    case 'failed':
-    case 'released':
-    case 'delivered':
-      return wire;
-    default:
-      return wire satisfies never;
+  const from: Readonly<Record<string, unknown>> = wire;
+  const event: Record<string, unknown> = { kind: wire.kind };
+  for (const [name, member] of MEMBERS.get(wire.kind) ?? []) {
+    const value = from[member.wire];
+    event[name] = member.fromWire === undefined ? value : member.fromWire(value as never);
   }
+  return event as ChargeEvent;
 }
 
 /** Throws for what only an operator says. */
-export function eventToWire(change: ChargeEvent): EventWire {
-  switch (change.kind) {
-    case 'settle_started':
-      return { kind: change.kind, via: change.via, lease_ms: change.leaseMs };
-    case 'settled':
-      if (change.by === 'operator') throw new TypeError(OPERATORS);
-      return { kind: change.kind, proof: proofToWire(change.proof), lease_ms: change.leaseMs };
-    case 'settle_unknown':
-      return {
-        kind: change.kind,
-        reason: clipReason(change.reason),
-        look_in_ms: change.lookInMs,
-        ...(change.search ? { search: { ...change.search } } : {}),
-      };
-    case 'looked':
-      return {
-        kind: change.kind,
-        at: change.at,
-        search: change.search === null ? null : { ...change.search },
-        look_in_ms: change.lookInMs,
-        reason: clipReason(change.reason),
-      };
-    case 'taken_over':
-      return { kind: change.kind, lease_ms: change.leaseMs };
-    case 'answer_kept':
-      return { kind: change.kind, answer: answerToWire(change.answer), head_sent: change.headSent };
-    case 'undelivered':
-      return { kind: change.kind, because: change.because, head_sent: change.headSent, status: change.status };
-    case 'redeem_started': {
-      const { credentialSha256, method, targetSha256 } = change.request;
-      return {
-        kind: change.kind,
-        request: { credential_sha256: credentialSha256, method, target_sha256: targetSha256 },
-        lease_ms: change.leaseMs,
-      };
-    }
-    case 'failed':
-      if (change.by === 'operator') throw new TypeError(OPERATORS);
-      return { kind: change.kind, by: change.by, reason: clipReason(change.reason) };
-    case 'settle_refused':
-      return { kind: change.kind, reason: clipReason(change.reason) };
-    case 'not_carried_out':
-    case 'released':
-      return { kind: change.kind, reason: clipReason(change.reason), unasked: change.unasked };
-    case 'delivered':
-      return change;
-    case 'refunded':
-      throw new TypeError(OPERATORS);
-    default:
-      return change satisfies never;
+export function eventToWire(event: ChargeEvent): EventWire {
+  const members = MEMBERS.get(event.kind);
+  if (members === undefined || ('by' in event && event.by === 'operator'))
+    throw new TypeError('the word of an operator is given where the ledger is, not over HTTP');
+  const from: Readonly<Record<string, unknown>> = event;
+  const wire: Record<string, unknown> = { kind: event.kind };
+  for (const [name, member] of members) {
+    const value = from[name];
+    wire[member.wire] = member.toWire === undefined ? value : member.toWire(value as never);
   }
+  return wire as EventWire;
 }
-
-const OPERATORS = 'the word of an operator is given where the ledger is, not over HTTP';

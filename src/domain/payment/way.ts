@@ -1,19 +1,9 @@
 // A way to pay: which asset goes where on which network, and by when. Its terms hold what only the network's rail
 // understands; only that rail reads them.
 import type { Listing } from '../discovery/listing.ts';
+import type { ClaimPart } from './charge-fields.ts';
 
-export type Way = {
-  readonly receiverId: string;
-  /** CAIP-2. */
-  readonly network: string;
-  readonly scheme: string;
-  readonly asset: string;
-  readonly decimals: number;
-  readonly payTo: string;
-  readonly timeoutSeconds: number;
-  /** Read by the rail alone. */
-  readonly terms: Readonly<Record<string, string>>;
-};
+export type Way = ClaimPart<'way'>;
 
 /** What a payment has to meet. */
 export type RailOffer = {

@@ -4,7 +4,8 @@
 // wrong is LedgerUnavailable. An answer is believed only if it is about the charge that was asked about.
 import type { z } from 'zod';
 import { CHARGE_ID, samePayment, type Charge, type Claim } from '../../domain/payment/charge.ts';
-import { ANSWER_BYTES, chargeFromWire, claimToWire } from '../../domain/payment/charge-wire.ts';
+import { ANSWER_BYTES } from '../../domain/payment/charge-fields.ts';
+import { chargeFromWire, claimToWire } from '../../domain/payment/charge-wire.ts';
 import {
   LedgerUnavailable,
   type Change,

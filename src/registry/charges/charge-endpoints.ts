@@ -1,13 +1,11 @@
 // Charges as people see them, and sums of them. Reads only. Never answers a credential, a kept answer or a request's
 // query: a dashboard session that leaks must not be worth what its customers paid for.
 import type { z } from 'zod';
-import { showChargeValues } from '../../domain/payment/charge-fields.ts';
-import { flowOf } from '../../domain/payment/charge.ts';
-import type { ListedCharge, Sum } from '../../domain/payment/reports.ts';
-import { chargedOf } from '../../domain/payment/whereabouts.ts';
+import type { Sum } from '../../domain/payment/reports.ts';
 import { formatPrice } from '../../domain/payment/money.ts';
 import { problem } from '../../domain/problem.ts';
-import type { chargeParams, chargesQuery, ChargeView, summaryQuery } from './charge-schemas.ts';
+import type { chargeParams, chargesQuery, summaryQuery } from './charge-schemas.ts';
+import { viewCharge } from './charge-view.ts';
 import { jsonResponse, fail, type EndpointCall, type EndpointOutcome } from '../http/endpoint.ts';
 import { withLedger } from './ledger-endpoints.ts';
 import { writeCursor } from '../http/schemas.ts';
@@ -73,44 +71,6 @@ export function summariseCharges(
       data: summary.sums.map(viewSum),
     });
   });
-}
-
-/** A charge as people see it: what the endpoints answer, and what `tollgate charges` prints. */
-export function viewCharge(charge: ListedCharge): ChargeView {
-  const { route, request, price, payment, way, proof } = charge;
-  const { status, ...shown } = showChargeValues(charge);
-  return {
-    id: charge.id,
-    status,
-    route_id: route.id,
-    route_method: route.method,
-    route_pattern: route.pattern,
-    method: request.method,
-    path: request.path,
-    request_id: charge.requestId,
-    amount: price.amount,
-    currency: price.currency,
-    customer_id: charge.customerId,
-    payer: payment.payer,
-    receiver_id: way.receiverId,
-    network: payment.network,
-    asset: way.asset,
-    asset_decimals: way.decimals,
-    amount_atomic: charge.amount.toString(),
-    scheme: way.scheme,
-    pay_to_address: way.payTo,
-    nonce: payment.unique,
-    x402_version: charge.x402Version,
-    flow: flowOf(charge),
-    settle: charge.settle,
-    transaction: proof?.transaction ?? null,
-    log_index: proof?.logIndex ?? null,
-    asked: charge.asks.all,
-    ...shown,
-    charged: chargedOf(charge),
-    retry_until: charge.retryUntil === null ? null : iso(charge.retryUntil),
-    owed: charge.owed,
-  };
 }
 
 function viewSum({ start, routeId, currency, network, asset, assetDecimals, charges, amount }: Sum): object {

@@ -1,9 +1,9 @@
 // Schemas of the endpoints about charges. The billing ones show nothing of a charge that could be replayed or belongs
 // to its payer alone; the ledger ones, for sidecars, speak the wire of domain/payment/ledger-wire.
 import { z } from 'zod';
-import { CHARGE_STATES } from '../../domain/payment/charge-fields.ts';
-import { shownChargeShape } from '../../domain/payment/charge-shapes.ts';
-import { chargeId, chargeWire, claimWire, paymentWire } from '../../domain/payment/charge-wire.ts';
+import { CHARGE_STATES, PROGRESS_ROWS, type ShownValues } from '../../domain/payment/charge-fields.ts';
+import { chargeId, claimShape, shownShape } from '../../domain/payment/charge-shapes.ts';
+import { chargeWire, claimWire } from '../../domain/payment/charge-wire.ts';
 import { FLOWS } from '../../domain/payment/charge.ts';
 import { BUCKETS, GROUPS } from '../../domain/payment/reports.ts';
 import { FAULTS } from '../../domain/payment/claim-policy.ts';
@@ -69,43 +69,41 @@ export const chargeParams = z.object({ id: chargeId });
 
 const time = z.iso.datetime();
 
-export const chargeView = z.object({
-  id: z.string(),
-  ...shownChargeShape,
-  route_id: z.string(),
-  route_method: z.string(),
-  route_pattern: z.string(),
-  /** Of the request, without its query. */
-  method: z.string(),
-  path: z.string(),
-  request_id: z.string().nullable(),
-  amount: z.string(),
-  currency: z.string(),
-  customer_id: z.string().nullable(),
-  payer: z.string(),
-  receiver_id: z.string(),
-  network: z.string(),
-  asset: z.string(),
-  asset_decimals: z.int(),
-  amount_atomic: z.string(),
-  scheme: z.string(),
-  pay_to_address: z.string(),
-  nonce: z.string(),
-  x402_version: z.literal([1, 2]),
+/** Members that are shown first, in this order; the others follow in the order of their rows. */
+export const FIRST_SHOWN = [
+  ...(['id', 'status', 'route_id', 'route_method', 'route_pattern', 'method', 'path', 'request_id'] as const),
+  ...(['amount', 'currency', 'customer_id', 'payer', 'receiver_id', 'network', 'asset', 'asset_decimals'] as const),
+  ...(['amount_atomic', 'scheme', 'pay_to_address', 'nonce', 'x402_version', 'flow', 'settle'] as const),
+  ...(['transaction', 'log_index', 'asked'] as const),
+];
+
+/** Names of the shown members that say what became of a claim and lie in no part of it. */
+const SHOWN_OF_PROGRESS = PROGRESS_ROWS.flatMap(({ part, shown }) =>
+  part === undefined && shown !== undefined ? [shown] : [],
+);
+
+/** What a charge says for people beyond its rows. */
+const standing = {
   /** As x402 calls it: whether the money is taken before anything is done for it. */
   flow: z.enum(FLOWS),
-  settle: z.enum(['before_response', 'before_forward']),
-  transaction: z.string().nullable(),
-  log_index: z.int().nullable(),
-  asked: z.int(),
   /** Whether the money was taken; `unknown`: that is being found out. */
   charged: z.literal(CHARGED),
   /** Until when the very same request brings the answer without another charge. */
   retry_until: time.nullable(),
   /** Whose fault it is that it was paid for and can be delivered no more. */
   owed: z.enum(FAULTS).nullable(),
-});
-export type ChargeView = z.infer<typeof chargeView>;
+};
+
+export const chargeView = z.object(
+  inOrder({ ...shownShape, ...standing }, ['id', ...SHOWN_OF_PROGRESS, ...FIRST_SHOWN]),
+);
+export type ChargeView = ShownValues & { [K in keyof typeof standing]: z.infer<(typeof standing)[K]> };
+
+/** A copy of `members` with these names first; the others follow as they stand. */
+export function inOrder<T extends object>(members: T, names: readonly string[]): T {
+  const rest = Object.keys(members).filter((name) => !names.includes(name));
+  return Object.fromEntries([...names, ...rest].map((name) => [name, Reflect.get(members, name)])) as T;
+}
 
 export const chargeList = z.object({ data: z.array(chargeView), next_cursor: z.string().nullable() });
 
@@ -145,10 +143,10 @@ export const renewalsBody = renewalsWire;
 /** One of: a charge id, a payment, or `due=true` for charges without an owner. */
 export const claimsQuery = z.object({
   id: chargeId.optional(),
-  network: paymentWire.shape.network.optional(),
-  asset: paymentWire.shape.asset.optional(),
-  payer: paymentWire.shape.payer.optional(),
-  unique: paymentWire.shape.unique.optional(),
+  network: claimShape.payment.shape.network.optional(),
+  asset: claimShape.payment.shape.asset.optional(),
+  payer: claimShape.payment.shape.payer.optional(),
+  unique: claimShape.payment.shape.unique.optional(),
   due: z.literal('true', 'true, or left out').optional(),
   limit: z
     .string()

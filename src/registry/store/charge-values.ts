@@ -5,73 +5,47 @@ import {
   isUnsettled,
   type Charge,
   type KeptAnswer,
-  type Search,
   type ChargeState,
   type PaymentKey,
 } from '../../domain/payment/charge.ts';
-import { CHARGE_ROWS, CHARGE_STATES, chargeValuesOf, type ChargeRow } from '../../domain/payment/charge-fields.ts';
+import { createCopy, isChargeSource, type CopyRules, type ChargeSource } from '../../domain/payment/charge-copy.ts';
+import {
+  CHARGE_ROWS,
+  CHARGE_STATES,
+  CLAIM_ROWS,
+  isNullablePart,
+  PROGRESS_ROWS,
+  type ChargeRow,
+} from '../../domain/payment/charge-fields.ts';
 import type { ListedCharge } from '../../domain/payment/reports.ts';
 import type { StoredCharge, Change, Entry, Inserted, Updated } from '../../domain/payment/ledger.ts';
 import { leavesToOwner } from '../../domain/payment/transition.ts';
 import type { ClaimOptions } from '../../domain/payment/claim-policy.ts';
 import { standingOf } from '../../domain/payment/whereabouts.ts';
-import { bytes, integer, nullableInteger, nullableText, text, type Row } from './rows.ts';
+import { bytes, integer, text, type Row } from './rows.ts';
 
 export type Value = string | number | null;
 /** `columns` are positions of ALL. */
 type Changed = { readonly columns: readonly number[]; readonly values: readonly Value[] };
 
-/** What a claim fixes; a claim after a release writes them again, all but the id. */
-const CLAIM_COLUMNS = [
-  ...['network', 'asset', 'payer', 'unique_key', 'credential_sha256', 'x402_version', 'receiver_id', 'scheme'],
-  ...['way_asset', 'asset_decimals', 'pay_to_address', 'max_timeout_seconds', 'terms', 'amount', 'deadline'],
-  ...['route_id', 'route_method', 'route_pattern', 'request_method', 'request_path', 'target_sha256', 'request_id'],
-  ...['price_amount', 'price_currency', 'customer_id', 'settle'],
-];
-/** Columns that change and hold no single value of the charge. */
-const COMPOSED_COLUMNS = [
-  ...['search', 'settled_transaction', 'settled_log_index', 'asks', 'asks_after_lost_answer'],
-  ...['asks_after_failure', 'asks_after_upload', 'asks_after_death'],
-];
-export const ALL = ['id', ...CLAIM_COLUMNS, ...COMPOSED_COLUMNS, ...CHARGE_ROWS.map(({ wire }) => wire)];
-const COMPOSED_FROM = 1 + CLAIM_COLUMNS.length;
-const ROWS_FROM = COMPOSED_FROM + COMPOSED_COLUMNS.length;
-const ROW_POSITIONS = CHARGE_ROWS.map(({ name }, index) => ({ name, position: ROWS_FROM + index }));
-/** Held as bytes, written and read as hexadecimal. */
-export const DIGESTS: ReadonlySet<string> = new Set(['credential_sha256', 'target_sha256']);
+const isColumn = ({ sharesColumn, isKeptAside }: ChargeRow): boolean => !sharesColumn && !isKeptAside;
+const ROWS = CHARGE_ROWS.filter(isColumn);
+export const ALL = ROWS.map(({ column }) => column);
+const PROGRESS_FROM = CLAIM_ROWS.filter(isColumn).length;
+/** Rows that an event may change, and the positions of their columns. */
+const CHANGING = PROGRESS_ROWS.filter(isColumn).map((row, index) => ({
+  row,
+  top: row.part ?? row.member,
+  position: PROGRESS_FROM + index,
+}));
+
+/** Columns that are held as bytes, written and read as hexadecimal. */
+export const DIGESTS: ReadonlySet<string> = new Set(
+  ROWS.filter(({ kind }) => kind === 'digest').map(({ column }) => column),
+);
+
 function allValues(charge: Charge): Value[] {
-  const { payment, way, route, request, price } = charge;
-  return [
-    charge.id,
-    payment.network,
-    payment.asset,
-    payment.payer,
-    payment.unique,
-    charge.credentialSha256,
-    charge.x402Version,
-    way.receiverId,
-    way.scheme,
-    way.asset,
-    way.decimals,
-    way.payTo,
-    way.timeoutSeconds,
-    JSON.stringify(way.terms),
-    charge.amount.toString(),
-    charge.deadline === null ? null : Number(charge.deadline),
-    route.id,
-    route.method,
-    route.pattern,
-    request.method,
-    request.path,
-    request.targetSha256,
-    charge.requestId,
-    price.amount,
-    price.currency,
-    charge.customerId,
-    charge.settle,
-    ...composedValues(charge),
-    ...CHARGE_ROWS.map(({ name }) => bindable(charge[name])),
-  ];
+  return ROWS.map((row) => valueIn(charge, row));
 }
 
 /** What a claim after a release writes: all but the id. */
@@ -80,124 +54,68 @@ function rewrittenOf(charge: Charge): Changed {
 }
 
 /** What an event changed: nothing of what the claim fixed. */
-function changedOf(before: Charge, after: Charge): Changed {
+function changedOf(before: ChargeSource, after: ChargeSource): Changed {
   const columns: number[] = [];
   const values: Value[] = [];
-  if (before.search !== after.search || before.proof !== after.proof || before.asks !== after.asks) {
-    const old = composedValues(before);
-    for (const [index, value] of composedValues(after).entries()) {
-      if (value === old[index]) continue;
-      columns.push(COMPOSED_FROM + index);
-      values.push(value);
-    }
-  }
-  for (const { name, position } of ROW_POSITIONS) {
-    if (before[name] === after[name]) continue;
+  for (const { row, top, position } of CHANGING) {
+    // A part that is the same object has the same members.
+    if (before[top] === after[top]) continue;
+    const value = valueIn(after, row);
+    if (value === valueIn(before, row)) continue;
     columns.push(position);
-    values.push(bindable(after[name]));
+    values.push(value);
   }
   return { columns, values };
 }
 
-/** Of COMPOSED_COLUMNS. */
-function composedValues({ search, proof, asks }: Charge): Value[] {
-  return [
-    search === null ? null : JSON.stringify(search),
-    proof?.transaction ?? null,
-    proof?.logIndex ?? null,
-    asks.all,
-    asks.afterLostAnswer,
-    asks.afterFailure,
-    asks.afterUpload,
-    asks.afterDeath,
-  ];
+/** The value of a row in a charge, as a store binds it; null if the charge is without its part. */
+function valueIn(charge: ChargeSource, { part, member, kind }: ChargeRow): Value {
+  const from = part === undefined ? charge : charge[part];
+  return isChargeSource(from) ? bindable(kind, from[member]) : null;
 }
 
-function bindable(value: Value | boolean): Value {
-  return typeof value === 'boolean' ? Number(value) : value;
+function bindable(kind: ChargeRow['kind'], value: unknown): Value {
+  if (value === null || typeof value === 'string' || typeof value === 'number') return value;
+  if (typeof value === 'boolean') return Number(value);
+  if (typeof value === 'bigint') return kind === 'seconds' ? Number(value) : value.toString();
+  return JSON.stringify(value);
 }
 
 export function readStored(row: Row): StoredCharge {
   return { charge: readCharge(row), version: integer(row, 'version') };
 }
 
+const FROM_ROW: CopyRules = {
+  partOf: (row, part, first) => (isNullablePart(part) && row[first.column] === null ? null : row),
+  valueOf: readValue,
+};
+const readWhole = createCopy(CHARGE_ROWS, 'member', FROM_ROW);
+
 function readCharge(row: Row): Charge {
-  const listed = readOpen(row);
-  const credential = nullableText(row, 'credential');
-  if ((credential !== null) !== isUnsettled(listed.state))
-    throw new TypeError(
-      `the store holds a charge that is ${listed.state} ${credential ? 'with' : 'without'} a credential`,
-    );
-  return {
-    ...listed,
-    credential,
-    credentialSha256: text(row, 'credential_sha256'),
-    search: readSearch(row),
-    answer: readAnswer(row),
-  };
+  const charge = readWhole(row) as Charge;
+  const { state, credential } = charge;
+  if ((credential !== null) !== isUnsettled(state))
+    throw new TypeError(`the store holds a charge that is ${state} ${credential ? 'with' : 'without'} a credential`);
+  return charge;
 }
 
+/** Stands for what a list does not read. */
+const HIDDEN = { credential: null, credentialSha256: '', changeId: null, search: null, answer: null };
+const NO_ANSWER: KeptAnswer = { status: 0, headers: [], body: new Uint8Array() };
+const readOpen = createCopy(
+  CHARGE_ROWS.filter(({ part, member }) => !Object.hasOwn(HIDDEN, part ?? member)),
+  'member',
+  FROM_ROW,
+);
+
 export function readListed(row: Row, now: number): ListedCharge {
-  const { owner, changeId: _changeId, ...charge } = readOpen(row);
+  const { owner, ...charge } = readOpen(row) as Omit<Charge, keyof typeof HIDDEN>;
   const answer = integer(row, 'has_answer') === 1 ? NO_ANSWER : null;
   return { ...charge, ...standingOf({ ...charge, ...HIDDEN, answer, owner }, now) };
 }
 
-/** Stands for what a list does not read. */
-const NO_ANSWER: KeptAnswer = { status: 0, headers: [], body: new Uint8Array() };
-const HIDDEN = { credential: null, credentialSha256: '', changeId: null, search: null };
-
-function readOpen(row: Row): Omit<Charge, 'credential' | 'credentialSha256' | 'search' | 'answer'> {
-  const amount = BigInt(text(row, 'amount'));
-  const [network, payer] = [text(row, 'network'), text(row, 'payer')];
-  const transaction = nullableText(row, 'settled_transaction');
-  const deadline = nullableInteger(row, 'deadline');
-  return {
-    ...chargeValuesOf((field) => readValue(row, field)),
-    id: text(row, 'id'),
-    payment: { network, asset: text(row, 'asset'), payer, unique: text(row, 'unique_key') },
-    x402Version: integer(row, 'x402_version') === 1 ? 1 : 2,
-    way: {
-      receiverId: text(row, 'receiver_id'),
-      network,
-      scheme: text(row, 'scheme'),
-      asset: text(row, 'way_asset'),
-      decimals: integer(row, 'asset_decimals'),
-      payTo: text(row, 'pay_to_address'),
-      timeoutSeconds: integer(row, 'max_timeout_seconds'),
-      terms: readTexts(text(row, 'terms')),
-    },
-    amount,
-    deadline: deadline === null ? null : BigInt(deadline),
-    route: { id: text(row, 'route_id'), method: text(row, 'route_method'), pattern: text(row, 'route_pattern') },
-    request: {
-      method: text(row, 'request_method'),
-      path: text(row, 'request_path'),
-      targetSha256: text(row, 'target_sha256'),
-    },
-    requestId: nullableText(row, 'request_id'),
-    price: { amount: text(row, 'price_amount'), currency: text(row, 'price_currency') },
-    customerId: nullableText(row, 'customer_id'),
-    settle: oneOf(row, 'settle', ['before_response', 'before_forward']),
-    proof:
-      transaction === null ? null : { transaction, logIndex: nullableInteger(row, 'settled_log_index'), amount, payer },
-    asks: {
-      all: integer(row, 'asks'),
-      afterLostAnswer: integer(row, 'asks_after_lost_answer'),
-      afterFailure: integer(row, 'asks_after_failure'),
-      afterUpload: integer(row, 'asks_after_upload'),
-      afterDeath: integer(row, 'asks_after_death'),
-    },
-  };
-}
-
 export function stateOf(row: Row): ChargeState {
-  return oneOf(row, 'state', CHARGE_STATES);
-}
-
-function readSearch(row: Row): Search | null {
-  const written = nullableText(row, 'search');
-  return written === null ? null : readTexts(written);
+  return oneOf('state', text(row, 'state'), CHARGE_STATES);
 }
 
 type Texts = Readonly<Record<string, string>>;
@@ -218,35 +136,43 @@ function isTexts(value: unknown): value is Texts {
   );
 }
 
-function readAnswer(row: Row): KeptAnswer | null {
-  if (row['answer_status'] === null) return null;
-  const headers: unknown = JSON.parse(text(row, 'answer_headers'));
+function readHeaders(written: string): readonly string[] {
+  const headers: unknown = JSON.parse(written);
   if (!Array.isArray(headers) || !headers.every((each) => typeof each === 'string'))
     throw new TypeError('the store holds an answer whose headers are not text');
-  return { status: integer(row, 'answer_status'), headers, body: new Uint8Array(bytes(row, 'answer_body')) };
+  return headers;
 }
 
-function oneOf<T extends string>(row: Row, column: string, known: readonly T[]): T {
-  const value = text(row, column);
+function oneOf<T>(column: string, value: unknown, known: readonly T[]): T {
   const found = known.find((each) => each === value);
-  if (found === undefined) throw new TypeError(`the column ${column} of the store holds ${value}`);
+  if (found === undefined) throw new TypeError(`the column ${column} of the store holds ${String(value)}`);
   return found;
 }
 
-function readValue(row: Row, { wire, column, words }: ChargeRow): unknown {
-  switch (column) {
+function readValue({ kind, column, words, isNullable }: ChargeRow, row: Row): unknown {
+  if (isNullable && row[column] === null) return null;
+  switch (kind) {
     case 'text':
-      return words === undefined ? text(row, wire) : oneOf(row, wire, words);
-    case 'nullable text':
-      return words === undefined || row[wire] === null ? nullableText(row, wire) : oneOf(row, wire, words);
+      return words === undefined ? text(row, column) : oneOf(column, text(row, column), words);
+    case 'charge id':
+    case 'digest':
+      return text(row, column);
     case 'integer':
-      return integer(row, wire);
-    case 'nullable integer':
-      return nullableInteger(row, wire);
+      return words === undefined ? integer(row, column) : oneOf(column, integer(row, column), words);
     case 'flag':
-      return integer(row, wire) === 1;
+      return integer(row, column) === 1;
+    case 'units':
+      return BigInt(text(row, column));
+    case 'seconds':
+      return BigInt(integer(row, column));
+    case 'texts':
+      return readTexts(text(row, column));
+    case 'headers':
+      return readHeaders(text(row, column));
+    case 'bytes':
+      return new Uint8Array(bytes(row, column));
     default:
-      return column satisfies never;
+      return kind satisfies never;
   }
 }
 

@@ -1,7 +1,7 @@
 // The statements of charges on PostgreSQL. Each carries a batch as one array a column. A change of a charge writes its totals in
 // the same statement, so that they count exactly what was written; every statement says which of its rows were.
 import { NO_DEADLINE_MS } from '../../../domain/payment/charge.ts';
-import { CHARGE_ROWS } from '../../../domain/payment/charge-fields.ts';
+import { CHARGE_ROWS, type ChargeRow } from '../../../domain/payment/charge-fields.ts';
 import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
 import type { ChargeState } from '../../../domain/payment/charge.ts';
 import { ALL, DIGESTS } from '../charge-values.ts';
@@ -22,12 +22,22 @@ export type ChangeKindOfRow = {
   readonly isSettled: boolean;
 };
 
-const INTEGERS: ReadonlySet<string> = new Set([
-  ...['x402_version', 'asset_decimals', 'max_timeout_seconds', 'deadline', 'settled_log_index'],
-  ...['asks', 'asks_after_lost_answer', 'asks_after_failure', 'asks_after_upload', 'asks_after_death'],
-  ...CHARGE_ROWS.filter(({ column }) => !column.endsWith('text')).map(({ wire }) => wire),
-]);
-const ANSWER = { answer_status: 'int8', answer_headers: 'text', answer_body: 'bytea' } as const;
+/** Types of parameters for the kinds of a charge's values. */
+const PARAMETERS: Readonly<Record<ChargeRow['kind'], string>> = {
+  text: 'text',
+  'charge id': 'text',
+  digest: 'text',
+  integer: 'int8',
+  flag: 'int8',
+  units: 'numeric',
+  seconds: 'int8',
+  texts: 'text',
+  headers: 'text',
+  bytes: 'bytea',
+};
+/** The type of each column of a charge, as a parameter has it. */
+const TYPES: ReadonlyMap<string, string> = new Map(CHARGE_ROWS.map(({ column, kind }) => [column, PARAMETERS[kind]]));
+const ANSWER = CHARGE_ROWS.filter(({ part }) => part === 'answer').map(({ column }) => column);
 /** Milliseconds; `shift` moves the clock in tests. */
 const CLOCK = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::int8';
 /** ASCII of a name: locks of other programs on this database have other numbers. */
@@ -97,14 +107,13 @@ export function createChargeSql(schema: string) {
 /** Also under other names than the table's: `c` is the charge. */
 const selected = (columns: readonly string[]): string =>
   columns.map((column) => (DIGESTS.has(column) ? `encode(c.${column}, 'hex') AS ${column}` : `c.${column}`)).join(', ');
-const STORED = `c.seq, c.version, ${selected([...ALL, 'credential', ...Object.keys(ANSWER)])}`;
+const STORED = `c.seq, c.version, ${selected([...ALL, 'credential', ...ANSWER])}`;
 /** `readListed` reads it; it names neither credentials nor answers. */
 export const LISTED = `c.seq, ${selected(ALL.filter((name) => name !== 'credential_sha256'))},
   c.answer_status IS NOT NULL AS has_answer`;
 
-function typeOf(column: string): string {
-  if (column === 'amount') return 'numeric';
-  return INTEGERS.has(column) ? 'int8' : 'text';
+function typed(column: string): readonly [name: string, type: string] {
+  return [column, TYPES.get(column) ?? 'text'];
 }
 
 function written(column: string): string {
@@ -139,12 +148,7 @@ function counting(schema: string, moves: string): string {
  * in the batch.
  */
 function insertSql(schema: string): string {
-  const columns = [
-    ['n', 'int8'],
-    ['room', 'int8'],
-    ['credential', 'text'],
-    ...ALL.map((name) => [name, typeOf(name)] as const),
-  ] as const;
+  const columns = [['n', 'int8'], ['room', 'int8'], ['credential', 'text'], ...ALL.map(typed)] as const;
   const targets = [...ALL, 'credential'];
   return `WITH fresh AS (
     SELECT v.*, row_number() OVER (PARTITION BY v.payer, v.network ORDER BY v.n) AS place FROM ${rowsOf(columns, 3)}
@@ -168,7 +172,7 @@ function insertSql(schema: string): string {
  */
 function updateSql(schema: string, kind: ChangeKindOfRow): string {
   const changed = kind.columns.flatMap((index) => ALL[index] ?? []);
-  const answer = kind.setsAnswer ? Object.entries(ANSWER) : [];
+  const answer = kind.setsAnswer ? ANSWER : [];
   const columns: (readonly [string, string])[] = [
     ['n', 'int8'],
     ['of_id', 'text'],
@@ -176,10 +180,10 @@ function updateSql(schema: string, kind: ChangeKindOfRow): string {
     ...(kind.isOwner ? [] : [['of_lease', 'int8'] as const]),
     ...(kind.hasRoom ? [['room', 'int8'] as const] : []),
     ...(kind.setsCredential ? [['credential', 'text'] as const] : []),
-    ...answer,
-    ...changed.map((name) => [name, typeOf(name)] as const),
+    ...answer.map(typed),
+    ...changed.map(typed),
   ];
-  const sets = [...(kind.setsCredential ? ['credential'] : []), ...answer.map(([name]) => name), ...changed];
+  const sets = [...(kind.setsCredential ? ['credential'] : []), ...answer, ...changed];
   const parts = [
     `done AS (UPDATE ${schema}.charges AS c SET ${['version = c.version + 1', ...sets.map((name) => `${name} = ${written(name)}`)].join(', ')}
       FROM ${rowsOf(columns, 5)} WHERE c.id = v.of_id AND c.version = v.of_version

@@ -1,0 +1,34 @@
+// A charge as people see it: what the endpoints answer, and what `tollgate charges` prints. Its members come from the rows of
+// `charge-fields.ts`. Nothing in it could be replayed or belongs to its payer alone.
+import { CHARGE_ROWS, type ChargeRow, type ShownValues } from '../../domain/payment/charge-fields.ts';
+import { isChargeSource } from '../../domain/payment/charge-copy.ts';
+import { flowOf } from '../../domain/payment/charge.ts';
+import type { ListedCharge } from '../../domain/payment/reports.ts';
+import { chargedOf } from '../../domain/payment/whereabouts.ts';
+import { FIRST_SHOWN, inOrder, type ChargeView } from './charge-schemas.ts';
+
+/** A charge as people see it. */
+export function viewCharge(charge: ListedCharge): ChargeView {
+  const { retryUntil, owed } = charge;
+  const view: ChargeView = {
+    ...showValues(charge),
+    flow: flowOf(charge),
+    charged: chargedOf(charge),
+    retry_until: retryUntil === null ? null : new Date(retryUntil).toISOString(),
+    owed,
+  };
+  return inOrder(view, FIRST_SHOWN);
+}
+
+function showValues(charge: ListedCharge): ShownValues {
+  return Object.fromEntries(
+    CHARGE_ROWS.flatMap((row) => (row.shown === undefined ? [] : [[row.shown, shownValue(charge, row)]])),
+  ) as ShownValues;
+}
+
+function shownValue(charge: Readonly<Record<string, unknown>>, { part, member, shownAs }: ChargeRow): unknown {
+  const from = part === undefined ? charge : charge[part];
+  const value = isChargeSource(from) ? from[member] : null;
+  if (typeof value === 'bigint') return value.toString();
+  return shownAs === 'date' && typeof value === 'number' ? new Date(value).toISOString() : value;
+}
