@@ -8,7 +8,7 @@ import {
   type ChargeState,
   type PaymentKey,
 } from '../../domain/payment/charge.ts';
-import { createCopy, isChargeSource, type CopyRules, type ChargeSource } from '../../domain/payment/charge-copy.ts';
+import { createCopy, type CopyRules, type ChargeSource } from '../../domain/payment/charge-copy.ts';
 import {
   CHARGE_ROWS,
   CHARGE_STATES,
@@ -70,8 +70,8 @@ function changedOf(before: ChargeSource, after: ChargeSource): Changed {
 
 /** The value of a row in a charge, as a store binds it; null if the charge is without its part. */
 function valueIn(charge: ChargeSource, { part, member, kind }: ChargeRow): Value {
-  const from = part === undefined ? charge : charge[part];
-  return isChargeSource(from) ? bindable(kind, from[member]) : null;
+  const from = part === undefined ? charge : (charge[part] as ChargeSource | null);
+  return from === null ? null : bindable(kind, from[member]);
 }
 
 function bindable(kind: ChargeRow['kind'], value: unknown): Value {
