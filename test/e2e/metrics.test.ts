@@ -13,7 +13,7 @@ import { fromWire } from '../../src/domain/routing/route.ts';
 import { createLog } from '../../src/host/log.ts';
 import { createMetrics } from '../../src/host/metrics.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
-import { chargeGrants } from '../../src/registry/store/postgres/place.ts';
+import { chargeGrants } from '../../src/registry/store/postgres/charge-grants.ts';
 import { hasPostgres } from '../postgres/server.ts';
 import { freshDatabase, sharedPostgres, stopSharedPostgres } from '../postgres/store.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';

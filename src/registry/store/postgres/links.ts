@@ -4,6 +4,7 @@
 import type { Random } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
 import { createConnection, Refused, type Address, type Link, type Opened, type Session } from './connection.ts';
+import { createDatabaseClock, type DatabaseClock } from './database-clock.ts';
 import { timedLink } from './timed.ts';
 import type { ObserveStore, StoreLoad } from '../ports.ts';
 import { integer, text } from '../rows.ts';
@@ -137,33 +138,3 @@ const HELLO = {
     current_setting('synchronous_commit') AS synchronous_commit, pg_is_in_recovery() AS standby,
     current_setting('transaction_read_only') AS read_only, floor(extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now`,
 };
-
-// The database's clock, as this process knows it: what it said last, and the time that has passed here since. An answer
-// is older than its arrival, so this clock is never ahead, except by the drift of this machine. A lease that is over by
-// this clock is over by the database's.
-
-const WINDOW_MS = 60_000;
-
-type DatabaseClock = {
-  /** `clock`: milliseconds since the epoch, as an answer that has just arrived says. */
-  readonly hear: (clock: number) => void;
-  readonly now: () => number;
-};
-
-/** `before`: says the time as long as the database has said nothing. */
-function createDatabaseClock(before: () => number): DatabaseClock {
-  let best: number | undefined;
-  let next: number | undefined;
-  let since = 0;
-  return {
-    hear: (clock) => {
-      const at = performance.now();
-      const offset = clock - at;
-      // The largest was told the fastest. After a while only later ones count, so that a clock that was set back is followed.
-      if (at - since > WINDOW_MS) [best, next, since] = [next, undefined, at];
-      next = Math.max(next ?? offset, offset);
-      best = Math.max(best ?? offset, offset);
-    },
-    now: () => (best === undefined ? before() : Math.floor(performance.now() + best)),
-  };
-}
