@@ -1,11 +1,12 @@
 // The decision about a request: pure and total. It is told everything and does nothing; the caller has to handle each kind
-// of Verdict. An unknown kind does not compile, and there is no "otherwise let it through". Below it is the Permit, the
-// proof that a request may pass.
+// of Verdict. An unknown kind does not compile, and there is no "otherwise let it through". verdictOf goes the whole way to
+// it: target, match, decision. Below it is the Permit, the proof that a request may pass.
 import type { UndeclaredMethods } from './payment/explain.ts';
 import type { Offer } from './payment/offer.ts';
 import { problem, type Problem } from './problem.ts';
 import type { Route } from './routing/route.ts';
-import type { Match } from './routing/snapshot.ts';
+import type { Match, Snapshot } from './routing/snapshot.ts';
+import { refuseAmbiguous, splitTarget, type TargetOptions } from './routing/target.ts';
 
 /** What a client presents to pay: the header it came in and its value, not yet read. */
 export type Credential = { readonly version: 1 | 2; readonly value: string };
@@ -27,8 +28,8 @@ export type Rules<Request> = {
   readonly offer: (route: Route) => Offer | Problem;
 };
 
+/** A request, as far as a verdict on it depends on more than its route. */
 type Question<Request> = {
-  readonly match: Match;
   readonly method: string;
   /** An OPTIONS request that carries Origin and Access-Control-Request-Method. */
   readonly preflight: boolean;
@@ -63,9 +64,47 @@ export type Verdict =
 /** Verdict on most requests. */
 const UNPROTECTED: Pass = { kind: 'pass', because: 'unprotected', route: undefined };
 
-export function decide<Request>(rules: Rules<Request>, question: Question<Request>): Verdict {
+/** A request as it came: its target is read here and nowhere else. */
+export type JudgedRequest<Request> = Question<Request> & {
+  readonly target: string;
+  readonly host: string | undefined;
+};
+
+/** Where a request leads, and what is decided about it. */
+export type RequestJudgement = {
+  /** The canonical path. */
+  readonly path: string;
+  /** The canonical path and the query: what is forwarded. */
+  readonly target: string;
+  readonly match: Match;
+  readonly verdict: Verdict;
+};
+
+/** When to come back while no routes are loaded, in seconds. */
+const RETRY_SECONDS = 1;
+
+export function routesAbsent(): Problem {
+  return problem('routes_absent', 'The protected routes are not loaded yet; try again.', { retryAfter: RETRY_SECONDS });
+}
+
+/** The verdict on a request: its target, one look-up of its route, the decision. A problem: the target or the routes. */
+export function verdictOf<Request>(
+  rules: Rules<Request>,
+  options: TargetOptions,
+  snapshot: Snapshot | undefined,
+  facts: JudgedRequest<Request>,
+): RequestJudgement | Problem {
+  const split = splitTarget(facts, options);
+  if ('code' in split) return split;
+  if (snapshot === undefined) return routesAbsent();
+  const resolution = snapshot.resolve(facts.method, split.rawPath);
+  if (!resolution.ok) return refuseAmbiguous(resolution.reason);
+  const { path, match } = resolution;
+  return { path, target: path + split.query, match, verdict: decide(rules, match, facts) };
+}
+
+export function decide<Request>(rules: Rules<Request>, match: Match, question: Question<Request>): Verdict {
   const { policy } = rules;
-  const { match } = question;
   switch (match.kind) {
     case 'none':
       return UNPROTECTED;

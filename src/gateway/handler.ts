@@ -1,14 +1,14 @@
-// The journey of a request, top to bottom: target, route, caller, verdict, outcome. Everything is parsed once and here;
+// The journey of a request, top to bottom: form, verdict, admission, outcome. Everything is parsed once and here;
 // what was matched is what is forwarded. A request that costs nothing meets no await before the upstream's socket.
 // Whatever goes wrong here is answered with a Problem. Only a Permit leads past the paywall.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { decide, type Policy, type Rules, type Verdict, passPermit } from '../domain/decide.ts';
+import { passPermit, routesAbsent, verdictOf, type Policy, type Rules, type Verdict } from '../domain/decide.ts';
 import type { Offer } from '../domain/payment/offer.ts';
 import { problem, type Problem } from '../domain/problem.ts';
 import type { Route } from '../domain/routing/route.ts';
 import type { Snapshot } from '../domain/routing/snapshot.ts';
-import { refuseAmbiguous, splitTarget, type TargetOptions } from '../domain/routing/target.ts';
+import type { TargetOptions } from '../domain/routing/target.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { ResponseWatcher } from '../host/client-connection.ts';
 import type { Log } from '../host/log.ts';
@@ -104,7 +104,7 @@ function journey(handling: Handling, exchange: Exchange): void {
   record.requestId = trace.requestId;
   record.traceId = trace.traceId;
 
-  // 1 target: parsed once; nothing later looks at req.url.
+  // 1 form: what Node's parser accepts and a paywall must not.
   if (deps.telemetry.inFlight() > options.maxInFlight) return refuse(deps, exchange, tooMany(options.maxInFlight));
   if (deps.placeOf !== undefined) {
     exchange.release = deps.placeOf(req);
@@ -114,17 +114,16 @@ function journey(handling: Handling, exchange: Exchange): void {
   if (malformed !== undefined) return refuse(deps, exchange, malformed);
   const method = req.method ?? '';
   if (method === 'OPTIONS' && req.url === '*') return exchange.respond(paywall.serverOptions());
-  const target = splitTarget({ method, target: req.url ?? '', host: headers.host }, options.target);
-  if ('code' in target) return refuse(deps, exchange, target);
 
-  // 2 route: a pointer read and one look-up.
-  const { snapshot } = deps.routes;
-  if (snapshot === undefined) return refuse(deps, exchange, routesAbsent());
-  const resolution = snapshot.resolve(method, target.rawPath);
-  if (!resolution.ok) return refuse(deps, exchange, refuseAmbiguous(resolution.reason));
-  const { path, match } = resolution;
+  // 2 verdict: pure; the caller's headers are read only if the request costs something.
+  const preflight =
+    method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
+  const facts = { method, target: req.url ?? '', host: headers.host, preflight, request: req };
+  const judgement = verdictOf(rules, options.target, deps.routes.snapshot, facts);
+  if ('code' in judgement) return refuse(deps, exchange, judgement);
+  const { path, target, match, verdict } = judgement;
   record.path = path;
-  record.target = path + target.query;
+  record.target = target;
   exchange.protectedPath = match.kind !== 'none';
   exchange.trusted = deps.trusts?.(req.socket.remoteAddress) ?? false;
 
@@ -134,10 +133,7 @@ function journey(handling: Handling, exchange: Exchange): void {
     if (told !== undefined) return exchange.respond(told);
   }
 
-  // 3 verdict: pure; the caller's headers are read only if the request costs something.
-  const preflight =
-    method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
-  const verdict = decide(rules, { match, method, preflight, request: req });
+  // 3 admission.
   if (verdict.kind === 'pass') return exchange.forward(passPermit(verdict));
   if (verdict.kind === 'demand' || verdict.kind === 'verify') notePrice(record, verdict);
   const admitted = deps.admission.admit(verdict, req);
@@ -194,8 +190,4 @@ function tooManyOfClient(): Problem {
   return problem('too_many_requests_in_flight', 'Too many requests of this client are in flight; try again.', {
     retryAfter: RETRY_SECONDS,
   });
-}
-
-function routesAbsent(): Problem {
-  return problem('routes_absent', 'The protected routes are not loaded yet; try again.', { retryAfter: RETRY_SECONDS });
 }

@@ -22,8 +22,8 @@ function ask(match: Match, rest: { policy?: Partial<Policy>; caller?: Partial<Ca
     },
     offer: (asked) => makeOffer(asked, RECEIVERS),
   };
-  const question = { match, method: 'GET', preflight: rest.preflight ?? false, request: undefined };
-  return { verdict: decide(rules, question), callerRead };
+  const question = { method: 'GET', preflight: rest.preflight ?? false, request: undefined };
+  return { verdict: decide(rules, match, question), callerRead };
 }
 
 const on = (match: Match, rest: Parameters<typeof ask>[1] = {}) => ask(match, rest).verdict;
@@ -111,7 +111,7 @@ describe('what costs', () => {
       caller: () => problem('payment_malformed', 'two of them'),
       offer: (asked) => makeOffer(asked, RECEIVERS),
     };
-    const verdict = decide(rules, { match, method: 'GET', preflight: false, request: undefined });
+    const verdict = decide(rules, match, { method: 'GET', preflight: false, request: undefined });
     expect(verdict).toMatchObject({ kind: 'refuse', problem: { code: 'payment_malformed' } });
   });
 });
