@@ -32,7 +32,8 @@ describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
   };
   const configure = (url: string, more = ''): void => {
     const registry = `registry: { store: { url: "${url}" ${more} }, jwt: { secret: "${SECRET}" } }`;
-    folder.write('tollgate.yaml', `${registry}\n`);
+    // A port of its own: whatever listens on the default one of this machine is no matter of these tests.
+    folder.write('tollgate.yaml', `${registry}\nadmin: { listen: "127.0.0.1:0" }\n`);
   };
   const nameOf = (url: string): string => new URL(url).pathname.slice(1);
 
