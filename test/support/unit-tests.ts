@@ -25,7 +25,9 @@ export function sortTests(): { readonly unit: readonly string[]; readonly others
     const known = starts.get(file);
     if (known !== undefined) return known;
     starts.set(file, false);
-    const found = importsOf(file).some((name) => (path.isAbsolute(name) ? startsSomething(name) : STARTERS.has(name)));
+    const found = importsOf(file).some(
+      (name) => STARTERS.has(name) || (path.isAbsolute(name) && startsSomething(name)),
+    );
     starts.set(file, found);
     return found;
   };
