@@ -5,7 +5,7 @@ import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { request } from 'node:https';
 import { connect as connectTls } from 'node:tls';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -136,6 +136,7 @@ describe.skipIf(noDump)('dump and restore of PostgreSQL in docs/operating.md', (
 describe('TLS in front of Tollgate as docs/operating.md has it', () => {
   const files = temporaryFolder();
   const running = new Set<ChildProcess>();
+  const upstreamSockets = new Set<Socket>();
   let paid: PaidTollgate;
   let keyFile: string;
   let certificateFile: string;
@@ -153,6 +154,10 @@ describe('TLS in front of Tollgate as docs/operating.md has it', () => {
         } else res.end(JSON.stringify({ url: req.url, from: req.headers['x-forwarded-for'] }));
       },
     });
+    paid.upstream.server.on('connection', (socket: Socket) => {
+      upstreamSockets.add(socket);
+      socket.once('close', () => upstreamSockets.delete(socket));
+    });
     paid.upstream.server.on('upgrade', (_req, socket) => {
       socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nhello');
       socket.on('end', () => socket.end());
@@ -161,6 +166,8 @@ describe('TLS in front of Tollgate as docs/operating.md has it', () => {
   }, 60_000);
   afterAll(async () => {
     await Promise.all([...running].map(end));
+    // A tunnel or a stream that nobody ended would keep the upstream from closing.
+    for (const socket of upstreamSockets) socket.destroy();
     await paid?.stop();
     files.remove();
   });
