@@ -1,8 +1,8 @@
 // The fields of a charge, one row each: its place in the charge, its names on the wire and in the store, its kind and
 // bounds, and what people see. Types, schemas (`charge-shapes.ts`), the wire both ways (`charge-wire.ts`), columns
-// (`registry/store/charge-values.ts`) and shown charges are made from these rows; `charge-copy.ts` copies by them. One more field touches its
-// row, a file that adds its column to each schema, its first value in `claim-policy.ts`, and its use. No schema stands
-// here: each thread of the ledger loads these rows, and zod takes 2.4 MB.
+// (`registry/store/charge-values.ts`) and shown charges are made from these rows; `charge-copy.ts` copies by them. One more
+// field touches its row, a file that adds its column to each schema, its first value in `claim-policy.ts`, and its use. No
+// schema stands here: each thread of the ledger loads these rows, and zod takes 2.4 MB.
 
 export const CHARGE_STATES = ['claimed', 'settling', 'settled', 'delivered', 'released', 'failed'] as const;
 

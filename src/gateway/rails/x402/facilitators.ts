@@ -1,6 +1,7 @@
 // Asks facilitators: to verify in the order in which they are configured, to settle the one that verified before the
-// others. If one cannot say whether a payment is valid, the next one is asked. Settling goes on to the next one only if the call was certainly not carried out. Otherwise one lost
-// answer could make two transactions. A malformed answer counts as no answer.
+// others. If one cannot say whether a payment is valid, the next one is asked. Settling goes on to the next one only if the
+// call was certainly not carried out. Otherwise one lost answer could make two transactions. A malformed answer counts as
+// no answer.
 import type { RailOffer, Way } from '../../../domain/payment/way.ts';
 import type { Facilitator } from '../../../domain/payment/offer.ts';
 import {
