@@ -51,19 +51,23 @@ export const PAID: FrontKind = {
   },
 };
 
+const KINDS = [{ x402Version: 2, scheme: 'exact', network: 'eip155:84532' }];
+
 async function startFacilitator(): Promise<Server> {
   const random = createRandom(1);
   const server = createServer((req, res) => {
     let text = '';
     req.setEncoding('utf8').on('data', (piece: string) => (text += piece));
     req.on('end', () => {
+      res.setHeader('content-type', 'application/json');
+      // A start asks what the facilitator takes.
+      if (req.url === '/supported') return res.end(JSON.stringify({ kinds: KINDS }));
       const { payer, network } = readCall(text);
       const body =
         req.url === '/settle'
           ? { success: true, transaction: `0x${randomBytes(32).toString('hex')}`, network, payer }
           : { isValid: true, payer };
-      res.setHeader('content-type', 'application/json');
-      setTimeout(() => res.end(JSON.stringify(body)), random.below(15));
+      return setTimeout(() => res.end(JSON.stringify(body)), random.below(15));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
