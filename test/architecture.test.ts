@@ -17,7 +17,7 @@ type Source = {
 };
 
 const SOURCES: readonly Source[] = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts'))
+  .filter((file) => /\.tsx?$/.test(file))
   .map((file) => {
     const text = readFileSync(path.join(SRC, file), 'utf8');
     const specifiers = [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
@@ -27,7 +27,7 @@ const SOURCES: readonly Source[] = readdirSync(SRC, { recursive: true, encoding:
     return { file, folder: file.includes('/') ? (file.split('/')[0] ?? '') : '', text, imports };
   });
 
-const isOurs = (specifier: string): boolean => specifier.endsWith('.ts');
+const isOurs = (specifier: string): boolean => /\.tsx?$/.test(specifier);
 const packageOf = (specifier: string): string =>
   specifier
     .split('/')
@@ -46,6 +46,7 @@ const MAY: Readonly<Record<string, { readonly folders: readonly string[]; readon
   registry: { folders: ['registry', 'domain', 'host'], packages: ['jose', 'zod', 'path-to-regexp', 'lru-cache', 'pg'] },
   config: { folders: ['config', 'domain', 'host'], packages: ['yaml', 'zod'] },
   page: { folders: ['page', 'domain'], packages: [] },
+  desk: { folders: ['desk'], packages: ['preact', '@preact/signals'] },
   workers: { folders: ['workers', 'host'], packages: [] },
 };
 
@@ -75,6 +76,7 @@ describe('who may import whom', () => {
     ['yaml', ['config/']],
     ['@noble/hashes', ['gateway/rails/evm/']],
     ['ky', ['gateway/rails/', 'gateway/sync/']],
+    ['preact', ['desk/']],
     ['node:sqlite', ['registry/store/sqlite/']],
     ['pg', ['registry/store/postgres/']],
   ])('behaviour: %s is imported in %j only', (name, places) => {

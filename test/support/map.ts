@@ -22,7 +22,7 @@ function renderFolder(folder: string): string {
     a.name < b.name ? -1 : 1,
   );
   const rows = entries
-    .filter((entry) => entry.isFile() && /\.(ts|sql)$/.test(entry.name))
+    .filter((entry) => entry.isFile() && /\.(tsx?|sql)$/.test(entry.name))
     .map(
       (entry) =>
         `| [\`${entry.name}\`](${path.join(folder, entry.name)}) | ${firstSentence(path.join(SRC, folder, entry.name))} |\n`,
