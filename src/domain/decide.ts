@@ -8,7 +8,7 @@ import type { Route } from './routing/route.ts';
 import type { Match, Snapshot } from './routing/snapshot.ts';
 import { refuseAmbiguous, splitTarget, type TargetOptions } from './routing/target.ts';
 
-/** What a client presents to pay: the header it came in and its value, not yet read. */
+/** Credential that a client presents to pay: the header it came in and its value, not yet read. */
 export type Credential = { readonly version: 1 | 2; readonly value: string };
 
 export type Caller = { readonly customerId: string | undefined; readonly credential: Credential | undefined };
@@ -20,7 +20,7 @@ export type Policy = {
   readonly v1: boolean;
 };
 
-/** What holds for every request. `Request` is whatever a caller is read from. */
+/** Rules for every request. `Request` is whatever a caller is read from. */
 export type Rules<Request> = {
   readonly policy: Policy;
   /** Reads who calls; asked only if the request costs something. */
@@ -54,7 +54,7 @@ export type Verdict =
   | {
       readonly kind: 'verify';
       readonly route: Route;
-      /** Or why the route cannot be paid now: what was paid for before is served all the same. */
+      /** Offer of the route, or why it cannot be paid now: what was paid for before is served all the same. */
       readonly offer: Offer | Problem;
       readonly caller: Caller;
       readonly credential: Credential;
@@ -70,7 +70,7 @@ export type JudgedRequest<Request> = Question<Request> & {
   readonly host: string | undefined;
 };
 
-/** Where a request leads, and what is decided about it. */
+/** Target of a request, and what is decided about it. */
 export type RequestJudgement = {
   /** The canonical path. */
   readonly path: string;
@@ -80,7 +80,7 @@ export type RequestJudgement = {
   readonly verdict: Verdict;
 };
 
-/** When to come back while no routes are loaded, in seconds. */
+/** Seconds after which a client may come back while no routes are loaded. */
 const RETRY_SECONDS = 1;
 
 export function routesAbsent(): Problem {
@@ -113,7 +113,7 @@ export function decide<Request>(rules: Rules<Request>, match: Match, question: Q
       if (question.preflight) return preflight(policy);
       return price(match.route, rules, question.request);
     case 'undeclared': {
-      // Paused routes cost nothing, for other methods too.
+      // A paused route costs nothing, for other methods too.
       if (match.highestPriced === undefined) return { kind: 'pass', because: 'undeclared', route: undefined };
       if (question.preflight) return preflight(policy);
       switch (policy.undeclaredMethods) {

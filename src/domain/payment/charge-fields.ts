@@ -42,7 +42,7 @@ type Kinds = {
   texts: Readonly<Record<string, string>>;
   /** Names and values of headers in turn; JSON in a store. */
   headers: readonly string[];
-  /** Bytes; base64 on the wire. */
+  /** Raw bytes; base64 on the wire. */
   bytes: Uint8Array;
 };
 
@@ -50,7 +50,7 @@ type ChargeField = {
   readonly wire: string;
   /** Name of its column; undefined: that on the wire. */
   readonly column?: string;
-  /** Its column is another row's, which writes it. */
+  /** Says that another row with the same column writes it. */
   readonly sharesColumn?: true;
   /** A store keeps it beside the charge and drops it when no request can need it: it is written by statements of its own. */
   readonly isKeptAside?: true;
@@ -58,11 +58,11 @@ type ChargeField = {
   readonly isNullable?: true;
   /** The only values that it may have; undefined: any. */
   readonly words?: readonly (string | number)[];
-  /** Most characters, bytes or units that may cross the wire; undefined: any. */
+  /** Limit of what may cross the wire: characters, bytes or units; undefined if there is none. */
   readonly max?: number;
   /** Least integer; undefined: 0. */
   readonly min?: number;
-  /** Its name for people, who see a time as a date; undefined: a ledger's own. */
+  /** Name that people see; undefined if only a ledger sees the field. A time is shown as a date. */
   readonly shown?: string;
   readonly shownAs?: 'date';
   /** A ledger of an earlier version does not name it: null there. */
@@ -90,7 +90,7 @@ export const CLAIM_FIELDS = {
   'way.decimals': { wire: 'asset_decimals', kind: 'integer', max: 255, shown: 'asset_decimals' },
   'way.payTo': { wire: 'pay_to_address', kind: 'text', max: 64, shown: 'pay_to_address' },
   'way.timeoutSeconds': { wire: 'max_timeout_seconds', kind: 'integer' },
-  /** Read by the rail alone. */
+  /** Terms that only the rail reads. */
   'way.terms': { wire: 'terms', kind: 'texts' },
   /** The smallest unit of the way's asset. */
   amount: { wire: 'amount', kind: 'units', shown: 'amount_atomic' },
@@ -119,7 +119,7 @@ export const PROGRESS_FIELDS = {
   state: { wire: 'state', kind: 'text', words: CHARGE_STATES, shown: 'status' },
   /** The request that works on the charge, or did so last and said no end (`ownerOf`); null if there is none. */
   owner: { wire: 'owner', kind: 'text', isNullable: true },
-  /** Milliseconds since the epoch, by the ledger's clock: the owner is believed to be alive until then. */
+  /** End of the lease, milliseconds since the epoch by the ledger's clock: until then the owner counts as alive. */
   leaseUntil: { wire: 'lease_until', kind: 'integer' },
   /** Number of its claims. */
   claims: { wire: 'claims', kind: 'integer', shown: 'claims' },
@@ -131,7 +131,7 @@ export const PROGRESS_FIELDS = {
   via: { wire: 'via', kind: 'text', isNullable: true },
   /** Looks at the chain by the reconciler. */
   looks: { wire: 'looks', kind: 'integer' },
-  /** The last thing said about it: why it was released, is not known, or failed. */
+  /** The latest reason: why the charge was released, is not known, or failed. */
   reason: { wire: 'reason', kind: 'text', isNullable: true, shown: 'reason' },
   failedBy: {
     wire: 'failed_by',
@@ -166,7 +166,7 @@ export const PROGRESS_FIELDS = {
   },
   /** A head with a status below 500 was handed to its client once. */
   headSent: { wire: 'head_sent', kind: 'flag' },
-  /** Delivered as far as it ever will be: its client had the head, and perhaps not the whole body. */
+  /** Says that the delivery is over: the client had the head, and perhaps not the whole body. */
   partial: { wire: 'partial', kind: 'flag', shown: 'partial' },
   /** The reason why it was not delivered at the last try; null before any, and while one lasts. */
   undelivered: {
@@ -202,7 +202,7 @@ export const PROGRESS_FIELDS = {
     max: 128,
     shown: 'transaction',
   },
-  /** Null if only a facilitator says so. */
+  /** Place of the transfer among the logs of its block; null if only a facilitator says so. */
   'proof.logIndex': {
     wire: 'log_index',
     column: 'settled_log_index',
@@ -214,7 +214,7 @@ export const PROGRESS_FIELDS = {
   'proof.amount': { wire: 'amount', sharesColumn: true, kind: 'units' },
   /** The payer of the payment. */
   'proof.payer': { wire: 'payer', sharesColumn: true, kind: 'text', max: 64 },
-  /** The first time included. */
+  /** Number of times that the upstream was asked, the first time included. */
   'asks.all': { wire: 'all', column: 'asks', kind: 'integer', shown: 'asked' },
   'asks.afterLostAnswer': { wire: 'after_lost_answer', column: 'asks_after_lost_answer', kind: 'integer' },
   'asks.afterFailure': { wire: 'after_failure', column: 'asks_after_failure', kind: 'integer' },

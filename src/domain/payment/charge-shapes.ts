@@ -105,7 +105,7 @@ function headerPairs(maxCharacters: number): z.ZodType {
     .refine((all) => all.reduce((sum, each) => sum + each.length, 0) <= maxCharacters, 'too long');
 }
 
-/** What people see has no bounds of what may come in. */
+/** A schema for people bounds nothing: the bounds are for what comes in. */
 function shownSchema(row: ChargeRow): z.ZodType {
   const schema = presentToPeople(row);
   if (row.isAdded && row.shownAs === undefined) return schema.nullable().default(null);

@@ -24,7 +24,7 @@ export const chargeWire = z.object({ ...claimShape, ...progressShape });
 
 const FROM_WIRE: CopyRules = { partOf: memberOf, valueOf: (row, wire) => decode(row, wire[row.wire]) };
 const TO_WIRE: CopyRules = { partOf: memberOf, valueOf: ({ member }, charge) => encode(charge[member]) };
-// What became of a claim goes first on the wire.
+// The progress of a claim goes first on the wire.
 const ROWS = [...PROGRESS_ROWS, ...CLAIM_ROWS];
 const readClaim = createCopy(CLAIM_ROWS, 'member', FROM_WIRE);
 const writeClaim = createCopy(CLAIM_ROWS, 'wire', TO_WIRE);

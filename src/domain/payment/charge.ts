@@ -23,17 +23,17 @@ export function isUnsettled(state: ChargeState): boolean {
 export type PaymentKey = ClaimPart<'payment'>;
 
 /**
- * The one spelling of a payment or a name, as rails write it: two spellings of one payment must not pay for two
+ * Canonical spelling of payments and names, as rails write it: two spellings of one payment must not pay for two
  * charges.
  */
 export type Spelling = {
-  /** Undefined: it is of no network that a rail serves. */
+  /** Canonical key of a payment; undefined if no rail serves its network. */
   readonly payment: (raw: PaymentKey) => PaymentKey | undefined;
-  /** Of an account or a transaction, whatever network it is of; as it stands if no rail has another spelling for it. */
+  /** Canonical name of an account or a transaction of any network; unchanged if no rail spells it otherwise. */
   readonly identifier: (text: string) => string;
 };
 
-/** What identifies a request to the ledger. The query stays out of it: a digest of the target stands for it. */
+/** Request as the ledger knows it. The query stays out of it: a digest of the target stands for it. */
 export type ChargedRequest = ClaimPart<'request'>;
 
 /** Everything that a restart needs to take a payment over, or to tell its payer what became of it. */
@@ -42,7 +42,7 @@ export type Claim = ClaimValues & {
   readonly credential: string;
 };
 
-/** As x402 calls it: `upfront` if the money is taken before anything is done for it. */
+/** Flows by their names in x402: `upfront` takes the money before anything is done for it. */
 export const FLOWS = ['authorization', 'upfront'] as const;
 
 /** The flow that a charge was paid in. */
@@ -50,21 +50,21 @@ export function flowOf({ settle }: Pick<Claim, 'settle'>): (typeof FLOWS)[number
   return settle === 'before_forward' ? 'upfront' : 'authorization';
 }
 
-/** Where the money moved. */
+/** Place on the chain where the money moved. */
 export type Proof = ProgressPart<'proof'>;
 
 /** An upstream's answer that its payer did not get whole. */
 export type KeptAnswer = ProgressPart<'answer'>;
 
 /**
- * What a rail looked through for a proof, in its own words: the next look goes on from there. Members `round` and `next`
- * are whole numbers that a rail counts up as a search goes on (payment/search.ts).
+ * Record of what a rail searched for a proof, in its own words: the next look goes on from there. Members `round` and
+ * `next` are whole numbers that a rail counts up as a search goes on (payment/search.ts).
  */
 export type Search = Readonly<Record<string, string>>;
 
 export type Undelivered = (typeof UNDELIVERED)[number];
 
-/** How often the upstream was asked for a charge. */
+/** Numbers of times that the upstream was asked for a charge. */
 export type Asks = ProgressPart<'asks'>;
 
 /** A claim and what became of it since. */
@@ -73,36 +73,36 @@ export type Charge = ClaimValues & ProgressValues;
 /** A payment that names no deadline counts as ending so long after its claim. */
 export const NO_DEADLINE_MS = 150_000;
 
-/** When the payment of a charge ends, milliseconds since the epoch. */
+/** Time at which the payment of a charge ends, milliseconds since the epoch. */
 export function endsAt({ deadline, claimedAt }: Pick<Charge, 'deadline' | 'claimedAt'>): number {
   return deadline === null ? claimedAt + NO_DEADLINE_MS : Number(deadline) * 1000;
 }
 
-/** One request of one run of a process: leases are renewed for the run, and charges belong to the request. */
+/** Owner of a charge: one request of one run of a process. Leases are renewed for the run. */
 export function ownerOf(run: string, request: string): string {
   return `${run}/${request}`;
 }
 
 /**
- * How the runs of a process begin that holds the store itself. When it starts, no process is left with a lease of an
+ * Prefix of the runs of a process that holds the store itself. When it starts, no process is left with a lease of an
  * earlier run. A ledger takes no such owner from elsewhere.
  */
 export const LOCAL_RUN = 'local-';
 
-/** How the runs of its workers begin, which reach the store through it: they end with it. */
+/** Prefix of the runs of workers. They reach the store through its process and end with it. */
 export const WORKER_RUN = 'worker-';
 
-/** All runs of workers of the process whose run is `run` begin so. */
+/** Prefix of the runs of all workers of the process whose run is `run`. */
 export function workersOfRun(run: string): string {
   return `${WORKER_RUN}${run.slice(LOCAL_RUN.length)}.`;
 }
 
 export const CHARGE_ID = /^chg_[A-Za-z0-9_-]{1,124}$/;
 
-/** In milliseconds still an integer of JavaScript and of a store. */
+/** Latest deadline: its milliseconds are still an integer of JavaScript and of a store. */
 const LATEST_DEADLINE = 2n ** 40n;
 
-/** Why `claim` cannot be written, or undefined. Its caller has a defect: the ledger refuses the claim. */
+/** Finds why `claim` cannot be written; undefined if it can. Its caller has a defect: the ledger refuses the claim. */
 export function findClaimFault(claim: Claim): string | undefined {
   if (claim.amount <= 0n) return 'the amount is not greater than 0';
   if (claim.deadline !== null && (claim.deadline < 0n || claim.deadline > LATEST_DEADLINE))

@@ -3,7 +3,7 @@
 // so that a payment that cannot pay is not verified.
 import { isUnsettled, type Asks, type Charge, type ChargedRequest, type Claim, type Undelivered } from './charge.ts';
 
-/** What a request shows of itself. The signed part of a credential is public on the chain: only the whole of it counts. */
+/** Method, target and credential of a request. Part of a credential is public on the chain: only the whole counts. */
 export type PresentedRequest = {
   /** SHA-256 of the credential as presented, lower-case hex. */
   readonly credentialSha256: string;
@@ -11,21 +11,21 @@ export type PresentedRequest = {
   readonly targetSha256: string;
 };
 
-/** How often one credential may be claimed, whatever ended the claims before. */
+/** Number of claims that one credential may have, whatever ended the earlier ones. */
 export const CLAIMS = 10;
-/** How long an answer that did not arrive can be fetched, from when the settlement became certain. */
+/** Time for which an answer that did not arrive can be fetched, from the moment the settlement became certain. */
 export const REDEEM_MS = 24 * 3_600_000;
-/** From so long after its end on, an unsettled payment takes no place of its payer's. */
+/** Time after the end of an unsettled payment from which it no longer counts towards its payer's limit. */
 export const OVERDUE_MS = 600_000;
 
-/** Whose fault it is that something was paid for and never delivered. */
+/** Parties that can be at fault if something was paid for and never delivered. */
 export const FAULTS = ['upstream', 'tollgate', 'client'] as const;
 export type Fault = (typeof FAULTS)[number];
 
 type Limit = { readonly safe: number; readonly other: number };
 type Cause = Limit & { readonly counter: Exclude<keyof Asks, 'all'>; readonly fault: Fault };
 
-/** How often the upstream is asked again, and because of what; `safe`: GET and HEAD, which change nothing. */
+/** Limits on asking the upstream again, by the cause. `safe` is for GET and HEAD, which change nothing. */
 export const ASK_AGAIN: Readonly<Record<Undelivered, Cause>> = {
   answer_lost: { counter: 'afterLostAnswer', safe: 1, other: 0, fault: 'client' },
   answer_dropped: { counter: 'afterLostAnswer', safe: 1, other: 0, fault: 'tollgate' },
@@ -33,18 +33,18 @@ export const ASK_AGAIN: Readonly<Record<Undelivered, Cause>> = {
   upload_broken_off: { counter: 'afterUpload', safe: 1, other: 1, fault: 'client' },
   process_died: { counter: 'afterDeath', safe: 10, other: 2, fault: 'tollgate' },
 };
-/** In all, the first time included. */
+/** Limit on asking the upstream in all, the first time included. */
 export const ASKS: Limit = { safe: 17, other: 5 };
 
-/** How long the upstream is left alone for one payment after each of its failures; the last one again after that. */
+/** Pauses in which the upstream is left alone for one payment, one after each of its failures. The last one repeats. */
 const ASK_PAUSES_MS = [2_000, 10_000, 60_000, 300_000, 1_800_000];
 
-/** The pause after a failure of the upstream, before which it was asked again `asks.afterFailure` times for failing. */
+/** Pause after a failure of the upstream that follows `asks.afterFailure` asks because of failures. */
 export function pauseAfterFailure({ afterFailure }: Asks): number {
   return ASK_PAUSES_MS[Math.min(afterFailure, ASK_PAUSES_MS.length - 1)] ?? 0;
 }
 
-/** Milliseconds for which the upstream is still left alone for the payment of a charge; 0: it may be asked. */
+/** Milliseconds for which the upstream is left alone for a charge; 0 if it may be asked. */
 export function pauseLeft({ askAt, answer }: Pick<Charge, 'askAt' | 'answer'>, now: number): number {
   return askAt === null || answer !== null ? 0 : Math.max(0, askAt - now);
 }
@@ -52,23 +52,23 @@ export function pauseLeft({ askAt, answer }: Pick<Charge, 'askAt' | 'answer'>, n
 export type PaymentStatus =
   | 'claimable'
   | 'in_use'
-  /** Its settlement has no certain end and no owner: its payer may take it over at once (`taken_over`). */
+  /** The settlement has no certain end and no owner: its payer may take it over at once (`taken_over`). */
   | 'unfinished'
-  /** Also if it was just delivered: only the process knows whether its answer is still in memory. */
+  /** Spent, also if it was just delivered: only the process knows whether its answer is still in memory. */
   | 'spent'
-  /** Paid and not delivered: its payer may fetch the answer (`redeem_started`). */
+  /** The charge is paid and not delivered: its payer may fetch the answer (`redeem_started`). */
   | 'redeemable'
-  /** Paid, and there is no way to deliver it any more: its payer must not be asked to pay again. */
+  /** The charge is paid and cannot be delivered any more: its payer must not be asked to pay again. */
   | 'already_paid';
 
-/** `charge` is the one with this payment, or undefined if there is none. */
+/** Judges a payment. `charge` is the one with this payment, or undefined if there is none. */
 export function paymentStatus(charge: Charge | undefined, presented: PresentedRequest, now: number): PaymentStatus {
   if (charge === undefined) return 'claimable';
   const identical = isIdentical(charge, presented);
   const free = charge.leaseUntil <= now;
   switch (charge.state) {
     case 'claimed':
-      // Of any other credential it stays in use until it is released: what becomes of it is not known.
+      // To any other credential the charge is in use until it is released: its end is not known.
       if (!free || !identical) return 'in_use';
       return charge.claims < CLAIMS ? 'claimable' : 'spent';
     case 'released':
@@ -96,11 +96,11 @@ export function isIdentical(charge: Charge, presented: PresentedRequest): boolea
   );
 }
 
-/** How a settled charge without an owner can be delivered after all. */
+/** Way in which a settled charge without an owner can still be delivered. */
 type Redemption =
-  /** From its kept answer. */
+  /** The kept answer is sent again. */
   | { readonly kind: 'replay' }
-  /** By asking the upstream: `because` of what once more, null the first time. */
+  /** The upstream is asked. `because` says why it is asked once more; null the first time. */
   | { readonly kind: 'ask'; readonly because: Undelivered | null };
 
 export function redemption(charge: Charge, now: number): Redemption | undefined {
@@ -109,8 +109,8 @@ export function redemption(charge: Charge, now: number): Redemption | undefined 
 }
 
 /**
- * Until when the answer of a settled charge can be fetched; 0: never. The reason of the last failed delivery sets the
- * limit. While a request delivers it, the limit is that of a process that dies.
+ * Time until which the answer of a settled charge can be fetched; 0: never. The reason of the last failed delivery sets
+ * the limit. While a request delivers it, the limit is that of a process that dies.
  */
 export function fetchableUntil(charge: Charge): number {
   // A v1 credential does not hold our charge id: anyone who reads the chain can rebuild it.
@@ -125,21 +125,22 @@ export function fetchableUntil(charge: Charge): number {
   return charge.asks[counter] < limit ? until : 0;
 }
 
-/** `process_died` if its last owner said no end; null if the upstream was never asked. */
+/** Reason of the last failed delivery: `process_died` if its owner said no end; null if nothing was asked. */
 export function lastUndelivered({ owner, asks, undelivered }: Charge): Undelivered | null {
   return owner !== null && asks.all > 0 ? 'process_died' : undelivered;
 }
 
 /**
- * Whose fault it is that a settled charge was not delivered and cannot be any more. Undefined if nothing is owed: the
- * client got something usable, or the money was given back.
+ * Names the party at fault if a settled charge was not delivered and cannot be any more. Undefined if nothing is owed:
+ * the client got something usable, or the money was given back.
  */
 export function owedBecauseOf(charge: Charge, now: number): Fault | undefined {
   if (charge.state !== 'settled' || charge.refundedAt !== null || charge.headSent) return undefined;
   if (charge.leaseUntil > now || now < fetchableUntil(charge)) return undefined;
   const because = lastUndelivered(charge);
   if (because !== null) return ASK_AGAIN[because].fault;
-  // Never asked: its payer did not come back, or was sent away with a credential that cannot come back.
+  // The upstream was never asked: the payer did not come back, or was sent away with a credential that cannot come
+  // back.
   return charge.x402Version === 1 && charge.attempts > 0 ? 'tollgate' : 'client';
 }
 
@@ -147,29 +148,29 @@ export type ClaimOptions = {
   /** Names one claimant: a request, not a process. */
   readonly owner: string;
   readonly leaseMs: number;
-  /** Claims of one payer that may be unsettled at once on the network of the payment. */
+  /** Number of claims of one payer that may be unsettled at once on the network of the payment. */
   readonly maxUnsettledPerPayer: number;
-  /** A call with the `changeId` of one that got through is the same call. */
+  /** Id of a change: a call with the `changeId` of one that got through is the same call. */
   readonly changeId?: string | undefined;
   /**
-   * The payment is settled next, through this facilitator. The charge may come back `settling`, as after
+   * Facilitator through which the payment is settled next. The charge may come back `settling`, as after
    * `settle_started`: that saves one durable write. A ledger may leave it `claimed` all the same.
    */
   readonly settleVia?: string | undefined;
 };
 
 export type Claimed =
-  /** `charge.id` is the charge's id: that of its first claim. */
+  /** The claim stands. `charge.id` is the id of its first claim. */
   | { readonly kind: 'claimed'; readonly charge: Charge }
   | { readonly kind: Exclude<PaymentStatus, 'claimable'>; readonly charge: Charge }
-  /** Another payment was made with this charge id. */
+  /** The charge id has paid already: another payment was made with it. */
   | { readonly kind: 'quote_already_used' }
   | { readonly kind: 'too_many_unsettled' };
 
-/** The decision about a claim as far as the charge with the same payment goes. */
+/** Decision about a claim, as far as the charge with the same payment goes. */
 type ClaimDecision = Extract<Claimed, { readonly charge: Charge }>;
 
-/** `claimed` is to be written, over `existing` if there is one; everything else writes nothing. */
+/** Decides a claim. `claimed` is to be written, over `existing` if there is one; everything else writes nothing. */
 export function decideClaim(
   existing: Charge | undefined,
   claim: Claim,
@@ -182,7 +183,7 @@ export function decideClaim(
   return { kind: 'claimed', charge: openCharge(claim, existing, options, now) };
 }
 
-/** What the request of a claim shows of itself. */
+/** Reads from a claim what its request shows of itself. */
 export function presentedBy(claim: { credentialSha256: string; request: ChargedRequest }): PresentedRequest {
   const { method, targetSha256 } = claim.request;
   return { credentialSha256: claim.credentialSha256, method, targetSha256 };

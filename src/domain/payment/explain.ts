@@ -17,7 +17,7 @@ type MatchResult = {
 
 export type Explanation = {
   readonly answer: MatchResult;
-  /** What would go upstream; undefined if the path is refused, and then `reason` says why. */
+  /** Path that would go upstream; undefined if it is refused, and then `reason` says why. */
   readonly path: string | undefined;
   readonly reason: string;
   /** Every route whose pattern matches, the winner first, each with a sentence. */

@@ -1,17 +1,17 @@
-// What the header of a 402 shows of an offer. Its size is bounded, because proxies in front keep little room for the
-// head of a response: nginx 4 KiB by default. What does not fit is left out in a fixed order, once for an offer and not
-// for each request. It can be paid all the same.
+// Fits an offer into the header of a 402. Its size is bounded, because proxies in front keep little room for the head
+// of a response: nginx 4 KiB by default. A part that does not fit is left out in a fixed order, once for an offer and
+// not for each request. It can be paid all the same.
 import { type OfferedWay, clip } from './offer.ts';
 import { CHARGE_ID_BYTES } from './quote.ts';
 
-/** Of the header as it is sent: base64. */
+/** Size of the header as it is sent: base64. */
 const MAX_HEADER_BYTES = 3072;
 const MAX_JSON_BYTES = (MAX_HEADER_BYTES / 4) * 3;
 /** A URL up to this is shown whole, and a longer one as far as there is room left. */
 const URL_BYTES = { sure: 256, most: 1024 } as const;
 /** The longest reason that is a code alone. */
 const CODE_BYTES = 'x402_version_unsupported'.length;
-/** Of a description that has to make room. */
+/** Size of a description that has to make room. */
 const SHORT_DESCRIPTION_BYTES = 64;
 
 const MIME_TYPE = 'application/json';
@@ -31,8 +31,8 @@ export type HeaderForm = {
 };
 
 /**
- * The fullest form that there is room for. `ways`: with the hole in the place of the charge id, once in each entry.
- * `bazaars`: the fullest first.
+ * Picks the fullest form that there is room for. `ways` hold the hole in the place of the charge id, once in each
+ * entry. `bazaars` come fullest first.
  */
 export function fitHeader(description: string, ways: readonly ShownWay[], bazaars: readonly string[] = []): HeaderForm {
   let form: HeaderForm = { description, ways, bazaar: undefined };
@@ -41,7 +41,7 @@ export function fitHeader(description: string, ways: readonly ShownWay[], bazaar
   return form;
 }
 
-/** The fullest first. The last one is taken in any case: it has one way, and room. */
+/** Yields the forms, the fullest first. The last one is taken in any case: it has one way, and room. */
 function* formsOf(description: string, ways: readonly ShownWay[], bazaars: readonly string[]): Generator<HeaderForm> {
   for (const bazaar of [...bazaars, undefined]) yield { description, ways, bazaar };
   const short = clip(description, SHORT_DESCRIPTION_BYTES);
@@ -49,7 +49,7 @@ function* formsOf(description: string, ways: readonly ShownWay[], bazaars: reado
     yield { description: short, ways: ways.slice(0, count), bazaar: undefined };
 }
 
-/** The text of the header around URL, reason and the entries of `accepts`. */
+/** Text of the header around URL, reason and the entries of `accepts`. */
 export function writeAround({ description, bazaar }: HeaderForm): {
   readonly beforeReason: string;
   readonly beforeUrl: string;
@@ -65,7 +65,7 @@ export function writeAround({ description, bazaar }: HeaderForm): {
   };
 }
 
-/** Of the JSON, with charge ids, and with nothing between the quotes of reason and URL. */
+/** Counts the bytes of the JSON, with charge ids, and with nothing between the quotes of reason and URL. */
 export function bytesWithoutUrl(form: HeaderForm): number {
   const { beforeReason, beforeUrl, beforeAccepts, after } = writeAround(form);
   const entries = form.ways.map(({ entry }) => JSON.stringify(entry)).join(',');
@@ -73,7 +73,7 @@ export function bytesWithoutUrl(form: HeaderForm): number {
   return Buffer.byteLength(text) + form.ways.length * (CHARGE_ID_BYTES - HOLE_JSON.length);
 }
 
-/** `url` and `reason`, as far as there is room. `bytes`: of the form, without both. */
+/** Cuts `url` and `reason` to the room there is. `bytes` is the size of the form without both. */
 export function fitInto(bytes: number, url: string, reason: string): { readonly url: string; readonly reason: string } {
   const room = MAX_JSON_BYTES - bytes;
   // A word behind the code is for people, and stands in full in another header.
@@ -82,7 +82,7 @@ export function fitInto(bytes: number, url: string, reason: string): { readonly 
   return { url: cutUrl(url, most), reason: code };
 }
 
-/** At most `bytes` bytes of `url`, never ending inside a percent-escape. */
+/** Cuts `url` to at most `bytes` bytes, never inside a percent-escape. */
 export function cutUrl(url: string, bytes: number = URL_BYTES.most): string {
   return url.length <= bytes ? url : url.slice(0, bytes).replace(/%[0-9A-F]?$/, '');
 }

@@ -61,7 +61,7 @@ const UNDELIVERED_BECAUSE = [
   'not_asked',
 ] as const;
 
-/** What a sidecar may do: the word of an operator is given where the ledger is. */
+/** Events that a sidecar may send: the word of an operator is given where the ledger is. */
 const EVENTS = {
   settle_started: { via, leaseMs: lease },
   not_carried_out: { reason, unasked },

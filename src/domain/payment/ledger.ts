@@ -20,21 +20,21 @@ import { transition, type Actor, type ChargeEvent, type TransitionRefusal } from
  * call with the same `changeId` is safe to repeat. Times are the ledger's clock.
  */
 export type Ledger = {
-  /** Bytes of a kept answer's body that `answer_kept` takes at most. */
+  /** Limit on the body of a kept answer that `answer_kept` takes, in bytes. */
   readonly answerLimitBytes: number;
   /** Names this run of the process: a request that works on a charge here is an owner of it (`ownerOf`). */
   readonly run: string;
   readonly spelling: Spelling;
   /** The clock that leases and pauses go by, milliseconds since the epoch; of a remote ledger an estimate. */
   readonly now: () => number;
-  /** By the canonical key. */
+  /** Finds a charge by the canonical key of its payment. */
   readonly find: (payment: PaymentKey) => Promise<Charge | undefined>;
   readonly findByChargeId: (id: string) => Promise<Charge | undefined>;
-  /** One atomic, durable insert: of any number of identical calls one is `claimed`. Rejects a claim with a fault: ClaimFault. */
+  /** Claims in one atomic, durable insert: of identical calls one is `claimed`. A faulty claim rejects (ClaimFault). */
   readonly claim: (claim: Claim, options: ClaimOptions) => Promise<Claimed>;
-  /** One conditional, durable update. */
+  /** Changes a charge in one conditional, durable update. */
   readonly advance: (id: string, event: ChargeEvent, actor: Actor) => Promise<Advanced>;
-  /** As the store says. */
+  /** Lists charges that are due, as the store says. */
   readonly due: (limit: number) => Promise<readonly Charge[]>;
   readonly renew: ChargeStore['renew'];
 };
@@ -46,14 +46,14 @@ export type Ledger = {
  * tries again is its own affair.
  */
 export type ChargeStore = {
-  /** Bytes of a kept answer's body at most. */
+  /** Limit on the body of a kept answer, in bytes. */
   readonly keptBodyBytes: number;
   /** Names this run of the process. */
   readonly run: string;
   /** The store's clock, milliseconds since the epoch; of a remote one an estimate. */
   readonly now: () => number;
   readonly find: (by: ChargeName) => Promise<StoredCharge | undefined>;
-  /** A known payment is told before a taken id, and a taken id before too many unsettled ones. */
+  /** Inserts a charge. A known payment is told before a taken id, and a taken id before too many unsettled ones. */
   readonly insert: (entry: Entry) => Promise<Inserted>;
   /**
    * Compare-and-swap: writes what differs between `before` and `after` if the charge still has the version of `before`.
@@ -67,8 +67,8 @@ export type ChargeStore = {
    */
   readonly renew: (run: string, ids: readonly string[], leaseMs: number) => Promise<readonly string[]>;
   /**
-   * Unsettled charges without an owner, at most `limit`, earliest first: `claimed` ones whose lease ran out, `settling`
-   * ones whose next look is due. Takes nothing.
+   * Lists unsettled charges without an owner, at most `limit`, earliest first: `claimed` ones whose lease ran out,
+   * `settling` ones whose next look is due. Takes nothing.
    */
   readonly due: (limit: number) => Promise<readonly StoredCharge[]>;
   /** Resolves after a real write, a few seconds old at most. For the start and for readiness. */
@@ -77,7 +77,7 @@ export type ChargeStore = {
   readonly close: () => Promise<void>;
 };
 
-/** `version` is raised by every write but a renewal. */
+/** Charge as a store has it. Every write but a renewal raises `version`. */
 export type StoredCharge = { readonly charge: Charge; readonly version: number };
 export type ChargeName = { readonly id: string } | { readonly payment: PaymentKey };
 export type Entry = { readonly charge: Charge; readonly claim: Claim; readonly options: ClaimOptions };
@@ -88,27 +88,27 @@ export type Inserted =
   | { readonly kind: 'id_taken' | 'too_many_unsettled' };
 export type Change = {
   readonly before: StoredCharge;
-  /** The same charge as before if the change was made already: it is written all the same, so that it is durable. */
+  /** The charge that stands now. A change that was made already is written once more, so that it is durable. */
   readonly after: Charge;
   readonly actor: Actor;
   readonly because: { readonly event: ChargeEvent } | { readonly claim: Claim; readonly options: ClaimOptions };
 };
 export type Updated =
   | { readonly kind: 'written'; readonly charge: StoredCharge }
-  /** Undefined: there is no such charge. */
+  /** The charge has another version; undefined if there is no such charge. */
   | { readonly kind: 'stale'; readonly charge: StoredCharge | undefined }
   | { readonly kind: 'proof_used' | 'too_many_unsettled' };
 
 /** Takes away what is over, a bounded part at a time. */
 export type ChargeKeeping = {
   /**
-   * Closed charges whose last change and payment are over, released ones, and kept answers, each from before its time;
-   * never unsettled charges nor what is owed. Charges with a head that can be fetched no more become `delivered` in part.
-   * At most about `limit` rows of each; true if there may be more.
+   * Removes closed charges whose last change and payment are over, released ones, and kept answers, each from before
+   * its time; never unsettled charges nor what is owed. Charges with a head that can be fetched no more become
+   * `delivered` in part. Takes at most about `limit` rows of each; true if there may be more.
    */
   readonly prune: (before: PruneBefore, limit: number) => Promise<boolean>;
 };
-/** Milliseconds since the epoch. `closedMs` undefined: they are kept. */
+/** Times before which charges are removed, milliseconds since the epoch; `closedMs` undefined keeps closed ones. */
 export type PruneBefore = {
   readonly closedMs: number | undefined;
   readonly releasedMs: number;
@@ -122,23 +122,26 @@ export type Advanced =
   | { readonly kind: 'ok'; readonly charge: Charge }
   | { readonly kind: 'conflict'; readonly because: AdvanceConflict; readonly charge: Charge | undefined };
 
-/** `proof_used`: another charge was settled by this very transfer. */
+/** Conflicts of a change. `proof_used`: another charge was settled by this very transfer. */
 export const CONFLICTS = ['proof_used', 'unknown_charge'] as const;
 type AdvanceConflict = TransitionRefusal | (typeof CONFLICTS)[number];
 
-/** What decides. */
+/** Rules that decide claims and changes. */
 export type LedgerRules = { readonly decideClaim: typeof decideClaim; readonly transition: typeof transition };
 
-/** `lost`: a request goes on with a charge that is not its own any more. `takenOver`: from an owner whose lease ran out. */
+/**
+ * Observer of leases. `lost`: a request goes on with a charge that is not its own any more. `takenOver`: a charge was
+ * taken from an owner whose lease ran out.
+ */
 export type ObserveLeases = { readonly lost: () => void; readonly takenOver: () => void };
 const UNOBSERVED: ObserveLeases = { lost: () => undefined, takenOver: () => undefined };
 
 /**
- * Charges in work that are remembered, so that most changes need no read: with one, a paid GET takes 1.2 and a paid POST
- * 1.13 times the CPU (`node bench/paid.ts --paid --rounds 16 --seconds 0.4 --root . --root ../without`).
+ * Number of charges in work that are remembered, so that most changes need no read: with one, a paid GET takes 1.2 and
+ * a paid POST 1.13 times the CPU (`node bench/paid.ts --paid --rounds 16 --seconds 0.4 --root . --root ../without`).
  */
 const REMEMBERED = 4096;
-/** Decisions on one call at most, each on what came back from the one before. */
+/** Number of decisions on one call at most, each on what came back from the one before. */
 const ROUNDS = 3;
 
 export function createLedger(

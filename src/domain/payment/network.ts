@@ -6,16 +6,16 @@ export type KnownToken = {
   readonly symbol: string;
   readonly address: string;
   readonly decimals: number;
-  /** The terms of a way that pays with it. */
+  /** Terms of a way that pays with the token. */
   readonly terms: Way['terms'];
 };
 
 export type KnownNetwork = {
-  /** As configuration names it. */
+  /** Name in a configuration. */
   readonly name: string;
-  /** Names of other programs for it. */
+  /** Names that other programs have for it. */
   readonly aliases?: readonly string[];
-  /** Its name in the enum of x402 1.x, or undefined: clients of that version throw away everything if they read another. */
+  /** Name in the enum of x402 1.x, or undefined: clients of that version throw away everything if they read another. */
   readonly v1: string | undefined;
   readonly caip2: string;
   readonly testnet: boolean;
@@ -23,11 +23,11 @@ export type KnownNetwork = {
   /** Nodes that answer anybody, in the order in which they are asked. */
   readonly rpcUrls: readonly string[];
   readonly explorer: string;
-  /** Those that can be paid with; the first is the one that is meant if none is named. */
+  /** Tokens that can be paid with; the first is meant if none is named. */
   readonly tokens: readonly KnownToken[];
 };
 
-/** What a configuration says of one way to pay, as it is written; undefined if it is left out. */
+/** One way to pay as a configuration writes it; a member is undefined if it is left out. */
 export type WayInput = {
   readonly network: string;
   readonly asset: string | undefined;
@@ -40,29 +40,28 @@ export type WayInput = {
 
 /** A way as its rail reads it; the rest of it is not the rail's. */
 export type ReadWay = Pick<Way, 'network' | 'asset' | 'decimals' | 'payTo' | 'terms'> & {
-  /** Undefined: not known. */
+  /** Says whether the network is a testnet; undefined if that is not known. */
   readonly testnet: boolean | undefined;
   readonly rpcUrls: readonly string[];
-  /** Whether all of these answer anybody. */
+  /** Says whether all of these nodes answer anybody. */
   readonly rpcPublic: boolean;
 };
 
 /**
- * What is wrong with a way, or odd about it, at which key. `message` says what is there and what would be right, and begins
- * with a verb.
+ * Fault or oddity of a way, and its key. `message` says what is there and what would be right, and begins with a verb.
  */
 export type WayIssue = { readonly field: string; readonly message: string };
 
 export type WayReading =
   | { readonly kind: 'way'; readonly way: ReadWay; readonly warnings: readonly WayIssue[] }
-  /** `whole`: nothing else about this way needs to be said. */
+  /** The way has issues. If `whole`, nothing else about it needs to be said. */
   | { readonly kind: 'issues'; readonly issues: readonly WayIssue[]; readonly whole: boolean };
 
 export type Networks = {
   readonly known: readonly KnownNetwork[];
-  /** By its name, its x402 v1 name or its CAIP-2 name. */
+  /** Finds a network by its name, its x402 v1 name or its CAIP-2 name. */
   readonly find: (name: string) => KnownNetwork | undefined;
-  /** The name that was probably meant. */
+  /** Suggests the name that was probably meant. */
   readonly suggest: (name: string) => string | undefined;
   readonly readWay: (input: WayInput) => WayReading;
 };

@@ -13,14 +13,14 @@ export type Offer = {
   readonly route: Route;
   readonly receiver: Receiver;
   readonly price: Price;
-  /** In order of preference, at least one. */
+  /** Ways to pay in order of preference, at least one. */
   readonly ways: readonly OfferedWay[];
   readonly description: string;
   /** 8 bytes over every term of the receiver: a quote is void once they change. */
   readonly termsHash: Buffer;
 };
 
-/** `amount`: the price in the smallest unit of the way's asset. */
+/** Way to pay with its `amount`: the price in the smallest unit of the way's asset. */
 export type OfferedWay = Pick<ReceiverWay, 'way' | 'networkName'> & { readonly amount: bigint };
 
 export type Receivers = ReadonlyMap<string, Receiver>;
@@ -64,7 +64,7 @@ function mostDecimals({ ways }: Receiver): number {
 
 const DESCRIPTION_BYTES = 256;
 
-/** As x402 shows it: one line of at most 256 bytes. */
+/** Shortens a description to what x402 shows: one line of at most 256 bytes. */
 export function shortDescription(description: string): string {
   return clip(description.replace(/[\u0000-\u001f\u007f]+/g, ' '), DESCRIPTION_BYTES);
 }
@@ -92,7 +92,7 @@ export function createOffers(receivers: Receivers): (route: Route) => Offer | Pr
   };
 }
 
-/** Over what is paid where, in an order that the configuration's does not change. */
+/** Hashes who is paid, where and in which asset. The order in the configuration does not change the hash. */
 function hashTerms({ id, ways }: Receiver): Buffer {
   const terms = ways.map(({ way: { network, scheme, asset, decimals, payTo, terms: own } }) =>
     JSON.stringify([
@@ -117,7 +117,7 @@ function hashTerms({ id, ways }: Receiver): Buffer {
 
 type ReceiverSettle = 'auto' | 'before_response' | 'before_forward';
 
-/** How a facilitator is told who calls. Nothing of it but a key id may stand in a log, an error or a metric. */
+/** Credential that a facilitator is shown. Nothing of it but a key id may stand in a log, an error or a metric. */
 export type FacilitatorAuth = { readonly kind: 'bearer'; readonly token: string } | SigningAuth;
 /** A key of an account: EC P-256 or Ed25519. */
 export type SigningAuth = { readonly kind: 'cdp' | 'payai'; readonly keyId: string; readonly key: KeyObject };
@@ -126,7 +126,7 @@ export type Facilitator = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeouts: { readonly verifyMs: number; readonly settleMs: number };
-  /** Of each operation: calls at a time, and how many more may wait for one of them to end. */
+  /** Limits of each operation: calls at a time, and how many more may wait for one of them to end. */
   readonly limits: { readonly calls: number; readonly waiting: number };
   readonly auth: FacilitatorAuth | undefined;
   /** The account there: a key id, or for a bearer token the receiver. With the URL it says which facilitator this is. */
@@ -147,13 +147,13 @@ export type ReceiverWay = WayServices & {
   readonly way: Way;
   /** The network as configured: what the interface's `rail_config.network` answers. */
   readonly networkName: string;
-  /** Undefined: not known. */
+  /** Says whether the network is a testnet; undefined if that is not known. */
   readonly testnet: boolean | undefined;
 };
 
 export type Receiver = {
   readonly id: string;
-  /** In order of preference, at least one. */
+  /** Ways to pay in order of preference, at least one. */
   readonly ways: readonly ReceiverWay[];
   /** Route currencies this receiver takes, at par. */
   readonly currencies: readonly string[];
@@ -165,13 +165,13 @@ export function settlesFirst(settle: ReceiverSettle, method: string): boolean {
   return settle === 'auto' ? method !== 'GET' && method !== 'HEAD' : settle === 'before_forward';
 }
 
-/** Of the same way, or of another one on its network if that is configured no more; undefined: none can be asked. */
+/** Finds the services of a way, else of another configured one on its network; undefined if none can be asked. */
 export function findServices(receivers: ReadonlyMap<string, Receiver>, way: Way): WayServices | undefined {
   const ways = receivers.get(way.receiverId)?.ways.filter((each) => each.way.network === way.network);
   return ways?.find((each) => each.way.asset === way.asset && each.way.payTo === way.payTo) ?? ways?.[0];
 }
 
-/** By the receivers that are configured when it is asked, for what was claimed under others too. */
+/** Answers by the receivers that are configured when it is asked, also for claims under earlier ones. */
 export function servicesInForce(settings: {
   readonly config: { readonly receivers: readonly Receiver[] };
 }): (way: Way) => WayServices | undefined {

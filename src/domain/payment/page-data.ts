@@ -3,7 +3,7 @@
 // here for both.
 
 export type PageData = {
-  /** Those of the 402 that a wallet in a browser can be asked for, in its order. */
+  /** Ways of the 402 that a wallet in a browser can be asked for, in its order. */
   readonly ways: readonly PageWay[];
 };
 
@@ -12,16 +12,16 @@ export type PageWay = {
   readonly network: string;
   readonly asset: string;
   readonly payTo: string;
-  /** In the smallest unit, as it is shown: what is signed is what a new 402 asks for. */
+  /** Amount in the smallest unit, as the page shows it. A payer signs the amount of a new 402. */
   readonly amount: string;
   readonly decimals: number;
   readonly symbol: string;
-  /** Of the network, as people call it. */
+  /** Name that people have for the network. */
   readonly chainName: string;
   readonly testnet: boolean;
-  /** Undefined: no page is known that shows transactions. */
+  /** Explorer's page for a transaction; undefined if none is known. */
   readonly explorer?: string;
-  /** For a wallet that does not know the network; undefined: we do not know it either. */
+  /** Facts for a wallet that does not know the network; undefined if we do not know it either. */
   readonly chain?: PageChain;
 };
 

@@ -20,7 +20,7 @@ import type { ChargeId } from './quote.ts';
 
 export type Demand = {
   readonly offer: Offer;
-  /** How what is asked for is listed; undefined: it is not. */
+  /** Listing of the operation; undefined if it is not listed. */
   readonly listing?: Listing | undefined;
   readonly chargeId: ChargeId;
   /** Scheme and authority under which clients reach the API, such as `https://api.example.com`. */
@@ -28,18 +28,18 @@ export type Demand = {
   /** The canonical path, without a query. */
   readonly path: string;
   readonly method: string;
-  /** Why the request was not let through, such as `payment_required` or `quote_mismatch`: a code, and maybe `: ` and a word. */
+  /** Reason of the 402, such as `payment_required` or `quote_mismatch`: a code, and maybe `: ` and a word. */
   readonly reason: string;
 };
 
 export type PaymentRequired = {
   readonly body: string;
-  /** Of `body` as UTF-8. */
+  /** Length of `body` as UTF-8. */
   readonly bodyBytes: number;
   readonly header: string;
   /** The JSON text of `accepts` as version 1 writes it; undefined if version 1 can name no way, or is not spoken. */
   readonly accepts: string | undefined;
-  /** That the header shows, in its order: the same list for as long as it shows the same. */
+  /** Ways that the header shows, in its order: the same list for as long as it shows the same. */
   readonly ways: readonly OfferedWay[];
 };
 
@@ -52,7 +52,7 @@ export type PaymentRequiredOptions = {
   readonly requirement: Requirement;
   /** Whether anybody may be asked about payments in this way; one that cannot be is listed last. */
   readonly isCallable?: (way: Way) => boolean;
-  /** Raised whenever an entry of `accepts` has become another, can or cannot be written, or has another place. */
+  /** Counter that is raised whenever an entry of `accepts` changes, moves, or can or cannot be written any more. */
   readonly revision?: () => number;
 };
 
@@ -62,8 +62,8 @@ export function createPaymentRequired(
 ): (demand: Demand) => PaymentRequired | undefined {
   const { revision = () => 0 } = options;
   const keep = (upfront: boolean): Kept => {
-    // By the listing, which belongs to one route, or without a listing by the offer. If each is written anew, a 402 takes
-    // 1.4 times the CPU (`npm run bench -- --only payment-required --checkout ../without`).
+    // Texts by the listing, which belongs to one route, or without a listing by the offer. If each is written anew, a
+    // 402 takes 1.4 times the CPU (`npm run bench -- --only payment-required --checkout ../without`).
     const kept = new LRUCache<Listing | Offer, Texts>({ max: KEPT });
     return ({ offer, listing }) => {
       const key = listing ?? offer;
@@ -116,12 +116,12 @@ type Fixed = {
   readonly bodyStart: string;
   readonly bodyMiddle: string;
   readonly bodyEnd: string;
-  /** Of these three. */
+  /** Bytes of the three texts above. */
   readonly bodyBytes: number;
   /** base64 of the header up to a multiple of 3 bytes; the bytes after that, one character each. */
   readonly headerStart: string;
   readonly headerRest: string;
-  /** What follows the charge id, once for each way, one character a byte. */
+  /** Texts that follow the charge id, once for each way, one character a byte. */
   readonly headerAfter: readonly string[];
 };
 
@@ -156,20 +156,20 @@ type Template = {
   readonly bodyStart: string;
   readonly bodyMiddle: string;
   readonly bodyEnd: string;
-  /** Of these three. */
+  /** Bytes of the three texts above. */
   readonly bodyBytes: number;
   /** The text of version 1's `accepts` around its URLs. */
   readonly v1: readonly string[] | undefined;
   /** The header's text after the URL, up to the first charge id. */
   readonly headerFirst: string;
-  /** What follows the charge id, once for each way, one character a byte. */
+  /** Texts that follow the charge id, once for each way, one character a byte. */
   readonly headerAfter: readonly string[];
   readonly around: Pick<ReturnType<typeof writeAround>, 'beforeReason' | 'beforeUrl'>;
-  /** Of the header's JSON, without URL and reason. */
+  /** Length of the header's JSON, without URL and reason. */
   readonly bytes: number;
 };
 
-/** Undefined: no way can be named in version 2, which all ways are of. */
+/** Writes the texts around the charge id; undefined if no way can be named in version 2, which all ways are of. */
 function writeTemplate(
   offer: Offer,
   listing: Listing | undefined,
@@ -197,7 +197,7 @@ function writeTemplate(
     ...body,
     bodyBytes: Buffer.byteLength(body.bodyStart + body.bodyMiddle + body.bodyEnd),
     ways: shown.map(({ offered }) => offered),
-    // Where version 1 can name no way, its members stay away.
+    // If version 1 can name no way, its members stay away.
     v1: v1.length === 0 ? undefined : cut('[', v1, `"${HOLE_JSON}"`, ']'),
     headerFirst,
     headerAfter: headerAfter.map((text) => Buffer.from(text).toString('latin1')),

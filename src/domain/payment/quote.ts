@@ -36,13 +36,13 @@ export type Quotes = {
 
 type Explained =
   | { readonly kind: 'quote'; readonly quote: Quote }
-  /** Not signed with a secret that is known here. */
+  /** The id is signed with no secret that is known here. */
   | { readonly kind: 'foreign' }
-  /** Not in the form of a quote, or too little of one. */
+  /** The id is not in the form of a quote, or too little of one. */
   | { readonly kind: 'none' };
 
 type QuoteOptions = {
-  /** The first signs, all verify; at least one. */
+  /** Secrets, at least one: the first signs, all verify. */
   readonly secrets: readonly string[];
   readonly ttlMs: number;
   /** 12 fresh random bytes as base64url. */
@@ -58,7 +58,7 @@ const MAC = 16;
 const FORM = /^chg_[A-Za-z0-9_-]{112}$/;
 const EXPLAINED = /^chg_[A-Za-z0-9_-]{96,112}$/;
 const PREFIX = 'chg_';
-/** Of an id: all but its nonce, which begins at a character's edge. */
+/** Number of characters of an id without its nonce, which begins at a character's edge. */
 const SIGNED_CHARACTERS = PREFIX.length + ((SIGNED + MAC) / 3) * 4;
 
 type Key = { readonly id: number; readonly secret: KeyObject };
@@ -74,7 +74,8 @@ export function createQuotes({ secrets, ttlMs, nonce }: QuoteOptions): Quotes {
   const keys = secrets.map(deriveKey);
   const [signer] = keys;
   if (signer === undefined) throw new Error('charges.secrets is empty: quotes need a secret to be signed with');
-  // Without it a 402 takes 1.4 times the CPU (`npm run bench -- --only payment-required --checkout ../without`).
+  // Remembers the latest signature of each offer. Without it a 402 takes 1.4 times the CPU (`npm run bench -- --only
+  // payment-required --checkout ../without`).
   const latest = new WeakMap<Offer, Signed>();
 
   const sign = (offer: Offer, method: string, second: number): string => {
@@ -164,10 +165,10 @@ export function shortId(id: string): string {
   return `${PREFIX}${GAP}${id.slice(-SHOWN)}`;
 }
 
-/** What an id begins and ends with. */
+/** Part of a charge id that a person gives: its first and its last characters. */
 export type IdPart = { readonly start: string; readonly end: string };
 
-/** At least so many characters, so that no id is meant by accident. */
+/** Least number of characters, so that no id is meant by accident. */
 const LEAST = 6;
 
 /** A whole id, its beginning, its end, or both with dots in between; undefined if `text` is none of them. */

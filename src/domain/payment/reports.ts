@@ -9,9 +9,9 @@ export type ListedCharge = Omit<
   Charge,
   'credential' | 'credentialSha256' | 'answer' | 'owner' | 'changeId' | 'search'
 > & {
-  /** Whose fault it is that it was paid for and cannot be delivered any more; null if nothing is owed. */
+  /** Party at fault for something that was paid for and cannot be delivered any more; null if nothing is owed. */
   readonly owed: Fault | null;
-  /** Until when the very same request brings the answer without another charge; null if it brings none. */
+  /** Time until which the very same request brings the answer without another charge; null if it brings none. */
   readonly retryUntil: number | null;
 };
 
@@ -30,14 +30,14 @@ export type ChargeReports = {
 export type ChargeSearch = {
   readonly idPart: IdPart | undefined;
   readonly requestId?: string | undefined;
-  /** In its one spelling (`Spelling`). */
+  /** Transaction in its canonical spelling (`Spelling`). */
   readonly transaction?: string | undefined;
 };
 
 /** The charges that an operator has to look after. */
 export type Alarms = {
   readonly owed: readonly OwedSum[];
-  /** When the first payment without a certain settlement ends; null if there is none. */
+  /** Time at which the first payment without a certain settlement ends; null if there is none. */
   readonly settlingEndsAt: number | null;
 };
 
@@ -46,23 +46,23 @@ export type OwedSum = {
   readonly because: Fault;
   readonly assetDecimals: number;
   readonly charges: number;
-  /** In the asset's smallest unit. */
+  /** Amount in the asset's smallest unit. */
   readonly amount: bigint;
 };
 
 export type ChargeFilter = {
   readonly limit: number;
-  /** What `nextBefore` of the page before gave. */
+  /** Value of `nextBefore` from the page before. */
   readonly before?: number | undefined;
   readonly state?: ChargeState | undefined;
   readonly owed?: boolean | undefined;
   readonly routeId?: string | undefined;
   /** CAIP-2. */
   readonly network?: string | undefined;
-  /** In its one spelling (`Spelling`). */
+  /** Payer in the canonical spelling (`Spelling`). */
   readonly payer?: string | undefined;
   readonly customerId?: string | undefined;
-  /** Created at or after, and before: milliseconds since the epoch. */
+  /** Bounds of the creation: at or after the first, and before the second, milliseconds since the epoch. */
   readonly fromMs?: number | undefined;
   readonly toMs?: number | undefined;
 };
@@ -81,7 +81,7 @@ export type SummaryQuery = {
   readonly fromMs: number;
   readonly toMs: number;
   readonly bucket: Bucket;
-  /** Else by route as well. */
+  /** Grouping by network alone; undefined: by network and by route. */
   readonly groupBy?: GroupBy | undefined;
   readonly routeId?: string | undefined;
   readonly currency?: string | undefined;
@@ -90,9 +90,9 @@ export type SummaryQuery = {
 };
 
 export type Sum = {
-  /** When the bucket begins, milliseconds since the epoch; of `total`, where the query begins. */
+  /** Time at which the bucket begins, milliseconds since the epoch. For `total` it is the begin of the query. */
   readonly start: number;
-  /** Null: of all routes that were asked for. */
+  /** Route of the sum; null: all routes that were asked for. */
   readonly routeId: string | null;
   readonly currency: string;
   readonly network: string;
@@ -100,7 +100,7 @@ export type Sum = {
   readonly assetDecimals: number;
   /** Charges, settled or delivered. */
   readonly charges: number;
-  /** In the asset's smallest unit. */
+  /** Amount in the asset's smallest unit. */
   readonly amount: bigint;
 };
 

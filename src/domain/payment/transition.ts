@@ -22,19 +22,19 @@ import {
 } from './claim-policy.ts';
 import { furtherSearch } from './search.ts';
 
-/** Durations, not times: whose clock counts is the ledger's. */
+/** Events hold durations, not times: whose clock counts is the ledger's. */
 export type ChargeEvent =
-  /** Before settle is sent to `via`; again before it is sent to the next one, if nothing was carried out. */
+  /** Comes before settle is sent to `via`; again before it is sent to the next one, if nothing was carried out. */
   | { readonly kind: 'settle_started'; readonly via: string; readonly leaseMs: number }
   /**
-   * Nothing that could move money was carried out: the payment is free again, unless an earlier attempt is unknown.
-   * `unasked`, as below.
+   * Says that nothing that could move money was carried out: the payment is free again, unless an earlier attempt is
+   * unknown. `unasked` means the same as in `released`.
    */
   | { readonly kind: 'not_carried_out'; readonly reason: string; readonly unasked?: true | undefined }
   /**
-   * By the owner, or, if the charge has none, by the reconciler. `leaseMs` 0: no request delivers it, so the payer may
-   * fetch at once. It counts as 0 for the reconciler, and if an earlier attempt asked the upstream. `by`: on a charge
-   * that is `settling` or `failed`.
+   * Says that the money moved: the owner does, or, if the charge has none, the reconciler. `leaseMs` 0: no request
+   * delivers it, so the payer may fetch at once. It counts as 0 for the reconciler, and if an earlier attempt asked the
+   * upstream. `by` is for a charge that is `settling` or `failed`.
    */
   | { readonly kind: 'settled'; readonly proof: Proof; readonly leaseMs: number; readonly by?: 'operator' | undefined }
   /** A word about the payment: final as a first attempt, else it may hide that an earlier one moved the money. */
@@ -63,18 +63,18 @@ export type ChargeEvent =
     }
   /** The money did not move and cannot: by the owner, or by the reconciler or an operator if the charge has none. */
   | { readonly kind: 'failed'; readonly by: 'chain' | 'operator'; readonly reason: string }
-  /** `unasked`: the upstream was away, and not a byte was sent to it. Such a claim is not counted. */
+  /** Gives the claim up. `unasked`: not a byte was sent to the upstream, which was away. The claim does not count. */
   | { readonly kind: 'released'; readonly reason: string; readonly unasked?: true | undefined }
-  /** Of a charge without an owner: a `claimed` one becomes `released`, a `settling` one gets its payer's request as owner. */
+  /** Takes over a charge without an owner: `claimed` becomes `released`, `settling` gets the request as owner. */
   | { readonly kind: 'taken_over'; readonly leaseMs: number }
-  /** `partial`: as far as it ever will be; that it can be fetched no more is checked. */
+  /** Ends a delivery. `partial`: it got as far as it ever will, and a check holds that no more can be fetched. */
   | { readonly kind: 'delivered'; readonly partial: boolean }
   | { readonly kind: 'refunded'; readonly note: string }
-  /** Once settled it says that the payer went first, and gives the charge up; while settling it only keeps. */
+  /** Keeps the answer. On a settled charge it also says that the payer went first, and gives the charge up. */
   | { readonly kind: 'answer_kept'; readonly answer: KeptAnswer; readonly headSent: boolean }
   /**
-   * Settled, and the answer is not arriving: gives the charge up. `not_asked`: the upstream was not, after all.
-   * `status`: what its client got, if the upstream failed.
+   * Says that the charge is settled and the answer is not arriving, and gives the charge up. `not_asked`: the upstream
+   * was not, after all. `status`: what its client got, if the upstream failed.
    */
   | {
       readonly kind: 'undelivered';
@@ -103,7 +103,7 @@ type Transition =
   | { readonly ok: true; readonly charge: Charge }
   | { readonly ok: false; readonly because: TransitionRefusal };
 
-/** The first look at a settlement whose end is not known, if the event does not say when. */
+/** Time until the first look at a settlement whose end is not known, if the event does not say when. */
 export const FIRST_LOOK_MS = 1_000;
 const LEASE_RAN_OUT = 'lease_ran_out';
 const REASON_LENGTH = 200;
@@ -111,7 +111,7 @@ const BAD_GATEWAY = 502;
 /** No pause is kept for the next ask. */
 const AT_ONCE = { askAt: null, failedStatus: null };
 
-/** `now`: milliseconds since the epoch. The result is `charge` itself if this very change was made before. */
+/** Changes a charge at `now`, milliseconds since the epoch. A change that was made before returns `charge` itself. */
 export function transition(charge: Charge, event: ChargeEvent, actor: Actor, now: number): Transition {
   if (actor.changeId !== undefined && actor.changeId === charge.changeId) return { ok: true, charge };
   const next = change(charge, event, actor.owner, now);
@@ -131,7 +131,7 @@ function isOfAnyone(event: ChargeEvent): event is OfAnyone {
   return OF_ANYONE.some((kind) => kind === event.kind);
 }
 
-/** What may be done to a charge without an owner; some of it by its owner as well. */
+/** Changes a charge without an owner; an owner may make some of these changes as well. */
 function changeOfAnyone(
   charge: Charge,
   event: OfAnyone,
@@ -183,7 +183,7 @@ function ofOwner(
   switch (event.kind) {
     case 'settle_started':
       if (!isUnsettled(state)) return 'wrong_state';
-      // Only who was asked first may remember an attempt whose end is not known.
+      // Only the facilitator that was asked first may remember an attempt whose end is not known.
       return {
         state: 'settling',
         leaseUntil: now + event.leaseMs,
@@ -224,7 +224,7 @@ function looked(now: number, event: { reason: string; lookInMs: number }): Parti
   return { lookAt: now + event.lookInMs, reason: clipReason(event.reason) };
 }
 
-/** The last change stays its owner's, who may repeat it. */
+/** Keeps a search. The last change stays its owner's, who may repeat it. */
 function keepSearch({ search, changeId }: Charge, found: Search | null): Partial<Charge> | TransitionRefusal {
   return found === null ? 'lease_running' : { search: furtherSearch(search, found), changeId };
 }
@@ -318,13 +318,13 @@ function startRedeeming(
   return { ...taken, ...AT_ONCE, undelivered: way.because, asks: count(charge.asks, way.because, 1) };
 }
 
-/** After the upstream failed it is left alone for a while, whichever process is asked. */
+/** Records a failed delivery. After the upstream failed it is left alone for a while, whichever process is asked. */
 function undeliver(
   charge: Charge,
   { because, headSent, status = BAD_GATEWAY }: Extract<ChargeEvent, { kind: 'undelivered' }>,
   now: number,
 ): Partial<Charge> {
-  // While a request asks again, `undelivered` is the reason why.
+  // As long as a request asks again, `undelivered` is the reason why.
   if (because === 'not_asked')
     return { ...giveUp(now), asks: charge.answer === null ? count(charge.asks, charge.undelivered, -1) : charge.asks };
   const next = { ...giveUp(now), undelivered: because, headSent: charge.headSent || headSent, ...AT_ONCE };
@@ -332,7 +332,7 @@ function undeliver(
   return { ...next, askAt: now + pauseAfterFailure(charge.asks), failedStatus: status };
 }
 
-/** If the client had a head, and nothing more of it can be fetched, this was the end. */
+/** Ends the charge if the client had a head and nothing more of it can be fetched. */
 function last(charge: Charge, next: Partial<Charge>, now: number): Partial<Charge> {
   const given: Charge = { ...charge, ...next };
   if (!given.headSent || now < fetchableUntil(given)) return next;
@@ -346,7 +346,7 @@ function count(asks: Asks, because: Undelivered | null, by: 1 | -1): Asks {
   return { ...asks, all, [counter]: Math.max(0, asks[counter] + by) };
 }
 
-/** Its client was sent a head of an answer, and what is left of it can be fetched no more. */
+/** Ends a charge whose client was sent a head of an answer, if what is left of it can be fetched no more. */
 function deliverPartly(charge: Charge, owner: string, now: number): Partial<Charge> | TransitionRefusal {
   if (charge.state !== 'settled' || !charge.headSent) return 'wrong_state';
   if (charge.owner !== owner && charge.leaseUntil > now) return 'lease_running';

@@ -5,7 +5,7 @@ import type { ClaimPart } from './charge-fields.ts';
 
 export type Way = ClaimPart<'way'>;
 
-/** What a payment has to meet. */
+/** Terms that a payment has to meet. */
 export type RailOffer = {
   readonly way: Way;
   /** The smallest unit of the way's asset. */
@@ -13,11 +13,11 @@ export type RailOffer = {
   /** Public URL of what is paid for, as we know it; undefined where it is not known any more. */
   readonly resource: string | undefined;
   readonly description: string;
-  /** How what is paid for is listed; undefined: it is not. */
+  /** Listing of the operation; undefined if it is not listed. */
   readonly listing?: Listing | undefined;
 };
 
-/** What a 402 says of an offer beside its price. */
+/** Facts that a 402 says of an offer beside its price. */
 export type QuoteFacts = {
   readonly chargeId: string;
   /** Whether every request of this kind is settled before it is forwarded. */
@@ -27,13 +27,13 @@ export type QuoteFacts = {
 /** The entry of `accepts` for an offer in a version of x402; undefined: that version cannot name it. */
 export type Requirement = (offer: RailOffer, quote: QuoteFacts, version: 1 | 2) => object | undefined;
 
-/** What a client is shown. Public: no text of a facilitator or a node is in it. */
+/** Receipt that a client is shown. It is public: no text of a facilitator or a node is in it. */
 export type Receipt = {
   readonly success: boolean;
   readonly network: string;
   readonly payer: string;
   readonly amount: string;
-  /** Empty if nothing was settled. */
+  /** Transaction; empty if nothing was settled. */
   readonly transaction: string;
   readonly reason: string | undefined;
 };
