@@ -102,6 +102,18 @@ describe('who may import whom', () => {
     expect(sql).toEqual([]);
   });
 
+  test('behaviour: which kind a store is, its settings answer, and only what makes or opens them asks', () => {
+    const asking = SOURCES.filter(
+      ({ file, text }) =>
+        !/^registry\/store\/\w+\//.test(file) && /[=!]==? '(?:sqlite|postgres)'|case 'sqlite'/.test(text),
+    );
+    expect(asking.map(({ file }) => file).toSorted()).toEqual([
+      'config/store.ts',
+      'domain/store-settings.ts',
+      'registry/store/open.ts',
+    ]);
+  });
+
   test('refuses: an import of node:http for more than its types, which would load the whole of fetch', () => {
     const wrong = SOURCES.filter(({ text }) =>
       /^(?:import(?! type\b)[^;]*|export[^;]*from\s*)'(?:node:)?http'/m.test(text),

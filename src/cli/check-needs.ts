@@ -4,6 +4,7 @@ import { accessSync, constants, existsSync, rmdirSync, rmSync, writeFileSync } f
 import path from 'node:path';
 import type { LoadedConfig } from '../config/config.ts';
 import type { Issue } from '../config/problems.ts';
+import { storeFile } from '../domain/store-settings.ts';
 import { codeOf } from '../config/secret-files.ts';
 import { makePrivateFolder } from '../host/private-folder.ts';
 
@@ -26,8 +27,8 @@ function lackingReceivers({ proxy, receivers, routes }: LoadedConfig): Issue[] {
 /** The folders of what a start opens or ends without. */
 function lackingFolders({ registry, charges, sync }: LoadedConfig): Issue[] {
   const needs: readonly (readonly [path: Issue['path'], file: string | undefined])[] = [
-    [['registry', 'store'], registry?.store.kind === 'sqlite' ? registry.store.file : undefined],
-    [['charges', 'store'], charges.store?.kind === 'sqlite' ? charges.store.file : undefined],
+    [['registry', 'store'], registry && storeFile(registry.store)],
+    [['charges', 'store'], charges.store && storeFile(charges.store)],
     [['sync', 'snapshot_file'], sync?.snapshotFile],
   ];
   return needs.flatMap(([at, file]) => {

@@ -13,6 +13,7 @@ import {
 } from '../compose/discovery/publication.ts';
 import type { PublicationReport } from '../domain/discovery/publication.ts';
 import { nameWay, routeWarnings } from '../compose/way-warnings.ts';
+import { secretsFileOf } from '../config/first-start.ts';
 import { findConfigFile, loadConfig } from '../config/load.ts';
 import type { Issue } from '../config/problems.ts';
 import { configWarnings } from '../config/warnings.ts';
@@ -195,7 +196,9 @@ function summarize(config: LoadedConfig): Record<string, string> {
     receivers: receivers.map(({ id, ways }) => `${id} (${ways.map(nameWay).join(', ')})`).join(', ') || 'none',
     routes: `${config.routes.length} in this file`,
     secrets:
-      registry?.store.kind === 'sqlite' && (!registry.jwt || !registry.apiKeys || !config.charges.secrets)
+      registry &&
+      secretsFileOf(registry.store) !== undefined &&
+      (!registry.jwt || !registry.apiKeys || !config.charges.secrets)
         ? 'the first start makes those that are missing'
         : 'configured',
   };

@@ -3,7 +3,7 @@
 import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { LoadedConfig } from '../config/config.ts';
-import { resolveSecrets } from '../config/first-start.ts';
+import { resolveSecrets, secretsFileOf } from '../config/first-start.ts';
 import { loadConfig } from '../config/load.ts';
 import type { StoreSettings } from '../domain/store-settings.ts';
 import { NETWORKS } from '../gateway/rails/rails.ts';
@@ -210,6 +210,6 @@ function warnOfSecrets(from: LoadedConfig, to: LoadedConfig, io: Io): void {
       .map(({ name }) => `registry.api_keys: TO does not know ${name}`),
   ];
   for (const each of missing) io.err(`TO differs from FROM: ${each}`);
-  if (missing.length > 0 && from.registry?.store.kind === 'sqlite')
+  if (missing.length > 0 && from.registry !== undefined && secretsFileOf(from.registry.store) !== undefined)
     io.err('What FROM does not configure stands in secrets.json beside its store.');
 }

@@ -6,6 +6,7 @@ import type { LoadedConfig } from '../config/config.ts';
 import { dataFolderOf, RUNNING_FILE } from '../config/data-folder.ts';
 import { findConfigFile } from '../config/load.ts';
 import type { QuickData } from '../config/quick.ts';
+import { storeFile } from '../domain/store-settings.ts';
 import type { Answering, Control } from '../host/control.ts';
 import { systemClock } from '../host/clock.ts';
 import type { Args } from './args.ts';
@@ -64,7 +65,7 @@ export function placed(data: QuickData, { registry }: LoadedConfig, addresses: A
     registry: {
       ...data.registry,
       ...listen('registry'),
-      store: `sqlite:${registry?.store.kind === 'sqlite' ? registry.store.file : ''}`,
+      store: `sqlite:${(registry && storeFile(registry.store)) ?? ''}`,
     },
     admin: { ...data.admin, ...listen('admin') },
   };

@@ -1,6 +1,7 @@
 // The folder in which a process keeps what it writes: that of its SQLite store, of its snapshot file, or `data` beside its
 // configuration.
 import path from 'node:path';
+import { storeFile } from '../domain/store-settings.ts';
 import type { LoadedConfig } from './config.ts';
 
 /** A server that was started from flags writes here what a file would hold. */
@@ -13,6 +14,7 @@ export function dataFolderOf({
   folder,
 }: Pick<LoadedConfig, 'registry' | 'charges' | 'sync' | 'folder'>): string {
   const store = registry?.store ?? charges.store;
-  if (store?.kind === 'sqlite') return path.dirname(store.file);
+  const file = store && storeFile(store);
+  if (file !== undefined) return path.dirname(file);
   return sync === undefined ? path.join(folder, 'data') : path.dirname(sync.snapshotFile);
 }

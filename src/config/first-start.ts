@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
+import { storeFile, type StoreSettings } from '../domain/store-settings.ts';
 import type { Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { makePrivateFolder } from '../host/private-folder.ts';
@@ -53,8 +54,8 @@ export function resolveSecrets(
       throw new Error('a configuration without registry and charges.secrets was not checked');
     return { ok: true, config: { ...loaded, registry, charges: { ...charges, secrets: charges.secrets } } };
   }
-  if (registry.store.kind === 'postgres') return sharedSecrets(loaded, registry);
-  const file = join(dirname(registry.store.file), SECRETS_FILE);
+  const file = secretsFileOf(registry.store);
+  if (file === undefined) return sharedSecrets(loaded, registry);
   let made: Secrets | undefined;
   if (registry.jwt === undefined || registry.apiKeys === undefined || charges.secrets === undefined) {
     const uses = { apiKey: registry.apiKeys === undefined, token: registry.jwt === undefined };
@@ -70,6 +71,12 @@ export function resolveSecrets(
   const secrets = charges.secrets ?? (made && [made.charge_secret]);
   if (!jwt || !apiKeys || !secrets) throw new Error('secrets that are not configured were not made');
   return { ok: true, config: { ...loaded, registry: { ...registry, jwt, apiKeys }, charges: { ...charges, secrets } } };
+}
+
+/** File beside the store that holds the secrets that no configuration names. Undefined: all have to be configured. */
+export function secretsFileOf(store: StoreSettings): string | undefined {
+  const file = storeFile(store);
+  return file === undefined ? undefined : join(dirname(file), SECRETS_FILE);
 }
 
 /** Nothing is made that the other processes on the same store would not have. */

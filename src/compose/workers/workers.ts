@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { Config, ProxyConfig } from '../../config/config.ts';
 import { dataFolderOf } from '../../config/data-folder.ts';
 import { workersOfRun } from '../../domain/payment/charge.ts';
+import { workerStore } from '../../domain/store-settings.ts';
 import type { Current } from '../../gateway/routes/current-snapshot.ts';
 import type { Check } from '../../host/admin.ts';
 import { systemSchedule, type Clock, type Random } from '../../host/clock.ts';
@@ -77,8 +78,8 @@ export async function startWorkers(
   const { config } = settings;
   const key = random(32).toString('base64url');
   const store = config.registry?.store ?? config.charges.store;
-  const ledger =
-    kept === undefined ? (config.sync ? 'registry' : 'none') : store?.kind === 'sqlite' ? 'primary' : 'own';
+  const ownStore = kept && store && workerStore(store);
+  const ledger = kept === undefined ? (config.sync ? 'registry' : 'none') : ownStore === undefined ? 'primary' : 'own';
   const api = createWorkerApi({
     ...{ routes: numberRoutes(current, random), key, clock, random, log },
     ledger: ledger === 'primary' ? kept : undefined,
@@ -92,8 +93,7 @@ export async function startWorkers(
     description: forWorkers(discovery.inForce()),
     ...{ socketPath: socket.path, key, ledger, version, hasRoutes: current.snapshot !== undefined },
     publication: publisher.publication,
-    // Many processes: each has one connection that writes.
-    store: ledger === 'own' && store?.kind === 'postgres' ? { ...store, connections: 1 } : undefined,
+    store: ownStore,
   });
   // A registry elsewhere must not take them for processes of its own.
   const runs = kept === undefined ? `sidecar-${random(12).toString('hex')}.` : workersOfRun(kept.run);
