@@ -18,6 +18,7 @@ import { noteAnswer, noteEnd, startRecord, type RequestRecord } from './telemetr
 import {
   hasBody,
   NO_TRACE,
+  publicOrigin,
   responseHeaders,
   upstreamHeaders,
   type ResponseFacts,
@@ -28,7 +29,6 @@ import type { ReleasePlace } from './client-semaphores.ts';
 import type { ExchangeContext } from './exchange-context.ts';
 import { asksForPage } from './negotiation.ts';
 import type { ClientBody, HeldResponse, Phase } from './phase.ts';
-import { publicOrigin } from './trust.ts';
 import type { KeptResponse } from './pay/memory.ts';
 import type {
   ClientGone,

@@ -76,6 +76,24 @@ function isHost(text: string): boolean {
   return PLAIN_HOST.test(text) || (HOST.test(text) && URL.canParse(`http://${text}`));
 }
 
+const FORWARDED_HOST = /^[A-Za-z0-9.\-_~[\]:]{1,255}$/;
+
+/** Scheme and authority under which the client reached us: the configured one, a trusted peer's word, or our own view. */
+export function publicOrigin(req: IncomingMessage, configured: string | undefined, trusted: boolean): string {
+  if (configured !== undefined) return configured;
+  const { headers } = req;
+  const proto = trusted ? lastOf(headers['x-forwarded-proto']) : undefined;
+  const forwarded = trusted ? lastOf(headers['x-forwarded-host']) : undefined;
+  const host = forwarded !== undefined && FORWARDED_HOST.test(forwarded) ? forwarded : (headers.host ?? 'localhost');
+  return `${proto === 'https' ? 'https' : 'http'}://${host}`;
+}
+
+/** The value that the nearest peer added: the last of a comma-separated list. */
+function lastOf(value: string | string[] | undefined): string | undefined {
+  const text = Array.isArray(value) ? value.at(-1) : value;
+  return text?.slice(text.lastIndexOf(',') + 1).trim();
+}
+
 /** Whether a request announces a body; one with a length of 0 does not. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   const length = headers['content-length'];

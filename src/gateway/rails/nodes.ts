@@ -3,7 +3,8 @@
 // everything. One look asks a few times at most.
 import type { z } from 'zod';
 import type { Clock, Schedule } from '../../host/clock.ts';
-import { createSemaphore, type Semaphore, type Fetch } from './service-call.ts';
+import { createSemaphore, type Semaphore } from './semaphore.ts';
+import type { Fetch } from './service-call.ts';
 import { type RpcResult, createRpc } from './json-rpc.ts';
 
 export type NodesDeps = {

@@ -1,7 +1,7 @@
 // When a facilitator is left alone, and how it comes back; and how many calls it can hold.
 import { describe, expect, test } from 'vitest';
 import { createBreaker } from '../../../src/gateway/rails/x402/circuit-breaker.ts';
-import { createSemaphore } from '../../../src/gateway/rails/service-call.ts';
+import { createSemaphore } from '../../../src/gateway/rails/semaphore.ts';
 import { fakeTime } from './kit.ts';
 
 const OPTIONS = { failures: 3, openMs: 1000, maxOpenMs: 4000 };

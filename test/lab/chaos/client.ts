@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { parseSignature, type Hex } from 'viem';
-import type { Semaphore } from '../../../src/gateway/rails/service-call.ts';
+import type { Semaphore } from '../../../src/gateway/rails/semaphore.ts';
 import { createPayer, type Payer } from '../../support/chain/payer.ts';
 import type { Conclusion, Journal } from './journal.ts';
 import type { PaymentPlan } from './plan.ts';

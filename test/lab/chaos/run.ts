@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
-import { createSemaphore } from '../../../src/gateway/rails/service-call.ts';
+import { createSemaphore } from '../../../src/gateway/rails/semaphore.ts';
 import { insist, runClient, type Client } from './client.ts';
 import { createJournal, type Journal } from './journal.ts';
 import { judgeRun, type Verdict } from './oracle.ts';

@@ -8,10 +8,8 @@ import type { Log } from '../../../host/log.ts';
 import type { Metrics } from '../../../host/metrics.ts';
 import { readExtensionResponses, speaksOfPayment } from './facilitator-wire.ts';
 import { readNotTaken, type NotTaken, type NotTakenReply } from './not-taken.ts';
+import { createSemaphore, type Release, type Semaphore } from '../semaphore.ts';
 import {
-  createSemaphore,
-  type Release,
-  type Semaphore,
   callService,
   urlBelow,
   type Fetch,
