@@ -102,14 +102,16 @@ function assemble(
   deps: ProxyDeps,
 ): { handler: Handler; close: () => Promise<void> } {
   const { current, telemetry, payFor, rails, log, clock, random } = deps;
-  const page = config.page.enabled ? createPage(config.page, { find: NETWORKS.find, isPaidInBrowser }) : undefined;
+  const networks = { find: NETWORKS.find, isPaidInBrowser };
+  const { quoteTtlMs } = config.charges;
+  const page = config.page.enabled ? createPage({ section: config.page, networks, quoteTtlMs }) : undefined;
   const upstream = new URL(proxy.upstream.origin);
   const methods = allowedMethods(proxy.methods);
   const paywall = createPaywall({
     createPay: (answers) => payFor?.(config)(answers),
     quotes: createQuotes({
       secrets: config.charges.secrets,
-      ttlMs: config.charges.quoteTtlMs,
+      ttlMs: quoteTtlMs,
       nonce: createTokens(random, 12, 'base64url'),
     }),
     paymentRequired: createPaymentRequired({ v1: config.x402.v1, ...rails }),

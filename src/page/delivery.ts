@@ -2,6 +2,7 @@
 // answer is here. Then the answer is kept in its place. Nothing in here signs anything.
 import type { PageData } from '../domain/payment/page-data.ts';
 import { answerSection, liveAnswer, shownOf, type LiveAnswer, type Shown } from './answer.ts';
+import { withChargeId } from './charge-id.ts';
 import { fromBase64, toBase64, type Kept, type TabAnswer, type TabPayment, type PaidReceipt } from './kept.ts';
 import { isText, kindOf, sizeOf } from './kinds.ts';
 import { LOST, type ToldProblem } from './problem.ts';
@@ -56,13 +57,14 @@ export class Delivery {
       sentences: isKept ? sentences : [...sentences, 'This browser keeps nothing: leave the page open.'],
     });
     const told = await sendPayment(payment.header);
+    const named = (by: AnswerHead | ToldProblem): TabPayment => withChargeId(payment, by, this.deps.data, Date.now());
     switch (told.kind) {
       case 'answer':
-        return this.receive(payment, told, asked);
+        return this.receive(named(told.head), told, asked);
       case 'later':
-        return this.sendLater(payment, told.problem, asked + 1);
+        return this.sendLater(named(told.problem), told.problem, asked + 1);
       case 'failed':
-        return this.fail(payment, told.problem);
+        return this.fail(named(told.problem), told.problem);
       case 'elsewhere':
         return view.showCard({ ...UNREADABLE_PLACE, actions: [this.again(payment)] });
       case 'demand':
@@ -105,9 +107,10 @@ export class Delivery {
     this.sendLater(payment, LOST, asked + 1);
   }
 
-  private showLive({ accept }: TabPayment, head: AnswerHead, live: LiveAnswer): void {
+  private showLive(payment: TabPayment, head: AnswerHead, live: LiveAnswer): void {
     const { view, place } = this.deps;
-    const receipt = receiptOf(accept, head);
+    const { accept } = payment;
+    const receipt = receiptOf(payment, head);
     const sentences = isText(kindOf(head.type)) ? [] : ['It is shown, or can be saved, when all of it is here.'];
     view.showCard({
       ...{ headline: receipt === undefined ? 'The answer comes' : 'Paid: the answer comes', busy: true, sentences },
@@ -119,7 +122,7 @@ export class Delivery {
   /** Part of an answer: stopped by a click, or broken off. */
   private async cutOff(payment: TabPayment, head: AnswerHead, received: Received, shown: Shown): Promise<void> {
     const { accept } = payment;
-    const receipt = receiptOf(accept, head);
+    const receipt = receiptOf(payment, head);
     const isStopped = received.end === 'stopped';
     const record = recordOf(payment, head, shown, receipt);
     // What was stopped is what somebody wanted of it; what broke off is asked for again by a reload.
@@ -154,7 +157,7 @@ export class Delivery {
     const { accept } = payment;
     const words = laterWords(problem, this.money(accept), Date.now());
     const isCharged = problem.charged === true;
-    const more = receiptNodes(data, accept, receiptOf(accept, problem));
+    const more = receiptNodes(data, accept, receiptOf(payment, problem));
     place(undefined, isCharged);
     let timer: ReturnType<typeof setTimeout> | undefined;
     const send = (times: number): void => {
@@ -178,18 +181,18 @@ export class Delivery {
     const isCharged = owed || charged === true || transaction !== undefined || code === 'already_paid';
     // Kept, what is owed is said again by a reload.
     if (!owed) this.forget();
-    const charge = problem.charge ?? chargeOf(accept);
-    const receipt = isCharged ? { transaction, charge } : undefined;
+    const named = { transaction, charge: payment.charge };
+    const receipt = isCharged ? named : undefined;
     view.showCard({
       ...failedWords(problem, this.money(accept)),
-      more: [...receiptNodes(data, accept, receipt), ...(owed ? supportLink(problem.support, charge) : [])],
+      more: [...receiptNodes(data, accept, receipt), ...(owed ? supportLink(problem.support, named) : [])],
       actions: isCharged ? [] : [{ says: 'Start a new payment', run: anew }],
     });
     place(undefined, isCharged);
   }
 
   private async finish(payment: TabPayment, head: AnswerHead, shown: Shown): Promise<void> {
-    const receipt = receiptOf(payment.accept, head);
+    const receipt = receiptOf(payment, head);
     // A request that was not charged, or failed after it was, can be sent again with the same payment.
     if (receipt === undefined || head.status >= 500) return this.unfinished(payment, head, shown);
     const record = recordOf(payment, head, shown, receipt);
@@ -210,7 +213,7 @@ export class Delivery {
 
   private unfinished(payment: TabPayment, head: AnswerHead, shown: Shown): void {
     const { accept } = payment;
-    const receipt = receiptOf(accept, head);
+    const receipt = receiptOf(payment, head);
     const isPlace = kindOf(head.type) === 'place';
     this.deps.view.showCard({
       ...answeredWords(head.status, isPlace, receipt === undefined ? undefined : this.money(accept)),
@@ -256,15 +259,8 @@ function recordOf(
   return { kind: 'answer', accept, receipt, status, type, name, size, body: null };
 }
 
-function receiptOf(
-  accept: Accept,
-  { transaction }: Pick<AnswerHead, 'transaction'> | ToldProblem,
-): PaidReceipt | undefined {
-  return transaction === undefined ? undefined : { transaction, charge: chargeOf(accept) };
-}
-
-function chargeOf({ extra }: Accept): string {
-  return extra['external_ref'] ?? '';
+function receiptOf({ charge }: TabPayment, { transaction }: AnswerHead | ToldProblem): PaidReceipt | undefined {
+  return transaction === undefined ? undefined : { transaction, charge };
 }
 
 function askBeforeLeaving(event: BeforeUnloadEvent): void {

@@ -182,6 +182,7 @@ export class Flow {
     if (paired === undefined || choice === undefined) return this.start();
     const { wallet, account } = paired;
     this.showCard({ headline: 'Asking for the price', busy: true });
+    const quotedAt = Date.now();
     const { told, serverMs } = await askPrice();
     const toldMs = performance.now();
     if (told.kind === 'free') {
@@ -205,7 +206,7 @@ export class Flow {
       const { header } = await wallet.sign(now, account, serverMs + performance.now() - toldMs);
       // Signed after it was cancelled: forgotten, and never sent.
       if (step !== this.step) return;
-      await this.delivery.send({ kind: 'payment', header, accept: now.accept });
+      await this.delivery.send({ kind: 'payment', header, accept: now.accept, quotedAt });
     } catch (error) {
       if (step === this.step) this.ready(faultWords(faultOf(error), 'signature', now));
     }

@@ -2,7 +2,15 @@
 // payment, from before it is sent until its answer is whole. Then it keeps the answer. It ends with the tab.
 import type { Accept } from './required.ts';
 
-export type TabPayment = { readonly kind: 'payment'; readonly header: string; readonly accept: Accept };
+export type TabPayment = {
+  readonly kind: 'payment';
+  readonly header: string;
+  readonly accept: Accept;
+  /** Time of this browser, in milliseconds, before the page asked for the quote that is paid. */
+  readonly quotedAt: number;
+  /** Charge id, once it is sure. */
+  readonly charge?: string | undefined;
+};
 
 export type TabAnswer = {
   readonly kind: 'answer';
@@ -16,8 +24,8 @@ export type TabAnswer = {
   readonly body: string | null;
 };
 
-/** `transaction`: undefined if the server did not say it. */
-export type PaidReceipt = { readonly transaction: string | undefined; readonly charge: string };
+/** `transaction`: undefined if the server did not say it. `charge`: undefined if the page cannot be sure of the id. */
+export type PaidReceipt = { readonly transaction: string | undefined; readonly charge: string | undefined };
 
 export type Kept = {
   readonly read: () => TabPayment | TabAnswer | undefined;
@@ -26,7 +34,9 @@ export type Kept = {
   readonly clear: () => void;
 };
 
-export function createKept({ pathname, search }: Pick<Location, 'pathname' | 'search'>): Kept {
+type Address = { readonly pathname: string; readonly search: string };
+
+export function createKept({ pathname, search }: Address): Kept {
   const key = `tollgate 1 ${pathname}${search}`;
   return {
     read: () => {

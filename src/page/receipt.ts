@@ -14,7 +14,7 @@ export function receiptNodes(
   const { transaction, charge } = receipt;
   const { explorer } = way;
   const code = transaction === undefined ? undefined : element('code', {}, short(transaction));
-  const id = element('code', { class: 'long' }, charge);
+  const id = charge === undefined ? undefined : element('code', { class: 'long' }, charge);
   const target = { target: '_blank', rel: 'noreferrer' };
   const shown =
     code === undefined || explorer === undefined
@@ -26,15 +26,16 @@ export function receiptNodes(
       ['Transaction', shown],
       ['Charge', id],
     ]),
-    copyButton(id, 'Copy the charge id'),
+    ...(id === undefined ? [] : [copyButton(id, 'Copy the charge id')]),
   ];
 }
 
-/** A link to the owner's help that names the charge; none if the owner names no help. */
-export function supportLink(support: string | undefined, charge: string): readonly HTMLElement[] {
+/** A link to the owner's help that names the charge, or else the transaction; none if the owner names no help. */
+export function supportLink(support: string | undefined, { charge, transaction }: PaidReceipt): readonly HTMLElement[] {
   if (support === undefined) return [];
   const isMail = /^mailto:/i.test(support);
-  const subject = `${support.includes('?') ? '&' : '?'}subject=${encodeURIComponent(`Charge ${charge}`)}`;
+  const named = charge === undefined ? transaction && `Transaction ${transaction}` : `Charge ${charge}`;
+  const subject = `${support.includes('?') ? '&' : '?'}subject=${encodeURIComponent(named ?? 'A payment')}`;
   const href = isMail ? support + subject : support;
   const label = isMail ? `Write to ${support.slice('mailto:'.length).replace(/\?.*$/s, '')}` : 'Get help';
   return [element('a', { class: 'button primary', href, rel: 'noreferrer' }, label)];

@@ -182,14 +182,14 @@ export function unpaidWords({ code, detail }: ToldProblem): Words {
 }
 
 /** Asking again does not help. `taken`: the amount and its token. */
-export function failedWords({ code, detail, owed = false, support }: ToldProblem, taken: string): Words {
+export function failedWords({ code, detail, owed = false, support, charge }: ToldProblem, taken: string): Words {
   if (owed) {
     const who = support === undefined ? 'the owner of this service' : 'the address below';
     return {
       ...{ mood: 'bad', headline: 'Paid, and the answer cannot be had' },
       sentences: [
         `${taken} was taken, and the service never gave the answer. It is owed to you.`,
-        `Do not pay again. Write to ${who} and name the charge: it says who paid what, and when.`,
+        `Do not pay again. Write to ${who} and name the ${charge === undefined ? 'transaction' : 'charge'}: it says who paid what, and when.`,
       ],
     };
   }

@@ -103,11 +103,13 @@ describe('502 behind the charge', () => {
     await words(page, '0.10 USDC was taken. The service behind this page gave no answer.').waitFor();
     await words(page, 'the very same request brings the answer without another charge. Do not pay again').waitFor();
     await words(page, 'It is asked again in 2 seconds.').waitFor();
+    expect(await page.locator('.panel dd code.long').innerText()).toBe('chg_of_the_server');
     expect(await buttons(page)).toEqual(['Copy the charge id']);
     expect(await page.locator('#state').innerText()).toBe('Paid');
     expect(await page.locator('.price').isVisible()).toBe(false);
     await title(page, 'Paid').waitFor();
     expect(asked()).toBe(2);
+    expect(await page.locator('.panel dd code.long').innerText()).toBe('chg_of_the_server');
   });
 
   test('behaviour: keeps a long pause, and asks once more only behind a reload', async () => {

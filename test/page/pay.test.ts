@@ -1,10 +1,11 @@
 // Somebody pays in a real browser: the real program, a real chain and the reference facilitator, and a wallet that signs.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { devices, type BrowserContextOptions, type Locator, type Page } from 'playwright-core';
+import { appendFile } from 'node:fs/promises';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { devices, type Page } from 'playwright-core';
 import { generatePrivateKey } from 'viem/accounts';
-import { startBrowser, type TestBrowser, type WatchedPage } from '../support/browser.ts';
-import { createBrowserWallet, type BrowserWallet } from '../support/chain/browser-wallet.ts';
-import { PAY_TO, startPaidTollgate, type PaidTollgate } from '../support/paid-tollgate.ts';
+import type { BrowserWallet } from '../support/chain/browser-wallet.ts';
+import { click, connect, createPageLab, title, words } from '../support/page-lab.ts';
+import { PAY_TO } from '../support/paid-tollgate.ts';
 
 const LARGE = 'x'.repeat(2 * 1024 * 1024);
 const WAYS = ['base-sepolia', 'polygon-amoy']
@@ -13,118 +14,40 @@ const WAYS = ['base-sepolia', 'polygon-amoy']
     `{ network: "eip155:31337", asset: "0x${'2'.repeat(40)}", asset_decimals: 6, asset_name: TestCoin, asset_version: "1", pay_to_address: "${PAY_TO}", rpc_url: none }`,
   )
   .join(', ');
-let paid: PaidTollgate;
-let browser: TestBrowser;
-let token: string;
 /** What the upstream waits for before it answers /reports/slow. */
 let slow: Promise<unknown> = Promise.resolve();
-const open: WatchedPage[] = [];
-
-beforeAll(async () => {
-  [paid, browser] = await Promise.all([
-    startPaidTollgate({
-      routes: ['GET /reports/* 0.10', 'GET /priced 0.10'],
-      receiver: ` }\n  - { id: two, facilitators: [http://127.0.0.1:1], accepts: [${WAYS}]`,
-      more: [
-        '  - { method: GET, route_pattern: /two, amount: "0.10", receiver_config_id: two }',
-        'charges: { quote_ttl: 1s }',
-        'page: { name: Example Weather, support: "mailto:help@example.com" }',
-      ].join('\n'),
-      handle: (req, res) => {
-        const path = req.url?.split('?')[0];
-        const answers: Readonly<Record<string, readonly [status: number, type: string, body: string]>> = {
-          '/reports/missing': [404, 'text/plain', 'no such report'],
-          '/reports/web': [200, 'text/html', '<h1>hello</h1><script>alert(1)</script>'],
-          '/reports/picture': [
-            200,
-            'image/svg+xml',
-            '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"/>',
-          ],
-          '/reports/large': [200, 'text/plain', LARGE],
-        };
-        const [status, type, body] = answers[path ?? ''] ?? [
-          200,
-          'application/json',
-          '{"rain":12345678901234567890,"wind":[1,2]}',
-        ];
-        void (path === '/reports/slow' ? slow : Promise.resolve()).then(() => {
-          res.writeHead(status, { 'content-type': type });
-          res.end(body);
-        });
-      },
-    }),
-    startBrowser(),
-  ]);
-  token = await paid.cli('token');
-}, 120_000);
-afterAll(async () => {
-  await browser.close();
-  await paid.stop();
+const { paid, visit, openPage, funded, payFor } = createPageLab({
+  routes: ['GET /reports/* 0.10', 'GET /priced 0.10'],
+  receiver: ` }\n  - { id: two, facilitators: [http://127.0.0.1:1], accepts: [${WAYS}]`,
+  more: [
+    '  - { method: GET, route_pattern: /two, amount: "0.10", receiver_config_id: two }',
+    'page: { name: Example Weather, support: "mailto:help@example.com" }',
+    '',
+  ].join('\n'),
+  handle: (req, res) => {
+    const path = req.url?.split('?')[0];
+    const answers: Readonly<Record<string, readonly [status: number, type: string, body: string]>> = {
+      '/reports/missing': [404, 'text/plain', 'no such report'],
+      '/reports/web': [200, 'text/html', '<h1>hello</h1><script>alert(1)</script>'],
+      '/reports/picture': [200, 'image/svg+xml', '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"/>'],
+      '/reports/large': [200, 'text/plain', LARGE],
+    };
+    const [status, type, body] = answers[path ?? ''] ?? [
+      200,
+      'application/json',
+      '{"rain":12345678901234567890,"wind":[1,2]}',
+    ];
+    void (path === '/reports/slow' ? slow : Promise.resolve()).then(() => {
+      res.writeHead(status, { 'content-type': type });
+      res.end(body);
+    });
+  },
 });
-afterEach(async () => {
-  const complaints = open.flatMap((each) => each.complaints);
-  await Promise.all(open.map(({ context }) => context.close()));
-  open.length = 0;
-  expect(complaints).toEqual([]);
-});
-
-/** A page with `wallets` at `target`. */
-const visit = (target: string, ...wallets: readonly BrowserWallet[]): Promise<WatchedPage> =>
-  visitWith({}, target, ...wallets);
-
-async function visitWith(
-  options: BrowserContextOptions,
-  target: string,
-  ...wallets: readonly BrowserWallet[]
-): Promise<WatchedPage> {
-  const watched = await browser.open(options, async (context) => {
-    for (const wallet of wallets) await wallet.install(context);
-  });
-  open.push(watched);
-  await watched.page.goto(paid.url(target));
-  return watched;
-}
-
-async function funded(funds = 1_000_000n, options?: Parameters<typeof createBrowserWallet>[1]): Promise<BrowserWallet> {
-  const wallet = createBrowserWallet(paid.chain, options);
-  if (funds > 0n) await paid.chain.mint(wallet.address, funds);
-  return wallet;
-}
-
-const title = (page: Page, text: string): Locator => page.getByRole('heading', { name: text, exact: true });
-const words = (page: Page, text: string): Locator => page.locator('.panel').getByText(text);
-const click = (page: Page, name: string): Promise<void> => page.getByRole('button', { name, exact: true }).click();
-
-/** Of /priced, as the dashboard sets it. */
-async function setPrice(amount: string): Promise<void> {
-  const { url } = paid.tollgate();
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  const list = await fetch(`${url('registry')}/v1/billing/protected-routes`, { headers });
-  const { data } = (await list.json()) as {
-    readonly data: readonly { readonly id: string; readonly route_pattern: string }[];
-  };
-  const priced = data.find(({ route_pattern }) => route_pattern === '/priced');
-  const route = `${url('registry')}/v1/billing/protected-routes/${priced?.id}`;
-  const { ok } = await fetch(route, { method: 'PATCH', headers, body: JSON.stringify({ amount }) });
-  if (!ok) throw new Error('the price was not set');
-}
-
-/** Resolves when every quote for /priced of before is over: they hold for a second. */
-async function quoteIsOver(): Promise<void> {
-  const { extra } = await paid.quote('/priced');
-  const expiresAt = Buffer.from(extra.external_ref.slice('chg_'.length), 'base64url').readUInt32BE(52);
-  await expect.poll(() => Date.now(), { timeout: 30_000 }).toBeGreaterThan(expiresAt * 1000);
-}
-
-async function connect(page: Page, name = 'Connect Test Wallet'): Promise<void> {
-  await click(page, name);
-  await title(page, 'Ready to pay').waitFor();
-}
 
 test('behaviour: pays, shows the answer with its receipt, keeps it over a reload, and pays anew only on a click', async () => {
   const wallet = await funded();
-  const before = await paid.earned();
-  const { page, barriers } = await visit('/reports/q3?year=2026', wallet);
+  const before = await paid().earned();
+  const { page, barriers } = await visit('/reports/q3?year=2026', [wallet]);
   await title(page, 'Pay with your wallet').waitFor();
   expect(await barriers()).toEqual([]);
   await connect(page);
@@ -136,48 +59,48 @@ test('behaviour: pays, shows the answer with its receipt, keeps it over a reload
     '{\n  "rain": 12345678901234567890,\n  "wind": [\n    1,\n    2\n  ]\n}',
   );
   expect(await barriers()).toEqual([]);
-  expect(await paid.earned()).toBe(before + 100_000n);
-  const [charge] = await paid.charges();
+  expect(await paid().earned()).toBe(before + 100_000n);
+  const [charge] = await paid().charges();
   const link = await page.locator('dl a').getAttribute('href');
   expect(link).toBe(`https://sepolia.basescan.org/tx/${String(charge?.['transaction'])}`);
   expect(await page.getByText(charge?.id ?? '?').count()).toBe(1);
-  expect(paid.upstream.seen.at(-1)?.url).toBe('/reports/q3?year=2026');
+  expect(paid().upstream.seen.at(-1)?.url).toBe('/reports/q3?year=2026');
 
   await page.reload();
   await title(page, 'Paid').waitFor();
   await words(page, 'It is shown again without a new payment.').waitFor();
   expect(await page.locator('.answer pre').textContent()).toContain('12345678901234567890');
-  expect([wallet.signatures(), await paid.earned()]).toEqual([1, before + 100_000n]);
+  expect([wallet.signatures(), await paid().earned()]).toEqual([1, before + 100_000n]);
 
   await click(page, 'Pay again for a new answer');
   await connect(page);
   expect(await page.locator('.answer').count()).toBe(0);
   await click(page, 'Pay 0.10 USDC');
   await title(page, 'Paid').waitFor();
-  expect([wallet.signatures(), await paid.earned()]).toEqual([2, before + 200_000n]);
+  expect([wallet.signatures(), await paid().earned()]).toEqual([2, before + 200_000n]);
 });
 
 test('behaviour: a reload before the answer is there asks with the same payment', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   slow = promise;
   const wallet = await funded();
-  const before = await paid.earned();
-  const { page } = await visit('/reports/slow', wallet);
+  const before = await paid().earned();
+  const { page } = await visit('/reports/slow', [wallet]);
   await connect(page);
-  const asked = paid.upstream.seen.length;
+  const asked = paid().upstream.seen.length;
   await click(page, 'Pay 0.10 USDC');
-  await expect.poll(() => paid.upstream.seen.length).toBe(asked + 1);
+  await expect.poll(() => paid().upstream.seen.length).toBe(asked + 1);
   await page.reload();
   resolve();
   await title(page, 'Paid').waitFor();
-  expect([wallet.signatures(), await paid.earned()]).toEqual([1, before + 100_000n]);
+  expect([wallet.signatures(), await paid().earned()]).toEqual([1, before + 100_000n]);
 });
 
 describe('a wallet', () => {
   test('behaviour: is switched to the network', async () => {
     const wallet = await funded();
     wallet.chainId = 1;
-    const { page } = await visit('/reports/q3', wallet);
+    const { page } = await visit('/reports/q3', [wallet]);
     await connect(page);
     expect(wallet.asked.filter(({ method }) => method.startsWith('wallet_'))).toEqual([
       { method: 'wallet_switchEthereumChain', params: [{ chainId: '0x14a34' }] },
@@ -188,7 +111,7 @@ describe('a wallet', () => {
     const wallet = await funded();
     wallet.chainId = 1;
     wallet.chains.clear();
-    const { page } = await visit('/reports/q3', wallet);
+    const { page } = await visit('/reports/q3', [wallet]);
     await connect(page);
     expect(wallet.asked.find(({ method }) => method === 'wallet_addEthereumChain')?.params).toEqual([
       {
@@ -202,7 +125,7 @@ describe('a wallet', () => {
   test('behaviour: may refuse the network, the account and the signature, and be asked again', async () => {
     const wallet = await funded();
     wallet.chainId = 1;
-    const { page, barriers } = await visit('/reports/q3', wallet);
+    const { page, barriers } = await visit('/reports/q3', [wallet]);
     wallet.refuse('eth_requestAccounts', 4001);
     await click(page, 'Connect Test Wallet');
     await title(page, 'No account was chosen').waitFor();
@@ -225,8 +148,8 @@ describe('a wallet', () => {
 
   test('behaviour: a prompt that was cancelled counts no more, whatever becomes of it', async () => {
     const wallet = await funded();
-    const before = await paid.earned();
-    const { page } = await visit('/reports/q3', wallet);
+    const before = await paid().earned();
+    const { page } = await visit('/reports/q3', [wallet]);
     await connect(page);
     const { promise, resolve } = Promise.withResolvers<void>();
     wallet.hold('eth_signTypedData_v4', promise);
@@ -237,26 +160,26 @@ describe('a wallet', () => {
     await expect.poll(() => wallet.signatures()).toBe(1);
     await click(page, 'Pay 0.10 USDC');
     await title(page, 'Paid').waitFor();
-    expect([wallet.signatures(), await paid.earned()]).toEqual([2, before + 100_000n]);
+    expect([wallet.signatures(), await paid().earned()]).toEqual([2, before + 100_000n]);
   });
 
   test('behaviour: without enough money is told what is missing, and looked at again', async () => {
     const wallet = await funded(20_000n);
-    const { page, barriers } = await visit('/reports/q3', wallet);
+    const { page, barriers } = await visit('/reports/q3', [wallet]);
     await click(page, 'Connect Test Wallet');
     await title(page, 'Too little money').waitFor();
     await words(page, '0.10 USDC is asked for, so 0.08 USDC is missing.').waitFor();
     expect(await barriers()).toEqual([]);
-    await paid.chain.mint(wallet.address, 80_000n);
+    await paid().chain.mint(wallet.address, 80_000n);
     await click(page, 'Check again');
     await title(page, 'Ready to pay').waitFor();
   });
 
   test('behaviour: that changes its network or account is looked at again', async () => {
     const wallet = await funded();
-    const { page } = await visit('/reports/q3', wallet);
+    const { page } = await visit('/reports/q3', [wallet]);
     await connect(page);
-    await paid.chain.mint(wallet.address, 1_000_000n);
+    await paid().chain.mint(wallet.address, 1_000_000n);
     await page.evaluate("walletChanged('accountsChanged')");
     await words(page, '2.00 USDC').waitFor();
     wallet.chainId = 1;
@@ -266,7 +189,7 @@ describe('a wallet', () => {
   });
 
   test('behaviour: that only stands at window.ethereum pays too', async () => {
-    const { page } = await visit('/reports/q3', await funded(1_000_000n, { old: true }));
+    const { page } = await visit('/reports/q3', [await funded(1_000_000n, { old: true })]);
     await connect(page, 'Connect Browser wallet');
     await click(page, 'Pay 0.10 USDC');
     await title(page, 'Paid').waitFor();
@@ -274,7 +197,7 @@ describe('a wallet', () => {
 
   test('behaviour: is chosen among several', async () => {
     const [one, two] = [await funded(), await funded(1_000_000n, { name: 'Other Wallet' })];
-    const { page, barriers } = await visit('/reports/q3', one, two);
+    const { page, barriers } = await visit('/reports/q3', [one, two]);
     await title(page, 'Choose a wallet').waitFor();
     expect(await barriers()).toEqual([]);
     await connect(page, 'Other Wallet');
@@ -285,7 +208,7 @@ describe('a wallet', () => {
 
   test('refuses: to take a signature of another key for its own', async () => {
     const wallet = await funded(1_000_000n, { signsWith: generatePrivateKey() });
-    const { page } = await visit('/reports/q3', wallet);
+    const { page } = await visit('/reports/q3', [wallet]);
     await connect(page);
     await click(page, 'Pay 0.10 USDC');
     await title(page, 'The signature was not accepted').waitFor();
@@ -296,7 +219,7 @@ describe('a wallet', () => {
 test('behaviour: several ways: one is chosen, and its network is switched to', async () => {
   const wallet = await funded();
   wallet.chains.add(80_002);
-  const { page, barriers } = await visit('/two', wallet);
+  const { page, barriers } = await visit('/two', [wallet]);
   await title(page, 'Pay with your wallet').waitFor();
   expect(await barriers()).toEqual([]);
   await page.getByLabel('0.10 USDC on Polygon Amoy').check();
@@ -307,22 +230,23 @@ test('behaviour: several ways: one is chosen, and its network is switched to', a
 });
 
 test('behaviour: a network that neither the wallet nor the page knows has words', async () => {
-  const { page } = await visit('/two', await funded());
+  const { page } = await visit('/two', [await funded()]);
   await page.getByLabel('0.10 0x2222...2222 on eip155:31337').check();
   await click(page, 'Connect Test Wallet');
   await title(page, 'Your wallet does not know eip155:31337').waitFor();
 });
 
 test('behaviour: where no way is one of a wallet in a browser, that is said', async () => {
-  const watched = await browser.open();
-  open.push(watched);
+  const watched = await openPage();
   // As a page of Solana alone has it.
   await watched.page.route('**/reports/q3', async (route) => {
     const response = await route.fetch();
-    const body = (await response.text()).replace(/"ways":\[\{.*?\}\]\}(?=<\/script>)/, '"ways":[]}');
+    const body = (await response.text()).replace(/(?<=id="data">).*?(?=<\/script>)/s, (data) =>
+      JSON.stringify({ ...(JSON.parse(data) as object), ways: [] }),
+    );
     await route.fulfill({ response, body });
   });
-  await watched.page.goto(paid.url('/reports/q3'));
+  await watched.page.goto(paid().url('/reports/q3'));
   await title(watched.page, 'A program pays this').waitFor();
   expect(await watched.barriers()).toEqual([]);
   await click(watched.page, 'Show the lines');
@@ -332,7 +256,7 @@ test('behaviour: where no way is one of a wallet in a browser, that is said', as
 test('behaviour: a browser that keeps nothing pays too, and asks before the page is left', async () => {
   const wallet = await funded();
   const denied = "Object.defineProperty(globalThis, 'sessionStorage', { get() { throw new Error('denied'); } })";
-  const { page, context } = await visitWith({}, '/reports/q3', wallet);
+  const { page, context } = await visit('/reports/q3', [wallet]);
   await context.addInitScript({ content: denied });
   await page.reload();
   await connect(page);
@@ -349,29 +273,29 @@ describe('without a wallet', () => {
   test('behaviour: a desk is told what is needed', async () => {
     const { page, barriers } = await visit('/reports/q3?a=1');
     await title(page, 'No wallet was found').waitFor();
-    expect(await page.locator('#pay code').textContent()).toBe(paid.url('/reports/q3?a=1'));
+    expect(await page.locator('#pay code').textContent()).toBe(paid().url('/reports/q3?a=1'));
     expect(await barriers()).toEqual([]);
   });
 
   test('behaviour: a phone is led to the browsers of wallets', async () => {
-    const { page, barriers } = await visitWith(devices['iPhone 15'] ?? {}, '/reports/q3?a=1');
+    const { page, barriers } = await visit('/reports/q3?a=1', [], devices['iPhone 15']);
     await title(page, 'Open this in your wallet').waitFor();
     const links = await page.locator('#pay a').evaluateAll((all) => all.map((link) => link.getAttribute('href')));
-    const url = encodeURIComponent(paid.url('/reports/q3?a=1'));
+    const url = encodeURIComponent(paid().url('/reports/q3?a=1'));
     expect(links).toEqual([
-      `https://link.metamask.io/dapp/${paid.url('/reports/q3?a=1').replace('http://', '')}`,
+      `https://link.metamask.io/dapp/${paid().url('/reports/q3?a=1').replace('http://', '')}`,
       `https://go.cb-w.com/dapp?cb_url=${url}`,
       `https://link.trustwallet.com/open_url?coin_id=60&url=${url}`,
-      `https://phantom.app/ul/browse/${url}?ref=${encodeURIComponent(new URL(paid.url('/')).origin)}`,
+      `https://phantom.app/ul/browse/${url}?ref=${encodeURIComponent(new URL(paid().url('/')).origin)}`,
       `https://web3.okx.com/download?deeplink=${encodeURIComponent(`okx://wallet/dapp/url?dappUrl=${url}`)}`,
       `https://rnbwapp.com/dapp?url=${url}`,
     ]);
-    expect(await page.locator('#pay code').textContent()).toBe(paid.url('/reports/q3?a=1'));
+    expect(await page.locator('#pay code').textContent()).toBe(paid().url('/reports/q3?a=1'));
     expect(await barriers()).toEqual([]);
   });
 
   test('behaviour: and without scripts the same facts stand there', async () => {
-    const { page } = await visitWith({ javaScriptEnabled: false }, '/reports/q3');
+    const { page } = await visit('/reports/q3', [], { javaScriptEnabled: false });
     await title(page, 'Paying needs JavaScript').waitFor();
     const text = await page.locator('body').innerText();
     for (const fact of [
@@ -387,37 +311,15 @@ describe('without a wallet', () => {
 });
 
 describe('what comes in between', () => {
-  test('behaviour: another price is shown, and signed only on a new click', async () => {
-    const wallet = await funded();
-    const { page } = await visit('/priced', wallet);
-    await connect(page);
-    await setPrice('0.20');
-    await click(page, 'Pay 0.10 USDC');
-    await title(page, 'The price has changed').waitFor();
-    await words(page, 'It was 0.10 USDC and is 0.20 USDC now.').waitFor();
-    expect(wallet.signatures()).toBe(0);
-    // And while the wallet is open: the quote is over, the signed amount is too small.
-    const { promise, resolve } = Promise.withResolvers<void>();
-    wallet.hold('eth_signTypedData_v4', promise);
-    await click(page, 'Pay 0.20 USDC');
-    await expect.poll(() => wallet.asked.at(-1)?.method).toBe('eth_signTypedData_v4');
-    await setPrice('0.30');
-    await quoteIsOver();
-    resolve();
-    await words(page, 'It was 0.20 USDC and is 0.30 USDC now.').waitFor();
-    expect(await page.getByRole('button', { name: 'Pay 0.30 USDC' }).count()).toBe(1);
-    expect(wallet.signatures()).toBe(1);
-  });
-
   test('behaviour: 503, the same payment is sent again', async () => {
     const wallet = await funded();
-    const { page, barriers } = await visit('/reports/q3', wallet);
+    const { page, barriers } = await visit('/reports/q3', [wallet]);
     await connect(page);
-    paid.facilitator.fault('verify', { kind: 'answer', status: 500, body: 'away' }, 3);
+    paid().facilitator.fault('verify', { kind: 'answer', status: 500, body: 'away' }, 3);
     await click(page, 'Pay 0.10 USDC');
     await title(page, 'It cannot be answered right now').waitFor();
     expect(await barriers()).toEqual([]);
-    paid.facilitator.clearFaults();
+    paid().facilitator.clearFaults();
     await click(page, 'Ask again now');
     await title(page, 'Paid').waitFor();
     expect(wallet.signatures()).toBe(1);
@@ -425,7 +327,7 @@ describe('what comes in between', () => {
 
   test('behaviour: the connection is lost, the same payment is sent again', async () => {
     const wallet = await funded();
-    const { page, context } = await visit('/reports/q3', wallet);
+    const { page, context } = await visit('/reports/q3', [wallet]);
     await connect(page);
     const { promise, resolve } = Promise.withResolvers<void>();
     wallet.hold('eth_signTypedData_v4', promise);
@@ -442,7 +344,7 @@ describe('what comes in between', () => {
 
   test('behaviour: 409 payment_in_use is asked again by itself; 429 as well', async () => {
     const wallet = await funded();
-    const { page } = await visit('/reports/q3', wallet);
+    const { page } = await visit('/reports/q3', [wallet]);
     await connect(page);
     let answers = [
       [409, 'payment_in_use'],
@@ -470,9 +372,9 @@ describe('what comes in between', () => {
 
   test('behaviour: every reason of a refusal has words, and a new signature only on a click', async () => {
     const wallet = await funded();
-    const { page } = await visit('/reports/q3', wallet);
+    const { page } = await visit('/reports/q3', [wallet]);
     await connect(page);
-    const unpaid = await fetch(paid.url('/reports/q3'));
+    const unpaid = await fetch(paid().url('/reports/q3'));
     const required = unpaid.headers.get('payment-required') ?? '';
     let reason = '';
     await page.route('**/reports/q3', async (route) => {
@@ -503,7 +405,7 @@ describe('what comes in between', () => {
 
   test('behaviour: what cannot be priced, or costs nothing any more, is told before anything is signed', async () => {
     const wallet = await funded();
-    const { page } = await visit('/reports/q3', wallet);
+    const { page } = await visit('/reports/q3', [wallet]);
     await connect(page);
     const problem = {
       type: '/problems/too_many_challenges',
@@ -526,7 +428,7 @@ describe('what comes in between', () => {
 
   test('behaviour: 409 already_paid shows the receipt', async () => {
     const wallet = await funded();
-    const { page } = await visit('/reports/q3', wallet);
+    const { page } = await visit('/reports/q3', [wallet]);
     await connect(page);
     const receipt = { success: true, transaction: `0x${'ab'.repeat(32)}`, network: 'eip155:84532' };
     await page.route('**/reports/q3', async (route) => {
@@ -555,12 +457,12 @@ describe('what comes in between', () => {
 
   test('behaviour: a payment that was used up ends in a new one only on a click', async () => {
     const wallet = await funded();
-    const { page } = await visit('/reports/q3', wallet);
+    const { page } = await visit('/reports/q3', [wallet]);
     await connect(page);
     await click(page, 'Pay 0.10 USDC');
     await title(page, 'Paid').waitFor();
     // As if the tab had died behind the last byte, and been asked again too late.
-    const [charge] = await paid.charges();
+    const [charge] = await paid().charges();
     await page.route('**/reports/q3', async (route) => {
       if (route.request().headers()['payment-signature'] === undefined) return route.continue();
       await route.fulfill({
@@ -568,24 +470,17 @@ describe('what comes in between', () => {
         headers: { 'payment-required': 'e30=', 'tollgate-reason': 'payment_already_used' },
       });
     });
-    const kept = JSON.stringify({ kind: 'payment', header: 'x', accept: await paid.quote('/reports/q3') });
+    const kept = JSON.stringify({ kind: 'payment', header: 'x', accept: await paid().quote('/reports/q3') });
     await page.evaluate(`sessionStorage.setItem('tollgate 1 /reports/q3', ${JSON.stringify(kept)})`);
     await page.reload();
     await title(page, 'This payment was used already').waitFor();
-    expect([wallet.signatures(), (await paid.charges())[0]?.id]).toEqual([1, charge?.id]);
+    expect([wallet.signatures(), (await paid().charges())[0]?.id]).toEqual([1, charge?.id]);
   });
 });
 
 describe('an answer', () => {
-  const pay = async (target: string): Promise<WatchedPage> => {
-    const watched = await visit(target, await funded());
-    await connect(watched.page);
-    await click(watched.page, 'Pay 0.10 USDC');
-    return watched;
-  };
-
   test('behaviour: a picture is shown', async () => {
-    const { page, barriers } = await pay('/reports/picture');
+    const { page, barriers } = await payFor('/reports/picture');
     await title(page, 'Paid').waitFor();
     expect(await page.locator('.answer img').evaluate((image: { naturalWidth?: number }) => image.naturalWidth)).toBe(
       40,
@@ -594,7 +489,7 @@ describe('an answer', () => {
   });
 
   test('behaviour: a web page is not shown within this one; saved it is whole, and opened it runs no script', async () => {
-    const { page, context } = await pay('/reports/web');
+    const { page, context, complaints } = await payFor('/reports/web');
     await title(page, 'Paid').waitFor();
     expect(await page.locator('.answer').innerText()).toContain('It is not shown within this one');
     const [download] = await Promise.all([
@@ -614,13 +509,12 @@ describe('an answer', () => {
     await opened.getByRole('heading', { name: 'hello' }).waitFor();
     expect(dialogs).toBe(0);
     // Its script was refused by the policy that it inherits.
-    const watched = open.at(-1)?.complaints as string[];
-    expect(watched.every((complaint) => /script-src/.test(complaint))).toBe(true);
-    watched.length = 0;
+    expect(complaints.every((complaint) => /script-src/.test(complaint))).toBe(true);
+    complaints.length = 0;
   });
 
   test('behaviour: one over 1 MiB is shown, is not kept, and leaving it asks first', async () => {
-    const { page } = await pay('/reports/large');
+    const { page } = await payFor('/reports/large');
     await title(page, 'Paid').waitFor();
     await words(page, 'too large to be kept in this tab').waitFor();
     expect((await page.locator('.answer pre').textContent())?.length).toBe(LARGE.length);
@@ -635,21 +529,21 @@ describe('an answer', () => {
   });
 
   test('behaviour: one that is not charged says so, and is asked for again with the same payment', async () => {
-    const before = await paid.earned();
-    const { page, barriers } = await pay('/reports/missing');
+    const before = await paid().earned();
+    const { page, barriers } = await payFor('/reports/missing');
     await title(page, 'The service answered 404').waitFor();
     await words(page, 'nothing was charged for it').waitFor();
     expect(await page.locator('.answer pre').textContent()).toBe('no such report');
     expect(await barriers()).toEqual([]);
     await click(page, 'Ask again with the same payment');
     await title(page, 'The service answered 404').waitFor();
-    expect(await paid.earned()).toBe(before);
+    expect(await paid().earned()).toBe(before);
   });
 });
 
 describe('looks', () => {
   test('behaviour: by keyboard alone, and what happens is said', async () => {
-    const { page } = await visit('/reports/q3', await funded());
+    const { page } = await visit('/reports/q3', [await funded()]);
     await title(page, 'Pay with your wallet').waitFor();
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
@@ -668,7 +562,7 @@ describe('looks', () => {
     ['dark', 1440],
   ] as const)('behaviour: %s at %d pixels: nothing is cut off, contrast is enough', async (colorScheme, width) => {
     const options = { colorScheme, viewport: { width, height: 700 }, reducedMotion: 'reduce' as const };
-    const { page, barriers } = await visitWith(options, '/reports/q3', await funded());
+    const { page, barriers } = await visit('/reports/q3', [await funded()], options);
     await title(page, 'Pay with your wallet').waitFor();
     expect(await barriers()).toEqual([]);
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
@@ -677,5 +571,109 @@ describe('looks', () => {
     await title(page, 'Paid').waitFor();
     expect(await barriers()).toEqual([]);
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+  });
+});
+
+// The last ones of this file: from here on a quote holds for a second.
+describe('a quote that is over', () => {
+  let token: string;
+  beforeAll(async () => {
+    const { config, tollgate, cli } = paid();
+    token = await cli('token');
+    const { lines, signal, line } = tollgate();
+    const before = lines.length;
+    await appendFile(config, 'charges: { quote_ttl: 1s }\n');
+    signal('SIGHUP');
+    await line((each) => each.msg === 'configuration reloaded' && lines.indexOf(each) >= before);
+  });
+
+  /** Sets the price of /priced, as the dashboard does. */
+  async function setPrice(amount: string): Promise<void> {
+    const { url } = paid().tollgate();
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const list = await fetch(`${url('registry')}/v1/billing/protected-routes`, { headers });
+    const { data } = (await list.json()) as {
+      readonly data: readonly { readonly id: string; readonly route_pattern: string }[];
+    };
+    const priced = data.find(({ route_pattern }) => route_pattern === '/priced');
+    const route = `${url('registry')}/v1/billing/protected-routes/${priced?.id}`;
+    const { ok } = await fetch(route, { method: 'PATCH', headers, body: JSON.stringify({ amount }) });
+    if (!ok) throw new Error('the price was not set');
+  }
+
+  /** Clicks `button` and lets the wallet sign what is asked for then, but only when its quote is over. */
+  async function signTooLate(
+    page: Page,
+    wallet: BrowserWallet,
+    button: string,
+    meanwhile = (): Promise<void> => Promise.resolve(),
+  ): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    wallet.hold('eth_signTypedData_v4', promise);
+    await click(page, button);
+    await expect.poll(() => wallet.asked.at(-1)?.method).toBe('eth_signTypedData_v4');
+    await meanwhile();
+    const { extra } = await paid().quote('/priced');
+    const expiresAt = Buffer.from(extra.external_ref.slice('chg_'.length), 'base64url').readUInt32BE(52);
+    await expect.poll(() => Date.now()).toBeGreaterThan(expiresAt * 1000);
+    resolve();
+  }
+
+  test('behaviour: another price is shown, and signed only on a new click', async () => {
+    const wallet = await funded();
+    const { page } = await visit('/priced', [wallet]);
+    await connect(page);
+    await setPrice('0.20');
+    await click(page, 'Pay 0.10 USDC');
+    await title(page, 'The price has changed').waitFor();
+    await words(page, 'It was 0.10 USDC and is 0.20 USDC now.').waitFor();
+    expect(wallet.signatures()).toBe(0);
+    // And while the wallet is open: the quote is over, the signed amount is too small.
+    await signTooLate(page, wallet, 'Pay 0.20 USDC', () => setPrice('0.30'));
+    await words(page, 'It was 0.20 USDC and is 0.30 USDC now.').waitFor();
+    expect(await page.getByRole('button', { name: 'Pay 0.30 USDC' }).count()).toBe(1);
+    expect(wallet.signatures()).toBe(1);
+  });
+
+  test('behaviour: a receipt names no charge if the quote was over before the payment came: it is another one', async () => {
+    const wallet = await funded();
+    const { page } = await visit('/reports/q3', [wallet]);
+    await connect(page);
+    await signTooLate(page, wallet, 'Pay 0.10 USDC');
+    await title(page, 'Paid').waitFor();
+    const [charge] = await paid().charges();
+    const kept = await page.evaluate<string>("sessionStorage.getItem('tollgate 1 /reports/q3')");
+    const { accept } = JSON.parse(kept) as { readonly accept: { readonly extra: { readonly external_ref: string } } };
+    expect(accept.extra.external_ref).not.toBe(charge?.id);
+    expect(await page.locator('.panel dt').allInnerTexts()).toEqual(['Amount', 'Transaction']);
+    expect(await page.getByRole('button').allInnerTexts()).toEqual(['Pay again for a new answer']);
+    expect(await page.getByText('chg_').count()).toBe(0);
+  });
+
+  test('behaviour: and support is written to with the transaction', async () => {
+    const wallet = await funded();
+    const { page, barriers } = await visit('/reports/q3', [wallet]);
+    await connect(page);
+    const transaction = `0x${'ab'.repeat(32)}`;
+    await page.route('**/reports/q3', async (route) => {
+      if (route.request().headers()['payment-signature'] === undefined) return route.continue();
+      const receipt = { success: true, transaction, network: 'eip155:84532' };
+      const members = { charged: true, owed: true, support: 'mailto:help@example.com' };
+      const problem = { type: '/problems/already_paid', title: '', status: 409, detail: 'Owed.', code: 'already_paid' };
+      await route.fulfill({
+        status: 409,
+        contentType: 'application/problem+json',
+        headers: { 'payment-response': Buffer.from(JSON.stringify(receipt)).toString('base64') },
+        body: JSON.stringify({ ...problem, ...members }),
+      });
+    });
+    await signTooLate(page, wallet, 'Pay 0.10 USDC');
+    await title(page, 'Paid, and the answer cannot be had').waitFor();
+    await words(page, 'Write to the address below and name the transaction').waitFor();
+    expect(await page.getByRole('link', { name: 'Write to help@example.com' }).getAttribute('href')).toBe(
+      `mailto:help@example.com?subject=Transaction%20${transaction}`,
+    );
+    expect(await page.getByText('chg_').count()).toBe(0);
+    expect(await barriers()).toEqual([]);
   });
 });

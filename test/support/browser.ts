@@ -27,8 +27,8 @@ export type TestBrowser = {
 export type WatchedPage = {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** What went wrong so far: refusals of the policy, errors thrown, complaints on the console. */
-  readonly complaints: readonly string[];
+  /** What went wrong so far: refusals of the policy, errors thrown, complaints on the console. A test takes out what it expects. */
+  readonly complaints: string[];
   /** What axe finds on the page as it stands. */
   readonly barriers: () => Promise<readonly string[]>;
 };

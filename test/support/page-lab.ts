@@ -13,6 +13,8 @@ export type PageLab = {
     wallets?: readonly BrowserWallet[],
     options?: BrowserContextOptions,
   ) => Promise<WatchedPage>;
+  /** A page that is nowhere yet. */
+  readonly openPage: (wallets?: readonly BrowserWallet[], options?: BrowserContextOptions) => Promise<WatchedPage>;
   readonly funded: (funds?: bigint, options?: Parameters<typeof createBrowserWallet>[1]) => Promise<BrowserWallet>;
   /** Opens `target` with a wallet of its own and signs there. */
   readonly payFor: (
@@ -39,11 +41,15 @@ export function createPageLab(options: Parameters<typeof startPaidTollgate>[0]):
     open.length = 0;
     expect(complaints).toEqual([]);
   });
-  const visit: PageLab['visit'] = async (target, wallets = [], contextOptions = {}) => {
+  const openPage: PageLab['openPage'] = async (wallets = [], contextOptions = {}) => {
     const watched = await browser.open(contextOptions, async (context) => {
       for (const wallet of wallets) await wallet.install(context);
     });
     open.push(watched);
+    return watched;
+  };
+  const visit: PageLab['visit'] = async (target, wallets, contextOptions) => {
+    const watched = await openPage(wallets, contextOptions);
     await watched.page.goto(paid.url(target));
     return watched;
   };
@@ -55,6 +61,7 @@ export function createPageLab(options: Parameters<typeof startPaidTollgate>[0]):
   return {
     paid: () => paid,
     visit,
+    openPage,
     funded,
     payFor: async (target, contextOptions) => {
       const wallet = await funded();

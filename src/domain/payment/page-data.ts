@@ -5,6 +5,8 @@
 export type PageData = {
   /** Ways of the 402 that a wallet in a browser can be asked for, in its order. */
   readonly ways: readonly PageWay[];
+  /** How long the price and the charge id of a 402 hold, in milliseconds. */
+  readonly quoteTtlMs: number;
 };
 
 export type PageWay = {

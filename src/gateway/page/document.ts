@@ -1,7 +1,7 @@
 // The page for people: one document that holds all it needs. A browser gets it in place of a 402's JSON. The frame (style,
 // logo and program, nearly all of its bytes) is made once. What differs by route is written for each request, and nothing
-// of it is kept. It holds what the 402 says, when money is charged, and the `page` section, and nothing else of the
-// configuration.
+// of it is kept. It holds what the 402 says and for how long, when money is charged, and the `page` section, and nothing
+// else of the configuration.
 import type { Offer, OfferedWay } from '../../domain/payment/offer.ts';
 import type { OwnResponse } from '../../host/respond.ts';
 import { html, jsonInHtml } from '../../host/html.ts';
@@ -43,16 +43,24 @@ const DESCRIBED = 256;
 const HOST = 100;
 const PAGE_BYTES = 65_536;
 
-export function createPage(section: PageSection, networks: KnownNetworks, assets = readPageAssets): Page {
+export type PageOptions = {
+  readonly section: PageSection;
+  readonly networks: KnownNetworks;
+  readonly quoteTtlMs: number;
+  readonly assets?: () => PageAssets;
+};
+
+export function createPage(options: PageOptions): Page {
+  const { section, assets = readPageAssets } = options;
   let frame: Frame | undefined;
   return (facts, added) => {
     frame ??= createFrame(section, assets());
     const { logo } = frame;
-    let pieces = write(frame, section, facts, networks, logo);
+    let pieces = write(frame, options, facts, logo);
     let bodyBytes = sizeOf(pieces);
     // The logo is what a page can do without.
     if (bodyBytes > PAGE_BYTES && logo !== undefined) {
-      pieces = write(frame, section, facts, networks, undefined);
+      pieces = write(frame, options, facts, undefined);
       bodyBytes = sizeOf(pieces);
     }
     const { required, reason } = facts;
@@ -93,9 +101,8 @@ const NO_LOGO = Buffer.alloc(0);
 
 function write(
   frame: Frame,
-  section: PageSection,
+  { section, networks, quoteTtlMs }: PageOptions,
   { offer, ways, publicOrigin, path }: PageFacts,
-  networks: KnownNetworks,
   logo = NO_LOGO,
 ): readonly Buffer[] {
   const { route } = offer;
@@ -110,6 +117,7 @@ function write(
   const data = pageData(
     shown.map(({ way }) => way),
     networks,
+    quoteTtlMs,
   );
   const title = `<title>${html(price)} - ${owner}</title></head><body><header class="top"><p class="brand">`;
   const rest = [

@@ -13,8 +13,8 @@ export type KnownNetworks = {
 };
 
 /** `ways`: all that are shown. */
-export function pageData(ways: readonly PageWay[], networks: KnownNetworks): PageData {
-  return { ways: ways.filter(({ network }) => networks.isPaidInBrowser(network)) };
+export function pageData(ways: readonly PageWay[], networks: KnownNetworks, quoteTtlMs: number): PageData {
+  return { ways: ways.filter(({ network }) => networks.isPaidInBrowser(network)), quoteTtlMs };
 }
 
 export function pageWay({ way, amount }: OfferedWay, networks: KnownNetworks): PageWay {

@@ -25,6 +25,10 @@ const SECTION: PageSection = {
     privacyUrl: undefined,
   },
 };
+const OPTIONS = {
+  ...{ section: SECTION, networks: { find: NETWORKS.find, isPaidInBrowser }, quoteTtlMs: 300_000 },
+  assets: () => ASSETS,
+};
 const HEADER = Buffer.from('{"x402Version":2}').toString('base64');
 const BASE_SEPOLIA = receiverOf();
 const SOLANA = receiverOf({
@@ -46,7 +50,7 @@ function show(
   section: Partial<PageSection> = {},
   request: { readonly publicOrigin?: string; readonly path?: string; readonly required?: string } = {},
 ): { readonly body: string; readonly header: (name: string) => string | undefined } {
-  const page = createPage({ ...SECTION, ...section }, { find: NETWORKS.find, isPaidInBrowser }, () => ASSETS);
+  const page = createPage({ ...OPTIONS, section: { ...SECTION, ...section } });
   const facts = {
     publicOrigin: 'https://api.example.com',
     path: '/reports/q3',
@@ -247,7 +251,7 @@ test('behaviour: the largest page is one document of at most 64 KiB, and goes wi
 });
 
 test('behaviour: 2,500 routes shown as pages keep at most 5 MB, in letters that double a string too', async () => {
-  const page = createPage(SECTION, { find: NETWORKS.find, isPaidInBrowser }, () => ASSETS);
+  const page = createPage(OPTIONS);
   const offers = Array.from({ length: 2500 }, (_, index) =>
     offerOf(BASE_SEPOLIA, { description: `${'\u20ac'.repeat(200)} ${index}` }),
   );
