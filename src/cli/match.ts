@@ -1,5 +1,7 @@
 // `tollgate match METHOD PATH`: which route a request would meet and why, by the proxy's own matcher, with nothing running.
-import { explainMatch, type Explanation } from '../domain/payment/explain.ts';
+import { matchRules, receiversById } from '../compose/part.ts';
+import { explainMatch, type Explanation } from '../domain/explanation.ts';
+import { createOffers } from '../domain/payment/offer.ts';
 import { toWire, type Route } from '../domain/routing/route.ts';
 import { allowedMethods } from '../domain/routing/method.ts';
 import type { Args } from './args.ts';
@@ -51,7 +53,8 @@ async function runMatch(args: Args, io: Io): Promise<ExitCode> {
   const explanation = explainMatch(compileOffline(loaded.config, routes.routes), {
     method,
     path,
-    undeclared: proxy?.undeclaredMethods ?? 'forward',
+    rules: matchRules(proxy),
+    offer: createOffers(receiversById(loaded.config)),
   });
   if (args.has('json')) io.out(JSON.stringify(toJson(explanation)));
   else for (const line of describe(method, path, explanation)) io.out(line);

@@ -1,10 +1,13 @@
 // The type that all parts of a running Tollgate share: how compose starts and ends them, and how paths are read when
 // routes are compiled. No part knows another.
 import type { Config, ProxyConfig } from '../config/config.ts';
+import type { MatchRules } from '../domain/explanation.ts';
 import { LISTENER_REFUSALS } from '../domain/problem.ts';
+import { allowedMethods } from '../domain/routing/method.ts';
 import { FULL_FOLDING, profileFolding } from '../domain/routing/profile.ts';
 import type { Receiver } from '../domain/payment/offer.ts';
 import type { PathOptions } from '../domain/routing/snapshot.ts';
+import { http } from '../host/node-http.ts';
 import type { Listener } from '../host/server.ts';
 
 /** A listener as its starter needs it: to be bound, and to be drained at the end. */
@@ -31,6 +34,17 @@ export function pathOptions(proxy: ProxyConfig | undefined): PathOptions {
   if (proxy === undefined) return { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: FULL_FOLDING };
   const { encodedSlashes, doubleSlashes, upstreamProfile } = proxy;
   return { encodedSlashes, doubleSlashes, folding: profileFolding(upstreamProfile) };
+}
+
+/**
+ * Rules by which a proxy judges a request before it is priced. A registry without a proxy cannot know what its sidecars let
+ * in: whatever their parser reads.
+ */
+export function matchRules(proxy: ProxyConfig | undefined): MatchRules {
+  if (proxy === undefined)
+    return { undeclaredMethods: 'forward', methods: allowedMethods(http.METHODS), targetBytes: Infinity };
+  const { undeclaredMethods, methods, limits } = proxy;
+  return { undeclaredMethods, methods: allowedMethods(methods), targetBytes: limits.targetBytes };
 }
 
 export function receiversById(config: Pick<Config, 'receivers'>): ReadonlyMap<string, Receiver> {

@@ -6,7 +6,6 @@ import { createOffers } from '../domain/payment/offer.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
 import { createPaymentRequired } from '../domain/payment/payment-required.ts';
 import { createQuotes } from '../domain/payment/quote.ts';
-import { allowedMethods } from '../domain/routing/method.ts';
 import { createAdmission } from '../gateway/admission.ts';
 import { createClientSemaphores } from '../gateway/client-semaphores.ts';
 import { createHandler, type Handler } from '../gateway/handler.ts';
@@ -24,7 +23,7 @@ import type { Log } from '../host/log.ts';
 import { createWriteBatch } from '../host/write-batch.ts';
 import { createListener, type Listener } from '../host/server.ts';
 import { createPool } from '../http/pool.ts';
-import { pathOptions, receiversById, type Part } from './part.ts';
+import { matchRules, pathOptions, receiversById, type Part } from './part.ts';
 import { publishingOf } from './discovery/publication.ts';
 import { compileSnapshot } from '../domain/routing/snapshot.ts';
 
@@ -106,7 +105,7 @@ function assemble(
   const { quoteTtlMs } = config.charges;
   const page = config.page.enabled ? createPage({ section: config.page, networks, quoteTtlMs }) : undefined;
   const upstream = new URL(proxy.upstream.origin);
-  const methods = allowedMethods(proxy.methods);
+  const { undeclaredMethods, methods, targetBytes } = matchRules(proxy);
   const paywall = createPaywall({
     createPay: (answers) => payFor?.(config)(answers),
     quotes: createQuotes({
@@ -126,8 +125,8 @@ function assemble(
   const trusts = createTrust(proxy.trustedProxies);
   const handler = createHandler({
     options: {
-      target: { limit: proxy.limits.targetBytes, methods, ...pathOptions(proxy) },
-      policy: { undeclaredMethods: proxy.undeclaredMethods, preflight: proxy.preflight, v1: config.x402.v1 },
+      target: { limit: targetBytes, methods, ...pathOptions(proxy) },
+      policy: { undeclaredMethods, preflight: proxy.preflight, v1: config.x402.v1 },
       customerHeader: proxy.customerHeader.toLowerCase(),
       maxInFlight: proxy.limits.inFlight,
     },

@@ -1,9 +1,7 @@
 // The registry part: its store, its ledger and its listener. It hands routes to the gateway of the same process by a
 // call, before the dashboard that changed them has its answer.
 import { setTimeout as wait } from 'node:timers/promises';
-import { http } from '../host/node-http.ts';
 import type { Config, RegistryConfig } from '../config/config.ts';
-import { allowedMethods } from '../domain/routing/method.ts';
 import type { Snapshot } from '../domain/routing/snapshot.ts';
 import { SPELLING } from '../gateway/rails/rails.ts';
 import { createCompiler } from '../gateway/routes/snapshot-compiler.ts';
@@ -23,7 +21,7 @@ import { shareSettings } from './common-settings.ts';
 import { differencesCheck, followConfiguration } from './declared-routes.ts';
 import { countLeases } from './charge-metrics.ts';
 import { keepCharges } from './retention.ts';
-import { INTERNAL, pathOptions, receiversById, type Part } from './part.ts';
+import { INTERNAL, matchRules, pathOptions, receiversById, type Part } from './part.ts';
 import { storeReadiness, type Readiness } from './readiness.ts';
 import {
   observeCalls,
@@ -189,11 +187,9 @@ const FIRST_PAUSE_MS = 50;
 const LAST_PAUSE_MS = 5_000;
 
 function settingsOf(config: Config, { jwt, apiKeys, corsOrigins }: RegistryConfig): RegistrySettings {
-  const undeclaredMethods = config.proxy?.undeclaredMethods ?? 'forward';
-  // Without a proxy of its own it cannot know what its sidecars let in: whatever their parser reads.
-  const methods = allowedMethods(config.proxy?.methods ?? http.METHODS);
   const unknownReceiver = config.proxy === undefined ? 'store' : 'refuse';
-  return { jwt, apiKeys, corsOrigins, receivers: receiversById(config), unknownReceiver, undeclaredMethods, methods };
+  const receivers = receiversById(config);
+  return { jwt, apiKeys, corsOrigins, receivers, unknownReceiver, ...matchRules(config.proxy) };
 }
 
 function routesCheck(snapshot: Snapshot | undefined): { ok: boolean; detail: string } {

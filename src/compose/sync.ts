@@ -16,7 +16,7 @@ import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { createListener } from '../host/server.ts';
-import { INTERNAL, pathOptions, type Part } from './part.ts';
+import { INTERNAL, matchRules, pathOptions, type Part } from './part.ts';
 
 type SyncPartDeps = {
   readonly metrics: Metrics;
@@ -99,7 +99,7 @@ export async function startSync(
 
   const { lastGood } = sync;
   const offlineResponses = createOfflineResponses({
-    ...{ apiKey, lastGood, snapshot: () => current.snapshot, undeclared: () => proxy().undeclaredMethods, clock },
+    ...{ apiKey, lastGood, snapshot: () => current.snapshot, rules: () => matchRules(proxy()), clock },
   });
   const relay = createRelayApi({ registryUrl: new URL(registryUrl), offlineResponses, sync });
   const listener = createListener(

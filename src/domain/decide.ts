@@ -1,7 +1,6 @@
 // The decision about a request: pure and total. It is told everything and does nothing; the caller has to handle each kind
 // of Verdict. An unknown kind does not compile, and there is no "otherwise let it through". verdictOf goes the whole way to
 // it: target, match, decision. Below it is the Permit, the proof that a request may pass.
-import type { UndeclaredMethods } from './payment/explain.ts';
 import type { Offer } from './payment/offer.ts';
 import { problem, type Problem } from './problem.ts';
 import type { Route } from './routing/route.ts';
@@ -12,6 +11,9 @@ import { refuseAmbiguous, splitTarget, type TargetOptions } from './routing/targ
 export type Credential = { readonly version: 1 | 2; readonly value: string };
 
 export type Caller = { readonly customerId: string | undefined; readonly credential: Credential | undefined };
+
+/** What becomes of a method for which only routes of other methods match. */
+export type UndeclaredMethods = 'forward' | 'pay' | 'refuse';
 
 export type Policy = {
   readonly undeclaredMethods: UndeclaredMethods;
@@ -59,10 +61,12 @@ export type Verdict =
       readonly caller: Caller;
       readonly credential: Credential;
     }
-  | { readonly kind: 'refuse'; readonly problem: Problem };
+  /** `route`: the one that would have had to be paid. */
+  | { readonly kind: 'refuse'; readonly problem: Problem; readonly route: Route | undefined };
 
 /** Verdict on most requests. */
 const UNPROTECTED: Pass = { kind: 'pass', because: 'unprotected', route: undefined };
+const UNDECLARED: Pass = { kind: 'pass', because: 'undeclared', route: undefined };
 
 /** A request as it came: its target is read here and nowhere else. */
 export type JudgedRequest<Request> = Question<Request> & {
@@ -113,18 +117,20 @@ export function decide<Request>(rules: Rules<Request>, match: Match, question: Q
       if (question.preflight) return preflight(policy);
       return price(match.route, rules, question.request);
     case 'undeclared': {
-      // A paused route costs nothing, for other methods too.
-      if (match.highestPriced === undefined) return { kind: 'pass', because: 'undeclared', route: undefined };
-      if (question.preflight) return preflight(policy);
+      const { highestPriced } = match;
+      // A browser also asks before a request that a paused route lets pass: its question goes on with it.
+      if (question.preflight) return highestPriced === undefined ? UNDECLARED : preflight(policy);
       switch (policy.undeclaredMethods) {
         case 'forward':
-          return { kind: 'pass', because: 'undeclared', route: undefined };
+          return UNDECLARED;
         case 'pay':
-          return price(match.highestPriced, rules, question.request);
+          // A paused route costs nothing, for other methods too.
+          return highestPriced === undefined ? UNDECLARED : price(highestPriced, rules, question.request);
         case 'refuse':
           return {
             kind: 'refuse',
             problem: problem('method_not_declared', `No route of this path declares the method ${question.method}.`),
+            route: undefined,
           };
         default:
           return policy.undeclaredMethods satisfies never;
@@ -147,18 +153,19 @@ function price<Request>(
   request: Request,
 ): Verdict {
   const caller = readCaller(request);
-  if ('code' in caller) return { kind: 'refuse', problem: caller };
+  if ('code' in caller) return { kind: 'refuse', problem: caller, route };
   if (!route.allowAnonymous && caller.customerId === undefined) {
     return {
       kind: 'refuse',
       problem: problem('customer_required', 'This route is not open to anonymous requests: send a customer id.'),
+      route,
     };
   }
   const offer = offerOf(route);
   const { credential } = caller;
   const isUnread = credential?.version === 1 && !policy.v1;
   if (credential !== undefined && !isUnread) return { kind: 'verify', route, offer, caller, credential };
-  if ('code' in offer) return { kind: 'refuse', problem: offer };
+  if ('code' in offer) return { kind: 'refuse', problem: offer, route };
   return { kind: 'demand', offer, caller, because: isUnread ? 'x402_version_unsupported' : 'payment_required' };
 }
 

@@ -2,7 +2,7 @@
 // The proxy in the same process reads it through `routeSet` and `subscribe`; it never touches SQL. Holds no socket of its
 // own: the listener hands requests to `handle`.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { UndeclaredMethods } from '../domain/payment/explain.ts';
+import type { MatchRules } from '../domain/explanation.ts';
 import type { ChargeReports } from '../domain/payment/reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
 import type { Receiver } from '../domain/payment/offer.ts';
@@ -30,8 +30,8 @@ import { createSidecars } from './stream/sidecars.ts';
 import { createStreams, type StreamLimits } from './stream/open-streams.ts';
 import { createWholeSets } from './stream/feed-queue.ts';
 
-/** What a reload may change while the registry runs. */
-export type RegistrySettings = {
+/** What a reload may change while the registry runs. `methods`: also those that a route may name. */
+export type RegistrySettings = MatchRules & {
   /** Undefined: no dashboard token is taken. */
   readonly jwt: JwtOptions | undefined;
   readonly apiKeys: readonly ConfiguredKey[];
@@ -39,9 +39,6 @@ export type RegistrySettings = {
   /** `refuse` if the proxy of these routes is in this process, and its receivers are all there are. */
   readonly unknownReceiver: 'refuse' | 'store';
   readonly corsOrigins: readonly string[];
-  readonly undeclaredMethods: UndeclaredMethods;
-  /** Methods that a route may name: those that the proxies let in. */
-  readonly methods: ReadonlySet<string>;
 };
 
 type RegistryLimits = StreamLimits & {
@@ -152,7 +149,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     ledger: deps.ledger,
     why: deps.why ?? knowsNothing,
     snapshot: deps.snapshot,
-    undeclaredMethods: () => settings.undeclaredMethods,
+    matchRules: () => settings,
     log,
     clock,
     version,

@@ -54,11 +54,18 @@ describe('what costs nothing', () => {
   });
 
   test('behaviour: paused routes cost nothing for other methods either', () => {
-    for (const undeclaredMethods of ['forward', 'pay', 'refuse'] as const) {
+    for (const undeclaredMethods of ['forward', 'pay'] as const) {
       expect(on({ kind: 'undeclared', highestPriced: undefined }, { policy: { undeclaredMethods } })).toMatchObject({
         kind: 'pass',
       });
     }
+  });
+
+  test('refuses: under refuse, a method that no route declares where every route is paused; its preflight goes on', () => {
+    const paused = { kind: 'undeclared', highestPriced: undefined } as const;
+    const policy = { undeclaredMethods: 'refuse' } as const;
+    expect(on(paused, { policy })).toMatchObject({ kind: 'refuse', problem: { code: 'method_not_declared' } });
+    expect(on(paused, { policy, preflight: true })).toMatchObject({ kind: 'pass' });
   });
 
   test('behaviour: a preflight on a protected path is answered here, on a paused one it goes on', () => {

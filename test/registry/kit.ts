@@ -63,6 +63,7 @@ export const SETTINGS: RegistrySettings = {
   corsOrigins: ['https://dash.example.com'],
   undeclaredMethods: 'forward',
   methods: allowedMethods(),
+  targetBytes: 8192,
 };
 
 /** Every member that some answer has: tests compare, they do not narrow. */

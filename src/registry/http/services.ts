@@ -1,6 +1,6 @@
 // The services that the handlers work with. Handlers are plain functions of a call and these; none of them holds state of
 // its own.
-import type { UndeclaredMethods } from '../../domain/payment/explain.ts';
+import type { MatchRules } from '../../domain/explanation.ts';
 import type { ChargeReports } from '../../domain/payment/reports.ts';
 import type { Ledger } from '../../domain/payment/ledger.ts';
 import type { Route } from '../../domain/routing/route.ts';
@@ -30,7 +30,8 @@ export type Services = {
   readonly why: (id: string) => Promise<WhyReport>;
   /** The set that `match` is answered from: compose compiles it. */
   readonly snapshot: () => Snapshot;
-  readonly undeclaredMethods: () => UndeclaredMethods;
+  /** Rules of the proxy of this process, or the widest if it has none. */
+  readonly matchRules: () => MatchRules;
   readonly log: Log;
   readonly clock: Clock;
   readonly version: string;

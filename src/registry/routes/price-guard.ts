@@ -2,7 +2,7 @@
 // routes, but prices of the dashboard or the configuration are changed only there. It asks the proxy's matcher about
 // one path for each way in which two patterns can meet: what it costs, and what it would cost beside the new route. All
 // other paths of that kind have the same answer.
-import type { UndeclaredMethods } from '../../domain/payment/explain.ts';
+import type { UndeclaredMethods } from '../../domain/decide.ts';
 import { comparePrices, parsePrice } from '../../domain/payment/money.ts';
 import { overlapOf, pathsCovered } from '../../domain/routing/overlap.ts';
 import { parsePattern, type Pattern, type Segment } from '../../domain/routing/pattern.ts';

@@ -2,7 +2,7 @@
 // of routes, its changes as they happen, and the route that a request would meet, by the proxy's own matcher. An
 // application registers its routes here at every boot.
 import type { IncomingHttpHeaders } from 'node:http';
-import { matchRoute } from '../../domain/payment/explain.ts';
+import { matchRoute } from '../../domain/explanation.ts';
 import { problem } from '../../domain/problem.ts';
 import { describePrincipal } from '../auth/credentials.ts';
 import {
@@ -89,7 +89,7 @@ export async function registerRoute(
 
 export function answerMatch({ query }: EndpointCall<unknown, MatchQuery>, services: Services): EndpointOutcome {
   const { path, method } = query;
-  return jsonResponse(200, matchRoute(services.snapshot(), { method, path, undeclared: services.undeclaredMethods() }));
+  return jsonResponse(200, matchRoute(services.snapshot(), { method, path, rules: services.matchRules() }));
 }
 
 export async function streamEvents(

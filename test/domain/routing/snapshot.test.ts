@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { explainMatch, matchRoute } from '../../../src/domain/payment/explain.ts';
+import { explainMatch, matchRoute, type MatchRules } from '../../../src/domain/explanation.ts';
+import { allowedMethods } from '../../../src/domain/routing/method.ts';
 import { FULL_FOLDING, PROFILE_NAMES, profileFolding } from '../../../src/domain/routing/profile.ts';
 import type { Route } from '../../../src/domain/routing/route.ts';
 import { compileSnapshot, compileSnapshotInSlices, type Snapshot } from '../../../src/domain/routing/snapshot.ts';
@@ -10,6 +11,7 @@ import { SPELLINGS_OF_EXPORT } from '../../cases/targets.ts';
 import { findLinear } from '../oracle.ts';
 
 const PATHS = { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: FULL_FOLDING } as const;
+const RULES: MatchRules = { undeclaredMethods: 'forward', methods: allowedMethods(), targetBytes: 8192 };
 const compile = (routes: readonly Route[]): Snapshot =>
   compileSnapshot({ registryId: 'r', revision: 1, routes }, PATHS);
 
@@ -79,12 +81,12 @@ describe('which route applies', () => {
 
   test('behaviour: a paused route still wins by the order and then costs nothing', () => {
     const snapshot = compile([route('GET /a/*'), route('GET /a/free', { status: 'paused' })]);
-    expect(matchRoute(snapshot, { method: 'GET', path: '/a/free', undeclared: 'forward' })).toMatchObject({
+    expect(matchRoute(snapshot, { method: 'GET', path: '/a/free', rules: RULES })).toMatchObject({
       matched: true,
       payment_required: false,
       route: { route_pattern: '/a/free', status: 'paused' },
     });
-    expect(matchRoute(snapshot, { method: 'GET', path: '/a/b', undeclared: 'forward' }).payment_required).toBe(true);
+    expect(matchRoute(snapshot, { method: 'GET', path: '/a/b', rules: RULES }).payment_required).toBe(true);
   });
 
   test('behaviour: a paused route keeps its paths free, whatever other names they have', () => {
@@ -165,7 +167,7 @@ describe('explaining', () => {
     const explanation = explainMatch(snapshot, {
       method: 'get',
       path: '/v1/reports/q%203?full=1',
-      undeclared: 'forward',
+      rules: RULES,
     });
     expect(explanation.answer).toMatchObject({ matched: true, payment_required: true, params: { id: 'q 3' } });
     expect(explanation.path).toBe('/v1/reports/q%203');
@@ -177,13 +179,13 @@ describe('explaining', () => {
   });
 
   test('behaviour: bytes that a target cannot hold are percent-encoded first', () => {
-    expect(matchRoute(snapshot, { method: 'GET', path: '/v1/reports/q 3 é', undeclared: 'forward' }).params).toEqual({
+    expect(matchRoute(snapshot, { method: 'GET', path: '/v1/reports/q 3 é', rules: RULES }).params).toEqual({
       id: 'q 3 é',
     });
   });
 
   test('behaviour: a path that the proxy would refuse is protected and ambiguous', () => {
-    expect(matchRoute(snapshot, { method: 'GET', path: '/free/../v1', undeclared: 'forward' })).toEqual({
+    expect(matchRoute(snapshot, { method: 'GET', path: '/free/../v1', rules: RULES })).toEqual({
       matched: true,
       payment_required: true,
       ambiguous: true,
@@ -193,7 +195,9 @@ describe('explaining', () => {
   });
 
   test('behaviour: an unmatched path is no match, with every member there', () => {
-    expect(matchRoute(snapshot, { method: 'GET', path: '/free', undeclared: 'pay' })).toEqual({
+    expect(
+      matchRoute(snapshot, { method: 'GET', path: '/free', rules: { ...RULES, undeclaredMethods: 'pay' } }),
+    ).toEqual({
       matched: false,
       payment_required: false,
       route: null,

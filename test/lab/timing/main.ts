@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { allowedMethods } from '../../../src/domain/routing/method.ts';
 import { createOfflineResponses } from '../../../src/gateway/sync/relay/offline-responses.ts';
 import { createRandom } from '../../../src/host/clock.ts';
 import { createApiKey, createKeyCheck } from '../../../src/registry/auth/api-keys.ts';
@@ -37,7 +38,7 @@ const offlineResponses = createOfflineResponses({
   apiKey: configured,
   lastGood: () => undefined,
   snapshot: () => undefined,
-  undeclared: () => 'forward',
+  rules: () => ({ undeclaredMethods: 'forward', methods: allowedMethods(), targetBytes: 8192 }),
   clock: { now: Date.now },
 });
 

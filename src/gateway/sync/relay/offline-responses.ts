@@ -4,7 +4,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { setImmediate as breathe } from 'node:timers/promises';
-import { matchRoute, type UndeclaredMethods } from '../../../domain/payment/explain.ts';
+import { matchRoute, type MatchRules } from '../../../domain/explanation.ts';
 import { renderProblem } from '../../../domain/problem.ts';
 import { readMatchQuery } from '../../../domain/routing/match-query.ts';
 import type { Route } from '../../../domain/routing/route.ts';
@@ -18,7 +18,8 @@ type OfflineOptions = {
   readonly apiKey: string;
   readonly lastGood: () => LastGood | undefined;
   readonly snapshot: () => Snapshot | undefined;
-  readonly undeclared: () => UndeclaredMethods;
+  /** Rules of the proxy of this process. */
+  readonly rules: () => MatchRules;
   readonly clock: Pick<Clock, 'now'>;
 };
 
@@ -31,13 +32,7 @@ const ROUTES = '/v1/protected-routes/routes';
 const MATCH = '/v1/protected-routes/match';
 const BEARER = /^Bearer +([\x21-\x7e]{1,16384})$/i;
 
-export function createOfflineResponses({
-  apiKey,
-  lastGood,
-  snapshot,
-  undeclared,
-  clock,
-}: OfflineOptions): OfflineResponses {
+export function createOfflineResponses({ apiKey, lastGood, snapshot, rules, clock }: OfflineOptions): OfflineResponses {
   const own = digestOf(apiKey);
   let made: { readonly routes: readonly Route[]; readonly body: Promise<Buffer> } | undefined;
 
@@ -69,7 +64,7 @@ export function createOfflineResponses({
   const match = async (query: string, current: Snapshot): Promise<OwnResponse> => {
     const question = readMatchQuery(query);
     if ('code' in question) return renderProblem(question);
-    const body = JSON.stringify(matchRoute(current, { ...question, undeclared: undeclared() }));
+    const body = JSON.stringify(matchRoute(current, { ...question, rules: rules() }));
     return { status: 200, headers: ['Content-Type', 'application/json', 'Cache-Control', 'no-store'], body };
   };
 

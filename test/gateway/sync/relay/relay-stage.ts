@@ -1,6 +1,7 @@
 // `sync.listen` as a stage: the sidecar's listener over real HTTP in front of a registry at some URL, with a last good set
 // of its own to answer from while that registry is away.
 import { LISTENER_REFUSALS } from '../../../../src/domain/problem.ts';
+import { allowedMethods } from '../../../../src/domain/routing/method.ts';
 import { FULL_FOLDING } from '../../../../src/domain/routing/profile.ts';
 import { compileSnapshot } from '../../../../src/domain/routing/snapshot.ts';
 import { createRelayApi, type RelayApi, type RelayApiLimits } from '../../../../src/gateway/sync/relay/relay-api.ts';
@@ -52,7 +53,7 @@ export async function startRelayStage(
     apiKey: SDK_KEY,
     lastGood: () => (good ? lastGood : undefined),
     snapshot: () => (good ? snapshot : undefined),
-    undeclared: () => 'forward',
+    rules: () => ({ undeclaredMethods: 'forward', methods: allowedMethods(), targetBytes: 8192 }),
     clock: systemClock,
   });
   let nudges = 0;
