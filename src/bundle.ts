@@ -2,16 +2,28 @@
 // program takes a third less time to start and 6 MB less memory than by its modules one by one, and needs no node_modules.
 // Names stay as they are written and a map lies beside each file, for who reads a stack trace. Beside the program: the
 // SQL of the store, and THIRD-PARTY.txt with the licence of every package that something of is in it; without one it fails.
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { rolldown } from 'rolldown';
 import { bundlePage } from './bundle-page.ts';
+import { packDesk } from './pack-desk.ts';
+import { DESK_LIST } from './registry/desk/packed-desk-files.ts';
 
 const SRC = import.meta.dirname;
 const DIST = path.resolve(SRC, '../dist');
 const SQLITE = path.join(SRC, 'registry/store/sqlite');
 const POSTGRES = path.join(SRC, 'registry/store/postgres');
 const PAGE_ASSETS = path.join(SRC, 'gateway/page/assets.ts');
+const DESK_FILES = path.join(SRC, 'registry/desk/desk-files.ts');
+const PACKED_DESK_FILES = path.join(SRC, 'registry/desk/packed-desk-files.ts');
+/** Packages of which something is in the desk's files. */
+const DESK_PACKAGES = [
+  'preact',
+  '@preact/signals',
+  '@preact/signals-core',
+  '@fontsource-variable/geist',
+  '@fontsource-variable/geist-mono',
+];
 
 /** All lie flat in dist/: a thread's file beside the one that starts it, and the API of the compose example. */
 const ENTRIES = [
@@ -26,6 +38,7 @@ const ENTRIES = [
 const ABSENT = ['supports-color'];
 
 const assets = JSON.stringify(await bundlePage());
+const desk = await packDesk();
 rmSync(DIST, { recursive: true, force: true });
 const bundle = await rolldown({
   input: ENTRIES,
@@ -37,6 +50,10 @@ const bundle = await rolldown({
       name: 'page',
       load: (id) =>
         id === PAGE_ASSETS ? `const ASSETS = ${assets};\nexport const readPageAssets = () => ASSETS;` : null,
+    },
+    {
+      name: 'desk',
+      load: (id) => (id === DESK_FILES ? readFileSync(PACKED_DESK_FILES, 'utf8') : null),
     },
     {
       name: 'ascii',
@@ -60,8 +77,22 @@ for (const folder of [SQLITE, POSTGRES])
   for (const name of readdirSync(folder))
     if (name.endsWith('.sql')) cpSync(path.join(folder, name), path.join(DIST, name));
 
+const deskFolder = path.join(DIST, 'desk');
+mkdirSync(deskFolder);
+const deskList = desk.map(({ path: at, type, etag, raw, br, gz }) => {
+  const file = at === '/desk/' ? 'index.html' : path.basename(at);
+  writeFileSync(path.join(deskFolder, file), raw);
+  if (br !== undefined) writeFileSync(path.join(deskFolder, `${file}.br`), br);
+  if (gz !== undefined) writeFileSync(path.join(deskFolder, `${file}.gz`), gz);
+  return { path: at, file, type, etag };
+});
+writeFileSync(path.join(deskFolder, DESK_LIST), JSON.stringify(deskList));
+
 const used = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
-const packages = new Set(used.map(packageFolder).filter((folder) => folder !== undefined));
+const packages = new Set([
+  ...used.map(packageFolder).filter((folder) => folder !== undefined),
+  ...DESK_PACKAGES.map((name) => path.resolve(SRC, '../node_modules', name)),
+]);
 writeFileSync(path.join(DIST, 'THIRD-PARTY.txt'), [...packages].toSorted().map(licenceOf).join('\n'));
 
 /** V8 keeps a source with a single wider character in it at two bytes a character. */

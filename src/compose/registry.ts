@@ -2,6 +2,7 @@
 // call, before the dashboard that changed them has its answer.
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Config, RegistryConfig } from '../config/config.ts';
+import { deskOf } from '../config/desk.ts';
 import type { Snapshot } from '../domain/routing/snapshot.ts';
 import { SPELLING } from '../gateway/rails/rails.ts';
 import { createCompiler } from '../gateway/routes/snapshot-compiler.ts';
@@ -186,10 +187,16 @@ function createPatience(
 const FIRST_PAUSE_MS = 50;
 const LAST_PAUSE_MS = 5_000;
 
-function settingsOf(config: Config, { jwt, apiKeys, corsOrigins }: RegistryConfig): RegistrySettings {
+function settingsOf(config: Config, section: RegistryConfig): RegistrySettings {
+  const { jwt, apiKeys, corsOrigins } = section;
   const unknownReceiver = config.proxy === undefined ? 'store' : 'refuse';
   const receivers = receiversById(config);
-  return { jwt, apiKeys, corsOrigins, receivers, unknownReceiver, ...matchRules(config.proxy) };
+  const desk = deskOf(section);
+  const testnet = config.receivers.flatMap(({ ways }) => ways).some((way) => way.testnet === true);
+  return {
+    ...{ jwt, apiKeys, corsOrigins, receivers, unknownReceiver, ...matchRules(config.proxy) },
+    desk: desk && { ...desk, testnet },
+  };
 }
 
 function routesCheck(snapshot: Snapshot | undefined): { ok: boolean; detail: string } {

@@ -1,6 +1,9 @@
 // Addresses as configuration names them: where a listener binds, which networks are trusted, which hosts count as near
 // enough for plain http. Nothing here resolves a name or opens a socket.
-import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
+import { isIP, isIPv4, isIPv6 } from 'node:net';
+import { isLoopback, isNearby } from '../host/nearby.ts';
+
+export { isLoopback, isNearby };
 
 /** `host` without brackets; port 0 lets the operating system choose. */
 export type Listen = { readonly host: string; readonly port: number };
@@ -52,15 +55,6 @@ export function isWildcard(host: string): boolean {
   return /^[0.]+$/.test(host) || /^[0:]+$/.test(host);
 }
 
-export function isLoopback(host: string): boolean {
-  return host.toLowerCase() === 'localhost' || covers(LOOPBACK, host);
-}
-
-/** Whether `host` is a loopback or private address, so that plain http to it stays on this machine or network. */
-export function isNearby(host: string): boolean {
-  return isLoopback(host) || covers(PRIVATE, host);
-}
-
 /** `10.0.0.0/8`, `fd00::/8`, or one address; undefined if `text` is none of them. */
 export function parseCidr(text: string): { readonly address: string; readonly bits: number } | undefined {
   const [, address, digits] = /^([0-9A-Fa-f:.]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
@@ -68,22 +62,4 @@ export function parseCidr(text: string): { readonly address: string; readonly bi
   if (address === undefined || width === undefined) return undefined;
   const bits = digits === undefined ? width : Number(digits);
   return bits <= width ? { address, bits } : undefined;
-}
-
-const LOOPBACK = blockList(['127.0.0.0/8', '::1']);
-const PRIVATE = blockList(['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7']);
-
-function blockList(cidrs: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const cidr of cidrs) {
-    const [address = '', bits] = cidr.split('/');
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
-    list.addSubnet(address, bits === undefined ? 128 : Number(bits), family);
-  }
-  return list;
-}
-
-function covers(list: BlockList, host: string): boolean {
-  const family = isIP(host);
-  return family !== 0 && list.check(host, family === 6 ? 'ipv6' : 'ipv4');
 }

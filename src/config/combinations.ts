@@ -6,6 +6,7 @@ import { allowedMethods, refuseMethod } from '../domain/routing/method.ts';
 import { parsePattern } from '../domain/routing/pattern.ts';
 import type { Networks } from '../domain/payment/network.ts';
 import { METHOD } from '../domain/routing/route-fields.ts';
+import { deskIssues } from './desk.ts';
 import { isSafeUrl, parseUrl } from './fields.ts';
 import { listenIssues } from './listen-clashes.ts';
 import { isMap, valueAt, type Issue, type Path } from './problems.ts';
@@ -19,6 +20,7 @@ export function combinationIssues(raw: Raw, networks: Networks): Issue[] {
   return [
     ...shapeIssues(raw),
     ...jwtIssues(raw),
+    ...deskIssues(raw),
     ...syncIssues(raw),
     ...listenIssues(raw),
     ...receiverIssues(raw['receivers'], networks),

@@ -3,6 +3,7 @@ import { createPublicKey } from 'node:crypto';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { SCOPES } from '../domain/scope.ts';
+import { deskSection } from './desk.ts';
 import {
   apiKey,
   choice,
@@ -94,6 +95,7 @@ export function registrySection(folder: string) {
       z.array(origin()).default([]),
       'Dashboards of these origins may call the registry.',
     ),
+    desk: key('desk', deskSection(), 'The page for owners, under /desk/. False: it is not served.'),
     limits: key(
       'limits',
       section({

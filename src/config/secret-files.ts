@@ -11,6 +11,7 @@ const PLACES: readonly SecretPlace[] = [
   { section: ['registry', 'jwt'], key: 'secret' },
   { section: ['registry', 'jwt'], key: 'public_key' },
   { section: ['registry', 'api_keys', '*'], key: 'key' },
+  { section: ['registry', 'desk', 'oidc'], key: 'client_secret' },
   { section: ['charges'], key: 'secrets', lines: true },
   { section: ['sync'], key: 'api_key' },
   { section: ['receivers', '*', 'facilitators', '*', 'auth'], key: 'token' },

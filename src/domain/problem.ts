@@ -36,6 +36,8 @@ export const PROBLEMS = {
   malformed: { status: 400, title: 'Malformed request', fault: 'client' },
   credentials_missing: { status: 401, title: 'Credentials missing', fault: 'client' },
   credentials_invalid: { status: 401, title: 'Credentials invalid', fault: 'client' },
+  host_refused: { status: 403, title: 'Host refused', fault: 'client' },
+  origin_refused: { status: 403, title: 'Origin refused', fault: 'client' },
   scope_insufficient: { status: 403, title: 'Scope insufficient', fault: 'client' },
   not_found: { status: 404, title: 'Not found', fault: 'client' },
   method_not_allowed: { status: 405, title: 'Method not allowed', fault: 'client' },

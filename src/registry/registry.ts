@@ -22,6 +22,10 @@ import { describeApi } from './http/openapi-document.ts';
 import { createRegistrations } from './routes/registrations.ts';
 import type { RouteEvent } from './routes/route-index.ts';
 import { createRouter } from './http/router.ts';
+import { readDeskFiles } from './desk/desk-files.ts';
+import { createDeskPage, isForDesk } from './desk/desk-page.ts';
+import type { DeskSettings } from './desk/desk-settings.ts';
+import type { WebFiles } from '../host/web-files.ts';
 import { openRoutes } from './routes/registry-routes.ts';
 import type { Services } from './http/services.ts';
 import type { Store } from './store/ports.ts';
@@ -39,6 +43,8 @@ export type RegistrySettings = MatchRules & {
   /** `refuse` if the proxy of these routes is in this process, and its receivers are all there are. */
   readonly unknownReceiver: 'refuse' | 'store';
   readonly corsOrigins: readonly string[];
+  /** Undefined: nothing is served under /desk/. */
+  readonly desk?: DeskSettings | undefined;
 };
 
 type RegistryLimits = StreamLimits & {
@@ -77,6 +83,8 @@ export type RegistryDeps = {
   readonly observer?: RegistryObserver;
   /** For key sets; global `fetch` if left out. */
   readonly fetch?: FetchKeys;
+  /** Files of the desk; those of the package or the checkout if left out. */
+  readonly readDeskFiles?: () => Promise<WebFiles>;
 };
 
 export type Registry = {
@@ -156,14 +164,26 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     document: JSON.stringify(describeApi(API, version)),
   };
 
+  const page = createDeskPage({ settings: () => settings.desk, readFiles: deps.readDeskFiles ?? readDeskFiles, log });
+  const route = createRouter(API, services, {
+    authenticate: (auth, req) => authenticator.authenticate(auth, req),
+    corsOrigins: () => settings.corsOrigins,
+    bodyLimit: limits.body,
+    headersFor: page.headers,
+    log,
+    observer: deps.observer,
+  });
   return {
-    handle: createRouter(API, services, {
-      authenticate: (auth, req) => authenticator.authenticate(auth, req),
-      corsOrigins: () => settings.corsOrigins,
-      bodyLimit: limits.body,
-      log,
-      observer: deps.observer,
-    }),
+    handle: (req, res) => {
+      if (!isForDesk(req)) return route(req, res);
+      page.answer(req, res).then(
+        (status) => (status === undefined ? route(req, res) : deps.observer?.request('desk', status)),
+        (error: unknown) => {
+          log.error('the desk could not be sent', { error });
+          res.destroy();
+        },
+      );
+    },
     subscribe: routes.subscribe,
     routeSet: routes.routeSet,
     declare: declared.apply,

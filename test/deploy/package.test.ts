@@ -47,6 +47,9 @@ beforeAll(() => {
 }, 180_000);
 afterAll(temporary.remove);
 
+/** Whether a file is one of the program, and none of the desk, which runs in browsers. */
+const isOfProgram = (name: string): boolean => name.endsWith('.js') && !name.startsWith('dist/desk/');
+
 function run(program: string, args: readonly string[], cwd: string, env: Record<string, string> = {}): string {
   const { PATH = '', HOME = '' } = process.env;
   const bin = path.join(ROOT, 'node_modules/.bin');
@@ -108,6 +111,17 @@ describe('the tarball', () => {
     expect(packed.filter((name) => /\.ts$|\btest\b|left-behind|tsbuildinfo/.test(name))).toEqual([]);
   });
 
+  test('behaviour: the desk is in it, built and compressed', () => {
+    const list = JSON.parse(readFileSync(path.join(installed, 'dist/desk/files.json'), 'utf8')) as {
+      path: string;
+      file: string;
+    }[];
+    expect(list.map((each) => each.path)).toContain('/desk/');
+    for (const { file } of list) expect(packed).toContain(`dist/desk/${file}`);
+    for (const file of ['index.html', ...list.map((each) => each.file).filter((name) => /\.(?:js|css)$/.test(name))])
+      expect(packed).toEqual(expect.arrayContaining([`dist/desk/${file}.br`, `dist/desk/${file}.gz`]));
+  });
+
   test('behaviour: the SQL of the store is in it, and the files of its threads', () => {
     expect(packed).toContain('dist/schema.sql');
     expect(packed).toContain('dist/charge-worker.js');
@@ -127,7 +141,7 @@ describe('the tarball', () => {
   });
 
   test('behaviour: a map lies beside every file of the program that holds more than references to others', () => {
-    const programs = packed.filter((name) => name.endsWith('.js'));
+    const programs = packed.filter(isOfProgram);
     const written = programs.filter((name) => readFileSync(path.join(installed, name), 'utf8').length > 400);
     expect(written.length).toBeGreaterThan(5);
     // The bundler's own few lines come of no file of ours.
@@ -148,7 +162,7 @@ describe('the tarball', () => {
 
   test('behaviour: every file of it can be loaded, with no package beside it', () => {
     const parts = packed
-      .filter((name) => name.endsWith('.js') && !/(?:main|charge-worker|worker-process)\.js$/.test(name))
+      .filter((name) => isOfProgram(name) && !/(?:main|charge-worker|worker-process)\.js$/.test(name))
       .map((name) => `await import(${JSON.stringify(path.join(installed, name))});`);
     run(NODE, ['--input-type=module', '--eval', parts.join('\n')], temporary.folder);
   });

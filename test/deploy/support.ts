@@ -13,11 +13,15 @@ export const NODE = path.join(ROOT, 'node_modules/.bin/node');
 
 /** The packages that the program is made of beside its own source; others come with these. */
 export const BUNDLED = [
+  '@fontsource-variable/geist',
+  '@fontsource-variable/geist-mono',
+  '@preact/signals',
   'http-proxy-3',
   'jose',
   'ky',
   'lru-cache',
   'path-to-regexp',
+  'preact',
   'prom-client',
   'yaml',
   'zod',

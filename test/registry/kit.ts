@@ -109,7 +109,7 @@ export function temporaryFolder(): { folder: string; remove: () => void } {
 }
 
 export async function startRegistry(
-  options: Partial<Pick<RegistryDeps, 'limits' | 'fetch' | 'snapshot'>> & {
+  options: Partial<Pick<RegistryDeps, 'limits' | 'fetch' | 'snapshot' | 'readDeskFiles'>> & {
     settings?: Partial<RegistrySettings>;
     file?: string;
     changesKept?: number;
@@ -172,6 +172,7 @@ export async function startRegistry(
     version: '1.2.3',
     ...(options.limits ? { limits: options.limits } : {}),
     ...(options.fetch ? { fetch: options.fetch } : {}),
+    ...(options.readDeskFiles ? { readDeskFiles: options.readDeskFiles } : {}),
   });
   registry.subscribe(() => (snapshot = undefined));
   // As a real listener has it: where a request has no body, the stream of its body has ended before anybody reads it.

@@ -20,6 +20,8 @@ type RouterOptions = {
   readonly corsOrigins: () => readonly string[];
   /** Bytes of a request body; one more is 413. */
   readonly bodyLimit: number;
+  /** Headers of every answer at a path in place of the common ones; undefined: those. */
+  readonly headersFor?: (req: IncomingMessage) => readonly string[] | undefined;
   readonly log: Log;
   readonly observer?: RegistryObserver | undefined;
 };
@@ -35,7 +37,7 @@ const SAFE_HEADERS = ['X-Content-Type-Options', 'nosniff'];
 export function createRouter<S>(
   api: readonly Endpoint<S>[],
   services: S,
-  { authenticate, corsOrigins, bodyLimit, log, observer }: RouterOptions,
+  { authenticate, corsOrigins, bodyLimit, headersFor, log, observer }: RouterOptions,
 ): (req: IncomingMessage, res: ServerResponse) => void {
   const find = indexPaths(api);
   const writeBatch = createWriteBatch();
@@ -85,7 +87,10 @@ export function createRouter<S>(
 
   const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     const head = req.method === 'HEAD';
-    const headers = [...SAFE_HEADERS, ...corsHeaders(req.headers.origin, { origins: corsOrigins(), exposed: EXPOSED })];
+    const headers = headersFor?.(req) ?? [
+      ...SAFE_HEADERS,
+      ...corsHeaders(req.headers.origin, { origins: corsOrigins(), exposed: EXPOSED }),
+    ];
     let endpoint = 'none';
     const answer = (outcome: EndpointOutcome): void => {
       observer?.request(endpoint, statusOf(outcome));
