@@ -54,7 +54,7 @@ export const PROBLEMS = {
 
 export type ProblemCode = keyof typeof PROBLEMS;
 
-/** One wrong place in a JSON body: `pointer` is an RFC 6901 JSON pointer (`/amount`), `detail` a sentence. */
+/** Wrong place in a JSON body: `pointer` is an RFC 6901 JSON pointer (`/amount`), `detail` a sentence. */
 export type FieldError = { readonly pointer: string; readonly detail: string };
 
 export type Problem = {
@@ -88,7 +88,7 @@ type RenderedProblem = {
   readonly body: string;
 };
 
-/** `headers`: further ones. */
+/** Renders a problem as a response. `headers` are further ones. */
 export function renderProblem(p: Problem, headers: readonly string[] = []): RenderedProblem {
   const own = Object.entries(p.headers ?? {}).flat();
   if (p.retryAfter !== undefined) own.push('Retry-After', String(p.retryAfter));
@@ -113,7 +113,7 @@ function bodyOf(p: Problem): string {
   });
 }
 
-/** What a listener refuses before any handler sees the request. */
+/** Problems for which a listener refuses a request before any handler sees it. */
 export const LISTENER_REFUSALS = {
   malformed: renderProblem(problem('request_malformed', 'The request is not well-formed HTTP/1.1.')),
   targetAmbiguous: renderProblem(

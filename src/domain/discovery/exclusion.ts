@@ -1,5 +1,5 @@
-// What `discovery.exclude` keeps from being told: patterns against routes and paths. In doubt something is excluded: a
-// reading of a path that any router could have is enough.
+// Judges what `discovery.exclude` keeps from being told: patterns against routes and paths. In doubt something is
+// excluded: a reading of a path that any router could have is enough.
 import { foldSegment } from '../routing/fold.ts';
 import type { Pattern, Segment } from '../routing/pattern.ts';
 import { FULL_FOLDING } from '../routing/profile.ts';
@@ -20,7 +20,7 @@ export function folded({ text }: Pick<Extract<Segment, { kind: 'literal' }>, 'te
   return foldSegment(text, FULL_FOLDING);
 }
 
-/** In any reading of `path` that a router could have. */
+/** Tells whether a pattern covers `path` in any reading that a router could have. */
 export function isExcluded(path: string, patterns: readonly Pattern[]): boolean {
   if (patterns.length === 0) return false;
   const read = canonicalPath(path, { encodedSlashes: 'keep', doubleSlashes: 'merge', folding: FULL_FOLDING });

@@ -9,7 +9,7 @@ const isInternal = (name: unknown): boolean => typeof name === 'string' && INTER
 export function withoutInternal(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutInternal);
   if (typeof value !== 'object' || value === null) return value;
-  // Defined, not assigned: a member named __proto__ stays a member.
+  // The member is defined, not assigned: one named __proto__ stays a member.
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, member]) =>
       isInternal(name) ? [] : [[name, withoutInternal(withoutNames(name, member))]],

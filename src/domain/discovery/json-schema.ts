@@ -1,12 +1,16 @@
-// Whether a value fits a JSON Schema (2020-12), as every validator would say. No value fits a schema with a malformed
-// word, or with one that cannot be judged here. Words that are no validator's business (`example`, `format`, `x-...`)
-// are passed over. zod's `fromJSONSchema` cannot take its place: it drops `uniqueItems`, and every bound if no `type` stands
-// beside it, and throws at `if`, `not` and `dependentRequired`. Source: JSON Schema 2020-12, Core and Validation.
+// Judges whether a value fits a JSON Schema (2020-12), as every validator would say. No value fits a schema with a
+// malformed word, or with one that cannot be judged here. Words that are no validator's business (`example`, `format`,
+// `x-...`) are passed over. zod's `fromJSONSchema` cannot take its place: it drops `uniqueItems`, and every bound if no
+// `type` stands beside it, and throws at `if`, `not` and `dependentRequired`. Source: JSON Schema 2020-12, Core and
+// Validation.
 
 type Words = Readonly<Record<string, unknown>>;
 
 const TYPES = new Set(['null', 'boolean', 'object', 'array', 'number', 'string', 'integer']);
-/** References, of which none is left; words of other versions; and what needs the result of other words. */
+/**
+ * Words that are not judged: references, of which none is left; those of other versions; those that need the result of
+ * others.
+ */
 const NOT_JUDGED = new Set(
   '$id id $ref $anchor $dynamicRef $dynamicAnchor $recursiveRef $recursiveAnchor $vocabulary $defs definitions nullable dependencies dependentSchemas unevaluatedItems unevaluatedProperties'.split(
     ' ',
@@ -25,7 +29,7 @@ const isNames = (value: unknown): value is readonly string[] =>
 const isSchemas = (value: unknown): boolean => isList(value) && value.length > 0 && value.every(isSchema);
 const isSchemaMap = (value: unknown): boolean =>
   isWords(value) && Object.entries(value).every(([name, schema]) => !isInherited(name) && isSchema(schema));
-/** A validator that reads `value[name]` finds one of these on any object. */
+/** Tells whether a validator that reads `value[name]` finds it on any object. */
 const isInherited = (name: string): boolean => name in Object.prototype;
 
 /** The form of each word that has one. */
@@ -96,7 +100,7 @@ function isSchema(schema: unknown): schema is boolean | Words {
   });
 }
 
-/** `schema` has been found to be one. */
+/** Judges `value` by `schema`, which has been found to be one. */
 function judge(schema: unknown, value: unknown): boolean {
   if (!isWords(schema)) return schema === true;
   const { type, not } = schema;
@@ -131,7 +135,7 @@ function judgeNumber(schema: Words, value: number): boolean {
 
 function judgeText(schema: Words, value: string): boolean {
   const { pattern } = schema;
-  // In characters, not in UTF-16 units.
+  // Length counts characters, not UTF-16 units.
   return (
     isWithin(Array.from(value).length, schema, 'Length') &&
     (!isText(pattern) || expressionOf(pattern)?.test(value) === true)
@@ -209,7 +213,7 @@ function isOfType(type: unknown, value: unknown): boolean {
   }
 }
 
-/** Compares as JSON; the order of members does not count. */
+/** Compares two values as JSON; the order of members does not count. */
 function isSame(a: unknown, b: unknown): boolean {
   if (isList(a) && isList(b)) return a.length === b.length && a.every((item, index) => isSame(item, b[index]));
   if (!isWords(a) || !isWords(b)) return a === b;

@@ -1,6 +1,6 @@
-// How paid routes are listed where agents look for APIs: x402's extension `bazaar`. A listing is made of the route and
-// of the request's operation in the owner's API description. A facilitator lists what it is told. So nothing goes out
-// that was excluded, and a request's path never stands in for its route's pattern. Source: x402 extension `bazaar`.
+// Lists paid routes where agents look for APIs: x402's extension `bazaar`. A listing is made of the route and of the
+// request's operation in the owner's API description. A facilitator lists what it is told. So nothing goes out that was
+// excluded, and a request's path never stands in for its route's pattern. Source: x402 extension `bazaar`.
 import { overlapOf } from '../routing/overlap.ts';
 import { parsePattern, type Pattern } from '../routing/pattern.ts';
 import type { Route } from '../routing/route.ts';
@@ -53,13 +53,13 @@ const REMEMBERED = 256;
 /** The form in which a route is listed. */
 type Shown = {
   readonly pattern: Pattern;
-  /** Undefined: the pattern is a plain path. */
+  /** Template of the pattern; undefined if it is a plain path. */
   readonly template: string | undefined;
 };
 
 /** A route that was asked for. */
 type AskedRoute = Shown & {
-  /** Excluded patterns that some of its paths have. */
+  /** Patterns that exclude some of its paths. */
   readonly partly: readonly Pattern[];
   /** Listings by operation, or by method if there is none. */
   readonly listings: Map<ApiOperation | string, Listing>;
@@ -95,7 +95,7 @@ export function createDiscovery({ service, exclude, operations }: DiscoverySetti
       }
       return listing;
     },
-    // Remembers nothing: it is asked about every route, and most are never asked for.
+    // The answer is not remembered: it is asked about every route, and most are never asked for.
     standingOf: (route) => {
       const shown = route.method === '*' || isListed(route.method) ? showRoute(route, exclude) : undefined;
       if (shown === undefined) return 'hidden';
@@ -108,7 +108,7 @@ function isListed(method: string): boolean {
   return (METHODS as readonly string[]).includes(method);
 }
 
-/** Undefined: nothing of it is listed. */
+/** Shows a route in a form that can be listed; undefined if nothing of it is. */
 function showRoute(route: Route, exclude: readonly Pattern[]): Shown | undefined {
   const parsed = parsePattern(route.pattern);
   if (!parsed.ok || exclude.some((each) => covers(each, parsed.pattern))) return undefined;
@@ -119,7 +119,9 @@ function showRoute(route: Route, exclude: readonly Pattern[]): Shown | undefined
   return { pattern, template };
 }
 
-/** `pattern` with `:name` for what a path fills in, a wildcard's is `:path`; undefined: it cannot be written so. */
+/**
+ * Writes `pattern` with `:name` for what a path fills in, `:path` for a wildcard; undefined: it cannot be written so.
+ */
 function templateOf({ segments }: Pattern): string | undefined {
   const names = new Set(segments.map((segment) => (segment.kind === 'param' ? segment.name : '')));
   let rest = 'path';
@@ -138,7 +140,7 @@ function namesOf(template = ''): readonly string[] {
   return names.filter((name) => !(name in Object.prototype));
 }
 
-/** As x402 wants one: no way out of the host in it, however often it is decoded. */
+/** Tells whether x402 takes a template: no way out of the host in it, however often it is decoded. */
 function isTemplate(text: string): boolean {
   if (!/^\/[a-zA-Z0-9_/:.\-~%]+$/.test(text)) return false;
   let decoded = text;
@@ -155,7 +157,7 @@ function isTemplate(text: string): boolean {
   return false;
 }
 
-/** Undefined: there is nothing to show of the operation, or it is too large. */
+/** Writes the listing of an operation; undefined if there is nothing to show of it, or it is too large. */
 function write(
   description: Description | undefined,
   { segments }: Pattern,

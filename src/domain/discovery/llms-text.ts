@@ -5,7 +5,7 @@ import type { SoldOperation } from './sold-operations.ts';
 
 export type LlmsFacts = {
   readonly operations: readonly SoldOperation[];
-  /** How many are sold; the list has fewer if they are many. */
+  /** Number of operations that are sold; the list has fewer if they are many. */
   readonly sold: number;
   /** Networks with their tokens. */
   readonly ways: readonly string[];

@@ -10,13 +10,13 @@ import { createReferences, isPlain, memberOf, type References } from './schema.t
 
 export type ApiOperation = {
   readonly method: string;
-  /** From the root of the host: as the document writes it, behind the path of its first server. */
+  /** Path from the root of the host: as the document writes it, behind the path of its first server. */
   readonly path: string;
-  /** Undefined: nothing but its method can be shown. */
+  /** Description; undefined if nothing but the method can be shown. */
   readonly description: Description | undefined;
 };
 
-/** What stands at a path of the document, by its line. */
+/** Finds the line of what stands at a path of the document. */
 type LineOf = (path: readonly string[]) => number;
 export type Remark = { readonly line: number; readonly message: string };
 
@@ -24,22 +24,25 @@ export type OpenApi = {
   readonly operations: readonly ApiOperation[];
   /** JSON of the OwnerDocument: the part that may be published. */
   readonly owner: string;
-  /** Where `paths` stands. */
+  /** Line of `paths` in the document. */
   readonly pathsLine: number;
   readonly remarks: readonly Remark[];
 };
 
 const MAX_OPERATIONS = 5_000;
-/** Most remarks of one kind; after these it is said how many there are. */
+/** Number of remarks of one kind at most; after these it is said how many there are. */
 const MAX_REMARKS = 20;
 
-/** As long as a route's pattern may be; a longer path is nothing that a route names. */
+/** Length of a route's pattern at most; no route names a longer path. */
 const MAX_PATH = 512;
 
 /** Runs work that may never end; undefined: it did not end in time, or failed. */
 type Bounded = <T>(work: () => T) => { readonly value: T } | undefined;
 
-/** `bounded` describes one operation: its schema may hold an expression that backtracks on its own example. */
+/**
+ * Reads a document. `bounded` describes one operation: its schema may hold an expression that backtracks on its own
+ * example.
+ */
 export function readOpenApi(written: unknown, lineOf: LineOf, bounded: Bounded): OpenApi | Remark {
   const document = withoutInternal(written);
   const version = memberOf(document, 'openapi');
@@ -71,9 +74,9 @@ export function readOpenApi(written: unknown, lineOf: LineOf, bounded: Bounded):
   return { operations, owner: JSON.stringify(owner), pathsLine, remarks };
 }
 
-/** Where an operation stands in the document. */
+/** Place of an operation in the document. */
 type Place = readonly ['paths', name: string, method: string];
-/** `name`: its path as the document writes it. */
+/** Operation with its `name`: its path as the document writes it. */
 type PlacedOperation = WrittenOperation & { readonly name: string };
 
 function operationsOf(
@@ -109,7 +112,7 @@ function remarksOnLate(late: readonly Place[], lineOf: LineOf): readonly Remark[
     : [...remarks, { line: lineOf(last), message: `and ${left} more operations like these` }];
 }
 
-/** Without a slash at its end; empty for the root. */
+/** Path of a server without a slash at its end; empty for the root. */
 function pathOfServer(server: unknown): string {
   const url = memberOf(server, 'url');
   if (typeof url !== 'string') return '';
@@ -123,7 +126,7 @@ function pathOfServer(server: unknown): string {
   return (canonical.ok ? canonical.path : path).replace(/\/+$/, '');
 }
 
-/** Every place of the references that could not be read. */
+/** Collects every place of the references that could not be read. */
 function remarksOn(
   unread: ReadonlyMap<string, 'outside' | 'nothing'>,
   document: unknown,

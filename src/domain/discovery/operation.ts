@@ -4,7 +4,7 @@
 import { takes } from './json-schema.ts';
 import { isPlain, memberOf, type References } from './schema.ts';
 
-/** `info` and `schema` of bazaar. */
+/** Description in bazaar's words: its `info` and `schema`. */
 export type Description = { readonly info: Info; readonly schema: object };
 export type Info = { readonly input: Input; readonly output?: { readonly type: 'json'; readonly example: unknown } };
 type Input = { readonly type: 'http'; readonly method: string; readonly [name: string]: unknown };
@@ -17,14 +17,14 @@ const MAX_PARAMETERS = 256;
 
 type Plain = Readonly<Record<string, unknown>>;
 
-/** What can be said of an operation whose description cannot be shown. */
+/** Describes an operation by its method alone, if its description cannot be shown. */
 export function describeMethod(method: string): Description {
   return { info: { input: { type: 'http', method } }, schema: schemaOf(method, {}, undefined) };
 }
 
 /**
- * What can be said if there is no description. Indexes skip what has no input, be it empty, or no answer. `names`: of
- * the path's parameters.
+ * Describes an operation without a description. Indexes skip what has no input, be it empty, or no answer. `names` are
+ * those of the path's parameters.
  */
 export function describeUnknown(method: string, names: readonly string[]): Description {
   const properties = Object.fromEntries(names.map((name) => [name, { type: 'string' }]));
@@ -37,7 +37,7 @@ export function describeUnknown(method: string, names: readonly string[]): Descr
 
 const NO_PARAMETERS = { type: 'object', properties: {} };
 
-/** Undefined: it is too large to be shown, or its examples are not as its schemas say. */
+/** Describes an operation; undefined if it is too large to be shown, or its examples are not as its schemas say. */
 export function describeOperation(
   method: string,
   pathItem: unknown,
@@ -88,12 +88,12 @@ export function describeOperation(
   };
   const copied = references.copy(info);
   if (copied === undefined) return undefined;
-  // As it will be written: JSON has no infinity.
+  // The check reads the JSON that will be written: JSON has no infinity.
   const description: Description = JSON.parse(JSON.stringify({ info: copied, schema }));
   return !holdsReference(description.schema) && takes(description.schema, description.info) ? description : undefined;
 }
 
-/** `description` with those parameters of the path that are among `names`. */
+/** Keeps in `description` those parameters of the path that are among `names`. */
 export function withPathParameters(description: Description, names: readonly string[]): Description {
   const { info, schema } = description;
   const properties = memberOf(schema, 'properties');
@@ -142,7 +142,7 @@ function schemaOf(method: string, input: Plain, example: unknown): object {
   };
 }
 
-/** Those of the operation before those of its path; undefined: more than can be shown. */
+/** Lists the parameters of the operation before those of its path; undefined if there are more than can be shown. */
 function parametersOf(pathItem: unknown, operation: unknown, { follow }: References): readonly unknown[] | undefined {
   const found = new Map<string, unknown>();
   for (const holder of [operation, pathItem]) {
@@ -220,7 +220,7 @@ function mediaOf(content: unknown, isType: RegExp): unknown {
   return Object.entries(asPlain(content)).find(([type]) => isType.test(type))?.[1];
 }
 
-/** One value, or none. */
+/** Finds the example of a media type: one value, or none. */
 function exampleOf(media: unknown, schema: unknown, { follow }: References): readonly unknown[] {
   const own = memberOf(media, 'example');
   if (own !== undefined) return [own];
@@ -248,7 +248,7 @@ function asPlain(value: unknown): Plain {
   return isPlain(value) ? value : {};
 }
 
-/** Whatever reads a schema looks for references everywhere in it, in examples too. */
+/** Tells whether a reference stands anywhere in `value`: readers of a schema look for them even in examples. */
 function holdsReference(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return Object.entries(value).some(

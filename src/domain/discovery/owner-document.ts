@@ -19,12 +19,12 @@ export type OwnerDocument = {
 
 export type OwnerOperation = {
   readonly method: OwnerMethod;
-  /** From the root of the host, as the document writes it. */
+  /** Path from the root of the host, as the document writes it. */
   readonly path: string;
   readonly parameters: readonly OwnerParameter[];
   readonly requestBody: unknown;
   readonly responses: Plain;
-  /** Undefined: the document says nothing about it. */
+  /** Security requirements; undefined if the document says nothing about them. */
   readonly security: unknown;
   /** Summary, description and the other members. */
   readonly rest: Plain;
@@ -55,7 +55,7 @@ const NOT_TOLD = new Set(
 );
 const STATUS = /^(?:[1-5](?:\d\d|XX)|default)$/i;
 
-/** `document`: without internal members. */
+/** Reads the part that may be told. `document` has no internal members any more. */
 export function readOwnerDocument(document: unknown, written: readonly WrittenOperation[]): OwnerRead {
   const copier = createCopier(document);
   const operations: OwnerOperation[] = [];
@@ -127,7 +127,7 @@ function tagsOf(value: unknown): Plain {
   return tags.length === 0 ? {} : { tags };
 }
 
-/** Those of the operation before those of its path; written out, because many readers follow no reference here. */
+/** Copies the operation's parameters before the path's, written out: many readers follow no reference here. */
 function readParameters(operation: Plain, item: unknown, { copy, follow }: Copier): readonly OwnerParameter[] {
   const found = new Map<string, OwnerParameter>();
   for (const holder of [operation, item]) {

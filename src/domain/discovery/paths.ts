@@ -2,12 +2,12 @@
 // OpenAPI says. A tree by segments, so that many operations cost a request no more than few.
 import type { Pattern } from '../routing/pattern.ts';
 
-/** What stands at the end of a template, by method. */
+/** Node of the tree, with the values of templates that end at it by method. */
 type Node<T> = {
   readonly literals: Map<string, Node<T>>;
   /** Segments with parameters in them, by their text around these. */
   readonly templates: Map<string, Template<T>>;
-  /** Those with the most letters of their own first. */
+  /** Templates in the order of a look-up: those with the most letters of their own first. */
   inOrder: readonly Template<T>[];
   readonly ends: Map<string, T>;
 };
@@ -15,7 +15,7 @@ type Node<T> = {
 type Template<T> = { readonly parts: readonly string[]; readonly node: Node<T> };
 
 export type Paths<T> = {
-  /** What applies to a canonical path. */
+  /** Finds the value that applies to a canonical path. */
   readonly find: (method: string, path: string) => T | undefined;
   /** Whether some path of `pattern` has something; `*`: for any method. */
   readonly hasAny: (method: string, pattern: Pattern) => boolean;
@@ -62,7 +62,7 @@ function order<T>(node: Node<T>): void {
   for (const template of node.inOrder) order(template.node);
 }
 
-/** Each node is on one way alone, so a walk meets it once at most. */
+/** Walks the tree. Each node is on one way alone, so a walk meets it once at most. */
 function walk<T>(node: Node<T>, segments: readonly string[], at: number, method: string): T | undefined {
   const segment = segments[at];
   if (segment === undefined) return node.ends.get(method);
@@ -112,7 +112,7 @@ export function fits(parts: readonly string[], text: string): boolean {
   return text.length - last.length > at;
 }
 
-/** Without empty ones: no router here tells `/a/` from `/a`. */
+/** Splits a path without empty segments: no router here tells `/a/` from `/a`. */
 function segmentsOf(path: string): readonly string[] {
   return path.split('/').filter((segment) => segment !== '');
 }

@@ -9,7 +9,7 @@ import type { SoldOperation } from './sold-operations.ts';
 
 type Plain = Readonly<Record<string, unknown>>;
 
-/** `without`: what there was no room for. */
+/** Paths and components as text. `without` says which parts there was no room for. */
 export type WrittenPaths = {
   /** Members of a JSON object, without its braces. */
   readonly text: string;
@@ -18,7 +18,7 @@ export type WrittenPaths = {
   readonly without: { readonly responses: boolean; readonly bodies: boolean };
 };
 
-/** A price of x402 is what it is. `dynamic` is told of a price that depends on the request. */
+/** Price as x402 knows it. `dynamic` is told of a price that depends on the request. */
 type Price =
   | { readonly mode: 'fixed'; readonly currency?: string; readonly amount: string }
   | { readonly mode: 'dynamic'; readonly currency?: string; readonly min: string; readonly max: string };
@@ -32,7 +32,7 @@ const DETAILS: readonly [Detail, ...Detail[]] = [
 ];
 const SUMMARY_BYTES = 120;
 
-/** `mostBytes`: of the text. */
+/** Writes the paths in at most `mostBytes` bytes. */
 export function writePaths(
   sold: readonly SoldOperation[],
   around: { readonly components: Components | undefined; readonly customerHeader: string },
@@ -45,7 +45,7 @@ export function writePaths(
   return written;
 }
 
-/** The first operations, as many as there is room for. */
+/** Writes the first operations, as many as there is room for. */
 function writeIn(
   sold: readonly SoldOperation[],
   { components = {}, customerHeader }: { readonly components: Components | undefined; readonly customerHeader: string },
@@ -80,7 +80,7 @@ function writeIn(
   return { text, bytes: Buffer.byteLength(text), operations, without };
 }
 
-/** Bytes of the two members that hold everything. */
+/** Size of the two members that hold everything, in bytes. */
 const AROUND_BYTES = '"paths":{},"components":{}'.length;
 
 function memberText(name: string, json: string): string {
@@ -124,7 +124,7 @@ const PAYMENT_REQUIRED = {
   headers: { 'PAYMENT-REQUIRED': { description: 'Price and ways to pay (x402)', schema: { type: 'string' } } },
 };
 
-/** What is sold, in few words. */
+/** Summary of an operation that is sold, in few words. */
 function summaryOf({ method, path, route }: SoldOperation): string {
   const words = wordsOf(route.name || route.description || '');
   return words === '' ? `${method} ${path}` : words;
@@ -145,7 +145,7 @@ function anyBody(method: string): unknown {
   return WITH_BODY.has(method) ? { content: { 'application/json': { schema: {} } } } : undefined;
 }
 
-/** Those of the path are the ones that it names. */
+/** Writes the parameters. Those of the path are the ones that it names. */
 function writeParameters(names: ReadonlySet<string>, operation: SoldOperation['operation']): readonly unknown[] {
   const own = (operation?.parameters ?? []).filter((each) => each.in !== 'path' || names.has(each.name));
   const known = new Set(own.filter((each) => each.in === 'path').map(({ name }) => name));
@@ -177,17 +177,17 @@ function priceOf({ amount, currency }: Route): Price {
   return { mode: 'fixed', ...(iso === undefined ? {} : { currency: iso }), amount };
 }
 
-/** Components that are not told yet. `bytes`: that they take, at most. */
+/** Components that are not told yet. `bytes` is what they take, at most. */
 type MoreComponents = {
   readonly found: readonly { readonly section: string; readonly name: string; readonly json: string }[];
   readonly bytes: number;
 };
 
-/** Tells of `components` those that what is written refers to, over any number of others. */
+/** Tells those of `components` that the written text refers to, over any number of others. */
 function createUsed(components: Components): {
   readonly lookUp: (operation: Plain) => MoreComponents;
   readonly add: (more: MoreComponents) => void;
-  /** A member to follow others; empty: there are none. */
+  /** Text of a member to follow others; empty: there are none. */
   readonly text: () => string;
 } {
   const used = new Map<string, Map<string, string>>();

@@ -1,5 +1,6 @@
-// What the origin tells everybody of what it sells: `/openapi.json` and `/llms.txt`, made once for each change of the
-// routes and written around the origin that a request names. Plain data: a thread makes it, and workers are handed it.
+// Writes what the origin tells everybody that it sells: `/openapi.json` and `/llms.txt`, made once for each change of
+// the routes and written around the origin that a request names. It is plain data: a thread makes it, and workers are
+// handed it.
 import { createHash } from 'node:crypto';
 import type { Pattern } from '../routing/pattern.ts';
 import type { Resolution } from '../routing/resolve.ts';
@@ -18,13 +19,13 @@ import {
 
 export type Publication = {
   readonly openapi: string;
-  /** Undefined: the host of the origin. */
+  /** Title; undefined: the host of the origin. */
   readonly title: string | undefined;
   readonly version: string;
   readonly contact: string | undefined;
   readonly guidance: string;
   readonly docsUrl: string | undefined;
-  /** The rest of the document's members, as JSON. */
+  /** Text of the document's other members, as JSON. */
   readonly rest: string;
   /** The owner's own text, or what follows the title, around the origin. */
   readonly llms: string | readonly string[];
@@ -34,7 +35,7 @@ export type Publication = {
 
 export type PublicationReport = {
   readonly operations: readonly Pick<Price, 'method' | 'path' | 'amount' | 'currency'>[];
-  /** The first of them. */
+  /** The first routes and operations that were left out. */
   readonly leftOut: readonly LeftOut[];
   readonly leftOutCounts: Sold['leftOutCounts'];
   /** Paths of ours that a route covers. `by`: in words. */
@@ -54,7 +55,7 @@ export type PublicationSettings = {
   /** The owner's own text of `/llms.txt`. */
   readonly llms: string | undefined;
   readonly exclude: readonly Pattern[];
-  /** Names who asks, if a route does not take anybody. */
+  /** Header that names who asks, if a route does not take anybody. */
   readonly customerHeader: string;
   /** Networks with their tokens, by receiver. Undefined: nobody can pay to it. */
   readonly ways: ReadonlyMap<string, readonly string[]>;
@@ -64,23 +65,23 @@ export const OPENAPI_PATH = '/openapi.json';
 export const LLMS_PATH = '/llms.txt';
 /** Largest size of `/openapi.json`. */
 export const MOST_BYTES = 1024 * 1024;
-/** Crawlers read no more. */
+/** Size of a document that crawlers read, at most. */
 export const CRAWLED_BYTES = 64 * 1024;
 
 const ORIGIN_BYTES = 'https://'.length + 255 + ':65535'.length;
 const LONGEST_ORIGIN = `https://${'x'.repeat(ORIGIN_BYTES - 8)}`;
 const USUAL_ORIGIN = 'https://api.example.com';
-/** Operations that the guidance names, of so many. */
+/** Number of operations that the guidance names. */
 const NAMED = 5;
 const MOST_ASKED = 50;
 
 export type MadePublication = { readonly publication: Publication; readonly report: PublicationReport };
 
-/** What a route that covers a path of ours is called. */
+/** Name of a route that covers a path of ours. */
 export type TakenPath = PublicationReport['taken'][number];
 
 export type PublicationDraft = Pick<Sale, 'add' | 'questions'> & {
-  /** `winners`: for each question the active route that it pays for. */
+  /** Finishes the publication. `winners` has, for each question, the active route that it pays for. */
   readonly finish: (winners: readonly (Route | undefined)[], taken: readonly TakenPath[]) => MadePublication;
 };
 
@@ -89,7 +90,7 @@ export function draftPublication(settings: PublicationSettings, owner: OwnerDocu
   return { add, questions, finish: (winners, taken) => write(settings, owner, close(winners), taken) };
 }
 
-/** All at once. `resolve`: as the proxy looks `routes` up. */
+/** Makes the publication at once. `resolve` looks routes up as the proxy does. */
 export function publish(
   draft: PublicationDraft,
   routes: readonly Route[],
@@ -193,7 +194,7 @@ export function renderPublication(publication: Publication, origin: string): Pub
 
 type Head = Pick<Publication, 'openapi' | 'title' | 'version' | 'contact' | 'guidance' | 'docsUrl'>;
 
-/** JSON without its last brace. */
+/** Writes the document as JSON without its last brace. */
 function writeHead({ openapi, title, version, contact, guidance, docsUrl }: Head, origin: string): string {
   const llms = origin + LLMS_PATH;
   return JSON.stringify({

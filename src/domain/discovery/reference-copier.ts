@@ -11,11 +11,11 @@ export type Components = Readonly<Record<string, Plain>>;
 export type Copier = {
   /** A copy whose references lead to components that are there. */
   readonly copy: (value: unknown) => unknown;
-  /** `node`, or what it refers to. */
+  /** Finds `node`, or what it refers to. */
   readonly follow: (node: unknown) => unknown;
   /** Keeps a component; false: there is none. */
   readonly use: (section: string, name: string) => boolean;
-  /** Undefined: there was no room for what `make` copies, and none of it is kept. */
+  /** Runs `make`; undefined if there was no room for what it copies, and then none of it is kept. */
   readonly attempt: <T>(make: () => T) => T | undefined;
   readonly components: () => Components;
 };
@@ -37,7 +37,7 @@ type Room = {
   readonly take: (letters: number) => void;
   /** `work` has the room of an operation or component to itself. */
   readonly alone: <T>(work: () => T) => T;
-  /** Undefined: there was too little room, which is as before then. */
+  /** Runs `work`; undefined if there was too little room, which is as before then. */
   readonly attempt: <T>(work: () => T) => { readonly value: T } | undefined;
 };
 
@@ -90,7 +90,7 @@ export function createCopier(document: unknown): Copier {
     const known = kept.get(section) ?? new Map<string, Plain>();
     if (known.has(name)) return true;
     kept.set(section, known);
-    // There before it is read: it may refer to itself.
+    // The component is known before it is read: it may refer to itself.
     known.set(name, {});
     added.push([section, name]);
     const own = room.alone(() => copy(section === 'responses' ? withoutLinks(component) : component));

@@ -23,7 +23,7 @@ const MAX_DEPTH = 16;
 /** References to references. */
 const MAX_STEPS = 32;
 
-/** Where schemas stand in a schema. */
+/** Words that hold schemas: one, many, or by name. */
 const ONE = new Set(
   'not if then else items contains additionalProperties propertyNames unevaluatedItems unevaluatedProperties contentSchema'.split(
     ' ',
@@ -31,7 +31,7 @@ const ONE = new Set(
 );
 const MANY = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems']);
 const NAMED = new Set(['properties', 'patternProperties', 'dependentSchemas']);
-/** Only references need these, and there are none left. */
+/** Words that only references need, of which none are left. */
 const FOR_REFERENCES = new Set('$ref $id $schema $anchor $dynamicAnchor $dynamicRef $defs definitions'.split(' '));
 
 type Plain = Readonly<Record<string, unknown>>;
@@ -84,7 +84,7 @@ type Room = {
   readonly map: (value: Plain, depth: number, to: (member: unknown, name: string) => unknown) => Plain;
 };
 
-/** Undefined: there was too little room. */
+/** Makes something in bounded room; undefined if there was too little. */
 function bounded(make: (room: Room) => unknown): unknown {
   let left = MAX_LETTERS;
   const room: Room = {
@@ -97,7 +97,7 @@ function bounded(make: (room: Room) => unknown): unknown {
       if (Array.isArray(value)) return value.map((item) => room.copy(item, depth + 1));
       return isPlain(value) ? room.map(value, depth, (member) => room.copy(member, depth + 1)) : value;
     },
-    // Defined, not assigned: a member named __proto__ stays a member.
+    // The member is defined, not assigned: one named __proto__ stays a member.
     map: (value, depth, to) =>
       Object.fromEntries(
         Object.entries(value).map(([name, member]) => {
@@ -120,7 +120,7 @@ function inlineIn(room: Room, schema: unknown, lookUp: (reference: string) => un
   const visit = (node: unknown, depth: number): unknown => {
     if (!isPlain(node)) return room.copy(node, depth);
     room.take(1, depth);
-    // What holds itself says nothing more the second time.
+    // A schema that holds itself says nothing more the second time.
     if (open.has(node)) return {};
     open.add(node);
     const written = write(node, depth);
@@ -131,7 +131,7 @@ function inlineIn(room: Room, schema: unknown, lookUp: (reference: string) => un
     const reference = memberOf(node, '$ref');
     if (typeof reference !== 'string') return rewrite(words(node, depth), dialect);
     const meant = visit(lookUp(reference) ?? {}, depth);
-    // Beside a reference 3.0 reads nothing.
+    // Version 3.0 reads nothing that stands beside a reference.
     const beside = dialect === '3.0' ? {} : words(node, depth);
     if (Object.keys(beside).length === 0) return meant;
     const all = memberOf(beside, 'allOf');
@@ -150,7 +150,7 @@ function inlineIn(room: Room, schema: unknown, lookUp: (reference: string) => un
   return visit(schema, 0);
 }
 
-/** What 3.0 says with `nullable` and with `exclusiveMinimum: true`. */
+/** Rewrites `nullable` and `exclusiveMinimum: true` of 3.0 in the words of 3.1. */
 function rewrite(schema: Plain, dialect: Dialect): Plain {
   if (dialect === '3.1') return schema;
   const { nullable, exclusiveMinimum: above, exclusiveMaximum: below, ...rest } = schema;
@@ -169,7 +169,7 @@ function bound(name: string, value: unknown, exclusiveName: string, exclusive: u
   return exclusive === undefined || typeof exclusive === 'boolean' ? kept : { ...kept, [exclusiveName]: exclusive };
 }
 
-/** What `pointer` (RFC 6901, in a fragment) leads to in `document`. */
+/** Finds what `pointer` (RFC 6901, in a fragment) leads to in `document`. */
 export function pointed(document: unknown, pointer: string): unknown {
   if (pointer === '') return document;
   if (!pointer.startsWith('/')) return undefined;

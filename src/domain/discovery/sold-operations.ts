@@ -12,23 +12,23 @@ export type SoldOperation = {
   /** A path template of OpenAPI. */
   readonly path: string;
   readonly route: Route;
-  /** Undefined: the owner's document has none. */
+  /** Operation of the owner's document; undefined if it has none. */
   readonly operation: OwnerOperation | undefined;
 };
 
 /**
- * `wildcard`: no path template says it, and no operation stands for it. `shadowed`: another route takes its requests.
- * `method`: no document can name it.
+ * Reasons to leave a route out. `wildcard`: no path template says it, and no operation stands for it. `shadowed`:
+ * another route takes its requests. `method`: no document can name it.
  */
 export type LeftOutReason = 'paused' | 'excluded' | 'unpayable' | 'wildcard' | 'method' | 'shadowed' | 'no_room';
 export type LeftOut = { readonly method: string; readonly pattern: string; readonly why: LeftOutReason };
 
-/** `leftOut`: the first of them. `total`: operations that are sold, those that no document has room for too. */
+/** Operations for sale. `leftOut` has the first without one; `total` counts those without room as well. */
 export type Sold = {
   readonly operations: readonly SoldOperation[];
   readonly total: number;
   readonly leftOut: readonly LeftOut[];
-  /** All of them. */
+  /** Number of all routes and operations that were left out, by the reason. */
   readonly leftOutCounts: Readonly<Partial<Record<LeftOutReason, number>>>;
 };
 
@@ -41,12 +41,12 @@ export type SaleRoute = Pick<Route, 'id' | 'method' | 'pattern'> & {
 /** A request that a client could make. */
 export type SampleRequest = { readonly method: string; readonly path: string };
 
-/** What is sold, found in two steps: routes one by one, then what the proxy would ask for some requests. */
+/** Collects what is sold in two steps: routes one by one, then what the proxy would ask for some requests. */
 export type Sale = {
   readonly add: (route: SaleRoute) => void;
   /** Questions for the look-up, complete after the last route. */
   readonly questions: () => readonly SampleRequest[];
-  /** `winners`: for each question the active route that it pays for. */
+  /** Ends the collection. `winners` has, for each question, the active route that it pays for. */
   readonly close: (winners: readonly (Route | undefined)[]) => Sold;
 };
 
@@ -64,7 +64,7 @@ type Plain = { readonly route: SaleRoute; readonly template: string; readonly sa
 
 export function createSale(operations: readonly OwnerOperation[], exclude: readonly Pattern[]): Sale {
   const tree = createTree(operations);
-  /** By method and path. `by`: routes that could take its requests. */
+  /** Described operations by method and path. `by` has the routes that could take its requests. */
   const described = new Map<string, Described>();
   /** Routes that some operation could stand for. */
   const met: { readonly route: SaleRoute; readonly pattern: Pattern; readonly keys: readonly string[] }[] = [];
@@ -75,7 +75,7 @@ export function createSale(operations: readonly OwnerOperation[], exclude: reado
     leftOutCounts[why] = (leftOutCounts[why] ?? 0) + 1;
     if (leftOut.length < MOST_LEFT_OUT) leftOut.push({ method, pattern, why });
   };
-  /** Without an operation it stands as its pattern. */
+  /** A route without an operation stands as its pattern. */
   const leavePlain = (route: SaleRoute, pattern: Pattern): Plain | undefined => {
     const isWild = pattern.segments.some(({ kind }) => kind === 'wildcard');
     if (!isWild && (route.method === '*' || SAYABLE.has(route.method)))
@@ -159,7 +159,7 @@ function methodsOf({ method }: SaleRoute): readonly string[] {
   return method === '*' ? ANY : [method];
 }
 
-/** The first routes by their patterns; the others are counted. */
+/** Collects the first routes by their patterns; the others are counted. */
 function createPlain(): {
   readonly add: (each: Plain) => void;
   readonly first: () => readonly Plain[];

@@ -73,7 +73,7 @@ type ChargeField = {
 export const CLAIM_FIELDS = {
   /** The charge id. */
   id: { wire: 'charge_id', column: 'id', kind: 'charge id', shown: 'id' },
-  /** CAIP-2. */
+  /** Network of the payment in CAIP-2. */
   'payment.network': { wire: 'network', kind: 'text', max: 64, shown: 'network' },
   'payment.asset': { wire: 'asset', kind: 'text', max: 64 },
   'payment.payer': { wire: 'payer', kind: 'text', max: 64, shown: 'payer' },
@@ -83,7 +83,7 @@ export const CLAIM_FIELDS = {
   credentialSha256: { wire: 'credential_sha256', kind: 'digest' },
   x402Version: { wire: 'x402_version', kind: 'integer', words: [1, 2], shown: 'x402_version' },
   'way.receiverId': { wire: 'receiver_id', kind: 'text', max: 64, shown: 'receiver_id' },
-  /** CAIP-2; the network of the payment. */
+  /** Network of the payment, once more as the way has it. */
   'way.network': { wire: 'network', sharesColumn: true, kind: 'text', max: 64 },
   'way.scheme': { wire: 'scheme', kind: 'text', max: 32, shown: 'scheme' },
   'way.asset': { wire: 'asset', column: 'way_asset', kind: 'text', max: 64, shown: 'asset' },
@@ -100,7 +100,7 @@ export const CLAIM_FIELDS = {
   'route.method': { wire: 'method', column: 'route_method', kind: 'text', max: 32, shown: 'route_method' },
   'route.pattern': { wire: 'pattern', column: 'route_pattern', kind: 'text', max: 512, shown: 'route_pattern' },
   'request.method': { wire: 'method', column: 'request_method', kind: 'text', max: 32, shown: 'method' },
-  /** Canonical, without the query. */
+  /** Path in its canonical form, without the query. */
   'request.path': { wire: 'path', column: 'request_path', kind: 'text', max: 64 * 1024, shown: 'path' },
   /** SHA-256 of the canonical path and the query: 64 lower-case hex digits. */
   'request.targetSha256': { wire: 'target_sha256', kind: 'digest' },
@@ -221,7 +221,7 @@ export const PROGRESS_FIELDS = {
   'asks.afterUpload': { wire: 'after_upload', column: 'asks_after_upload', kind: 'integer' },
   'asks.afterDeath': { wire: 'after_death', column: 'asks_after_death', kind: 'integer' },
   'answer.status': { wire: 'status', column: 'answer_status', isKeptAside: true, kind: 'integer', min: 200, max: 599 },
-  /** Flat: name, value pairs. */
+  /** Headers as a flat list: name, value pairs. */
   'answer.headers': { wire: 'headers', column: 'answer_headers', isKeptAside: true, kind: 'headers', max: 32 * 1024 },
   'answer.body': { wire: 'body', column: 'answer_body', isKeptAside: true, kind: 'bytes', max: ANSWER_BYTES },
 } as const satisfies Record<string, ChargeField>;

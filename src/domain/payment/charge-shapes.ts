@@ -90,7 +90,6 @@ function presentOnWire({ kind, words, min, max }: ChargeRow): z.ZodType {
     case 'headers':
       return headerPairs(max ?? 0);
     case 'bytes':
-      // Base64.
       return z.base64().max(Math.ceil((max ?? 0) / 3) * 4);
     default:
       return kind satisfies never;

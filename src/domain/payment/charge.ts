@@ -11,7 +11,7 @@ import type {
 } from './charge-fields.ts';
 import type { Receipt } from './way.ts';
 
-/** `claimed -> settling -> settled -> delivered`, or `released`, `failed`. */
+/** State of a charge: `claimed -> settling -> settled -> delivered`, or `released`, `failed`. */
 export type ChargeState = (typeof CHARGE_STATES)[number];
 
 /** Whether it may still have to be settled: its credential is kept for as long. */

@@ -26,7 +26,7 @@ export type ShownWay = { readonly offered: OfferedWay; readonly entry: object };
 export type HeaderForm = {
   readonly description: string;
   readonly ways: readonly ShownWay[];
-  /** JSON; undefined: none is shown. */
+  /** Listing as JSON; undefined: none is shown. */
   readonly bazaar: string | undefined;
 };
 

@@ -81,7 +81,7 @@ export type ChargeStore = {
 export type StoredCharge = { readonly charge: Charge; readonly version: number };
 export type ChargeName = { readonly id: string } | { readonly payment: PaymentKey };
 export type Entry = { readonly charge: Charge; readonly claim: Claim; readonly options: ClaimOptions };
-/** `written` may bring a charge one step behind what was asked for: claimed, and not settling yet. */
+/** Result of an insert. `written` may bring a charge one step behind: claimed, and not settling yet. */
 export type Inserted =
   | { readonly kind: 'written'; readonly charge: StoredCharge }
   | { readonly kind: 'payment_known'; readonly charge: StoredCharge }

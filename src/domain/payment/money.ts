@@ -8,7 +8,7 @@ export const AMOUNT_PATTERN = /^(0|[1-9]\d{0,11})(\.\d{1,18})?$/;
 export const AMOUNT_ADVICE =
   'a decimal written as a string, such as "0.10": up to 12 digits before the point and 18 after it, no sign, no exponent, greater than 0';
 
-/** `units / 10^scale`; canonical: no trailing zero in `units` if `scale` > 0, so equal prices are equal members. */
+/** Price as `units / 10^scale`: no trailing zero in `units` if `scale` > 0, so equal prices are equal members. */
 export type Price = { readonly units: bigint; readonly scale: number };
 
 /** The price that `amount` writes, or undefined if it is not a price (wrong form, or zero). */
@@ -26,12 +26,12 @@ export function isPrice(amount: string): boolean {
   return AMOUNT_PATTERN.test(amount) && /[1-9]/.test(amount);
 }
 
-/** `price` in an asset's smallest units, or undefined if the asset has too few decimals to hold it exactly. */
+/** Converts `price` to an asset's smallest units; undefined if the asset has too few decimals to hold it exactly. */
 export function toAtomic(price: Price, decimals: number): bigint | undefined {
   return price.scale > decimals ? undefined : price.units * 10n ** BigInt(decimals - price.scale);
 }
 
-/** Negative if a < b, 0 if equal, positive if a > b. */
+/** Compares two prices: negative if a < b, 0 if equal, positive if a > b. */
 export function comparePrices(a: Price, b: Price): number {
   const scale = Math.max(a.scale, b.scale);
   const left = a.units * 10n ** BigInt(scale - a.scale);

@@ -16,7 +16,7 @@ export type Offer = {
   /** Ways to pay in order of preference, at least one. */
   readonly ways: readonly OfferedWay[];
   readonly description: string;
-  /** 8 bytes over every term of the receiver: a quote is void once they change. */
+  /** Hash of 8 bytes over every term of the receiver: a quote is void once they change. */
   readonly termsHash: Buffer;
 };
 
@@ -69,7 +69,7 @@ export function shortDescription(description: string): string {
   return clip(description.replace(/[\u0000-\u001f\u007f]+/g, ' '), DESCRIPTION_BYTES);
 }
 
-/** `text` cut to `bytes` bytes of UTF-8, at a character. */
+/** Cuts `text` to `bytes` bytes of UTF-8, at a character. */
 export function clip(text: string, bytes: number): string {
   if (Buffer.byteLength(text) <= bytes) return text;
   const cut = Buffer.from(text).subarray(0, bytes).toString();

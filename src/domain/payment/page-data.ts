@@ -10,7 +10,7 @@ export type PageData = {
 };
 
 export type PageWay = {
-  /** CAIP-2. */
+  /** Network in CAIP-2. */
   readonly network: string;
   readonly asset: string;
   readonly payTo: string;
@@ -32,7 +32,7 @@ type PageChain = {
   readonly rpcUrls: readonly string[];
 };
 
-/** `atomic` smallest units as a decimal with at least two places: 100000 of 6 decimals is 0.10. */
+/** Writes `atomic` smallest units as a decimal with at least two places: 100000 of 6 decimals is 0.10. */
 export function tokenAmount(atomic: bigint, decimals: number): string {
   if (decimals === 0) return atomic.toString();
   const digits = atomic.toString().padStart(decimals + 1, '0');

@@ -118,7 +118,7 @@ type Fixed = {
   readonly bodyEnd: string;
   /** Bytes of the three texts above. */
   readonly bodyBytes: number;
-  /** base64 of the header up to a multiple of 3 bytes; the bytes after that, one character each. */
+  /** Header up to a multiple of 3 bytes in base64, and the bytes after that, one character each. */
   readonly headerStart: string;
   readonly headerRest: string;
   /** Texts that follow the charge id, once for each way, one character a byte. */

@@ -45,11 +45,11 @@ type QuoteOptions = {
   /** Secrets, at least one: the first signs, all verify. */
   readonly secrets: readonly string[];
   readonly ttlMs: number;
-  /** 12 fresh random bytes as base64url. */
+  /** Draws 12 fresh random bytes as base64url. */
   readonly nonce: () => string;
 };
 
-/** Every one is as long as every other. */
+/** Length of a charge id: every one is as long as every other. */
 export const CHARGE_ID_BYTES = 116;
 
 const VERSION = 1;
@@ -159,7 +159,7 @@ function mac(key: Key, bytes: Buffer): Buffer {
 const GAP = '...';
 const SHOWN = 12;
 
-/** `chg_...` and the last characters; an id that is not longer than that stays whole. */
+/** Shortens an id to `chg_...` and its last characters; one that is not longer than that stays whole. */
 export function shortId(id: string): string {
   if (id.length <= PREFIX.length + GAP.length + SHOWN) return id;
   return `${PREFIX}${GAP}${id.slice(-SHOWN)}`;

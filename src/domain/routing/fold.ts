@@ -5,11 +5,12 @@
 import type { Folding } from './profile.ts';
 
 type FoldResult =
-  /** `left`: steps for what is made of the keys. */
+  /** Match keys of a path, or why it has none. `left` has the steps that remain for work on the keys. */
   | { readonly ok: true; readonly keys: readonly string[]; readonly left: number }
   | { readonly ok: false; readonly reason: string };
 
-// Stand in a key for an encoded slash or backslash that a router may keep inside a segment. They cannot occur otherwise.
+// Characters that stand in a key for an encoded slash or backslash that a router may keep inside a segment. They cannot
+// occur otherwise.
 const KEPT_SLASH = '\u0000';
 const KEPT_BACKSLASH = '\u0001';
 /** Stands in a key for a segment without a character: a parameter may be filled by it, no literal is. */
@@ -26,14 +27,14 @@ export const TOO_MANY_READINGS = 'the path can be read in too many ways for its 
 const PLAIN = /^[A-Za-z0-9_-]+$/;
 const DELIMITER = /[;?#]/;
 /**
- * How much work one path may make, in steps: a letter of a reading is one, and a reading some more for its look-ups. A
- * path that takes longer is refused, so none costs more than 100 microseconds. Ordinary paths take a few hundred steps.
+ * Steps that one path may take: a letter of a reading is one, and a reading some more for its look-ups. A path that
+ * takes longer is refused, so none costs more than 100 microseconds. Ordinary paths take a few hundred steps.
  */
 export const MOST_STEPS = 8_500;
 const STEPS_A_READING = 64;
 /** A letter outside ASCII is normalised, upper-cased and lower-cased by tables. */
 const STEPS_A_LETTER = 12;
-/** Where the path is cut into its segments, which are trimmed one by one. */
+/** Steps to cut a path into its segments, which are trimmed one by one. */
 const STEPS_A_CUT = 4;
 /** A run of combining marks is sorted when it is normalised; no language has so many (Unicode's Stream-Safe Text Format). */
 const MARKS = /\p{M}{31}/u;
@@ -47,7 +48,7 @@ const FILES = [
 /** The readings of one path so far, and the steps that are left. */
 type Readings = { readonly made: string[]; readonly keys: string[]; left: number };
 
-/** Over all readings of one path. False: nothing more may be made of it. */
+/** Spends steps, which all readings of one path share; false: nothing more may be made of it. */
 function spend(readings: Readings, steps: number): boolean {
   readings.left -= steps;
   return readings.left >= 0;
@@ -55,7 +56,7 @@ function spend(readings: Readings, steps: number): boolean {
 
 /** The keys of `path`: `/`-led, no trailing slash (the root is `/`), at least one, the plain reading first, no two alike. */
 export function foldPath(path: string, folding: Folding): FoldResult {
-  // Its escapes were read once, and are again.
+  // The escapes of a path were read once, and are read again.
   const readings: Readings = { made: [], keys: [], left: MOST_STEPS - path.length };
   let text = path;
   let kept = false;
@@ -79,7 +80,8 @@ export function foldPath(path: string, folding: Folding): FoldResult {
   }
   if (hasDotSegment(kept ? split(text) : text)) return refuse(DOTS);
 
-  // Beside the plain reading, not in its place: a compatibility form may hold more slashes, or fewer letters.
+  // The compatibility form stands beside the plain reading, not in its place: it may hold more slashes, or fewer
+  // letters.
   if (compatible !== undefined && folding.compatibility) addReadings(readings, compatible, kept, folding);
   addReadings(readings, text, kept, compatible === undefined ? folding : { ...folding, compatibility: false });
   if (folding.empty) {
@@ -95,7 +97,7 @@ export function foldPath(path: string, folding: Folding): FoldResult {
 function addReadings(readings: Readings, text: string, kept: boolean, folding: Folding): void {
   addKeys(readings, text, folding);
   if (!kept) return;
-  // Some routers take both for separators, some only the slash, some only the backslash.
+  // Some routers take an encoded slash and backslash for separators, some only the slash, some only the backslash.
   addKeys(readings, split(text), folding);
   addKeys(readings, text.replaceAll(KEPT_SLASH, '/'), folding);
   addKeys(readings, text.replaceAll(KEPT_BACKSLASH, '/'), folding);
@@ -122,8 +124,8 @@ function addKeys(readings: Readings, reading: string, folding: Folding): void {
     if (plus) addKeys(readings, value.replaceAll('+', ' '), rest);
     if (plus && ampersand >= 0) addKeys(readings, reading.replaceAll('+', ' '), rest);
   }
-  // Behind the name of a script stands what the script is asked for; and the script runs, and the file is read, whatever
-  // stands there.
+  // A script's name is followed by what the script is asked for; the script runs, and the file is read, whatever that
+  // is.
   const dot = folding.script ? reading.indexOf('.') : -1;
   if (dot < 0 || dot > reading.lastIndexOf('/')) return;
   const rest = { ...folding, script: false };
@@ -136,7 +138,7 @@ function addKeys(readings: Readings, reading: string, folding: Folding): void {
   }
 }
 
-/** Counted before it is made, and also if it is one that is there already. False: the steps are used up. */
+/** Adds a reading. It is counted before it is made, also if it is there already. False: the steps are used up. */
 function add(readings: Readings, reading: string, folding: Folding, tail = ''): boolean {
   const cut = folding.trim && hasToTrim(reading) ? STEPS_A_CUT : 0;
   const each = (ASCII.test(reading) ? 1 : STEPS_A_LETTER) + cut;
@@ -164,7 +166,7 @@ function foldReading(reading: string, folding: Folding): string {
   return text.length > 1 && text.endsWith('/') ? text.slice(0, -1) : text || '/';
 }
 
-// Both look for what is rare before anything is made or a regular expression reads the text: most paths have none of it.
+// Looks for what is rare before anything is made or a regular expression reads the text: most paths have none of it.
 function hasDotSegment(text: string): boolean {
   return (text.includes('/.') || text.includes('/ ')) && DOT_SEGMENT.test(text);
 }
@@ -174,7 +176,8 @@ function hasToTrim(text: string): boolean {
   return text.includes(' ') && (text.includes(' /') || text.includes('/ ') || text.trim() !== text);
 }
 
-// By hand: a regular expression for "dots and spaces at the end" is quadratic on a long run of them in the middle.
+// Trims by hand: a regular expression for "dots and spaces at the end" is quadratic on a long run of them in the
+// middle.
 function trim(segment: string): string {
   let start = 0;
   let end = segment.length;

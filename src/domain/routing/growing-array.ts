@@ -1,4 +1,4 @@
-// Typed arrays that grow: a copy of at least twice the size takes the place of one that is full.
+// Grows typed arrays: a copy of at least twice the size takes the place of one that is full.
 
 /** A copy with room for at least `length` numbers. */
 export function grown<T extends Int32Array | Uint16Array>(array: T, length: number, make: (size: number) => T): T {

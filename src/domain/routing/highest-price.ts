@@ -30,12 +30,12 @@ export function isBeyondDoubt(path: string, keys: readonly string[], route: Rout
   return keys.length === 1 && keys[0] === path && FOLDED.test(route.pattern);
 }
 
-/** `path` spells every literal of the route's pattern exactly. `last`: its last segment is such a literal too. */
+/** Tells whether `path` spells every literal of the route's pattern exactly. `last`: its last segment is one too. */
 export function spells(path: string, route: Route): { readonly exactly: boolean; readonly last: boolean } {
   const parsed = patterns.memo(route.pattern);
   if (!parsed.ok) return { exactly: false, last: false };
   const { segments } = parsed.pattern;
-  // One more than the pattern has says already that there are more.
+  // One segment more than the pattern has says already that there are more.
   const parts = path.split('/', segments.length + 2).slice(1);
   for (const [index, segment] of segments.entries()) {
     switch (segment.kind) {
@@ -83,7 +83,7 @@ export function highestPricedOf(candidates: readonly Route[], method: string): R
     if (rank === 0) continue;
     const key = keyOf(route);
     const other = best.get(key);
-    // Of one pattern and method the first stays: it is the one that won.
+    // The first route of one pattern and method stays: it is the one that won.
     if (other === undefined || rank > rankOf(other.method, method)) best.set(key, route);
   }
   return best.values().reduce<Route | undefined>(higherPriced, undefined);

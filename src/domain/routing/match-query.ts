@@ -12,7 +12,7 @@ export type MatchQuery = Readonly<z.output<typeof matchQuery>>;
 
 const NAMES = Object.keys(matchQuery.shape);
 
-/** `query`: without the `?`. Problem: `malformed`, of other parameters too. */
+/** Reads a query without its `?`. The problem is `malformed`, also because of other parameters. */
 export function readMatchQuery(query: string): MatchQuery | Problem {
   const asked = readQuery(query, new Set(NAMES));
   if ('code' in asked) return asked;

@@ -15,26 +15,26 @@ export type Matcher = {
   readonly find: (key: string, method: string) => Found;
   /** Every route whose pattern matches `key`, whatever its method, most specific first. */
   readonly findAll: (key: string) => Route[];
-  /** Some pattern holds a dash or an underscore. */
+  /** Tells whether some pattern holds a dash or an underscore. */
   readonly hasDashes: () => boolean;
   readonly get: (id: string) => Route | undefined;
   readonly size: number;
-  /** In no order that anyone may rely on. */
+  /** Lists the routes in no order that anyone may rely on. */
   readonly list: () => readonly Route[];
   /** The start of the next version; undefined if there is one already, or if so much was removed that a new set is due. */
   readonly draft: () => MatcherDraft | undefined;
 };
 
 export type MatcherDraft = {
-  /** Undefined if it was added; else what is wrong with it, and the draft is spoilt. */
+  /** Adds a route; undefined if it was added, else what is wrong with it, and the draft is spoilt. */
   readonly add: (route: Route, pattern: Pattern) => string | undefined;
-  /** `route` in the place of the one with its id, whose pattern and method are its own too. */
+  /** Puts `route` in the place of the one with its id, whose pattern and method it has too. */
   readonly replace: (route: Route) => void;
   readonly remove: (id: string) => void;
   readonly done: () => Matcher;
 };
 
-/** What a set and its versions share. */
+/** State that a set and its versions share. */
 type Family = {
   readonly trie: Trie;
   /** Slots of the newest version by route id. */
@@ -50,7 +50,7 @@ export function draftMatcher(folding: Folding): MatcherDraft {
   return draftOf({ trie: new Trie(folding), index: new Map(), newest: NO_SLOTS }, 0, 0);
 }
 
-/** `dashed`: how many of its routes have a dash or an underscore in a literal. */
+/** Makes a version. `dashed` counts its routes with a dash or an underscore in a literal. */
 function versionOf(family: Family, slots: Slots, size: number, dashed: number): Matcher {
   const { trie, index } = family;
   return {
@@ -71,7 +71,8 @@ function versionOf(family: Family, slots: Slots, size: number, dashed: number): 
 function draftOf(family: Family, baseSize: number, baseDashed: number): MatcherDraft {
   const { trie, index, newest } = family;
   const slots = draftSlots(newest);
-  // Kept apart until the draft is done, so that one that is given up leaves no trace; a first version has none to spoil.
+  // Changes are kept apart until the draft is done, so that one that is given up leaves no trace; a first version has
+  // none to spoil.
   const changed: Map<string, number | undefined> = newest === NO_SLOTS ? index : new Map();
   const slotById = (id: string): number | undefined => (changed.has(id) ? changed.get(id) : index.get(id));
   let [size, dashed] = [baseSize, baseDashed];
@@ -85,7 +86,7 @@ function draftOf(family: Family, baseSize: number, baseDashed: number): MatcherD
       changed.set(route.id, slot);
       size++;
       if (trie.isDashed(pattern)) dashed++;
-      // Told by the size if all are new: to ask for a string that is not there costs more than to put it in.
+      // The size tells whether all are new: to ask for a string that is not there costs more than to put it in.
       return changed === index && index.size < size ? 'the id stands twice' : undefined;
     },
     replace: (route) => {

@@ -10,7 +10,10 @@ export function allowedMethods(added: readonly string[] = []): ReadonlySet<strin
   return new Set([...DEFAULT_METHODS, ...added].filter((method) => !NEVER.has(method)));
 }
 
-/** What is wrong with `method` (upper-cased) of a route, without a subject; undefined: `allowed` or `*` for any. */
+/**
+ * Says what is wrong with `method` (upper-cased) of a route, without a subject; undefined: `allowed` has it, or it is
+ * `*` for any.
+ */
 export function refuseMethod(method: string, allowed: ReadonlySet<string>): string | undefined {
   if (method === '*' || allowed.has(method)) return undefined;
   const why = 'is answered with 501, so such a route would protect nothing';

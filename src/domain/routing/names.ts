@@ -1,6 +1,6 @@
-// Other names that some routers have for a path: without a suffix, as a page's data, as a folder's index, with dots for
-// slashes, several in a list. They are looked up beside the path's keys, never in their place. If they lead to a higher
-// priced route than the path itself, that one counts.
+// Finds other names that some routers have for a path: without a suffix, as a page's data, as a folder's index, with
+// dots for slashes, several in a list. They are looked up beside the path's keys, never in their place. If they lead to
+// a higher priced route than the path itself, that one counts.
 import type { Folding } from './profile.ts';
 
 /** Steps for a look-up, beside one for every second letter. */
@@ -9,14 +9,14 @@ const STEPS_A_PART = 3;
 /** Steps for a letter that may be a mark, which is replaced alone. */
 const STEPS_A_MARK = 2;
 const NO_NAMES: readonly string[] = [];
-/** Most keys have none of it, and no other name. */
+/** Marks without which a key has no other name; most keys hold none. */
 const MARK = /[.,@]/;
 
-/** Rails' formats, and Next's and React Router's data of the root. */
+/** Root with a format of Rails, or its data as Next and React Router name it. */
 const ROOT = /^\/(?:\.[a-z0-9]{1,8}|_root\.data)$/i;
 const NEXT_DATA = /^(.*?)\/_next\/data\/[^/]+(\/.*?)(?:\.json)?$/;
 const NEXT_SEGMENTS = /^(.*?)\.segments(?:\/.*)?$/;
-/** SvelteKit's and Nuxt's. */
+/** Page data as SvelteKit and Nuxt name it. */
 const PAGE_DATA = /^(.*?)(?:\.html|\/)_{1,2}(?:data\.json|payload\.js(?:on)?)$/;
 const INDEX = /^(.*)\/(?:index(?:\.[^/.]*)?|default\.aspx?)$/i;
 const MARKED = /[!-.:-@[-`{-~]/;
@@ -28,7 +28,7 @@ const LISTED = /^[\d.:-]*$/;
 
 type Named = { readonly names: readonly string[]; readonly left: number };
 
-/** None of `keys` is among them, and none stands twice. Undefined: they are more than `steps` allow. */
+/** Finds other names than `keys`, each once. Undefined: they are more than `steps` allow. */
 export function namesOf(keys: readonly string[], folding: Folding, steps: number): Named | undefined {
   let names: string[] | undefined;
   let left = steps;
@@ -40,7 +40,7 @@ export function namesOf(keys: readonly string[], folding: Folding, steps: number
   };
   for (const key of keys) {
     if (!MARK.test(key) && !key.endsWith('/index')) continue;
-    // What the expressions below read of it.
+    // Counts what the expressions below read of the key.
     left -= key.length;
     const start = key.lastIndexOf('/') + 1;
     if (folding.suffix) addWithoutSuffix(key, start, add);
@@ -49,7 +49,7 @@ export function namesOf(keys: readonly string[], folding: Folding, steps: number
       const folder = INDEX.exec(key)?.[1];
       if (folder !== undefined) add(folder || '/');
     }
-    // moleculer's actions, and connect's mounts, which a dot ends like a slash.
+    // A dot ends moleculer's actions and connect's mounts like a slash.
     if (folding.dots && key.includes('.')) add(merged(key.replaceAll('.', '/')));
     // Views of Zope and Pyramid.
     if (folding.views && key.includes('/@@')) add(merged(key.replace(/\/@@/g, '/')));
@@ -67,7 +67,7 @@ export function namesOf(keys: readonly string[], folding: Folding, steps: number
   return { names: names ?? NO_NAMES, left };
 }
 
-/** Cut at the first dot of the last segment and at its last one. */
+/** Cuts the key at the first dot of the last segment and at its last one. */
 function addWithoutSuffix(key: string, start: number, add: (name: string) => void): void {
   if (ROOT.test(key)) add('/');
   const first = key.indexOf('.', start + 1);
@@ -92,8 +92,8 @@ function merged(name: string): string {
 }
 
 /**
- * With the names under which CherryPy, which reads every mark as an underscore, finds a handler; and with dashes for it.
- * Undefined: they are more than the steps that are left allow.
+ * Adds the names under which CherryPy, which reads every mark as an underscore, finds a handler; and with dashes for
+ * it. Undefined: they are more than the steps that are left allow.
  */
 export function withDashes({
   keys,
@@ -110,7 +110,7 @@ export function withDashes({
   return [...all];
 }
 
-/** `key` with `mark` in place of every mark. An expression that stops at each of them takes some fifty times as long. */
+/** Puts `mark` in place of every mark of `key`. An expression that stops at each takes some fifty times as long. */
 function remarked(key: string, mark: string): string {
   const wide = WIDE.test(key);
   const encoding = wide ? 'utf16le' : 'latin1';

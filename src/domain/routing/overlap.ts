@@ -5,8 +5,9 @@ import type { Pattern, Segment } from './pattern.ts';
 import { FULL_FOLDING } from './profile.ts';
 
 /**
- * `paths`: of those that both cover one for each way in which a third pattern could cover them too. In `a`'s spelling, in
- * `b`'s, and if `b` alone has a literal also in others that some router takes for it.
+ * Overlap of two patterns. Of the paths that both cover, `paths` has one for each way in which a third pattern could
+ * cover them too: in `a`'s spelling, in `b`'s, and if `b` alone has a literal also in others that some router takes for
+ * it.
  */
 type Overlap =
   | { readonly kind: 'apart' }
@@ -15,11 +16,11 @@ type Overlap =
 /** Fills a segment in which neither pattern has a literal: no pattern that a person writes has it. */
 const ANY = '0~';
 /**
- * How many segments stand for what a wildcard covers: patterns with as many parameters differ there. The last is more than
- * a pattern of 512 characters can have.
+ * Numbers of segments that stand for what a wildcard covers: patterns with as many parameters differ there. The last is
+ * more than a pattern of 512 characters can have.
  */
 const DEPTHS: readonly number[] = [0, 1, 2, 3, 4, 6, 8, 172];
-/** What a router takes for a literal if it folds letter case, spaces around a segment, or parameters in it. */
+/** Spellings that a router takes for a literal if it folds letter case, spaces around a segment, or parameters. */
 const RESPELLED: readonly ((literal: string) => string)[] = [
   (literal) => encodeURIComponent(swapCase(literal)),
   (literal) => `%20${encodeURIComponent(literal)}`,
@@ -36,7 +37,7 @@ export function overlapOf(a: Pattern, b: Pattern): Overlap {
     const [one, other] = [a.segments[index], b.segments[index]];
     if (one === undefined && other === undefined) return { kind, paths: pathsOf(parts) };
     if (one?.kind === 'wildcard' || other?.kind === 'wildcard') {
-      // It covers what is left of the other one, and the end of it.
+      // The wildcard covers what is left of the other one, and the end of it.
       const [rest, more] = one?.kind === 'wildcard' ? [b, 'second' as const] : [a, 'first' as const];
       if (kind === 'same' && one?.kind !== other?.kind) kind = more;
       for (const segment of fixedOf(rest).slice(index)) {

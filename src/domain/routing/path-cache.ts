@@ -13,17 +13,17 @@ export type PathCache<T> = {
   readonly cache: CacheCounts;
 };
 
-/** Most paths that are remembered for one method. */
+/** Number of paths that are remembered for one method, at most. */
 const ENTRIES = 2048;
 const METHODS = 16;
 /** A power of two. Paths that share a place take turns in being remembered. */
 const PLACES = 4096;
 const MASK = PLACES - 1;
-/** Longer ones are not remembered: so many of them are a bound on memory too. */
+/** Length of a path that is remembered, at most: a bound on memory too. */
 const MAX_LENGTH = 512;
 const HASHED_TAIL = 32;
 
-/** `look` must give the same for the same arguments as long as the cache lives. */
+/** Remembers what `look` gave, which must be the same for the same arguments as long as the cache lives. */
 export function createPathCache<T extends object>(look: (method: string, path: string) => T): PathCache<T> {
   const known = new Map<string, LRUCache<string, T>>();
   // The hash that was seen last at each place, and the one that was let in last.

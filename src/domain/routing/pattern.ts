@@ -26,12 +26,12 @@ export type PatternResult =
   | { readonly ok: false; readonly reason: string };
 
 const MAX_LENGTH = 512;
-/** What an unnamed trailing `/*` is called in the parameters of a match. */
+/** Name of an unnamed trailing `/*` in the parameters of a match. */
 const WILDCARD_NAME = 'wildcard';
-/** Most segments: nothing to escape, to decode or to refuse. */
+/** Form of most segments: nothing to escape, to decode or to refuse. */
 const PLAIN = /^[A-Za-z0-9_-]+$/;
 const NAME = '[A-Za-z_][A-Za-z0-9_]*';
-/** Most patterns: they stand in the library's syntax already, except the wildcard's name. */
+/** Form of most patterns: they stand in the library's syntax already, except the wildcard's name. */
 const PLAIN_PATTERN = new RegExp(`^(?=/)(?:/(?:[A-Za-z0-9_-]+|:${NAME}))*(?:/\\*|/)?$`);
 const COLON_PARAM = new RegExp(`^:(${NAME})$`);
 const BRACE_PARAM = new RegExp(`^\\{(${NAME})(?::(int|float|uuid|str))?\\}$`);
@@ -53,7 +53,7 @@ export function parsePattern(text: string): PatternResult {
   return { ok: true, pattern: new ReadPattern(text, segments) };
 }
 
-/** Its key is made when it is asked for: a matcher never asks. */
+/** Pattern whose key is made when it is asked for: a matcher never asks. */
 class ReadPattern implements Pattern {
   readonly text: string;
   readonly segments: readonly Segment[];
@@ -69,7 +69,7 @@ class ReadPattern implements Pattern {
   }
 }
 
-/** What makes two routes one: the method and the key of the pattern. */
+/** Name that makes two routes one: the method and the key of the pattern. */
 export function routeName(method: string, pattern: string): string {
   const parsed = parsePattern(pattern);
   return `${method} ${parsed.ok ? parsed.pattern.key : pattern}`;
@@ -78,7 +78,7 @@ export function routeName(method: string, pattern: string): string {
 function keyPart(segment: Segment): string {
   if (segment.kind !== 'literal') return segment.kind === 'param' ? '/{}' : '/{*}';
   const folded = foldSegment(segment.text, FULL_FOLDING);
-  // Encoded, so that no literal can be mistaken for the braces of a parameter.
+  // The literal is encoded, so that none can be mistaken for the braces of a parameter.
   return `/${PLAIN.test(folded) ? folded : encodeURIComponent(folded)}`;
 }
 

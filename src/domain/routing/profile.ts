@@ -1,8 +1,8 @@
-// What the upstream's router is known to do with a path. `unknown` folds everything that any measured router folds. A
-// named profile only ever switches folding off. So a wrong guess towards `unknown` costs one 402 too many, and never
-// gives a request away. A profile is true for the framework's default settings.
+// Profiles of the upstream's router: what it is known to do with a path. `unknown` folds everything that any measured
+// router folds. A named profile only ever switches folding off. So a wrong guess towards `unknown` costs one 402 too
+// many, and never gives a request away. A profile is true for the framework's default settings.
 
-/** Which spellings of a path count as the same path when routes are matched. */
+/** Spellings of a path that count as the same path when routes are matched. */
 export type Folding = {
   /** `/V1/Export` is `/v1/export`. */
   readonly letterCase: boolean;
@@ -81,11 +81,11 @@ const DECODING: Folding = {
 const PROFILES = {
   unknown: EVERYTHING,
   express: { ...NOTHING, letterCase: true },
-  // Its router fills a parameter at the end with nothing.
+  // Fastify's router fills a parameter at the end with nothing.
   fastify: { ...NOTHING, empty: true },
   koa: { ...NOTHING, letterCase: true },
   hono: NOTHING,
-  // Its first version decodes a path before it cuts the query off, and fills a parameter at the end with nothing.
+  // The first version of h3 decodes a path before it cuts the query off, and fills a parameter at the end with nothing.
   h3: { ...NOTHING, matrix: true, empty: true },
   hapi: NOTHING,
   next: { ...NOTHING, suffix: true, pageData: true },
@@ -100,7 +100,7 @@ const PROFILES = {
   // ServeMux does not, but Echo and chi fill parameters with nothing.
   go: { ...NOTHING, empty: true },
   nginx: NOTHING,
-  // It compares in the lower case of Unicode: the Kelvin sign is a k.
+  // Caddy compares in the lower case of Unicode: the Kelvin sign is a k.
   caddy: { ...NOTHING, letterCase: true, trim: true },
   // PHP has no router. A rewrite rule makes the path a query, which each application trims and splits in its own way. A
   // script also runs if more path follows its name, and its suffix may be hidden. Frameworks call the method that a

@@ -26,7 +26,7 @@ export function readQuery(
 const MAX_NAMES = 5;
 const MAX_NAME = 64;
 
-/** 400 for a query that holds the names `unknown`; `known` are taken. */
+/** Refuses with 400 a query that holds the names `unknown`; `known` are taken. */
 export function unknownParameters(unknown: readonly string[], known: readonly string[]): Problem {
   const named = unknown.slice(0, MAX_NAMES).map((name) => {
     const meant = suggest(name, known);
@@ -40,7 +40,7 @@ export function unknownParameters(unknown: readonly string[], known: readonly st
   );
 }
 
-/** 400 for parameters that a schema does not take. */
+/** Refuses with 400 parameters that a schema does not take. */
 export function badQuery(error: z.ZodError): Problem {
   const issue = error.issues[0];
   const name = String(issue?.path[0] ?? '');
@@ -48,7 +48,7 @@ export function badQuery(error: z.ZodError): Problem {
   return problem('malformed', `The query's ${name} is not valid: ${sentence(issue?.message ?? '')}`);
 }
 
-/** `text` as a sentence: with a capital and a full stop. */
+/** Makes `text` a sentence: with a capital and a full stop. */
 export function sentence(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }

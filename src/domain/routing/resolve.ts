@@ -1,5 +1,5 @@
-// From a request's method and raw path to the route that applies, in one look-up. A path that was resolved before is
-// remembered by its exact bytes. Any other is canonicalised, folded and matched. The memory belongs to one snapshot.
+// Resolves a request's method and raw path to the route that applies, in one look-up. A path that was resolved before
+// is remembered by its exact bytes. Any other is canonicalised, folded and matched. The memory belongs to one snapshot.
 import { higherPriced, highestPricedOf, isBeyondDoubt, spells, untilExact } from './highest-price.ts';
 import { TOO_MANY_READINGS } from './fold.ts';
 import { withDashes } from './names.ts';
@@ -8,7 +8,7 @@ import type { Route } from './route.ts';
 import { canonicalPath, type CanonicalPath, type TargetOptions } from './target.ts';
 import { type PathCache, createPathCache } from './path-cache.ts';
 
-/** What was found for a method and a path. */
+/** Result of a look-up for a method and a path. */
 export type Match =
   /** `route` applies; paused means that it costs nothing. */
   | { readonly kind: 'route'; readonly route: Route }
@@ -16,7 +16,7 @@ export type Match =
   | { readonly kind: 'undeclared'; readonly highestPriced: Route | undefined }
   | { readonly kind: 'none' };
 
-/** `keys`: the readings that were looked up; `names`: other names that were. */
+/** Way to a match: `keys` are the readings that were looked up, `names` the other names that were. */
 export type Resolution =
   | {
       readonly ok: true;
@@ -73,7 +73,7 @@ function findMatch(
   const named = names.length > 0 ? bestOf(matcher, names, method) : undefined;
   if (typeof named === 'object') return { kind: 'route', route: named };
   if (whole === undefined && named === undefined) return NO_MATCH;
-  // Of equally dear routes always the same one, in whatever order they came.
+  // If several routes are equally dear, it is always the same one, in whatever order they came.
   const priced = covering([...keys, ...names])
     .filter((route) => route.status === 'active')
     .sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -96,7 +96,7 @@ function reachedBy(matcher: Matcher, path: string, method: string): (reading: st
 const NO_MATCH: Match = { kind: 'none' };
 const NO_ROUTES: readonly Route[] = [];
 
-/** What applies to each of `names`, if its price is higher than that of `whole`. */
+/** Finds the routes that apply to `names` and cost more than that of `whole`. */
 function higherPricedOf(matcher: Matcher, names: readonly string[], method: string, whole: Route): readonly Route[] {
   let found: Route[] | undefined;
   for (const name of names) {

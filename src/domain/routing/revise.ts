@@ -5,7 +5,7 @@ import type { Matcher, MatcherDraft } from './matcher.ts';
 import type { Route } from './route.ts';
 import { addRoute, checkAmount, snapshotOf, type RouteSet, type Snapshot, type StatusCounts } from './snapshot.ts';
 
-/** One change of a set. A deleted route is given as it was. */
+/** Change of a set. A deleted route is given as it was. */
 export type SetChange = {
   readonly kind: 'created' | 'updated' | 'deleted';
   /** Revision of the set with this change. */
@@ -19,12 +19,12 @@ type Differences = {
   readonly added: readonly Route[];
 };
 
-/** More differences than this are compiled anew, in slices: a few milliseconds at once. */
+/** Limit of differences: more than this are compiled anew, in slices of a few milliseconds at once. */
 const MAX_DIFFERENCES = 1000;
-/** How many neighbours are looked at to see what was added or removed between two routes that did not change. */
+/** Number of neighbours that are looked at to see what was added or removed between two routes that did not change. */
 const NEIGHBOURS = 64;
 
-/** `base` with one change; undefined if `base` cannot have it. */
+/** Makes `base` with one change; undefined if `base` cannot have it. */
 export function changeSnapshot(base: Snapshot, { kind, revision, route }: SetChange): Snapshot | undefined {
   const known = base.matcher.get(route.id);
   if ((known === undefined) !== (kind === 'created')) return undefined;
@@ -37,7 +37,7 @@ export function changeSnapshot(base: Snapshot, { kind, revision, route }: SetCha
   return apply(base, { registryId, revision, routes: undefined }, differences);
 }
 
-/** `set` from `base`, whose routes are the very same objects if they did not change; undefined if too many did. */
+/** Makes `set` from `base`: a route that did not change is the same object. Undefined if too many changed. */
 export function reviseSnapshot(base: Snapshot, set: RouteSet): Snapshot | undefined {
   const differences = compareRoutes(base.routes, set.routes);
   return differences && apply(base, set, differences);
@@ -80,7 +80,7 @@ function take(draft: MatcherDraft, matcher: Matcher, { id }: Route, counts: Reco
   counts[old.status]--;
 }
 
-/** Both lists in one pass. If the order changed as well, a route may be both removed and added. */
+/** Compares both lists in one pass. If the order changed as well, a route may be both removed and added. */
 function compareRoutes(before: readonly Route[], after: readonly Route[]): Differences | undefined {
   const removed: Route[] = [];
   const replaced: Route[] = [];

@@ -6,18 +6,18 @@ import { AMOUNT_ADVICE, parsePrice } from '../payment/money.ts';
 import { parsePattern } from './pattern.ts';
 
 export type RouteField = {
-  /** Its name on the wire, in a configuration and as a column. */
+  /** Name on the wire, in a configuration and as a column. */
   readonly wire: string;
   /** Form that bodies and the configuration's `routes` write. */
   readonly schema: z.ZodType;
   /** Form that any registry may write in a feed: what decorates a route is cut to size, what decides about money has to be right. */
   readonly feed: z.ZodType;
-  /** What `feed` takes without changing it. */
+  /** Tells which values `feed` takes without changing them. */
   readonly isPlain: (value: unknown) => boolean;
   readonly column: 'text' | 'nullable text' | 'flag';
-  /** `registry`: set by it alone; `once`: by the writer that makes the route; `patch`: by a dashboard too. */
+  /** Party that sets it. `registry`: only the registry; `once`: who makes the route; `patch`: a dashboard too. */
   readonly writer: 'registry' | 'once' | 'patch';
-  /** In a body that leaves it out; without one it is required. */
+  /** Value in a body that leaves the field out; without one it is required. */
   readonly initial?: string | boolean | null;
   /** Few values for many routes: equal ones are one string in memory. */
   readonly interned: boolean;
@@ -29,7 +29,7 @@ const IDENTIFIER = /^[A-Za-z0-9_.-]{1,64}$/;
 const LOWER_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** Time as we write it ourselves: taken as it stands, because reading dates is what a large feed would spend its time on. */
 const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-/** If a registry does not say when a route was made. */
+/** Time of creation if a registry does not say it. */
 const NO_TIME = '1970-01-01T00:00:00.000Z';
 const MAX_NAME = 200;
 const MAX_DESCRIPTION = 1000;
@@ -162,12 +162,12 @@ export const ROUTE_FIELDS = {
   receiverConfigId: {
     wire: 'receiver_config_id',
     schema: identifier(),
-    // One that no configuration can name is a receiver that is not known: 503, never free.
+    // A receiver that no configuration can name counts as not known: 503, never free.
     feed: fedText(MAX_IDENTIFIER),
     isPlain: isShort(MAX_IDENTIFIER),
     ...{ column: 'nullable text', writer: 'patch', initial: null, interned: true },
   },
-  /** RFC 3339, UTC. */
+  /** Time in RFC 3339, UTC. */
   createdAt: {
     wire: 'created_at',
     schema: z.iso.datetime({ offset: true }),

@@ -23,7 +23,7 @@ export const ROUTE_ROWS = Object.entries(ROUTE_FIELDS).map(([name, row]) => ({
   readonly name: Name;
 })[];
 
-/** Each field by itself, as a body writes it, by its name on the wire. */
+/** Schema of each field by itself, as a body writes it, by its name on the wire. */
 export const routeFields = shapeOf(
   () => true,
   (row) => row.schema,
@@ -39,13 +39,13 @@ export const routeBody = shapeOf(({ writer }) => writer === 'patch', inBody) as 
   [K in Patched as Fields[K]['wire']]: InBody<Fields[K]>;
 };
 
-/** What a patch may say. */
+/** Schema of a patch. */
 export const routePatch = shapeOf(
   ({ writer }) => writer === 'patch',
   (row) => row.schema.optional(),
 ) as { [K in Patched as Fields[K]['wire']]: z.ZodOptional<Fields[K]['schema']> };
 
-/** What makes a route, by its names on the wire. */
+/** Input that makes a route, by its names on the wire. */
 export type RouteInput = { [K in Written as Fields[K]['wire']]: z.output<Fields[K]['schema']> };
 export type RoutePatch = z.output<z.ZodObject<typeof routePatch>>;
 
@@ -79,7 +79,7 @@ export function fromWire(wire: RouteWire): Route {
   return routeOf((row) => from[row.wire]);
 }
 
-/** `wire` (anything that was parsed) if every row is plain, so that no schema would change it; else undefined. */
+/** Takes `wire` (anything that was parsed) if every row is plain, so that no schema would change it; else undefined. */
 export function fromPlainWire(wire: unknown): Route | undefined {
   if (!isRecord(wire)) return undefined;
   for (const row of ROUTE_ROWS) if (!row.isPlain(wire[row.wire])) return undefined;
@@ -101,12 +101,12 @@ const BLANK = blankOf(ROUTE_ROWS.map(({ name }) => name));
 export function routeOf(valueOf: (row: (typeof ROUTE_ROWS)[number]) => unknown, blank = BLANK): Route {
   const route = { ...blank };
   for (const row of ROUTE_ROWS) route[row.name] = valueOf(row);
-  // One string for two equal times: 4 MB of 36 with 100,000 routes.
+  // Two equal times are one string: 4 MB of 36 with 100,000 routes.
   if (route['updatedAt'] === route['createdAt']) route['updatedAt'] = route['createdAt'];
   return route as Route;
 }
 
-/** `route` with what `patch` says. */
+/** Makes `route` with what `patch` says. */
 export function patchRoute<T extends Route>(route: T, patch: RoutePatch): T {
   const from: Readonly<Record<string, unknown>> = patch;
   const patched: Record<string, unknown> = { ...route };
@@ -125,7 +125,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
 }
 
-/** What the 402 calls the route: its description, else its name, else `METHOD pattern`. */
+/** Describes a route for the 402: its description, else its name, else `METHOD pattern`. */
 export function describeRoute(route: Route): string {
   return route.description || route.name || `${route.method} ${route.pattern}`;
 }

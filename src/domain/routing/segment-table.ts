@@ -22,7 +22,7 @@ export function createSegmentTable(): SegmentTable {
   // Entries are numbered from 1; a slot holds the number of an entry, or 0.
   let entries = new Int32Array((FIRST_SLOTS / 2) * FIELDS);
   let count = 1;
-  // Each text is its length and then its characters.
+  // Texts in a row, each its length and then its characters.
   let texts = new Uint16Array(FIRST_SLOTS);
   let textsEnd = 0;
   let slots = new Int32Array(FIRST_SLOTS);
@@ -64,7 +64,7 @@ export function createSegmentTable(): SegmentTable {
       if (end > texts.length) texts = grown(texts, end, makeUint16);
       texts[textsEnd++] = segment.length;
       for (let i = 0; i < segment.length; i++) texts[textsEnd++] = segment.charCodeAt(i);
-      // At most half full, so that a look-up ends after a step or two.
+      // The table is at most half full, so that a look-up ends after a step or two.
       if (count * 2 > slots.length) {
         slots = new Int32Array(slots.length * 2);
         mask = slots.length - 1;

@@ -6,7 +6,7 @@ import { toWire, type Route } from './route.ts';
 export type SetDigest = {
   readonly add: (route: Route) => void;
   readonly remove: (route: Route) => void;
-  /** 64 hex digits. */
+  /** Digest as 64 hex digits. */
   readonly hex: () => string;
 };
 

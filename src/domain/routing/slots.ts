@@ -22,7 +22,7 @@ export function slotOf(slots: Slots, slot: number): Route | undefined {
   return slots[slot >> BITS]?.[slot & MASK];
 }
 
-/** Every route of `slots`, in the order of their numbers. */
+/** Lists every route of `slots`, in the order of their numbers. */
 export function listSlots(slots: Slots): Route[] {
   const routes: Route[] = [];
   for (const block of slots) for (const route of block) if (route !== undefined) routes.push(route);
@@ -38,7 +38,7 @@ export function draftSlots(base: Slots): SlotsDraft {
       const number = slot >> BITS;
       let block = own.get(number);
       if (block === undefined) {
-        // Without holes, which would make every later look-up slower.
+        // The list gets no holes, which would make every later look-up slower.
         while (blocks.length <= number) blocks.push(Array<Route | undefined>(SIZE).fill(undefined));
         block = [...(blocks[number] ?? [])];
         own.set(number, block);

@@ -11,12 +11,12 @@ export type { Match, PathOptions, Resolution } from './resolve.ts';
 
 export type RouteSet = { readonly registryId: string; readonly revision: number; readonly routes: readonly Route[] };
 
-/** `resolve` canonicalises and matches a raw path (without query). */
+/** Set of routes in force: `resolve` canonicalises and matches a raw path (without query). */
 export type Snapshot = RouteSet &
   Resolver & {
     readonly paths: PathOptions;
     readonly matcher: Matcher;
-    /** How many routes have which status. */
+    /** Number of routes by their status. */
     readonly counts: StatusCounts;
   };
 
@@ -65,7 +65,7 @@ export function checkAmount(route: Route): void {
   if (!isPrice(route.amount)) throw new Error(`route ${route.id}: the amount is not a price`);
 }
 
-/** `set.routes` may be made when it is asked for: the data plane never asks. */
+/** Makes a snapshot. `set.routes` may be made when it is asked for: the data plane never asks. */
 export function snapshotOf(
   set: { readonly registryId: string; readonly revision: number; readonly routes: readonly Route[] | undefined },
   paths: PathOptions,

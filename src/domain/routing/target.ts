@@ -1,14 +1,14 @@
-// One canonical target per request. A paywall is a deny-list in front of a router that it does not know. It must match
-// on the coarsest reading that any router uses, forward exactly what it matched, and refuse what two routers could read
-// differently. Everything later works on what this file returned; nothing parses the target again. The folding of a
-// path into match keys stands in fold.ts. Sources: RFC 3986, RFC 9112 section 3.2.
+// Reads one canonical target per request. A paywall is a deny-list in front of a router that it does not know. It must
+// match on the coarsest reading that any router uses, forward exactly what it matched, and refuse what two routers
+// could read differently. Everything later works on what this file returned; nothing parses the target again. The
+// folding of a path into match keys stands in fold.ts. Sources: RFC 3986, RFC 9112 section 3.2.
 import { foldPath, MOST_STEPS, TOO_MANY_READINGS } from './fold.ts';
 import { namesOf } from './names.ts';
 import { problem, type Problem } from '../problem.ts';
 import type { Folding } from './profile.ts';
 
 export type TargetOptions = {
-  /** Bytes of the whole request target; one more is 414. */
+  /** Limit of the whole request target in bytes; one more is 414. */
   readonly limit: number;
   readonly methods: ReadonlySet<string>;
   readonly encodedSlashes: 'refuse' | 'keep';
@@ -17,11 +17,11 @@ export type TargetOptions = {
 };
 
 export type CanonicalPath = {
-  /** What goes upstream: `/`-led, escapes of unreserved characters decoded, other escapes upper-cased. */
+  /** Path that goes upstream: `/`-led, escapes of unreserved characters decoded, other escapes upper-cased. */
   readonly path: string;
   /** Every reading that a router could have of `path`, folded; the plain reading first. */
   readonly keys: readonly string[];
-  /** Folded too: other names that a router may have for it. */
+  /** Match keys of other names that a router may have for it. */
   readonly names: readonly string[];
   /** Steps that may still be spent on it. */
   readonly left: number;
@@ -73,7 +73,7 @@ export function refuseAmbiguous(reason: string): Problem {
   return ambiguous(reason);
 }
 
-// One flag per kind of byte, so that one pass over a path says what has to be done to it.
+// Flags, one per kind of byte, so that one pass over a path says what has to be done to it.
 const UPPER = 1;
 const DOT = 2;
 const PERCENT = 4;
@@ -86,7 +86,7 @@ const DOUBLE = 256;
 /** A dot that ends a segment, or that stands before the last one. */
 const DOT_INSIDE = 512;
 const SLASH_AT_END = 1024;
-/** With these alone a path is its own canonical form and has one reading, which differs from it by letter case at most. */
+/** Kinds of bytes with which a path is its own canonical form and has one reading, but for letter case. */
 const SIMPLE = UPPER | DOT | SEPARATOR;
 const CLASS = classes();
 
@@ -158,21 +158,21 @@ function withNames(path: string, keys: readonly string[], folding: Folding, step
     : { ok: true, path, keys, names: named.names, left: named.left };
 }
 
-/** How each byte is written: unreserved characters bare, everything else as an escape in upper case. */
+/** Spelling of each byte: unreserved characters bare, everything else as an escape in upper case. */
 const SPELLING = Array.from({ length: 256 }, (_, byte) => {
   const character = String.fromCharCode(byte);
   return /[A-Za-z0-9\-._~]/.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
 });
-/** What a path may not hold bare though clients send it so. */
+/** Kinds of bytes that a path may not hold bare though clients send them so. */
 const TO_ESCAPE = ENCODE | BACKSLASH;
 
-/** One spelling per path: unreserved characters bare, every other escape in upper case, what a path may not hold escaped. */
+/** Spells a path in one way: unreserved characters bare, other escapes in upper case, the rest escaped. */
 function spell(
   raw: string,
   encodedSlashes: 'refuse' | 'keep',
 ): { ok: true; path: string } | { ok: false; reason: string } {
   let path = '';
-  /** Up to where `path` stands for `raw`. */
+  /** End of the part of `raw` that `path` stands for. */
   let done = 0;
   for (let i = 0; i < raw.length; i++) {
     const code = raw.charCodeAt(i);
@@ -196,7 +196,7 @@ function spell(
   return { ok: true, path: done === 0 ? raw : path + raw.slice(done) };
 }
 
-/** NaN if `code` is no hexadecimal digit. */
+/** Value of a hexadecimal digit; NaN if `code` is none. */
 function hexDigit(code: number): number {
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
   const letter = code | 0x20;

@@ -10,16 +10,16 @@ import { slotOf, type Slots } from './slots.ts';
 import { createSegmentTable } from './segment-table.ts';
 import { grown, makeInt32 } from './growing-array.ts';
 
-/** `other_methods`: some pattern matches, no route of it the method. */
+/** Result of a look-up. `other_methods`: some pattern matches, no route of it the method. */
 export type Found = Route | 'other_methods' | undefined;
 
 // Fields of a node. Nodes are numbered from 0, the root; 0 also stands for "no node", since nothing leads to the root.
 const PARAM = 0;
-/** The first slot of those that end here. */
+/** Field with the first slot of the routes that end here. */
 const ENDS = 1;
-/** The first slot of those whose wildcard stands here: they cover this path and everything below. */
+/** Field with the first slot of the routes whose wildcard stands here: they cover this path and everything below. */
 const WILDCARDS = 2;
-/** Some literal leads on from here, through the table. */
+/** Field that says that some literal leads on from here, through the table. */
 const LITERALS = 3;
 const NODE_FIELDS = 4;
 
@@ -48,12 +48,12 @@ export class Trie {
     this.folding = folding;
   }
 
-  /** How many slots there are. */
+  /** Number of slots. */
   get size(): number {
     return this.slotCount;
   }
 
-  /** Some literal of the pattern holds a dash or an underscore. */
+  /** Tells whether some literal of the pattern holds a dash or an underscore. */
   isDashed({ text, segments }: Pattern): boolean {
     if (!MAYBE_DASHED.test(text)) return false;
     return segments.some((segment) => segment.kind === 'literal' && this.holdsDash(segment.text));
@@ -89,7 +89,7 @@ export class Trie {
     return found;
   }
 
-  /** Where in `nodes` the first slot of a pattern is named; nodes are made on the way. */
+  /** Place in `nodes` where the first slot of a pattern is named; nodes are made on the way. */
   private placeOf(segments: readonly Segment[]): number {
     let node = 0;
     for (const segment of segments) {
